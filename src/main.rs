@@ -1,1 +1,3 @@
-fn main(){}
+//! The `rayfit` binary.
+
+fn main() {}

@@ -1,0 +1,78 @@
+//! The one function that judges an object: in the webhook, in the background audit, in `check`.
+
+use crate::facts::Facts;
+use crate::finding::Finding;
+use crate::policy::{Mode, Settings, Verdict, fold};
+use crate::ray::{RayObject, ippr, reconcile};
+use crate::rules::{self, Subject};
+
+/// Judges `object` as it would be stored; `old` is what is stored now if this is an update.
+///
+/// An object that is being deleted, or whose judged parts are unchanged, is allowed at once.
+/// Findings that the old object already had warn at most. What KubeRay's operator makes from a
+/// judged parent is only audited: denying it would stall an upgrade that nobody watches.
+pub fn judge(
+    object: &RayObject<'_>,
+    old: Option<&RayObject<'_>>,
+    user: Option<&str>,
+    facts: &Facts,
+    settings: &Settings,
+) -> Verdict {
+    if old.is_some_and(|old| old.is_deleting() || is_unchanged(object, old)) {
+        return Verdict::default();
+    }
+    let findings = rules::run(&Subject {
+        object,
+        old,
+        facts,
+        settings,
+        user,
+    });
+    let before = match old {
+        Some(old) if !findings.is_empty() => rules::run(&Subject {
+            object: old,
+            old: None,
+            facts,
+            settings,
+            user,
+        }),
+        _ => Vec::new(),
+    };
+    let inherited = |finding: &Finding| before.iter().any(|earlier| finding.is_same_fault(earlier));
+    fold(
+        findings,
+        settings,
+        ceiling(object, user, settings),
+        inherited,
+    )
+}
+
+/// Everything that rules look at is as it was.
+fn is_unchanged(object: &RayObject<'_>, old: &RayObject<'_>) -> bool {
+    let labels = |of: &RayObject<'_>| of.metadata().and_then(|meta| meta.get("labels").cloned());
+    object.root.get("spec") == old.root.get("spec")
+        && object.name() == old.name()
+        && labels(object) == labels(old)
+        && object.annotation(ippr::ANNOTATION) == old.annotation(ippr::ANNOTATION)
+        && own_annotations(object).eq(own_annotations(old))
+}
+
+fn own_annotations<'a>(
+    object: &RayObject<'a>,
+) -> impl Iterator<Item = (&'a String, &'a serde_json::Value)> {
+    let annotations = object.annotations();
+    annotations
+        .into_iter()
+        .flatten()
+        .filter(|(name, _)| name.starts_with(reconcile::PREFIX))
+}
+
+/// How far findings may go. Without a user (offline) the owner reference decides.
+fn ceiling(object: &RayObject<'_>, user: Option<&str>, settings: &Settings) -> Mode {
+    let by_operator = user.is_none_or(|user| user == settings.operator_user);
+    if by_operator && object.ray_owner().is_some() {
+        Mode::Audit
+    } else {
+        Mode::Enforce
+    }
+}

@@ -1,0 +1,30 @@
+//! Rayfit makes Ray clusters on Kubernetes (KubeRay) scale and resize in place safely.
+//!
+//! # Layout, in reading order
+//!
+//! The core is pure: functions of values, without clock, I/O, client or environment.
+//! `tests/architecture.rs` keeps it so.
+//!
+//! - [`quantity`], [`path`]: exact amounts; places in an object
+//! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
+//! - [`facts`]: what is known of the Kubernetes cluster around an object
+//! - [`finding`], [`rules`]: what can be wrong, one documented unit per rule
+//! - [`policy`]: how far each rule is turned on, folding findings into a verdict
+//! - [`judge`]: the one function that judges an object, wherever it is asked
+//!
+//! # Invariants
+//!
+//! - A rule never fails and never sees the network; it reports findings, which are data.
+//! - No finding that an object already had denies an update of it; an object that is being
+//!   deleted is always allowed.
+
+#![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
+
+pub mod facts;
+pub mod finding;
+pub mod judge;
+pub mod path;
+pub mod policy;
+pub mod quantity;
+pub mod ray;
+pub mod rules;

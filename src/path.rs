@@ -1,0 +1,184 @@
+//! Places in an object: shown to people with group names, to machines as JSON pointers.
+
+use std::borrow::Cow;
+use std::fmt;
+
+/// One step of a [`FieldPath`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Segment {
+    /// A key of an object.
+    Key(Cow<'static, str>),
+    /// An item of a list; `name` is the item's `groupName` (or `name`) when it has one.
+    Item {
+        /// Position in the list, from 0.
+        index: usize,
+        /// Shown instead of the index, and what identifies the item across a reordering.
+        name: Option<String>,
+    },
+    /// A place inside a text that is itself JSON (an annotation). JSON pointers end before it.
+    Inside(String),
+}
+
+/// The way from the root of an object to one of its fields.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct FieldPath(Vec<Segment>);
+
+impl FieldPath {
+    /// The path of the given keys from the root.
+    pub fn of(keys: &[&'static str]) -> Self {
+        Self(
+            keys.iter()
+                .map(|key| Segment::Key(Cow::Borrowed(key)))
+                .collect(),
+        )
+    }
+
+    /// `metadata.annotations["<name>"]`.
+    pub fn annotation(name: &'static str) -> Self {
+        Self::of(&["metadata", "annotations", name])
+    }
+
+    /// One key further.
+    #[must_use]
+    pub fn key(mut self, key: impl Into<Cow<'static, str>>) -> Self {
+        self.0.push(Segment::Key(key.into()));
+        self
+    }
+
+    /// One list item further, known by its position only.
+    #[must_use]
+    pub fn index(mut self, index: usize) -> Self {
+        self.0.push(Segment::Item { index, name: None });
+        self
+    }
+
+    /// One list item further, known by its name.
+    #[must_use]
+    pub fn item(mut self, index: usize, name: impl Into<String>) -> Self {
+        self.0.push(Segment::Item {
+            index,
+            name: Some(name.into()),
+        });
+        self
+    }
+
+    /// One step further inside a text that is JSON.
+    #[must_use]
+    pub fn inside(mut self, key: impl Into<String>) -> Self {
+        self.0.push(Segment::Inside(key.into()));
+        self
+    }
+
+    /// The steps, root first.
+    pub fn segments(&self) -> &[Segment] {
+        &self.0
+    }
+
+    /// The RFC 6901 JSON pointer of the nearest place that exists in the object itself.
+    pub fn pointer(&self) -> String {
+        let mut pointer = String::new();
+        for segment in &self.0 {
+            match segment {
+                Segment::Key(key) => {
+                    pointer.push('/');
+                    pointer.push_str(&key.replace('~', "~0").replace('/', "~1"));
+                }
+                Segment::Item { index, .. } => {
+                    pointer.push('/');
+                    pointer.push_str(&index.to_string());
+                }
+                Segment::Inside(_) => break,
+            }
+        }
+        pointer
+    }
+
+    /// The same place, list items taken by name where they have one.
+    pub fn same_place(&self, other: &Self) -> bool {
+        self.0.len() == other.0.len()
+            && self.0.iter().zip(&other.0).all(|pair| match pair {
+                (
+                    Segment::Item {
+                        name: Some(left), ..
+                    },
+                    Segment::Item {
+                        name: Some(right), ..
+                    },
+                ) => left == right,
+                (left, right) => left == right,
+            })
+    }
+}
+
+impl fmt::Display for FieldPath {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        for (position, segment) in self.0.iter().enumerate() {
+            match segment {
+                Segment::Key(key) => write_key(f, key, position == 0)?,
+                Segment::Inside(key) => write_key(f, key, false)?,
+                Segment::Item {
+                    name: Some(name), ..
+                } => write!(f, "[name={name}]")?,
+                Segment::Item { index, name: None } => write!(f, "[{index}]")?,
+            }
+        }
+        Ok(())
+    }
+}
+
+fn write_key(f: &mut fmt::Formatter<'_>, key: &str, first: bool) -> fmt::Result {
+    let plain = !key.is_empty()
+        && key
+            .bytes()
+            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
+    match (plain, first) {
+        (true, true) => f.write_str(key),
+        (true, false) => write!(f, ".{key}"),
+        (false, _) => write!(f, "[{}]", crate::finding::shown_text(key)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn shows_names_to_people_and_indices_to_machines() {
+        let path = FieldPath::of(&["spec", "workerGroupSpecs"])
+            .item(2, "gpu")
+            .key("rayStartParams")
+            .key("num-cpus");
+        assert_eq!(
+            path.to_string(),
+            "spec.workerGroupSpecs[name=gpu].rayStartParams.num-cpus"
+        );
+        assert_eq!(
+            path.pointer(),
+            "/spec/workerGroupSpecs/2/rayStartParams/num-cpus"
+        );
+    }
+
+    #[test]
+    fn a_pointer_stops_at_the_annotation() {
+        let path = FieldPath::annotation("ray.io/ippr")
+            .inside("groups")
+            .inside("gpu");
+        assert_eq!(
+            path.to_string(),
+            "metadata.annotations[\"ray.io/ippr\"].groups.gpu"
+        );
+        assert_eq!(path.pointer(), "/metadata/annotations/ray.io~1ippr");
+    }
+
+    #[test]
+    fn a_reordered_group_is_the_same_place() {
+        let place = |index| FieldPath::of(&["spec"]).item(index, "gpu").key("replicas");
+        assert!(place(0).same_place(&place(3)));
+        assert!(!place(0).same_place(&FieldPath::of(&["spec"]).item(0, "cpu").key("replicas")));
+        assert!(
+            !FieldPath::default()
+                .index(0)
+                .same_place(&FieldPath::default().index(1))
+        );
+    }
+}

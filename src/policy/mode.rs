@@ -1,0 +1,50 @@
+//! The ladder on which a rule is turned on.
+
+use std::fmt;
+
+/// What a finding leads to. Ordered: each step includes the attention of those below it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Mode {
+    /// Not judged.
+    Off,
+    /// Recorded in audit annotations and metrics; the user sees nothing.
+    Audit,
+    /// The request goes through with a warning.
+    Warn,
+    /// The request is denied.
+    Enforce,
+}
+
+impl Mode {
+    /// The name as users write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Off => "off",
+            Self::Audit => "audit",
+            Self::Warn => "warn",
+            Self::Enforce => "enforce",
+        }
+    }
+}
+
+impl fmt::Display for Mode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text that names no mode.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is no mode: write off, audit, warn or enforce")]
+pub struct NoSuchMode(pub String);
+
+impl std::str::FromStr for Mode {
+    type Err = NoSuchMode;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchMode> {
+        [Self::Off, Self::Audit, Self::Warn, Self::Enforce]
+            .into_iter()
+            .find(|mode| mode.name().eq_ignore_ascii_case(text))
+            .ok_or_else(|| NoSuchMode(text.to_owned()))
+    }
+}

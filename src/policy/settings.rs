@@ -1,0 +1,86 @@
+//! The settings under which objects are judged and defaulted.
+
+use std::collections::BTreeMap;
+
+use super::Mode;
+use crate::finding::RuleId;
+use crate::ray::ReconcileMode;
+
+/// The settings under which objects are judged and defaulted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Settings {
+    /// Rules whose mode differs from their own.
+    pub rules: BTreeMap<RuleId, Mode>,
+    /// The values of `rayfit.dev/reconcile` that users may choose.
+    pub allowed_modes: Vec<ReconcileMode>,
+    /// The user name of KubeRay's operator, whose objects are made from judged parents.
+    pub operator_user: String,
+    /// What defaults write.
+    pub defaults: DefaultValues,
+}
+
+/// What defaults write.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DefaultValues {
+    /// Rayfit's image, for clusters that it scales (DF06).
+    pub image: String,
+    /// `idleTimeoutSeconds` (DF05), in seconds.
+    pub idle_timeout_seconds: i64,
+    /// `upscalingMode` (DF05).
+    pub upscaling_mode: String,
+    /// Requests and limits of Ray's autoscaler container (DF04).
+    pub ray_sidecar: SidecarSize,
+    /// Requests and limits of Rayfit's container (DF06).
+    pub rayfit_sidecar: SidecarSize,
+    /// Give the head `num-cpus: "0"` (DF08).
+    pub head_takes_no_work: bool,
+}
+
+/// Requests and limits of the autoscaler container.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct SidecarSize {
+    /// A Kubernetes quantity.
+    pub cpu: String,
+    /// A Kubernetes quantity.
+    pub memory: String,
+}
+
+impl SidecarSize {
+    /// A size.
+    pub fn new(cpu: &str, memory: &str) -> Self {
+        Self {
+            cpu: cpu.to_owned(),
+            memory: memory.to_owned(),
+        }
+    }
+}
+
+/// The account under which KubeRay's manifests and chart run the operator.
+pub const KUBERAY_OPERATOR: &str = "system:serviceaccount:kuberay-system:kuberay-operator";
+
+/// The image that a release of this version is published as.
+pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            rules: BTreeMap::new(),
+            allowed_modes: ReconcileMode::ALL.to_vec(),
+            operator_user: KUBERAY_OPERATOR.to_owned(),
+            defaults: DefaultValues::default(),
+        }
+    }
+}
+
+impl Default for DefaultValues {
+    fn default() -> Self {
+        Self {
+            image: IMAGE.to_owned(),
+            idle_timeout_seconds: 60,
+            upscaling_mode: "Default".to_owned(),
+            ray_sidecar: SidecarSize::new("500m", "512Mi"),
+            rayfit_sidecar: SidecarSize::new("50m", "64Mi"),
+            head_takes_no_work: false,
+        }
+    }
+}

@@ -1,0 +1,341 @@
+//! Kubernetes quantities, exactly.
+//!
+//! A quantity is kept as a whole number of nanos (10⁻⁹), the finest step the API server keeps,
+//! so `0.1 + 0.2` is `0.3` and `1.5Gi` loses nothing. Parsing is bounded: a text like
+//! `1e999999999` is refused after looking at its exponent, never expanded.
+//!
+//! Grammar and suffixes are those of Kubernetes' `resource.ParseQuantity`
+//! (apimachinery, `pkg/api/resource/quantity.go`).
+
+use std::cmp::Ordering;
+use std::fmt;
+
+const NANOS: i128 = 1_000_000_000;
+
+/// No quantity of a Ray cluster is longer than this; longer texts are refused unread.
+const MAX_LEN: usize = 64;
+
+/// Magnitudes from 10¹⁹ on are refused: the API server caps at 2⁶³-1 there, which nobody means.
+const MAX_WHOLE: i128 = 10_i128.pow(19);
+
+/// An exact amount of a resource, in nanos of its base unit (cores, bytes, pieces).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Quantity(i128);
+
+/// Why a text is no usable quantity.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum QuantityError {
+    /// Nothing but blanks.
+    #[error("it is empty")]
+    Empty,
+    /// Not `<number><suffix>`; the API server would refuse it too.
+    #[error("it is not a number followed by one of n u m k M G T P E Ki Mi Gi Ti Pi Ei or nothing")]
+    Syntax,
+    /// Larger than 10¹⁹, or a text too long to be meant.
+    #[error("it is beyond anything a pod can have")]
+    TooLarge,
+}
+
+impl Quantity {
+    /// Nothing of it.
+    pub const ZERO: Self = Self(0);
+
+    /// A whole number of base units.
+    pub const fn from_units(units: i64) -> Self {
+        Self(units as i128 * NANOS)
+    }
+
+    /// A whole number of thousandths, as CPU is usually written.
+    pub const fn from_milli(milli: i64) -> Self {
+        Self(milli as i128 * (NANOS / 1000))
+    }
+
+    /// Reads a quantity as the API server does. Digits finer than a nano round away from zero,
+    /// as there.
+    pub fn parse(text: &str) -> Result<Self, QuantityError> {
+        if text.is_empty() {
+            return Err(QuantityError::Empty);
+        }
+        if text.len() > MAX_LEN {
+            return Err(QuantityError::TooLarge);
+        }
+        let (negative, unsigned) = match text.as_bytes()[0] {
+            b'-' => (true, &text[1..]),
+            b'+' => (false, &text[1..]),
+            _ => (false, text),
+        };
+        let end = unsigned
+            .find(|c: char| !(c.is_ascii_digit() || c == '.'))
+            .unwrap_or(unsigned.len());
+        let (number, suffix) = unsigned.split_at(end);
+        let magnitude = Scale::parse(suffix)?.apply(number)?;
+        Ok(Self(if negative { -magnitude } else { magnitude }))
+    }
+
+    /// Reads a quantity from JSON, where a plain number is allowed too.
+    pub fn from_json(value: &serde_json::Value) -> Result<Self, QuantityError> {
+        match value {
+            serde_json::Value::String(text) => Self::parse(text),
+            serde_json::Value::Number(number) => Self::parse(&number.to_string()),
+            _ => Err(QuantityError::Syntax),
+        }
+    }
+
+    /// Base units, rounded up (away from zero), as Ray rounds CPU, GPU and memory.
+    pub const fn ceil_units(self) -> i128 {
+        div_away(self.0, NANOS)
+    }
+
+    /// Thousandths, rounded up (away from zero).
+    pub const fn ceil_milli(self) -> i128 {
+        div_away(self.0, NANOS / 1000)
+    }
+
+    /// Below zero.
+    pub const fn is_negative(self) -> bool {
+        self.0 < 0
+    }
+
+    /// Exactly zero.
+    pub const fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The sum, or `None` beyond what can be represented.
+    pub fn checked_add(self, other: Self) -> Option<Self> {
+        self.0.checked_add(other.0).map(Self)
+    }
+
+    /// The difference, or `None` beyond what can be represented.
+    pub fn checked_sub(self, other: Self) -> Option<Self> {
+        self.0.checked_sub(other.0).map(Self)
+    }
+
+    /// As CPU for people: `1500m`, `2`.
+    pub fn display_cpu(self) -> String {
+        let milli = self.ceil_milli();
+        if milli % 1000 == 0 {
+            (milli / 1000).to_string()
+        } else {
+            format!("{milli}m")
+        }
+    }
+
+    /// As memory for people: the largest binary suffix that divides it, `1536Mi`, `2Gi`.
+    pub fn display_memory(self) -> String {
+        let bytes = self.ceil_units();
+        let (mut value, mut unit) = (bytes, "");
+        for suffix in ["Ki", "Mi", "Gi", "Ti", "Pi", "Ei"] {
+            if value == 0 || value % 1024 != 0 {
+                break;
+            }
+            value /= 1024;
+            unit = suffix;
+        }
+        format!("{value}{unit}")
+    }
+}
+
+impl fmt::Display for Quantity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let whole = self.0 / NANOS;
+        let nanos = (self.0 % NANOS).unsigned_abs();
+        let sign = if self.0 < 0 && whole == 0 { "-" } else { "" };
+        if nanos == 0 {
+            return write!(f, "{whole}");
+        }
+        let fraction = format!("{nanos:09}");
+        write!(f, "{sign}{whole}.{}", fraction.trim_end_matches('0'))
+    }
+}
+
+/// What a suffix multiplies by.
+enum Scale {
+    Binary(u32),
+    Decimal(i32),
+}
+
+impl Scale {
+    fn parse(suffix: &str) -> Result<Self, QuantityError> {
+        Ok(match suffix {
+            "" => Self::Decimal(0),
+            "n" => Self::Decimal(-9),
+            "u" => Self::Decimal(-6),
+            "m" => Self::Decimal(-3),
+            "k" => Self::Decimal(3),
+            "M" => Self::Decimal(6),
+            "G" => Self::Decimal(9),
+            "T" => Self::Decimal(12),
+            "P" => Self::Decimal(15),
+            "E" => Self::Decimal(18),
+            "Ki" => Self::Binary(1),
+            "Mi" => Self::Binary(2),
+            "Gi" => Self::Binary(3),
+            "Ti" => Self::Binary(4),
+            "Pi" => Self::Binary(5),
+            "Ei" => Self::Binary(6),
+            _ => Self::Decimal(Self::exponent(suffix)?),
+        })
+    }
+
+    fn exponent(suffix: &str) -> Result<i32, QuantityError> {
+        let digits = suffix
+            .strip_prefix(['e', 'E'])
+            .ok_or(QuantityError::Syntax)?;
+        let unsigned = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+        if unsigned.is_empty() || !unsigned.bytes().all(|b| b.is_ascii_digit()) {
+            return Err(QuantityError::Syntax);
+        }
+        digits.parse().map_err(|_| QuantityError::TooLarge)
+    }
+
+    /// The nanos of `number` at this scale.
+    fn apply(&self, number: &str) -> Result<i128, QuantityError> {
+        let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+        if (whole.is_empty() && fraction.is_empty()) || fraction.contains('.') {
+            return Err(QuantityError::Syntax);
+        }
+        let fraction = fraction.trim_end_matches('0');
+        let digits = format!("{}{fraction}", whole.trim_start_matches('0'));
+        let digits = digits.trim_start_matches('0');
+        if digits.is_empty() {
+            return Ok(0);
+        }
+        let places = i32::try_from(fraction.len()).map_err(|_| QuantityError::TooLarge)?;
+        if digits.len() > 36 {
+            return Err(QuantityError::TooLarge);
+        }
+        let mantissa: i128 = digits.parse().map_err(|_| QuantityError::Syntax)?;
+        let nanos = match *self {
+            Self::Binary(power) => {
+                let scaled = mantissa
+                    .checked_mul(1024_i128.pow(power))
+                    .ok_or(QuantityError::TooLarge)?;
+                shift(scaled, 9 - places)?
+            }
+            Self::Decimal(exponent) => {
+                shift(mantissa, exponent.saturating_add(9).saturating_sub(places))?
+            }
+        };
+        if nanos / NANOS >= MAX_WHOLE {
+            Err(QuantityError::TooLarge)
+        } else {
+            Ok(nanos)
+        }
+    }
+}
+
+/// `value * 10^power`, rounding up what falls off at the end.
+fn shift(value: i128, power: i32) -> Result<i128, QuantityError> {
+    match power.cmp(&0) {
+        Ordering::Equal => Ok(value),
+        Ordering::Greater => 10_i128
+            .checked_pow(power.unsigned_abs())
+            .and_then(|factor| value.checked_mul(factor))
+            .ok_or(QuantityError::TooLarge),
+        Ordering::Less => Ok(match 10_i128.checked_pow(power.unsigned_abs()) {
+            Some(divisor) => div_away(value, divisor),
+            None => 1,
+        }),
+    }
+}
+
+const fn div_away(value: i128, divisor: i128) -> i128 {
+    let quotient = value / divisor;
+    match value % divisor {
+        0 => quotient,
+        rest if rest > 0 => quotient + 1,
+        _ => quotient - 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn nanos(text: &str) -> i128 {
+        Quantity::parse(text).unwrap().0
+    }
+
+    #[test]
+    fn reads_every_suffix_exactly() {
+        assert_eq!(nanos("1"), NANOS);
+        assert_eq!(nanos("500m"), NANOS / 2);
+        assert_eq!(nanos("0.1") + nanos("0.2"), nanos("0.3"));
+        assert_eq!(nanos("1.5Gi"), 3 * 512 * 1024 * 1024 * NANOS);
+        assert_eq!(nanos("2e3"), nanos("2k"));
+        assert_eq!(nanos("1E"), nanos("1e18"));
+        assert_eq!(nanos("+4"), nanos("4"));
+        assert_eq!(nanos(".5"), nanos("0.5"));
+        assert_eq!(nanos("5."), nanos("5"));
+        assert_eq!(nanos("1n"), 1);
+        assert_eq!(
+            nanos("0.0000000001"),
+            1,
+            "finer than a nano rounds up, as in the API server"
+        );
+        assert_eq!(nanos("-1m"), -NANOS / 1000);
+    }
+
+    #[test]
+    fn refuses_what_the_api_server_refuses() {
+        for text in [
+            "eight", "32GB", "4gb", "1ki", "1.2.3", ".", "-", "1e", "1e+", " 1", "1 ",
+        ] {
+            assert_eq!(
+                Quantity::parse(text),
+                Err(QuantityError::Syntax),
+                "{text:?}"
+            );
+        }
+        assert_eq!(Quantity::parse(""), Err(QuantityError::Empty));
+    }
+
+    #[test]
+    fn a_huge_exponent_is_refused_at_once() {
+        for text in [
+            "1e999999999",
+            "9e99999999999999999999",
+            "1e30",
+            "99999999Ei",
+        ] {
+            assert_eq!(
+                Quantity::parse(text),
+                Err(QuantityError::TooLarge),
+                "{text}"
+            );
+        }
+        assert_eq!(nanos("1e-999999999"), 1);
+        assert_eq!(nanos("0e999999999"), 0);
+    }
+
+    #[test]
+    fn rounds_away_from_zero() {
+        assert_eq!(Quantity::parse("1001m").unwrap().ceil_units(), 2);
+        assert_eq!(Quantity::parse("-1001m").unwrap().ceil_units(), -2);
+        assert_eq!(Quantity::parse("0").unwrap().ceil_units(), 0);
+    }
+
+    #[test]
+    fn prints_for_people() {
+        assert_eq!(Quantity::parse("1.5").unwrap().display_cpu(), "1500m");
+        assert_eq!(Quantity::parse("2").unwrap().display_cpu(), "2");
+        assert_eq!(Quantity::parse("1.5Gi").unwrap().display_memory(), "1536Mi");
+        assert_eq!(Quantity::parse("1.25").unwrap().to_string(), "1.25");
+        assert_eq!(Quantity::parse("-500m").unwrap().to_string(), "-0.5");
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in ".{0,80}") {
+            let _ = Quantity::parse(&text);
+        }
+
+        #[test]
+        fn display_round_trips(nanos in -10_i128.pow(25)..10_i128.pow(25)) {
+            let quantity = Quantity(nanos);
+            prop_assert_eq!(Quantity::parse(&quantity.to_string()), Ok(quantity));
+        }
+    }
+}

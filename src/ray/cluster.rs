@@ -1,0 +1,134 @@
+//! A RayClusterSpec: its groups and its autoscaler settings.
+
+use serde_json::Value;
+
+use super::{Fields, Group, Kind, RayVersion, Role, list_at, object_at, text_at};
+use crate::path::FieldPath;
+
+/// The environment variable by which a head container chooses the autoscaler's version itself.
+pub const V2_ENV: &str = "RAY_enable_autoscaler_v2";
+
+/// `autoscalerOptions.version`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum AutoscalerVersion {
+    /// `v1`
+    V1,
+    /// `v2`
+    V2,
+}
+
+/// A RayClusterSpec, wherever it stands.
+#[derive(Debug)]
+pub struct Cluster<'a> {
+    /// The kind of the object around it.
+    pub kind: Kind,
+    /// The RayClusterSpec.
+    pub spec: &'a Fields,
+    /// `headGroupSpec`, if there.
+    pub head: Option<Group<'a>>,
+    /// `workerGroupSpecs`, in order.
+    pub workers: Vec<Group<'a>>,
+}
+
+impl<'a> Cluster<'a> {
+    /// Reads a RayClusterSpec that stands in an object of `kind`.
+    pub fn parse(kind: Kind, spec: &'a Fields) -> Self {
+        let head =
+            object_at(spec, "headGroupSpec").map(|group| Group::parse(kind, Role::Head, group));
+        let workers = list_at(spec, "workerGroupSpecs")
+            .iter()
+            .enumerate()
+            .filter_map(|(index, group)| {
+                Some(Group::parse(
+                    kind,
+                    Role::Worker { index },
+                    group.as_object()?,
+                ))
+            })
+            .collect();
+        Self {
+            kind,
+            spec,
+            head,
+            workers,
+        }
+    }
+
+    /// Head first, then the workers in order.
+    pub fn groups(&self) -> impl Iterator<Item = &Group<'a>> {
+        self.head.iter().chain(&self.workers)
+    }
+
+    /// The group of that name; `headgroup` is the head, as for Ray.
+    pub fn group(&self, name: &str) -> Option<&Group<'a>> {
+        self.groups().find(|group| group.name == Some(name))
+    }
+
+    /// `enableInTreeAutoscaling: true`.
+    pub fn autoscaling(&self) -> bool {
+        self.spec
+            .get("enableInTreeAutoscaling")
+            .and_then(Value::as_bool)
+            == Some(true)
+    }
+
+    /// `autoscalerOptions`, if there.
+    pub fn autoscaler_options(&self) -> Option<&'a Fields> {
+        object_at(self.spec, "autoscalerOptions")
+    }
+
+    /// One value of `autoscalerOptions`.
+    pub fn autoscaler_option(&self, key: &str) -> Option<&'a Value> {
+        self.autoscaler_options()?.get(key)
+    }
+
+    /// `autoscalerOptions.version`, if it is one that KubeRay knows.
+    pub fn autoscaler_version(&self) -> Option<AutoscalerVersion> {
+        match self.autoscaler_option("version")?.as_str()? {
+            "v1" => Some(AutoscalerVersion::V1),
+            "v2" => Some(AutoscalerVersion::V2),
+            _ => None,
+        }
+    }
+
+    /// The value of `RAY_enable_autoscaler_v2` in the head's ray container; empty if it is set
+    /// from elsewhere (`valueFrom`).
+    pub fn v2_env(&self) -> Option<&'a str> {
+        self.head.as_ref()?.ray_container()?.env(V2_ENV)
+    }
+
+    /// The env asks for v2 as KubeRay reads it: exactly `1` or `true`.
+    pub fn v2_by_env(&self) -> bool {
+        matches!(self.v2_env(), Some("1" | "true"))
+    }
+
+    /// v2 is asked for, by field or env, as KubeRay reads it.
+    pub fn uses_v2(&self) -> bool {
+        self.autoscaler_version() == Some(AutoscalerVersion::V2) || self.v2_by_env()
+    }
+
+    /// `rayVersion` as written.
+    pub fn ray_version_text(&self) -> Option<&'a str> {
+        text_at(self.spec, "rayVersion").filter(|version| !version.is_empty())
+    }
+
+    /// `rayVersion`, if it is a version.
+    pub fn ray_version(&self) -> Option<RayVersion> {
+        self.ray_version_text()?.parse().ok()
+    }
+
+    /// `spec.upgradeStrategy.type`.
+    pub fn upgrade_strategy(&self) -> Option<&'a str> {
+        text_at(object_at(self.spec, "upgradeStrategy")?, "type")
+    }
+
+    /// The path of the RayClusterSpec.
+    pub fn path(&self) -> FieldPath {
+        FieldPath::of(self.kind.cluster_path())
+    }
+
+    /// The path of a value of `autoscalerOptions`.
+    pub fn option_path(&self, key: &'static str) -> FieldPath {
+        self.path().key("autoscalerOptions").key(key)
+    }
+}

@@ -1,0 +1,101 @@
+//! A container of a pod template.
+
+use serde_json::Value;
+
+use super::{Fields, list_at, object_at, text_at};
+use crate::quantity::Quantity;
+
+/// A container of a pod template.
+#[derive(Debug, Clone, Copy)]
+pub struct Container<'a> {
+    /// Position in `containers`, from 0.
+    pub index: usize,
+    /// The container.
+    pub spec: &'a Fields,
+}
+
+impl<'a> Container<'a> {
+    /// The container at that position.
+    pub fn new(index: usize, spec: &'a Fields) -> Self {
+        Self { index, spec }
+    }
+
+    /// `name`, if there.
+    pub fn name(&self) -> Option<&'a str> {
+        text_at(self.spec, "name")
+    }
+
+    /// `image`, if there.
+    pub fn image(&self) -> Option<&'a str> {
+        text_at(self.spec, "image")
+    }
+
+    /// `resources.limits`, if there.
+    pub fn limits(&self) -> Option<&'a Fields> {
+        object_at(object_at(self.spec, "resources")?, "limits")
+    }
+
+    /// `resources.requests`, if there.
+    pub fn requests(&self) -> Option<&'a Fields> {
+        object_at(object_at(self.spec, "resources")?, "requests")
+    }
+
+    /// The limit of a resource; a value that is no quantity reads as absent (the API server
+    /// refuses such a template itself).
+    pub fn limit(&self, resource: &str) -> Option<Quantity> {
+        Quantity::from_json(self.limits()?.get(resource)?).ok()
+    }
+
+    /// The request of a resource, read as [`Self::limit`].
+    pub fn request(&self, resource: &str) -> Option<Quantity> {
+        Quantity::from_json(self.requests()?.get(resource)?).ok()
+    }
+
+    /// What Ray takes as the container's size: the limit, or else the request.
+    pub fn size(&self, resource: &str) -> Option<Quantity> {
+        self.limit(resource).or_else(|| self.request(resource))
+    }
+
+    /// The entries of `resizePolicy` with their positions.
+    pub fn resize_policy(&self) -> impl Iterator<Item = (usize, ResizePolicy<'a>)> {
+        list_at(self.spec, "resizePolicy")
+            .iter()
+            .enumerate()
+            .filter_map(|(index, entry)| {
+                let entry = entry.as_object()?;
+                Some((
+                    index,
+                    ResizePolicy {
+                        resource: text_at(entry, "resourceName").unwrap_or_default(),
+                        restart: text_at(entry, "restartPolicy").unwrap_or_default(),
+                    },
+                ))
+            })
+    }
+
+    /// The value of an environment variable; the last entry of a name wins, as in Kubernetes.
+    /// Empty when it is set from elsewhere (`valueFrom`).
+    pub fn env(&self, name: &str) -> Option<&'a str> {
+        list_at(self.spec, "env")
+            .iter()
+            .filter_map(Value::as_object)
+            .rfind(|entry| text_at(entry, "name") == Some(name))
+            .map(|entry| text_at(entry, "value").unwrap_or_default())
+    }
+
+    /// Position in `env` of the entry that [`Self::env`] reads.
+    pub fn env_index(&self, name: &str) -> Option<usize> {
+        list_at(self.spec, "env")
+            .iter()
+            .rposition(|entry| entry.get("name").and_then(Value::as_str) == Some(name))
+    }
+}
+
+/// An entry of `resizePolicy`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ResizePolicy<'a> {
+    /// `cpu` or `memory`.
+    pub resource: &'a str,
+    /// `NotRequired` or `RestartContainer`.
+    pub restart: &'a str,
+}

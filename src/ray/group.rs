@@ -1,0 +1,140 @@
+//! The head group or a worker group.
+
+use serde_json::Value;
+
+use super::{Container, Fields, Kind, list_at, object_at, text_at};
+use crate::path::FieldPath;
+
+/// The name by which Ray and the `ray.io/ippr` annotation call the head group.
+pub const HEAD_NAME: &str = "headgroup";
+
+/// What a group is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Role {
+    /// `headGroupSpec`
+    Head,
+    /// An item of `workerGroupSpecs`.
+    Worker {
+        /// Its position, from 0.
+        index: usize,
+    },
+}
+
+/// A group of equal pods.
+#[derive(Debug)]
+pub struct Group<'a> {
+    kind: Kind,
+    /// Head or worker.
+    pub role: Role,
+    /// `groupName`; `headgroup` for the head; `None` for a worker group without a name.
+    pub name: Option<&'a str>,
+    /// The group's spec.
+    pub spec: &'a Fields,
+}
+
+impl<'a> Group<'a> {
+    /// Reads a group that stands in an object of `kind`.
+    pub fn parse(kind: Kind, role: Role, spec: &'a Fields) -> Self {
+        let name = match role {
+            Role::Head => Some(HEAD_NAME),
+            Role::Worker { .. } => text_at(spec, "groupName"),
+        };
+        Self {
+            kind,
+            role,
+            name,
+            spec,
+        }
+    }
+
+    /// The head group.
+    pub fn is_head(&self) -> bool {
+        self.role == Role::Head
+    }
+
+    /// How messages call it: `the head group`, `group "gpu"`, `worker group 2`.
+    pub fn title(&self) -> String {
+        match (self.role, self.name) {
+            (Role::Head, _) => "the head group".to_owned(),
+            (Role::Worker { .. }, Some(name)) => {
+                format!("group {}", crate::finding::shown_text(name))
+            }
+            (Role::Worker { index }, None) => format!("worker group {index}"),
+        }
+    }
+
+    /// The path of the group's spec.
+    pub fn path(&self) -> FieldPath {
+        let cluster = FieldPath::of(self.kind.cluster_path());
+        match (self.role, self.name) {
+            (Role::Head, _) => cluster.key("headGroupSpec"),
+            (Role::Worker { index }, Some(name)) => {
+                cluster.key("workerGroupSpecs").item(index, name)
+            }
+            (Role::Worker { index }, None) => cluster.key("workerGroupSpecs").index(index),
+        }
+    }
+
+    /// `rayStartParams`, if there.
+    pub fn start_params(&self) -> Option<&'a Fields> {
+        object_at(self.spec, "rayStartParams")
+    }
+
+    /// One value of `rayStartParams`, of whatever type.
+    pub fn start_param(&self, key: &str) -> Option<&'a Value> {
+        self.start_params()?.get(key)
+    }
+
+    /// The path of one of `rayStartParams`.
+    pub fn start_param_path(&self, key: impl Into<std::borrow::Cow<'static, str>>) -> FieldPath {
+        self.path().key("rayStartParams").key(key)
+    }
+
+    /// The group-level `resources` map, if there and not empty (an empty one counts for nothing).
+    pub fn resources(&self) -> Option<&'a Fields> {
+        object_at(self.spec, "resources").filter(|resources| !resources.is_empty())
+    }
+
+    /// `template.spec`, if there.
+    pub fn pod_spec(&self) -> Option<&'a Fields> {
+        object_at(object_at(self.spec, "template")?, "spec")
+    }
+
+    /// The path of `template.spec`.
+    pub fn pod_spec_path(&self) -> FieldPath {
+        self.path().key("template").key("spec")
+    }
+
+    /// The containers of the template, in order (init containers not among them).
+    pub fn containers(&self) -> impl Iterator<Item = Container<'a>> {
+        self.pod_spec()
+            .map_or(&[][..], |spec| list_at(spec, "containers"))
+            .iter()
+            .enumerate()
+            .filter_map(|(index, container)| Some(Container::new(index, container.as_object()?)))
+    }
+
+    /// Container 0 of the template: the one that Ray and KubeRay take for the ray container.
+    pub fn ray_container(&self) -> Option<Container<'a>> {
+        self.containers()
+            .next()
+            .filter(|container| container.index == 0)
+    }
+
+    /// The path of a container of the template.
+    pub fn container_path(&self, container: &Container<'_>) -> FieldPath {
+        self.pod_spec_path()
+            .key("containers")
+            .index(container.index)
+    }
+
+    /// The path of the ray container.
+    pub fn ray_container_path(&self) -> FieldPath {
+        self.pod_spec_path().key("containers").index(0)
+    }
+
+    /// An integer of the group's spec (`replicas`, `minReplicas`, ...); other types read as absent.
+    pub fn integer(&self, key: &str) -> Option<i64> {
+        self.spec.get(key)?.as_i64()
+    }
+}

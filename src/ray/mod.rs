@@ -1,0 +1,46 @@
+//! Ray's custom resources as Rayfit needs them: a borrowed, forgiving view of the JSON.
+//!
+//! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
+//! is reported by the rule that is about it, so that no malformed corner hides the other findings.
+//! Reading order: [`object`], [`cluster`], [`group`], [`container`], then the small languages
+//! inside them: [`ippr`], [`start_params`], [`version`], [`reconcile`].
+
+pub mod cluster;
+pub mod container;
+pub mod group;
+pub mod ippr;
+pub mod object;
+pub mod reconcile;
+pub mod start_params;
+pub mod version;
+
+pub use cluster::{AutoscalerVersion, Cluster};
+pub use container::Container;
+pub use group::{Group, Role};
+pub use ippr::Ippr;
+pub use object::{Kind, RayObject};
+pub use reconcile::ReconcileMode;
+pub use version::RayVersion;
+
+use serde_json::{Map, Value};
+
+/// A JSON object.
+pub type Fields = Map<String, Value>;
+
+/// The object at `key`, if it is one.
+pub(crate) fn object_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a Fields> {
+    fields.get(key)?.as_object()
+}
+
+/// The list at `key`; absent and of another type read as empty.
+pub(crate) fn list_at<'a>(fields: &'a Fields, key: &str) -> &'a [Value] {
+    fields
+        .get(key)
+        .and_then(Value::as_array)
+        .map_or(&[], Vec::as_slice)
+}
+
+/// The text at `key`, if it is one.
+pub(crate) fn text_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a str> {
+    fields.get(key)?.as_str()
+}

@@ -1,0 +1,181 @@
+//! A RayCluster, RayJob, RayService or RayCronJob, and the RayClusterSpec in it.
+
+use serde_json::Value;
+
+use super::{Cluster, Fields, Ippr, ReconcileMode, object_at, reconcile, text_at};
+use crate::path::FieldPath;
+
+/// The four kinds that carry a RayClusterSpec.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Kind {
+    /// The cluster itself.
+    RayCluster,
+    /// A job with a cluster of its own, or one that selects a cluster.
+    RayJob,
+    /// Ray Serve on a cluster of its own.
+    RayService,
+    /// A schedule that makes RayJobs.
+    RayCronJob,
+}
+
+impl Kind {
+    /// Every kind.
+    pub const ALL: [Self; 4] = [
+        Self::RayCluster,
+        Self::RayJob,
+        Self::RayService,
+        Self::RayCronJob,
+    ];
+
+    /// The kind as manifests write it.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::RayCluster => "RayCluster",
+            Self::RayJob => "RayJob",
+            Self::RayService => "RayService",
+            Self::RayCronJob => "RayCronJob",
+        }
+    }
+
+    /// The resource as URLs and webhook rules write it.
+    pub const fn plural(self) -> &'static str {
+        match self {
+            Self::RayCluster => "rayclusters",
+            Self::RayJob => "rayjobs",
+            Self::RayService => "rayservices",
+            Self::RayCronJob => "raycronjobs",
+        }
+    }
+
+    /// The kind of that name.
+    pub fn from_name(name: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.name() == name)
+    }
+
+    /// Where the RayClusterSpec is.
+    pub const fn cluster_path(self) -> &'static [&'static str] {
+        match self {
+            Self::RayCluster => &["spec"],
+            Self::RayJob => &["spec", "rayClusterSpec"],
+            Self::RayService => &["spec", "rayClusterConfig"],
+            Self::RayCronJob => &["spec", "jobTemplate", "rayClusterSpec"],
+        }
+    }
+}
+
+/// One Ray object, parsed once for all rules and defaults.
+#[derive(Debug)]
+pub struct RayObject<'a> {
+    /// Which of the four it is.
+    pub kind: Kind,
+    /// The whole object.
+    pub root: &'a Fields,
+    /// The cluster it describes; `None` for a RayJob with `clusterSelector`, or without a spec.
+    pub cluster: Option<Cluster<'a>>,
+    /// Its `ray.io/ippr` annotation, read.
+    pub ippr: Ippr,
+}
+
+impl<'a> RayObject<'a> {
+    /// Reads `value`; `None` if it is no Ray object (any version of `ray.io` is one).
+    pub fn parse(value: &'a Value) -> Option<Self> {
+        let root = value.as_object()?;
+        let (group, _version) = text_at(root, "apiVersion")?.split_once('/')?;
+        if group != "ray.io" {
+            return None;
+        }
+        Some(Self::of_kind(
+            Kind::from_name(text_at(root, "kind")?)?,
+            root,
+        ))
+    }
+
+    /// Reads `root` as the given kind, as the API server names it beside the object.
+    pub fn of_kind(kind: Kind, root: &'a Fields) -> Self {
+        let cluster = kind
+            .cluster_path()
+            .iter()
+            .try_fold(root, |fields, key| object_at(fields, key))
+            .map(|spec| Cluster::parse(kind, spec));
+        let annotation = object_at(root, "metadata")
+            .and_then(|metadata| object_at(metadata, "annotations"))
+            .and_then(|annotations| text_at(annotations, super::ippr::ANNOTATION));
+        Self {
+            kind,
+            root,
+            cluster,
+            ippr: Ippr::parse(annotation.unwrap_or_default()),
+        }
+    }
+
+    /// `metadata`, if there.
+    pub fn metadata(&self) -> Option<&'a Fields> {
+        object_at(self.root, "metadata")
+    }
+
+    /// `metadata.name`, if there and not empty.
+    pub fn name(&self) -> Option<&'a str> {
+        text_at(self.metadata()?, "name").filter(|name| !name.is_empty())
+    }
+
+    /// `metadata.generateName`, if there and not empty.
+    pub fn generate_name(&self) -> Option<&'a str> {
+        text_at(self.metadata()?, "generateName").filter(|name| !name.is_empty())
+    }
+
+    /// `metadata.namespace`, if there.
+    pub fn namespace(&self) -> Option<&'a str> {
+        text_at(self.metadata()?, "namespace")
+    }
+
+    /// All annotations, if any.
+    pub fn annotations(&self) -> Option<&'a Fields> {
+        object_at(self.metadata()?, "annotations")
+    }
+
+    /// One annotation.
+    pub fn annotation(&self, name: &str) -> Option<&'a str> {
+        text_at(self.annotations()?, name)
+    }
+
+    /// One label.
+    pub fn label(&self, name: &str) -> Option<&'a str> {
+        text_at(object_at(self.metadata()?, "labels")?, name)
+    }
+
+    /// `spec` of the object itself (for a RayJob not the cluster's).
+    pub fn spec(&self) -> Option<&'a Fields> {
+        object_at(self.root, "spec")
+    }
+
+    /// Who scales the cluster; `ray` without an annotation or with an unknown value.
+    pub fn reconcile_mode(&self) -> ReconcileMode {
+        self.annotation(reconcile::ANNOTATION)
+            .and_then(|value| value.parse().ok())
+            .unwrap_or_default()
+    }
+
+    /// Being deleted: what is left of it is finalizers.
+    pub fn is_deleting(&self) -> bool {
+        self.metadata()
+            .and_then(|metadata| metadata.get("deletionTimestamp"))
+            .is_some_and(|timestamp| !timestamp.is_null())
+    }
+
+    /// The path of the RayClusterSpec.
+    pub fn cluster_path(&self) -> FieldPath {
+        FieldPath::of(self.kind.cluster_path())
+    }
+
+    /// A controlling owner of one of our kinds: KubeRay made this object from it.
+    pub fn ray_owner(&self) -> Option<Kind> {
+        super::list_at(self.metadata()?, "ownerReferences")
+            .iter()
+            .filter_map(Value::as_object)
+            .filter(|owner| {
+                text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"))
+                    && owner.get("controller").and_then(Value::as_bool) == Some(true)
+            })
+            .find_map(|owner| Kind::from_name(text_at(owner, "kind")?))
+    }
+}

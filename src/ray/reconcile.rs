@@ -1,0 +1,63 @@
+//! Who scales a cluster: the annotation `rayfit.dev/reconcile`.
+
+use std::fmt;
+use std::str::FromStr;
+
+/// The annotation that holds a [`ReconcileMode`].
+pub const ANNOTATION: &str = "rayfit.dev/reconcile";
+
+/// The prefix of all our annotations.
+pub const PREFIX: &str = "rayfit.dev/";
+
+/// Who scales a cluster.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub enum ReconcileMode {
+    /// Ray's own autoscaler container; what holds without an annotation.
+    #[default]
+    Ray,
+    /// `rayfit serve`, from outside the cluster.
+    Central,
+    /// Rayfit in the head pod, in place of Ray's autoscaler container.
+    Sidecar,
+}
+
+impl ReconcileMode {
+    /// Every mode.
+    pub const ALL: [Self; 3] = [Self::Ray, Self::Central, Self::Sidecar];
+
+    /// The annotation's value.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Ray => "ray",
+            Self::Central => "central",
+            Self::Sidecar => "sidecar",
+        }
+    }
+
+    /// The autoscaler container is ours.
+    pub const fn is_ours(self) -> bool {
+        !matches!(self, Self::Ray)
+    }
+}
+
+impl fmt::Display for ReconcileMode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+/// A text that names no mode.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is no reconcile mode: write ray, central or sidecar")]
+pub struct NoSuchReconcileMode(pub String);
+
+impl FromStr for ReconcileMode {
+    type Err = NoSuchReconcileMode;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchReconcileMode> {
+        Self::ALL
+            .into_iter()
+            .find(|mode| mode.name() == text)
+            .ok_or_else(|| NoSuchReconcileMode(text.to_owned()))
+    }
+}

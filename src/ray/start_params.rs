@@ -1,0 +1,109 @@
+//! The small languages inside `rayStartParams`, read as Ray's Python reads them.
+
+use serde_json::Value;
+
+/// Reads a text as Python's `int()` does: blanks around it, a sign, and single underscores
+/// between digits are allowed. Numbers beyond 64 bits read as the nearest bound.
+pub fn python_int(text: &str) -> Option<i64> {
+    let trimmed = text.trim();
+    let (negative, digits) = match trimmed.as_bytes().first()? {
+        b'-' => (true, &trimmed[1..]),
+        b'+' => (false, &trimmed[1..]),
+        _ => (false, trimmed),
+    };
+    let grouped = digits
+        .split('_')
+        .all(|run| !run.is_empty() && run.bytes().all(|byte| byte.is_ascii_digit()));
+    if !grouped {
+        return None;
+    }
+    let magnitude: i64 = digits.replace('_', "").parse().unwrap_or(i64::MAX);
+    Some(if negative { -magnitude } else { magnitude })
+}
+
+/// Why `rayStartParams.resources` cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum StartResourcesError {
+    /// No JSON left after Ray has taken off the first and last character and all backslashes.
+    #[error("it is not JSON in quotes ({0})")]
+    NotQuotedJson(String),
+    /// JSON, but no object.
+    #[error("it is not a JSON object")]
+    NotAnObject,
+    /// An amount that is no integer.
+    #[error("{key:?} is {found}, not an integer")]
+    NotAnInteger {
+        /// The resource.
+        key: String,
+        /// As written.
+        found: String,
+    },
+}
+
+/// Reads `rayStartParams.resources` as Ray's autoscaler does: the first and the last character
+/// are dropped whatever they are, backslashes are deleted, the rest must be a JSON object of
+/// integers. (Ray, `autoscaler/_private/kuberay/autoscaling_config.py`.)
+pub fn start_resources(text: &str) -> Result<Vec<(String, i64)>, StartResourcesError> {
+    let mut characters = text.chars();
+    characters.next();
+    characters.next_back();
+    let unquoted: String = characters.filter(|character| *character != '\\').collect();
+    let value: Value = serde_json::from_str(&unquoted)
+        .map_err(|error| StartResourcesError::NotQuotedJson(error.to_string()))?;
+    let Value::Object(map) = value else {
+        return Err(StartResourcesError::NotAnObject);
+    };
+    map.into_iter()
+        .map(|(key, amount)| match amount.as_i64() {
+            Some(amount) => Ok((key, amount)),
+            None => Err(StartResourcesError::NotAnInteger {
+                key,
+                found: amount.to_string(),
+            }),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn integers_as_python_reads_them() {
+        for (text, value) in [
+            (" 4 ", 4),
+            ("+4", 4),
+            ("1_0", 10),
+            ("-1", -1),
+            ("007", 7),
+            ("0", 0),
+        ] {
+            assert_eq!(python_int(text), Some(value), "{text:?}");
+        }
+        for text in [
+            "", " ", "2.5", "4Gi", "1__0", "_1", "1_", "+", "0x10", "1e3",
+        ] {
+            assert_eq!(python_int(text), None, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn resources_as_ray_reads_them() {
+        let read = start_resources(r#"'{"a": 1, "b": 2}'"#).unwrap();
+        assert_eq!(read, [("a".to_owned(), 1), ("b".to_owned(), 2)]);
+        assert!(start_resources(r#""{\"a\": 1}""#).is_ok());
+        assert!(matches!(
+            start_resources(r#"{"a": 1}"#),
+            Err(StartResourcesError::NotQuotedJson(_))
+        ));
+        assert!(matches!(
+            start_resources("'[1]'"),
+            Err(StartResourcesError::NotAnObject)
+        ));
+        assert!(matches!(
+            start_resources(r#"'{"a": 1.5}'"#),
+            Err(StartResourcesError::NotAnInteger { .. })
+        ));
+        assert!(start_resources("").is_err());
+    }
+}

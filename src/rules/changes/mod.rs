@@ -1,0 +1,1 @@
+//! RF3xx: changes, judged on updates only.

@@ -1,0 +1,1 @@
+//! RF4xx: guards of what Rayfit itself depends on.

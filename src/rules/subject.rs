@@ -1,0 +1,56 @@
+//! What a rule looks at.
+
+use crate::facts::Facts;
+use crate::policy::Settings;
+use crate::ray::ippr::GroupCaps;
+use crate::ray::{Cluster, Group, Kind, RayObject, ReconcileMode};
+
+/// What a rule looks at: one object in its circumstances.
+#[derive(Debug, Clone, Copy)]
+pub struct Subject<'a> {
+    /// The object as it would be stored.
+    pub object: &'a RayObject<'a>,
+    /// The stored object, if this is an update.
+    pub old: Option<&'a RayObject<'a>>,
+    /// What is known of the cluster.
+    pub facts: &'a Facts,
+    /// The settings.
+    pub settings: &'a Settings,
+    /// Who asks, if known.
+    pub user: Option<&'a str>,
+}
+
+impl<'a> Subject<'a> {
+    /// The kind of the object.
+    pub fn kind(&self) -> Kind {
+        self.object.kind
+    }
+
+    /// The RayClusterSpec, if the object has one.
+    pub fn cluster(&self) -> Option<&'a Cluster<'a>> {
+        self.object.cluster.as_ref()
+    }
+
+    /// The RayClusterSpec, if it has autoscaling on.
+    pub fn autoscaled(&self) -> Option<&'a Cluster<'a>> {
+        self.cluster().filter(|cluster| cluster.autoscaling())
+    }
+
+    /// Every group: the head, then the workers in order.
+    pub fn groups(&self) -> impl Iterator<Item = &'a Group<'a>> {
+        self.cluster().into_iter().flat_map(Cluster::groups)
+    }
+
+    /// The groups that `ray.io/ippr` lists, with their caps.
+    pub fn listed_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
+        let object = self.object;
+        self.groups()
+            .filter_map(|group| Some((group, object.ippr.caps(group.name?)?)))
+    }
+
+    /// Who scales the cluster; an annotation with an unknown value reads as `ray` (rule RF402
+    /// reports it).
+    pub fn reconcile_mode(&self) -> ReconcileMode {
+        self.object.reconcile_mode()
+    }
+}

@@ -1,0 +1,217 @@
+//! Every rule against its fixtures, its own examples and the registry's promises.
+//!
+//! `tests/fixtures/rules/<ID>/bad-*.yaml` must have a finding of that rule, `near-*.yaml` (near
+//! misses) none of it. Beside `x.yaml` may lie `x.old.yaml` (the stored object: an update) and
+//! `x.facts.yaml` (facts of the cluster). The findings of each fixture are snapshots.
+
+use std::collections::BTreeSet;
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use rayfit::facts::Facts;
+use rayfit::finding::Finding;
+use rayfit::policy::Settings;
+use rayfit::ray::{Kind, RayObject};
+use rayfit::rules::{self, RULES, Rule, Subject};
+use serde_json::Value;
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/rules")
+}
+
+fn read(path: &Path) -> Value {
+    let text = std::fs::read_to_string(path).unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+    serde_saphyr::from_str(&text).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+}
+
+fn companion(path: &Path, kind: &str) -> Option<Value> {
+    let beside = path.with_extension(format!("{kind}.yaml"));
+    beside.exists().then(|| read(&beside))
+}
+
+fn findings(object: &Value, old: Option<&Value>, facts: &Facts) -> Vec<Finding> {
+    let object = RayObject::parse(object).expect("a Ray object");
+    let old = old.map(|old| RayObject::parse(old).expect("a Ray object"));
+    let settings = Settings::default();
+    let subject = Subject {
+        object: &object,
+        old: old.as_ref(),
+        facts,
+        settings: &settings,
+        user: None,
+    };
+    rules::run(&subject)
+}
+
+fn render(findings: &[Finding]) -> String {
+    findings.iter().fold(String::new(), |mut text, finding| {
+        let Finding {
+            rule,
+            mode,
+            path,
+            problem,
+            why,
+            fix,
+            ..
+        } = finding;
+        let pointer = path.pointer();
+        writeln!(
+            text,
+            "{rule} {mode} {path}\n  at {pointer}\n  {problem}\n  {why}\n  {fix}"
+        )
+        .unwrap();
+        text
+    })
+}
+
+/// The objects of a rule's folder whose names begin with `prefix`.
+fn cases(rule: &Rule, prefix: &str) -> Vec<PathBuf> {
+    let folder = fixtures().join(rule.id.to_string());
+    let mut cases: Vec<PathBuf> = std::fs::read_dir(&folder)
+        .unwrap_or_else(|e| panic!("{}: {e}", folder.display()))
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| {
+            let name = path.file_name().unwrap().to_str().unwrap();
+            name.starts_with(prefix)
+                && name.ends_with(".yaml")
+                && !name.ends_with(".old.yaml")
+                && !name.ends_with(".facts.yaml")
+        })
+        .collect();
+    cases.sort();
+    cases
+}
+
+fn findings_of(path: &Path) -> Vec<Finding> {
+    let facts = companion(path, "facts").map_or_else(Facts::default, |facts| {
+        serde_json::from_value(facts).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
+    });
+    findings(&read(path), companion(path, "old").as_ref(), &facts)
+}
+
+#[test]
+fn every_rule_finds_its_bad_fixtures_and_spares_its_near_misses() {
+    for rule in RULES {
+        let (bad, near) = (cases(rule, "bad-"), cases(rule, "near-"));
+        assert!(
+            bad.len() >= 2,
+            "{} wants at least two bad fixtures",
+            rule.id
+        );
+        assert!(!near.is_empty(), "{} wants at least one near miss", rule.id);
+        for path in &bad {
+            let found = findings_of(path);
+            assert!(
+                found.iter().any(|finding| finding.rule == rule.id),
+                "{} finds nothing in {}; found: {}",
+                rule.id,
+                path.display(),
+                render(&found)
+            );
+            let name = path.file_stem().unwrap().to_str().unwrap();
+            insta::with_settings!({
+                snapshot_path => path.parent().unwrap(),
+                prepend_module_to_snapshot => false,
+                omit_expression => true,
+            }, {
+                insta::assert_snapshot!(name, render(&found));
+            });
+        }
+        for path in &near {
+            let found = findings_of(path);
+            let own: Vec<_> = found.into_iter().filter(|f| f.rule == rule.id).collect();
+            assert!(own.is_empty(), "{}: {}", path.display(), render(&own));
+        }
+    }
+}
+
+/// Completes a documentation example, in which only what matters is written, to an object.
+fn example(yaml: &str) -> Value {
+    let mut value: Value = serde_saphyr::from_str(yaml).unwrap_or_else(|e| panic!("{yaml}: {e}"));
+    let root = value.as_object_mut().unwrap();
+    root.entry("apiVersion").or_insert("ray.io/v1".into());
+    root.entry("kind").or_insert("RayCluster".into());
+    value
+}
+
+#[test]
+fn every_bad_example_has_the_finding_and_every_good_one_has_not() {
+    for rule in RULES {
+        // Rules on changes or facts show them in words; their fixtures prove them.
+        let needs_more = rule.id.0 / 100 == 3 || [114, 115, 117].contains(&rule.id.0);
+        let found = |yaml| {
+            findings(&example(yaml), None, &Facts::default())
+                .iter()
+                .any(|f| f.rule == rule.id)
+        };
+        assert!(
+            needs_more || found(rule.bad),
+            "{}: its bad example is fine",
+            rule.id
+        );
+        assert!(
+            !found(rule.good),
+            "{}: its good example has the finding",
+            rule.id
+        );
+    }
+}
+
+#[test]
+fn ids_and_names_are_unique_and_sorted_and_texts_are_sentences() {
+    let ids: Vec<u16> = RULES.iter().map(|rule| rule.id.0).collect();
+    assert!(ids.is_sorted(), "{ids:?}");
+    assert_eq!(ids.iter().collect::<BTreeSet<_>>().len(), ids.len());
+    assert_eq!(
+        RULES
+            .iter()
+            .map(|rule| rule.name)
+            .collect::<BTreeSet<_>>()
+            .len(),
+        RULES.len()
+    );
+    for rule in RULES {
+        for text in [rule.what, rule.why, rule.without] {
+            assert!(
+                text.ends_with(['.', ')']),
+                "{}: no sentence: {text}",
+                rule.id
+            );
+        }
+        assert!(
+            !rule.summary.ends_with('.'),
+            "{}: {}",
+            rule.id,
+            rule.summary
+        );
+    }
+}
+
+/// No rule may panic, whatever the object looks like.
+#[test]
+fn malformed_objects_hurt_no_rule() {
+    for kind in Kind::ALL {
+        let strange = [
+            Value::Null,
+            1.into(),
+            "x".into(),
+            Value::Array(vec![1.into()]),
+        ];
+        for value in strange {
+            for pointer in [
+                "metadata",
+                "spec",
+                "spec.workerGroupSpecs",
+                "spec.headGroupSpec.template",
+            ] {
+                let mut root = serde_json::json!({"apiVersion": "ray.io/v1", "kind": kind.name()});
+                let mut place = &mut root;
+                for key in pointer.split('.') {
+                    place = &mut place[key];
+                }
+                *place = value.clone();
+                findings(&root, None, &Facts::default());
+            }
+        }
+    }
+}

@@ -9,6 +9,7 @@
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
 //! - [`facts`]: what is known of the Kubernetes cluster around an object
 //! - [`finding`], [`rules`]: what can be wrong, one documented unit per rule
+//! - [`defaults`]: what admission fills in, as a minimal JSON patch
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
 //!
@@ -17,9 +18,12 @@
 //! - A rule never fails and never sees the network; it reports findings, which are data.
 //! - No finding that an object already had denies an update of it; an object that is being
 //!   deleted is always allowed.
+//! - A default touches nothing that is present, and nothing at all of an object that was there
+//!   before Rayfit until its owner gives a reason.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod defaults;
 pub mod facts;
 pub mod finding;
 pub mod judge;

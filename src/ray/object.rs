@@ -148,8 +148,12 @@ impl<'a> RayObject<'a> {
         object_at(self.root, "spec")
     }
 
-    /// Who scales the cluster; `ray` without an annotation or with an unknown value.
+    /// Who scales the cluster; `ray` without an annotation or with an unknown value, and on a
+    /// RayCronJob, whose annotations do not reach the cluster.
     pub fn reconcile_mode(&self) -> ReconcileMode {
+        if self.kind == Kind::RayCronJob {
+            return ReconcileMode::Ray;
+        }
         self.annotation(reconcile::ANNOTATION)
             .and_then(|value| value.parse().ok())
             .unwrap_or_default()

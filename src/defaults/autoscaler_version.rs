@@ -1,0 +1,94 @@
+//! DF03: the autoscaler's version, where something needs v2.
+
+use serde_json::{Value, json};
+
+use super::{DefaultId, DefaultRule, Draft};
+use crate::policy::Settings;
+use crate::ray::{Cluster, Kind, RayObject, text_at};
+
+/// DF03
+pub static DEFAULT: DefaultRule = DefaultRule {
+    id: DefaultId(3),
+    name: "autoscaler-version",
+    summary: "`autoscalerOptions.version: v2` where something in the object needs it",
+    what: "With autoscaling on, `autoscalerOptions.version` becomes `v2` if `ray.io/ippr` lists a \
+           group of the object, a group has `idleTimeoutSeconds` or a `priority`, or Rayfit scales \
+           the cluster. It is left alone if the head's `RAY_enable_autoscaler_v2` is set, if a pod \
+           template has a `restartPolicy` other than Never, or if a container's `resizePolicy` says \
+           `RestartContainer`, all of which v2 rules out.",
+    why: "Only the second version of Ray's autoscaler knows these; KubeRay refuses some of them \
+          without it, and in-place resize is silently ignored.",
+    before: r#"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  workerGroupSpecs:
+  - groupName: small
+    idleTimeoutSeconds: 300
+"#,
+    after: r#"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default, version: v2}
+  workerGroupSpecs:
+  - groupName: small
+    idleTimeoutSeconds: 300
+"#,
+    since: "0.1.0",
+    apply,
+};
+
+fn apply(draft: &mut Draft<'_>) {
+    draft.option(DefaultId(3), "version", wants_v2, || json!("v2"));
+}
+
+fn wants_v2(object: &RayObject<'_>, _: &Settings) -> bool {
+    let Some(cluster) = object
+        .cluster
+        .as_ref()
+        .filter(|cluster| cluster.autoscaling())
+    else {
+        return false;
+    };
+    cluster.v2_env().is_none()
+        && !has_obstacle(cluster)
+        && (object.reconcile_mode().is_ours()
+            || has_v2_field(cluster)
+            || lists_a_group(object, cluster))
+}
+
+fn lists_a_group(object: &RayObject<'_>, cluster: &Cluster<'_>) -> bool {
+    object.kind != Kind::RayCronJob
+        && object.ippr.is_well_formed()
+        && object
+            .ippr
+            .groups
+            .iter()
+            .any(|caps| cluster.group(&caps.name).is_some())
+}
+
+fn has_v2_field(cluster: &Cluster<'_>) -> bool {
+    cluster.groups().any(|group| {
+        let set = |key| group.spec.get(key).filter(|value| !value.is_null());
+        set("idleTimeoutSeconds").is_some()
+            || set("priority")
+                .and_then(Value::as_i64)
+                .is_some_and(|priority| priority != 0)
+    })
+}
+
+/// With v2 KubeRay makes pods that never restart: a template that says otherwise would be
+/// refused by KubeRay, a restarting resize by the API server.
+fn has_obstacle(cluster: &Cluster<'_>) -> bool {
+    cluster.groups().any(|group| {
+        let restart = group
+            .pod_spec()
+            .and_then(|spec| text_at(spec, "restartPolicy"));
+        !matches!(restart, None | Some("" | "Never"))
+            || group.containers().any(|container| {
+                container
+                    .resize_policy()
+                    .any(|(_, entry)| entry.restart == "RestartContainer")
+            })
+    })
+}

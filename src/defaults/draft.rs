@@ -1,0 +1,183 @@
+//! The patch while it is being drawn up: what may be filled in, and with which value.
+
+use json_patch::jsonptr::PointerBuf;
+use json_patch::{AddOperation, Patch, PatchOperation};
+use serde_json::{Map, Value};
+
+use super::{Applied, DefaultId, Defaulted};
+use crate::path::FieldPath;
+use crate::policy::Settings;
+use crate::ray::{Cluster, Group, Kind, RayObject};
+
+/// Why a default wrote just this value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It is the default's own value.
+    Fresh,
+    /// The stored object had it and the update lost it (server-side apply drops defaulted fields
+    /// when the same manager applies again).
+    CarriedOver,
+}
+
+/// The patch while it is being drawn up.
+#[derive(Debug)]
+pub struct Draft<'a> {
+    /// The object as it came.
+    pub object: &'a RayObject<'a>,
+    /// The stored object, if this is an update.
+    pub old: Option<&'a RayObject<'a>>,
+    /// What defaults write.
+    pub settings: &'a Settings,
+    operations: Vec<PatchOperation>,
+    applied: Vec<Applied>,
+    /// Parents that the patch itself adds, so that each is added once.
+    made: Vec<String>,
+}
+
+/// What the stored object says about a place that a default is about.
+#[derive(Debug, Clone, Copy)]
+pub struct Before<'v> {
+    /// The default's reason held there already.
+    pub had_reason: bool,
+    /// The value there.
+    pub value: Option<&'v Value>,
+}
+
+impl Before<'_> {
+    /// What to write where the object has nothing, or `None` to leave it so: an object that was
+    /// there before Rayfit stays as it is until its owner changes it.
+    pub fn settle(self, fresh: Value) -> Option<(Value, Origin)> {
+        match (self.had_reason, self.value) {
+            (false, _) => Some((fresh, Origin::Fresh)),
+            (true, Some(value)) if !value.is_null() => Some((value.clone(), Origin::CarriedOver)),
+            (true, _) => None,
+        }
+    }
+}
+
+impl<'a> Draft<'a> {
+    /// An empty patch.
+    pub fn new(
+        object: &'a RayObject<'a>,
+        old: Option<&'a RayObject<'a>>,
+        settings: &'a Settings,
+    ) -> Self {
+        Self {
+            object,
+            old,
+            settings,
+            operations: Vec::new(),
+            applied: Vec::new(),
+            made: Vec::new(),
+        }
+    }
+
+    /// The patch.
+    pub fn finish(self) -> Defaulted {
+        Defaulted {
+            operations: Patch(self.operations),
+            applied: self.applied,
+        }
+    }
+
+    /// The cluster, if it has autoscaling on.
+    pub fn autoscaled(&self) -> Option<&'a Cluster<'a>> {
+        self.object
+            .cluster
+            .as_ref()
+            .filter(|cluster| cluster.autoscaling())
+    }
+
+    /// The groups that `ray.io/ippr` lists and that it can reach.
+    pub fn listed_groups(&self) -> impl Iterator<Item = &'a Group<'a>> + use<'a> {
+        let object = self.object;
+        let groups = object
+            .cluster
+            .as_ref()
+            .into_iter()
+            .flat_map(Cluster::groups);
+        groups.filter(move |group| lists(object, group))
+    }
+
+    /// The stored group of the same name, if it was listed then too: otherwise the update itself
+    /// is what asks for defaults.
+    pub fn listed_before(&self, group: &Group<'_>) -> Option<&'a Group<'a>> {
+        let old = self.old?;
+        old.cluster
+            .as_ref()?
+            .group(group.name?)
+            .filter(|group| lists(old, group))
+    }
+
+    /// Fills in `autoscalerOptions.<key>` where it is absent and `reason` holds.
+    pub fn option(
+        &mut self,
+        id: DefaultId,
+        key: &'static str,
+        reason: impl Fn(&RayObject<'_>, &Settings) -> bool,
+        fresh: impl FnOnce() -> Value,
+    ) {
+        let Some(cluster) = &self.object.cluster else {
+            return;
+        };
+        let options = cluster.spec.get("autoscalerOptions");
+        let open = options.is_none_or(|o| o.as_object().is_some_and(|o| !o.contains_key(key)));
+        if !open || !reason(self.object, self.settings) {
+            return;
+        }
+        let before = Before {
+            had_reason: self.old.is_some_and(|old| reason(old, self.settings)),
+            value: self
+                .old
+                .and_then(|old| old.cluster.as_ref()?.autoscaler_option(key)),
+        };
+        let Some((value, origin)) = before.settle(fresh()) else {
+            return;
+        };
+        if options.is_none() {
+            self.make_parent(&cluster.path().key("autoscalerOptions"));
+        }
+        self.add(id, cluster.option_path(key), value, origin);
+    }
+
+    /// Adds an empty object for others to be added in, once.
+    pub fn make_parent(&mut self, path: &FieldPath) {
+        let pointer = path.pointer();
+        if !self.made.contains(&pointer) {
+            self.push(&pointer, Value::Object(Map::new()));
+            self.made.push(pointer);
+        }
+    }
+
+    /// Adds a value at a place whose parent is there.
+    pub fn add(&mut self, id: DefaultId, path: FieldPath, value: Value, origin: Origin) {
+        self.push(&path.pointer(), value.clone());
+        self.applied.push(Applied {
+            id,
+            path,
+            value,
+            origin,
+        });
+    }
+
+    /// Notes a value that an operation of another shape (see [`Self::push`]) fills in.
+    pub fn note(&mut self, applied: Applied) {
+        self.applied.push(applied);
+    }
+
+    /// Adds `value` at a JSON pointer, without a note.
+    pub fn push(&mut self, pointer: &str, value: Value) {
+        // Every pointer here comes from `FieldPath::pointer`, which escapes; one that did not
+        // parse would be left out rather than break the request.
+        if let Ok(path) = PointerBuf::parse(pointer) {
+            self.operations
+                .push(PatchOperation::Add(AddOperation { path, value }));
+        }
+    }
+}
+
+/// The annotation lists the group and reaches its pods: KubeRay does not hand a RayCronJob's
+/// annotations down.
+fn lists(object: &RayObject<'_>, group: &Group<'_>) -> bool {
+    object.kind != Kind::RayCronJob && group.name.is_some_and(|name| object.ippr.lists(name))
+}

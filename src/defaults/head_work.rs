@@ -1,0 +1,79 @@
+//! DF08: a head that takes no work, where a policy asks for it.
+
+use serde_json::json;
+
+use super::draft::Before;
+use super::{DefaultId, DefaultRule, Draft};
+use crate::ray::group::HEAD_NAME;
+use crate::ray::{Group, RayObject};
+
+/// DF08
+pub static DEFAULT: DefaultRule = DefaultRule {
+    id: DefaultId(8),
+    name: "head-takes-no-work",
+    summary: "`num-cpus: \"0\"` on the head, only where a policy asks for it",
+    what: "With autoscaling on, and only where the policy (or `--head-takes-no-work`) asks, the \
+           head's `rayStartParams` get `num-cpus: \"0\"` where it is absent. A head whose group-level \
+           `resources` are set, or which `ray.io/ippr` lists, is left alone: there KubeRay or Ray \
+           would refuse the key.",
+    why: "Tasks that land on the head compete with the services that keep the whole cluster alive.",
+    before: r"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  headGroupSpec:
+    rayStartParams: {}
+",
+    after: r#"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+  headGroupSpec:
+    rayStartParams: {num-cpus: "0"}
+"#,
+    since: "0.1.0",
+    apply,
+};
+
+fn apply(draft: &mut Draft<'_>) {
+    let asked = draft.settings.defaults.head_takes_no_work;
+    let Some(head) = wanting_head(draft.object).filter(|_| asked) else {
+        return;
+    };
+    let params = head.spec.get("rayStartParams");
+    if params.is_some_and(|params| {
+        params
+            .as_object()
+            .is_none_or(|p| p.contains_key("num-cpus"))
+    }) {
+        return;
+    }
+    let before = draft.old.and_then(wanting_head);
+    let settled = Before {
+        had_reason: before.is_some(),
+        value: before.and_then(|head| head.start_param("num-cpus")),
+    }
+    .settle(json!("0"));
+    let Some((value, origin)) = settled else {
+        return;
+    };
+    if params.is_none() {
+        draft.make_parent(&head.path().key("rayStartParams"));
+    }
+    draft.add(
+        DefaultId(8),
+        head.start_param_path("num-cpus"),
+        value,
+        origin,
+    );
+}
+
+/// The head, if it is one that could be told to take no work.
+fn wanting_head<'a>(object: &'a RayObject<'a>) -> Option<&'a Group<'a>> {
+    let cluster = object
+        .cluster
+        .as_ref()
+        .filter(|cluster| cluster.autoscaling())?;
+    let head = cluster.head.as_ref()?;
+    (head.resources().is_none() && !object.ippr.lists(HEAD_NAME)).then_some(head)
+}

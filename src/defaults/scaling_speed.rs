@@ -1,0 +1,46 @@
+//! DF05: when idle workers go, and how fast new ones come.
+
+use serde_json::json;
+
+use super::{DefaultId, DefaultRule, Draft};
+use crate::policy::Settings;
+use crate::ray::RayObject;
+
+/// DF05
+pub static DEFAULT: DefaultRule = DefaultRule {
+    id: DefaultId(5),
+    name: "scaling-speed",
+    summary: "`idleTimeoutSeconds: 60` and `upscalingMode: Default`",
+    what: "With autoscaling on, `autoscalerOptions` gets `idleTimeoutSeconds: 60` and \
+           `upscalingMode: Default` where they are absent: what Ray would assume.",
+    why: "How long an idle worker is kept is what a cluster costs; it should be seen in the object.",
+    before: r#"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}}
+"#,
+    after: r#"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {imagePullPolicy: IfNotPresent, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+"#,
+    since: "0.1.0",
+    apply,
+};
+
+fn apply(draft: &mut Draft<'_>) {
+    let values = &draft.settings.defaults;
+    draft.option(DefaultId(5), "idleTimeoutSeconds", scales, || {
+        json!(values.idle_timeout_seconds)
+    });
+    draft.option(DefaultId(5), "upscalingMode", scales, || {
+        json!(values.upscaling_mode)
+    });
+}
+
+fn scales(object: &RayObject<'_>, _: &Settings) -> bool {
+    object
+        .cluster
+        .as_ref()
+        .is_some_and(|cluster| cluster.autoscaling())
+}

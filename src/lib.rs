@@ -13,6 +13,10 @@
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
 //!
+//! Around it lies the shell:
+//!
+//! - [`cli`]: the command line, one file per command
+//!
 //! # Invariants
 //!
 //! - A rule never fails and never sees the network; it reports findings, which are data.
@@ -23,6 +27,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod cli;
 pub mod defaults;
 pub mod facts;
 pub mod finding;

@@ -1,3 +1,7 @@
 //! The `rayfit` binary.
 
-fn main() {}
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    rayfit::cli::main()
+}

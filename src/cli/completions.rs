@@ -1,0 +1,28 @@
+//! `rayfit completions`: what a shell needs to complete our command line.
+
+use std::io::Write as _;
+
+use clap_complete::Shell;
+
+use super::Outcome;
+
+/// Shell completions, to standard output
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit completions bash > /etc/bash_completion.d/rayfit\n  \
+    rayfit completions zsh > \"${fpath[1]}/_rayfit\"\n  \
+    rayfit completions fish > ~/.config/fish/completions/rayfit.fish")]
+pub(super) struct Completions {
+    /// The shell to write them for
+    shell: Shell,
+}
+
+impl Completions {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        // clap_complete panics when its writer fails, so it writes to memory.
+        let mut script = Vec::new();
+        clap_complete::generate(self.shell, &mut super::command(), "rayfit", &mut script);
+        std::io::stdout().write_all(&script)?;
+        Ok(Outcome::Clean)
+    }
+}

@@ -1,0 +1,70 @@
+//! The command line: one file per command. This is the shell; it reads files and the terminal and
+//! leaves every judgement to the core.
+//!
+//! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`; to add one, write
+//! its file and list it in [`Command`].
+
+mod completions;
+mod explain;
+mod outcome;
+mod rules;
+
+use std::process::ExitCode;
+
+use clap::Parser;
+
+pub use outcome::Outcome;
+
+/// Makes Ray clusters on Kubernetes (KubeRay) scale and resize in place safely.
+#[derive(Debug, Parser)]
+#[command(
+    name = "rayfit",
+    version,
+    propagate_version = true,
+    arg_required_else_help = true,
+    max_term_width = 100,
+    after_help = "Exit codes: 0 clean, 1 denied, 2 wrong usage or unreadable input.\n\n\
+                  Start with: rayfit check my-raycluster.yaml"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Debug, clap::Subcommand)]
+enum Command {
+    Explain(explain::Explain),
+    Rules(rules::Rules),
+    Completions(completions::Completions),
+}
+
+impl Command {
+    fn run(self) -> anyhow::Result<Outcome> {
+        match self {
+            Self::Explain(command) => command.run(),
+            Self::Rules(command) => command.run(),
+            Self::Completions(command) => command.run(),
+        }
+    }
+}
+
+/// Reads the arguments, runs the command, reports an error in words.
+pub fn main() -> ExitCode {
+    match Cli::parse().command.run() {
+        Ok(outcome) => outcome.into(),
+        Err(error) => outcome::report(&error).into(),
+    }
+}
+
+/// The command line as clap knows it, for completions and documentation.
+pub fn command() -> clap::Command {
+    <Cli as clap::CommandFactory>::command()
+}
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_command_line_is_well_formed() {
+        super::command().debug_assert();
+    }
+}

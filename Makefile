@@ -1,0 +1,99 @@
+# What CI and people call. `make help` lists the targets.
+
+SHELL := bash
+.SHELLFLAGS := -eu -o pipefail -c
+.DEFAULT_GOAL := help
+
+CARGO ?= cargo
+GO ?= go
+CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rayfit
+BIN := $(CURDIR)/target/debug/rayfit
+RELEASE := $(CURDIR)/target/release/rayfit
+
+.PHONY: help
+help: ## This list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+.PHONY: build
+build: tools-rust ## The binary, for development (target/debug/rayfit)
+	$(CARGO) build --locked
+
+.PHONY: release
+release: tools-rust ## The binary, optimised (target/release/rayfit)
+	$(CARGO) build --locked --release
+
+.PHONY: test
+test: tools fmt-check lint deny test-rust test-lab test-image ## Everything that must pass (does its own set-up)
+
+.PHONY: test-rust
+test-rust: tools-rust ## Unit, property, fixture, server and command-line tests
+	$(CARGO) test --locked
+
+.PHONY: test-lab
+test-lab: tools build ## The real API server, KubeRay, cert-manager and Ray, in the lab
+	cd tests && $(GO) vet ./... && RAYFIT_BIN=$(BIN) $(GO) test -count=1 -timeout 50m ./...
+
+.PHONY: test-image
+test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's bash
+	scripts/image.sh test
+
+.PHONY: test-long
+test-long: tools ## Soaks and long random runs (hours)
+	PROPTEST_CASES=100000 $(CARGO) test --locked --release
+	cd tests && RAYFIT_BIN=$(BIN) RAYFIT_LONG=1 $(GO) test -count=1 -timeout 180m ./...
+
+.PHONY: fmt
+fmt: ## Format everything
+	$(CARGO) fmt
+	cd tests && gofmt -w .
+
+.PHONY: fmt-check
+fmt-check: tools
+	$(CARGO) fmt --check
+	@unformatted=$$(gofmt -l tests); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run make fmt"; exit 1; }
+
+.PHONY: lint
+lint: tools-rust ## Clippy, warnings are errors
+	$(CARGO) clippy --locked --all-targets -- -D warnings
+	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --document-private-items
+
+.PHONY: deny
+deny: tools-rust ## Licences, sources and duplicate crates (advisories where the network allows: make deny-advisories)
+	scripts/cargo-deny.sh check bans licenses sources
+
+.PHONY: deny-advisories
+deny-advisories: tools-rust ## Known vulnerabilities (fetches the advisory database)
+	scripts/cargo-deny.sh check advisories
+
+.PHONY: generate
+generate: build ## Regenerate manifests/, docs/rules.md and the README's table
+	scripts/generate.sh $(BIN)
+
+.PHONY: image
+image: tools-rust ## The container image, with docker, podman or buildah
+	scripts/image.sh build
+
+.PHONY: demo
+demo: tools build ## A cluster on this machine, good and bad RayClusters, and what a person sees
+	scripts/demo.sh $(BIN)
+
+.PHONY: bench
+bench: tools release ## Rayfit's webhook beside KubeRay's, one run, into docs/benchmarks.md
+	scripts/bench.sh $(RELEASE)
+
+.PHONY: fuzz
+fuzz: ## Fuzz the parsers for five minutes each (needs a nightly toolchain and cargo-fuzz)
+	scripts/fuzz.sh 300
+
+.PHONY: clean
+clean: ## Remove what was built here (the lab's cache stays: see tests/lab/README.md)
+	rm -rf target .work
+
+# What must be there before anything else, with a clear word if it is not.
+.PHONY: tools tools-rust
+tools: tools-rust
+	@scripts/require.sh $(GO) 'go version' 1.26 'Go 1.26 or later: https://go.dev/dl'
+	@scripts/require.sh python3 'python3 --version' 3.10 'Python 3.10 or later, with venv (Debian: apt-get install python3-venv)'
+tools-rust:
+	@scripts/require.sh $(CARGO) 'cargo --version' 1.95 'Rust 1.95 or later: https://rustup.rs'
+	@scripts/require.sh cc 'cc -dumpfullversion' 8 'a C compiler (Debian: apt-get install gcc)'

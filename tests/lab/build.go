@@ -1,0 +1,227 @@
+package lab
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"strconv"
+	"strings"
+)
+
+// minGoMinor is the Go 1.x that Kubernetes' go.mod asks for.
+const minGoMinor = 26
+
+// recipe says how one binary of the lab is built.
+type recipe struct {
+	name    string // of the binary, and of the module's folder beside this file
+	title   string
+	first   string // how long the first build takes, for the reader's patience
+	target  string
+	ldflags string
+}
+
+var recipes = []recipe{
+	{
+		name: "kube", title: "Kubernetes " + KubernetesVersion, first: "about 6 min", target: ".",
+		// Without these the server calls itself v0.0.0.
+		ldflags: "-s -w -X k8s.io/component-base/version.gitVersion=v" + KubernetesVersion +
+			" -X k8s.io/component-base/version.gitMajor=1 -X k8s.io/component-base/version.gitMinor=37",
+	},
+	{
+		name: "operator", title: "the KubeRay operator " + KubeRayVersion, first: "about 2 min",
+		target: KubeRayModule, ldflags: "-s -w",
+	},
+	{
+		name: "certmanager", title: "cert-manager " + CertManagerVersion, first: "about 2 min",
+		target: ".", ldflags: "-s -w",
+	},
+}
+
+// build makes everything that the options need, before any directory is touched.
+func (l *Lab) build(ctx context.Context) error {
+	var err error
+	if l.options.AdmissionOnly {
+		l.state.Assets = os.Getenv("KUBEBUILDER_ASSETS")
+	}
+	if l.state.Assets == "" {
+		if l.state.Kube, err = Build(ctx, "kube", l.options.Progress); err != nil {
+			return err
+		}
+	}
+	if l.state.KubeRayCRDs, err = crdFolder(ctx, KubeRayModule, "config/crd/bases"); err != nil {
+		return err
+	}
+	if l.options.has(WithOperator) {
+		if l.state.Operator, err = Build(ctx, "operator", l.options.Progress); err != nil {
+			return err
+		}
+	}
+	if l.options.has(WithCertManager) {
+		if l.state.CertManager, err = Build(ctx, "certmanager", l.options.Progress); err != nil {
+			return err
+		}
+		if l.state.CertManagerCRDs, err = crdFolder(ctx, CertManagerModule, "deploy/crds"); err != nil {
+			return err
+		}
+	}
+	if l.options.Ray {
+		l.state.RayBin, err = rayEnvironment(ctx, l.say)
+	}
+	return err
+}
+
+// Binaries are the names that Build knows.
+func Binaries() []string {
+	names := make([]string, 0, len(recipes))
+	for _, r := range recipes {
+		names = append(names, r.name)
+	}
+	return names
+}
+
+// Build returns the path of one of the lab's binaries, building it if the cache
+// has none for these sources and this Go version.
+func Build(ctx context.Context, name string, progress io.Writer) (string, error) {
+	for _, r := range recipes {
+		if r.name == name {
+			return r.build(ctx, newProgress(progress))
+		}
+	}
+	return "", fmt.Errorf("nothing called %q is built here: use one of %s", name, strings.Join(Binaries(), ", "))
+}
+
+func (r recipe) build(ctx context.Context, say *progress) (string, error) {
+	dir, err := goModule(r.name)
+	if err != nil {
+		return "", err
+	}
+	version, err := goVersion(ctx)
+	if err != nil {
+		return "", err
+	}
+	key, err := cacheKey(dir, version, r.target, r.ldflags)
+	if err != nil {
+		return "", err
+	}
+	return cached(ctx, say, key, r.name, func(path string) error {
+		what := fmt.Sprintf("building %s (%s, %s the first time)", r.name, r.title, r.first)
+		return say.during(what, func() error {
+			_, err := runGo(ctx, dir, "build", "-trimpath", "-ldflags", r.ldflags, "-o", path, r.target)
+			return err
+		})
+	})
+}
+
+// goVersion checks that there is a Go that can build the lab.
+func goVersion(ctx context.Context) (string, error) {
+	if _, err := exec.LookPath("go"); err != nil {
+		return "", fmt.Errorf("building the lab needs Go 1.%d or newer and there is no `go` on the PATH: install it from your distribution or go.dev: %w", minGoMinor, err)
+	}
+	raw, err := runGo(ctx, "", "env", "GOVERSION")
+	if err != nil {
+		return "", err
+	}
+	version := strings.TrimSpace(string(raw))
+	if !newEnough(version) {
+		return "", fmt.Errorf("building the lab needs Go 1.%d or newer, this is %s: install a newer one", minGoMinor, version)
+	}
+	return version, nil
+}
+
+// newEnough is true for a version like go1.26.1 at or above minGoMinor, and for
+// development versions, which are not numbered.
+func newEnough(version string) bool {
+	rest, released := strings.CutPrefix(version, "go1.")
+	if !released {
+		return strings.HasPrefix(version, "devel")
+	}
+	digits := strings.FieldsFunc(rest, func(r rune) bool { return r < '0' || r > '9' })
+	if len(digits) == 0 {
+		return false
+	}
+	minor, err := strconv.Atoi(digits[0])
+	return err == nil && minor >= minGoMinor
+}
+
+// runGo runs the go command, apart from any workspace and vendor folder.
+func runGo(ctx context.Context, dir string, args ...string) ([]byte, error) {
+	cmd := exec.CommandContext(ctx, "go", args...)
+	cmd.Dir = dir
+	cmd.Env = append(os.Environ(), "GOWORK=off", "CGO_ENABLED=0")
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return nil, fmt.Errorf("go %s in %s: %w\n%s", args[0], dir, err, tail(stderr.String(), 20))
+	}
+	return stdout.Bytes(), nil
+}
+
+// Module returns the folder of a Go module that the lab depends on, KubeRayModule
+// or CertManagerModule, in the module cache: its CRDs, samples and charts.
+func Module(ctx context.Context, module string) (string, error) {
+	name := map[string]string{KubeRayModule: "operator", CertManagerModule: "certmanager"}[module]
+	if name == "" {
+		return "", fmt.Errorf("module %s is not one of the lab's: use KubeRayModule or CertManagerModule", module)
+	}
+	dir, err := goModule(name)
+	if err != nil {
+		return "", err
+	}
+	if _, err := goVersion(ctx); err != nil {
+		return "", err
+	}
+	raw, err := runGo(ctx, dir, "mod", "download", "-json", module)
+	if err != nil {
+		return "", err
+	}
+	var found struct{ Dir string }
+	if err := json.Unmarshal(raw, &found); err != nil || found.Dir == "" {
+		return "", fmt.Errorf("go mod download of %s gives no folder: %s", module, raw)
+	}
+	return found.Dir, nil
+}
+
+func crdFolder(ctx context.Context, module, folder string) (string, error) {
+	dir, err := Module(ctx, module)
+	return filepath.Join(dir, filepath.FromSlash(folder)), err
+}
+
+func goModule(name string) (string, error) {
+	root, err := sourceRoot()
+	if err != nil {
+		return "", err
+	}
+	return filepath.Join(root, name), nil
+}
+
+// sourceRoot is this folder in the checkout: nested modules cannot be embedded
+// into a binary, so they are built from where they lie.
+func sourceRoot() (string, error) {
+	if _, file, _, ok := runtime.Caller(0); ok {
+		if dir := filepath.Dir(file); isSourceRoot(dir) {
+			return dir, nil
+		}
+	}
+	// Built with -trimpath: look from the working directory upwards.
+	dir, err := os.Getwd()
+	for ; err == nil && dir != filepath.Dir(dir); dir = filepath.Dir(dir) {
+		for _, candidate := range []string{dir, filepath.Join(dir, "lab"), filepath.Join(dir, "tests", "lab")} {
+			if isSourceRoot(candidate) {
+				return candidate, nil
+			}
+		}
+	}
+	return "", errors.New("the lab's sources (tests/lab) are not found: run this inside the checkout")
+}
+
+func isSourceRoot(dir string) bool {
+	_, err := os.Stat(filepath.Join(dir, "kube", "go.mod"))
+	return err == nil
+}

@@ -1,0 +1,127 @@
+package lab
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"slices"
+)
+
+// Workloads says what a container on a lab node is.
+type Workloads string
+
+const (
+	// Processes runs each container's command as a group of host processes.
+	Processes Workloads = "process"
+	// NoProcesses only keeps the books, so that hundreds of nodes and pods fit.
+	NoProcesses Workloads = "none"
+)
+
+// AuditLevel is how much the API server writes into its audit log.
+type AuditLevel string
+
+const (
+	AuditOff      AuditLevel = ""
+	AuditMetadata AuditLevel = "Metadata"
+	AuditRequest  AuditLevel = "Request"
+)
+
+// Add-ons for Options.With.
+const (
+	WithOperator    = "operator"
+	WithCertManager = "certmanager"
+)
+
+// Options describe the lab to start. The zero value of each field is usable,
+// except for Dir.
+type Options struct {
+	// Dir holds everything the lab writes. It must be empty, absent, or the
+	// directory of an earlier lab that has been stopped.
+	Dir string `json:"dir"`
+
+	// AdmissionOnly leaves out scheduler and nodes: etcd, API server,
+	// controller manager (namespace deletion and garbage collection need it)
+	// and the KubeRay CRDs.
+	AdmissionOnly bool `json:"admissionOnly,omitempty"`
+
+	// Nodes, Cores and Memory (a Kubernetes quantity) describe the nodes.
+	Nodes  int    `json:"nodes,omitempty"`
+	Cores  int    `json:"cores,omitempty"`
+	Memory string `json:"memory,omitempty"`
+
+	// With lists add-ons: WithOperator, WithCertManager.
+	With []string `json:"with,omitempty"`
+
+	// Workloads is what containers are; Processes if empty.
+	Workloads Workloads `json:"workloads,omitempty"`
+
+	// Ray puts a virtual environment with the real Ray on the PATH of Ray
+	// containers. It is made on first use, which takes minutes.
+	Ray bool `json:"ray,omitempty"`
+
+	// RayfitBinary is what runs for images whose name contains "rayfit".
+	RayfitBinary string `json:"rayfitBinary,omitempty"`
+
+	// Audit switches the API server's audit log on.
+	Audit AuditLevel `json:"audit,omitempty"`
+
+	// APIServerArgs are added to the API server's command line.
+	APIServerArgs []string `json:"apiServerArgs,omitempty"`
+
+	// OperatorEnv is added to the KubeRay operator's environment.
+	OperatorEnv []string `json:"operatorEnv,omitempty"`
+
+	// Detach lets the lab outlive the process that started it, as the command
+	// needs it. Without it the kernel ends every component with its parent, so
+	// that a killed test leaves nothing behind.
+	Detach bool `json:"detach,omitempty"`
+
+	// Progress receives one line for each step; nil discards them.
+	Progress io.Writer `json:"-"`
+}
+
+// validated returns the options with defaults filled in, or what is wrong with them.
+func (o Options) validated() (Options, error) {
+	if o.Dir == "" {
+		return o, fmt.Errorf("lab: Options.Dir is empty: name a directory for the lab's files")
+	}
+	dir, err := filepath.Abs(o.Dir)
+	if err != nil {
+		return o, fmt.Errorf("lab: resolve directory %q: %w", o.Dir, err)
+	}
+	o.Dir = dir
+	if o.AdmissionOnly && (o.Nodes > 0 || len(o.With) > 0) {
+		return o, fmt.Errorf("lab: AdmissionOnly excludes nodes and add-ons: drop one of the two")
+	}
+	for _, w := range o.With {
+		if w != WithOperator && w != WithCertManager {
+			return o, fmt.Errorf("lab: unknown add-on %q: use %s or %s", w, WithOperator, WithCertManager)
+		}
+	}
+	switch o.Workloads {
+	case "":
+		o.Workloads = Processes
+	case Processes, NoProcesses:
+	default:
+		return o, fmt.Errorf("lab: unknown workloads %q: use %s or %s", o.Workloads, Processes, NoProcesses)
+	}
+	if o.Nodes < 0 || o.Nodes > maxNodes {
+		return o, fmt.Errorf("lab: %d nodes: use 0 to %d", o.Nodes, maxNodes)
+	}
+	if o.Nodes > 0 && o.Workloads == Processes && os.Geteuid() != 0 {
+		return o, fmt.Errorf("lab: containers as processes need root for their mount and PID namespaces: run as root, or use workloads %q", NoProcesses)
+	}
+	if o.Cores == 0 {
+		o.Cores = 8
+	}
+	if o.Memory == "" {
+		o.Memory = "16Gi"
+	}
+	if o.Progress == nil {
+		o.Progress = io.Discard
+	}
+	return o, nil
+}
+
+func (o Options) has(addOn string) bool { return slices.Contains(o.With, addOn) }

@@ -1,0 +1,85 @@
+package lab
+
+import (
+	"fmt"
+	"math/rand/v2"
+	"net"
+)
+
+// Ports are taken from below the range that the kernel uses for outgoing
+// connections: a port found free there stays free until its component binds it.
+const (
+	lowestPort  = 20000
+	highestPort = 29999
+)
+
+// ports of the lab's components, all on 127.0.0.1.
+type ports struct {
+	APIServer   int `json:"apiServer"`
+	EtcdClient  int `json:"etcdClient"`
+	EtcdPeer    int `json:"etcdPeer"`
+	Operator    int `json:"operator"`
+	Health      int `json:"health"`
+	CertManager int `json:"certManager"`
+	Kubelet     int `json:"kubelet"` // the first node's; the next ones follow
+}
+
+func freePorts(nodes int) (ports, error) {
+	var p ports
+	for _, port := range []*int{&p.APIServer, &p.EtcdClient, &p.EtcdPeer, &p.Operator, &p.Health, &p.CertManager} {
+		free, err := freeRange(1)
+		if err != nil {
+			return p, err
+		}
+		*port = free
+	}
+	var err error
+	p.Kubelet, err = freeRange(max(nodes, 1))
+	return p, err
+}
+
+// freeRange finds count neighbouring free ports and returns the first.
+func freeRange(count int) (int, error) {
+	const attempts = 200
+	for range attempts {
+		first := lowestPort + rand.IntN(highestPort-lowestPort-count)
+		if rangeIsFree(first, count) {
+			return first, nil
+		}
+	}
+	return 0, fmt.Errorf("no %d free ports between %d and %d on 127.0.0.1: stop other labs", count, lowestPort, highestPort)
+}
+
+func rangeIsFree(first, count int) bool {
+	for port := first; port < first+count; port++ {
+		listener, err := net.Listen("tcp", loopback(port))
+		if err != nil {
+			return false
+		}
+		_ = listener.Close()
+	}
+	return true
+}
+
+func loopback(port int) string { return fmt.Sprintf("127.0.0.1:%d", port) }
+
+// maxNodes keeps node n's pods in 127.X.n.0/24.
+const maxNodes = 250
+
+// claimNetwork finds a second octet X such that this lab's pods can live in
+// 127.X.<node>.<pod> without meeting another lab's. Whoever listens on the
+// socket of that octet has it, so the claim ends with the process that holds
+// it. The socket is the service proxy's; its name is in Linux' abstract
+// namespace, so it leaves no file behind and no directory is too long for it.
+func claimNetwork() (octet int, listener *net.UnixListener, err error) {
+	const octets = 200
+	for octet := range octets {
+		address := &net.UnixAddr{Name: proxySocket(octet), Net: "unix"}
+		if listener, err = net.ListenUnix("unix", address); err == nil {
+			return octet, listener, nil
+		}
+	}
+	return 0, nil, fmt.Errorf("no free network for pods on loopback: stop other labs: %w", err)
+}
+
+func proxySocket(octet int) string { return fmt.Sprintf("@rayfit-lab-network-%d", octet) }

@@ -1,0 +1,215 @@
+package lab
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"net"
+	"net/http"
+	"os"
+	"strconv"
+	"sync"
+	"time"
+)
+
+// proxy stands in for kube-proxy and DNS. The API server asks it by CONNECT
+// for a Service's address, a pod's or a kubelet's, and gets a connection to
+// the loopback address behind it. So webhooks with clientConfig.service work
+// with unchanged manifests and real verification of the Service's TLS name.
+type proxy struct {
+	store *store
+	// hostsFile is bind-mounted over /etc/hosts in containers; it keeps its
+	// inode and is only ever overwritten.
+	hostsFile *os.File
+	hostsMu   sync.Mutex
+	hostsText string
+}
+
+// noBackendPatience is how long a connection waits for a ready pod: the watch
+// may be a moment behind the test that has just seen the pod ready.
+const noBackendPatience = 300 * time.Millisecond
+
+func newProxy(hostsPath string) (*proxy, error) {
+	file, err := os.OpenFile(hostsPath, os.O_CREATE|os.O_RDWR, 0o644)
+	if err != nil {
+		return nil, fmt.Errorf("open the pods' hosts file: %w", err)
+	}
+	p := &proxy{hostsFile: file}
+	p.store = newStore(p.writeHosts)
+	p.writeHosts()
+	return p, nil
+}
+
+// serve runs until the context ends.
+func (p *proxy) serve(ctx context.Context, listener net.Listener, api *client) error {
+	defer p.hostsFile.Close()
+	server := &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
+	go func() {
+		<-ctx.Done()
+		_ = server.Close()
+	}()
+	go p.store.follow(ctx, api)
+	if err := server.Serve(listener); !errors.Is(err, http.ErrServerClosed) {
+		return fmt.Errorf("serve the service proxy: %w", err)
+	}
+	return nil
+}
+
+// ServeHTTP answers CONNECT.
+func (p *proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+	if r.Method != http.MethodConnect {
+		http.Error(w, "this proxy takes CONNECT only", http.StatusMethodNotAllowed)
+		return
+	}
+	backend, err := p.dial(r.Context(), r.Host)
+	if err != nil {
+		http.Error(w, err.Error(), http.StatusServiceUnavailable)
+		return
+	}
+	defer backend.Close()
+	hijacker, ok := w.(http.Hijacker)
+	if !ok {
+		http.Error(w, "connection cannot be taken over", http.StatusInternalServerError)
+		return
+	}
+	client, buffered, err := hijacker.Hijack()
+	if err != nil {
+		return
+	}
+	defer client.Close()
+	if _, err := io.WriteString(client, "HTTP/1.1 200 Connection established\r\n\r\n"); err != nil {
+		return
+	}
+	relay(client, buffered, backend)
+}
+
+func (p *proxy) dial(ctx context.Context, target string) (net.Conn, error) {
+	host, portText, err := net.SplitHostPort(target)
+	if err != nil {
+		return nil, fmt.Errorf("target %q is not host:port: %w", target, err)
+	}
+	port, err := strconv.Atoi(portText)
+	if err != nil {
+		return nil, fmt.Errorf("target %q has no numeric port: %w", target, err)
+	}
+	var address string
+	err = Eventually(ctx, noBackendPatience, "find a backend", func() (err error) {
+		address, err = p.store.cluster().route(host, port, rand.IntN)
+		return err
+	})
+	if err != nil {
+		return nil, err
+	}
+	return (&net.Dialer{Timeout: 5 * time.Second}).DialContext(ctx, "tcp", address)
+}
+
+// relay copies both ways until one side ends, then closes both.
+func relay(client net.Conn, fromClient io.Reader, backend net.Conn) {
+	done := make(chan struct{}, 2)
+	pump := func(to io.Writer, from io.Reader) {
+		_, _ = io.Copy(to, from)
+		done <- struct{}{}
+	}
+	go pump(backend, fromClient)
+	go pump(client, backend)
+	<-done
+	_ = client.Close()
+	_ = backend.Close()
+	<-done
+}
+
+// writeHosts brings the hosts file up to date, if something in it changes.
+func (p *proxy) writeHosts() {
+	p.hostsMu.Lock()
+	defer p.hostsMu.Unlock()
+	text := "127.0.0.1 localhost\n"
+	if p.store != nil {
+		text = p.store.cluster().hosts()
+	}
+	if text == p.hostsText {
+		return
+	}
+	// One write, then cut: a reader never finds an empty file.
+	if _, err := p.hostsFile.WriteAt([]byte(text), 0); err != nil {
+		return
+	}
+	if err := p.hostsFile.Truncate(int64(len(text))); err == nil {
+		p.hostsText = text
+	}
+}
+
+func (l *Lab) hostsPath() string { return l.path("hosts") }
+
+// startProxy serves in this process, or hands the listener to a process of its
+// own if the lab has to outlive us.
+func (l *Lab) startProxy(listener *net.UnixListener) error {
+	if l.options.Detach {
+		return l.detachProxy(listener)
+	}
+	p, err := newProxy(l.hostsPath())
+	if err != nil {
+		return err
+	}
+	// startAll closes its listener when it returns; keep one of our own.
+	own, err := duplicate(listener)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithCancel(context.Background())
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		_ = p.serve(ctx, own, l.api)
+	}()
+	l.stopProxy = func() { cancel(); <-done }
+	return nil
+}
+
+func duplicate(listener *net.UnixListener) (net.Listener, error) {
+	file, err := listener.File()
+	if err != nil {
+		return nil, fmt.Errorf("share the service proxy's listener: %w", err)
+	}
+	defer file.Close()
+	own, err := net.FileListener(file)
+	if err != nil {
+		return nil, fmt.Errorf("take over the service proxy's listener: %w", err)
+	}
+	return own, nil
+}
+
+// ProxyCommand is the hidden command by which the lab's command line runs the
+// service proxy in a process of its own: <executable> ProxyCommand DIR.
+const ProxyCommand = "service-proxy"
+
+func (l *Lab) detachProxy(listener *net.UnixListener) error {
+	file, err := listener.File()
+	if err != nil {
+		return fmt.Errorf("share the service proxy's listener: %w", err)
+	}
+	defer file.Close()
+	self, err := os.Executable()
+	if err != nil {
+		return fmt.Errorf("find this executable: %w", err)
+	}
+	return l.start(serviceProxy, []string{self, ProxyCommand, l.Dir()}, nil, file)
+}
+
+// ServeProxy is what ProxyCommand runs: the listener is file descriptor 3.
+func ServeProxy(ctx context.Context, dir string) error {
+	l, err := Open(dir)
+	if err != nil {
+		return err
+	}
+	listener, err := net.FileListener(os.NewFile(3, "listener"))
+	if err != nil {
+		return fmt.Errorf("take the inherited listener: %w", err)
+	}
+	p, err := newProxy(l.hostsPath())
+	if err != nil {
+		return err
+	}
+	return p.serve(ctx, listener, l.api)
+}

@@ -1,0 +1,141 @@
+package lab
+
+import (
+	"context"
+	"encoding/json"
+	"fmt"
+	"net/http"
+	"slices"
+	"sync"
+	"time"
+)
+
+// collection keeps a copy of all objects at one API path by watching it.
+type collection[T any] struct {
+	path  string
+	key   func(T) string
+	mu    sync.Mutex
+	items map[string]T
+	// changed is called after each change, never concurrently.
+	changed func()
+}
+
+type watchEvent[T any] struct {
+	Type   string `json:"type"`
+	Object T      `json:"object"`
+}
+
+// retryInterval is the pause before a watch is opened again; the API server is
+// away for seconds when a test restarts it.
+const retryInterval = 200 * time.Millisecond
+
+// follow watches until the context ends. A broken watch is opened again and
+// starts with all objects, which replace the copy.
+func (c *collection[T]) follow(ctx context.Context, api *client) {
+	for ctx.Err() == nil {
+		_ = c.watchOnce(ctx, api)
+		select {
+		case <-ctx.Done():
+		case <-time.After(retryInterval):
+		}
+	}
+}
+
+func (c *collection[T]) watchOnce(ctx context.Context, api *client) error {
+	// The server first sends what exists, then a bookmark, then changes: the
+	// streaming form of list and watch.
+	query := "?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion="
+	response, err := api.do(ctx, http.MethodGet, c.path+query, "", nil)
+	if err != nil {
+		return err
+	}
+	defer response.Body.Close()
+	if response.StatusCode != http.StatusOK {
+		return fmt.Errorf("watch %s: %s", c.path, response.Status)
+	}
+	fresh := map[string]T{}
+	initial := true
+	decoder := json.NewDecoder(response.Body)
+	for {
+		var event watchEvent[T]
+		if err := decoder.Decode(&event); err != nil {
+			return fmt.Errorf("watch %s: %w", c.path, err)
+		}
+		switch event.Type {
+		case "BOOKMARK":
+			if initial {
+				initial = false
+				c.replace(fresh)
+			}
+		case "ERROR":
+			return fmt.Errorf("watch %s ended by the server", c.path)
+		default:
+			if initial {
+				fresh[c.key(event.Object)] = event.Object
+			} else {
+				c.change(event)
+			}
+		}
+	}
+}
+
+func (c *collection[T]) replace(items map[string]T) {
+	c.mu.Lock()
+	c.items = items
+	c.mu.Unlock()
+	c.changed()
+}
+
+func (c *collection[T]) change(event watchEvent[T]) {
+	c.mu.Lock()
+	if event.Type == "DELETED" {
+		delete(c.items, c.key(event.Object))
+	} else {
+		c.items[c.key(event.Object)] = event.Object
+	}
+	c.mu.Unlock()
+	c.changed()
+}
+
+// all returns the objects in the order of their keys.
+func (c *collection[T]) all() []T {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	keys := make([]string, 0, len(c.items))
+	for key := range c.items {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	items := make([]T, 0, len(keys))
+	for _, key := range keys {
+		items = append(items, c.items[key])
+	}
+	return items
+}
+
+// store follows everything that routing needs.
+type store struct {
+	services collection[service]
+	pods     collection[pod]
+	nodes    collection[node]
+}
+
+func newStore(changed func()) *store {
+	s := &store{}
+	s.services = collection[service]{path: "/api/v1/services", changed: changed, key: func(o service) string { return o.Metadata.Namespace + "/" + o.Metadata.Name }}
+	s.pods = collection[pod]{path: "/api/v1/pods", changed: changed, key: func(o pod) string { return o.Metadata.Namespace + "/" + o.Metadata.Name }}
+	s.nodes = collection[node]{path: "/api/v1/nodes", changed: changed, key: func(o node) string { return o.Metadata.Name }}
+	return s
+}
+
+func (s *store) follow(ctx context.Context, api *client) {
+	var running sync.WaitGroup
+	running.Go(func() { s.services.follow(ctx, api) })
+	running.Go(func() { s.pods.follow(ctx, api) })
+	running.Go(func() { s.nodes.follow(ctx, api) })
+	running.Wait()
+}
+
+func (s *store) cluster() cluster {
+	return cluster{services: s.services.all(), pods: s.pods.all(), nodes: s.nodes.all()}
+}

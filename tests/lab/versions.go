@@ -1,0 +1,17 @@
+package lab
+
+// The versions of everything real in the lab. Each Go module under this folder
+// pins the same version in its go.mod; TestVersionsAgree compares them, so that
+// messages and documentation cannot drift from what is built.
+const (
+	KubernetesVersion  = "1.37.0"
+	KubeRayVersion     = "1.6.2"
+	CertManagerVersion = "1.21.2"
+	RayVersion         = "2.60.0"
+)
+
+// Go modules whose files (CRDs, samples) the lab reads, for [Module].
+const (
+	KubeRayModule     = "github.com/ray-project/kuberay/ray-operator"
+	CertManagerModule = "github.com/cert-manager/cert-manager"
+)

@@ -56,13 +56,25 @@ func (p *podCgroups) SetPodCgroupConfig(_ klog.Logger, pod *v1.Pod, wanted *cm.R
 	return nil
 }
 
-// config is what was set, else what the pod's spec asks for.
+// config is what was set, else what the pod's spec asks for. A cgroup has a
+// value for everything: what a best-effort pod does not ask for is unlimited.
 func (p *podCgroups) config(pod *v1.Pod) *cm.ResourceConfig {
 	if set := p.set[pod.UID]; set != nil {
 		return set
 	}
-	const quotaPeriod = 100000 // microseconds, the kernel's default
-	return cm.ResourceConfigForPod(pod, true, quotaPeriod, false, "None")
+	const quotaPeriod = uint64(100000) // microseconds, the kernel's default
+	config := cm.ResourceConfigForPod(pod, true, quotaPeriod, false, "None")
+	orElse(&config.Memory, -1)
+	orElse(&config.CPUQuota, -1)
+	orElse(&config.CPUPeriod, quotaPeriod)
+	orElse(&config.CPUShares, cm.MinShares)
+	return config
+}
+
+func orElse[T any](field **T, value T) {
+	if *field == nil {
+		*field = &value
+	}
 }
 
 func overwrite[T any](field **T, value *T) {

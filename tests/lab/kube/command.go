@@ -91,7 +91,6 @@ func (o containerOptions) environment(c *container) []string {
 func rayArgument(argument, address string) string {
 	offset := addressOffset(address)
 	return strings.NewReplacer(
-		"--dashboard-agent-listen-port=52365", "--dashboard-agent-listen-port="+strconv.Itoa(40000+offset),
 		"--metrics-export-port=8080", "--metrics-export-port="+strconv.Itoa(50000+offset),
 		"--dashboard-host=0.0.0.0", "--dashboard-host="+address,
 	).Replace(argument)

@@ -118,7 +118,10 @@ func newKubelet(ctx context.Context, o nodeOptions, runtime *processRuntime) (*k
 	config.Authentication.X509.ClientCAFile = o.clientCA
 	config.Authentication.Webhook.Enabled = true
 	config.Authorization.Mode = kubeletconfig.KubeletAuthorizationModeWebhook
+	// Containers resolve by their hosts file; there is no DNS to ask.
 	config.ResolverConfig = ""
+	config.ClusterDNS = []string{"127.0.0.1"}
+	config.ClusterDomain = "cluster.local"
 
 	hollow := kubemark.NewHollowKubelet(flags, config, client, client,
 		&machine{Fake: cadvisortest.Fake{NodeName: o.name}, cores: o.cores, memory: uint64(memory.Value())},

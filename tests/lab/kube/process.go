@@ -92,6 +92,13 @@ func (r *processRuntime) viewOf(c *container, command command) (containerSpec, e
 		home := filepath.Dir(r.options.rayBin)
 		spec.Mounts = append(spec.Mounts, bindMount{Source: home, Target: home, ReadOnly: true})
 	}
+	resolver := filepath.Join(c.dir, "resolv.conf")
+	// Names that the hosts file does not know must not be asked of anybody's
+	// DNS server: nothing answers on loopback, so looking them up fails at once.
+	if err := os.WriteFile(resolver, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"), 0o644); err != nil {
+		return containerSpec{}, fmt.Errorf("write the container's resolv.conf: %w", err)
+	}
+	spec.Mounts = append(spec.Mounts, bindMount{Source: resolver, Target: "/etc/resolv.conf", ReadOnly: true})
 	for _, m := range c.config.Mounts {
 		// The kubelet's own /etc/hosts knows the pod alone; ours, the Services.
 		if m.ContainerPath != "/etc/hosts" {

@@ -72,6 +72,10 @@ type Options struct {
 	// OperatorEnv is added to the KubeRay operator's environment.
 	OperatorEnv []string `json:"operatorEnv,omitempty"`
 
+	// OperatorWebhooks makes the KubeRay operator serve its own webhook too, at
+	// Lab.OperatorWebhook, as a peer for comparisons. It is not registered.
+	OperatorWebhooks bool `json:"operatorWebhooks,omitempty"`
+
 	// Detach lets the lab outlive the process that started it, as the command
 	// needs it. Without it the kernel ends every component with its parent, so
 	// that a killed test leaves nothing behind.

@@ -121,6 +121,8 @@ func newInjector(ctx context.Context, kubeconfig, health string) (ctrl.Manager, 
 	if err != nil {
 		return nil, fmt.Errorf("read the kubeconfig: %w", err)
 	}
+	// The part of this before the slash becomes the field manager of its patches.
+	config.UserAgent = "cert-manager-cainjector/lab"
 	scheme := runtime.NewScheme()
 	for _, add := range []func(*runtime.Scheme) error{kscheme.AddToScheme, cmscheme.AddToScheme, apiextensions.AddToScheme, apiregistration.AddToScheme} {
 		if err := add(scheme); err != nil {

@@ -125,7 +125,7 @@ func (l *Lab) OperatorWebhook() string {
 }
 
 func (l *Lab) startCertManager(ctx context.Context) error {
-	if err := l.applyCRDs(ctx, l.state.CertManagerCRDs); err != nil {
+	if err := l.createCRDs(ctx, l.state.CertManagerCRDs); err != nil {
 		return err
 	}
 	argv := []string{l.state.CertManager, "--kubeconfig=" + l.Kubeconfig(), "--health=" + loopback(l.state.Ports.CertManager)}

@@ -116,6 +116,14 @@ func (o Options) validated() (Options, error) {
 	if o.Nodes > 0 && o.Workloads == Processes && os.Geteuid() != 0 {
 		return o, fmt.Errorf("lab: containers as processes need root for their mount and PID namespaces: run as root, or use workloads %q", NoProcesses)
 	}
+	if o.RayfitBinary != "" {
+		if o.RayfitBinary, err = filepath.Abs(o.RayfitBinary); err != nil {
+			return o, fmt.Errorf("lab: resolve %q: %w", o.RayfitBinary, err)
+		}
+		if _, err := os.Stat(o.RayfitBinary); err != nil {
+			return o, fmt.Errorf("lab: the binary for rayfit images: build it first: %w", err)
+		}
+	}
 	if o.Cores == 0 {
 		o.Cores = 8
 	}

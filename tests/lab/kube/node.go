@@ -125,7 +125,7 @@ func newKubelet(ctx context.Context, o nodeOptions, runtime *processRuntime) (*k
 
 	hollow := kubemark.NewHollowKubelet(flags, config, client, client,
 		&machine{Fake: cadvisortest.Fake{NodeName: o.name}, cores: o.cores, memory: uint64(memory.Value())},
-		critest.NewFakeImageService(), runtime, newContainerManager())
+		images{critest.NewFakeImageService()}, runtime, newContainerManager())
 	return hollow, makeReal(ctx, hollow, client, o)
 }
 

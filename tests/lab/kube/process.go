@@ -82,6 +82,9 @@ func (r *processRuntime) viewOf(c *container, command command) (containerSpec, e
 		Group:   security.GetRunAsGroup().GetValue(),
 		Groups:  security.GetSupplementalGroups(),
 	}
+	if security.GetRunAsUser() == nil && command.Path == rayfitPath {
+		spec.User, spec.Group = rayfitUser, rayfitUser
+	}
 	if r.options.hosts != "" {
 		spec.Mounts = append(spec.Mounts, bindMount{Source: r.options.hosts, Target: "/etc/hosts", ReadOnly: true})
 	}

@@ -12,6 +12,7 @@
 //! - [`defaults`]: what admission fills in, as a minimal JSON patch
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
+//! - [`yaml`]: manifests as kubectl reads them, with the place of every value
 //!
 //! Around it lies the shell:
 //!
@@ -37,3 +38,4 @@ pub mod policy;
 pub mod quantity;
 pub mod ray;
 pub mod rules;
+pub mod yaml;

@@ -1,8 +1,6 @@
 //! YAML that every reader takes for the same value: block style as kubectl prints it, quotes
 //! wherever a YAML 1.1 reader could take a text for something else.
 
-use std::fmt::Write as _;
-
 use serde_json::{Map, Value};
 
 use super::scalar::{Scalar, Wanted, resolve};
@@ -156,8 +154,8 @@ fn escaped(text: &str) -> String {
             '\t' => out.push_str("\\t"),
             '\r' => out.push_str("\\r"),
             c if is_printable(c) => out.push(c),
-            // What is not printable lies below U+10000. Writing to a String cannot fail.
-            c => drop(write!(out, "\\u{:04x}", u32::from(c))),
+            // What is not printable lies below U+10000.
+            c => out.extend(format!("\\u{:04x}", u32::from(c)).chars()),
         }
     }
     out.push('"');

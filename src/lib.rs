@@ -13,7 +13,7 @@
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
 //! - [`yaml`]: manifests as kubectl reads them, with the place of every value
-//! - [`manifest`]: the Ray objects in a document, and what admission makes of one
+//! - [`objects`]: the Ray objects in a document, and what admission makes of one
 //! - [`report`]: findings and the catalogue as people and programs read them
 //!
 //! Around it lies the shell:
@@ -35,7 +35,7 @@ pub mod defaults;
 pub mod facts;
 pub mod finding;
 pub mod judge;
-pub mod manifest;
+pub mod objects;
 pub mod path;
 pub mod policy;
 pub mod quantity;

@@ -13,7 +13,7 @@ use super::source::{self, Source};
 use super::{Outcome, outcome};
 use crate::facts::Facts;
 use crate::judge::judge;
-use crate::manifest::{self, Identity, Item};
+use crate::objects::{self, Identity, Item};
 use crate::policy::{Settings, Verdict};
 use crate::ray::RayObject;
 use crate::report::{Report, Unread, Unreadable, github, json, sarif, text};
@@ -169,7 +169,7 @@ impl Circumstances {
         document: &Document,
         report: &mut Report,
     ) -> anyhow::Result<()> {
-        for Item { pointer, object } in manifest::items(&document.value) {
+        for Item { pointer, object } in objects::items(&document.value) {
             let Some(parsed) = RayObject::parse(&object) else {
                 report.tally.others += 1;
                 continue;
@@ -184,7 +184,7 @@ impl Circumstances {
     fn verdict(&self, object: &Value, identity: &Identity) -> anyhow::Result<Verdict> {
         let old = self.old.get(identity).and_then(RayObject::parse);
         let (admitted, _) = if self.defaults {
-            manifest::admitted(object, old.as_ref(), &self.settings)
+            objects::admitted(object, old.as_ref(), &self.settings)
                 .with_context(|| format!("the defaults for {identity} do not fit it"))?
         } else {
             (object.clone(), Vec::new())
@@ -206,7 +206,7 @@ fn unread(file: &str, error: &source::SourceError) -> Unread {
 fn stored(path: &Path) -> anyhow::Result<BTreeMap<Identity, Value>> {
     let mut objects = BTreeMap::new();
     for document in documents(path)? {
-        for Item { object, .. } in manifest::items(&document.value) {
+        for Item { object, .. } in objects::items(&document.value) {
             if let Some(identity) = RayObject::parse(&object).map(|parsed| Identity::of(&parsed)) {
                 objects.insert(identity, object.into_owned());
             }

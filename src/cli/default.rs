@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::settings::SettingsArgs;
 use super::{Outcome, source};
 use crate::defaults::Applied;
-use crate::manifest::{self, Item};
+use crate::objects::{self, Item};
 use crate::policy::Settings;
 use crate::ray::RayObject;
 use crate::report::{Unread, Unreadable, diff, json::pretty};
@@ -89,11 +89,11 @@ fn writer(text: &str) -> fn(&Value) -> String {
 fn defaulted(document: &Value, settings: &Settings) -> anyhow::Result<(Value, Vec<Applied>)> {
     let mut after = document.clone();
     let mut all = Vec::new();
-    for Item { pointer, object } in manifest::items(document) {
+    for Item { pointer, object } in objects::items(document) {
         if RayObject::parse(&object).is_none() {
             continue;
         }
-        let (admitted, applied) = manifest::admitted(&object, None, settings)
+        let (admitted, applied) = objects::admitted(&object, None, settings)
             .context("the defaults do not fit the object")?;
         if let (Some(place), false) = (after.pointer_mut(&pointer), applied.is_empty()) {
             *place = admitted;

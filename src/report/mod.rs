@@ -11,7 +11,7 @@ pub mod text;
 mod wrap;
 
 use crate::finding::Finding;
-use crate::manifest::Identity;
+use crate::objects::Identity;
 use crate::policy::{Mode, Verdict};
 use crate::yaml::{Document, Fault, Span};
 
@@ -181,3 +181,6 @@ pub(crate) fn counted(count: usize, thing: &str) -> String {
     let plural = if count == 1 { "" } else { "s" };
     format!("{count} {thing}{plural}")
 }
+
+#[cfg(test)]
+mod tests;

@@ -67,7 +67,11 @@ fn excerpt(entry: &Entry) -> String {
     let (shown, before, length) = clipped(entry);
     let (pad, carets) = (" ".repeat(before), "^".repeat(length));
     let style = style(entry.level());
-    let remark = if entry.exact { "" } else { " not written here" };
+    let remark = if entry.exact {
+        ""
+    } else {
+        " not written; it belongs in here"
+    };
     format!(
         "{margin} {DIM}|{DIM:#}\n{DIM}{number} |{DIM:#} {shown}\n{margin} {DIM}|{DIM:#} \
          {pad}{style}{carets}{remark}{style:#}\n"

@@ -72,7 +72,7 @@ pub struct Place {
 /// Where the value at `pointer` is written, or the nearest ancestor that is.
 pub(super) fn find(tree: &Tree, pointer: &str) -> Place {
     let mut at = tree.root();
-    let mut span = at.map(|root| shown(root, None)).unwrap_or_default();
+    let mut span = at.map(|root| shown(tree, root, None)).unwrap_or_default();
     for step in pointer.split('/').skip(1) {
         let key = step.replace("~1", "/").replace("~0", "~");
         let Some((leading, value)) = at.and_then(|node| child(tree, node, &key)) else {
@@ -80,14 +80,18 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> Place {
         };
         at = tree.get(value);
         let leading = leading.and_then(|key| tree.get(key));
-        span = at.map_or(span, |node| shown(node, leading));
+        span = at.map_or(span, |node| shown(tree, node, leading));
     }
     Place { span, exact: true }
 }
 
 /// A scalar is shown itself; of a list or mapping the key that leads to it, or its beginning.
-fn shown(node: &Node, key: Option<&Node>) -> Span {
-    match (&node.content, key) {
+fn shown(tree: &Tree, node: &Node, key: Option<&Node>) -> Span {
+    let first_key = || match &node.content {
+        Content::Mapping(entries) => tree.get(entries.first()?.0),
+        _ => None,
+    };
+    match (&node.content, key.or_else(first_key)) {
         (Content::Scalar(_), _) if node.span.start != node.span.end => node.span,
         (_, Some(key)) => key.span,
         (Content::Scalar(_), None) => node.span,

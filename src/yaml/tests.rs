@@ -144,7 +144,8 @@ fn places_name_scalars_keys_and_nearest_ancestors() {
         ("/spec/groups/1/name", "groups", false),
         ("/spec/groups/0/empty", "empty", true),
         ("/spec/groups/x", "groups", false),
-        ("/metadata", "", false),
+        ("/spec/groups/0/absent", "name", false),
+        ("/metadata", "spec", false),
     ] {
         assert_eq!(underlined(text, pointer), (shown, exact), "{pointer}");
     }

@@ -2,7 +2,7 @@
 //! leaves every judgement to the core.
 //!
 //! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`; to add one, write
-//! its file and list it in [`Command`].
+//! its file and list it in `Command`.
 
 mod check;
 mod completions;

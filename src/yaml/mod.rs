@@ -1,13 +1,13 @@
 //! YAML and JSON manifests as kubectl reads them, with the place of every value.
 //!
 //! kubectl reads YAML 1.1 through go-yaml v2: `yes` and `on` are booleans, `010` is eight, `<<`
-//! merges, keys that are no text become text, `1.0` is sent as 1. The table in [`scalar`]'s tests
+//! merges, keys that are no text become text, `1.0` is sent as 1. The table in `scalar`'s tests
 //! was confirmed against that library. Two things differ on purpose: a key that stands twice is a
 //! [`Fault`] (kubectl keeps the last one without a word), and JSON's escapes are understood
 //! everywhere.
 //!
-//! Hostile input is bounded: size, nesting, what aliases may expand to. Reading order: [`scalar`],
-//! [`tree`], [`value`], [`place`], [`write`].
+//! Hostile input is bounded: size, nesting, what aliases may expand to. Reading order: `scalar`,
+//! `tree`, `value`, `place`, `write`.
 
 mod fault;
 mod place;
@@ -23,7 +23,7 @@ pub use write::write;
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use tree::{Reader, Tree};
+use tree::{MAX_NODES, Reader, Tree};
 
 /// Longest text that is read, in bytes; no manifest that an API server takes comes near it.
 pub const MAX_BYTES: usize = 16 << 20;
@@ -62,7 +62,7 @@ pub fn read(text: &str) -> Vec<Result<Document, Fault>> {
 }
 
 fn read_part(start: Position, part: &str, documents: &mut Vec<Result<Document, Fault>>) {
-    for tree in Reader::new(start, part) {
+    for tree in Reader::new(start, part, MAX_NODES) {
         documents.push(tree.and_then(|tree| {
             let value = value::of(&tree)?;
             Ok(Document { value, tree })

@@ -201,10 +201,17 @@ fn hostile_texts_are_refused() {
         "{a: ".repeat(100_000),
         "- ".repeat(100_000),
         " ".repeat(MAX_BYTES + 1),
-        format!("[{}]", "[],".repeat(2_100_000)),
     ] {
         assert!(read(&text).iter().any(Result::is_err), "{text:.60}");
     }
+}
+
+#[test]
+fn the_number_of_values_is_bounded_over_all_documents() {
+    let trees = |limit| Reader::new(Position::default(), "[1, 2]\n---\n[3, 4]\n", limit);
+    assert!(trees(6).all(|tree| tree.is_ok()));
+    let read: Vec<bool> = trees(5).map(|tree| tree.is_ok()).collect();
+    assert_eq!(read, [true, false]);
 }
 
 #[test]

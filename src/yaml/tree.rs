@@ -54,24 +54,25 @@ impl Tree {
 
 /// Most nodes in one text; a text of the greatest length that is read stays far below it unless
 /// it consists of brackets.
-const MAX_NODES: usize = 2_000_000;
+pub(super) const MAX_NODES: usize = 2_000_000;
 
 /// Reads one document after the other.
 pub(super) struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
     start: Position,
-    nodes: usize,
+    /// How many nodes may still come.
+    left: usize,
     done: bool,
 }
 
 impl<'a> Reader<'a> {
-    /// `start` is where `text` begins in the file.
-    pub(super) fn new(start: Position, text: &'a str) -> Self {
+    /// `start` is where `text` begins in the file; `limit` bounds the nodes of all its documents.
+    pub(super) fn new(start: Position, text: &'a str, limit: usize) -> Self {
         let options = granit_parser::options! { emit_comments: false };
         Self {
             parser: Parser::new_from_str_with_options(text, options),
             start,
-            nodes: 0,
+            left: limit,
             done: false,
         }
     }
@@ -109,12 +110,12 @@ impl<'a> Reader<'a> {
                 break;
             }
             builder.take(event, span)?;
-            if self.nodes + builder.tree.nodes.len() > MAX_NODES {
-                let reason = format!("more than {MAX_NODES} values");
+            if builder.tree.nodes.len() > self.left {
+                let reason = "there are more values than any manifest has";
                 return Err(Fault::new(span.start, reason, "split the file"));
             }
         }
-        self.nodes += builder.tree.nodes.len();
+        self.left -= builder.tree.nodes.len();
         Ok(builder.tree)
     }
 }

@@ -29,3 +29,26 @@ fn every_row_of_the_table_leads_to_a_section() {
         assert!(text.contains(&link), "{link}");
     }
 }
+
+/// The README holds the table between two comments, so that the text around it is free.
+#[test]
+fn the_table_in_the_readme_is_up_to_date() {
+    const BEGIN: &str = "<!-- rules: rayfit rules -o markdown-table -->\n";
+    const END: &str = "<!-- /rules -->";
+    if !Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("README.md")
+        .exists()
+    {
+        return;
+    }
+    let readme = read("README.md");
+    let table = readme
+        .split_once(BEGIN)
+        .and_then(|(_, rest)| rest.split_once(END))
+        .map(|(table, _)| table)
+        .expect("README.md has the table of rules between its two comments");
+    assert!(
+        table == catalogue::markdown_table(&page::all(), "docs/rules.md"),
+        "the table in README.md has drifted: paste the output of cargo run -- rules -o markdown-table"
+    );
+}

@@ -149,7 +149,6 @@ impl Circumstances {
                 return Ok(());
             }
         };
-        let from = report.entries.len();
         for document in yaml::read(&text) {
             match document {
                 Ok(document) => self.document((&name, &text), &document, report)?,
@@ -159,7 +158,6 @@ impl Circumstances {
                 }),
             }
         }
-        report.sort(from);
         Ok(())
     }
 

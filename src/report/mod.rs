@@ -18,7 +18,7 @@ use crate::yaml::{Document, Fault, Span};
 /// What a check of manifests came to.
 #[derive(Debug, Default)]
 pub struct Report {
-    /// The findings, in the order of the files and, within one, of the places.
+    /// The findings, in the order of the files, their objects and the places in these.
     pub entries: Vec<Entry>,
     /// The input that could not be read, in the order of the files.
     pub unread: Vec<Unread>,
@@ -127,7 +127,7 @@ impl Entry {
 
 impl Report {
     /// Adds what was found in the object at `pointer` of a document of `file`, whose whole text is
-    /// `source`.
+    /// `source`, in the order of the places.
     pub fn add(
         &mut self,
         (file, source): (&str, &str),
@@ -135,6 +135,7 @@ impl Report {
         object: &Identity,
         verdict: &Verdict,
     ) {
+        let from = self.entries.len();
         self.tally.checked += 1;
         self.tally.denied += usize::from(!verdict.is_allowed());
         self.entries
@@ -150,19 +151,15 @@ impl Report {
                     line: line_at(source, place.span.start.offset).to_owned(),
                 }
             }));
+        if let Some(added) = self.entries.get_mut(from..) {
+            added.sort_by_key(|entry| (entry.span.start, entry.finding.rule));
+        }
     }
 
     /// How many findings there are of a level.
     pub fn count(&self, level: Level) -> usize {
         let of_level = |entry: &&Entry| entry.level() == level;
         self.entries.iter().filter(of_level).count()
-    }
-
-    /// Puts the findings that were added after the first `from` in the order of their places.
-    pub fn sort(&mut self, from: usize) {
-        if let Some(entries) = self.entries.get_mut(from..) {
-            entries.sort_by_key(|entry| (entry.span.start, entry.finding.rule));
-        }
     }
 }
 

@@ -250,6 +250,67 @@ fn writes_as_kubectl_prints() {
     "#);
 }
 
+#[test]
+fn texts_that_look_like_something_else_survive() {
+    for text in [
+        "a #b",
+        "a:",
+        "a: b",
+        ":a",
+        " a",
+        "a ",
+        "-",
+        "- a",
+        "---",
+        "...",
+        "?",
+        "? a",
+        "#",
+        "'",
+        "\"",
+        "a\n b",
+        "a\n\n",
+        "\n",
+        "\na",
+        " a\nb",
+        "a\n  \nb",
+        "a\n\t\nb",
+        "a\t",
+        "x\u{85}y",
+        "x\u{2028}y",
+        "\u{feff}",
+        "a\r\nb",
+        "@a",
+        "`a`",
+        "%a",
+        "!a",
+        "&a",
+        "*a",
+        "{a",
+        "[a",
+        "|",
+        ">",
+        "<<",
+        "=",
+        "~",
+        "null",
+        "yes",
+        "1e3",
+        "0x1F",
+        "1_000",
+        "2001-01-01",
+        ".inf",
+        "-.5",
+        "+1",
+    ] {
+        let value = json!({ text: [text, {"a": text}] });
+        let written = write(&value);
+        assert_eq!(one(&written), Ok(value), "{written}");
+    }
+    let top = json!("a\nb");
+    assert_eq!(one(&write(&top)), Ok(top));
+}
+
 fn values() -> impl Strategy<Value = Value> {
     let text = prop_oneof![
         "\\PC{0,12}",

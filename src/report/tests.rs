@@ -87,6 +87,19 @@ fn long_lines_are_cut_around_the_place() {
 }
 
 #[test]
+fn manifests_cannot_steer_the_terminal() {
+    let mut report = report();
+    for entry in &mut report.entries {
+        entry.file = "a\u{1b}[2J".to_owned();
+        entry.line = "\u{1b}[2J\u{7}".to_owned();
+        entry.finding.problem = "\u{1b}[2J".to_owned();
+        entry.finding.path = FieldPath::of(&["spec"]).item(0, "\u{1b}[2J");
+        entry.finding.fix = "\u{1b}[2J".to_owned();
+    }
+    assert!(!text::render(&report).contains("\u{1b}[2J"));
+}
+
+#[test]
 fn github_gets_one_command_per_line() {
     insta::assert_snapshot!(github::render(&report()));
 }

@@ -42,17 +42,23 @@ fn finding(entry: &Entry) -> String {
     let mut out = format!(
         "{file}:{line}:{column}: {style}{rule} {level}{style:#}  {BOLD}{path}{BOLD:#}: {problem}\n",
         rule = finding.rule,
-        path = finding.path,
-        problem = finding.problem,
+        file = harmless(file),
+        path = harmless(&finding.path.to_string()),
+        problem = harmless(&finding.problem),
     );
     out.push_str(&excerpt(entry));
     let margin = margin(entry);
     for (label, text) in [("why", &finding.why), ("fix", &finding.fix)] {
-        let wrapped = wrapped(&format!("{margin} = {label}: "), text, WIDTH);
+        let wrapped = wrapped(&format!("{margin} = {label}: "), &harmless(text), WIDTH);
         out.push_str(&wrapped);
         out.push('\n');
     }
     out
+}
+
+/// Without control characters: a manifest must not steer the terminal that shows it.
+fn harmless(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
 }
 
 /// Blanks as wide as the number of the line.

@@ -4,6 +4,7 @@
 pub mod catalogue;
 pub mod diff;
 pub mod github;
+mod inside;
 pub mod json;
 pub mod page;
 pub mod sarif;
@@ -141,14 +142,15 @@ impl Report {
         self.entries
             .extend(verdict.findings().map(|(mode, finding)| {
                 let place = document.place(&format!("{pointer}{}", finding.path.pointer()));
+                let span = inside::narrowed(source, place.span, &finding.path);
                 Entry {
                     file: file.to_owned(),
                     object: object.clone(),
                     mode,
                     finding: finding.clone(),
-                    span: place.span,
+                    span,
                     exact: place.exact,
-                    line: line_at(source, place.span.start.offset).to_owned(),
+                    line: line_at(source, span.start.offset).to_owned(),
                 }
             }));
         if let Some(added) = self.entries.get_mut(from..) {

@@ -12,6 +12,9 @@
 //! - [`defaults`]: what admission fills in, as a minimal JSON patch
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
+//! - [`yaml`]: manifests as kubectl reads them, with the place of every value
+//! - [`objects`]: the Ray objects in a document, and what admission makes of one
+//! - [`report`]: findings and the catalogue as people and programs read them
 //!
 //! Around it lies the shell:
 //!
@@ -32,8 +35,11 @@ pub mod defaults;
 pub mod facts;
 pub mod finding;
 pub mod judge;
+pub mod objects;
 pub mod path;
 pub mod policy;
 pub mod quantity;
 pub mod ray;
+pub mod report;
 pub mod rules;
+pub mod yaml;

@@ -2,12 +2,17 @@
 //! leaves every judgement to the core.
 //!
 //! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`; to add one, write
-//! its file and list it in [`Command`].
+//! its file and list it in `Command`.
 
+mod check;
 mod completions;
+mod default;
 mod explain;
 mod outcome;
+mod progress;
 mod rules;
+pub mod settings;
+mod source;
 
 use std::process::ExitCode;
 
@@ -33,6 +38,8 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Check(check::Check),
+    Default(default::Default),
     Explain(explain::Explain),
     Rules(rules::Rules),
     Completions(completions::Completions),
@@ -41,6 +48,8 @@ enum Command {
 impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Check(command) => command.run(),
+            Self::Default(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
             Self::Completions(command) => command.run(),

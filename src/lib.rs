@@ -16,6 +16,7 @@
 //! Around it lies the shell:
 //!
 //! - [`cli`]: the command line, one file per command
+//! - [`tls`]: the certificate that webhooks are served with
 //!
 //! # Invariants
 //!
@@ -37,3 +38,4 @@ pub mod policy;
 pub mod quantity;
 pub mod ray;
 pub mod rules;
+pub mod tls;

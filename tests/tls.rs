@@ -1,6 +1,11 @@
 //! Certificates: what is read, what is refused, what is swapped.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::duration_suboptimal_units,
+    reason = "tests look at the clock; days in seconds read better here"
+)]
 
 use std::fs;
 use std::os::unix::fs::symlink;

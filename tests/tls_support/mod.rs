@@ -103,7 +103,7 @@ pub fn key_formats() -> [(&'static str, String, String); 3] {
     ]
 }
 
-/// The ECPrivateKey inside a PKCS#8 key of P-256: what follows the fixed header of 29 bytes.
+/// The `ECPrivateKey` inside a PKCS#8 key of P-256: what follows the fixed header of 29 bytes.
 fn sec1_of(pkcs8_pem: &str) -> String {
     let der = rustls::pki_types::PrivatePkcs8KeyDer::from_pem_slice(pkcs8_pem.as_bytes()).unwrap();
     let (header, inner) = der.secret_pkcs8_der().split_at(29);

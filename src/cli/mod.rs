@@ -8,6 +8,7 @@ mod completions;
 mod explain;
 mod outcome;
 mod rules;
+pub mod settings;
 
 use std::process::ExitCode;
 

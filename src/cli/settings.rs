@@ -1,0 +1,117 @@
+//! The settings under which objects are judged and defaulted, as flags that every command shares.
+
+use crate::finding::RuleId;
+use crate::policy::settings::{IMAGE, KUBERAY_OPERATOR};
+use crate::policy::{Mode, Settings};
+use crate::ray::ReconcileMode;
+use crate::rules;
+
+/// Flags that change how objects are judged and defaulted.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Rules and defaults")]
+pub struct SettingsArgs {
+    /// How far one rule is turned on: off, audit, warn or enforce; can be repeated
+    ///
+    /// Example: --rule RF213=off --rule RF214=warn
+    #[arg(long = "rule", value_name = "ID=MODE", value_parser = rule_and_mode)]
+    rules: Vec<(RuleId, Mode)>,
+
+    /// A value that rayfit.dev/reconcile may have: ray, central or sidecar; can be repeated
+    ///
+    /// Without it, all three are allowed.
+    #[arg(long = "allowed-mode", value_name = "MODE", value_delimiter = ',')]
+    allowed_modes: Vec<ReconcileMode>,
+
+    /// The user that KubeRay's operator runs as
+    ///
+    /// The clusters that it makes for a RayJob or RayService were judged with their parent and are
+    /// not judged again.
+    #[arg(long, value_name = "USER", default_value = KUBERAY_OPERATOR)]
+    operator_user: String,
+
+    /// Rayfit's image, for clusters in the modes central and sidecar
+    #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
+    image: String,
+
+    /// Give heads without num-cpus the value "0", so that no tasks land there
+    #[arg(long)]
+    head_takes_no_work: bool,
+}
+
+impl SettingsArgs {
+    /// The settings that the flags ask for.
+    pub fn settings(self) -> Settings {
+        let mut settings = Settings {
+            operator_user: self.operator_user,
+            rules: self.rules.into_iter().collect(),
+            ..Settings::default()
+        };
+        if !self.allowed_modes.is_empty() {
+            settings.allowed_modes = self.allowed_modes;
+        }
+        settings.defaults.image = self.image;
+        settings.defaults.head_takes_no_work = self.head_takes_no_work;
+        settings
+    }
+}
+
+fn rule_and_mode(text: &str) -> Result<(RuleId, Mode), Box<dyn std::error::Error + Send + Sync>> {
+    let (rule, mode) = text
+        .split_once('=')
+        .ok_or("write a rule and a mode, like RF213=off")?;
+    let id: RuleId = rule.trim().parse()?;
+    rules::find(id).ok_or_else(|| crate::finding::NoSuchRule(rule.to_owned()))?;
+    Ok((id, mode.trim().parse()?))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Flags {
+        #[command(flatten)]
+        settings: SettingsArgs,
+    }
+
+    fn read(flags: &[&str]) -> Result<Settings, String> {
+        Flags::try_parse_from([&["rayfit"], flags].concat())
+            .map(|flags| flags.settings.settings())
+            .map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn without_flags_the_defaults_hold() {
+        assert_eq!(read(&[]), Ok(Settings::default()));
+    }
+
+    #[test]
+    fn flags_change_the_settings() {
+        let flags = "--rule RF105=off --rule rf105=Warn --allowed-mode ray,central \
+                     --operator-user me --image x:1 --head-takes-no-work";
+        let settings = read(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
+        assert_eq!(settings.rules[&RuleId(105)], Mode::Warn);
+        assert_eq!(
+            settings.allowed_modes,
+            [ReconcileMode::Ray, ReconcileMode::Central]
+        );
+        assert_eq!(settings.operator_user, "me");
+        assert_eq!(settings.defaults.image, "x:1");
+        assert!(settings.defaults.head_takes_no_work);
+    }
+
+    #[test]
+    fn wrong_flags_say_what_to_write() {
+        for (flag, hint) in [
+            ("--rule=RF105", "like RF213=off"),
+            ("--rule=RF999=off", "rayfit rules"),
+            ("--rule=RF105=loud", "write off, audit, warn or enforce"),
+            ("--allowed-mode=x", "write ray, central or sidecar"),
+        ] {
+            let error = read(&[flag]).unwrap_err();
+            assert!(error.contains(hint), "{flag}: {error}");
+        }
+    }
+}

@@ -28,6 +28,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod admission;
 pub mod cli;
 pub mod defaults;
 pub mod facts;
@@ -37,5 +38,7 @@ pub mod path;
 pub mod policy;
 pub mod quantity;
 pub mod ray;
+pub mod report;
 pub mod rules;
+pub mod telemetry;
 pub mod tls;

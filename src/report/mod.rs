@@ -1,0 +1,3 @@
+//! Findings as people read them.
+
+pub mod message;

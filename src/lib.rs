@@ -40,5 +40,6 @@ pub mod quantity;
 pub mod ray;
 pub mod report;
 pub mod rules;
+pub mod server;
 pub mod telemetry;
 pub mod tls;

@@ -8,6 +8,7 @@ mod completions;
 mod explain;
 mod outcome;
 mod rules;
+mod serve;
 pub mod settings;
 
 use std::process::ExitCode;
@@ -36,6 +37,7 @@ struct Cli {
 enum Command {
     Explain(explain::Explain),
     Rules(rules::Rules),
+    Serve(Box<serve::Serve>),
     Completions(completions::Completions),
 }
 
@@ -44,6 +46,7 @@ impl Command {
         match self {
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
+            Self::Serve(command) => command.run(),
             Self::Completions(command) => command.run(),
         }
     }

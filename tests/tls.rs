@@ -8,7 +8,6 @@
 )]
 
 use std::fs;
-use std::os::unix::fs::symlink;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
@@ -17,7 +16,7 @@ use rayfit::tls::directory::{DirectoryError, Poller};
 use rayfit::tls::{CertificateDirectory, CertificateStore, Installed, PairError, ServingPair};
 
 mod tls_support;
-use tls_support::{Issued, ca, expired, issue, self_signed};
+use tls_support::{ca, expired, issue, mount, self_signed};
 
 fn served(store: &CertificateStore) -> Vec<u8> {
     store.current().unwrap().leaf().unwrap().to_vec()
@@ -84,24 +83,6 @@ fn no_key_shows_in_debug_output_or_errors() {
     assert!(!format!("{store:?}").contains(secret));
     let error = store.install(b"", pair.key.as_bytes()).unwrap_err();
     assert!(!format!("{error} {error:?}").contains(secret));
-}
-
-/// Kubelet's layout: `tls.crt -> ..data/tls.crt`, `..data -> ..<version>`.
-fn mount(directory: &Path, version: usize, pair: &Issued) {
-    let data = directory.join(format!("..version-{version}"));
-    fs::create_dir(&data).unwrap();
-    fs::write(data.join("tls.crt"), &pair.chain).unwrap();
-    fs::write(data.join("tls.key"), &pair.key).unwrap();
-    symlink(data.file_name().unwrap(), directory.join("..data_tmp")).unwrap();
-    fs::rename(directory.join("..data_tmp"), directory.join("..data")).unwrap();
-    for name in ["tls.crt", "tls.key"] {
-        if !directory.join(name).exists() {
-            symlink(Path::new("..data").join(name), directory.join(name)).unwrap();
-        }
-    }
-    if version > 0 {
-        fs::remove_dir_all(directory.join(format!("..version-{}", version - 1))).unwrap();
-    }
 }
 
 fn poller(path: &Path) -> (Poller, Arc<CertificateStore>) {

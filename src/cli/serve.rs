@@ -4,6 +4,8 @@ use std::net::{IpAddr, SocketAddr};
 use std::path::PathBuf;
 use std::time::Duration;
 
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
 use super::Outcome;
 use super::settings::SettingsArgs;
 use crate::admission::Limits;
@@ -100,6 +102,7 @@ pub(super) struct Serve {
 impl Serve {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         logs::start(self.log_format, &self.log)?;
+        raise_open_files();
         let runtime = runtime(self.threads)?;
         let served = runtime.block_on(run(self.options()));
         // Connections that did not end in time are cut here.
@@ -128,6 +131,21 @@ impl Serve {
             connections: self.max_connections,
             shutdown_delay: self.shutdown_delay,
             drain_timeout: self.drain_timeout,
+        }
+    }
+}
+
+/// Container runtimes may start processes with a limit of 1,024 open files, fewer than the
+/// connections that we take, and leave it to them to raise it.
+fn raise_open_files() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current < maximum {
+        let raised = Rlimit {
+            current: maximum,
+            maximum,
+        };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            tracing::debug!(%error, "the limit of open files stays as it is");
         }
     }
 }

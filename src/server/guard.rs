@@ -247,7 +247,7 @@ mod tests {
         let (mut client, mut guarded, progress) = connection();
         let mut buffer = [0; 64];
         for _ in 0..3 {
-            let hour = Duration::from_secs(3600);
+            let hour = Duration::from_hours(1);
             let idle = tokio::time::timeout(hour, guarded.read(&mut buffer)).await;
             assert!(idle.is_err(), "closed while idle");
             for piece in [b"he", b"ad"] {
@@ -269,7 +269,7 @@ mod tests {
         let (mut client, mut guarded, progress) = connection();
         let mut buffer = [0; 64];
         client.write_all(b"he").await.unwrap();
-        guarded.read(&mut buffer).await.unwrap();
+        assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);
         let almost = HEAD_TIME.checked_sub(Duration::from_secs(1)).unwrap();
         assert!(
             tokio::time::timeout(almost, guarded.read(&mut buffer))
@@ -277,11 +277,11 @@ mod tests {
                 .is_err()
         );
         client.write_all(b"ad").await.unwrap();
-        guarded.read(&mut buffer).await.unwrap();
+        assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);
         progress.request_began();
         progress.request_ended();
         client.write_all(b"he").await.unwrap();
-        guarded.read(&mut buffer).await.unwrap();
+        assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);
         assert!(
             tokio::time::timeout(almost, guarded.read(&mut buffer))
                 .await

@@ -127,20 +127,26 @@ fn seconds_of_epoch(time: std::time::SystemTime) -> u64 {
 }
 
 impl CertificateDirectory {
-    /// Both files of one update. The symlink may be swapped between the two reads, so the chain is
-    /// read again after the key until it did not change in between.
+    /// Both files of one update. The symlink may be swapped, and the old files removed, between
+    /// two reads: then it is tried again.
     fn read(&self) -> Result<Content, DirectoryError> {
-        let mut chain = read_file(&self.path.join(&self.certificate))?;
         for _ in 0..3 {
-            let key = read_file(&self.path.join(&self.key))?;
-            let again = read_file(&self.path.join(&self.certificate))?;
-            if again == chain {
-                return Ok(Content { chain, key });
+            if let Ok(Some(content)) = self.read_unless_swapped() {
+                return Ok(content);
             }
-            chain = again;
         }
+        let chain = read_file(&self.path.join(&self.certificate))?;
         let key = read_file(&self.path.join(&self.key))?;
         Ok(Content { chain, key })
+    }
+
+    /// `None` if the chain changed while the key was read.
+    fn read_unless_swapped(&self) -> Result<Option<Content>, DirectoryError> {
+        let certificate = self.path.join(&self.certificate);
+        let chain = read_file(&certificate)?;
+        let key = read_file(&self.path.join(&self.key))?;
+        let is_same = read_file(&certificate)? == chain;
+        Ok(is_same.then_some(Content { chain, key }))
     }
 }
 

@@ -6,6 +6,15 @@
     missing_docs,
     reason = "each test binary includes it and uses a part of it"
 )]
+#![allow(
+    clippy::disallowed_methods,
+    clippy::duration_suboptimal_units,
+    reason = "certificates are dated, in days of seconds"
+)]
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
 
 use base64::Engine as _;
 use rayfit::tls::{CertificateStore, Installed, PairError};
@@ -110,4 +119,22 @@ fn sec1_of(pkcs8_pem: &str) -> String {
     assert_eq!(header.last(), Some(&0x6d), "the layout of the key changed");
     let text = base64::engine::general_purpose::STANDARD.encode(inner);
     format!("-----BEGIN EC PRIVATE KEY-----\n{text}\n-----END EC PRIVATE KEY-----\n")
+}
+
+/// Kubelet's layout: `tls.crt -> ..data/tls.crt`, `..data -> ..<version>`.
+pub fn mount(directory: &Path, version: usize, pair: &Issued) {
+    let data = directory.join(format!("..version-{version}"));
+    fs::create_dir(&data).unwrap();
+    fs::write(data.join("tls.crt"), &pair.chain).unwrap();
+    fs::write(data.join("tls.key"), &pair.key).unwrap();
+    symlink(data.file_name().unwrap(), directory.join("..data_tmp")).unwrap();
+    fs::rename(directory.join("..data_tmp"), directory.join("..data")).unwrap();
+    for name in ["tls.crt", "tls.key"] {
+        if !directory.join(name).exists() {
+            symlink(Path::new("..data").join(name), directory.join(name)).unwrap();
+        }
+    }
+    if version > 0 {
+        fs::remove_dir_all(directory.join(format!("..version-{}", version - 1))).unwrap();
+    }
 }

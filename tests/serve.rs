@@ -193,10 +193,7 @@ async fn denials_are_logged_without_the_object() {
     assert_eq!(line["object"], "ml/demo");
     assert_eq!(line["kind"], "RayCluster");
     assert_eq!(line["uid"], "0c6d5a3e-1");
-    assert!(
-        line["problem"].as_str().unwrap().contains("RF105"),
-        "{line}"
-    );
+    assert!(line["rules"].as_str().unwrap().contains("RF105"), "{line}");
     assert!(lines.iter().any(|line| line["outcome"] == "bad_request"));
 }
 

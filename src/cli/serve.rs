@@ -45,7 +45,7 @@ pub(super) struct Serve {
     /// Directory with the certificate and its key; it may come later than the process
     ///
     /// Looked at every ten seconds; a new pair is served from the next connection on.
-    #[arg(long, value_name = "DIR", default_value = "/var/run/rayfit/tls")]
+    #[arg(long, value_name = "DIR", default_value = "/var/run/rayfit/certs")]
     cert_dir: PathBuf,
 
     /// File name of the certificate chain in that directory (PEM, leaf first)
@@ -76,16 +76,16 @@ pub(super) struct Serve {
     drain_timeout: Duration,
 
     /// Reviews at once; more are told to come again, which counts as a failed call
-    #[arg(long, value_name = "N", default_value_t = Limits::default().reviews)]
-    max_reviews: usize,
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one())]
+    max_reviews: u32,
 
     /// Connections to the webhook port at once; more wait
-    #[arg(long, value_name = "N", default_value_t = 4096)]
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one())]
     max_connections: u32,
 
     /// Threads that serve; without it, one per core and at most two
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..))]
-    threads: Option<u8>,
+    #[arg(long, value_name = "N", value_parser = at_least_one())]
+    threads: Option<u32>,
 
     /// Log lines as text or JSON
     #[arg(long, value_enum, default_value = "json")]
@@ -124,7 +124,7 @@ impl Serve {
             settings: self.settings.settings(),
             kubeconfig: self.kubeconfig,
             limits: Limits {
-                reviews: self.max_reviews,
+                reviews: self.max_reviews as usize,
                 ..Limits::default()
             },
             times: Times::default(),
@@ -152,9 +152,9 @@ fn raise_open_files() {
 
 /// One thread is served best by a runtime without queues between threads; more than two are idle
 /// at a rate of requests that no cluster has.
-fn runtime(threads: Option<u8>) -> std::io::Result<tokio::runtime::Runtime> {
+fn runtime(threads: Option<u32>) -> std::io::Result<tokio::runtime::Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let threads = threads.map_or(cores.min(2), usize::from);
+    let threads = threads.map_or(cores.min(2), |threads| threads as usize);
     let mut builder = if threads == 1 {
         tokio::runtime::Builder::new_current_thread()
     } else {
@@ -163,6 +163,11 @@ fn runtime(threads: Option<u8>) -> std::io::Result<tokio::runtime::Runtime> {
         builder
     };
     builder.enable_all().max_blocking_threads(4).build()
+}
+
+/// At most as many as a semaphore or a runtime takes, on every platform.
+fn at_least_one() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=65_536)
 }
 
 fn seconds(text: &str) -> Result<Duration, String> {

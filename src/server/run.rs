@@ -52,7 +52,10 @@ pub struct Options {
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
 /// Connections to the health port at once.
-const HEALTH_CONNECTIONS: u32 = 64;
+const HEALTH_CONNECTIONS: u32 = 256;
+
+/// Idle ones are closed soon, so that nobody keeps kubelet out by holding them all.
+const HEALTH_IDLE: Duration = Duration::from_secs(15);
 
 /// Serves until told to stop.
 pub async fn run(options: Options) -> anyhow::Result<()> {
@@ -106,8 +109,11 @@ fn poll_certificates(options: &Options, store: &Arc<CertificateStore>) -> JoinHa
 async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>) {
     match facts::client(kubeconfig.as_deref()).await {
         Ok(client) => facts::learn(client, policy).await,
+        Err(error) if kubeconfig.is_some() => {
+            tracing::error!(%error, "no facts of the cluster: the kubeconfig cannot be used");
+        }
         Err(error) => {
-            tracing::info!(%error, "no API server to ask: rules go without facts of the cluster");
+            tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
         }
     }
 }
@@ -116,7 +122,10 @@ async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>) {
 async fn serve_health(options: &Options, health: Arc<Health>) -> anyhow::Result<JoinHandle<()>> {
     let listener = Listener::bind(options.health_address, HEALTH_CONNECTIONS)
         .await?
-        .with_times(options.times);
+        .with_times(Times {
+            idle: HEALTH_IDLE,
+            ..options.times
+        });
     tracing::info!(address = %listener.address()?, "health and metrics");
     let never = Arc::new(Shutdown::default());
     Ok(tokio::spawn(listener.serve(health::router(health), never)))

@@ -71,6 +71,7 @@ pub struct Record {
     pub findings: Vec<(RuleId, Mode)>,
     uid: String,
     object: String,
+    rules: String,
     problem: String,
 }
 
@@ -86,6 +87,7 @@ impl Record {
             findings: Vec::new(),
             uid: String::new(),
             object: String::new(),
+            rules: String::new(),
             problem: String::new(),
         }
     }
@@ -129,7 +131,7 @@ impl Record {
             let findings = verdict.findings();
             self.findings = findings.map(|(mode, found)| (found.rule, mode)).collect();
             let rules = rules_of(&verdict.denied);
-            self.problem = rules
+            self.rules = rules
                 .iter()
                 .map(RuleId::to_string)
                 .collect::<Vec<_>>()
@@ -161,6 +163,7 @@ impl Record {
         let Self {
             object,
             uid,
+            rules,
             problem,
             operation,
             dry_run,
@@ -170,7 +173,8 @@ impl Record {
         macro_rules! say {
             ($level:ident, $text:literal) => {
                 tracing::$level!(
-                    webhook, outcome, kind, object, uid, operation, dry_run, problem, micros, $text
+                    webhook, outcome, kind, object, uid, operation, dry_run, rules, problem,
+                    micros, $text
                 )
             };
         }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
+use rustls::server::NoServerSessionStorage;
 use rustls::version::{TLS12, TLS13};
 
 use super::CertificateStore;
@@ -23,6 +24,9 @@ pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, 
         .with_protocol_versions(&[&TLS13, &TLS12])?
         .with_no_client_auth()
         .with_cert_resolver(store);
+    // API servers do not resume sessions, and a resumed one would go on with the old certificate.
+    config.session_storage = Arc::new(NoServerSessionStorage {});
+    config.send_tls13_tickets = 0;
     config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -12,11 +12,15 @@
 //! - [`defaults`]: what admission fills in, as a minimal JSON patch
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
+//! - [`report`]: findings as people read them
 //!
 //! Around it lies the shell:
 //!
 //! - [`cli`]: the command line, one file per command
+//! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
+//! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
+//! - [`telemetry`]: logs and metrics
 //!
 //! # Invariants
 //!

@@ -19,6 +19,10 @@
 //! Around it lies the shell:
 //!
 //! - [`cli`]: the command line, one file per command
+//! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
+//! - [`tls`]: the certificate that webhooks are served with
+//! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
+//! - [`telemetry`]: logs and metrics
 //!
 //! # Invariants
 //!
@@ -30,6 +34,7 @@
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
+pub mod admission;
 pub mod cli;
 pub mod defaults;
 pub mod facts;
@@ -42,4 +47,7 @@ pub mod quantity;
 pub mod ray;
 pub mod report;
 pub mod rules;
+pub mod server;
+pub mod telemetry;
+pub mod tls;
 pub mod yaml;

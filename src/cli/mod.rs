@@ -11,6 +11,7 @@ mod explain;
 mod outcome;
 mod progress;
 mod rules;
+mod serve;
 pub mod settings;
 mod source;
 
@@ -42,6 +43,7 @@ enum Command {
     Default(default::Default),
     Explain(explain::Explain),
     Rules(rules::Rules),
+    Serve(Box<serve::Serve>),
     Completions(completions::Completions),
 }
 
@@ -52,6 +54,7 @@ impl Command {
             Self::Default(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
+            Self::Serve(command) => command.run(),
             Self::Completions(command) => command.run(),
         }
     }

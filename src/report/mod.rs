@@ -6,6 +6,7 @@ pub mod diff;
 pub mod github;
 mod inside;
 pub mod json;
+pub mod message;
 pub mod page;
 pub mod sarif;
 pub mod text;

@@ -1,0 +1,76 @@
+//! Audit annotations: what the API server's audit log keeps of a decision. It puts the webhook's
+//! name before each key.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
+
+use crate::defaults::Defaulted;
+use crate::finding::{Finding, RuleId};
+use crate::policy::Verdict;
+
+/// API servers cut the values of their own policies' audit annotations after 10 kB; longer ones
+/// would only bloat the log.
+const VALUE_BYTES: usize = 10_000;
+
+/// Keys and values.
+pub type Annotations = BTreeMap<&'static str, String>;
+
+/// The rules that had findings, by what they led to.
+pub fn of_verdict(verdict: &Verdict) -> Annotations {
+    [
+        ("denied", &verdict.denied),
+        ("warned", &verdict.warned),
+        ("audited", &verdict.audited),
+    ]
+    .into_iter()
+    .filter(|(_, findings)| !findings.is_empty())
+    .map(|(key, findings)| (key, bounded(rules_of(findings).iter(), ",")))
+    .collect()
+}
+
+/// What was filled in, and by which default.
+pub fn of_defaults(defaulted: &Defaulted) -> Annotations {
+    let mut annotations = Annotations::new();
+    if !defaulted.applied.is_empty() {
+        annotations.insert("defaulted", bounded(defaulted.applied.iter(), "; "));
+    }
+    annotations
+}
+
+/// The rules of some findings, each once, by number.
+pub fn rules_of(findings: &[Finding]) -> BTreeSet<RuleId> {
+    findings.iter().map(|finding| finding.rule).collect()
+}
+
+/// The items in one text; those that do not fit are counted.
+fn bounded(items: impl ExactSizeIterator<Item: std::fmt::Display>, separator: &str) -> String {
+    let mut text = String::new();
+    let mut left_out = 0;
+    for item in items {
+        let item = item.to_string();
+        let separator = if text.is_empty() { "" } else { separator };
+        if left_out > 0 || text.len() + separator.len() + item.len() > VALUE_BYTES {
+            left_out += 1;
+        } else {
+            text.push_str(separator);
+            text.push_str(&item);
+        }
+    }
+    if left_out > 0 {
+        let _ = write!(text, "{separator}+{left_out} more");
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_values_are_cut_and_counted() {
+        let text = bounded(vec!["x".repeat(999); 12].iter(), "; ");
+        assert!(text.len() <= VALUE_BYTES + 20);
+        assert!(text.ends_with("; +3 more"), "{}", &text[text.len() - 20..]);
+        assert_eq!(bounded(["a", "b"].iter(), ","), "a,b");
+    }
+}

@@ -1,0 +1,120 @@
+//! From a review to a decision: what the core says about the object.
+
+use serde_json::Value;
+use serde_json::value::RawValue;
+
+use super::Webhook;
+use super::review::{Review, ReviewError};
+use super::skip::{self, Skip};
+use crate::defaults::{self, Defaulted};
+use crate::facts::Facts;
+use crate::judge;
+use crate::policy::{Settings, Verdict};
+use crate::ray::{Kind, RayObject};
+
+/// What objects are judged and defaulted by at one moment.
+#[derive(Debug, Clone, Default)]
+pub struct Policy {
+    /// What is known of the cluster.
+    pub facts: Facts,
+    /// What its admins decided.
+    pub settings: Settings,
+}
+
+/// The signature of [`judge::judge`].
+pub type Judge =
+    fn(&RayObject<'_>, Option<&RayObject<'_>>, Option<&str>, &Facts, &Settings) -> Verdict;
+
+/// The signature of [`defaults::patch`].
+pub type Patch = fn(&RayObject<'_>, Option<&RayObject<'_>>, &Settings) -> Defaulted;
+
+/// The two functions of the core that webhooks call; tests put others in their place.
+#[derive(Debug, Clone, Copy)]
+pub struct Engine {
+    /// Judges an object.
+    pub judge: Judge,
+    /// Fills in defaults.
+    pub patch: Patch,
+}
+
+impl Default for Engine {
+    fn default() -> Self {
+        Self {
+            judge: judge::judge,
+            patch: defaults::patch,
+        }
+    }
+}
+
+/// What becomes of a request.
+#[derive(Debug)]
+pub enum Decision {
+    /// Allowed without a look at the object.
+    Skipped(Skip),
+    /// Judged (validating webhook).
+    Judged(Verdict),
+    /// Filled in (mutating webhook).
+    Defaulted(Defaulted),
+}
+
+/// Decides on one review.
+pub fn decide(
+    webhook: Webhook,
+    review: &Review<'_>,
+    policy: &Policy,
+    engine: Engine,
+) -> Result<Decision, ReviewError> {
+    let kind = match skip::kind_to_judge(review) {
+        Ok(kind) => kind,
+        Err(skip) => return Ok(Decision::Skipped(skip)),
+    };
+    let (object, old) = objects(review)?;
+    if let Some(skip) = old.and_then(|old| skip::skip_update(object, old)) {
+        return Ok(Decision::Skipped(skip));
+    }
+    let object = tree(object, "object")?;
+    let old = old.map(|old| tree(old, "oldObject")).transpose()?;
+    let object = view(kind, &object, "object")?;
+    let old = old
+        .as_ref()
+        .map(|old| view(kind, old, "oldObject"))
+        .transpose()?;
+    Ok(match webhook {
+        Webhook::Mutate => {
+            Decision::Defaulted((engine.patch)(&object, old.as_ref(), &policy.settings))
+        }
+        Webhook::Validate => Decision::Judged((engine.judge)(
+            &object,
+            old.as_ref(),
+            Some(&review.user_info.username),
+            &policy.facts,
+            &policy.settings,
+        )),
+    })
+}
+
+/// The object and, for an update, the stored one; both raw.
+fn objects<'a>(review: &Review<'a>) -> Result<(&'a RawValue, Option<&'a RawValue>), ReviewError> {
+    let is_update = review.operation == "UPDATE";
+    let needs = if is_update { "an update" } else { "a create" };
+    let object = review
+        .object
+        .ok_or(ReviewError::NoObject("object", needs))?;
+    match review.old_object {
+        None if is_update => Err(ReviewError::NoObject("oldObject", needs)),
+        old => Ok((object, old.filter(|_| is_update))),
+    }
+}
+
+fn tree(raw: &RawValue, field: &'static str) -> Result<Value, ReviewError> {
+    serde_json::from_str(raw.get()).map_err(|error| ReviewError::Object(field, error.into()))
+}
+
+fn view<'a>(
+    kind: Kind,
+    value: &'a Value,
+    field: &'static str,
+) -> Result<RayObject<'a>, ReviewError> {
+    let root = value.as_object().ok_or(ReviewError::NotAnObject(field))?;
+    Ok(RayObject::of_kind(kind, root))
+}

@@ -1,0 +1,144 @@
+//! The answer to a review.
+
+use std::borrow::Cow;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use serde::Serialize;
+
+use super::audit::{self, Annotations};
+use super::decide::Decision;
+use super::review::Review;
+use crate::defaults::Defaulted;
+use crate::finding::Finding;
+use crate::policy::Verdict;
+use crate::report::message;
+
+#[derive(Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Envelope<'a> {
+    api_version: &'static str,
+    kind: &'static str,
+    response: Response<'a>,
+}
+
+#[derive(Serialize, Default)]
+#[serde(rename_all = "camelCase")]
+struct Response<'a> {
+    uid: &'a str,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    status: Option<Status<'a>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    patch_type: Option<&'static str>,
+    #[serde(skip_serializing_if = "Annotations::is_empty")]
+    audit_annotations: Annotations,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    warnings: Vec<String>,
+}
+
+/// Kubernetes' status object. kubectl shows the causes of an `Invalid` one instead of its message;
+/// other clients show the message. So both hold every finding.
+#[derive(Serialize)]
+struct Status<'a> {
+    code: u16,
+    reason: &'static str,
+    message: String,
+    details: Details<'a>,
+}
+
+#[derive(Serialize)]
+struct Details<'a> {
+    name: Cow<'a, str>,
+    group: &'a str,
+    kind: &'a str,
+    causes: Vec<Cause>,
+}
+
+#[derive(Serialize)]
+struct Cause {
+    reason: &'static str,
+    message: String,
+    field: String,
+}
+
+/// More causes than that are left to the message.
+const CAUSES: usize = 500;
+
+/// An answer that could not be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the answer could not be written as JSON: {0}; please report this as a bug of Rayfit")]
+pub struct RenderError(#[from] serde_json::Error);
+
+/// The AdmissionReview that answers `review`, as JSON.
+pub fn render(review: &Review<'_>, decision: &Decision) -> Result<Vec<u8>, RenderError> {
+    let response = match decision {
+        Decision::Skipped(_) => allowed(),
+        Decision::Judged(verdict) => judged(review, verdict),
+        Decision::Defaulted(defaulted) => patched(defaulted)?,
+    };
+    let envelope = Envelope {
+        api_version: "admission.k8s.io/v1",
+        kind: "AdmissionReview",
+        response: Response {
+            uid: &review.uid,
+            ..response
+        },
+    };
+    Ok(serde_json::to_vec(&envelope)?)
+}
+
+fn allowed<'a>() -> Response<'a> {
+    Response {
+        allowed: true,
+        ..Response::default()
+    }
+}
+
+fn judged<'a>(review: &'a Review<'_>, verdict: &Verdict) -> Response<'a> {
+    Response {
+        allowed: verdict.is_allowed(),
+        status: (!verdict.is_allowed()).then(|| invalid(review, &verdict.denied)),
+        audit_annotations: audit::of_verdict(verdict),
+        warnings: message::warnings(&verdict.warned),
+        ..Response::default()
+    }
+}
+
+/// A patch that is empty is left out: API servers take a patch type without a patch as a failure.
+fn patched<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
+    if defaulted.operations.0.is_empty() {
+        return Ok(allowed());
+    }
+    let patch = serde_json::to_vec(&defaulted.operations)?;
+    Ok(Response {
+        patch: Some(STANDARD.encode(patch)),
+        patch_type: Some("JSONPatch"),
+        audit_annotations: audit::of_defaults(defaulted),
+        ..allowed()
+    })
+}
+
+fn invalid<'a>(review: &'a Review<'_>, findings: &[Finding]) -> Status<'a> {
+    Status {
+        code: 422,
+        reason: "Invalid",
+        message: message::denial(findings),
+        details: Details {
+            name: review.display_name(),
+            group: &review.kind.group,
+            kind: &review.kind.kind,
+            causes: findings.iter().take(CAUSES).map(cause).collect(),
+        },
+    }
+}
+
+fn cause(finding: &Finding) -> Cause {
+    Cause {
+        reason: "FieldValueInvalid",
+        message: message::line(finding),
+        field: finding.path.pointer(),
+    }
+}

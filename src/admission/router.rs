@@ -1,0 +1,231 @@
+//! The router: HTTP in, HTTP out.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::Instant;
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{Request, State};
+use axum::http::{HeaderValue, StatusCode, header};
+use axum::response::Response;
+use axum::routing::post;
+
+use super::decide::{Decision, Engine, Policy, decide};
+use super::limits::{Budget, Limits, Refusal};
+use super::response::RenderError;
+use super::review::{Review, ReviewError};
+use super::{Webhook, deadline, response};
+use crate::telemetry::Metrics;
+use crate::telemetry::record::{Outcome, Record};
+
+/// What the webhooks answer from.
+#[derive(Debug)]
+pub struct Admission {
+    /// What objects are judged by; can be swapped at any time, the next request sees it.
+    pub policy: Arc<ArcSwap<Policy>>,
+    engine: Engine,
+    budget: Budget,
+    metrics: Arc<Metrics>,
+}
+
+impl Admission {
+    /// Webhooks that judge by `policy`.
+    pub fn new(policy: Arc<ArcSwap<Policy>>, metrics: Arc<Metrics>) -> Self {
+        Self::with(policy, metrics, Engine::default(), Limits::default())
+    }
+
+    /// The same with another judge and other bounds.
+    pub fn with(
+        policy: Arc<ArcSwap<Policy>>,
+        metrics: Arc<Metrics>,
+        engine: Engine,
+        limits: Limits,
+    ) -> Self {
+        Self {
+            policy,
+            engine,
+            budget: Budget::new(limits),
+            metrics,
+        }
+    }
+}
+
+/// The routes of both webhooks: `POST /mutate` and `POST /validate`.
+pub fn router(admission: Arc<Admission>) -> Router {
+    Router::new()
+        .route(
+            Webhook::Mutate.path(),
+            post(|State(admission), request| serve(admission, Webhook::Mutate, request)),
+        )
+        .route(
+            Webhook::Validate.path(),
+            post(|State(admission), request| serve(admission, Webhook::Validate, request)),
+        )
+        .with_state(admission)
+}
+
+/// What was made of a body: the answer, and what to write down of it.
+struct Answer {
+    status: StatusCode,
+    body: Bytes,
+    record: Record,
+}
+
+async fn serve(admission: Arc<Admission>, webhook: Webhook, request: Request) -> Response {
+    let start = Instant::now();
+    let in_flight = admission.metrics.in_flight.start();
+    let limit = deadline::of_query(request.uri().query());
+    let answer = tokio::time::timeout(limit, answer(&admission, webhook, request, start + limit))
+        .await
+        .unwrap_or(Err(Refusal::Deadline))
+        .unwrap_or_else(|refusal| refused(webhook, refusal));
+    drop(in_flight);
+    let Answer {
+        status,
+        body,
+        record,
+    } = answer;
+    admission.metrics.observe(&record, start.elapsed());
+    record.log(start.elapsed());
+    into_http(status, body)
+}
+
+/// The answer, or why the request was not looked at.
+async fn answer(
+    admission: &Arc<Admission>,
+    webhook: Webhook,
+    request: Request,
+    deadline: Instant,
+) -> Result<Answer, Refusal> {
+    let place = admission.budget.enter()?;
+    let (parts, body) = request.into_parts();
+    let held = admission.budget.read(body, &parts.headers).await?;
+    let Some(large) = admission.budget.large(&held.bytes).await else {
+        return Ok(admission.review(webhook, &held.bytes));
+    };
+    if Instant::now() >= deadline {
+        return Err(Refusal::Deadline);
+    }
+    let admission = admission.clone();
+    let judged = tokio::task::spawn_blocking(move || {
+        // Held here, not by the caller, who may give up before this is done.
+        let _held = (place, large);
+        admission.review(webhook, &held.bytes)
+    });
+    Ok(judged
+        .await
+        .unwrap_or_else(|_| panicked(Record::new(webhook))))
+}
+
+impl Admission {
+    /// Answers one body. Whatever goes wrong in it costs this request only.
+    fn review(&self, webhook: Webhook, body: &[u8]) -> Answer {
+        let mut record = Record::new(webhook);
+        let review = match Review::parse(body) {
+            Ok(review) => review,
+            Err(error) => return bad_request(record, &error.to_string()),
+        };
+        record.identify(&review);
+        let decided = catch_unwind(AssertUnwindSafe(|| self.decide(webhook, &review)));
+        let mut answer = match decided {
+            Ok(Ok((body, decision))) => answered(record, body, &decision),
+            Ok(Err(Fault::Review(error))) => bad_request(record, &error.to_string()),
+            Ok(Err(Fault::Render(error))) => failed(record, &error.to_string()),
+            Err(_panic) => panicked(record),
+        };
+        if answer.record.is_logged() {
+            answer.record.name(&review);
+        }
+        answer
+    }
+
+    fn decide(&self, webhook: Webhook, review: &Review<'_>) -> Result<(Vec<u8>, Decision), Fault> {
+        let decision = decide(webhook, review, &self.policy.load(), self.engine)?;
+        Ok((response::render(review, &decision)?, decision))
+    }
+}
+
+/// Why a review has no answer.
+#[derive(Debug, thiserror::Error)]
+enum Fault {
+    #[error(transparent)]
+    Review(#[from] ReviewError),
+    #[error(transparent)]
+    Render(#[from] RenderError),
+}
+
+fn answered(mut record: Record, body: Vec<u8>, decision: &Decision) -> Answer {
+    record.decided(decision);
+    Answer {
+        status: StatusCode::OK,
+        body: body.into(),
+        record,
+    }
+}
+
+fn bad_request(record: Record, problem: &str) -> Answer {
+    Answer {
+        status: StatusCode::BAD_REQUEST,
+        body: problem.to_owned().into(),
+        record: record.failed(Outcome::BadRequest, problem),
+    }
+}
+
+/// API servers take every status but 200 as a failed call and go by the webhook's failure policy.
+fn failed(record: Record, problem: &str) -> Answer {
+    Answer {
+        status: StatusCode::INTERNAL_SERVER_ERROR,
+        body: problem.to_owned().into(),
+        record: record.failed(Outcome::Panic, problem),
+    }
+}
+
+fn panicked(record: Record) -> Answer {
+    failed(
+        record,
+        "rayfit failed on this object; its log says where. Please report this as a bug",
+    )
+}
+
+fn refused(webhook: Webhook, refusal: Refusal) -> Answer {
+    let (status, outcome) = match refusal {
+        Refusal::ContentType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, Outcome::BadRequest),
+        Refusal::TooLong(_) => (StatusCode::PAYLOAD_TOO_LARGE, Outcome::BadRequest),
+        Refusal::Slow => (StatusCode::REQUEST_TIMEOUT, Outcome::BadRequest),
+        Refusal::Broken => (StatusCode::BAD_REQUEST, Outcome::BadRequest),
+        Refusal::Busy => (StatusCode::TOO_MANY_REQUESTS, Outcome::Overload),
+        Refusal::Deadline => (StatusCode::GATEWAY_TIMEOUT, Outcome::Deadline),
+    };
+    let problem = refusal.to_string();
+    Answer {
+        status,
+        record: Record::new(webhook).failed(outcome, &problem),
+        body: problem.into(),
+    }
+}
+
+fn into_http(status: StatusCode, body: Bytes) -> Response {
+    let kind = if status == StatusCode::OK {
+        "application/json"
+    } else {
+        "text/plain; charset=utf-8"
+    };
+    let mut response = Response::new(Body::from(body));
+    *response.status_mut() = status;
+    let headers = response.headers_mut();
+    headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    if status == StatusCode::TOO_MANY_REQUESTS {
+        // API servers' webhook clients wait that long, in seconds, and try again in their timeout.
+        headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
+    }
+    if matches!(
+        status,
+        StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
+    ) {
+        // What is left of the body is not worth reading.
+        headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
+    }
+    response
+}

@@ -1,0 +1,179 @@
+//! `rayfit serve`.
+
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::time::Duration;
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use super::Outcome;
+use super::settings::SettingsArgs;
+use crate::admission::Limits;
+use crate::server::Times;
+use crate::server::run::{Options, run};
+use crate::telemetry::logs::{self, LogFormat};
+use crate::tls::CertificateDirectory;
+
+/// Runs the two admission webhooks: POST /mutate fills in defaults, POST /validate judges
+///
+/// A second port serves /livez, /readyz and /metrics without TLS. On SIGTERM the process is not
+/// ready at once, serves on for --shutdown-delay, then lets calls end and exits with 0; a second
+/// signal stops it at once.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    rayfit serve --cert-dir ./certs --bind 127.0.0.1 --log-format text")]
+pub(super) struct Serve {
+    /// Address for both ports
+    #[arg(long, value_name = "IP", default_value = "::")]
+    bind: IpAddr,
+
+    /// Port of the webhooks
+    ///
+    /// 10250 because private GKE control planes reach nodes on 443 and 10250 only, unless a
+    /// firewall rule is added. With host networking it is kubelet's: choose another there.
+    #[arg(long, default_value_t = 10250)]
+    port: u16,
+
+    /// Address of the health and metrics port, if not --bind
+    #[arg(long, value_name = "IP")]
+    health_bind: Option<IpAddr>,
+
+    /// Port of /livez, /readyz and /metrics (plain HTTP)
+    #[arg(long, default_value_t = 8080)]
+    health_port: u16,
+
+    /// Directory with the certificate and its key; it may come later than the process
+    ///
+    /// Looked at every ten seconds; a new pair is served from the next connection on.
+    #[arg(long, value_name = "DIR", default_value = "/var/run/rayfit/certs")]
+    cert_dir: PathBuf,
+
+    /// File name of the certificate chain in that directory (PEM, leaf first)
+    #[arg(long, value_name = "FILE", default_value = "tls.crt")]
+    cert_name: String,
+
+    /// File name of the private key in that directory (PEM: PKCS#8, PKCS#1 or SEC1)
+    #[arg(long, value_name = "FILE", default_value = "tls.key")]
+    key_name: String,
+
+    /// How often the directory is looked at, in seconds
+    #[arg(long, hide = true, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    cert_interval: Duration,
+
+    /// Cluster to ask for facts that rules need; without it, the one the process runs in
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Seconds from SIGTERM until no connections are taken any more
+    ///
+    /// Kubernetes needs some to take the process out of its Service. In the second half every
+    /// answer asks the client to connect anew, and so to another replica.
+    #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
+    shutdown_delay: Duration,
+
+    /// Seconds after that until connections are cut
+    #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
+    drain_timeout: Duration,
+
+    /// Reviews at once; more are told to come again, which counts as a failed call
+    #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one())]
+    max_reviews: u32,
+
+    /// Connections to the webhook port at once; more wait
+    #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one())]
+    max_connections: u32,
+
+    /// Threads that serve; without it, one per core and at most two
+    #[arg(long, value_name = "N", value_parser = at_least_one())]
+    threads: Option<u32>,
+
+    /// Log lines as text or JSON
+    #[arg(long, value_enum, default_value = "json")]
+    log_format: LogFormat,
+
+    /// Level of log lines (error, warn, info, debug), or directives like rayfit=debug,hyper=warn
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: String,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+impl Serve {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        logs::start(self.log_format, &self.log)?;
+        raise_open_files();
+        let runtime = runtime(self.threads)?;
+        let served = runtime.block_on(run(self.options()));
+        // Connections that did not end in time are cut here.
+        runtime.shutdown_background();
+        served.map(|()| Outcome::Clean)
+    }
+
+    fn options(self) -> Options {
+        let health_ip = self.health_bind.unwrap_or(self.bind);
+        Options {
+            address: SocketAddr::new(self.bind, self.port),
+            health_address: SocketAddr::new(health_ip, self.health_port),
+            certificates: CertificateDirectory {
+                path: self.cert_dir,
+                certificate: self.cert_name,
+                key: self.key_name,
+            },
+            certificate_interval: self.cert_interval,
+            settings: self.settings.settings(),
+            kubeconfig: self.kubeconfig,
+            limits: Limits {
+                reviews: self.max_reviews as usize,
+                ..Limits::default()
+            },
+            times: Times::default(),
+            connections: self.max_connections,
+            shutdown_delay: self.shutdown_delay,
+            drain_timeout: self.drain_timeout,
+        }
+    }
+}
+
+/// Container runtimes may start processes with a limit of 1,024 open files, fewer than the
+/// connections that we take, and leave it to them to raise it.
+fn raise_open_files() {
+    let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
+    if current < maximum {
+        let raised = Rlimit {
+            current: maximum,
+            maximum,
+        };
+        if let Err(error) = setrlimit(Resource::Nofile, raised) {
+            tracing::debug!(%error, "the limit of open files stays as it is");
+        }
+    }
+}
+
+/// One thread is served best by a runtime without queues between threads; more than two are idle
+/// at a rate of requests that no cluster has.
+fn runtime(threads: Option<u32>) -> std::io::Result<tokio::runtime::Runtime> {
+    let cores = std::thread::available_parallelism().map_or(1, usize::from);
+    let threads = threads.map_or(cores.min(2), |threads| threads as usize);
+    let mut builder = if threads == 1 {
+        tokio::runtime::Builder::new_current_thread()
+    } else {
+        let mut builder = tokio::runtime::Builder::new_multi_thread();
+        builder.worker_threads(threads);
+        builder
+    };
+    builder.enable_all().max_blocking_threads(4).build()
+}
+
+/// At most as many as a semaphore or a runtime takes, on every platform.
+fn at_least_one() -> clap::builder::RangedI64ValueParser<u32> {
+    clap::value_parser!(u32).range(1..=65_536)
+}
+
+fn seconds(text: &str) -> Result<Duration, String> {
+    text.parse()
+        .ok()
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+        .filter(|time| *time <= Duration::from_hours(1))
+        .ok_or_else(|| "write seconds, at most 3600, like 10 or 0.5".to_owned())
+}

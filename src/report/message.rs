@@ -1,0 +1,187 @@
+//! Findings in an API server's answer: what `kubectl apply` shows.
+
+use std::fmt::Write as _;
+
+use crate::finding::Finding;
+
+/// A warning header is best read, and least likely cut, within so many characters (Kubernetes'
+/// own advice to authors of webhooks).
+pub const WARNING_CHARS: usize = 120;
+
+/// API servers give all warnings of one response so many characters; beyond, they cut and drop.
+pub const WARNINGS_CHARS: usize = 4096;
+
+/// Longest denial, in bytes: some 800 findings. Nobody reads more.
+const DENIAL_BYTES: usize = 256 * 1024;
+
+/// Room for the line that counts what was left out.
+const MORE_BYTES: usize = 80;
+
+/// One finding in one line: rule, place, problem, reason and remedy.
+pub fn line(finding: &Finding) -> String {
+    format!("{}. {} {}", headline(finding), finding.why, finding.fix)
+}
+
+/// Rule, place and problem.
+fn headline(finding: &Finding) -> String {
+    let Finding {
+        rule,
+        path,
+        problem,
+        ..
+    } = finding;
+    format!("{rule} {path}: {problem}")
+}
+
+/// The message of a denial: every finding, and where to read more. `findings` that do not fit are
+/// counted.
+pub fn denial(findings: &[Finding]) -> String {
+    let (fitting, left_out) = within(findings.iter().map(line), DENIAL_BYTES, String::len);
+    let mut message = String::new();
+    if let [only] = fitting.as_slice() {
+        message.push_str(only);
+    } else {
+        let _ = write!(message, "{} problems:", findings.len());
+        for line in &fitting {
+            let _ = write!(message, "\n- {line}");
+        }
+    }
+    if left_out > 0 {
+        let _ = write!(message, "\n+{left_out} more");
+    }
+    if let Some(first) = findings.first() {
+        let _ = write!(message, "\n(rayfit explain {} tells more)", first.rule);
+    }
+    message
+}
+
+/// Warnings for a response, each and all within what API servers pass on; the last one counts
+/// those left out.
+pub fn warnings(findings: &[Finding]) -> Vec<String> {
+    let texts = findings.iter().map(warning);
+    let (mut fitting, left_out) = within(texts, WARNINGS_CHARS, |text| text.chars().count());
+    if left_out > 0 {
+        let rules = "rayfit check shows all";
+        fitting.push(format!("+{left_out} more ({rules})"));
+    }
+    fitting
+}
+
+/// One finding as a warning: the remedy where the reason and it do not both fit.
+fn warning(finding: &Finding) -> String {
+    let headline = headline(finding);
+    cut(&printable(&format!("{headline}. {}", finding.fix)))
+}
+
+/// API servers drop a warning that holds a control character.
+fn printable(text: &str) -> String {
+    text.chars()
+        .map(|char| if char.is_control() { ' ' } else { char })
+        .collect()
+}
+
+fn cut(text: &str) -> String {
+    match text.char_indices().nth(WARNING_CHARS) {
+        None => text.to_owned(),
+        Some(_) => text.chars().take(WARNING_CHARS - 1).chain(['…']).collect(),
+    }
+}
+
+/// The texts that fit in `budget` as `size` counts, with room for a last line if some do not; and
+/// how many do not.
+fn within(
+    texts: impl ExactSizeIterator<Item = String>,
+    budget: usize,
+    size: impl Fn(&String) -> usize,
+) -> (Vec<String>, usize) {
+    let all = texts.len();
+    let mut left = budget - MORE_BYTES;
+    let fitting: Vec<String> = texts
+        .map_while(|text| {
+            left = left.checked_sub(size(&text))?;
+            Some(text)
+        })
+        .collect();
+    let left_out = all - fitting.len();
+    (fitting, left_out)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::finding::RuleId;
+    use crate::path::FieldPath;
+    use crate::policy::Mode;
+
+    fn finding(rule: u16, problem: &str) -> Finding {
+        Finding {
+            rule: RuleId(rule),
+            mode: Mode::Enforce,
+            path: FieldPath::of(&["spec", "rayVersion"]),
+            value: None,
+            problem: problem.to_owned(),
+            why: "Ray stops.".to_owned(),
+            fix: "Write 2.60.0.".to_owned(),
+        }
+    }
+
+    #[test]
+    fn a_denial_lists_every_finding_with_reason_and_remedy() {
+        let one = denial(&[finding(101, "\"x\" is no version")]);
+        assert_eq!(
+            one,
+            "RF101 spec.rayVersion: \"x\" is no version. Ray stops. Write 2.60.0.\n\
+             (rayfit explain RF101 tells more)"
+        );
+        let two = denial(&[finding(101, "a"), finding(203, "b")]);
+        assert_eq!(
+            two,
+            "2 problems:\n- RF101 spec.rayVersion: a. Ray stops. Write 2.60.0.\n\
+             - RF203 spec.rayVersion: b. Ray stops. Write 2.60.0.\n\
+             (rayfit explain RF101 tells more)"
+        );
+    }
+
+    #[test]
+    fn what_does_not_fit_is_counted() {
+        let many: Vec<Finding> = (0..5000).map(|_| finding(101, &"x".repeat(100))).collect();
+        let text = denial(&many);
+        let listed = text.matches("\n- RF101").count();
+        assert!(listed > 500 && text.len() < DENIAL_BYTES + 8 * listed);
+        assert!(text.contains(&format!("+{} more", 5000 - listed)));
+    }
+
+    #[test]
+    fn fifty_long_findings_stay_within_the_budget_of_warnings() {
+        let many: Vec<Finding> = (0..50).map(|_| finding(213, &"é".repeat(200))).collect();
+        let texts = warnings(&many);
+        assert_eq!(texts.len(), 34);
+        assert_eq!(texts[33], "+17 more (rayfit check shows all)");
+        assert!(texts[0].starts_with("RF213 spec.rayVersion: é") && texts[0].ends_with('…'));
+    }
+
+    #[test]
+    fn no_findings_make_no_warnings() {
+        assert_eq!(warnings(&[]), Vec::<String>::new());
+    }
+
+    proptest! {
+        #[test]
+        fn warnings_always_fit_and_none_is_lost(problems in prop::collection::vec(".*", 0..60)) {
+            let findings: Vec<_> = problems.iter().map(|text| finding(213, text)).collect();
+            let texts = warnings(&findings);
+            prop_assert!(texts.iter().all(|text| text.chars().count() <= WARNING_CHARS));
+            let total: usize = texts.iter().map(|text| text.chars().count()).sum();
+            prop_assert!(total <= WARNINGS_CHARS);
+            prop_assert!(texts.iter().all(|text| !text.contains(char::is_control)));
+            let listed = texts.iter().filter(|text| text.starts_with("RF213")).count();
+            let counted = match texts.last().filter(|text| text.starts_with('+')) {
+                Some(more) => more[1..].split(' ').next().unwrap().parse().unwrap(),
+                None => 0,
+            };
+            prop_assert_eq!(listed + counted, findings.len());
+        }
+    }
+}

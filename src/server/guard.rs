@@ -1,0 +1,299 @@
+//! Time limits on the bytes of one HTTP/1.1 connection.
+//!
+//! hyper's own header timeout starts when the connection falls idle, so a short one would close
+//! the connections that API servers keep for 90 s between calls, and a call sent at that moment
+//! fails. This guard counts from the first byte of a request's head. It costs a request that comes
+//! in one piece nothing: no timer is set before a read had to wait.
+
+use std::io::{Error, ErrorKind, Result};
+use std::pin::Pin;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::task::{Context, Poll};
+use std::time::Duration;
+
+use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
+use tokio::time::{Instant, Sleep};
+
+/// Where a connection is in its requests, shared by the guard, which sees bytes, and the service,
+/// which sees requests.
+///
+/// The number counts state changes; its remainder by three is the state. So a change and which
+/// request it belongs to are one atomic step.
+#[derive(Debug, Default)]
+pub struct Progress(AtomicU64);
+
+const IDLE: u64 = 0;
+const HEAD: u64 = 1;
+const BUSY: u64 = 2;
+const STATES: u64 = 3;
+
+impl Progress {
+    /// Bytes came: if no request was under way, one is beginning.
+    fn bytes_came(&self) {
+        let now = self.0.load(Ordering::Relaxed);
+        if now % STATES == IDLE {
+            self.0.store(now + HEAD, Ordering::Relaxed);
+        }
+    }
+
+    /// The request whose head is coming, if one is.
+    fn head(&self) -> Option<u64> {
+        let now = self.0.load(Ordering::Relaxed);
+        (now % STATES == HEAD).then_some(now)
+    }
+
+    /// The head is complete.
+    pub fn request_began(&self) {
+        let now = self.0.load(Ordering::Relaxed);
+        self.0.store(now - now % STATES + BUSY, Ordering::Relaxed);
+    }
+
+    /// The answer is ready.
+    pub fn request_ended(&self) {
+        let now = self.0.load(Ordering::Relaxed);
+        self.0.store(now - now % STATES + STATES, Ordering::Relaxed);
+    }
+}
+
+/// A connection that fails when a request's head, or the client's reading of an answer, takes too
+/// long.
+#[derive(Debug)]
+pub struct Guarded<S> {
+    stream: S,
+    progress: std::sync::Arc<Progress>,
+    head: Duration,
+    write: Duration,
+    head_timer: Option<(u64, Pin<Box<Sleep>>)>,
+    write_timer: Option<Pin<Box<Sleep>>>,
+}
+
+impl<S> Guarded<S> {
+    /// Guards `stream`; `head` bounds a request's head, `write` each wait for the client to read.
+    pub fn new(
+        stream: S,
+        progress: std::sync::Arc<Progress>,
+        head: Duration,
+        write: Duration,
+    ) -> Self {
+        Self {
+            stream,
+            progress,
+            head,
+            write,
+            head_timer: None,
+            write_timer: None,
+        }
+    }
+
+    /// A read has to wait: fails if the head that is coming has taken too long.
+    fn check_head(&mut self, context: &mut Context<'_>) -> Result<()> {
+        let Some(request) = self.progress.head() else {
+            self.head_timer = None;
+            return Ok(());
+        };
+        let (counted, timer) = self
+            .head_timer
+            .get_or_insert_with(|| (request, Box::pin(tokio::time::sleep(self.head))));
+        if *counted != request {
+            *counted = request;
+            timer.as_mut().reset(Instant::now() + self.head);
+        }
+        fail_if_elapsed(
+            timer.as_mut(),
+            context,
+            "the head of a request took too long",
+        )
+    }
+
+    /// What a write came to, or a failure if it has waited too long.
+    fn check_write<T>(
+        &mut self,
+        context: &mut Context<'_>,
+        written: Poll<Result<T>>,
+    ) -> Poll<Result<T>> {
+        if written.is_ready() {
+            self.write_timer = None;
+            return written;
+        }
+        let timer = self
+            .write_timer
+            .get_or_insert_with(|| Box::pin(tokio::time::sleep(self.write)));
+        match fail_if_elapsed(
+            timer.as_mut(),
+            context,
+            "the client does not read its answer",
+        ) {
+            Ok(()) => Poll::Pending,
+            Err(error) => Poll::Ready(Err(error)),
+        }
+    }
+}
+
+fn fail_if_elapsed(
+    timer: Pin<&mut Sleep>,
+    context: &mut Context<'_>,
+    why: &'static str,
+) -> Result<()> {
+    match timer.poll(context) {
+        Poll::Ready(()) => Err(Error::new(ErrorKind::TimedOut, why)),
+        Poll::Pending => Ok(()),
+    }
+}
+
+impl<S: AsyncRead + Unpin> AsyncRead for Guarded<S> {
+    fn poll_read(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        buffer: &mut ReadBuf<'_>,
+    ) -> Poll<Result<()>> {
+        let before = buffer.filled().len();
+        match Pin::new(&mut self.stream).poll_read(context, buffer) {
+            Poll::Pending => match self.check_head(context) {
+                Ok(()) => Poll::Pending,
+                Err(error) => Poll::Ready(Err(error)),
+            },
+            ready @ Poll::Ready(_) => {
+                if buffer.filled().len() > before {
+                    self.progress.bytes_came();
+                }
+                ready
+            }
+        }
+    }
+}
+
+impl<S: AsyncWrite + Unpin> AsyncWrite for Guarded<S> {
+    fn poll_write(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        bytes: &[u8],
+    ) -> Poll<Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write(context, bytes);
+        self.check_write(context, written)
+    }
+
+    fn poll_write_vectored(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        pieces: &[std::io::IoSlice<'_>],
+    ) -> Poll<Result<usize>> {
+        let written = Pin::new(&mut self.stream).poll_write_vectored(context, pieces);
+        self.check_write(context, written)
+    }
+
+    fn is_write_vectored(&self) -> bool {
+        self.stream.is_write_vectored()
+    }
+
+    fn poll_flush(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let flushed = Pin::new(&mut self.stream).poll_flush(context);
+        self.check_write(context, flushed)
+    }
+
+    fn poll_shutdown(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<()>> {
+        let closed = Pin::new(&mut self.stream).poll_shutdown(context);
+        self.check_write(context, closed)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use tokio::io::{AsyncReadExt, AsyncWriteExt};
+
+    use super::*;
+
+    const HEAD_TIME: Duration = Duration::from_secs(5);
+    const WRITE_TIME: Duration = Duration::from_secs(7);
+
+    fn connection() -> (
+        tokio::io::DuplexStream,
+        Guarded<tokio::io::DuplexStream>,
+        Arc<Progress>,
+    ) {
+        let (client, server) = tokio::io::duplex(64);
+        let progress = Arc::new(Progress::default());
+        let guarded = Guarded::new(server, progress.clone(), HEAD_TIME, WRITE_TIME);
+        (client, guarded, progress)
+    }
+
+    async fn outcome_of_read(guarded: &mut Guarded<tokio::io::DuplexStream>) -> ErrorKind {
+        let mut buffer = [0; 64];
+        loop {
+            match guarded.read(&mut buffer).await {
+                Ok(0) => return ErrorKind::UnexpectedEof,
+                Ok(_) => {}
+                Err(error) => return error.kind(),
+            }
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_dripping_head_is_cut_off_counted_from_its_first_byte() {
+        let (mut client, mut guarded, _) = connection();
+        let start = Instant::now();
+        tokio::spawn(async move {
+            while client.write_all(b"x").await.is_ok() {
+                tokio::time::sleep(Duration::from_secs(1)).await;
+            }
+        });
+        assert_eq!(outcome_of_read(&mut guarded).await, ErrorKind::TimedOut);
+        assert_eq!(start.elapsed().as_secs(), HEAD_TIME.as_secs());
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn idling_between_requests_is_not_counted() {
+        let (mut client, mut guarded, progress) = connection();
+        let mut buffer = [0; 64];
+        for _ in 0..3 {
+            let hour = Duration::from_hours(1);
+            let idle = tokio::time::timeout(hour, guarded.read(&mut buffer)).await;
+            assert!(idle.is_err(), "closed while idle");
+            for piece in [b"he", b"ad"] {
+                client.write_all(piece).await.unwrap();
+                assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);
+                let short = HEAD_TIME / 3;
+                let wait = tokio::time::timeout(short, guarded.read(&mut buffer)).await;
+                assert!(wait.is_err(), "closed in time");
+            }
+            progress.request_began();
+            let body = tokio::time::timeout(hour, guarded.read(&mut buffer)).await;
+            assert!(body.is_err(), "a body's time is not the head's");
+            progress.request_ended();
+        }
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_second_head_has_its_own_time() {
+        let (mut client, mut guarded, progress) = connection();
+        let mut buffer = [0; 64];
+        client.write_all(b"he").await.unwrap();
+        assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);
+        let almost = HEAD_TIME.checked_sub(Duration::from_secs(1)).unwrap();
+        assert!(
+            tokio::time::timeout(almost, guarded.read(&mut buffer))
+                .await
+                .is_err()
+        );
+        client.write_all(b"ad").await.unwrap();
+        assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);
+        progress.request_began();
+        progress.request_ended();
+        client.write_all(b"he").await.unwrap();
+        assert_eq!(guarded.read(&mut buffer).await.unwrap(), 2);
+        assert!(
+            tokio::time::timeout(almost, guarded.read(&mut buffer))
+                .await
+                .is_err()
+        );
+        assert_eq!(outcome_of_read(&mut guarded).await, ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_client_that_does_not_read_is_cut_off() {
+        let (_client, mut guarded, _) = connection();
+        let error = guarded.write_all(&[0; 1000]).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::TimedOut);
+    }
+}

@@ -1,0 +1,89 @@
+//! What kubelet and Prometheus ask, on a port of its own without TLS: `/livez`, `/readyz` and
+//! `/metrics`.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use axum::Router;
+use axum::extract::State;
+use axum::http::{StatusCode, header};
+use axum::response::{IntoResponse, Response};
+use axum::routing::get;
+
+use super::shutdown::{Phase, Shutdown};
+use crate::telemetry::Metrics;
+use crate::tls::CertificateStore;
+
+/// What the answers depend on.
+#[derive(Debug)]
+pub struct Health {
+    /// The served certificate.
+    pub certificates: Arc<CertificateStore>,
+    /// Whether the process is stopping.
+    pub shutdown: Arc<Shutdown>,
+    /// What `/metrics` shows.
+    pub metrics: Arc<Metrics>,
+    /// The webhook port accepts connections.
+    pub listening: AtomicBool,
+}
+
+/// Why no calls should be sent here.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+pub enum NotReady {
+    /// The process was told to stop.
+    #[error("not ready: stopping")]
+    Stopping,
+    /// The webhook port is not bound yet.
+    #[error("not ready: the webhook port is not listening yet")]
+    NotListening,
+    /// There is no certificate.
+    #[error("not ready: no certificate yet; is the Secret there, and mounted?")]
+    NoCertificate,
+    /// The certificate has expired.
+    #[error("not ready: the certificate has expired; is it renewed, and the new one mounted?")]
+    Expired,
+}
+
+impl Health {
+    /// Whether API servers' calls would succeed at `now`.
+    pub fn ready_at(&self, now: SystemTime) -> Result<(), NotReady> {
+        if self.shutdown.phase() > Phase::Serving {
+            return Err(NotReady::Stopping);
+        }
+        if !self.listening.load(Ordering::Acquire) {
+            return Err(NotReady::NotListening);
+        }
+        match self.certificates.not_after() {
+            None => Err(NotReady::NoCertificate),
+            Some(end) if now >= end => Err(NotReady::Expired),
+            Some(_) => Ok(()),
+        }
+    }
+}
+
+/// The routes.
+pub fn router(health: Arc<Health>) -> Router {
+    Router::new()
+        .route("/livez", get(async || "alive\n"))
+        .route("/readyz", get(readyz))
+        .route("/metrics", get(metrics))
+        .with_state(health)
+}
+
+async fn readyz(State(health): State<Arc<Health>>) -> Response {
+    #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
+    let now = SystemTime::now();
+    match health.ready_at(now) {
+        Ok(()) => "ready\n".into_response(),
+        Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
+    }
+}
+
+async fn metrics(State(health): State<Arc<Health>>) -> Response {
+    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+    match health.metrics.text() {
+        Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
+        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+    }
+}

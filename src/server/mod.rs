@@ -1,0 +1,17 @@
+//! Listening: connections, their time limits, stopping without losing a call, and health.
+//!
+//! The routers know nothing of this. [`listener`] accepts, [`connection`] serves one connection
+//! within [`guard`]'s time limits, [`shutdown`] tells them when to stop, [`health`] is what kubelet
+//! and Prometheus ask, [`run`] puts a process together.
+
+pub mod connection;
+pub mod facts;
+pub mod guard;
+pub mod health;
+pub mod listener;
+pub mod run;
+pub mod shutdown;
+
+pub use connection::Times;
+pub use listener::Listener;
+pub use shutdown::{Phase, Shutdown};

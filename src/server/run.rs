@@ -1,0 +1,175 @@
+//! One process of `rayfit serve`, from start to end.
+
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::task::JoinHandle;
+
+use super::health::{self, Health};
+use super::listener::Listener;
+use super::shutdown::{Phase, Shutdown};
+use super::{Times, facts};
+use crate::admission::{self, Admission, Engine, Limits, Policy};
+use crate::policy::Settings;
+use crate::telemetry::Metrics;
+use crate::tls::directory::Poller;
+use crate::tls::{CertificateDirectory, CertificateStore, server_config};
+
+/// What a process is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// Where webhooks listen.
+    pub address: SocketAddr,
+    /// Where health and metrics listen.
+    pub health_address: SocketAddr,
+    /// Where certificates come from.
+    pub certificates: CertificateDirectory,
+    /// How often that is looked at.
+    pub certificate_interval: Duration,
+    /// What objects are judged by.
+    pub settings: Settings,
+    /// Which cluster to ask for facts; without it, the one that the process runs in.
+    pub kubeconfig: Option<PathBuf>,
+    /// Bounds of requests.
+    pub limits: Limits,
+    /// Time limits of connections.
+    pub times: Times,
+    /// Connections at once.
+    pub connections: u32,
+    /// From SIGTERM until the door closes.
+    pub shutdown_delay: Duration,
+    /// From then until connections that are left are cut.
+    pub drain_timeout: Duration,
+}
+
+/// The webhook port's backlog is emptied, and connections that have not sent their request yet may,
+/// for so long.
+const LAST_CALLS: Duration = Duration::from_secs(1);
+
+/// Connections to the health port at once.
+const HEALTH_CONNECTIONS: u32 = 256;
+
+/// Idle ones are closed soon, so that nobody keeps kubelet out by holding them all.
+const HEALTH_IDLE: Duration = Duration::from_secs(15);
+
+/// Serves until told to stop.
+pub async fn run(options: Options) -> anyhow::Result<()> {
+    // First, so that a signal during the start is not lost.
+    let mut signals = Signals::new()?;
+    let certificates = Arc::new(CertificateStore::default());
+    let metrics = Arc::new(Metrics::new(certificates.clone()));
+    let shutdown = Arc::new(Shutdown::default());
+    let health = Arc::new(Health {
+        certificates: certificates.clone(),
+        shutdown: shutdown.clone(),
+        metrics: metrics.clone(),
+        listening: AtomicBool::new(false),
+    });
+    let policy = Arc::new(ArcSwap::from_pointee(Policy {
+        settings: options.settings.clone(),
+        ..Policy::default()
+    }));
+    let _polling = poll_certificates(&options, &certificates);
+    let _learning = tokio::spawn(learn(options.kubeconfig.clone(), policy.clone()));
+    let _health = serve_health(&options, health.clone()).await?;
+    let listener = Listener::bind(options.address, options.connections)
+        .await?
+        .with_tls(server_config(certificates)?)
+        .with_times(options.times)
+        .counted_in(metrics.connections.clone());
+    tracing::info!(
+        version = env!("CARGO_PKG_VERSION"),
+        webhooks = %listener.address()?,
+        "serving"
+    );
+    let admission = Admission::with(policy, metrics, Engine::default(), options.limits);
+    let router = admission::router(Arc::new(admission));
+    let serving = tokio::spawn(listener.serve(router, shutdown.clone()));
+    health.listening.store(true, Ordering::Release);
+    signals.next().await;
+    tokio::select! {
+        () = stop(&options, &shutdown, serving) => {
+            tracing::info!("stopped");
+            Ok(())
+        }
+        () = signals.next() => anyhow::bail!("stopped at once by a second signal"),
+    }
+}
+
+fn poll_certificates(options: &Options, store: &Arc<CertificateStore>) -> JoinHandle<()> {
+    let poller = Poller::new(options.certificates.clone(), store.clone());
+    tokio::spawn(poller.run(options.certificate_interval))
+}
+
+async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>) {
+    match facts::client(kubeconfig.as_deref()).await {
+        Ok(client) => facts::learn(client, policy).await,
+        Err(error) if kubeconfig.is_some() => {
+            tracing::error!(%error, "no facts of the cluster: the kubeconfig cannot be used");
+        }
+        Err(error) => {
+            tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
+        }
+    }
+}
+
+/// The health port stays open to the end, so that it is seen why the process is not ready.
+async fn serve_health(options: &Options, health: Arc<Health>) -> anyhow::Result<JoinHandle<()>> {
+    let listener = Listener::bind(options.health_address, HEALTH_CONNECTIONS)
+        .await?
+        .with_times(Times {
+            idle: HEALTH_IDLE,
+            ..options.times
+        });
+    tracing::info!(address = %listener.address()?, "health and metrics");
+    let never = Arc::new(Shutdown::default());
+    Ok(tokio::spawn(listener.serve(health::router(health), never)))
+}
+
+/// Goes through the phases of stopping.
+async fn stop(options: &Options, shutdown: &Shutdown, mut serving: JoinHandle<()>) {
+    let half = options.shutdown_delay / 2;
+    for (phase, pause) in [(Phase::Leaving, half), (Phase::Shedding, half)] {
+        tracing::info!(?phase, "stopping");
+        shutdown.enter(phase);
+        tokio::time::sleep(pause).await;
+    }
+    shutdown.enter(Phase::Closing);
+    tracing::info!(phase = ?Phase::Closing, "stopping");
+    if tokio::time::timeout(LAST_CALLS, &mut serving).await.is_ok() {
+        return;
+    }
+    shutdown.enter(Phase::Draining);
+    tracing::info!(phase = ?Phase::Draining, "stopping");
+    let drained = tokio::time::timeout(options.drain_timeout, &mut serving).await;
+    if drained.is_err() {
+        tracing::warn!("some connections did not end in time and are cut");
+    }
+}
+
+/// SIGTERM (from kubelet) and SIGINT (from a keyboard).
+struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+}
+
+impl Signals {
+    fn new() -> std::io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+        })
+    }
+
+    async fn next(&mut self) {
+        tokio::select! {
+            _ = self.terminate.recv() => {}
+            _ = self.interrupt.recv() => {}
+        }
+    }
+}

@@ -1,0 +1,230 @@
+//! Metrics in Prometheus' text format.
+
+use std::fmt::Error;
+use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
+
+use prometheus_client::collector::Collector;
+use prometheus_client::encoding::text::encode;
+use prometheus_client::encoding::{DescriptorEncoder, EncodeLabelSet, EncodeMetric as _};
+use prometheus_client::metrics::MetricType;
+use prometheus_client::metrics::counter::{ConstCounter, Counter};
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::{ConstGauge, Gauge};
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::metrics::info::Info;
+use prometheus_client::registry::{Registry, Unit};
+
+use super::record::{Outcome, Record};
+use crate::ray::Kind;
+use crate::tls::CertificateStore;
+
+/// The process's metrics. No label holds anything that a client chooses: the number of series is
+/// fixed.
+#[derive(Debug)]
+pub struct Metrics {
+    registry: Registry,
+    requests: Family<RequestLabels, Counter>,
+    duration: Family<WebhookLabels, Histogram>,
+    findings: Family<FindingLabels, Counter>,
+    overload: Counter,
+    panics: Counter,
+    /// Reviews that are being worked on.
+    pub in_flight: Level,
+    /// Connections to the webhook port.
+    pub connections: Level,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct RequestLabels {
+    webhook: &'static str,
+    kind: &'static str,
+    operation: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct WebhookLabels {
+    webhook: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct FindingLabels {
+    rule: String,
+    mode: &'static str,
+}
+
+/// How many of something there are now.
+#[derive(Debug, Clone, Default)]
+pub struct Level(Gauge);
+
+/// One of them, until dropped.
+#[derive(Debug)]
+pub struct Counted(Gauge);
+
+impl Level {
+    /// One more, until the result is dropped.
+    #[must_use]
+    pub fn start(&self) -> Counted {
+        self.0.inc();
+        Counted(self.0.clone())
+    }
+
+    /// How many there are.
+    pub fn get(&self) -> i64 {
+        self.0.get()
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.0.dec();
+    }
+}
+
+/// Upper bounds of the duration histogram, in seconds. A review takes about 100 us.
+const BUCKETS: [f64; 14] = [
+    0.000_1, 0.000_25, 0.000_5, 0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.5, 1.0, 5.0, 10.0,
+];
+
+impl Metrics {
+    /// Nothing has been counted yet. The certificate's metrics are read from `store` whenever
+    /// metrics are asked for.
+    pub fn new(store: Arc<CertificateStore>) -> Self {
+        let mut metrics = Self {
+            registry: Registry::with_prefix("rayfit"),
+            requests: Family::default(),
+            duration: Family::new_with_constructor(|| Histogram::new(BUCKETS)),
+            findings: Family::default(),
+            overload: Counter::default(),
+            panics: Counter::default(),
+            in_flight: Level::default(),
+            connections: Level::default(),
+        };
+        metrics.register_reviews();
+        metrics.register_server();
+        let certificate = Certificate(store);
+        metrics.registry.register_collector(Box::new(certificate));
+        metrics
+    }
+
+    fn register_reviews(&mut self) {
+        let registry = &mut self.registry;
+        registry.register(
+            "admission_requests",
+            "Admission requests by webhook, kind, operation and outcome",
+            self.requests.clone(),
+        );
+        registry.register_with_unit(
+            "admission_duration",
+            "Time from the head of an admission request to its answer",
+            Unit::Seconds,
+            self.duration.clone(),
+        );
+        registry.register(
+            "findings",
+            "Findings by rule and by what they led to; dry runs are not counted",
+            self.findings.clone(),
+        );
+        registry.register(
+            "admission_overload",
+            "Admission requests refused because of too many at once",
+            self.overload.clone(),
+        );
+        registry.register(
+            "admission_panics",
+            "Admission requests that failed by a bug",
+            self.panics.clone(),
+        );
+        registry.register(
+            "admission_in_flight",
+            "Admission requests being worked on",
+            self.in_flight.0.clone(),
+        );
+    }
+
+    fn register_server(&mut self) {
+        let registry = &mut self.registry;
+        registry.register(
+            "connections_open",
+            "Open connections to the webhook port",
+            self.connections.0.clone(),
+        );
+        registry.register(
+            "build",
+            "The version that runs",
+            Info::new([("version", env!("CARGO_PKG_VERSION"))]),
+        );
+    }
+
+    /// Counts one review. A dry run counts as a request, but its findings do not: nothing was to
+    /// be stored.
+    pub fn observe(&self, record: &Record, took: Duration) {
+        let webhook = record.webhook.name();
+        let labels = RequestLabels {
+            webhook,
+            kind: record.kind.map_or("other", Kind::name),
+            operation: record.operation,
+            outcome: record.outcome.name(),
+        };
+        self.requests.get_or_create(&labels).inc();
+        self.duration
+            .get_or_create(&WebhookLabels { webhook })
+            .observe(took.as_secs_f64());
+        match record.outcome {
+            Outcome::Overload => drop(self.overload.inc()),
+            Outcome::Panic => drop(self.panics.inc()),
+            _ => {}
+        }
+        if !record.dry_run {
+            self.count_findings(record);
+        }
+    }
+
+    fn count_findings(&self, record: &Record) {
+        for (rule, mode) in &record.findings {
+            let labels = FindingLabels {
+                rule: rule.to_string(),
+                mode: mode.name(),
+            };
+            self.findings.get_or_create(&labels).inc();
+        }
+    }
+
+    /// Everything in Prometheus' text format.
+    pub fn text(&self) -> Result<String, Error> {
+        let mut text = String::new();
+        encode(&mut text, &self.registry)?;
+        Ok(text)
+    }
+}
+
+/// The certificate's metrics, read when asked for.
+#[derive(Debug)]
+struct Certificate(Arc<CertificateStore>);
+
+impl Collector for Certificate {
+    fn encode(&self, mut encoder: DescriptorEncoder<'_>) -> Result<(), Error> {
+        let end = self.0.not_after();
+        let end = end.and_then(|end| end.duration_since(UNIX_EPOCH).ok());
+        let end = ConstGauge::new(end.map_or(0.0, |end| end.as_secs_f64()));
+        end.encode(encoder.encode_descriptor(
+            "certificate_not_after_timestamp_seconds",
+            "End of validity of the served certificate; 0 without one",
+            None,
+            MetricType::Gauge,
+        )?)?;
+        ConstCounter::new(self.0.refused()).encode(encoder.encode_descriptor(
+            "certificate_reload_errors",
+            "Certificates that were refused or could not be read",
+            None,
+            MetricType::Counter,
+        )?)?;
+        ConstCounter::new(self.0.swapped()).encode(encoder.encode_descriptor(
+            "certificate_reloads",
+            "Certificates that came into use, the first one included",
+            None,
+            MetricType::Counter,
+        )?)
+    }
+}

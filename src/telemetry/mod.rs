@@ -1,0 +1,7 @@
+//! What the process says about itself: logs and metrics.
+
+pub mod logs;
+pub mod metrics;
+pub mod record;
+
+pub use metrics::Metrics;

@@ -1,0 +1,158 @@
+//! A directory with a certificate and its key, polled by content.
+//!
+//! A Secret volume is updated by swapping a symlink (`..data`): the files' inodes never change,
+//! so file watches miss every update after the first. Reading two small files every ten seconds
+//! costs nothing and sees every kind of update.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::{CertificateStore, Installed, PairError};
+
+/// Where the pair is.
+#[derive(Debug, Clone)]
+pub struct CertificateDirectory {
+    /// The directory, usually a mounted Secret. It may come later than the process.
+    pub path: PathBuf,
+    /// The chain's file name, usually `tls.crt`.
+    pub certificate: String,
+    /// The key's file name, usually `tls.key`.
+    pub key: String,
+}
+
+/// Why the directory gave no pair.
+#[derive(Debug, thiserror::Error)]
+pub enum DirectoryError {
+    /// A file cannot be read.
+    #[error("cannot read {file}: {source}; the Secret may not be mounted yet")]
+    Read {
+        /// The file.
+        file: PathBuf,
+        /// What the system says.
+        source: std::io::Error,
+    },
+    /// What was read cannot be served.
+    #[error("refused the certificate in {path}: {source}")]
+    Refused {
+        /// The directory.
+        path: PathBuf,
+        /// What is wrong with it.
+        source: PairError,
+    },
+}
+
+/// The two files as they were read together.
+#[derive(Clone, PartialEq, Eq)]
+struct Content {
+    chain: Vec<u8>,
+    key: Vec<u8>,
+}
+
+/// Reads the directory again and again.
+pub struct Poller {
+    directory: CertificateDirectory,
+    store: Arc<CertificateStore>,
+    seen: Option<Content>,
+}
+
+impl Poller {
+    /// Installs what `directory` holds into `store`.
+    pub fn new(directory: CertificateDirectory, store: Arc<CertificateStore>) -> Self {
+        Self {
+            directory,
+            store,
+            seen: None,
+        }
+    }
+
+    /// Reads the directory once. `Ok(None)`: the files are as they were at the last call, whether
+    /// they were good or not, so that a broken pair is reported once and not every ten seconds.
+    pub fn poll(&mut self) -> Result<Option<Installed>, DirectoryError> {
+        let content = self.directory.read()?;
+        if self.seen.as_ref() == Some(&content) {
+            return Ok(None);
+        }
+        let installed = self.store.install(&content.chain, &content.key);
+        self.seen = Some(content);
+        installed
+            .map(Some)
+            .map_err(|source| DirectoryError::Refused {
+                path: self.directory.path.clone(),
+                source,
+            })
+    }
+
+    /// Polls for ever, and says in the log what changed.
+    pub async fn run(mut self, interval: Duration) {
+        let mut ticks = tokio::time::interval(interval);
+        let mut unreadable = String::new();
+        loop {
+            ticks.tick().await;
+            self.report(&mut unreadable);
+        }
+    }
+
+    /// One poll, said in the log. A file that stays unreadable is said once.
+    fn report(&mut self, unreadable: &mut String) {
+        match self.poll() {
+            Ok(None) => unreadable.clear(),
+            Ok(Some(installed)) => {
+                unreadable.clear();
+                self.log_installed(installed);
+            }
+            Err(error @ DirectoryError::Refused { .. }) => {
+                tracing::error!(%error, "certificate refused; the one in use stays");
+            }
+            Err(error @ DirectoryError::Read { .. }) => {
+                let text = error.to_string();
+                if *unreadable != text {
+                    self.store.count_refused();
+                    tracing::warn!(%error, "no certificate read");
+                    *unreadable = text;
+                }
+            }
+        }
+    }
+
+    fn log_installed(&self, installed: Installed) {
+        let left = self.store.not_after().map(seconds_of_epoch);
+        tracing::info!(?installed, not_after = left, "certificate in use");
+    }
+}
+
+fn seconds_of_epoch(time: std::time::SystemTime) -> u64 {
+    time.duration_since(std::time::UNIX_EPOCH)
+        .map_or(0, |since| since.as_secs())
+}
+
+impl CertificateDirectory {
+    /// Both files of one update. The symlink may be swapped, and the old files removed, between
+    /// two reads: then it is tried again.
+    fn read(&self) -> Result<Content, DirectoryError> {
+        for _ in 0..3 {
+            if let Ok(Some(content)) = self.read_unless_swapped() {
+                return Ok(content);
+            }
+        }
+        let chain = read_file(&self.path.join(&self.certificate))?;
+        let key = read_file(&self.path.join(&self.key))?;
+        Ok(Content { chain, key })
+    }
+
+    /// `None` if the chain changed while the key was read.
+    fn read_unless_swapped(&self) -> Result<Option<Content>, DirectoryError> {
+        let certificate = self.path.join(&self.certificate);
+        let chain = read_file(&certificate)?;
+        let key = read_file(&self.path.join(&self.key))?;
+        let is_same = read_file(&certificate)? == chain;
+        Ok(is_same.then_some(Content { chain, key }))
+    }
+}
+
+fn read_file(file: &Path) -> Result<Vec<u8>, DirectoryError> {
+    std::fs::read(file).map_err(|source| DirectoryError::Read {
+        file: file.to_owned(),
+        source,
+    })
+}

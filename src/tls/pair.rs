@@ -1,0 +1,112 @@
+//! A certificate chain with its private key, checked to belong together.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rustls::client::verify_server_cert_signed_by_trust_anchor;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, UnixTime};
+use rustls::server::ParsedCertificate;
+use rustls::sign::CertifiedKey;
+use rustls::{CertificateError, RootCertStore};
+
+use super::config::provider;
+
+/// A certificate chain (leaf first) with its private key. The key never shows in `Debug`.
+#[derive(Debug, Clone)]
+pub struct ServingPair {
+    certified: std::sync::Arc<CertifiedKey>,
+    not_after: SystemTime,
+}
+
+/// Why a pair cannot be served.
+#[derive(Debug, thiserror::Error)]
+pub enum PairError {
+    /// The chain is no PEM.
+    #[error("the certificate is not valid PEM ({0}): write the leaf first, then intermediates")]
+    Chain(pem::Error),
+    /// The chain's PEM holds no certificate.
+    #[error("there is no certificate in the PEM: write the leaf first, then intermediates")]
+    NoCertificate,
+    /// The key is no PEM, or of a format that is not known.
+    #[error("the private key is not valid PEM ({0}): PKCS#8, PKCS#1 and SEC1 keys are read")]
+    Key(pem::Error),
+    /// The key's algorithm is not supported, or it does not belong to the certificate.
+    #[error("the private key cannot serve this certificate ({0}): issue both together again")]
+    Mismatch(rustls::Error),
+    /// A certificate of the chain cannot be read.
+    #[error("certificate {position} of the chain cannot be read ({source}): issue it again")]
+    Unreadable {
+        /// Position in the chain, from 1.
+        position: usize,
+        /// What is wrong with it.
+        source: rustls::Error,
+    },
+}
+
+impl ServingPair {
+    /// Reads a chain and a key in PEM. Expired certificates are read as well: what to do with
+    /// them is decided by whoever knows the time.
+    pub fn from_pem(chain_pem: &[u8], key_pem: &[u8]) -> Result<Self, PairError> {
+        let chain = CertificateDer::pem_slice_iter(chain_pem)
+            .collect::<Result<Vec<_>, _>>()
+            .map_err(PairError::Chain)?;
+        let key = PrivateKeyDer::from_pem_slice(key_pem).map_err(PairError::Key)?;
+        let not_after = chain_not_after(&chain)?;
+        let certified = CertifiedKey::from_der(chain, key, &provider())
+            .map_err(PairError::Mismatch)?
+            .into();
+        Ok(Self {
+            certified,
+            not_after,
+        })
+    }
+
+    /// The end of validity: the earliest one in the chain.
+    pub fn not_after(&self) -> SystemTime {
+        self.not_after
+    }
+
+    /// The leaf certificate, in DER.
+    pub fn leaf(&self) -> Option<&CertificateDer<'static>> {
+        self.certified.cert.first()
+    }
+
+    pub(super) fn certified(&self) -> std::sync::Arc<CertifiedKey> {
+        self.certified.clone()
+    }
+}
+
+fn chain_not_after(chain: &[CertificateDer<'_>]) -> Result<SystemTime, PairError> {
+    let mut earliest: Option<SystemTime> = None;
+    for (index, certificate) in chain.iter().enumerate() {
+        let end = not_after(certificate).map_err(|source| PairError::Unreadable {
+            position: index + 1,
+            source,
+        })?;
+        earliest = Some(earliest.map_or(end, |earlier| earlier.min(end)));
+    }
+    earliest.ok_or(PairError::NoCertificate)
+}
+
+/// The end of validity of one certificate. rustls has no accessor for it, but its verifier looks
+/// at the dates first and names the end when asked about a time beyond it; that spares a second
+/// X.509 parser.
+fn not_after(certificate: &CertificateDer<'_>) -> Result<SystemTime, rustls::Error> {
+    let parsed = ParsedCertificate::try_from(certificate)?;
+    let end_of_days = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
+    let verdict = verify_server_cert_signed_by_trust_anchor(
+        &parsed,
+        &RootCertStore::empty(),
+        &[],
+        end_of_days,
+        provider().signature_verification_algorithms.all,
+    );
+    match verdict {
+        Err(rustls::Error::InvalidCertificate(CertificateError::ExpiredContext {
+            not_after,
+            ..
+        })) => Ok(UNIX_EPOCH + Duration::from_secs(not_after.as_secs())),
+        Err(other) => Err(other),
+        Ok(()) => Err(CertificateError::BadEncoding.into()),
+    }
+}

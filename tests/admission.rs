@@ -1,0 +1,377 @@
+//! Reviews through the router, without a network.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use axum::http::StatusCode;
+use base64::Engine as _;
+use rayfit::admission::{Engine, Limits};
+use rayfit::policy::Verdict;
+use serde_json::{Value, json};
+
+mod review_support;
+use review_support::{
+    SECRET, bad_cluster, clumsy, cluster, create, harsh, mild, post, server, update, with,
+};
+
+fn allowed() -> Value {
+    json!({"uid": "0c6d5a3e-1", "allowed": true})
+}
+
+#[tokio::test]
+async fn a_denial_says_everything_at_once() {
+    let server = with(harsh(), Limits::default());
+    let response = server.ask("/validate", &create(&cluster())).await;
+    let line = |rule| {
+        format!(
+            "{rule} spec.workerGroupSpecs[name=small].maxReplicas: 7 is too many. Ray stops. Write 3."
+        )
+    };
+    let cause = |rule| {
+        json!({
+            "reason": "FieldValueInvalid",
+            "field": "/spec/workerGroupSpecs/0/maxReplicas",
+            "message": line(rule),
+        })
+    };
+    let expected = json!({
+        "uid": "0c6d5a3e-1",
+        "allowed": false,
+        "status": {
+            "code": 422,
+            "reason": "Invalid",
+            "message": format!(
+                "2 problems:\n- {}\n- {}\n(rayfit explain RF101 tells more)",
+                line("RF101"), line("RF203")
+            ),
+            "details": {
+                "name": "demo", "group": "ray.io", "kind": "RayCluster",
+                "causes": [cause("RF101"), cause("RF203")],
+            },
+        },
+        "auditAnnotations": {"denied": "RF101,RF203", "warned": "RF213", "audited": "RF214"},
+        "warnings": ["RF213 spec.workerGroupSpecs[name=small].maxReplicas: 7 is too many. Write 3."],
+    });
+    assert_eq!(response, expected);
+    assert_eq!(
+        server.metric("rayfit_findings_total{rule=\"RF203\",mode=\"enforce\"}"),
+        Some("1".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn warnings_come_with_an_allowance() {
+    let response = with(mild(), Limits::default())
+        .ask("/validate", &create(&cluster()))
+        .await;
+    assert_eq!(response["allowed"], true);
+    assert!(response["status"].is_null());
+    assert_eq!(response["warnings"].as_array().unwrap().len(), 1);
+    assert_eq!(response["auditAnnotations"], json!({"warned": "RF213"}));
+}
+
+#[tokio::test]
+async fn the_real_judge_denies_a_bad_cluster_and_admits_it_if_it_was_so_before() {
+    let server = server();
+    let bad = bad_cluster();
+    let response = server.ask("/validate", &create(&bad)).await;
+    assert_eq!(response["allowed"], false, "{response}");
+    assert!(response.to_string().contains("RF105"), "{response}");
+    assert!(!response.to_string().contains(SECRET));
+    let mut scaled = bad.clone();
+    scaled["spec"]["workerGroupSpecs"][0]["replicas"] = 2.into();
+    let response = server.ask("/validate", &update(&scaled, &bad)).await;
+    assert_eq!(response["allowed"], true, "{response}");
+    assert!(
+        response["warnings"].to_string().contains("RF105"),
+        "{response}"
+    );
+}
+
+#[tokio::test]
+async fn defaults_come_as_a_patch_that_applies_and_is_empty_the_second_time() {
+    let server = server();
+    let mut object = cluster();
+    object["spec"]["enableInTreeAutoscaling"] = true.into();
+    let response = server.ask("/mutate", &create(&object)).await;
+    assert_eq!(response["patchType"], "JSONPatch", "{response}");
+    assert!(response["auditAnnotations"]["defaulted"].is_string());
+    let patch = base64::engine::general_purpose::STANDARD
+        .decode(response["patch"].as_str().unwrap())
+        .unwrap();
+    let patch: json_patch::Patch = serde_json::from_slice(&patch).unwrap();
+    json_patch::patch(&mut object, &patch).unwrap();
+    assert_eq!(server.ask("/mutate", &create(&object)).await, allowed());
+}
+
+#[tokio::test]
+async fn the_mutating_webhook_never_denies() {
+    let server = with(harsh(), Limits::default());
+    let response = server.ask("/mutate", &create(&bad_cluster())).await;
+    assert_eq!(response["allowed"], true);
+}
+
+#[tokio::test]
+async fn what_is_being_deleted_is_allowed_and_never_patched() {
+    let server = with(harsh(), Limits::default());
+    let mut old = bad_cluster();
+    old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
+    let mut new = old.clone();
+    new["spec"]["rayVersion"] = "x".into();
+    for path in ["/mutate", "/validate"] {
+        assert_eq!(server.ask(path, &update(&new, &old)).await, allowed());
+    }
+    assert!(
+        server
+            .metric("rayfit_admission_requests_total{webhook=\"mutate\",kind=\"RayCluster\",operation=\"UPDATE\",outcome=\"deleting\"}")
+            .is_some()
+    );
+}
+
+#[tokio::test]
+async fn an_unchanged_spec_is_not_judged() {
+    let server = with(harsh(), Limits::default());
+    let old = bad_cluster();
+    let mut new = old.clone();
+    new["status"] = json!({"state": "ready"});
+    new["metadata"]["resourceVersion"] = "2".into();
+    for path in ["/mutate", "/validate"] {
+        assert_eq!(server.ask(path, &update(&new, &old)).await, allowed());
+    }
+    new["metadata"]["annotations"]["rayfit.dev/reconcile"] = "x".into();
+    let response = server.ask("/validate", &update(&new, &old)).await;
+    assert_eq!(response["allowed"], false);
+}
+
+/// The real judge sees through order and white space, where raw texts differ.
+#[tokio::test]
+async fn the_same_spec_in_other_words_is_unchanged() {
+    let server = server();
+    let old = bad_cluster();
+    let mut new = old.clone();
+    let spec = new["spec"].as_object().unwrap();
+    new["spec"] = spec
+        .iter()
+        .rev()
+        .map(|(k, v)| (k.clone(), v.clone()))
+        .collect();
+    assert_ne!(new["spec"].to_string(), old["spec"].to_string());
+    let review = update(&new, &old);
+    assert_eq!(server.ask("/validate", &review).await, allowed());
+}
+
+#[tokio::test]
+async fn what_is_not_ours_is_allowed() {
+    let server = with(harsh(), Limits::default());
+    let change = |pointer: &str, value: &str| {
+        let mut review = create(&bad_cluster());
+        *review.pointer_mut(pointer).unwrap() = value.into();
+        review
+    };
+    let mut status = create(&bad_cluster());
+    status["request"]["subResource"] = "status".into();
+    let mut delete = change("/request/operation", "DELETE");
+    delete["request"]["object"] = Value::Null;
+    for review in [
+        change("/request/kind/group", "apps"),
+        change("/request/kind/kind", "RayUnknown"),
+        change("/request/operation", "CONNECT"),
+        delete,
+        status,
+    ] {
+        for path in ["/mutate", "/validate"] {
+            assert_eq!(server.ask(path, &review).await, allowed(), "{review}");
+        }
+    }
+    assert_eq!(
+        server.metric("rayfit_admission_requests_total{webhook=\"validate\",kind=\"other\",operation=\"CREATE\",outcome=\"not_judged\"}"),
+        Some("2".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn a_name_to_be_generated_is_shown_by_its_prefix() {
+    let mut object = cluster();
+    object["metadata"] = json!({"generateName": "job-"});
+    let response = with(harsh(), Limits::default())
+        .ask("/validate", &create(&object))
+        .await;
+    assert_eq!(response["status"]["details"]["name"], "job-*");
+}
+
+#[tokio::test]
+async fn the_kind_is_taken_from_the_request() {
+    let mut review = create(&bad_cluster());
+    review["request"]["object"]["apiVersion"] = "ray.io/v1alpha1".into();
+    review["request"]["requestKind"] =
+        json!({"group": "ray.io", "version": "v1alpha1", "kind": "RayCluster"});
+    let response = server().ask("/validate", &review).await;
+    assert_eq!(response["allowed"], false);
+}
+
+#[tokio::test]
+async fn a_dry_run_is_answered_alike_and_counts_no_findings() {
+    let server = with(harsh(), Limits::default());
+    let real = create(&cluster());
+    let mut dry = real.clone();
+    dry["request"]["dryRun"] = true.into();
+    let answer = server.ask("/validate", &dry).await;
+    assert_eq!(server.metric("rayfit_findings_total"), None);
+    assert_eq!(answer, server.ask("/validate", &real).await);
+    assert!(server.metric("rayfit_findings_total").is_some());
+}
+
+#[tokio::test]
+async fn a_panic_costs_its_own_review_only() {
+    let server = with(clumsy(), Limits::default());
+    let mut cursed = cluster();
+    cursed["metadata"]["name"] = "cursed".into();
+    let (status, body) = server
+        .send(post("/validate", create(&cursed).to_string()))
+        .await;
+    assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+    assert!(
+        body.contains("report this") && !body.contains(SECRET),
+        "{body}"
+    );
+    assert_eq!(
+        server.ask("/validate", &create(&cluster())).await,
+        allowed()
+    );
+    assert_eq!(
+        server.metric("rayfit_admission_panics_total"),
+        Some("1".to_owned())
+    );
+    assert_eq!(
+        server.metric("rayfit_admission_in_flight"),
+        Some("0".to_owned())
+    );
+}
+
+/// Also where it is judged beside the event loop.
+#[tokio::test]
+async fn a_panic_on_a_large_object_costs_its_own_review_only() {
+    let limits = Limits {
+        inline: 10,
+        ..Limits::default()
+    };
+    let server = with(clumsy(), limits);
+    let mut cursed = cluster();
+    cursed["metadata"]["name"] = "cursed".into();
+    for _ in 0..3 {
+        let review = create(&cursed).to_string();
+        let (status, _) = server.send(post("/validate", review)).await;
+        assert_eq!(status, StatusCode::INTERNAL_SERVER_ERROR);
+        assert_eq!(
+            server.ask("/validate", &create(&cluster())).await,
+            allowed()
+        );
+    }
+}
+
+#[tokio::test]
+async fn above_the_bound_the_answer_is_to_come_again() {
+    let limits = Limits {
+        reviews: 0,
+        ..Limits::default()
+    };
+    let server = with(Engine::default(), limits);
+    let (status, body) = server
+        .send(post("/validate", create(&cluster()).to_string()))
+        .await;
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    assert!(body.contains("busy"), "{body}");
+    assert_eq!(
+        server.metric("rayfit_admission_overload_total"),
+        Some("1".to_owned())
+    );
+}
+
+#[tokio::test]
+async fn bodies_together_are_bounded() {
+    let limits = Limits {
+        bodies: 1 << 20,
+        ..Limits::default()
+    };
+    let server = with(Engine::default(), limits);
+    let (status, _) = server.send(post("/validate", vec![b' '; 2 << 20])).await;
+    assert_eq!(status, StatusCode::TOO_MANY_REQUESTS);
+    let (status, _) = server.send(post("/validate", vec![b' '; 1 << 20])).await;
+    assert_eq!(
+        status,
+        StatusCode::BAD_REQUEST,
+        "the bound was not given back"
+    );
+}
+
+/// The test has its answer.
+static ANSWERED: AtomicBool = AtomicBool::new(false);
+
+#[tokio::test]
+async fn a_judge_that_is_too_slow_gets_a_clear_answer_in_time() {
+    let engine = Engine {
+        judge: |_, _, _, _, _| {
+            while !ANSWERED.load(Ordering::Acquire) {
+                std::thread::yield_now();
+            }
+            Verdict::default()
+        },
+        ..Engine::default()
+    };
+    let limits = Limits {
+        inline: 10,
+        ..Limits::default()
+    };
+    let server = with(engine, limits);
+    let review = create(&cluster()).to_string();
+    let (status, body) = server.send(post("/validate?timeout=100ms", review)).await;
+    ANSWERED.store(true, Ordering::Release);
+    assert_eq!(status, StatusCode::GATEWAY_TIMEOUT);
+    assert!(body.contains("timeout"), "{body}");
+}
+
+#[tokio::test]
+async fn large_reviews_pass_and_larger_ones_are_refused() {
+    let server = server();
+    let padded = |megabytes_tenths: usize| {
+        let mut object = cluster();
+        object["metadata"]["annotations"]["note"] =
+            "x".repeat(megabytes_tenths * (1 << 20) / 10).into();
+        create(&object).to_string()
+    };
+    for (tenths, expected) in [(69, StatusCode::OK), (71, StatusCode::PAYLOAD_TOO_LARGE)] {
+        let (status, _) = server.send(post("/validate", padded(tenths))).await;
+        assert_eq!(status, expected);
+        // Without a length announced.
+        let (status, _) = server
+            .send(post("/validate", unannounced(&padded(tenths))))
+            .await;
+        assert_eq!(status, expected);
+    }
+}
+
+/// A body in pieces, of unknown length.
+fn unannounced(text: &str) -> axum::body::Body {
+    let pieces: Vec<_> = text.as_bytes().chunks(50_000).map(<[u8]>::to_vec).collect();
+    let pieces = pieces.into_iter().map(Ok::<_, std::io::Error>);
+    axum::body::Body::from_stream(futures_util::stream::iter(pieces))
+}
+
+#[tokio::test]
+async fn wrong_requests_are_told_what_is_wrong() {
+    let server = server();
+    let review = create(&cluster()).to_string();
+    let mut wrong = post("/validate", review.clone());
+    wrong
+        .headers_mut()
+        .insert("content-type", "text/yaml".parse().unwrap());
+    let (status, body) = server.send(wrong).await;
+    assert_eq!(status, StatusCode::UNSUPPORTED_MEDIA_TYPE);
+    assert!(body.contains("application/json"));
+    let (status, _) = server.send(post("/elsewhere", review.clone())).await;
+    assert_eq!(status, StatusCode::NOT_FOUND);
+    let mut get = post("/validate", "");
+    *get.method_mut() = axum::http::Method::GET;
+    assert_eq!(server.send(get).await.0, StatusCode::METHOD_NOT_ALLOWED);
+}

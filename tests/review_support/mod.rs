@@ -1,0 +1,201 @@
+//! Reviews as API servers send them, and a router to send them to.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "each test binary includes it and uses a part of it"
+)]
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use axum::Router;
+use axum::body::Body;
+use axum::http::{Request, StatusCode};
+use http_body_util::BodyExt as _;
+use rayfit::admission::{Admission, Engine, Limits, Policy, router};
+use rayfit::finding::{Finding, RuleId};
+use rayfit::path::FieldPath;
+use rayfit::policy::{Mode, Verdict};
+use rayfit::ray::RayObject;
+use rayfit::telemetry::Metrics;
+use serde_json::{Value, json};
+use tower::ServiceExt as _;
+
+/// A RayCluster that no rule has anything to say against in these tests.
+pub fn cluster() -> Value {
+    json!({
+        "apiVersion": "ray.io/v1",
+        "kind": "RayCluster",
+        "metadata": {"name": "demo", "namespace": "ml"},
+        "spec": {
+            "rayVersion": "2.60.0",
+            "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": pod()},
+            "workerGroupSpecs": [{
+                "groupName": "small",
+                "replicas": 1, "minReplicas": 0, "maxReplicas": 3,
+                "rayStartParams": {},
+                "template": pod(),
+            }],
+        },
+    })
+}
+
+fn pod() -> Value {
+    let size = json!({"cpu": "1", "memory": "2Gi"});
+    json!({"spec": {"containers": [{
+        "name": "ray",
+        "image": "rayproject/ray:2.60.0",
+        "env": [{"name": "TOKEN", "value": SECRET}],
+        "resources": {"requests": size, "limits": size},
+    }]}})
+}
+
+/// What must never be logged.
+pub const SECRET: &str = "hunter2-the-secret";
+
+/// The same, fixing the size of a group that is to grow in place (RF105).
+pub fn bad_cluster() -> Value {
+    let mut cluster = cluster();
+    cluster["metadata"]["annotations"]["ray.io/ippr"] =
+        json!({"groups": {"small": {"max-cpu": 4, "max-memory": "8Gi", "resize-timeout": 60}}})
+            .to_string()
+            .into();
+    cluster["spec"]["enableInTreeAutoscaling"] = true.into();
+    cluster["spec"]["workerGroupSpecs"][0]["rayStartParams"]["num-cpus"] = "1".into();
+    cluster
+}
+
+/// A review of a create.
+pub fn create(object: &Value) -> Value {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "0c6d5a3e-1",
+            "kind": {"group": "ray.io", "version": "v1", "kind": object["kind"]},
+            "resource": {"group": "ray.io", "version": "v1", "resource": "rayclusters"},
+            "name": object["metadata"]["name"].as_str().unwrap_or_default(),
+            "namespace": "ml",
+            "operation": "CREATE",
+            "userInfo": {"username": "jane", "groups": ["system:authenticated"]},
+            "object": object,
+            "oldObject": null,
+            "dryRun": false,
+            "options": {"kind": "CreateOptions"},
+        },
+    })
+}
+
+/// A review of an update.
+pub fn update(object: &Value, old: &Value) -> Value {
+    let mut review = create(object);
+    review["request"]["operation"] = "UPDATE".into();
+    review["request"]["oldObject"] = old.clone();
+    review
+}
+
+/// A server without a network.
+pub struct Server {
+    pub router: Router,
+    pub metrics: Arc<Metrics>,
+}
+
+pub fn server() -> Server {
+    with(Engine::default(), Limits::default())
+}
+
+pub fn with(engine: Engine, limits: Limits) -> Server {
+    let metrics = Arc::new(Metrics::new(Arc::default()));
+    let policy = Arc::new(ArcSwap::from_pointee(Policy::default()));
+    let admission = Admission::with(policy, metrics.clone(), engine, limits);
+    Server {
+        router: router(Arc::new(admission)),
+        metrics,
+    }
+}
+
+/// A judge that denies everything for two reasons, warns of one and records one.
+pub fn harsh() -> Engine {
+    Engine {
+        judge: |_, _, _, _, _| Verdict {
+            denied: vec![finding(101), finding(203)],
+            warned: vec![finding(213)],
+            audited: vec![finding(214)],
+        },
+        ..Engine::default()
+    }
+}
+
+/// A judge that allows everything with a warning.
+pub fn mild() -> Engine {
+    Engine {
+        judge: |_, _, _, _, _| Verdict {
+            warned: vec![finding(213)],
+            ..Verdict::default()
+        },
+        ..Engine::default()
+    }
+}
+
+/// A judge that fails on every object called `cursed`.
+pub fn clumsy() -> Engine {
+    Engine {
+        judge: |object: &RayObject<'_>, _, _, _, _| {
+            assert_ne!(object.name(), Some("cursed"), "{SECRET}");
+            Verdict::default()
+        },
+        ..Engine::default()
+    }
+}
+
+fn finding(rule: u16) -> Finding {
+    Finding {
+        rule: RuleId(rule),
+        mode: Mode::Enforce,
+        path: FieldPath::of(&["spec", "workerGroupSpecs"])
+            .item(0, "small")
+            .key("maxReplicas"),
+        value: Some("7".to_owned()),
+        problem: "7 is too many".to_owned(),
+        why: "Ray stops.".to_owned(),
+        fix: "Write 3.".to_owned(),
+    }
+}
+
+pub fn post(path: &str, body: impl Into<Body>) -> Request<Body> {
+    Request::post(path)
+        .header("content-type", "application/json; charset=utf-8")
+        .body(body.into())
+        .unwrap()
+}
+
+impl Server {
+    pub async fn send(&self, request: Request<Body>) -> (StatusCode, String) {
+        let response = self.router.clone().oneshot(request).await.unwrap();
+        let status = response.status();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        (status, String::from_utf8(body.to_vec()).unwrap())
+    }
+
+    /// The `response` of the answer to a review; its envelope is checked on the way.
+    pub async fn ask(&self, path: &str, review: &Value) -> Value {
+        let (status, body) = self.send(post(path, review.to_string())).await;
+        assert_eq!(status, StatusCode::OK, "{body}");
+        let mut answer: Value = serde_json::from_str(&body).unwrap();
+        assert_eq!(answer["apiVersion"], "admission.k8s.io/v1");
+        assert_eq!(answer["kind"], "AdmissionReview");
+        let response = answer["response"].take();
+        assert_eq!(response["uid"], review["request"]["uid"]);
+        assert_eq!(response["patch"].is_null(), response["patchType"].is_null());
+        response
+    }
+
+    /// The value of a metric, as it is written after its name and labels.
+    pub fn metric(&self, series: &str) -> Option<String> {
+        let text = self.metrics.text().unwrap();
+        let line = text.lines().find(|line| line.starts_with(series))?;
+        Some(line.rsplit(' ').next().unwrap().to_owned())
+    }
+}

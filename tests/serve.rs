@@ -1,0 +1,356 @@
+//! The real process: start, readiness, many connections, logs, stopping under load.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::net::SocketAddr;
+use std::process::Stdio;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use serde_json::Value;
+use tempfile::TempDir;
+use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
+use tokio::process::{Child, ChildStderr, Command};
+
+mod client_support;
+mod review_support;
+mod tls_support;
+
+use client_support::{Connection, connect, get, request, usual};
+use review_support::{SECRET, bad_cluster, cluster, create};
+use tls_support::{expired, mount, self_signed};
+
+/// A process of `rayfit serve` on ports of its choosing; killed when dropped.
+struct Process {
+    child: Child,
+    log: Lines<BufReader<ChildStderr>>,
+    webhooks: SocketAddr,
+    health: SocketAddr,
+    volume: TempDir,
+}
+
+impl Process {
+    async fn start(flags: &[&str]) -> Self {
+        let volume = tempfile::tempdir().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rayfit"))
+            .args([
+                "serve",
+                "--bind",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--health-port",
+                "0",
+            ])
+            .args(["--cert-interval", "0.02", "--cert-dir"])
+            .arg(volume.path())
+            .args(flags)
+            .env_clear()
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
+        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
+        let health = address(&mut log, "health and metrics", "address").await;
+        let webhooks = address(&mut log, "serving", "webhooks").await;
+        Self {
+            child,
+            log,
+            webhooks,
+            health,
+            volume,
+        }
+    }
+
+    /// Waits until it is ready, or not.
+    async fn until_ready(&self, ready: bool) -> String {
+        soon("readiness", async {
+            loop {
+                let answer = get(self.health, "/readyz").await.unwrap();
+                if answer.status.is_success() == ready {
+                    return answer.body;
+                }
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await
+    }
+
+    async fn ready(flags: &[&str]) -> Self {
+        let process = Self::start(flags).await;
+        mount(process.volume.path(), 0, &self_signed("localhost"));
+        process.until_ready(true).await;
+        process
+    }
+
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id().unwrap()).unwrap();
+        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
+    }
+
+    async fn exit_code(&mut self) -> Option<i32> {
+        soon("the process ends", self.child.wait())
+            .await
+            .unwrap()
+            .code()
+    }
+}
+
+async fn address(log: &mut Lines<BufReader<ChildStderr>>, line: &str, field: &str) -> SocketAddr {
+    loop {
+        let next = soon(line, log.next_line()).await.unwrap();
+        let next: Value = serde_json::from_str(&next.expect("the process ended")).unwrap();
+        if next["message"] == line {
+            return next[field].as_str().unwrap().parse().unwrap();
+        }
+    }
+}
+
+/// Waits for what must come; the bound is for a broken server, not a measure.
+async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
+    let result = tokio::time::timeout(Duration::from_mins(1), future).await;
+    result.unwrap_or_else(|_| panic!("still waiting: {what}"))
+}
+
+fn review() -> String {
+    create(&cluster()).to_string()
+}
+
+#[tokio::test]
+async fn it_is_alive_at_once_and_ready_with_a_certificate_that_holds() {
+    let process = Process::start(&[]).await;
+    let health = process.health;
+    assert_eq!(get(health, "/livez").await.unwrap().body, "alive\n");
+    let reason = process.until_ready(false).await;
+    assert!(reason.contains("no certificate yet"), "{reason}");
+    mount(process.volume.path(), 0, &self_signed("localhost"));
+    process.until_ready(true).await;
+    let mut connection = Connection::open(process.webhooks).await.unwrap();
+    connection.review(&review()).await.unwrap();
+    mount(process.volume.path(), 1, &expired());
+    let reason = process.until_ready(false).await;
+    assert!(reason.contains("expired"), "{reason}");
+    mount(process.volume.path(), 2, &self_signed("localhost"));
+    process.until_ready(true).await;
+    connection.review(&review()).await.unwrap();
+}
+
+#[tokio::test]
+async fn metrics_tell_what_was_done() {
+    let process = Process::ready(&["--rule", "RF105=audit"]).await;
+    let mut connection = Connection::open(process.webhooks).await.unwrap();
+    connection
+        .review(&create(&bad_cluster()).to_string())
+        .await
+        .unwrap();
+    let text = get(process.health, "/metrics").await.unwrap().body;
+    for series in [
+        "rayfit_findings_total{rule=\"RF105\",mode=\"audit\"} 1",
+        "rayfit_admission_duration_seconds_bucket{le=\"0.0001\",webhook=\"validate\"}",
+        "rayfit_admission_requests_total{webhook=\"validate\",kind=\"RayCluster\",operation=\"CREATE\"",
+        "rayfit_connections_open 1",
+        "rayfit_certificate_not_after_timestamp_seconds ",
+        "rayfit_certificate_reloads_total 1",
+        "rayfit_build_info{version=",
+        "rayfit_admission_in_flight 0",
+        "rayfit_admission_overload_total 0",
+        "rayfit_admission_panics_total 0",
+    ] {
+        assert!(text.contains(series), "no {series} in\n{text}");
+    }
+    assert!(text.ends_with("# EOF\n"));
+}
+
+#[tokio::test]
+async fn denials_are_logged_without_the_object() {
+    let mut process = Process::ready(&["--log", "debug", "--shutdown-delay", "0"]).await;
+    let mut connection = Connection::open(process.webhooks).await.unwrap();
+    let denied = connection
+        .review(&create(&bad_cluster()).to_string())
+        .await
+        .unwrap();
+    assert!(denied.body.contains("\"allowed\":false"), "{}", denied.body);
+    let broken = review().replace("RayCluster\"", "RayCluster\",,");
+    let answer = connection.send(request("/validate", broken)).await.unwrap();
+    assert_eq!(answer.status, 400);
+    drop(connection);
+    process.signal(Signal::TERM);
+    assert_eq!(process.exit_code().await, Some(0));
+    let mut lines = Vec::new();
+    while let Some(line) = process.log.next_line().await.unwrap() {
+        assert!(
+            !line.contains(SECRET) && !line.contains("rayproject/ray"),
+            "{line}"
+        );
+        lines.push(serde_json::from_str::<Value>(&line).unwrap());
+    }
+    let line = lines
+        .iter()
+        .find(|line| line["message"] == "denied")
+        .unwrap();
+    assert_eq!(line["object"], "ml/demo");
+    assert_eq!(line["kind"], "RayCluster");
+    assert_eq!(line["uid"], "0c6d5a3e-1");
+    assert!(line["rules"].as_str().unwrap().contains("RF105"), "{line}");
+    assert!(lines.iter().any(|line| line["outcome"] == "bad_request"));
+}
+
+#[tokio::test]
+async fn a_thousand_open_connections_are_served() {
+    let limit = Rlimit {
+        current: Some(
+            getrlimit(Resource::Nofile)
+                .maximum
+                .map_or(4096, |most| most.min(4096)),
+        ),
+        ..getrlimit(Resource::Nofile)
+    };
+    setrlimit(Resource::Nofile, limit).unwrap();
+    let process = Process::ready(&[]).await;
+    let mut open = Vec::new();
+    for _ in 0..1000 {
+        open.push(Connection::open(process.webhooks).await.unwrap());
+    }
+    let text = get(process.health, "/metrics").await.unwrap().body;
+    assert!(text.contains("rayfit_connections_open 1000"), "{text}");
+    for connection in &mut open {
+        connection.review(&review()).await.unwrap();
+    }
+}
+
+/// Keeps one connection as an API server does: calls without pause, reconnects when told to, but
+/// only while the Service still sends connections here, that is while the process is ready.
+async fn call_until_sent_away(
+    address: SocketAddr,
+    in_service: Arc<AtomicBool>,
+    calls: Arc<AtomicU64>,
+) {
+    loop {
+        let mut connection = Connection::open(address).await.unwrap();
+        loop {
+            let answer = connection.review(&review()).await.expect("a failed call");
+            calls.fetch_add(1, Ordering::Relaxed);
+            if answer.closes() {
+                break;
+            }
+        }
+        if !in_service.load(Ordering::Acquire) {
+            return;
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn stopping_under_load_fails_no_call() {
+    let mut process = Process::ready(&["--shutdown-delay", "1"]).await;
+    let in_service = Arc::new(AtomicBool::new(true));
+    let calls = Arc::new(AtomicU64::new(0));
+    let workers: Vec<_> = (0..8)
+        .map(|_| {
+            let (in_service, calls) = (in_service.clone(), calls.clone());
+            tokio::spawn(call_until_sent_away(process.webhooks, in_service, calls))
+        })
+        .collect();
+    soon("load", async {
+        while calls.load(Ordering::Relaxed) < 500 {
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+    })
+    .await;
+    process.signal(Signal::TERM);
+    let reason = process.until_ready(false).await;
+    assert_eq!(reason, "not ready: stopping\n");
+    let after = calls.load(Ordering::Relaxed);
+    in_service.store(false, Ordering::Release);
+    for worker in workers {
+        soon("the workers are sent away", worker).await.unwrap();
+    }
+    assert!(
+        calls.load(Ordering::Relaxed) > after,
+        "it stopped serving at once"
+    );
+    assert_eq!(process.exit_code().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_connection_in_the_middle_of_a_call_is_waited_for() {
+    let mut process = Process::ready(&["--shutdown-delay", "0"]).await;
+    let mut stream = connect(process.webhooks, usual()).await.unwrap();
+    let review = review();
+    let head = format!(
+        "POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
+         content-length: {}\r\n\r\n",
+        review.len()
+    );
+    let (mut reader, mut writer) = tokio::io::split(&mut stream);
+    tokio::io::AsyncWriteExt::write_all(&mut writer, head.as_bytes())
+        .await
+        .unwrap();
+    tokio::io::AsyncWriteExt::flush(&mut writer).await.unwrap();
+    soon("the call has begun", async {
+        while !get(process.health, "/metrics")
+            .await
+            .unwrap()
+            .body
+            .contains("rayfit_admission_in_flight 1")
+        {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    process.signal(Signal::INT);
+    soon("draining", async {
+        while let Some(line) = process.log.next_line().await.unwrap() {
+            if line.contains("Draining") {
+                break;
+            }
+        }
+    })
+    .await;
+    tokio::io::AsyncWriteExt::write_all(&mut writer, review.as_bytes())
+        .await
+        .unwrap();
+    tokio::io::AsyncWriteExt::flush(&mut writer).await.unwrap();
+    let mut answer = Vec::new();
+    let _ = soon(
+        "the answer",
+        tokio::io::AsyncReadExt::read_to_end(&mut reader, &mut answer),
+    )
+    .await;
+    let answer = String::from_utf8(answer).unwrap();
+    assert!(answer.starts_with("HTTP/1.1 200"), "{answer}");
+    assert_eq!(process.exit_code().await, Some(0));
+}
+
+#[tokio::test]
+async fn a_second_signal_stops_at_once() {
+    let mut process = Process::ready(&["--shutdown-delay", "3600"]).await;
+    process.signal(Signal::TERM);
+    process.until_ready(false).await;
+    process.signal(Signal::TERM);
+    assert_eq!(process.exit_code().await, Some(2));
+}
+
+#[tokio::test]
+async fn a_port_that_is_taken_is_said_with_what_to_do() {
+    let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = taken.local_addr().unwrap().port().to_string();
+    let output = Command::new(env!("CARGO_BIN_EXE_rayfit"))
+        .args([
+            "serve",
+            "--bind",
+            "127.0.0.1",
+            "--health-port",
+            "0",
+            "--port",
+            &port,
+        ])
+        .output()
+        .await
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let text = String::from_utf8(output.stderr).unwrap();
+    assert!(text.contains("choose another address or port"), "{text}");
+}

@@ -155,6 +155,7 @@ fn numbers(actual: Option<&str>, values: &[Value]) -> Option<(i64, i64)> {
 }
 
 #[cfg(test)]
+#[allow(clippy::needless_pass_by_value)]
 mod tests {
     use super::*;
     use serde_json::json;

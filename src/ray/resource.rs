@@ -57,6 +57,14 @@ impl Resource {
         }
     }
 
+    /// An amount as a sentence says it: `4 CPU`, `8Gi`.
+    pub fn say(self, amount: Quantity) -> String {
+        match self {
+            Self::Cpu => format!("{} CPU", amount.display_cpu()),
+            Self::Memory => amount.display_memory(),
+        }
+    }
+
     /// An amount to propose where at most `amount` is possible: whole mebibytes, not bytes.
     pub fn show_at_most(self, amount: Quantity) -> String {
         let whole = i64::try_from(amount.ceil_units())

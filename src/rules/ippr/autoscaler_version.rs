@@ -71,9 +71,14 @@ fn findings_of_env(head: &Group<'_>, findings: &mut Findings) {
     let Some((index, value)) = switched_off(head) else {
         return;
     };
-    let path = head.ray_container_path().key("env").item(index, V2_ENV);
+    let entry = head.ray_container_path().key("env").item(index, V2_ENV);
+    let path = match value {
+        Some(_) => entry.key("value"),
+        None => entry,
+    };
+    let value = value.unwrap_or_default();
     let finding = RULE.finding(
-        path.key("value"),
+        path,
         format!(
             "{} switches version 2 of the autoscaler off",
             shown_text(value)
@@ -85,12 +90,12 @@ fn findings_of_env(head: &Group<'_>, findings: &mut Findings) {
 
 /// Position and value of the variable, where Ray takes the value for no: everything but `1` and
 /// `true`, in any case of letters. Unknown where the value comes from elsewhere.
-fn switched_off<'a>(head: &Group<'a>) -> Option<(usize, &'a str)> {
+fn switched_off<'a>(head: &Group<'a>) -> Option<(usize, Option<&'a str>)> {
     let container = head.ray_container()?;
     let index = container.env_index(V2_ENV)?;
     let entry = list_at(container.spec, "env").get(index)?.as_object()?;
     let elsewhere = entry.get("valueFrom").is_some_and(|from| !from.is_null());
-    let value = text_at(entry, "value").unwrap_or_default();
-    let on = value == "1" || value.eq_ignore_ascii_case("true");
+    let value = text_at(entry, "value");
+    let on = value.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true"));
     (!elsewhere && !on).then_some((index, value))
 }

@@ -137,13 +137,13 @@ impl Need {
             let most = resource.show_at_most(most);
             format!("Write {most:?} or less, or let the group run on larger nodes.")
         };
-        let cap = resource.show(self.cap);
+        let cap = resource.say(self.cap);
         let problem = format!(
             "{cap} fits on no node: the pod would request {} in all, and the largest node that it \
              could run on, {}, has {} for pods",
-            resource.show(self.requested),
+            resource.say(self.requested),
             shown_text(&largest.name),
-            resource.show(has),
+            resource.say(has),
         );
         let finding = RULE.finding(caps.key_path(resource.cap_key()), problem, fix);
         Some(finding.valued(cap))
@@ -153,10 +153,10 @@ impl Need {
 fn not_together(caps: &GroupCaps, most_cpu: &Node, most_memory: &Node) -> Finding {
     let size = |node: &Node| {
         format!(
-            "{} ({} CPU, {})",
+            "{} ({}, {})",
             shown_text(&node.name),
-            node.cpu.display_cpu(),
-            node.memory.display_memory()
+            Resource::Cpu.say(node.cpu),
+            Resource::Memory.say(node.memory)
         )
     };
     RULE.finding(

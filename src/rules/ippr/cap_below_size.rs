@@ -68,12 +68,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 }
 
 fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, size: Quantity) -> Finding {
-    let (cap, size) = (resource.show(cap), resource.show(size));
+    let text = resource.show(size);
+    let (cap, size) = (resource.say(cap), resource.say(size));
     RULE.finding(
         caps.key_path(resource.cap_key()),
         format!("{cap} is below the {size} that the pods start with"),
         format!(
-            "Write {size:?} to keep the {} as it is, or more to let it grow.",
+            "Write {text:?} to keep the {} as it is, or more to let it grow.",
             resource.title()
         ),
     )

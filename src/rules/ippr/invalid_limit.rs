@@ -12,9 +12,9 @@ pub static RULE: Rule = Rule {
     id: RuleId(104),
     name: "ippr-limit-invalid",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "a cap in `ray.io/ippr` that is no sensible quantity, or a `resize-timeout` not above 0",
+    summary: "a cap in `ray.io/ippr` that is not a sensible quantity, or a `resize-timeout` not above 0",
     what: "Looks at `max-cpu`, `max-memory` and `resize-timeout` of every group that the cluster \
-           has, and reports caps that are no quantities, zero, negative, or above 100,000 CPUs or \
+           has, and reports caps that are not quantities, zero, negative, or above 100,000 CPUs or \
            1 PiB, and times of zero or less.",
     why: "Ray cannot read the quantity and stops autoscaling the whole cluster.",
     bad: r#"
@@ -35,7 +35,7 @@ spec:
   workerGroupSpecs:
   - groupName: small
 "#,
-    without: "Ray's `parse_quantity` raises ValueError on a text that is no quantity, which ends \
+    without: "Ray's `parse_quantity` raises ValueError on a text that is not a quantity, which ends \
               every round of the autoscaler, and does not come back from an exponent like \
               1e999999999. Its schema checks no ranges: a cap of zero or less becomes the size \
               that the pod is sent to, and a time of zero or less lets every resize count as \
@@ -68,12 +68,12 @@ fn bad_cap(caps: &GroupCaps, cap: &Cap, resource: Resource, fault: CapFault) -> 
         Resource::Memory => "\"32Gi\"",
     };
     let problem = match fault {
-        CapFault::Unreadable(error) => format!("{text} is no quantity: {error}"),
+        CapFault::Unreadable(error) => format!("{text} is not a quantity: {error}"),
         CapFault::Zero => format!("{text} is zero"),
         CapFault::Negative => format!("{text} is negative"),
         CapFault::BeyondReason => format!(
             "{text} is more than any pod can have (at most {})",
-            resource.show(resource.beyond_reason())
+            resource.say(resource.beyond_reason())
         ),
     };
     let fix = match meant(&cap.text, resource) {

@@ -13,11 +13,11 @@ pub static RULE: Rule = Rule {
     name: "ippr-kubernetes-version",
     mode: OwnMode::ByCase("Enforce below Kubernetes 1.33, Warn on 1.33 and 1.34"),
     summary: "`ray.io/ippr` on a Kubernetes before 1.35",
-    what: "Where `ray.io/ippr` lists a group, reports an API server below 1.33, which has no \
-           `pods/resize`, and as a warning one of 1.33 or 1.34, where in-place resize is a beta \
+    what: "Where `ray.io/ippr` lists a group, reports an API server below 1.33, which does \
+           not serve `pods/resize`, and as a warning one of 1.33 or 1.34, where in-place resize is a beta \
            feature. Silent where the version is not known.",
-    why: "Before Kubernetes 1.33 the API server has no pods/resize; the first resize fails, and Ray \
-          then stops scaling the cluster.",
+    why: "Before Kubernetes 1.33 the API server does not serve pods/resize; the first resize fails, \
+          and Ray then stops scaling the cluster.",
     bad: r#"
 # on Kubernetes 1.32
 metadata:

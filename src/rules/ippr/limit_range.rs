@@ -77,11 +77,25 @@ struct Allowed<'a> {
     quotas: &'a [ResourceQuota],
 }
 
-/// The highest cap that one of the objects allows.
-struct Room {
+/// The highest cap that one limit of the namespace allows.
+struct Room<'a> {
     cap: Quantity,
-    /// The object, for people.
-    by: String,
+    /// The name of the object.
+    name: &'a str,
+    limit: Limit,
+    /// What the limit is.
+    amount: Quantity,
+    /// What the pod's other containers take of it.
+    beside: Quantity,
+}
+
+/// What is limited.
+#[derive(Clone, Copy)]
+enum Limit {
+    Container,
+    Pod,
+    AllLimits,
+    AllRequests,
 }
 
 impl<'a> Allowed<'a> {
@@ -103,76 +117,94 @@ impl<'a> Allowed<'a> {
         group: &Group<'_>,
         container: &Container<'_>,
         resource: Resource,
-    ) -> Option<Room> {
+    ) -> Option<Room<'a>> {
         let beside = BesideRay::of(cluster, group, resource);
-        let ranges = self
-            .ranges
-            .iter()
-            .flat_map(|range| by_range(range, beside, resource));
-        let quotas = self
-            .quotas
-            .iter()
-            .filter(|quota| !quota.is_scoped)
-            .flat_map(|quota| by_quota(quota, beside, container, resource));
-        ranges.chain(quotas).min_by_key(|room| room.cap)
+        let ranges = self.ranges.iter();
+        let ranges = ranges.flat_map(|range| by_range(range, beside, resource));
+        let quotas = self.quotas.iter().filter(|quota| !quota.is_scoped);
+        let quotas = quotas.flat_map(|quota| by_quota(quota, beside, container, resource));
+        let rooms = ranges.chain(quotas).flatten();
+        rooms.min_by_key(|room| room.cap)
     }
 }
 
-fn by_range(range: &LimitRange, beside: BesideRay, resource: Resource) -> Vec<Room> {
-    let room = |max: Option<Quantity>, beside, what: &str| {
-        let max = max?;
+fn by_range(range: &LimitRange, beside: BesideRay, resource: Resource) -> [Option<Room<'_>>; 2] {
+    let room = |amount: Option<Quantity>, beside, limit| {
         Some(Room {
-            cap: max.checked_sub(beside)?,
-            by: format!(
-                "LimitRange {} allows a {what} {}",
-                shown_text(&range.name),
-                resource.show(max)
-            ),
+            cap: amount?.checked_sub(beside)?,
+            name: &range.name,
+            limit,
+            amount: amount?,
+            beside,
         })
     };
-    let container = room(
-        range.container_max.of(resource),
-        Quantity::ZERO,
-        "container",
-    );
-    let pod = room(range.pod_max.of(resource), beside.limits, "pod");
-    container.into_iter().chain(pod).collect()
+    [
+        room(
+            range.container_max.of(resource),
+            Quantity::ZERO,
+            Limit::Container,
+        ),
+        room(range.pod_max.of(resource), beside.limits, Limit::Pod),
+    ]
 }
 
-fn by_quota(
-    quota: &ResourceQuota,
+fn by_quota<'a>(
+    quota: &'a ResourceQuota,
     beside: BesideRay,
     container: &Container<'_>,
     resource: Resource,
-) -> Vec<Room> {
-    let room = |hard: Option<Quantity>, beside, above, what: &str| {
-        let hard = hard?;
+) -> [Option<Room<'a>>; 2] {
+    let room = |amount: Option<Quantity>, beside, gap, limit| {
         Some(Room {
-            cap: hard.checked_sub(beside)?.checked_add(above)?,
-            by: format!(
-                "ResourceQuota {} allows all pods together {what} of {}",
-                shown_text(&quota.name),
-                resource.show(hard)
-            ),
+            cap: amount?.checked_sub(beside)?.checked_add(gap)?,
+            name: quota.name.as_str(),
+            limit,
+            amount: amount?,
+            beside,
         })
     };
     let gap = gap(container, resource);
-    let limits = quota.limits.of(resource);
-    let limits = room(limits, beside.limits, Quantity::ZERO, "limits");
-    let requests = quota.requests.of(resource);
-    let requests = room(requests, beside.requests, gap, "requests");
-    limits.into_iter().chain(requests).collect()
+    let (limits, requests) = (quota.limits.of(resource), quota.requests.of(resource));
+    [
+        room(limits, beside.limits, Quantity::ZERO, Limit::AllLimits),
+        room(requests, beside.requests, gap, Limit::AllRequests),
+    ]
 }
 
-fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, room: &Room) -> Finding {
-    let cap = resource.show(cap);
+impl Room<'_> {
+    /// Who allows what, for people.
+    fn describe(&self, resource: Resource) -> String {
+        let (name, amount) = (shown_text(self.name), resource.say(self.amount));
+        let says = match self.limit {
+            Limit::Container => format!("LimitRange {name} allows a container {amount}"),
+            Limit::Pod => format!("LimitRange {name} allows a pod {amount}"),
+            Limit::AllLimits => {
+                format!("ResourceQuota {name} allows all pods together limits of {amount}")
+            }
+            Limit::AllRequests => {
+                format!("ResourceQuota {name} allows all pods together requests of {amount}")
+            }
+        };
+        if self.beside.is_zero() {
+            return says;
+        }
+        let beside = resource.say(self.beside);
+        format!("{says}, of which the pod's other containers take {beside}")
+    }
+}
+
+fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, room: &Room<'_>) -> Finding {
+    let cap = resource.say(cap);
     let fix = if room.cap.is_negative() || room.cap.is_zero() {
         "Take the group out of the annotation, or have the limit raised.".to_owned()
     } else {
         let most = resource.show_at_most(room.cap);
         format!("Write {most:?} or less, or have the limit raised.")
     };
-    let problem = format!("{cap} is more than this namespace allows: {}", room.by);
+    let problem = format!(
+        "{cap} is more than this namespace allows: {}",
+        room.describe(resource)
+    );
     RULE.finding(caps.key_path(resource.cap_key()), problem, fix)
         .valued(cap)
 }

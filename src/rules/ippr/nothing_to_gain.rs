@@ -16,7 +16,7 @@ pub static RULE: Rule = Rule {
     what: "Compares `max-cpu` and `max-memory` of every listed group with the limit of its ray \
            container (the first), or with the request where there is no limit, and reports a group \
            where both are equal.",
-    why: "The pods of this group can never grow, and Ray pays for watching them.",
+    why: "The pods of this group can never grow, so listing it has no effect.",
     bad: r#"
 metadata:
   annotations:
@@ -71,7 +71,11 @@ fn cap_that_is_the_size(
 }
 
 fn finding(group: &Group<'_>, caps: &GroupCaps, cpu: Quantity, memory: Quantity) -> Finding {
-    let size = format!("{} CPU and {}", cpu.display_cpu(), memory.display_memory());
+    let size = format!(
+        "{} and {}",
+        Resource::Cpu.say(cpu),
+        Resource::Memory.say(memory)
+    );
     RULE.finding(
         caps.path(),
         format!("both caps are what the pods start with: {size}"),

@@ -14,8 +14,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-schema",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`ray.io/ippr` is not JSON of the shape that Ray reads",
-    what: "Reads the annotation `ray.io/ippr` and reports what keeps Ray from reading it: no JSON, \
-           no object, no `groups`, a group without one of `max-cpu`, `max-memory` and \
+    what: "Reads the annotation `ray.io/ippr` and reports what keeps Ray from reading it: not JSON, \
+           not an object, no `groups`, a group without one of `max-cpu`, `max-memory` and \
            `resize-timeout`, a value of a wrong type, a key that stands twice. An empty \
            annotation, `{}` and an empty `groups` are fine.",
     why: "Ray cannot read the annotation and stops autoscaling the whole cluster.",
@@ -67,10 +67,10 @@ fn root() -> FieldPath {
 fn no_text(value: &Value) -> Finding {
     RULE.finding(
         root(),
-        format!("is {}, not a text", shown(value)),
-        format!("Write the JSON as one text in quotes: '{EXAMPLE}'."),
+        format!("is {}, not a string", shown(value)),
+        format!("Write the JSON as one string, in quotes: '{EXAMPLE}'."),
     )
-    .because("The API server refuses annotations that are no texts.")
+    .because("The API server refuses annotations that are not strings.")
     .valued(shown(value))
 }
 
@@ -87,7 +87,7 @@ fn finding(problem: &Problem, ippr: &Ippr, annotation: Option<&Value>) -> Findin
         Problem::NotAnObject => RULE
             .finding(
                 root(),
-                "is JSON, but no object",
+                "is JSON, but not an object",
                 format!("Write an object, for example {EXAMPLE}."),
             )
             .valued(whole()),

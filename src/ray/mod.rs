@@ -3,14 +3,16 @@
 //! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
 //! is reported by the rule that is about it, so that no malformed corner hides the other findings.
 //! Reading order: [`object`], [`cluster`], [`group`], [`container`], then the small languages
-//! inside them: [`ippr`], [`start_params`], [`version`], [`reconcile`].
+//! inside them: [`resource`], [`pod_size`], [`ippr`], [`start_params`], [`version`], [`reconcile`].
 
 pub mod cluster;
 pub mod container;
 pub mod group;
 pub mod ippr;
 pub mod object;
+pub mod pod_size;
 pub mod reconcile;
+pub mod resource;
 pub mod start_params;
 pub mod version;
 
@@ -20,6 +22,7 @@ pub use group::{Group, Role};
 pub use ippr::Ippr;
 pub use object::{Kind, RayObject};
 pub use reconcile::ReconcileMode;
+pub use resource::Resource;
 pub use version::RayVersion;
 
 use serde_json::{Map, Value};

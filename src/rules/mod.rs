@@ -118,7 +118,25 @@ impl Findings {
 }
 
 /// Every rule, by number.
-pub static RULES: &[&Rule] = &[&ippr::start_params::RULE];
+pub static RULES: &[&Rule] = &[
+    &ippr::schema::RULE,
+    &ippr::unknown_key::RULE,
+    &ippr::unknown_group::RULE,
+    &ippr::invalid_limit::RULE,
+    &ippr::start_params::RULE,
+    &ippr::group_resources::RULE,
+    &ippr::no_requests::RULE,
+    &ippr::resize_policy::RULE,
+    &ippr::cap_below_size::RULE,
+    &ippr::nothing_to_gain::RULE,
+    &ippr::autoscaling_off::RULE,
+    &ippr::autoscaler_version::RULE,
+    &ippr::ray_version::RULE,
+    &ippr::kubernetes_version::RULE,
+    &ippr::cap_above_nodes::RULE,
+    &ippr::cron_job::RULE,
+    &ippr::limit_range::RULE,
+];
 
 /// The rule of that number.
 pub fn find(id: RuleId) -> Option<&'static Rule> {

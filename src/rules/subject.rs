@@ -48,6 +48,13 @@ impl<'a> Subject<'a> {
             .filter_map(|group| Some((group, object.ippr.caps(group.name?)?)))
     }
 
+    /// The listed groups whose pods somebody will really try to resize: autoscaling is on (else
+    /// rule RF111 speaks) and the annotation reaches the cluster (else RF116 does).
+    pub fn resized_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
+        let reaches = self.kind() != Kind::RayCronJob && self.autoscaled().is_some();
+        self.listed_groups().filter(move |_| reaches)
+    }
+
     /// Who scales the cluster; an annotation with an unknown value reads as `ray` (rule RF402
     /// reports it).
     pub fn reconcile_mode(&self) -> ReconcileMode {

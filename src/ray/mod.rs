@@ -4,12 +4,13 @@
 //! is reported by the rule that is about it, so that no malformed corner hides the other findings.
 //! Reading order: [`object`], [`cluster`], [`group`], [`container`], then the small languages
 //! inside them: [`ippr`], [`start_params`], [`version`], [`reconcile`]; and what Ray makes of a
-//! group: [`node_resources`] ([`tpu`]).
+//! group: [`node_resources`] ([`tpu`]). Names: [`label`].
 
 pub mod cluster;
 pub mod container;
 pub mod group;
 pub mod ippr;
+pub mod label;
 pub mod node_resources;
 pub mod object;
 pub mod reconcile;

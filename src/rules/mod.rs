@@ -118,7 +118,24 @@ impl Findings {
 }
 
 /// Every rule, by number.
-pub static RULES: &[&Rule] = &[&ippr::start_params::RULE];
+pub static RULES: &[&Rule] = &[
+    &ippr::start_params::RULE,
+    &autoscaling::replica_bounds::RULE,
+    &autoscaling::group_name::RULE,
+    &autoscaling::cpu_unknown::RULE,
+    &autoscaling::start_param_integer::RULE,
+    &autoscaling::start_param_resources::RULE,
+    &autoscaling::two_sources::RULE,
+    &autoscaling::labels_in_start_params::RULE,
+    &autoscaling::restart_policy::RULE,
+    &autoscaling::version_conflict::RULE,
+    &autoscaling::needs_v2::RULE,
+    &autoscaling::start_command_env::RULE,
+    &autoscaling::group_suspend::RULE,
+    &autoscaling::max_unbounded::RULE,
+    &autoscaling::head_takes_work::RULE,
+    &autoscaling::gpu_mismatch::RULE,
+];
 
 /// The rule of that number.
 pub fn find(id: RuleId) -> Option<&'static Rule> {

@@ -54,7 +54,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         if let Some((key, amount)) = miswritten(group) {
             report_miswritten(group, key, amount, findings);
         } else if let Some(container) = group.ray_container() {
-            report_absent(group, &container, findings);
+            report_absent(subject, group, &container, findings);
         }
     }
 }
@@ -81,19 +81,33 @@ fn report_miswritten(group: &Group<'_>, key: &str, amount: String, findings: &mu
     );
 }
 
-fn report_absent(group: &Group<'_>, container: &Container<'_>, findings: &mut Findings) {
-    let example = if group.is_head() {
-        "Add a CPU limit (or request) to the ray container, for example resources.limits.cpu: 2; \
-         or, on a head that takes no tasks, rayStartParams.num-cpus: \"0\"."
+fn report_absent(
+    subject: &Subject<'_>,
+    group: &Group<'_>,
+    container: &Container<'_>,
+    findings: &mut Findings,
+) {
+    let limit = "Add a CPU limit (or request) to the ray container, for example \
+                 resources.limits.cpu: 2";
+    let fix = if may_take_num_cpus(subject, group) {
+        format!("{limit}; or, on a head that takes no tasks, rayStartParams.num-cpus: \"0\".")
     } else {
-        "Add a CPU limit (or request) to the ray container, for example resources.limits.cpu: 2."
+        format!("{limit}.")
     };
     findings.add(RULE.finding(
         absent_place(group, container),
-        "has no CPU limit or request, and neither num-cpus in rayStartParams nor CPU in the \
-         group's resources stands in for it",
-        example,
+        "the ray container has no CPU limit or request, and neither num-cpus in rayStartParams \
+         nor CPU in the group's resources says how many CPUs there are",
+        fix,
     ));
+}
+
+/// A head for which `num-cpus` breaks no other rule (RF105, RF206).
+fn may_take_num_cpus(subject: &Subject<'_>, group: &Group<'_>) -> bool {
+    let listed = group
+        .name
+        .is_some_and(|name| subject.object.ippr.lists(name));
+    group.is_head() && !listed && group.resources().is_none()
 }
 
 /// The limit's place, as far as it exists, and one step beyond.

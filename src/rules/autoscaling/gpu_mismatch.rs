@@ -1,5 +1,7 @@
 //! RF215: `num-gpus` that differs from the GPUs that the pod has.
 
+use serde_json::Value;
+
 use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::start_params::start_integer;
@@ -63,39 +65,67 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         else {
             continue;
         };
-        if i128::from(declared) != present {
-            report(group, &shown(value), declared, present, findings);
+        if i128::from(declared) != present.count() {
+            report(group, value, &present, findings);
         }
     }
 }
 
-fn report(group: &Group<'_>, value: &str, declared: i64, present: i128, findings: &mut Findings) {
-    let pod = match present {
-        0 => "no GPU".to_owned(),
-        1 => "1 GPU".to_owned(),
-        more => format!("{more} GPUs"),
-    };
+fn report(group: &Group<'_>, value: &Value, present: &Gpus, findings: &mut Findings) {
+    let count = present.count();
     let fix = match present {
-        0 => "Remove num-gpus, or add the GPUs to the ray container's limits (nvidia.com/gpu, \
-              amd.com/gpu, ..)."
-            .to_owned(),
-        _ => format!(
+        Gpus::Whole(_) => format!(
             "Remove num-gpus, and Ray takes the number from the limits; or write num-gpus: \
-             \"{present}\"."
+             \"{count}\"."
         ),
+        Gpus::Slices(_) => format!("Write num-gpus: \"{count}\"."),
+        Gpus::None => "Remove num-gpus, or add the GPUs to the ray container's limits \
+                       (nvidia.com/gpu, amd.com/gpu, ..)."
+            .to_owned(),
     };
     findings.add(
         RULE.finding(
             group.start_param_path("num-gpus"),
-            format!("{value} is not what the ray container's limits give it: {pod}"),
+            format!(
+                "{} is not what the ray container's limits give it: {}",
+                shown(value),
+                present.shown()
+            ),
             fix,
         )
-        .valued(format!("num-gpus {declared}, limits {present}")),
+        .valued(format!("num-gpus {}, limits {count}", shown(value))),
     );
 }
 
+/// What the limits give.
+enum Gpus {
+    None,
+    Whole(i128),
+    /// Ray's autoscaler does not count these by itself.
+    Slices(i128),
+}
+
+impl Gpus {
+    fn count(&self) -> i128 {
+        match self {
+            Self::None => 0,
+            Self::Whole(count) | Self::Slices(count) => *count,
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::None => "no GPU".to_owned(),
+            Self::Whole(1) => "1 GPU".to_owned(),
+            Self::Whole(count) => format!("{count} GPUs"),
+            Self::Slices(1) => "1 slice of a GPU".to_owned(),
+            Self::Slices(count) => format!("{count} slices of GPUs"),
+        }
+    }
+}
+
 /// The GPUs in the limits; `None` if it cannot be told.
-fn gpus(container: Container<'_>) -> Option<i128> {
+fn gpus(container: Container<'_>) -> Option<Gpus> {
     let limits = container.limits();
     let amounts = |of: fn(&str) -> bool| {
         limits
@@ -106,11 +136,13 @@ fn gpus(container: Container<'_>) -> Option<i128> {
             .filter(|amount| *amount > 0)
     };
     if let Some(whole) = amounts(|name| name.ends_with("gpu")).next() {
-        return Some(whole);
+        return Some(Gpus::Whole(whole));
     }
-    let slices: i128 = amounts(is_slice).sum();
-    let elsewhere = amounts(may_be_gpu).next().is_some() || claims(&container);
-    (slices > 0 || !elsewhere).then_some(slices)
+    match amounts(is_slice).sum() {
+        0 if amounts(may_be_gpu).next().is_some() || claims(&container) => None,
+        0 => Some(Gpus::None),
+        slices => Some(Gpus::Slices(slices)),
+    }
 }
 
 fn is_slice(name: &str) -> bool {

@@ -44,8 +44,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
                 RULE.finding(
                     group.path().key("suspend"),
                     format!("suspends {} while autoscaling is on", group.title()),
-                    "Remove suspend; to have no workers in the group, write minReplicas: 0 and \
-                     maxReplicas: 0.",
+                    "Remove suspend; to have no workers in the group, write 0 for replicas, \
+                     minReplicas and maxReplicas.",
                 )
                 .valued("true"),
             );

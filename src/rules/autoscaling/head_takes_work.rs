@@ -94,7 +94,7 @@ fn by_start_params(head: &Group<'_>) -> Option<Finding> {
     }
 }
 
-const ABSENT: &str = "does not say that the head has no CPUs for tasks";
+const ABSENT: &str = "is absent, so tasks run on the head too";
 
 fn takes(cpus: &Value) -> String {
     format!("{} lets tasks run on the head", shown(cpus))

@@ -68,7 +68,10 @@ fn report(
     findings.add(
         RULE.finding(
             group.path().key(key),
-            format!("{} works with autoscaler v2 only", shown(value)),
+            format!(
+                "{} needs autoscaler v2, which this cluster does not choose",
+                shown(value)
+            ),
             fix(cluster, key),
         )
         .valued(shown(value)),

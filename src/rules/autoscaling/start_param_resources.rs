@@ -76,6 +76,9 @@ fn report_text(
     findings: &mut Findings,
 ) {
     let problem = match error {
+        StartResourcesError::NotQuotedJson(_) if text.trim().is_empty() => {
+            "\"\" is no JSON object in quotes".to_owned()
+        }
         StartResourcesError::NotQuotedJson(_) if is_object(text) => format!(
             "{} lacks the quotes around the JSON that are part of the value",
             shown_text(text)
@@ -105,7 +108,9 @@ fn quoted(text: &str) -> String {
         r#"{"license": 1}"#.to_owned()
     };
     let yaml = Value::String(format!("'{meant}'"));
-    format!("Write the JSON in quotes of its own, in YAML like this: resources: {yaml}.")
+    format!(
+        "Write the JSON in quotes of its own, in YAML like this: resources: {yaml} (or remove it)."
+    )
 }
 
 fn check_amount(group: &Group<'_>, resource: &str, amount: &Value, findings: &mut Findings) {

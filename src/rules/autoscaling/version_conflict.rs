@@ -4,7 +4,7 @@ use crate::finding::{Finding, RuleId, shown, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
-use crate::ray::{Cluster, Group};
+use crate::ray::{AutoscalerVersion, Cluster, Group};
 use crate::rules::{Findings, OwnMode, Rule, Subject};
 
 /// RF209
@@ -79,14 +79,16 @@ fn without_autoscaling(cluster: &Cluster<'_>, env: &str) -> Finding {
 }
 
 fn twice(cluster: &Cluster<'_>, env: &str, version: &str) -> Finding {
-    let meant = if cluster.v2_by_env() { "v2" } else { "v1" };
+    let same = cluster.v2_by_env() && cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
+    let fix = if same {
+        format!("Remove {V2_ENV}; autoscalerOptions.version: v2 says the same.")
+    } else {
+        format!("Remove {V2_ENV} and write the version that is meant in autoscalerOptions.version.")
+    };
     RULE.finding(
         env_path(cluster),
         format!("is set beside autoscalerOptions.version, which is {version}"),
-        format!(
-            "Remove {V2_ENV} and say the version in autoscalerOptions.version alone ({V2_ENV} \
-             means {meant} here)."
-        ),
+        fix,
     )
     .valued(format!("env {}, version {version}", shown_text(env)))
 }

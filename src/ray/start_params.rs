@@ -23,6 +23,16 @@ pub fn python_int(text: &str) -> Option<i64> {
     Some(if negative { -magnitude } else { magnitude })
 }
 
+/// Reads a value of `rayStartParams` that Ray passes to `int()`. A JSON number stands for the text
+/// that it would be in quotes, so that the forgotten quotes hide no other fault.
+pub fn start_integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => python_int(text),
+        Value::Number(number) => python_int(&number.to_string()),
+        _ => None,
+    }
+}
+
 /// Why `rayStartParams.resources` cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartResourcesError {
@@ -58,7 +68,7 @@ pub fn start_resources(text: &str) -> Result<Vec<(String, i64)>, StartResourcesE
         .collect()
 }
 
-/// The JSON object that [`start_resources`] reads, whatever its values are.
+/// The first half of [`start_resources`]: the object, its amounts not yet looked at.
 pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError> {
     let mut characters = text.chars();
     characters.next();
@@ -92,6 +102,14 @@ mod tests {
         ] {
             assert_eq!(python_int(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn an_unquoted_number_reads_as_its_text() {
+        assert_eq!(start_integer(&serde_json::json!(4)), Some(4));
+        assert_eq!(start_integer(&serde_json::json!("+4")), Some(4));
+        assert_eq!(start_integer(&serde_json::json!(2.5)), None);
+        assert_eq!(start_integer(&serde_json::json!(true)), None);
     }
 
     #[test]

@@ -136,6 +136,21 @@ pub static RULES: &[&Rule] = &[
     &ippr::cap_above_nodes::RULE,
     &ippr::cron_job::RULE,
     &ippr::limit_range::RULE,
+    &autoscaling::replica_bounds::RULE,
+    &autoscaling::group_name::RULE,
+    &autoscaling::cpu_unknown::RULE,
+    &autoscaling::start_param_integer::RULE,
+    &autoscaling::start_param_resources::RULE,
+    &autoscaling::two_sources::RULE,
+    &autoscaling::labels_in_start_params::RULE,
+    &autoscaling::restart_policy::RULE,
+    &autoscaling::version_conflict::RULE,
+    &autoscaling::needs_v2::RULE,
+    &autoscaling::start_command_env::RULE,
+    &autoscaling::group_suspend::RULE,
+    &autoscaling::max_unbounded::RULE,
+    &autoscaling::head_takes_work::RULE,
+    &autoscaling::gpu_mismatch::RULE,
 ];
 
 /// The rule of that number.

@@ -41,6 +41,11 @@ impl<'a> Subject<'a> {
         self.cluster().into_iter().flat_map(Cluster::groups)
     }
 
+    /// Every group, like [`Self::groups`], if the cluster has autoscaling on; else none.
+    pub fn autoscaled_groups(&self) -> impl Iterator<Item = &'a Group<'a>> {
+        self.autoscaled().into_iter().flat_map(Cluster::groups)
+    }
+
     /// The groups that `ray.io/ippr` lists, with their caps.
     pub fn listed_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
         let object = self.object;

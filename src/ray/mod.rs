@@ -3,12 +3,14 @@
 //! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
 //! is reported by the rule that is about it, so that no malformed corner hides the other findings.
 //! Reading order: [`object`], [`cluster`], [`group`], [`container`], then the small languages
-//! inside them: [`ippr`], [`start_params`], [`version`], [`reconcile`].
+//! inside them: [`ippr`], [`start_params`], [`version`], [`reconcile`]. Names: [`label`], [`label_key`].
 
 pub mod cluster;
 pub mod container;
 pub mod group;
 pub mod ippr;
+pub mod label;
+pub mod label_key;
 pub mod object;
 pub mod reconcile;
 pub mod start_params;

@@ -118,7 +118,23 @@ impl Findings {
 }
 
 /// Every rule, by number.
-pub static RULES: &[&Rule] = &[&ippr::start_params::RULE];
+pub static RULES: &[&Rule] = &[
+    &ippr::start_params::RULE,
+    &autoscaling::memory_request_only::RULE,
+    &autoscaling::sidecar_resources::RULE,
+    &autoscaling::sidecar_version::RULE,
+    &autoscaling::kueue_managed::RULE,
+    &autoscaling::job_deletion_policy::RULE,
+    &autoscaling::idle_timeout::RULE,
+    &autoscaling::group_labels::RULE,
+    &autoscaling::custom_command::RULE,
+    &autoscaling::name_length::RULE,
+    &autoscaling::start_param_type::RULE,
+    &autoscaling::no_worker_groups::RULE,
+    &autoscaling::group_resources_quantity::RULE,
+    &autoscaling::priority_ray_version::RULE,
+    &autoscaling::no_container::RULE,
+];
 
 /// The rule of that number.
 pub fn find(id: RuleId) -> Option<&'static Rule> {

@@ -134,6 +134,10 @@ pub static RULES: &[&Rule] = &[
     &autoscaling::group_resources_quantity::RULE,
     &autoscaling::priority_ray_version::RULE,
     &autoscaling::no_container::RULE,
+    &changes::mode_changed::RULE,
+    &changes::scaling_overwritten::RULE,
+    &changes::restarts_pods::RULE,
+    &guards::reconcile_invalid::RULE,
 ];
 
 /// The rule of that number.

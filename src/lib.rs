@@ -21,6 +21,7 @@
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`telemetry`]: logs and metrics
+//! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in the place of Ray's autoscaler container
 //!
 //! # Invariants
 //!
@@ -47,3 +48,4 @@ pub mod rules;
 pub mod server;
 pub mod telemetry;
 pub mod tls;
+pub mod sidecar;

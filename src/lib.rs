@@ -13,6 +13,7 @@
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
 //! - [`report`]: findings as people read them
+//! - [`manifests`]: what has to be applied to install Rayfit
 //!
 //! Around it lies the shell:
 //!
@@ -21,6 +22,7 @@
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`telemetry`]: logs and metrics
+//! - [`certs`]: certificates of our own; its state machine is pure
 //! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in the place of Ray's autoscaler container
 //!
 //! # Invariants
@@ -34,11 +36,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod admission;
+pub mod certs;
 pub mod cli;
 pub mod defaults;
 pub mod facts;
 pub mod finding;
 pub mod judge;
+pub mod manifests;
 pub mod path;
 pub mod policy;
 pub mod quantity;

@@ -6,6 +6,7 @@
 
 mod completions;
 mod explain;
+mod manifests;
 mod outcome;
 mod rules;
 mod serve;
@@ -38,6 +39,7 @@ enum Command {
     Explain(explain::Explain),
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
+    Manifests(manifests::Manifests),
     Completions(completions::Completions),
 }
 
@@ -47,6 +49,7 @@ impl Command {
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
+            Self::Manifests(command) => command.run(),
             Self::Completions(command) => command.run(),
         }
     }

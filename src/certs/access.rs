@@ -1,6 +1,6 @@
 //! What managing certificates needs from the API server. The manifests grant exactly this.
 
-use crate::manifests::names::{MUTATING, SECRET, VALIDATING};
+use crate::manifests::names::{MUTATING, OWN_SECRET, VALIDATING};
 
 /// One kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub const NEEDED: &[Access] = &[
         scope: Scope::Namespace,
         group: "",
         resource: "secrets",
-        name: Some(SECRET),
+        name: Some(OWN_SECRET),
         verbs: &["get", "update", "watch"],
     },
     Access {

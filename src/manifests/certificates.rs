@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Options;
-use super::names::{self, SECRET};
+use super::names::{self, ISSUED_SECRET, OWN_SECRET};
 
 const SELF_SIGNED: &str = "rayfit-selfsigned";
 /// cert-manager's Certificate, Issuer and Secret of our authority.
@@ -16,7 +16,7 @@ pub fn empty_secret(options: &Options) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Secret",
-        "metadata": names::metadata(SECRET, &options.namespace),
+        "metadata": names::metadata(OWN_SECRET, &options.namespace),
         "type": "Opaque"
     })
 }
@@ -69,7 +69,7 @@ fn leaf(options: &Options) -> Value {
         options,
         "rayfit-webhook",
         &json!({
-            "secretName": SECRET,
+            "secretName": ISSUED_SECRET,
             "dnsNames": [host, format!("{host}.cluster.local")],
             "duration": "2160h",
             "renewBefore": "720h",

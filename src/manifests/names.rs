@@ -6,8 +6,10 @@ use serde_json::{Value, json};
 pub const APP: &str = "rayfit";
 /// The namespace of an install, unless told otherwise.
 pub const NAMESPACE: &str = "rayfit-system";
-/// The Secret with the serving certificate.
-pub const SECRET: &str = "rayfit-webhook-certs";
+/// The Secret that cert-manager fills. Another one than ours: a Secret's type cannot be changed.
+pub const ISSUED_SECRET: &str = "rayfit-webhook-certs";
+/// The Secret that Rayfit fills.
+pub const OWN_SECRET: &str = "rayfit-self-managed-certs";
 /// The `MutatingWebhookConfiguration`.
 pub const MUTATING: &str = "rayfit-mutating";
 /// The `ValidatingWebhookConfiguration`.

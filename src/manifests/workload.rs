@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names::{self, APP, CERTIFICATE_FOLDER, SECRET};
+use super::names::{self, APP, CERTIFICATE_FOLDER, ISSUED_SECRET, OWN_SECRET};
 use super::{Certificates, Options};
 
 /// Who runs in the container: the customary `nonroot`.
@@ -88,7 +88,7 @@ fn pod_extras(options: &Options) -> Map<String, Value> {
     }
     if options.certificates == Some(Certificates::CertManager) {
         // Optional, so that the pods can start before cert-manager has filled it.
-        let secret = json!({ "secretName": SECRET, "optional": true, "defaultMode": 0o440 });
+        let secret = json!({ "secretName": ISSUED_SECRET, "optional": true, "defaultMode": 0o440 });
         extras.insert(
             "volumes".to_owned(),
             json!([{ "name": "certs", "secret": secret }]),
@@ -179,7 +179,7 @@ fn arguments(options: &Options) -> Vec<String> {
         Some(Certificates::CertManager) => vec![format!("--cert-dir={CERTIFICATE_FOLDER}")],
         Some(Certificates::SelfManaged) => vec![
             "--self-managed-certs".to_owned(),
-            format!("--cert-secret={}/{SECRET}", options.namespace),
+            format!("--cert-secret={}/{OWN_SECRET}", options.namespace),
         ],
         None => Vec::new(),
     });

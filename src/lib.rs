@@ -50,6 +50,6 @@ pub mod ray;
 pub mod report;
 pub mod rules;
 pub mod server;
+pub mod sidecar;
 pub mod telemetry;
 pub mod tls;
-pub mod sidecar;

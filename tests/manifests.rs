@@ -313,3 +313,43 @@ fn bad_choices_are_refused_in_words() {
     let error = String::from_utf8(output.stderr).unwrap();
     assert!(error.contains("--port 9443"), "{error}");
 }
+
+#[test]
+fn the_program_understands_its_arguments() {
+    let used = BTreeSet::from(["webhook", "health"]);
+    for (name, options) in variants() {
+        let objects = objects(&options);
+        let container = &pod(&objects)["containers"][0];
+        let arguments = container["args"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|arg| arg.as_str().unwrap());
+        let parsed = rayfit::cli::command()
+            .try_get_matches_from([&["rayfit"], &*arguments.collect::<Vec<_>>()].concat());
+        assert!(parsed.is_ok(), "{name}: {}", parsed.unwrap_err());
+        let ports = container["ports"].as_array().unwrap().iter();
+        assert_eq!(
+            ports
+                .map(|port| port["name"].as_str().unwrap())
+                .collect::<BTreeSet<_>>(),
+            used
+        );
+    }
+    let defaults = Options::default();
+    let serve = rayfit::cli::command();
+    let serve = serve.find_subcommand("serve").unwrap();
+    let default = |id: &str| {
+        let argument = serve
+            .get_arguments()
+            .find(|argument| argument.get_id() == id)
+            .unwrap();
+        argument.get_default_values()[0]
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(default("port"), defaults.port.to_string());
+    assert_eq!(default("health_port"), defaults.health_port.to_string());
+    assert_eq!(default("cert_dir"), names::CERTIFICATE_FOLDER);
+}

@@ -83,7 +83,7 @@ mod tests {
     use super::*;
 
     fn anchor() -> Anchor {
-        let start = SystemTime::UNIX_EPOCH + Duration::from_secs(1_800_000_000);
+        let start = SystemTime::UNIX_EPOCH + Duration::from_hours(500_000);
         issue::authority(Duration::from_hours(1), start)
             .unwrap()
             .anchor

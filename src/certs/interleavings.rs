@@ -326,7 +326,7 @@ impl World {
             "{contents:?}"
         );
         for versions in self.configurations.values() {
-            assert_eq!(newest(versions).anchors, [current.clone()]);
+            assert_eq!(newest(versions).anchors, std::slice::from_ref(current));
         }
         for replica in &self.replicas {
             assert_eq!(replica.serving, contents.leaf);

@@ -168,7 +168,7 @@ mod tests {
         };
         assert!(matches!(short.check(), Err(OptionsError::Lifetimes { .. })));
         let hasty = Options {
-            leaf_lifetime: Duration::from_secs(60),
+            leaf_lifetime: Duration::from_mins(1),
             ..options
         };
         assert!(matches!(hasty.check(), Err(OptionsError::TooShort { .. })));

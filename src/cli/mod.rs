@@ -8,6 +8,7 @@ mod completions;
 mod explain;
 mod manifests;
 mod outcome;
+mod own_certificates;
 mod rules;
 mod serve;
 pub mod settings;

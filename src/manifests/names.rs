@@ -15,7 +15,7 @@ pub const MUTATING: &str = "rayfit-mutating";
 /// The `ValidatingWebhookConfiguration`.
 pub const VALIDATING: &str = "rayfit-validating";
 /// Where the Secret is mounted with cert-manager.
-pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";
+pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/tls";
 
 /// The labels by which our pods are found. They can never change: a Deployment's selector is
 /// immutable.

@@ -5,6 +5,7 @@
 //! its file and list it in [`Command`].
 
 mod completions;
+mod dev_certs;
 mod explain;
 mod manifests;
 mod outcome;
@@ -41,6 +42,7 @@ enum Command {
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
     Manifests(manifests::Manifests),
+    DevCerts(dev_certs::DevCerts),
     Completions(completions::Completions),
 }
 
@@ -51,6 +53,7 @@ impl Command {
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
             Self::Manifests(command) => command.run(),
+            Self::DevCerts(command) => command.run(),
             Self::Completions(command) => command.run(),
         }
     }

@@ -105,10 +105,12 @@ impl Contents {
         self
     }
 
-    /// With the word of `replica` that it serves `leaf`; words of pods that are gone are dropped.
+    /// With the word of `replica` that it serves `leaf`. Words of pods that are gone are dropped,
+    /// but only by a replica that is one of the pods: two that run outside the cluster would drop
+    /// each other's word for ever.
     #[must_use]
     pub fn acknowledge(mut self, replica: &str, leaf: Id, pods: Option<&BTreeSet<String>>) -> Self {
-        if let Some(pods) = pods {
+        if let Some(pods) = pods.filter(|pods| pods.contains(replica)) {
             self.served.retain(|name, _| pods.contains(name));
         }
         self.served.insert(replica.to_owned(), leaf);
@@ -120,5 +122,36 @@ impl Contents {
     pub fn retire(mut self) -> Self {
         self.old.clear();
         self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn word(replicas: &[&str]) -> BTreeMap<String, Id> {
+        let said = |name: &&str| ((*name).to_owned(), Id("leaf".to_owned()));
+        replicas.iter().map(said).collect()
+    }
+
+    #[test]
+    fn only_a_pod_forgets_pods_that_are_gone() {
+        let pods = BTreeSet::from(["a".to_owned(), "b".to_owned()]);
+        let contents = Contents {
+            served: word(&["b", "gone"]),
+            ..Contents::default()
+        };
+        let said_by = |replica: &str, pods: Option<&BTreeSet<String>>| {
+            contents
+                .clone()
+                .acknowledge(replica, Id("leaf".to_owned()), pods)
+                .served
+        };
+        assert_eq!(said_by("a", Some(&pods)), word(&["a", "b"]));
+        assert_eq!(
+            said_by("outside", Some(&pods)),
+            word(&["b", "gone", "outside"])
+        );
+        assert_eq!(said_by("a", None), word(&["a", "b", "gone"]));
     }
 }

@@ -33,6 +33,8 @@ pub mod next;
 mod options;
 mod run;
 mod secret;
+#[cfg(test)]
+mod simulation;
 
 pub use options::{Options, OptionsError, parse_lifetime};
 pub use run::{Clock, run, run_with_clock};

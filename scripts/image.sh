@@ -105,8 +105,8 @@ unpack() {
     buildah "${storage[@]}" inspect --type image \
       --format '{{.OCIv1.Config.User}} {{.OCIv1.Config.Entrypoint}}' "$image" >"$work/config"
     container=$(buildah "${storage[@]}" from --pull-never "$image")
-    buildah "${storage[@]}" unshare true 2>/dev/null || true
     cp -a "$(buildah "${storage[@]}" mount "$container")/." "$work/unpacked/"
+    chmod u+w "$work/unpacked"
     buildah "${storage[@]}" rm --all >/dev/null
     buildah "${storage[@]}" rmi --all --force >/dev/null
   else
@@ -160,8 +160,9 @@ check_version() {
 
 check_serve() {
   local log=$work/serve.log pid port
+  : >"$log"
   (in_image /rayfit serve --bind 127.0.0.1 --port 0 --health-port 0 --shutdown-delay 0 \
-    --log-format json 2>"$log" >"$log") &
+    --log-format json >>"$log" 2>&1) &
   pid=$!
   wait_for "$log" 'health and metrics' "$pid"
   port=$(sed -n 's/.*"address":"127\.0\.0\.1:\([0-9]*\)".*/\1/p' "$log" | head -n 1)
@@ -176,8 +177,9 @@ check_serve() {
 check_bash() {
   local log=$work/bash.log pid flag code said
   for flag in -c -cl; do
+    : >"$log"
     (in_image /bin/bash "$flag" -- \
-      'ray kuberay-autoscaler --cluster-name prod --cluster-namespace ray' 2>"$log") &
+      'ray kuberay-autoscaler --cluster-name prod --cluster-namespace ray' 2>>"$log") &
     pid=$!
     wait_for "$log" 'standing by for RayCluster ray/prod' "$pid"
     said=$(sed -n 's/^VmRSS:\s*//p' "/proc/$pid/status")
@@ -204,7 +206,12 @@ case ${1:-} in
   build) build ;;
   test)
     install_buildah
-    unpack "$(choose_tool buildah docker podman)"
+    tool=$(choose_tool buildah docker podman)
+    if [ "$tool" = buildah ] && [ "$(id -u)" != 0 ]; then
+      # Mounting an image and chroot need a user namespace.
+      RAYFIT_IMAGE_BINARY=$(static_binary) exec buildah unshare "$0" test
+    fi
+    unpack "$tool"
     check_files
     (check_version)
     check_serve

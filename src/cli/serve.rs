@@ -10,6 +10,7 @@ use super::Outcome;
 use super::own_certificates::OwnCertificatesArgs;
 use super::settings::SettingsArgs;
 use crate::admission::Limits;
+use crate::manifests::names::CERTIFICATE_FOLDER;
 use crate::server::Times;
 use crate::server::run::{CertificateSource, Options, run};
 use crate::telemetry::logs::{self, LogFormat};
@@ -46,11 +47,10 @@ pub(super) struct Serve {
     /// Directory with the certificate and its key; it may come later than the process
     ///
     /// Looked at every ten seconds; a new pair is served from the next connection on.
-    #[arg(long, value_name = "DIR", default_value = "/var/run/rayfit/certs")]
     #[arg(
         long,
         value_name = "DIR",
-        default_value = "/var/run/rayfit/tls",
+        default_value = CERTIFICATE_FOLDER,
         conflicts_with = "self_managed_certs"
     )]
     cert_dir: PathBuf,

@@ -14,8 +14,8 @@ pub const OWN_SECRET: &str = "rayfit-self-managed-certs";
 pub const MUTATING: &str = "rayfit-mutating";
 /// The `ValidatingWebhookConfiguration`.
 pub const VALIDATING: &str = "rayfit-validating";
-/// Where the Secret is mounted with cert-manager.
-pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/tls";
+/// Where `rayfit serve` looks for certificates, and so where cert-manager's Secret is mounted.
+pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";
 
 /// The labels by which our pods are found. They can never change: a Deployment's selector is
 /// immutable.

@@ -15,6 +15,7 @@
 //! - [`yaml`]: manifests as kubectl reads them, with the place of every value
 //! - [`objects`]: the Ray objects in a document, and what admission makes of one
 //! - [`report`]: findings and the catalogue as people and programs read them
+//! - [`manifests`]: what has to be applied to install Rayfit
 //!
 //! Around it lies the shell:
 //!
@@ -23,6 +24,8 @@
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`telemetry`]: logs and metrics
+//! - [`certs`]: certificates of our own; its state machine is pure
+//! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in the place of Ray's autoscaler container
 //!
 //! # Invariants
 //!
@@ -35,11 +38,13 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod admission;
+pub mod certs;
 pub mod cli;
 pub mod defaults;
 pub mod facts;
 pub mod finding;
 pub mod judge;
+pub mod manifests;
 pub mod objects;
 pub mod path;
 pub mod policy;
@@ -48,6 +53,7 @@ pub mod ray;
 pub mod report;
 pub mod rules;
 pub mod server;
+pub mod sidecar;
 pub mod telemetry;
 pub mod tls;
 pub mod yaml;

@@ -7,8 +7,11 @@
 mod check;
 mod completions;
 mod default;
+mod dev_certs;
 mod explain;
+mod manifests;
 mod outcome;
+mod own_certificates;
 mod progress;
 mod rules;
 mod serve;
@@ -44,6 +47,8 @@ enum Command {
     Explain(explain::Explain),
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
+    Manifests(manifests::Manifests),
+    DevCerts(dev_certs::DevCerts),
     Completions(completions::Completions),
 }
 
@@ -55,6 +60,8 @@ impl Command {
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
+            Self::Manifests(command) => command.run(),
+            Self::DevCerts(command) => command.run(),
             Self::Completions(command) => command.run(),
         }
     }

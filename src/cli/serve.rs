@@ -7,10 +7,12 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Outcome;
+use super::own_certificates::OwnCertificatesArgs;
 use super::settings::SettingsArgs;
 use crate::admission::Limits;
+use crate::manifests::names::CERTIFICATE_FOLDER;
 use crate::server::Times;
-use crate::server::run::{Options, run};
+use crate::server::run::{CertificateSource, Options, run};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::tls::CertificateDirectory;
 
@@ -45,7 +47,12 @@ pub(super) struct Serve {
     /// Directory with the certificate and its key; it may come later than the process
     ///
     /// Looked at every ten seconds; a new pair is served from the next connection on.
-    #[arg(long, value_name = "DIR", default_value = "/var/run/rayfit/certs")]
+    #[arg(
+        long,
+        value_name = "DIR",
+        default_value = CERTIFICATE_FOLDER,
+        conflicts_with = "self_managed_certs"
+    )]
     cert_dir: PathBuf,
 
     /// File name of the certificate chain in that directory (PEM, leaf first)
@@ -96,6 +103,9 @@ pub(super) struct Serve {
     log: String,
 
     #[command(flatten)]
+    own_certificates: OwnCertificatesArgs,
+
+    #[command(flatten)]
     settings: SettingsArgs,
 }
 
@@ -104,23 +114,30 @@ impl Serve {
         logs::start(self.log_format, &self.log)?;
         raise_open_files();
         let runtime = runtime(self.threads)?;
-        let served = runtime.block_on(run(self.options()));
+        let options = self.options()?;
+        let served = runtime.block_on(run(options));
         // Connections that did not end in time are cut here.
         runtime.shutdown_background();
         served.map(|()| Outcome::Clean)
     }
 
-    fn options(self) -> Options {
+    fn options(self) -> anyhow::Result<Options> {
         let health_ip = self.health_bind.unwrap_or(self.bind);
-        Options {
+        let certificates = match self.own_certificates.options()? {
+            Some(own) => CertificateSource::Own(own),
+            None => CertificateSource::Directory {
+                directory: CertificateDirectory {
+                    path: self.cert_dir,
+                    certificate: self.cert_name,
+                    key: self.key_name,
+                },
+                interval: self.cert_interval,
+            },
+        };
+        Ok(Options {
             address: SocketAddr::new(self.bind, self.port),
             health_address: SocketAddr::new(health_ip, self.health_port),
-            certificates: CertificateDirectory {
-                path: self.cert_dir,
-                certificate: self.cert_name,
-                key: self.key_name,
-            },
-            certificate_interval: self.cert_interval,
+            certificates,
             settings: self.settings.settings(),
             kubeconfig: self.kubeconfig,
             limits: Limits {
@@ -131,7 +148,7 @@ impl Serve {
             connections: self.max_connections,
             shutdown_delay: self.shutdown_delay,
             drain_timeout: self.drain_timeout,
-        }
+        })
     }
 }
 

@@ -15,6 +15,7 @@ use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
 use super::{Times, facts};
 use crate::admission::{self, Admission, Engine, Limits, Policy};
+use crate::certs;
 use crate::policy::Settings;
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
@@ -28,9 +29,7 @@ pub struct Options {
     /// Where health and metrics listen.
     pub health_address: SocketAddr,
     /// Where certificates come from.
-    pub certificates: CertificateDirectory,
-    /// How often that is looked at.
-    pub certificate_interval: Duration,
+    pub certificates: CertificateSource,
     /// What objects are judged by.
     pub settings: Settings,
     /// Which cluster to ask for facts; without it, the one that the process runs in.
@@ -47,9 +46,26 @@ pub struct Options {
     pub drain_timeout: Duration,
 }
 
+/// Where certificates come from.
+#[derive(Debug, Clone)]
+pub enum CertificateSource {
+    /// A directory that somebody else fills.
+    Directory {
+        /// Which.
+        directory: CertificateDirectory,
+        /// How often it is looked at.
+        interval: Duration,
+    },
+    /// Rayfit makes them itself.
+    Own(certs::Options),
+}
+
 /// The webhook port's backlog is emptied, and connections that have not sent their request yet may,
 /// for so long.
 const LAST_CALLS: Duration = Duration::from_secs(1);
+
+/// How long to wait for the account's token and the like.
+const CLIENT_RETRY: Duration = Duration::from_secs(5);
 
 /// Connections to the health port at once.
 const HEALTH_CONNECTIONS: u32 = 256;
@@ -74,7 +90,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         settings: options.settings.clone(),
         ..Policy::default()
     }));
-    let _polling = poll_certificates(&options, &certificates);
+    let _certifying = certify(&options, &certificates);
     let _learning = tokio::spawn(learn(options.kubeconfig.clone(), policy.clone()));
     let _health = serve_health(&options, health.clone()).await?;
     let listener = Listener::bind(options.address, options.connections)
@@ -101,9 +117,37 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     }
 }
 
-fn poll_certificates(options: &Options, store: &Arc<CertificateStore>) -> JoinHandle<()> {
-    let poller = Poller::new(options.certificates.clone(), store.clone());
-    tokio::spawn(poller.run(options.certificate_interval))
+fn certify(options: &Options, store: &Arc<CertificateStore>) -> JoinHandle<()> {
+    match &options.certificates {
+        CertificateSource::Directory {
+            directory,
+            interval,
+        } => tokio::spawn(Poller::new(directory.clone(), store.clone()).run(*interval)),
+        CertificateSource::Own(own) => {
+            let kubeconfig = options.kubeconfig.clone();
+            tokio::spawn(certify_ourselves(kubeconfig, own.clone(), store.clone()))
+        }
+    }
+}
+
+/// To the end, also while the process stops: until then it serves.
+async fn certify_ourselves(
+    kubeconfig: Option<PathBuf>,
+    own: certs::Options,
+    store: Arc<CertificateStore>,
+) {
+    let client = loop {
+        match facts::client(kubeconfig.as_deref()).await {
+            Ok(client) => break client,
+            Err(error) => {
+                tracing::warn!(%error, "no API server to keep certificates in, trying again");
+                tokio::time::sleep(CLIENT_RETRY).await;
+            }
+        }
+    };
+    if let Err(error) = certs::run(own, client, store, std::future::pending()).await {
+        tracing::error!(%error, "certificates are not managed");
+    }
 }
 
 async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>) {

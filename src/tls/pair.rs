@@ -91,7 +91,7 @@ fn chain_not_after(chain: &[CertificateDer<'_>]) -> Result<SystemTime, PairError
 /// The end of validity of one certificate. rustls has no accessor for it, but its verifier looks
 /// at the dates first and names the end when asked about a time beyond it; that spares a second
 /// X.509 parser.
-fn not_after(certificate: &CertificateDer<'_>) -> Result<SystemTime, rustls::Error> {
+pub(crate) fn not_after(certificate: &CertificateDer<'_>) -> Result<SystemTime, rustls::Error> {
     let parsed = ParsedCertificate::try_from(certificate)?;
     let end_of_days = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));
     let verdict = verify_server_cert_signed_by_trust_anchor(

@@ -1,0 +1,209 @@
+//! Looking at the cluster and changing it: one request for each look or step.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use k8s_openapi::ByteString;
+use k8s_openapi::api::core::v1::{Pod, Secret};
+use kube::api::{ApiResource, DynamicObject, ListParams, Patch, PatchParams, PostParams};
+use kube::{Api, Client};
+use serde_json::Value;
+use thiserror::Error;
+
+use super::contents::{Anchor, Contents};
+use super::next::{Bundle, View};
+use super::{Options, bundle, secret};
+use crate::manifests::names::{self, MUTATING, VALIDATING};
+
+/// Why the cluster could not be looked at or changed.
+#[derive(Debug, Error)]
+pub(super) enum ClusterError {
+    /// The Secret does not exist, and we may not create it.
+    #[error(
+        "the Secret {namespace}/{name} does not exist: apply Rayfit's manifests again, they hold \
+         it (rayfit manifests --self-managed | kubectl apply -f -)"
+    )]
+    NoSecret { namespace: String, name: String },
+    /// Another replica was faster.
+    #[error("{0} has changed meanwhile")]
+    Conflict(&'static str),
+    /// The API server refused or did not answer.
+    #[error(
+        "cannot {doing}: {source}; look whether the API server is reached and whether the roles of Rayfit's manifests are applied"
+    )]
+    Request {
+        doing: &'static str,
+        source: kube::Error,
+    },
+}
+
+/// One look.
+pub(super) struct Seen {
+    pub(super) view: View,
+    secret: Secret,
+    configurations: BTreeMap<String, Value>,
+}
+
+/// What is looked at.
+pub(super) struct Cluster {
+    pub(super) configurations: [(&'static str, Api<DynamicObject>); 2],
+    pub(super) secrets: Api<Secret>,
+    pods: Api<Pod>,
+    options: Options,
+}
+
+impl Cluster {
+    pub(super) fn new(client: &Client, options: Options) -> Self {
+        let namespace = &options.namespace;
+        let configurations = |kind, plural| {
+            let resource = ApiResource {
+                group: "admissionregistration.k8s.io".to_owned(),
+                version: "v1".to_owned(),
+                api_version: "admissionregistration.k8s.io/v1".to_owned(),
+                kind: format!("{kind}WebhookConfiguration"),
+                plural: format!("{plural}webhookconfigurations"),
+            };
+            Api::all_with(client.clone(), &resource)
+        };
+        Self {
+            configurations: [
+                (MUTATING, configurations("Mutating", "mutating")),
+                (VALIDATING, configurations("Validating", "validating")),
+            ],
+            secrets: Api::namespaced(client.clone(), namespace),
+            pods: Api::namespaced(client.clone(), namespace),
+            options,
+        }
+    }
+
+    /// Looks, in the order that [`View`] asks for.
+    pub(super) async fn look(&self) -> Result<Seen, ClusterError> {
+        let mut configurations = BTreeMap::new();
+        let mut bundles: BTreeMap<String, Bundle> = BTreeMap::new();
+        for (name, api) in &self.configurations {
+            let found = api.get_opt(name).await;
+            let found = found.map_err(failed("read a webhook configuration"))?;
+            let object = serde_json::to_value(found).unwrap_or_default();
+            if let Some(bundle) = bundle::read(&object) {
+                bundles.insert((*name).to_owned(), bundle);
+                configurations.insert((*name).to_owned(), object);
+            }
+        }
+        let pods = self.serving_pods().await;
+        let secret = self.secret().await?;
+        let contents = secret::decode(&data(&secret), &self.options.hosts());
+        Ok(Seen {
+            view: View {
+                bundles,
+                pods,
+                contents,
+            },
+            secret,
+            configurations,
+        })
+    }
+
+    async fn secret(&self) -> Result<Secret, ClusterError> {
+        let found = self.secrets.get_opt(&self.options.secret).await;
+        found
+            .map_err(failed("read the Secret"))?
+            .ok_or_else(|| ClusterError::NoSecret {
+                namespace: self.options.namespace.clone(),
+                name: self.options.secret.clone(),
+            })
+    }
+
+    /// Our pods that a node may be running. Not knowing them only keeps old authorities longer.
+    async fn serving_pods(&self) -> Option<BTreeSet<String>> {
+        let labels: BTreeMap<String, String> =
+            serde_json::from_value(names::selector()).unwrap_or_default();
+        let selector: Vec<String> = labels
+            .iter()
+            .map(|(key, value)| format!("{key}={value}"))
+            .collect();
+        let listed = self
+            .pods
+            .list(&ListParams::default().labels(&selector.join(",")))
+            .await;
+        match listed {
+            Ok(pods) => Some(
+                pods.items
+                    .into_iter()
+                    .filter(may_serve)
+                    .filter_map(|pod| pod.metadata.name)
+                    .collect(),
+            ),
+            Err(error) => {
+                tracing::warn!(%error, "cannot list Rayfit's pods: former certificate authorities stay trusted");
+                None
+            }
+        }
+    }
+
+    /// Writes the Secret, if it is still what was seen.
+    pub(super) async fn store(&self, seen: &Seen, contents: &Contents) -> Result<(), ClusterError> {
+        let encoded = secret::encode(contents, data(&seen.secret));
+        let secret = Secret {
+            data: Some(
+                encoded
+                    .into_iter()
+                    .map(|(key, value)| (key, ByteString(value)))
+                    .collect(),
+            ),
+            ..seen.secret.clone()
+        };
+        let written = self
+            .secrets
+            .replace(&self.options.secret, &PostParams::default(), &secret)
+            .await;
+        written.map(|_| ()).map_err(failed("write the Secret"))
+    }
+
+    /// Gives `anchors` to a webhook configuration, if it is still what was seen.
+    pub(super) async fn publish(
+        &self,
+        seen: &Seen,
+        configuration: &str,
+        anchors: &[Anchor],
+    ) -> Result<(), ClusterError> {
+        let object = seen.configurations.get(configuration);
+        let api = self
+            .configurations
+            .iter()
+            .find(|(name, _)| *name == configuration);
+        let (Some(object), Some((name, api))) = (object, api) else {
+            return Ok(());
+        };
+        let patch = serde_json::from_value(bundle::patch(object, anchors)).unwrap_or_default();
+        let patched = api
+            .patch(name, &PatchParams::default(), &Patch::Json::<()>(patch))
+            .await;
+        patched
+            .map(|_| ())
+            .map_err(failed("write a webhook configuration"))
+    }
+}
+
+fn may_serve(pod: &Pod) -> bool {
+    let phase = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.phase.as_deref());
+    let placed = pod
+        .spec
+        .as_ref()
+        .is_some_and(|spec| spec.node_name.is_some());
+    placed && !matches!(phase, Some("Succeeded" | "Failed"))
+}
+
+fn data(secret: &Secret) -> secret::Data {
+    let data = secret.data.iter().flatten();
+    data.map(|(key, value)| (key.clone(), value.0.clone()))
+        .collect()
+}
+
+fn failed(doing: &'static str) -> impl FnOnce(kube::Error) -> ClusterError {
+    move |source| match &source {
+        kube::Error::Api(status) if status.code == 409 => ClusterError::Conflict(doing),
+        _ => ClusterError::Request { doing, source },
+    }
+}

@@ -1,0 +1,108 @@
+//! Facts about certificates in PEM. What cannot be read counts as absent: it is made anew.
+
+use std::sync::Arc;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use ring::digest::{SHA256, digest};
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier as _;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+
+use super::contents::{Anchor, Authority, Id, Leaf, PrivateKey};
+use crate::tls::ServingPair;
+use crate::tls::config::provider;
+use crate::tls::pair::not_after;
+
+/// The identity of a certificate.
+pub(super) fn id(certificate: &CertificateDer<'_>) -> Id {
+    let bytes = digest(&SHA256, certificate);
+    let hex = bytes.as_ref().iter().map(|byte| format!("{byte:02x}"));
+    Id(hex.collect())
+}
+
+/// Every authority in a PEM text, and whether there was nothing else in it.
+pub(super) fn anchors(pem: &[u8]) -> (Vec<Anchor>, bool) {
+    let mut clean = true;
+    let mut anchors = Vec::new();
+    for certificate in CertificateDer::pem_slice_iter(pem) {
+        match certificate
+            .ok()
+            .and_then(|certificate| anchor(&certificate))
+        {
+            Some(anchor) => anchors.push(anchor),
+            None => clean = false,
+        }
+    }
+    (anchors, clean)
+}
+
+fn anchor(certificate: &CertificateDer<'_>) -> Option<Anchor> {
+    Some(Anchor {
+        id: id(certificate),
+        not_after: not_after(certificate).ok()?,
+        pem: pem(certificate),
+    })
+}
+
+/// A certificate in PEM, always in the same spelling.
+fn pem(certificate: &CertificateDer<'_>) -> String {
+    use base64::Engine as _;
+    let text = base64::engine::general_purpose::STANDARD.encode(certificate);
+    let lines: Vec<&str> = text
+        .as_bytes()
+        .chunks(64)
+        .filter_map(|line| std::str::from_utf8(line).ok())
+        .collect();
+    format!(
+        "-----BEGIN CERTIFICATE-----\n{}\n-----END CERTIFICATE-----\n",
+        lines.join("\n")
+    )
+}
+
+/// An authority, with its key only if that belongs to the certificate.
+pub(super) fn authority(certificate: &[u8], key: &[u8]) -> Option<Authority> {
+    let (anchors, _) = anchors(certificate);
+    let anchor = anchors.into_iter().next()?;
+    let fits = ServingPair::from_pem(anchor.pem.as_bytes(), key).is_ok();
+    let key = std::str::from_utf8(key).ok().filter(|_| fits);
+    Some(Authority {
+        anchor,
+        key: key.map(|key| PrivateKey(key.to_owned())),
+    })
+}
+
+/// A serving certificate that fits its key, with the authority that vouches for it.
+pub(super) fn leaf(chain: &[u8], key: &[u8], known: &[&Anchor], hosts: &[String]) -> Option<Leaf> {
+    let pair = ServingPair::from_pem(chain, key).ok()?;
+    let certificate = pair.leaf()?;
+    let vouches = |anchor: &&&Anchor| vouches(anchor, certificate, hosts, pair.not_after());
+    Some(Leaf {
+        id: id(certificate),
+        issuer: known.iter().find(vouches).map(|anchor| anchor.id.clone()),
+        not_after: pair.not_after(),
+        chain: std::str::from_utf8(chain).ok()?.to_owned(),
+        key: PrivateKey(std::str::from_utf8(key).ok()?.to_owned()),
+    })
+}
+
+/// A client that trusts `anchor` only would accept `leaf` for every one of `hosts`, shortly
+/// before the leaf ends.
+fn vouches(anchor: &Anchor, leaf: &CertificateDer<'_>, hosts: &[String], end: SystemTime) -> bool {
+    let mut roots = RootCertStore::empty();
+    roots
+        .add_parsable_certificates(CertificateDer::pem_slice_iter(anchor.pem.as_bytes()).flatten());
+    let verifier =
+        WebPkiServerVerifier::builder_with_provider(Arc::new(roots), Arc::new(provider())).build();
+    let last = end.duration_since(UNIX_EPOCH).unwrap_or_default();
+    let time = UnixTime::since_unix_epoch(last.saturating_sub(Duration::from_secs(1)));
+    let accepts = |verifier: &WebPkiServerVerifier, host: &String| {
+        ServerName::try_from(host.as_str()).is_ok_and(|host| {
+            verifier
+                .verify_server_cert(leaf, &[], &host, &[], time)
+                .is_ok()
+        })
+    };
+    verifier.is_ok_and(|verifier| hosts.iter().all(|host| accepts(&verifier, host)))
+}

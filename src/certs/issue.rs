@@ -1,0 +1,99 @@
+//! Making keys and certificates: ECDSA on P-256, which every API server's TLS knows.
+
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use rcgen::{
+    BasicConstraints, CertificateParams, DnType, ExtendedKeyUsagePurpose, IsCa, Issuer, KeyPair,
+    KeyUsagePurpose,
+};
+use thiserror::Error;
+
+use super::contents::{Anchor, Authority, Leaf, PrivateKey};
+use super::inspect;
+
+/// Certificates begin this long ago, for API servers whose clocks are behind.
+const BACKDATED: Duration = Duration::from_hours(1);
+/// Every authority has this name; they are told apart by their keys.
+const AUTHORITY_NAME: &str = "rayfit-webhook-ca";
+
+/// Why no certificate could be made.
+#[derive(Debug, Error)]
+pub enum IssueError {
+    /// The authority has no key that belongs to it.
+    #[error(
+        "the authority in the Secret has no usable key: delete the Secret's data, and a new authority will be made"
+    )]
+    NoKey,
+    /// The library refused, for example a host name that is none.
+    #[error("a certificate cannot be made ({0}): look whether the host names are DNS names")]
+    Refused(#[from] rcgen::Error),
+}
+
+/// A new authority.
+pub fn authority(lifetime: Duration, now: SystemTime) -> Result<Authority, IssueError> {
+    let key = KeyPair::generate()?;
+    let not_after = whole_seconds(now + lifetime);
+    let mut parameters = authority_parameters();
+    parameters.not_before = (now - BACKDATED).into();
+    parameters.not_after = not_after.into();
+    let certificate = parameters.self_signed(&key)?;
+    Ok(Authority {
+        anchor: Anchor {
+            id: inspect::id(certificate.der()),
+            not_after,
+            pem: certificate.pem(),
+        },
+        key: Some(PrivateKey(key.serialize_pem())),
+    })
+}
+
+/// A new serving certificate for `hosts`, signed by `authority`.
+pub fn leaf(
+    authority: &Authority,
+    hosts: &[String],
+    lifetime: Duration,
+    now: SystemTime,
+) -> Result<Leaf, IssueError> {
+    let PrivateKey(signing_key) = authority.key.as_ref().ok_or(IssueError::NoKey)?;
+    let issuer = Issuer::new(authority_parameters(), KeyPair::from_pem(signing_key)?);
+    let key = KeyPair::generate()?;
+    let not_after = authority
+        .anchor
+        .not_after
+        .min(whole_seconds(now + lifetime));
+    let mut parameters = CertificateParams::new(hosts.to_vec())?;
+    parameters.distinguished_name = common_name("rayfit");
+    parameters.key_usages = vec![KeyUsagePurpose::DigitalSignature];
+    parameters.extended_key_usages = vec![ExtendedKeyUsagePurpose::ServerAuth];
+    parameters.use_authority_key_identifier_extension = true;
+    parameters.not_before = (now - BACKDATED).into();
+    parameters.not_after = not_after.into();
+    let certificate = parameters.signed_by(&key, &issuer)?;
+    Ok(Leaf {
+        id: inspect::id(certificate.der()),
+        issuer: Some(authority.anchor.id.clone()),
+        not_after,
+        chain: certificate.pem(),
+        key: PrivateKey(key.serialize_pem()),
+    })
+}
+
+/// Certificates know no fractions.
+fn whole_seconds(time: SystemTime) -> SystemTime {
+    let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
+    UNIX_EPOCH + Duration::from_secs(since.as_secs())
+}
+
+fn authority_parameters() -> CertificateParams {
+    let mut parameters = CertificateParams::default();
+    parameters.distinguished_name = common_name(AUTHORITY_NAME);
+    parameters.is_ca = IsCa::Ca(BasicConstraints::Constrained(0));
+    parameters.key_usages = vec![KeyUsagePurpose::KeyCertSign, KeyUsagePurpose::CrlSign];
+    parameters
+}
+
+fn common_name(name: &str) -> rcgen::DistinguishedName {
+    let mut distinguished = rcgen::DistinguishedName::new();
+    distinguished.push(DnType::CommonName, name);
+    distinguished
+}

@@ -1,0 +1,179 @@
+//! What can be chosen about certificates of our own.
+
+use std::time::Duration;
+
+use thiserror::Error;
+
+use super::next::Policy;
+use crate::manifests::names;
+
+/// What can be chosen about certificates of our own.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The namespace of the Secret and of our pods.
+    pub namespace: String,
+    /// The Secret.
+    pub secret: String,
+    /// The name of this pod.
+    pub replica: String,
+    /// How long an authority lives.
+    pub authority_lifetime: Duration,
+    /// How long a serving certificate lives.
+    pub leaf_lifetime: Duration,
+    /// How long a change of a webhook configuration may take to reach every API server.
+    pub propagation: Duration,
+}
+
+/// Why certificates cannot be managed with these options.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OptionsError {
+    /// Not `NAMESPACE/NAME`.
+    #[error("{0:?} names no Secret: write NAMESPACE/NAME, for example rayfit-system/{secret}", secret = names::OWN_SECRET)]
+    Secret(String),
+    /// An authority that would not outlive its leaves.
+    #[error(
+        "an authority that lives {authority:?} is too short-lived for certificates that live \
+         {leaf:?}: it is replaced when less than two of their lives are left, so give it at \
+         least five times as long"
+    )]
+    Lifetimes {
+        /// The authority's.
+        authority: Duration,
+        /// The leaf's.
+        leaf: Duration,
+    },
+    /// A certificate that would end before a rotation is done.
+    #[error(
+        "a certificate that lives {leaf:?} would end before API servers have heard of its \
+         successor, which takes {propagation:?}: give it at least eight times as long"
+    )]
+    TooShort {
+        /// The leaf's life.
+        leaf: Duration,
+        /// The time that is waited.
+        propagation: Duration,
+    },
+    /// Not a time.
+    #[error("{0:?} is no time: write a number and s, m, h or d, for example 365d")]
+    Lifetime(String),
+}
+
+const DAY: Duration = Duration::from_hours(24);
+
+impl Options {
+    /// The usual: an authority for 10 years, certificates for 1 year.
+    ///
+    /// `secret` is `NAMESPACE/NAME`, `replica` the name of this pod.
+    pub fn new(secret: &str, replica: String) -> Result<Self, OptionsError> {
+        let wrong = || OptionsError::Secret(secret.to_owned());
+        let (namespace, name) = secret.split_once('/').ok_or_else(wrong)?;
+        if namespace.is_empty() || name.is_empty() || name.contains('/') {
+            return Err(wrong());
+        }
+        Ok(Self {
+            namespace: namespace.to_owned(),
+            secret: name.to_owned(),
+            replica,
+            authority_lifetime: 3650 * DAY,
+            leaf_lifetime: 365 * DAY,
+            propagation: Duration::from_mins(1),
+        })
+    }
+
+    /// Whether certificates with these lifetimes can be rotated without a gap.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        let (authority, leaf) = (self.authority_lifetime, self.leaf_lifetime);
+        let propagation = self.propagation;
+        if authority < leaf * 5 {
+            return Err(OptionsError::Lifetimes { authority, leaf });
+        }
+        if leaf < propagation * 8 {
+            return Err(OptionsError::TooShort { leaf, propagation });
+        }
+        Ok(())
+    }
+
+    /// The names under which API servers, and others in the cluster, call the webhooks.
+    pub fn hosts(&self) -> Vec<String> {
+        let host = names::service_host(&self.namespace);
+        vec![host.clone(), format!("{host}.cluster.local")]
+    }
+
+    pub(super) fn policy(&self) -> Policy {
+        Policy {
+            replica: self.replica.clone(),
+            authority_lifetime: self.authority_lifetime,
+            leaf_lifetime: self.leaf_lifetime,
+            propagation: self.propagation,
+        }
+    }
+}
+
+/// Reads a time like `365d`, `12h`, `30m` or `45s`, for flags.
+pub fn parse_lifetime(text: &str) -> Result<Duration, OptionsError> {
+    let wrong = || OptionsError::Lifetime(text.to_owned());
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let seconds: u64 = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3_600,
+        'd' => 86_400,
+        _ => return Err(wrong()),
+    };
+    let number: u32 = text
+        .strip_suffix(unit)
+        .unwrap_or_default()
+        .parse()
+        .map_err(|_| wrong())?;
+    // Certificates count years with four digits, so two centuries are enough.
+    let time = Duration::from_secs(seconds * u64::from(number));
+    let possible = !time.is_zero() && time <= 73_000 * DAY;
+    possible.then_some(time).ok_or_else(wrong)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn reads_times() {
+        assert_eq!(parse_lifetime("365d"), Ok(365 * DAY));
+        assert_eq!(parse_lifetime("90s"), Ok(Duration::from_secs(90)));
+        for wrong in [
+            "",
+            "d",
+            "-1d",
+            "1.5h",
+            "10",
+            "1w",
+            "0d",
+            "4000000000d",
+            "1dd",
+        ] {
+            assert!(parse_lifetime(wrong).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn refuses_what_could_not_be_rotated() {
+        let options = Options::new("ray/certs", "pod".to_owned()).unwrap();
+        assert_eq!(options.check(), Ok(()));
+        assert_eq!(
+            options.hosts(),
+            ["rayfit.ray.svc", "rayfit.ray.svc.cluster.local"]
+        );
+        let short = Options {
+            authority_lifetime: 400 * DAY,
+            ..options.clone()
+        };
+        assert!(matches!(short.check(), Err(OptionsError::Lifetimes { .. })));
+        let hasty = Options {
+            leaf_lifetime: Duration::from_mins(1),
+            ..options
+        };
+        assert!(matches!(hasty.check(), Err(OptionsError::TooShort { .. })));
+        for wrong in ["certs", "/certs", "ray/", "a/b/c"] {
+            assert!(Options::new(wrong, String::new()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,241 @@
+//! The loop: look, take a step, look again.
+
+use std::future::Future;
+use std::sync::Arc;
+use std::time::{Duration, Instant, SystemTime};
+
+use futures_util::StreamExt as _;
+use kube::api::WatchParams;
+use kube::{Api, Client};
+use serde::de::DeserializeOwned;
+use thiserror::Error;
+use tokio::sync::Notify;
+use tokio::task::JoinSet;
+use tokio::time::sleep;
+
+use super::cluster::{Cluster, ClusterError, Seen};
+use super::issue::{self, IssueError};
+use super::next::{Memory, Next, Step, next};
+use super::{Options, OptionsError};
+use crate::tls::{CertificateStore, PairError};
+
+/// How long nothing is looked at when all is well and nothing is heard of any change.
+const REST: Duration = Duration::from_mins(5);
+/// How long to wait after an error.
+const RETRY: Duration = Duration::from_secs(5);
+/// How long to wait when another replica was faster.
+const YIELD: Duration = Duration::from_millis(200);
+/// The API server ends a watch after this many seconds (it accepts less than 295).
+const WATCH_SECONDS: u32 = 290;
+
+#[derive(Debug, Error)]
+enum StepError {
+    #[error(transparent)]
+    Cluster(#[from] ClusterError),
+    #[error(transparent)]
+    Issue(#[from] IssueError),
+    #[error(transparent)]
+    Pair(#[from] PairError),
+}
+
+/// Makes and rotates certificates and installs the current one into `store`, until `stop`
+/// completes. Errors of the cluster are logged and tried again.
+pub async fn run(
+    options: Options,
+    client: Client,
+    store: Arc<CertificateStore>,
+    stop: impl Future<Output = ()>,
+) -> Result<(), OptionsError> {
+    run_with_clock(options, client, store, Arc::new(wall_clock), stop).await
+}
+
+/// The wall clock.
+pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+
+/// [`run`] with another clock for validity. Waits take the time that they take.
+pub async fn run_with_clock(
+    options: Options,
+    client: Client,
+    store: Arc<CertificateStore>,
+    clock: Clock,
+    stop: impl Future<Output = ()>,
+) -> Result<(), OptionsError> {
+    options.check()?;
+    let mut keeper = Keeper {
+        cluster: Cluster::new(&client, options.clone()),
+        options,
+        store,
+        memory: Memory::default(),
+        clock,
+        start: Instant::now(),
+    };
+    let changed = Arc::new(Notify::new());
+    let _watches = keeper.watch(&changed);
+    tokio::select! {
+        () = stop => {}
+        () = keeper.keep(&changed) => {}
+    }
+    Ok(())
+}
+
+struct Keeper {
+    cluster: Cluster,
+    options: Options,
+    store: Arc<CertificateStore>,
+    memory: Memory,
+    clock: Clock,
+    start: Instant,
+}
+
+impl Keeper {
+    async fn keep(&mut self, changed: &Notify) {
+        loop {
+            let pause = match self.round().await {
+                Ok(pause) => pause,
+                Err(StepError::Cluster(error @ ClusterError::Conflict(_))) => {
+                    tracing::debug!(%error, "certificates: another replica was faster");
+                    YIELD
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "certificates: trying again");
+                    RETRY
+                }
+            };
+            tokio::select! {
+                () = changed.notified() => {}
+                () = sleep(pause) => {}
+            }
+        }
+    }
+
+    /// One look and at most one step; how long to wait before the next.
+    async fn round(&mut self) -> Result<Duration, StepError> {
+        let seen = self.cluster.look().await?;
+        let (now, uptime) = ((self.clock)(), self.start.elapsed());
+        self.memory.note(&seen.view, uptime);
+        match next(
+            &seen.view,
+            &self.memory,
+            &self.options.policy(),
+            now,
+            uptime,
+        ) {
+            Next::Take(step) => {
+                self.take(&seen, &step, now).await?;
+                Ok(Duration::ZERO)
+            }
+            Next::Wait => Ok((self.options.propagation / 6).min(Duration::from_secs(10))),
+            Next::Rest => Ok(REST.min(self.options.leaf_lifetime / 16)),
+        }
+    }
+
+    async fn take(&mut self, seen: &Seen, step: &Step, now: SystemTime) -> Result<(), StepError> {
+        let contents = seen.view.contents.clone();
+        let contents = match step {
+            Step::Serve => return Ok(self.serve(seen)?),
+            Step::Publish {
+                configuration,
+                anchors,
+            } => {
+                self.cluster.publish(seen, configuration, anchors).await?;
+                tracing::info!(%configuration, authorities = anchors.len(), "certificates: wrote caBundle");
+                return Ok(());
+            }
+            Step::Introduce => {
+                contents.introduce(issue::authority(self.options.authority_lifetime, now)?, now)
+            }
+            Step::Promote => {
+                let leaf = self.leaf(contents.next.as_ref(), now)?;
+                contents.promote(leaf)
+            }
+            Step::Renew => {
+                let leaf = self.leaf(contents.current.as_ref(), now)?;
+                contents.renew(leaf)
+            }
+            Step::Acknowledge(leaf) => {
+                contents.acknowledge(&self.options.replica, leaf.clone(), seen.view.pods.as_ref())
+            }
+            Step::Retire => contents.retire(),
+        };
+        self.cluster.store(seen, &contents).await?;
+        tracing::info!(step = done(step), "certificates");
+        Ok(())
+    }
+
+    fn serve(&mut self, seen: &Seen) -> Result<(), PairError> {
+        if let Some(leaf) = &seen.view.contents.leaf {
+            self.store
+                .install(leaf.chain.as_bytes(), leaf.key.0.as_bytes())?;
+            self.memory.serving = Some(leaf.id.clone());
+            tracing::info!(certificate = %leaf.id.0, "certificates: serving");
+        }
+        Ok(())
+    }
+
+    fn leaf(
+        &self,
+        authority: Option<&super::contents::Authority>,
+        now: SystemTime,
+    ) -> Result<super::contents::Leaf, IssueError> {
+        let authority = authority.ok_or(IssueError::NoKey)?;
+        issue::leaf(
+            authority,
+            &self.options.hosts(),
+            self.options.leaf_lifetime,
+            now,
+        )
+    }
+
+    /// Watches each object by its name, which rights can be limited to.
+    fn watch(&self, changed: &Arc<Notify>) -> JoinSet<()> {
+        let mut watches = JoinSet::new();
+        let secret = self.options.secret.clone();
+        watches.spawn(watch(self.cluster.secrets.clone(), secret, changed.clone()));
+        for (name, api) in &self.cluster.configurations {
+            watches.spawn(watch(api.clone(), (*name).to_owned(), changed.clone()));
+        }
+        watches
+    }
+}
+
+async fn watch<K>(api: Api<K>, name: String, changed: Arc<Notify>)
+where
+    K: Clone + std::fmt::Debug + DeserializeOwned + 'static,
+{
+    let params = WatchParams::default()
+        .fields(&format!("metadata.name={name}"))
+        .timeout(WATCH_SECONDS);
+    loop {
+        // From "0": whatever changed before the watch began is told as well.
+        match api.watch(&params, "0").await {
+            Ok(events) => {
+                let mut events = std::pin::pin!(events);
+                while let Some(Ok(_)) = events.next().await {
+                    changed.notify_one();
+                }
+            }
+            Err(error) => tracing::debug!(%error, %name, "certificates: cannot watch"),
+        }
+        sleep(RETRY).await;
+    }
+}
+
+fn done(step: &Step) -> &'static str {
+    match step {
+        Step::Serve => "serving another certificate",
+        Step::Publish { .. } => "wrote caBundle",
+        Step::Introduce => "made a new authority; it signs once API servers trust it",
+        Step::Promote => "the new authority signed a certificate",
+        Step::Renew => "renewed the certificate",
+        Step::Acknowledge(_) => "told the other replicas what this one serves",
+        Step::Retire => "dropped the former authority, nobody serves its certificates any more",
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the shell reads the clock for the core"
+)]
+fn wall_clock() -> SystemTime {
+    SystemTime::now()
+}

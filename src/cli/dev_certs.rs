@@ -1,0 +1,73 @@
+//! `rayfit dev-certs`: an authority and a serving certificate for development.
+
+use std::fs::{self, OpenOptions};
+use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, SystemTime};
+
+use anyhow::Context as _;
+
+use super::Outcome;
+use crate::certs::issue;
+use crate::manifests::names;
+
+const LIFETIME: Duration = Duration::from_hours(30 * 24);
+
+/// Certificates for development: ca.crt, tls.crt and tls.key
+///
+/// For this machine and for the webhooks' Service, valid for 30 days. The authority's key is not
+/// kept.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    rayfit dev-certs certs/dev && rayfit serve --cert-dir certs/dev --bind 127.0.0.1")]
+pub(super) struct DevCerts {
+    /// The folder to write them into
+    folder: PathBuf,
+
+    /// A further name or address to be called by; can be repeated
+    #[arg(long = "host", value_name = "NAME")]
+    hosts: Vec<String>,
+}
+
+impl DevCerts {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let service = names::service_host(names::NAMESPACE);
+        let mut hosts = ["localhost", "127.0.0.1", "::1", &service]
+            .map(str::to_owned)
+            .to_vec();
+        hosts.extend(self.hosts);
+        let now = now();
+        let authority = issue::authority(LIFETIME, now)?;
+        let leaf = issue::leaf(&authority, &hosts, LIFETIME, now)?;
+        fs::create_dir_all(&self.folder)
+            .with_context(|| format!("cannot make {}", self.folder.display()))?;
+        write(&self.folder.join("ca.crt"), &authority.anchor.pem, 0o644)?;
+        write(&self.folder.join("tls.key"), &leaf.key.0, 0o600)?;
+        write(&self.folder.join("tls.crt"), &leaf.chain, 0o644)?;
+        Ok(Outcome::Clean)
+    }
+}
+
+/// Written beside and renamed, so that a server that reads meanwhile sees no half file.
+fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
+    let beside = path.with_extension("new");
+    let context = || format!("cannot write {}", path.display());
+    let mut file = OpenOptions::new()
+        .write(true)
+        .create(true)
+        .truncate(true)
+        .mode(mode)
+        .open(&beside)
+        .with_context(context)?;
+    file.write_all(text.as_bytes()).with_context(context)?;
+    fs::rename(&beside, path).with_context(context)
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "a command reads the clock for the core"
+)]
+fn now() -> SystemTime {
+    SystemTime::now()
+}

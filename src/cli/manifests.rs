@@ -1,0 +1,144 @@
+//! `rayfit manifests`: what has to be applied to install Rayfit.
+
+use std::fs;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+
+use super::Outcome;
+use crate::manifests::{self, Certificates, FailurePolicy, Options, kustomize, names, to_yaml};
+use crate::policy::settings::IMAGE;
+
+/// The YAML that installs Rayfit, to standard output
+#[derive(Debug, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
+#[command(after_help = "Examples:\n  \
+    rayfit manifests --self-managed | kubectl apply -f -\n  \
+    rayfit manifests --cert-manager --fail-closed > rayfit.yaml\n  \
+    rayfit manifests --self-managed | kubectl delete -f -   (uninstall)")]
+pub(super) struct Manifests {
+    /// cert-manager issues the certificates (it must be installed; 1.19 or later is best)
+    #[arg(long, conflicts_with = "self_managed")]
+    cert_manager: bool,
+
+    /// Rayfit makes and rotates its own certificates (the default)
+    #[arg(long)]
+    self_managed: bool,
+
+    /// Refuse Ray objects while no webhook answers, instead of storing them unjudged
+    #[arg(long)]
+    fail_closed: bool,
+
+    /// The namespace to install into
+    #[arg(long, value_name = "NAME", default_value = names::NAMESPACE)]
+    namespace: String,
+
+    /// Rayfit's image
+    #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
+    image: String,
+
+    /// How many pods [default: 2, with --fail-closed 3]
+    #[arg(long, value_name = "N")]
+    replicas: Option<u32>,
+
+    /// The webhooks' port in the pod
+    ///
+    /// The control plane of a private GKE cluster reaches nodes on ports 443 and 10250 only,
+    /// unless a firewall rule is added; therefore 10250.
+    #[arg(long, default_value_t = 10250)]
+    port: u16,
+
+    /// The port of probes and metrics in the pod
+    #[arg(long, value_name = "PORT", default_value_t = 8080)]
+    health_port: u16,
+
+    /// Run in the node's network
+    ///
+    /// For clusters whose control plane cannot reach pods (EKS with another network plugin). Needs
+    /// another --port, since 10250 is the kubelet's, and a privileged namespace.
+    #[arg(long)]
+    host_network: bool,
+
+    /// A priority class for the pods, for example system-cluster-critical
+    ///
+    /// GKE allows system-cluster-critical outside kube-system only with a ResourceQuota for it.
+    #[arg(long, value_name = "CLASS")]
+    priority_class: Option<String>,
+
+    /// How long the API server waits for an answer
+    #[arg(long, value_name = "SECONDS", default_value_t = 3)]
+    timeout_seconds: u8,
+
+    /// Leave this namespace alone, beside kube-system and Rayfit's own; can be repeated
+    #[arg(long = "exclude-namespace", value_name = "NAME")]
+    excluded_namespaces: Vec<String>,
+
+    /// The ports of your API servers, which the network policy lets Rayfit reach
+    #[arg(
+        long,
+        value_name = "PORTS",
+        value_delimiter = ',',
+        default_value = "443,6443,8443,16443"
+    )]
+    api_server_ports: Vec<u16>,
+
+    /// Write a folder for kustomize instead, with an overlay for each kind of install
+    ///
+    /// Then: kubectl apply -k FOLDER/overlays/self-managed
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed"])]
+    write_to: Option<PathBuf>,
+}
+
+impl Manifests {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let folder = self.write_to.clone();
+        let options = self.options();
+        options.check()?;
+        match folder {
+            Some(folder) => write_tree(&folder, &kustomize::tree(&options))?,
+            None => std::io::stdout().write_all(yaml(&options).as_bytes())?,
+        }
+        Ok(Outcome::Clean)
+    }
+
+    fn options(self) -> Options {
+        Options {
+            namespace: self.namespace,
+            image: self.image,
+            replicas: self.replicas,
+            port: self.port,
+            health_port: self.health_port,
+            host_network: self.host_network,
+            priority_class: self.priority_class,
+            certificates: Some(if self.cert_manager {
+                Certificates::CertManager
+            } else {
+                Certificates::SelfManaged
+            }),
+            failure_policy: if self.fail_closed {
+                FailurePolicy::Closed
+            } else {
+                FailurePolicy::Open
+            },
+            timeout_seconds: self.timeout_seconds,
+            excluded_namespaces: self.excluded_namespaces,
+            api_server_ports: self.api_server_ports,
+        }
+    }
+}
+
+fn yaml(options: &Options) -> String {
+    to_yaml(&manifests::objects(options))
+}
+
+/// Files of an earlier version that are no more are left: what is not ours is not ours to delete.
+fn write_tree(folder: &Path, tree: &kustomize::Tree) -> anyhow::Result<()> {
+    for (path, text) in tree {
+        let path = folder.join(path);
+        let parent = path.parent().unwrap_or(folder);
+        fs::create_dir_all(parent).with_context(|| format!("cannot make {}", parent.display()))?;
+        fs::write(&path, text).with_context(|| format!("cannot write {}", path.display()))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,57 @@
+//! Certificates without cert-manager, as flags of `rayfit serve`.
+
+use std::time::Duration;
+
+use crate::certs::{Options, OptionsError, parse_lifetime};
+use crate::manifests::names::{NAMESPACE, OWN_SECRET};
+
+/// Flags of certificates that Rayfit makes itself.
+#[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Certificates of our own")]
+pub(super) struct OwnCertificatesArgs {
+    /// Make and rotate the certificates, and keep caBundle in the webhook configurations
+    ///
+    /// All replicas share the Secret --cert-secret, which must exist. Needs an API server, and the
+    /// rights that `rayfit manifests --self-managed` grants.
+    #[arg(long)]
+    self_managed_certs: bool,
+
+    /// The Secret that holds the certificates; our pods are in the same namespace
+    #[arg(long, value_name = "NAMESPACE/NAME", default_value_t = format!("{NAMESPACE}/{OWN_SECRET}"))]
+    cert_secret: String,
+
+    /// The name of this pod
+    ///
+    /// With it a replica tells the others which certificate it serves.
+    #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "rayfit")]
+    pod_name: String,
+
+    /// How long a certificate authority lives; it is replaced two certificate lives before its end
+    #[arg(long, value_name = "TIME", default_value = "3650d", value_parser = parse_lifetime)]
+    ca_lifetime: Duration,
+
+    /// How long a serving certificate lives; it is renewed after three quarters of that
+    #[arg(long, value_name = "TIME", default_value = "365d", value_parser = parse_lifetime)]
+    cert_lifetime: Duration,
+
+    /// How long a change of a webhook configuration may take to reach every API server
+    #[arg(long, hide = true, value_name = "TIME", default_value = "60s", value_parser = parse_lifetime)]
+    ca_propagation: Duration,
+}
+
+impl OwnCertificatesArgs {
+    /// What the flags ask for; `None` without --self-managed-certs.
+    pub(super) fn options(self) -> Result<Option<Options>, OptionsError> {
+        if !self.self_managed_certs {
+            return Ok(None);
+        }
+        let options = Options {
+            authority_lifetime: self.ca_lifetime,
+            leaf_lifetime: self.cert_lifetime,
+            propagation: self.ca_propagation,
+            ..Options::new(&self.cert_secret, self.pod_name)?
+        };
+        options.check()?;
+        Ok(Some(options))
+    }
+}

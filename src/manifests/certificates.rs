@@ -1,0 +1,90 @@
+//! Where the serving certificate comes from.
+
+use serde_json::{Value, json};
+
+use super::Options;
+use super::names::{self, ISSUED_SECRET, OWN_SECRET};
+
+const SELF_SIGNED: &str = "rayfit-selfsigned";
+/// cert-manager's Certificate, Issuer and Secret of our authority.
+pub const AUTHORITY: &str = "rayfit-ca";
+
+/// The Secret that Rayfit fills. It is applied empty, without a `data` field: so applying it again
+/// keeps what is in it, and our account needs no right to create Secrets, which Kubernetes cannot
+/// limit to one name.
+pub fn empty_secret(options: &Options) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Secret",
+        "metadata": names::metadata(OWN_SECRET, &options.namespace),
+        "type": "Opaque"
+    })
+}
+
+/// What cert-manager is asked for: a self-signed authority, and the leaf that it signs. A leaf
+/// that signed itself would be a new authority at each renewal, and each would be an outage.
+pub fn issued(options: &Options) -> Vec<Value> {
+    vec![
+        issuer(options, SELF_SIGNED, &json!({ "selfSigned": {} })),
+        authority(options),
+        issuer(
+            options,
+            AUTHORITY,
+            &json!({ "ca": { "secretName": AUTHORITY } }),
+        ),
+        leaf(options),
+    ]
+}
+
+fn issuer(options: &Options, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Issuer",
+        "metadata": names::metadata(name, &options.namespace),
+        "spec": spec
+    })
+}
+
+fn authority(options: &Options) -> Value {
+    certificate(
+        options,
+        AUTHORITY,
+        &json!({
+            "isCA": true,
+            "commonName": "rayfit-webhook-ca",
+            "secretName": AUTHORITY,
+            "duration": "87600h",
+            "renewBefore": "17520h",
+            // With its key kept, leaves of before the renewal stay valid, also where cainjector
+            // replaces the bundle instead of merging it (before cert-manager 1.19).
+            "privateKey": { "algorithm": "ECDSA", "size": 256, "rotationPolicy": "Never" },
+            "issuerRef": { "group": "cert-manager.io", "kind": "Issuer", "name": SELF_SIGNED }
+        }),
+    )
+}
+
+fn leaf(options: &Options) -> Value {
+    let host = names::service_host(&options.namespace);
+    certificate(
+        options,
+        "rayfit-webhook",
+        &json!({
+            "secretName": ISSUED_SECRET,
+            "dnsNames": [host, format!("{host}.cluster.local")],
+            "duration": "2160h",
+            "renewBefore": "720h",
+            "usages": ["digital signature", "server auth"],
+            "privateKey": { "algorithm": "ECDSA", "size": 256, "rotationPolicy": "Always" },
+            "issuerRef": { "group": "cert-manager.io", "kind": "Issuer", "name": AUTHORITY }
+        }),
+    )
+}
+
+fn certificate(options: &Options, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": "cert-manager.io/v1",
+        "kind": "Certificate",
+        "metadata": names::metadata(name, &options.namespace),
+        "spec": spec
+    })
+}

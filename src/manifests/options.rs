@@ -1,0 +1,223 @@
+//! What can be chosen about an install.
+
+use thiserror::Error;
+
+use super::names;
+use crate::policy::settings::IMAGE;
+
+/// What can be chosen about an install.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// The namespace that everything of ours lives in.
+    pub namespace: String,
+    /// Rayfit's image, for the webhooks and for the clusters that Rayfit scales.
+    pub image: String,
+    /// Pods; `None` is two, or three where the cluster's Ray objects depend on us.
+    pub replicas: Option<u32>,
+    /// The port of the webhooks in the pod.
+    pub port: u16,
+    /// The plain-HTTP port of probes and metrics in the pod.
+    pub health_port: u16,
+    /// Run in the node's network, for clusters whose control plane cannot reach pods.
+    pub host_network: bool,
+    /// A priority class for the pods.
+    pub priority_class: Option<String>,
+    /// Who makes the serving certificate; `None` leaves that out.
+    pub certificates: Option<Certificates>,
+    /// What happens to a Ray object while no webhook answers.
+    pub failure_policy: FailurePolicy,
+    /// How long the API server waits for an answer, in seconds (1 to 30).
+    pub timeout_seconds: u8,
+    /// Namespaces beside kube-system and our own that are left alone.
+    pub excluded_namespaces: Vec<String>,
+    /// The ports that API servers listen on, which the network policy lets us reach.
+    pub api_server_ports: Vec<u16>,
+}
+
+/// Who makes the serving certificate.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certificates {
+    /// cert-manager, which must be installed.
+    CertManager,
+    /// Rayfit itself.
+    SelfManaged,
+}
+
+/// What happens to a Ray object while no webhook answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FailurePolicy {
+    /// It is stored as if Rayfit was not there.
+    Open,
+    /// It is refused.
+    Closed,
+}
+
+/// Why no install can be made from the options.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum OptionsError {
+    /// Not a DNS label.
+    #[error(
+        "{0:?} is no namespace name: write at most 63 lower-case letters, digits and dashes, \
+         beginning and ending with a letter or digit"
+    )]
+    Namespace(String),
+    /// An empty image, or one with blanks.
+    #[error("{0:?} is no image reference: write one like registry.example/rayfit:1.0.0")]
+    Image(String),
+    /// Port 0, or one port twice.
+    #[error(
+        "the webhooks cannot have port {port} while probes and metrics have port {health}: \
+         choose two different ports from 1024 to 65535, the container runs without the right to \
+         use lower ones"
+    )]
+    Ports {
+        /// The webhooks' port.
+        port: u16,
+        /// The plain-HTTP port.
+        health: u16,
+    },
+    /// The kubelet's port in the node's network.
+    #[error(
+        "port 10250 belongs to the kubelet in the node's network: with --host-network choose \
+         another one, for example --port 9443, and open it from the control plane to the nodes"
+    )]
+    KubeletPort,
+    /// Outside what the API server takes.
+    #[error("a webhook's timeout is 1 to 30 seconds, not {0}; 3 is a good choice")]
+    Timeout(u8),
+    /// No pod at all.
+    #[error("with 0 replicas nothing answers the webhooks: choose 1 or more (2 is the default)")]
+    NoReplicas,
+}
+
+const KUBELET_PORT: u16 = 10250;
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            namespace: names::NAMESPACE.to_owned(),
+            image: IMAGE.to_owned(),
+            replicas: None,
+            port: KUBELET_PORT,
+            health_port: 8080,
+            host_network: false,
+            priority_class: None,
+            certificates: None,
+            failure_policy: FailurePolicy::Open,
+            timeout_seconds: 3,
+            excluded_namespaces: Vec::new(),
+            api_server_ports: vec![443, 6443, 8443, 16443],
+        }
+    }
+}
+
+impl Options {
+    /// The same install with another maker of certificates.
+    #[must_use]
+    pub fn with_certificates(&self, certificates: Certificates) -> Self {
+        Self {
+            certificates: Some(certificates),
+            ..self.clone()
+        }
+    }
+
+    /// The same install, refusing Ray objects while no webhook answers.
+    #[must_use]
+    pub fn fail_closed(&self) -> Self {
+        Self {
+            failure_policy: FailurePolicy::Closed,
+            ..self.clone()
+        }
+    }
+
+    /// Pods of the Deployment.
+    pub fn replicas(&self) -> u32 {
+        self.replicas.unwrap_or(match self.failure_policy {
+            FailurePolicy::Open => 2,
+            FailurePolicy::Closed => 3,
+        })
+    }
+
+    /// Whether an install that works can be made.
+    pub fn check(&self) -> Result<(), OptionsError> {
+        if !is_dns_label(&self.namespace) {
+            return Err(OptionsError::Namespace(self.namespace.clone()));
+        }
+        if let Some(bad) = self
+            .excluded_namespaces
+            .iter()
+            .find(|name| !is_dns_label(name))
+        {
+            return Err(OptionsError::Namespace(bad.clone()));
+        }
+        if self.image.is_empty() || self.image.contains(char::is_whitespace) {
+            return Err(OptionsError::Image(self.image.clone()));
+        }
+        let (port, health) = (self.port, self.health_port);
+        if port < 1024 || health < 1024 || port == health {
+            return Err(OptionsError::Ports { port, health });
+        }
+        if self.host_network && port == KUBELET_PORT {
+            return Err(OptionsError::KubeletPort);
+        }
+        if !(1..=30).contains(&self.timeout_seconds) {
+            return Err(OptionsError::Timeout(self.timeout_seconds));
+        }
+        if self.replicas() == 0 {
+            return Err(OptionsError::NoReplicas);
+        }
+        Ok(())
+    }
+}
+
+fn is_dns_label(name: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+    !name.is_empty()
+        && name.len() <= 63
+        && name.bytes().all(inner)
+        && !name.starts_with('-')
+        && !name.ends_with('-')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn refuses_what_cannot_work() {
+        let changed = |change: fn(&mut Options)| {
+            let mut options = Options::default();
+            change(&mut options);
+            options.check()
+        };
+        assert_eq!(changed(|_| ()), Ok(()));
+        assert!(matches!(
+            changed(|o| o.namespace = "Ray".into()),
+            Err(OptionsError::Namespace(_))
+        ));
+        assert!(matches!(
+            changed(|o| o.image.clear()),
+            Err(OptionsError::Image(_))
+        ));
+        assert!(matches!(
+            changed(|o| o.port = 8080),
+            Err(OptionsError::Ports { .. })
+        ));
+        assert!(matches!(
+            changed(|o| o.port = 443),
+            Err(OptionsError::Ports { .. })
+        ));
+        assert_eq!(
+            changed(|o| o.host_network = true),
+            Err(OptionsError::KubeletPort)
+        );
+        assert_eq!(
+            changed(|o| o.timeout_seconds = 31),
+            Err(OptionsError::Timeout(31))
+        );
+        assert_eq!(
+            changed(|o| o.replicas = Some(0)),
+            Err(OptionsError::NoReplicas)
+        );
+    }
+}

@@ -1,0 +1,132 @@
+//! The webhook configurations: what the API server asks us about, and when.
+
+use serde_json::{Value, json};
+
+use super::certificates::AUTHORITY;
+use super::names::{self, APP, MUTATING, VALIDATING};
+use super::{Certificates, FailurePolicy, Options};
+use crate::ray::Kind;
+
+/// The path of the mutating webhook.
+pub const MUTATE_PATH: &str = "/mutate";
+/// The path of the validating webhook.
+pub const VALIDATE_PATH: &str = "/validate";
+
+/// Finalizers of invalid objects must be removable. The stored object decides: a caller cannot
+/// forge it. On a CREATE there is none; `||` in CEL takes the side that is true even if the other
+/// one is an error, so this is total.
+const NOT_DELETING: &str =
+    "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)";
+
+/// Only the spec, labels and annotations are judged; heartbeats of owners, finalizers and managed
+/// fields change all the time.
+///
+/// That a scaler changed only `replicas` is not skipped here: to tell needs each group of the one
+/// list compared with each of the other, whose cost is over the API server's limit for large
+/// objects; under failure policy Ignore that error would let them pass unjudged.
+const CHANGED: &str = "request.operation != 'UPDATE' \
+     || (has(object.spec) && has(oldObject.spec) ? object.spec != oldObject.spec : has(object.spec) != has(oldObject.spec)) \
+     || (has(object.metadata.labels) && has(oldObject.metadata.labels) ? object.metadata.labels != oldObject.metadata.labels : has(object.metadata.labels) != has(oldObject.metadata.labels)) \
+     || (has(object.metadata.annotations) && has(oldObject.metadata.annotations) ? object.metadata.annotations != oldObject.metadata.annotations : has(object.metadata.annotations) != has(oldObject.metadata.annotations))";
+
+/// The mutating configuration. It never refuses anything, so a missing answer never does either:
+/// the validating webhook judges the object as it would be stored.
+pub fn mutating(options: &Options) -> Value {
+    let mut configuration = configuration(options, "MutatingWebhookConfiguration", MUTATING);
+    configuration["webhooks"] = Kind::ALL
+        .iter()
+        .map(|kind| {
+            let mut webhook = webhook(options, *kind, "mutate", MUTATE_PATH);
+            webhook["failurePolicy"] = json!("Ignore");
+            // Others may add what our defaults depend on.
+            webhook["reinvocationPolicy"] = json!("IfNeeded");
+            webhook
+        })
+        .collect();
+    configuration
+}
+
+/// The validating configuration.
+pub fn validating(options: &Options) -> Value {
+    let policy = match options.failure_policy {
+        FailurePolicy::Open => "Ignore",
+        FailurePolicy::Closed => "Fail",
+    };
+    let mut configuration = configuration(options, "ValidatingWebhookConfiguration", VALIDATING);
+    configuration["webhooks"] = Kind::ALL
+        .iter()
+        .map(|kind| {
+            let mut webhook = webhook(options, *kind, "validate", VALIDATE_PATH);
+            webhook["failurePolicy"] = json!(policy);
+            webhook
+        })
+        .collect();
+    configuration
+}
+
+fn configuration(options: &Options, kind: &str, name: &str) -> Value {
+    let mut metadata = names::cluster_metadata(name);
+    // AKS would add selectors of its own.
+    let mut annotations = json!({ "admissions.enforcer/disabled": "true" });
+    if options.certificates == Some(Certificates::CertManager) {
+        // From the authority, not the leaf: the leaf's Secret keeps the old authority's
+        // certificate until the leaf is renewed.
+        annotations["cert-manager.io/inject-ca-from"] =
+            json!(format!("{}/{AUTHORITY}", options.namespace));
+    }
+    metadata["annotations"] = annotations;
+    json!({
+        "apiVersion": "admissionregistration.k8s.io/v1",
+        "kind": kind,
+        "metadata": metadata
+    })
+}
+
+/// One webhook for each kind: the API server's metrics are labelled by its name.
+fn webhook(options: &Options, kind: Kind, verb: &str, path: &str) -> Value {
+    json!({
+        "name": format!("{verb}.{}.rayfit.dev", kind.name().to_lowercase()),
+        "clientConfig": {
+            "service": {
+                "name": APP,
+                "namespace": options.namespace,
+                "path": path,
+                "port": 443
+            }
+        },
+        "rules": [{
+            "apiGroups": ["ray.io"],
+            "apiVersions": ["v1", "v1alpha1"],
+            // Without subresources: status updates never come here.
+            "resources": [kind.plural()],
+            "operations": ["CREATE", "UPDATE"],
+            "scope": "Namespaced"
+        }],
+        "matchPolicy": "Equivalent",
+        "matchConditions": [
+            { "name": "not-being-deleted", "expression": NOT_DELETING },
+            { "name": "judged-parts-changed", "expression": CHANGED }
+        ],
+        "namespaceSelector": {
+            "matchExpressions": [{
+                "key": "kubernetes.io/metadata.name",
+                "operator": "NotIn",
+                "values": excluded(options)
+            }]
+        },
+        "objectSelector": {},
+        "sideEffects": "None",
+        "timeoutSeconds": options.timeout_seconds,
+        "admissionReviewVersions": ["v1"]
+    })
+}
+
+fn excluded(options: &Options) -> Vec<&str> {
+    let mut names = vec!["kube-system", options.namespace.as_str()];
+    for name in &options.excluded_namespaces {
+        if !names.contains(&name.as_str()) {
+            names.push(name);
+        }
+    }
+    names
+}

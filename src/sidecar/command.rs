@@ -1,0 +1,195 @@
+//! The command with which KubeRay starts the autoscaler container, read strictly. Pure.
+
+use thiserror::Error;
+
+/// What `ray kuberay-autoscaler` is asked to look after.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Autoscaler {
+    /// Name of the RayCluster.
+    pub cluster: String,
+    /// Its namespace.
+    pub namespace: String,
+}
+
+/// Why a command is not the one that KubeRay gives to the autoscaler container.
+#[derive(Debug, Clone, PartialEq, Eq, Error)]
+pub enum CommandError {
+    /// Not of the form `-c [--] TEXT`.
+    #[error(
+        "this image holds Rayfit only and its /bin/bash is no shell: it understands one command, \
+         `/bin/bash -c -- \"ray kuberay-autoscaler --cluster-name NAME --cluster-namespace \
+         NAMESPACE\"`, as KubeRay gives it to the autoscaler container. Use this image for that \
+         container only (spec.autoscalerOptions.image), or run `/rayfit --help`"
+    )]
+    NotTheAutoscaler,
+    /// `ray kuberay-autoscaler` with an option that it does not have.
+    #[error(
+        "`ray kuberay-autoscaler` was given {0:?}, which Rayfit does not know; remove \
+         spec.autoscalerOptions.command and .args so that KubeRay gives its own command"
+    )]
+    UnknownArgument(String),
+    /// An option without a value, with an empty one, or with one that names nothing.
+    #[error(
+        "`ray kuberay-autoscaler` was given no usable {option}: {value:?} is no Kubernetes name; \
+         KubeRay sets it from RAY_CLUSTER_NAME and RAY_CLUSTER_NAMESPACE, so look whether \
+         spec.autoscalerOptions.env overwrites one of them"
+    )]
+    BadName {
+        /// The option.
+        option: &'static str,
+        /// What was there.
+        value: String,
+    },
+}
+
+const NAME: &str = "--cluster-name";
+const NAMESPACE: &str = "--cluster-namespace";
+
+/// Reads the arguments of `bash` (without its own name): `-c` or `-cl`, perhaps `--`, and one
+/// text `ray kuberay-autoscaler --cluster-name A --cluster-namespace B`.
+pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Autoscaler, CommandError> {
+    let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
+    let text = match arguments.as_slice() {
+        [flag, "--", text] | [flag, text] if is_command_flag(flag) => *text,
+        _ => return Err(CommandError::NotTheAutoscaler),
+    };
+    let mut words = text.split_ascii_whitespace();
+    if (words.next(), words.next()) != (Some("ray"), Some("kuberay-autoscaler")) {
+        return Err(CommandError::NotTheAutoscaler);
+    }
+    options(words)
+}
+
+/// `-c` alone, or as a login shell, in either order of the letters.
+fn is_command_flag(flag: &str) -> bool {
+    matches!(flag, "-c" | "-cl" | "-lc")
+}
+
+fn options<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Autoscaler, CommandError> {
+    let (mut cluster, mut namespace) = (None, None);
+    while let Some(word) = words.next() {
+        let (option, value) = match word.split_once('=') {
+            Some((option, value)) => (option, Some(value)),
+            None => (word, words.next()),
+        };
+        let slot = match option {
+            NAME => &mut cluster,
+            NAMESPACE => &mut namespace,
+            _ => return Err(CommandError::UnknownArgument(word.to_owned())),
+        };
+        *slot = value;
+    }
+    Ok(Autoscaler {
+        cluster: name(NAME, cluster)?,
+        namespace: name(NAMESPACE, namespace)?,
+    })
+}
+
+/// A DNS label or subdomain: nothing in it could mean anything to a shell.
+fn name(option: &'static str, value: Option<&str>) -> Result<String, CommandError> {
+    let value = value.unwrap_or_default();
+    let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);
+    let bytes = value.as_bytes();
+    let usable = value.len() <= 253
+        && edge(bytes.first())
+        && edge(bytes.last())
+        && bytes
+            .iter()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || b"-.".contains(byte));
+    if usable {
+        Ok(value.to_owned())
+    } else {
+        Err(CommandError::BadName {
+            option,
+            value: value.to_owned(),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const FIXED: &str = "ray kuberay-autoscaler --cluster-name prod --cluster-namespace ray";
+
+    fn prod() -> Autoscaler {
+        Autoscaler {
+            cluster: "prod".to_owned(),
+            namespace: "ray".to_owned(),
+        }
+    }
+
+    #[test]
+    fn understands_every_form_that_kuberay_gives() {
+        for flag in ["-c", "-cl", "-lc"] {
+            assert_eq!(parse(&[flag, "--", FIXED]), Ok(prod()));
+            assert_eq!(parse(&[flag, FIXED]), Ok(prod()));
+        }
+        let folded = "ray  kuberay-autoscaler\n --cluster-namespace=ray --cluster-name=prod\n";
+        assert_eq!(parse(&["-c", "--", folded]), Ok(prod()));
+    }
+
+    #[test]
+    fn is_no_shell() {
+        let other: &[&[&str]] = &[
+            &[],
+            &["-c"],
+            &["-c", "--"],
+            &["-c", "--", ""],
+            &["-i"],
+            &["-c", "--", "ulimit -n 65536; ray start --head"],
+            &["-c", "--", "ray start --head"],
+            &["--", FIXED],
+            &["-c", "--", FIXED, "more"],
+            &["-x", "--", FIXED],
+        ];
+        for arguments in other {
+            assert_eq!(parse(arguments), Err(CommandError::NotTheAutoscaler));
+        }
+    }
+
+    #[test]
+    fn takes_nothing_beside_the_two_names() {
+        let with =
+            |tail: &str| parse(&["-c".to_owned(), "--".to_owned(), format!("{FIXED}{tail}")]);
+        assert!(matches!(with(";"), Err(CommandError::BadName { .. })));
+        assert_eq!(
+            with(" && true"),
+            Err(CommandError::UnknownArgument("&&".to_owned()))
+        );
+        assert_eq!(
+            with(" --verbose"),
+            Err(CommandError::UnknownArgument("--verbose".to_owned()))
+        );
+    }
+
+    #[test]
+    fn refuses_names_that_kubernetes_could_not_have() {
+        for value in [
+            "",
+            "$(RAY_CLUSTER_NAME)",
+            "A",
+            "-a",
+            "a-",
+            "a_b",
+            "a'b",
+            "`id`",
+        ] {
+            let text =
+                format!("ray kuberay-autoscaler --cluster-name={value} --cluster-namespace=ray");
+            let error = parse(&["-c", "--", &text]).unwrap_err();
+            assert!(
+                matches!(error, CommandError::BadName { option: NAME, .. }),
+                "{value}: {error}"
+            );
+        }
+        let without = parse(&["-c", "--", "ray kuberay-autoscaler --cluster-name a"]);
+        assert!(matches!(
+            without,
+            Err(CommandError::BadName {
+                option: NAMESPACE,
+                ..
+            })
+        ));
+    }
+}

@@ -1,0 +1,304 @@
+//! Certificates of our own, by several replicas against an API server in memory.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod api_server;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use api_server::ApiServer;
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use rayfit::certs::access::NEEDED;
+use rayfit::certs::{Clock, Options, run_with_clock};
+use rayfit::manifests::{self, Certificates, names};
+use rayfit::tls::CertificateStore;
+use rayfit::tls::config::provider;
+use rustls::RootCertStore;
+use rustls::client::WebPkiServerVerifier;
+use rustls::client::danger::ServerCertVerifier as _;
+use rustls::pki_types::pem::PemObject as _;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use serde_json::{Value, json};
+use tokio::task::JoinHandle;
+
+const SECRET: &str = "/api/v1/namespaces/rayfit-system/secrets/rayfit-self-managed-certs";
+const PODS: &str = "/api/v1/namespaces/rayfit-system/pods";
+const CONFIGURATIONS: [&str; 2] = [
+    "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/rayfit-mutating",
+    "/apis/admissionregistration.k8s.io/v1/validatingwebhookconfigurations/rayfit-validating",
+];
+
+struct Cluster {
+    server: ApiServer,
+    clock: Arc<AtomicU64>,
+    replicas: Vec<Replica>,
+}
+
+struct Replica {
+    store: Arc<CertificateStore>,
+    task: JoinHandle<()>,
+}
+
+impl Cluster {
+    /// What the manifests apply, and the pods that follow.
+    async fn start(replicas: usize) -> Self {
+        let server = ApiServer::new();
+        let options = manifests::Options::default().with_certificates(Certificates::SelfManaged);
+        for object in manifests::objects(&options) {
+            match object["kind"].as_str().unwrap() {
+                "Secret" => server.put(SECRET, object),
+                "MutatingWebhookConfiguration" => server.put(CONFIGURATIONS[0], object),
+                "ValidatingWebhookConfiguration" => server.put(CONFIGURATIONS[1], object),
+                _ => {}
+            }
+        }
+        let clock = Arc::new(AtomicU64::new(1_800_000_000));
+        let mut cluster = Self {
+            server,
+            clock,
+            replicas: Vec::new(),
+        };
+        for _ in 0..replicas {
+            cluster.add_replica();
+        }
+        cluster
+    }
+
+    fn add_replica(&mut self) {
+        let name = format!("rayfit-{}", self.replicas.len());
+        self.server.put(&format!("{PODS}/{name}"), pod(&name));
+        let mut options = Options::new("rayfit-system/rayfit-self-managed-certs", name).unwrap();
+        options.propagation = Duration::from_millis(60);
+        let store = Arc::new(CertificateStore::default());
+        let clock = self.clock.clone();
+        let clock: Clock =
+            Arc::new(move || UNIX_EPOCH + Duration::from_secs(clock.load(Ordering::SeqCst)));
+        let (client, serving) = (self.server.client(), store.clone());
+        let task = tokio::spawn(async move {
+            run_with_clock(options, client, serving, clock, std::future::pending())
+                .await
+                .unwrap();
+        });
+        self.replicas.push(Replica { store, task });
+    }
+
+    /// Waits until `holds`, checking all the while that no call would fail.
+    async fn wait_until(&self, what: &str, holds: impl Fn(&Self) -> bool) {
+        let deadline = tokio::time::Instant::now() + Duration::from_mins(1);
+        while !holds(self) {
+            assert!(tokio::time::Instant::now() < deadline, "never: {what}");
+            self.assert_no_gap();
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        self.assert_no_gap();
+    }
+
+    fn pass_days(&self, days: u64) {
+        self.clock.fetch_add(days * 86_400, Ordering::SeqCst);
+        // Replicas at rest look again every few minutes, or when they hear of a change.
+        let mut secret = self.server.get(SECRET).unwrap();
+        secret["metadata"]["annotations"]["test/now"] =
+            json!(self.clock.load(Ordering::SeqCst).to_string());
+        self.server.put(SECRET, secret);
+    }
+
+    /// Until the leaf is due again, and renewed by every replica.
+    async fn pass_a_renewal(&self) {
+        let before = self.leaves()[0].clone();
+        self.pass_days(290);
+        let renewed = |cluster: &Self| cluster.all_serve_another_leaf_than(&before);
+        self.wait_until("renewed", renewed).await;
+    }
+
+    fn leaves(&self) -> Vec<Option<CertificateDer<'static>>> {
+        let leaf = |replica: &Replica| Some(replica.store.current()?.leaf()?.clone());
+        self.replicas.iter().map(leaf).collect()
+    }
+
+    fn all_serve_another_leaf_than(&self, before: &Option<CertificateDer<'static>>) -> bool {
+        let leaves = self.leaves();
+        leaves[0].is_some() && leaves[0] != *before && leaves.iter().all(|leaf| *leaf == leaves[0])
+    }
+
+    /// The bundles that differ.
+    fn bundles(&self) -> Vec<Vec<CertificateDer<'static>>> {
+        let configurations = CONFIGURATIONS.map(|path| self.server.get(path).unwrap());
+        let mut bundles = Vec::new();
+        for object in &configurations {
+            for webhook in object["webhooks"].as_array().unwrap() {
+                let bundle = bundle(webhook);
+                if !bundles.contains(&bundle) {
+                    bundles.push(bundle);
+                }
+            }
+        }
+        bundles
+    }
+
+    /// All serve one leaf; exactly one authority, in every webhook, and no former one in the Secret.
+    fn is_settled(&self) -> bool {
+        let bundles = self.bundles();
+        let served = self.all_serve_another_leaf_than(&None);
+        let data = &self.server.get(SECRET).unwrap()["data"];
+        served
+            && bundles.len() == 1
+            && bundles[0].len() == 1
+            && data["old-ca.crt"].is_null()
+            && data["next-ca.crt"].is_null()
+    }
+
+    fn assert_no_gap(&self) {
+        // The bundles first: what is served later is trusted by them as well.
+        let bundles = self.bundles();
+        let now = UNIX_EPOCH + Duration::from_secs(self.clock.load(Ordering::SeqCst));
+        for leaf in self.leaves().into_iter().flatten() {
+            for bundle in bundles.iter().filter(|bundle| !bundle.is_empty()) {
+                assert!(verifies(bundle, &leaf, now), "a call would fail");
+            }
+        }
+    }
+}
+
+impl Drop for Cluster {
+    fn drop(&mut self) {
+        self.replicas
+            .iter()
+            .for_each(|replica| replica.task.abort());
+    }
+}
+
+fn pod(name: &str) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": { "name": name, "labels": names::selector() },
+        "spec": { "nodeName": "node-1", "containers": [] },
+        "status": { "phase": "Running" }
+    })
+}
+
+fn bundle(webhook: &Value) -> Vec<CertificateDer<'static>> {
+    let text = webhook["clientConfig"]["caBundle"]
+        .as_str()
+        .unwrap_or_default();
+    let pem = STANDARD.decode(text).unwrap();
+    CertificateDer::pem_slice_iter(&pem)
+        .map(Result::unwrap)
+        .collect()
+}
+
+/// As an API server that trusts `bundle` sees it.
+fn verifies(
+    bundle: &[CertificateDer<'static>],
+    leaf: &CertificateDer<'_>,
+    now: SystemTime,
+) -> bool {
+    let mut roots = RootCertStore::empty();
+    roots.add_parsable_certificates(bundle.iter().cloned());
+    let verifier = WebPkiServerVerifier::builder_with_provider(roots.into(), provider().into());
+    let host = ServerName::try_from("rayfit.rayfit-system.svc").unwrap();
+    let now = UnixTime::since_unix_epoch(now.duration_since(UNIX_EPOCH).unwrap());
+    verifier
+        .build()
+        .unwrap()
+        .verify_server_cert(leaf, &[], &host, &[], now)
+        .is_ok()
+}
+
+#[tokio::test]
+async fn ten_years_of_rotation_without_a_gap() {
+    let cluster = Cluster::start(3).await;
+    cluster
+        .wait_until("served", |cluster| {
+            cluster.all_serve_another_leaf_than(&None)
+        })
+        .await;
+    cluster.wait_until("settled", Cluster::is_settled).await;
+    let first = cluster.bundles();
+    for _ in 0..11 {
+        cluster.pass_a_renewal().await;
+        cluster.wait_until("settled", Cluster::is_settled).await;
+    }
+    assert_ne!(cluster.bundles(), first, "the authority was never replaced");
+}
+
+#[tokio::test]
+async fn a_bundle_that_somebody_resets_is_mended() {
+    let cluster = Cluster::start(2).await;
+    cluster.wait_until("settled", Cluster::is_settled).await;
+    for path in CONFIGURATIONS {
+        let mut object = cluster.server.get(path).unwrap();
+        object["webhooks"][1]["clientConfig"]["caBundle"] = json!("");
+        cluster.server.put(path, object);
+    }
+    cluster.wait_until("mended", Cluster::is_settled).await;
+}
+
+#[tokio::test]
+async fn a_secret_that_is_emptied_is_no_outage() {
+    let cluster = Cluster::start(2).await;
+    cluster.wait_until("settled", Cluster::is_settled).await;
+    let before = cluster.leaves()[0].clone();
+    let mut secret = cluster.server.get(SECRET).unwrap();
+    secret["data"] = json!({});
+    cluster.server.put(SECRET, secret);
+    cluster
+        .wait_until("replaced", |cluster| {
+            cluster.all_serve_another_leaf_than(&before)
+        })
+        .await;
+    cluster.wait_until("settled", Cluster::is_settled).await;
+}
+
+#[tokio::test]
+async fn a_pod_that_says_nothing_keeps_the_former_authority_trusted() {
+    let cluster = Cluster::start(2).await;
+    cluster.wait_until("settled", Cluster::is_settled).await;
+    let silent = format!("{PODS}/silent");
+    cluster.server.put(&silent, pod("silent"));
+    let former = cluster.bundles()[0][0].clone();
+    for _ in 0..11 {
+        cluster.pass_a_renewal().await;
+    }
+    let all_said_so = |cluster: &Cluster| {
+        let served = cluster.server.get(SECRET).unwrap()["data"]["served.json"].clone();
+        let json = STANDARD.decode(served.as_str().unwrap()).unwrap();
+        let said: std::collections::BTreeMap<String, String> =
+            serde_json::from_slice(&json).unwrap();
+        said.len() == 2 && said.values().collect::<BTreeSet<_>>().len() == 1
+    };
+    cluster.wait_until("acknowledged", all_said_so).await;
+    assert!(
+        cluster
+            .bundles()
+            .iter()
+            .all(|bundle| bundle.contains(&former))
+    );
+
+    let mut gone = pod("silent");
+    gone["status"]["phase"] = json!("Succeeded");
+    cluster.server.put(&silent, gone);
+    cluster.wait_until("settled", Cluster::is_settled).await;
+    assert!(
+        cluster
+            .bundles()
+            .iter()
+            .all(|bundle| !bundle.contains(&former))
+    );
+}
+
+#[tokio::test]
+async fn every_right_is_used_and_no_other_is_needed() {
+    let cluster = Cluster::start(2).await;
+    cluster.wait_until("settled", Cluster::is_settled).await;
+    let rights = NEEDED.iter().flat_map(|need| {
+        need.verbs
+            .iter()
+            .map(|verb| ((*verb).to_owned(), need.resource.to_owned()))
+    });
+    assert_eq!(cluster.server.used(), rights.collect());
+}

@@ -1,0 +1,355 @@
+//! The install: the folder in the repository, what kustomize makes of it, and what must hold for
+//! every choice.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use rayfit::certs::access::{NEEDED, Scope};
+use rayfit::manifests::{Certificates, Options, kustomize, names, objects, to_yaml};
+use serde_json::Value;
+
+const REGENERATE: &str = "cargo run -- manifests --write-to manifests";
+
+fn folder() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests")
+}
+
+fn files_below(folder: &Path, root: &Path, found: &mut BTreeMap<String, String>) {
+    let entries = std::fs::read_dir(folder).unwrap_or_else(|e| panic!("{}: {e}", folder.display()));
+    for entry in entries {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            files_below(&path, root, found);
+        } else {
+            let name = path
+                .strip_prefix(root)
+                .unwrap()
+                .to_str()
+                .unwrap()
+                .to_owned();
+            found.insert(name, std::fs::read_to_string(&path).unwrap());
+        }
+    }
+}
+
+fn variants() -> Vec<(&'static str, Options)> {
+    let options = Options::default();
+    let own = options.with_certificates(Certificates::SelfManaged);
+    let issued = options.with_certificates(Certificates::CertManager);
+    vec![
+        ("self-managed-fail-closed", own.fail_closed()),
+        ("self-managed", own),
+        ("cert-manager-fail-closed", issued.fail_closed()),
+        ("cert-manager", issued),
+    ]
+}
+
+fn find<'a>(objects: &'a [Value], kind: &str) -> &'a Value {
+    let mut of_kind = objects.iter().filter(|object| object["kind"] == kind);
+    let found = of_kind.next().unwrap_or_else(|| panic!("no {kind}"));
+    assert!(of_kind.next().is_none(), "more than one {kind}");
+    found
+}
+
+fn webhooks(objects: &[Value]) -> Vec<&Value> {
+    let configurations = [
+        "MutatingWebhookConfiguration",
+        "ValidatingWebhookConfiguration",
+    ];
+    let lists = configurations.map(|kind| find(objects, kind)["webhooks"].as_array().unwrap());
+    lists.into_iter().flatten().collect()
+}
+
+fn pod(objects: &[Value]) -> &Value {
+    &find(objects, "Deployment")["spec"]["template"]["spec"]
+}
+
+#[test]
+fn the_folder_is_what_the_command_writes() {
+    let mut there = BTreeMap::new();
+    files_below(&folder(), &folder(), &mut there);
+    let made = kustomize::tree(&Options::default());
+    let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<BTreeSet<_>>();
+    assert_eq!(names(&there), names(&made), "run: {REGENERATE}");
+    for (name, text) in made {
+        assert_eq!(
+            there[&name], text,
+            "manifests/{name} is out of date, run: {REGENERATE}"
+        );
+    }
+}
+
+/// Documents by identity, so that the order in which kustomize prints them does not matter.
+fn by_identity(yaml: &str) -> BTreeMap<String, Value> {
+    let documents: Vec<Value> = serde_saphyr::from_multiple(yaml).unwrap();
+    let identity = |object: &Value| {
+        let metadata = &object["metadata"];
+        format!(
+            "{} {} {}",
+            object["kind"], metadata["namespace"], metadata["name"]
+        )
+    };
+    documents
+        .into_iter()
+        .map(|object| (identity(&object), object))
+        .collect()
+}
+
+fn kubectl_kustomize(overlay: &Path) -> String {
+    let kubectl = std::env::var("RAYFIT_KUBECTL").unwrap_or_else(|_| "kubectl".to_owned());
+    let output = Command::new(&kubectl).arg("kustomize").arg(overlay).output().unwrap_or_else(|e| {
+        panic!(
+            "cannot run {kubectl} ({e}): this test compares the folder with what kustomize makes \
+             of it. Install kubectl 1.27 or later (https://kubernetes.io/docs/tasks/tools/) or \
+             say where it is with RAYFIT_KUBECTL=/path/to/kubectl"
+        )
+    });
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(
+        output.status.success(),
+        "kubectl kustomize {}: {errors}",
+        overlay.display()
+    );
+    String::from_utf8(output.stdout).unwrap()
+}
+
+#[test]
+fn kustomize_and_the_command_install_the_same() {
+    for (overlay, options) in variants() {
+        let built = by_identity(&kubectl_kustomize(&folder().join("overlays").join(overlay)));
+        let printed = by_identity(&to_yaml(&objects(&options)));
+        assert_eq!(
+            built.keys().collect::<Vec<_>>(),
+            printed.keys().collect::<Vec<_>>(),
+            "{overlay}"
+        );
+        for (identity, object) in printed {
+            assert_eq!(built[&identity], object, "{overlay}: {identity}");
+        }
+    }
+}
+
+#[test]
+fn the_yaml_says_what_was_meant() {
+    for (name, options) in variants() {
+        let meant = objects(&options);
+        let read: Vec<Value> = serde_saphyr::from_multiple(&to_yaml(&meant)).unwrap();
+        assert_eq!(read, meant, "{name}");
+    }
+}
+
+#[test]
+fn every_webhook_is_safe_for_the_cluster() {
+    for (name, options) in variants() {
+        let objects = objects(&options);
+        let webhooks = webhooks(&objects);
+        let names: BTreeSet<_> = webhooks
+            .iter()
+            .map(|hook| hook["name"].to_string())
+            .collect();
+        assert_eq!(names.len(), 8, "{name}: {names:?}");
+        for webhook in webhooks {
+            let spared = &webhook["namespaceSelector"]["matchExpressions"][0]["values"];
+            assert_eq!(
+                spared,
+                &serde_json::json!(["kube-system", options.namespace]),
+                "{name}"
+            );
+            assert_eq!(webhook["sideEffects"], "None");
+            assert_eq!(webhook["timeoutSeconds"], 3);
+            assert_eq!(webhook["matchPolicy"], "Equivalent");
+            let rule = &webhook["rules"][0];
+            assert_eq!(rule["apiGroups"], serde_json::json!(["ray.io"]));
+            let resource = rule["resources"][0].as_str().unwrap();
+            assert!(!resource.contains(['/', '*']), "{resource}");
+            assert!(
+                webhook["clientConfig"]["caBundle"].is_null(),
+                "applying again would reset it"
+            );
+        }
+    }
+}
+
+#[test]
+fn only_fail_closed_refuses_and_never_through_the_mutating_webhook() {
+    for (name, options) in variants() {
+        let closed = name.ends_with("fail-closed");
+        for webhook in webhooks(&objects(&options)) {
+            let mutating = webhook["name"].as_str().unwrap().starts_with("mutate.");
+            let expected = if closed && !mutating {
+                "Fail"
+            } else {
+                "Ignore"
+            };
+            assert_eq!(
+                webhook["failurePolicy"], expected,
+                "{name}: {}",
+                webhook["name"]
+            );
+        }
+    }
+}
+
+#[test]
+fn rights_are_exactly_those_that_the_code_uses() {
+    let own = objects(&Options::default().with_certificates(Certificates::SelfManaged));
+    for (kind, scope) in [("Role", Scope::Namespace), ("ClusterRole", Scope::Cluster)] {
+        let granted = find(&own, kind)["rules"].as_array().unwrap();
+        let needed: Vec<_> = NEEDED.iter().filter(|need| need.scope == scope).collect();
+        assert_eq!(granted.len(), needed.len());
+        for (rule, need) in granted.iter().zip(needed) {
+            assert_eq!(rule["apiGroups"], serde_json::json!([need.group]));
+            assert_eq!(rule["resources"], serde_json::json!([need.resource]));
+            assert_eq!(rule["verbs"], serde_json::json!(need.verbs));
+            let names = need.name.map(|name| serde_json::json!([name]));
+            assert_eq!(rule.get("resourceNames"), names.as_ref());
+        }
+    }
+    let issued = objects(&Options::default().with_certificates(Certificates::CertManager));
+    assert!(
+        issued
+            .iter()
+            .all(|object| !object["kind"].as_str().unwrap().contains("Role"))
+    );
+}
+
+#[test]
+fn pods_keep_to_the_restricted_level() {
+    for (name, options) in variants() {
+        let objects = objects(&options);
+        let pod = pod(&objects);
+        let container = &pod["containers"][0];
+        let security = &container["securityContext"];
+        assert_eq!(pod["securityContext"]["runAsUser"], 65532, "{name}");
+        assert_eq!(
+            pod["securityContext"]["seccompProfile"]["type"],
+            "RuntimeDefault"
+        );
+        assert_eq!(security["runAsNonRoot"], true);
+        assert_eq!(security["readOnlyRootFilesystem"], true);
+        assert_eq!(security["allowPrivilegeEscalation"], false);
+        assert_eq!(security["capabilities"]["drop"], serde_json::json!(["ALL"]));
+        assert!(pod["hostNetwork"].is_null());
+    }
+}
+
+#[test]
+fn selectors_find_the_pods() {
+    let objects = objects(&Options::default());
+    let labels = &find(&objects, "Deployment")["spec"]["template"]["metadata"]["labels"];
+    let match_labels = |object: &Value| object["matchLabels"].clone();
+    assert_eq!(
+        &match_labels(&find(&objects, "Deployment")["spec"]["selector"]),
+        labels
+    );
+    assert_eq!(
+        &match_labels(&find(&objects, "PodDisruptionBudget")["spec"]["selector"]),
+        labels
+    );
+    assert_eq!(
+        &match_labels(&find(&objects, "NetworkPolicy")["spec"]["podSelector"]),
+        labels
+    );
+    for service in objects.iter().filter(|object| object["kind"] == "Service") {
+        assert_eq!(&service["spec"]["selector"], labels);
+    }
+}
+
+#[test]
+fn the_certificate_carries_the_name_that_is_called() {
+    let options = Options::default().with_certificates(Certificates::CertManager);
+    let objects = objects(&options);
+    let service = &webhooks(&objects)[0]["clientConfig"]["service"];
+    let called = format!(
+        "{}.{}.svc",
+        service["name"].as_str().unwrap(),
+        service["namespace"].as_str().unwrap()
+    );
+    assert_eq!(called, names::service_host(&options.namespace));
+    let leaf = objects
+        .iter()
+        .find(|object| object["spec"]["dnsNames"].is_array())
+        .unwrap();
+    assert_eq!(leaf["spec"]["dnsNames"][0], called);
+}
+
+#[test]
+fn the_node_network_asks_for_what_it_needs() {
+    let objects = objects(&Options {
+        host_network: true,
+        port: 9443,
+        ..Options::default().with_certificates(Certificates::SelfManaged)
+    });
+    let level = &find(&objects, "Namespace")["metadata"]["labels"];
+    assert_eq!(level["pod-security.kubernetes.io/enforce"], "privileged");
+    assert_eq!(pod(&objects)["dnsPolicy"], "ClusterFirstWithHostNet");
+    let strategy = &find(&objects, "Deployment")["spec"]["strategy"]["rollingUpdate"];
+    assert_eq!(strategy["maxSurge"], 0);
+}
+
+#[test]
+fn a_single_pod_does_not_block_drains() {
+    let single = Options {
+        replicas: Some(1),
+        ..Options::default()
+    };
+    assert!(
+        objects(&single)
+            .iter()
+            .all(|object| object["kind"] != "PodDisruptionBudget")
+    );
+}
+
+#[test]
+fn bad_choices_are_refused_in_words() {
+    let output = Command::new(env!("CARGO_BIN_EXE_rayfit"))
+        .args(["manifests", "--host-network"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(2));
+    let error = String::from_utf8(output.stderr).unwrap();
+    assert!(error.contains("--port 9443"), "{error}");
+}
+
+#[test]
+fn the_program_understands_its_arguments() {
+    let used = BTreeSet::from(["webhook", "health"]);
+    for (name, options) in variants() {
+        let objects = objects(&options);
+        let container = &pod(&objects)["containers"][0];
+        let arguments = container["args"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|arg| arg.as_str().unwrap());
+        let parsed = rayfit::cli::command()
+            .try_get_matches_from([&["rayfit"], &*arguments.collect::<Vec<_>>()].concat());
+        assert!(parsed.is_ok(), "{name}: {}", parsed.unwrap_err());
+        let ports = container["ports"].as_array().unwrap().iter();
+        assert_eq!(
+            ports
+                .map(|port| port["name"].as_str().unwrap())
+                .collect::<BTreeSet<_>>(),
+            used
+        );
+    }
+    let defaults = Options::default();
+    let serve = rayfit::cli::command();
+    let serve = serve.find_subcommand("serve").unwrap();
+    let default = |id: &str| {
+        let argument = serve
+            .get_arguments()
+            .find(|argument| argument.get_id() == id)
+            .unwrap();
+        argument.get_default_values()[0]
+            .to_str()
+            .unwrap()
+            .to_owned()
+    };
+    assert_eq!(default("port"), defaults.port.to_string());
+    assert_eq!(default("health_port"), defaults.health_port.to_string());
+    assert_eq!(default("cert_dir"), names::CERTIFICATE_FOLDER);
+}

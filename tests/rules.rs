@@ -4,6 +4,8 @@
 //! misses) none of it. Beside `x.yaml` may lie `x.old.yaml` (the stored object: an update) and
 //! `x.facts.yaml` (facts of the cluster). The findings of each fixture are snapshots.
 
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

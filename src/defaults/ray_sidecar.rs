@@ -55,7 +55,7 @@ fn is_ray_scaled(object: &RayObject<'_>, _: &Settings) -> bool {
     object
         .cluster
         .as_ref()
-        .is_some_and(|cluster| cluster.autoscaling())
+        .is_some_and(super::super::ray::cluster::Cluster::autoscaling)
         && !object.reconcile_mode().is_ours()
 }
 
@@ -63,7 +63,7 @@ fn needs_newer_image(object: &RayObject<'_>, settings: &Settings) -> bool {
     let version = object
         .cluster
         .as_ref()
-        .and_then(|cluster| cluster.ray_version());
+        .and_then(super::super::ray::cluster::Cluster::ray_version);
     is_ray_scaled(object, settings) && version.is_some_and(|version| version < FIRST)
 }
 

@@ -53,6 +53,6 @@ fn is_ours(object: &RayObject<'_>, _: &Settings) -> bool {
     object
         .cluster
         .as_ref()
-        .is_some_and(|cluster| cluster.autoscaling())
+        .is_some_and(super::super::ray::cluster::Cluster::autoscaling)
         && object.reconcile_mode().is_ours()
 }

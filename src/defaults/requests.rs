@@ -79,7 +79,7 @@ fn apply_to(
     }
     let before = draft
         .listed_before(group)
-        .and_then(|group| group.ray_container());
+        .and_then(super::super::ray::group::Group::ray_container);
     let settled = Before {
         had_reason: before.is_some(),
         value: before.and_then(|old| amount(old.requests(), resource)),

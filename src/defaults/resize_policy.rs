@@ -70,7 +70,7 @@ fn apply(draft: &mut Draft<'_>) {
 fn origin(draft: &Draft<'_>, group: &Group<'_>, resource: &str) -> Option<Origin> {
     match draft
         .listed_before(group)
-        .and_then(|old| old.ray_container())
+        .and_then(super::super::ray::group::Group::ray_container)
     {
         None => Some(Origin::Fresh),
         Some(old) => has_entry(&old, resource).then_some(Origin::CarriedOver),

@@ -42,5 +42,5 @@ fn scales(object: &RayObject<'_>, _: &Settings) -> bool {
     object
         .cluster
         .as_ref()
-        .is_some_and(|cluster| cluster.autoscaling())
+        .is_some_and(super::super::ray::cluster::Cluster::autoscaling)
 }

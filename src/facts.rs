@@ -1,21 +1,65 @@
 //! What is known of the Kubernetes cluster around an object. Rules that need a fact are silent
 //! without it.
+//!
+//! Facts are made of native Kubernetes objects, from a watch or from a file of this form, whose
+//! lists may also be what `kubectl get nodes -o json` prints:
+//!
+//! ```yaml
+//! kubernetesVersion: "1.35"
+//! nodes: []           # Node objects
+//! limitRanges: []     # LimitRange objects, of any namespaces
+//! resourceQuotas: []  # ResourceQuota objects, of any namespaces
+//! ```
+
+mod file;
+pub mod limits;
+pub mod node;
+pub mod scheduling;
+mod version;
+
+pub use file::FactsError;
+pub use limits::{LimitRange, ResourceQuota};
+pub use node::{Node, Nodes};
+pub use version::{KubernetesVersion, NoKubernetesVersion};
+
+use std::collections::BTreeMap;
 
 use serde::Deserialize;
 
+use crate::ray::{Fields, text_at};
+
 /// What is known of the cluster; every part may be unknown.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
-#[serde(default, deny_unknown_fields)]
+#[serde(try_from = "file::FactsFile")]
 pub struct Facts {
     /// The API server's version.
     pub kubernetes: Option<KubernetesVersion>,
+    /// The nodes; none if they are unknown.
+    pub nodes: Nodes,
+    /// The limit ranges, by namespace.
+    pub limit_ranges: BTreeMap<String, Vec<LimitRange>>,
+    /// The resource quotas, by namespace.
+    pub resource_quotas: BTreeMap<String, Vec<ResourceQuota>>,
 }
 
-/// A minor version of Kubernetes; ordered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Deserialize)]
-pub struct KubernetesVersion {
-    /// The 1 of 1.35.
-    pub major: u32,
-    /// The 35 of 1.35.
-    pub minor: u32,
+/// The namespace of objects that name none.
+pub const DEFAULT_NAMESPACE: &str = "default";
+
+impl Facts {
+    /// The limit ranges of a namespace.
+    pub fn limit_ranges_in(&self, namespace: &str) -> &[LimitRange] {
+        self.limit_ranges.get(namespace).map_or(&[], Vec::as_slice)
+    }
+
+    /// The resource quotas of a namespace.
+    pub fn resource_quotas_in(&self, namespace: &str) -> &[ResourceQuota] {
+        self.resource_quotas
+            .get(namespace)
+            .map_or(&[], Vec::as_slice)
+    }
+}
+
+/// `metadata.<key>` of a Kubernetes object.
+fn metadata_text<'a>(object: &'a Fields, key: &str) -> Option<&'a str> {
+    text_at(object.get("metadata")?.as_object()?, key)
 }

@@ -12,8 +12,10 @@
 //! - [`defaults`]: what admission fills in, as a minimal JSON patch
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
-//! - [`report`]: findings as people read them
 //! - [`manifests`]: what has to be applied to install Rayfit
+//! - [`yaml`]: manifests as kubectl reads them, with the place of every value
+//! - [`objects`]: the Ray objects in a document, and what admission makes of one
+//! - [`report`]: findings and the catalogue as people and programs read them
 //!
 //! Around it lies the shell:
 //!
@@ -43,6 +45,7 @@ pub mod facts;
 pub mod finding;
 pub mod judge;
 pub mod manifests;
+pub mod objects;
 pub mod path;
 pub mod policy;
 pub mod quantity;
@@ -53,3 +56,4 @@ pub mod server;
 pub mod sidecar;
 pub mod telemetry;
 pub mod tls;
+pub mod yaml;

@@ -1,16 +1,26 @@
 //! `rayfit explain`: all about one rule.
 
+use std::io::Write as _;
+
 use super::Outcome;
+use crate::report::page;
 
 /// All about one rule or default
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit explain RF105\n  \
+    rayfit explain ippr-start-params\n  \
+    rayfit explain DF01")]
 pub(super) struct Explain {
     /// Its number or name: RF105, DF01, ippr-start-params
-    rule: String,
+    #[arg(value_name = "RULE")]
+    query: String,
 }
 
 impl Explain {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        anyhow::bail!("no page for {} yet", self.rule)
+        let page = page::find(&self.query)?;
+        anstream::stdout().write_all(page::render(&page).as_bytes())?;
+        Ok(Outcome::Clean)
     }
 }

@@ -2,17 +2,21 @@
 //! leaves every judgement to the core.
 //!
 //! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`; to add one, write
-//! its file and list it in [`Command`].
+//! its file and list it in `Command`.
 
+mod check;
 mod completions;
+mod default;
 mod dev_certs;
 mod explain;
 mod manifests;
 mod outcome;
 mod own_certificates;
+mod progress;
 mod rules;
 mod serve;
 pub mod settings;
+mod source;
 
 use std::process::ExitCode;
 
@@ -38,6 +42,8 @@ struct Cli {
 
 #[derive(Debug, clap::Subcommand)]
 enum Command {
+    Check(check::Check),
+    Default(default::Default),
     Explain(explain::Explain),
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
@@ -49,6 +55,8 @@ enum Command {
 impl Command {
     fn run(self) -> anyhow::Result<Outcome> {
         match self {
+            Self::Check(command) => command.run(),
+            Self::Default(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),

@@ -3,29 +3,42 @@
 use std::io::Write as _;
 
 use super::Outcome;
-use crate::rules::RULES;
+use crate::report::{catalogue, page};
 
 /// The catalogue of rules and defaults
 #[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit rules\n  \
+    rayfit rules -o json | jq '.[] | select(.mode == \"enforce\") | .id'")]
 pub(super) struct Rules {
     /// How to print it
-    #[arg(short, long, value_enum, default_value_t)]
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum Format {
+    /// An aligned table
     #[default]
     Text,
+    /// Everything, for programs
+    Json,
+    /// The documentation page, one section per rule
+    Markdown,
+    /// Only the table of the documentation page
+    MarkdownTable,
 }
 
 impl Rules {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
-        let Format::Text = self.output;
-        let mut out = anstream::stdout();
-        for rule in RULES {
-            writeln!(out, "{}  {}", rule.id, rule.summary)?;
-        }
+        let pages = page::all();
+        let text = match self.output {
+            Format::Text => catalogue::text(&pages),
+            Format::Json => catalogue::json(&pages),
+            Format::Markdown => catalogue::markdown(&pages),
+            Format::MarkdownTable => catalogue::markdown_table(&pages, "docs/rules.md"),
+        };
+        anstream::stdout().write_all(text.as_bytes())?;
         Ok(Outcome::Clean)
     }
 }

@@ -3,15 +3,21 @@
 //! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
 //! is reported by the rule that is about it, so that no malformed corner hides the other findings.
 //! Reading order: [`object`], [`cluster`], [`group`], [`container`], then the small languages
-//! inside them: [`ippr`], [`start_params`], [`version`], [`reconcile`].
+//! inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`], [`label`]; and
+//! what comes of a group: [`pod_size`], [`node_resources`] ([`tpu`]).
 
 pub mod cluster;
 pub mod container;
 pub mod group;
 pub mod ippr;
+pub mod label;
+pub mod node_resources;
 pub mod object;
+pub mod pod_size;
 pub mod reconcile;
+pub mod resource;
 pub mod start_params;
+pub mod tpu;
 pub mod version;
 
 pub use cluster::{AutoscalerVersion, Cluster};
@@ -20,6 +26,7 @@ pub use group::{Group, Role};
 pub use ippr::Ippr;
 pub use object::{Kind, RayObject};
 pub use reconcile::ReconcileMode;
+pub use resource::Resource;
 pub use version::RayVersion;
 
 use serde_json::{Map, Value};

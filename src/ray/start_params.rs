@@ -2,6 +2,8 @@
 
 use serde_json::Value;
 
+use super::Fields;
+
 /// Reads a text as Python's `int()` does: blanks around it, a sign, and single underscores
 /// between digits are allowed. Numbers beyond 64 bits read as the nearest bound.
 pub fn python_int(text: &str) -> Option<i64> {
@@ -19,6 +21,16 @@ pub fn python_int(text: &str) -> Option<i64> {
     }
     let magnitude: i64 = digits.replace('_', "").parse().unwrap_or(i64::MAX);
     Some(if negative { -magnitude } else { magnitude })
+}
+
+/// Reads a value of `rayStartParams` that Ray passes to `int()`. A JSON number stands for the text
+/// that it would be in quotes, so that the forgotten quotes hide no other fault.
+pub fn start_integer(value: &Value) -> Option<i64> {
+    match value {
+        Value::String(text) => python_int(text),
+        Value::Number(number) => python_int(&number.to_string()),
+        _ => None,
+    }
 }
 
 /// Why `rayStartParams.resources` cannot be read.
@@ -44,16 +56,8 @@ pub enum StartResourcesError {
 /// are dropped whatever they are, backslashes are deleted, the rest must be a JSON object of
 /// integers. (Ray, `autoscaler/_private/kuberay/autoscaling_config.py`.)
 pub fn start_resources(text: &str) -> Result<Vec<(String, i64)>, StartResourcesError> {
-    let mut characters = text.chars();
-    characters.next();
-    characters.next_back();
-    let unquoted: String = characters.filter(|character| *character != '\\').collect();
-    let value: Value = serde_json::from_str(&unquoted)
-        .map_err(|error| StartResourcesError::NotQuotedJson(error.to_string()))?;
-    let Value::Object(map) = value else {
-        return Err(StartResourcesError::NotAnObject);
-    };
-    map.into_iter()
+    start_resources_object(text)?
+        .into_iter()
         .map(|(key, amount)| match amount.as_i64() {
             Some(amount) => Ok((key, amount)),
             None => Err(StartResourcesError::NotAnInteger {
@@ -62,6 +66,19 @@ pub fn start_resources(text: &str) -> Result<Vec<(String, i64)>, StartResourcesE
             }),
         })
         .collect()
+}
+
+/// The first half of [`start_resources`]: the object, its amounts not yet looked at.
+pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError> {
+    let mut characters = text.chars();
+    characters.next();
+    characters.next_back();
+    let unquoted: String = characters.filter(|character| *character != '\\').collect();
+    match serde_json::from_str(&unquoted) {
+        Ok(Value::Object(map)) => Ok(map),
+        Ok(_) => Err(StartResourcesError::NotAnObject),
+        Err(error) => Err(StartResourcesError::NotQuotedJson(error.to_string())),
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +102,14 @@ mod tests {
         ] {
             assert_eq!(python_int(text), None, "{text:?}");
         }
+    }
+
+    #[test]
+    fn an_unquoted_number_reads_as_its_text() {
+        assert_eq!(start_integer(&serde_json::json!(4)), Some(4));
+        assert_eq!(start_integer(&serde_json::json!("+4")), Some(4));
+        assert_eq!(start_integer(&serde_json::json!(2.5)), None);
+        assert_eq!(start_integer(&serde_json::json!(true)), None);
     }
 
     #[test]

@@ -118,7 +118,40 @@ impl Findings {
 }
 
 /// Every rule, by number.
-pub static RULES: &[&Rule] = &[&ippr::start_params::RULE];
+pub static RULES: &[&Rule] = &[
+    &ippr::schema::RULE,
+    &ippr::unknown_key::RULE,
+    &ippr::unknown_group::RULE,
+    &ippr::invalid_limit::RULE,
+    &ippr::start_params::RULE,
+    &ippr::group_resources::RULE,
+    &ippr::no_requests::RULE,
+    &ippr::resize_policy::RULE,
+    &ippr::cap_below_size::RULE,
+    &ippr::nothing_to_gain::RULE,
+    &ippr::autoscaling_off::RULE,
+    &ippr::autoscaler_version::RULE,
+    &ippr::ray_version::RULE,
+    &ippr::kubernetes_version::RULE,
+    &ippr::cap_above_nodes::RULE,
+    &ippr::cron_job::RULE,
+    &ippr::limit_range::RULE,
+    &autoscaling::replica_bounds::RULE,
+    &autoscaling::group_name::RULE,
+    &autoscaling::cpu_unknown::RULE,
+    &autoscaling::start_param_integer::RULE,
+    &autoscaling::start_param_resources::RULE,
+    &autoscaling::two_sources::RULE,
+    &autoscaling::labels_in_start_params::RULE,
+    &autoscaling::restart_policy::RULE,
+    &autoscaling::version_conflict::RULE,
+    &autoscaling::needs_v2::RULE,
+    &autoscaling::start_command_env::RULE,
+    &autoscaling::group_suspend::RULE,
+    &autoscaling::max_unbounded::RULE,
+    &autoscaling::head_takes_work::RULE,
+    &autoscaling::gpu_mismatch::RULE,
+];
 
 /// The rule of that number.
 pub fn find(id: RuleId) -> Option<&'static Rule> {

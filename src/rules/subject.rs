@@ -41,11 +41,23 @@ impl<'a> Subject<'a> {
         self.cluster().into_iter().flat_map(Cluster::groups)
     }
 
+    /// Every group, like [`Self::groups`], if the cluster has autoscaling on; else none.
+    pub fn autoscaled_groups(&self) -> impl Iterator<Item = &'a Group<'a>> {
+        self.autoscaled().into_iter().flat_map(Cluster::groups)
+    }
+
     /// The groups that `ray.io/ippr` lists, with their caps.
     pub fn listed_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
         let object = self.object;
         self.groups()
             .filter_map(|group| Some((group, object.ippr.caps(group.name?)?)))
+    }
+
+    /// The listed groups whose pods somebody will really try to resize: autoscaling is on (else
+    /// rule RF111 speaks) and the annotation reaches the cluster (else RF116 does).
+    pub fn resized_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
+        let reaches = self.kind() != Kind::RayCronJob && self.autoscaled().is_some();
+        self.listed_groups().filter(move |_| reaches)
     }
 
     /// Who scales the cluster; an annotation with an unknown value reads as `ray` (rule RF402

@@ -3,6 +3,7 @@ package lab
 import (
 	"context"
 	"fmt"
+	"os"
 	"strconv"
 )
 
@@ -87,6 +88,12 @@ func (l *Lab) startOperator(ctx context.Context) error {
 		// use here: a worker's own retries do the same.
 		"ENABLE_INIT_CONTAINER_INJECTION=false",
 	}, l.options.OperatorEnv...)
+	if l.options.OperatorWebhooks {
+		if err := l.prepareOperatorWebhook(); err != nil {
+			return err
+		}
+		env = append(env, "ENABLE_WEBHOOKS=true")
+	}
 	if err := l.start(operator, argv, env); err != nil {
 		return err
 	}
@@ -97,8 +104,28 @@ func (l *Lab) startOperator(ctx context.Context) error {
 	return err
 }
 
+// prepareOperatorWebhook puts a certificate where the operator looks for it:
+// below the directory for temporary files, which in the lab is its own.
+func (l *Lab) prepareOperatorWebhook() error {
+	dir := l.path("tmp", "k8s-webhook-server", "serving-certs")
+	if err := os.MkdirAll(dir, 0o755); err != nil {
+		return fmt.Errorf("make the directory for the operator's certificate: %w", err)
+	}
+	cert, key, err := l.ServingCertificate([]string{"localhost"}, "127.0.0.1")
+	if err != nil {
+		return err
+	}
+	return certificate{cert: cert, key: key}.write(dir, "tls")
+}
+
+// OperatorWebhook is where the operator's own webhook for RayClusters listens
+// with Options.OperatorWebhooks. The port is fixed in the operator.
+func (l *Lab) OperatorWebhook() string {
+	return "https://127.0.0.1:9443/validate-ray-io-v1-raycluster"
+}
+
 func (l *Lab) startCertManager(ctx context.Context) error {
-	if err := l.applyCRDs(ctx, l.state.CertManagerCRDs); err != nil {
+	if err := l.createCRDs(ctx, l.state.CertManagerCRDs); err != nil {
 		return err
 	}
 	argv := []string{l.state.CertManager, "--kubeconfig=" + l.Kubeconfig(), "--health=" + loopback(l.state.Ports.CertManager)}

@@ -98,12 +98,6 @@ func (c *client) get(ctx context.Context, path string) ([]byte, error) {
 	return c.call(ctx, http.MethodGet, path, "", nil)
 }
 
-// apply sends an object by server-side apply. YAML is taken as it is.
-func (c *client) apply(ctx context.Context, path string, object []byte) error {
-	_, err := c.call(ctx, http.MethodPatch, path+"?fieldManager=lab&force=true", "application/apply-patch+yaml", object)
-	return err
-}
-
 // Request sends one request to the API server as admin: for tests and
 // benchmarks to which a kubectl for each call would be too slow. The content
 // type follows the method: PATCH sends a JSON merge patch.

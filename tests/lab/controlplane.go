@@ -118,12 +118,17 @@ func (l *Lab) startControllerManager() error {
 		"--kubeconfig="+l.Kubeconfig(),
 		"--leader-elect=false",
 		"--secure-port=0",
-		"--controllers=*,-node-ipam-controller",
+		// Endpoints on loopback are refused by the API server's validation:
+		// these controllers could only fill the events. The service proxy
+		// looks at pods itself.
+		"--controllers=*,-node-ipam-controller,-endpoints-controller,-endpointslice-controller,-endpointslice-mirroring-controller",
+		// A test that waits for garbage collection should not wait for a rate limit.
+		"--kube-api-qps=200",
+		"--kube-api-burst=400",
 		"--root-ca-file="+filepath.Join(pki, "ca.crt"),
 		"--service-account-private-key-file="+filepath.Join(pki, "service-account.key"),
 		"--cluster-signing-cert-file="+filepath.Join(pki, "ca.crt"),
 		"--cluster-signing-key-file="+filepath.Join(pki, "ca.key"),
-		"--use-service-account-credentials=true",
 		// Its default lies outside the lab, and it would be made.
 		"--flex-volume-plugin-dir="+l.path("tmp", "flexvolume"),
 	), nil)

@@ -10,7 +10,7 @@
 //
 // Reading order: [Options] and [Start] in options.go and lab.go; the control
 // plane in controlplane.go; how processes are started and surely ended in
-// process.go and sweep.go; the build cache in cache.go and build.go; the
+// process.go and procfs.go; the build cache in cache.go and build.go; the
 // service proxy in proxy.go, route.go and store.go.
 //
 // A test reads like this:

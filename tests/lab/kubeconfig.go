@@ -3,6 +3,7 @@ package lab
 import (
 	"encoding/base64"
 	"fmt"
+	"net"
 	"os"
 	"path/filepath"
 	"strings"
@@ -60,4 +61,28 @@ func (l *Lab) writeKubeconfig(path, user string, groups ...string) error {
 		return fmt.Errorf("write %s's kubeconfig: %w", user, err)
 	}
 	return nil
+}
+
+// CA is the lab's certificate authority as PEM, for clients and caBundles.
+func (l *Lab) CA() ([]byte, error) {
+	ca, err := loadAuthority(l.path("pki"))
+	if err != nil {
+		return nil, err
+	}
+	return ca.pem, nil
+}
+
+// ServingCertificate issues a certificate of the lab's authority for a server
+// of the test's own, such as a webhook registered by URL.
+func (l *Lab) ServingCertificate(hosts []string, ips ...string) (cert, key []byte, err error) {
+	ca, err := loadAuthority(l.path("pki"))
+	if err != nil {
+		return nil, nil, err
+	}
+	addresses := make([]net.IP, 0, len(ips))
+	for _, ip := range ips {
+		addresses = append(addresses, net.ParseIP(ip))
+	}
+	pair, err := ca.server("lab", hosts, addresses)
+	return pair.cert, pair.key, err
 }

@@ -129,7 +129,7 @@ func (l *Lab) startControlPlane(ctx context.Context, listener *net.UnixListener)
 			return err
 		}
 	}
-	return l.applyCRDs(ctx, l.state.KubeRayCRDs)
+	return l.createCRDs(ctx, l.state.KubeRayCRDs)
 }
 
 func (l *Lab) startAddOns(ctx context.Context) error {

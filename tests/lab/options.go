@@ -72,6 +72,10 @@ type Options struct {
 	// OperatorEnv is added to the KubeRay operator's environment.
 	OperatorEnv []string `json:"operatorEnv,omitempty"`
 
+	// OperatorWebhooks makes the KubeRay operator serve its own webhook too, at
+	// Lab.OperatorWebhook, as a peer for comparisons. It is not registered.
+	OperatorWebhooks bool `json:"operatorWebhooks,omitempty"`
+
 	// Detach lets the lab outlive the process that started it, as the command
 	// needs it. Without it the kernel ends every component with its parent, so
 	// that a killed test leaves nothing behind.
@@ -111,6 +115,14 @@ func (o Options) validated() (Options, error) {
 	}
 	if o.Nodes > 0 && o.Workloads == Processes && os.Geteuid() != 0 {
 		return o, fmt.Errorf("lab: containers as processes need root for their mount and PID namespaces: run as root, or use workloads %q", NoProcesses)
+	}
+	if o.RayfitBinary != "" {
+		if o.RayfitBinary, err = filepath.Abs(o.RayfitBinary); err != nil {
+			return o, fmt.Errorf("lab: resolve %q: %w", o.RayfitBinary, err)
+		}
+		if _, err := os.Stat(o.RayfitBinary); err != nil {
+			return o, fmt.Errorf("lab: the binary for rayfit images: build it first: %w", err)
+		}
 	}
 	if o.Cores == 0 {
 		o.Cores = 8

@@ -88,6 +88,7 @@ func up(ctx context.Context, flags *flag.FlagSet, args []string) error {
 	workloads := flags.String("workloads", string(lab.Processes), "what containers are: process, or none for books only")
 	flags.BoolVar(&o.Ray, "ray", false, "real Ray on the PATH of Ray containers")
 	flags.StringVar(&o.RayfitBinary, "rayfit-binary", "", "what runs for images whose name contains rayfit")
+	flags.BoolVar(&o.OperatorWebhooks, "operator-webhooks", false, "the operator's own webhook on 127.0.0.1:9443, for comparisons")
 	audit := flags.String("audit", "", "audit log of the API server: Metadata or Request")
 	if err := parse(flags, args, 0); err != nil {
 		return err

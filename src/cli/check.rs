@@ -1,0 +1,243 @@
+//! `rayfit check`: the judgement of admission, offline.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use super::progress::Progress;
+use super::settings::SettingsArgs;
+use super::source::{self, Source};
+use super::{Outcome, outcome};
+use crate::facts::Facts;
+use crate::judge::judge;
+use crate::objects::{self, Identity, Item};
+use crate::policy::{Settings, Verdict};
+use crate::ray::RayObject;
+use crate::report::{Report, Unread, Unreadable, github, json, sarif, text};
+use crate::yaml::{self, Document};
+
+/// Judge manifests as admission would, without a cluster
+///
+/// Reads YAML (as kubectl does) and JSON, several documents and lists included; looks into folders
+/// for *.yaml, *.yml and *.json; passes over objects that are not RayCluster, RayJob, RayService or
+/// RayCronJob. Defaults are applied first, as admission does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit check raycluster.yaml\n  \
+    rayfit check deploy/ -o github\n  \
+    helm template my-chart | rayfit check -\n  \
+    rayfit check new.yaml --old stored.yaml   # judge it as an update\n  \
+    kubectl get rayclusters -A -o json | rayfit check --no-defaults -\n\n\
+    Exit codes: 0 nothing is denied, 1 something is denied, 2 some input could not be read.")]
+pub(super) struct Check {
+    /// Files, folders, or - for standard input
+    #[arg(required = true, value_name = "FILE|DIR|-")]
+    inputs: Vec<PathBuf>,
+
+    /// How to print what was found
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+
+    /// Judge the objects as they are, for manifests that are stored without Rayfit's defaults
+    #[arg(long)]
+    no_defaults: bool,
+
+    /// What is stored now: objects of the same kind, namespace and name are judged as updates
+    #[arg(long, value_name = "FILE")]
+    old: Option<PathBuf>,
+
+    /// What is known of the cluster (its version, its nodes), for the rules that need it
+    #[arg(long, value_name = "FILE")]
+    facts: Option<PathBuf>,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Format {
+    /// For people: the line, why it matters, what to write instead
+    #[default]
+    Text,
+    /// For programs
+    Json,
+    /// SARIF 2.1.0, for code scanning services
+    Sarif,
+    /// Annotations of a pull request, from a GitHub workflow
+    Github,
+}
+
+impl Check {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let circumstances = Circumstances {
+            old: self
+                .old
+                .as_deref()
+                .map(stored)
+                .transpose()?
+                .unwrap_or_default(),
+            facts: self
+                .facts
+                .as_deref()
+                .map(facts)
+                .transpose()?
+                .unwrap_or_default(),
+            settings: self.settings.settings(),
+            defaults: !self.no_defaults,
+        };
+        let report = circumstances.check(&self.inputs)?;
+        print(&report, self.output)?;
+        Ok(match report {
+            Report { unread, .. } if !unread.is_empty() => Outcome::Failed,
+            Report { tally, .. } if tally.denied > 0 => Outcome::Denied,
+            _ => Outcome::Clean,
+        })
+    }
+}
+
+fn print(report: &Report, format: Format) -> anyhow::Result<()> {
+    let text = match format {
+        Format::Text => text::render(report),
+        Format::Json => json::render(report),
+        Format::Sarif => sarif::render(report),
+        Format::Github => github::render(report),
+    };
+    anstream::stdout().write_all(text.as_bytes())?;
+    for unread in &report.unread {
+        outcome::complain(unread);
+    }
+    Ok(())
+}
+
+/// What manifests are judged with.
+struct Circumstances {
+    old: BTreeMap<Identity, Value>,
+    facts: Facts,
+    settings: Settings,
+    defaults: bool,
+}
+
+impl Circumstances {
+    fn check(&self, inputs: &[PathBuf]) -> anyhow::Result<Report> {
+        let mut report = Report::default();
+        let mut sources = Vec::new();
+        for input in inputs {
+            match source::expand(input) {
+                Ok(found) => sources.extend(found),
+                Err(error) => report
+                    .unread
+                    .push(unread(&input.display().to_string(), &error)),
+            }
+        }
+        let mut progress = Progress::new(sources.len());
+        for (count, source) in sources.iter().enumerate() {
+            progress.done(count);
+            self.source(source, &mut report)?;
+        }
+        Ok(report)
+    }
+
+    fn source(&self, source: &Source, report: &mut Report) -> anyhow::Result<()> {
+        let name = source.name();
+        let text = match source.read() {
+            Ok(text) => text,
+            Err(error) => {
+                report.unread.push(unread(&name, &error));
+                return Ok(());
+            }
+        };
+        for document in yaml::read(&text) {
+            match document {
+                Ok(document) => self.document((&name, &text), &document, report)?,
+                Err(fault) => report.unread.push(Unread {
+                    file: name.clone(),
+                    reason: Unreadable::Content(fault),
+                }),
+            }
+        }
+        Ok(())
+    }
+
+    fn document(
+        &self,
+        (file, text): (&str, &str),
+        document: &Document,
+        report: &mut Report,
+    ) -> anyhow::Result<()> {
+        for Item { pointer, object } in objects::items(&document.value) {
+            let Some(parsed) = RayObject::parse(&object) else {
+                report.tally.others += 1;
+                continue;
+            };
+            let identity = Identity::of(&parsed);
+            let verdict = self.verdict(&object, &identity)?;
+            report.add((file, text), (document, &pointer), &identity, &verdict);
+        }
+        Ok(())
+    }
+
+    fn verdict(&self, object: &Value, identity: &Identity) -> anyhow::Result<Verdict> {
+        let old = self.old.get(identity).and_then(RayObject::parse);
+        let (admitted, _) = if self.defaults {
+            objects::admitted(object, old.as_ref(), &self.settings)
+                .with_context(|| format!("the defaults for {identity} do not fit it"))?
+        } else {
+            (object.clone(), Vec::new())
+        };
+        Ok(RayObject::parse(&admitted)
+            .map(|admitted| judge(&admitted, old.as_ref(), None, &self.facts, &self.settings))
+            .unwrap_or_default())
+    }
+}
+
+fn unread(file: &str, error: &source::SourceError) -> Unread {
+    Unread {
+        file: file.to_owned(),
+        reason: Unreadable::File(error.to_string()),
+    }
+}
+
+/// The objects of a file, by identity.
+fn stored(path: &Path) -> anyhow::Result<BTreeMap<Identity, Value>> {
+    let mut objects = BTreeMap::new();
+    for document in documents(path)? {
+        for Item { object, .. } in objects::items(&document.value) {
+            if let Some(identity) = RayObject::parse(&object).map(|parsed| Identity::of(&parsed)) {
+                objects.insert(identity, object.into_owned());
+            }
+        }
+    }
+    Ok(objects)
+}
+
+fn facts(path: &Path) -> anyhow::Result<Facts> {
+    let values = documents(path)?.into_iter().map(|document| document.value);
+    let value = values.into_iter().find(|value| !value.is_null());
+    serde_json::from_value(value.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
+        .with_context(|| format!("{}: these are no facts about a cluster", path.display()))
+}
+
+/// Every document of a file that must be readable.
+pub(super) fn documents(path: &Path) -> anyhow::Result<Vec<Document>> {
+    let source = source::single(path);
+    let name = source.name();
+    let text = source.read().with_context(|| name.clone())?;
+    yaml::read(&text)
+        .into_iter()
+        .map(|document| {
+            document.map_err(|fault| {
+                let reason = Unreadable::Content(fault);
+                anyhow::anyhow!(
+                    "{}",
+                    Unread {
+                        file: name.clone(),
+                        reason
+                    }
+                )
+            })
+        })
+        .collect()
+}

@@ -1,0 +1,104 @@
+//! `rayfit default`: the object as admission would store it.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use serde_json::Value;
+
+use super::settings::SettingsArgs;
+use super::{Outcome, source};
+use crate::defaults::Applied;
+use crate::objects::{self, Item};
+use crate::policy::Settings;
+use crate::ray::RayObject;
+use crate::report::{Unread, Unreadable, diff, json::pretty};
+use crate::yaml;
+
+/// The objects of a manifest as admission would store them
+///
+/// YAML comes out for YAML and JSON for JSON, every object and document included, those that are
+/// no Ray objects unchanged. Keys keep their order; comments, anchors and the way of quoting cannot
+/// be kept. With --diff only what changes is shown, and why.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit default raycluster.yaml --diff\n  \
+    rayfit default raycluster.yaml | kubectl apply -f -\n  \
+    kustomize build . | rayfit default - > stored.yaml")]
+pub(super) struct Default {
+    /// A file, or - for standard input
+    #[arg(value_name = "FILE|-")]
+    input: PathBuf,
+
+    /// Show only what changes, as a unified diff, and which default did it
+    #[arg(long)]
+    diff: bool,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+impl Default {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let source = source::single(&self.input);
+        let name = source.name();
+        let text = source.read().with_context(|| name.clone())?;
+        let settings = self.settings.settings();
+        let write = writer(&text);
+        let mut out = String::new();
+        for (index, document) in yaml::read(&text).into_iter().enumerate() {
+            let before = document.map_err(|fault| unread(&name, fault))?.value;
+            let (after, applied) = defaulted(&before, &settings).with_context(|| name.clone())?;
+            if self.diff {
+                out.push_str(&diff::render(
+                    &name,
+                    &write(&before),
+                    &write(&after),
+                    &applied,
+                ));
+            } else {
+                out.push_str(if index > 0 && !is_json(&text) {
+                    "---\n"
+                } else {
+                    ""
+                });
+                out.push_str(&write(&after));
+            }
+        }
+        anstream::stdout().write_all(out.as_bytes())?;
+        Ok(Outcome::Clean)
+    }
+}
+
+fn unread(file: &str, fault: yaml::Fault) -> anyhow::Error {
+    let file = file.to_owned();
+    let reason = Unreadable::Content(fault);
+    anyhow::anyhow!("{}", Unread { file, reason })
+}
+
+fn is_json(text: &str) -> bool {
+    text.trim_start().starts_with(['{', '['])
+}
+
+/// JSON for JSON, YAML for YAML.
+fn writer(text: &str) -> fn(&Value) -> String {
+    if is_json(text) { pretty } else { yaml::write }
+}
+
+/// A document with the defaults of every Ray object in it.
+fn defaulted(document: &Value, settings: &Settings) -> anyhow::Result<(Value, Vec<Applied>)> {
+    let mut after = document.clone();
+    let mut all = Vec::new();
+    for Item { pointer, object } in objects::items(document) {
+        if RayObject::parse(&object).is_none() {
+            continue;
+        }
+        let (admitted, applied) = objects::admitted(&object, None, settings)
+            .context("the defaults do not fit the object")?;
+        if let (Some(place), false) = (after.pointer_mut(&pointer), applied.is_empty()) {
+            *place = admitted;
+        }
+        all.extend(applied);
+    }
+    Ok((after, all))
+}

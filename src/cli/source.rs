@@ -1,0 +1,138 @@
+//! Where manifests come from: files, folders, standard input.
+
+use std::collections::BTreeSet;
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+use crate::yaml::MAX_BYTES;
+
+/// The name that stands for standard input.
+const STDIN: &str = "-";
+
+/// Something to read manifests from.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Source {
+    Stdin,
+    File(PathBuf),
+}
+
+/// Why a source cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum SourceError {
+    #[error("there is no such file or folder; check the path")]
+    Missing,
+    #[error("the folder has no *.yaml, *.yml or *.json files; name the files")]
+    Empty,
+    #[error("larger than {} MiB; split it", MAX_BYTES >> 20)]
+    TooLarge,
+    #[error("line {line}: this is no UTF-8 text; manifests are")]
+    NotText { line: usize },
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+impl From<io::Error> for SourceError {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::NotFound => Self::Missing,
+            _ => Self::Io(error),
+        }
+    }
+}
+
+impl Source {
+    /// The name that findings carry.
+    pub(super) fn name(&self) -> String {
+        match self {
+            Self::Stdin => "<stdin>".to_owned(),
+            Self::File(path) => path.display().to_string(),
+        }
+    }
+
+    /// The whole text.
+    pub(super) fn read(&self) -> Result<String, SourceError> {
+        match self {
+            Self::Stdin => bounded(io::stdin().lock()),
+            Self::File(path) => bounded(File::open(path)?),
+        }
+    }
+}
+
+/// Reads no more than is read as a manifest, so that a device or a mistaken image does no harm.
+fn bounded(reader: impl Read) -> Result<String, SourceError> {
+    let mut bytes = Vec::new();
+    let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX);
+    reader.take(limit + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > MAX_BYTES {
+        return Err(SourceError::TooLarge);
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let before = error.as_bytes().iter().take(valid);
+        SourceError::NotText {
+            line: 1 + before.filter(|byte| **byte == b'\n').count(),
+        }
+    })
+}
+
+/// The sources that an argument stands for: a file, standard input (`-`), or all manifests in a
+/// folder and below, sorted, without hidden ones.
+pub(super) fn expand(argument: &Path) -> Result<Vec<Source>, SourceError> {
+    let source = single(argument);
+    if source == Source::Stdin || !fs::metadata(argument)?.is_dir() {
+        return Ok(vec![source]);
+    }
+    let mut files = Vec::new();
+    walk(argument, &mut BTreeSet::new(), &mut files)?;
+    if files.is_empty() {
+        return Err(SourceError::Empty);
+    }
+    Ok(files)
+}
+
+/// The source that a path names, `-` being standard input.
+pub(super) fn single(path: &Path) -> Source {
+    if path.as_os_str() == STDIN {
+        Source::Stdin
+    } else {
+        Source::File(path.to_owned())
+    }
+}
+
+/// `seen` holds the true paths of the folders visited, so that links in a circle end.
+fn walk(
+    folder: &Path,
+    seen: &mut BTreeSet<PathBuf>,
+    files: &mut Vec<Source>,
+) -> Result<(), SourceError> {
+    if !seen.insert(fs::canonicalize(folder)?) {
+        return Ok(());
+    }
+    let entries: io::Result<Vec<_>> = fs::read_dir(folder)?.collect();
+    let mut paths: Vec<PathBuf> = entries?.iter().map(fs::DirEntry::path).collect();
+    paths.sort();
+    for path in paths.into_iter().filter(|path| !is_hidden(path)) {
+        match fs::metadata(&path) {
+            Ok(meta) if meta.is_dir() => walk(&path, seen, files)?,
+            Ok(meta) if meta.is_file() && is_manifest(&path) => files.push(Source::File(path)),
+            // A link to nowhere is reported only if it was meant to be a manifest.
+            Err(_) if is_manifest(&path) => files.push(Source::File(path)),
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+fn is_hidden(path: &Path) -> bool {
+    path.file_name()
+        .is_some_and(|name| name.as_encoded_bytes().starts_with(b"."))
+}
+
+fn is_manifest(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| {
+        ["yaml", "yml", "json"]
+            .iter()
+            .any(|known| extension.eq_ignore_ascii_case(known))
+    })
+}

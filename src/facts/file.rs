@@ -1,0 +1,182 @@
+//! Facts as they are written in a file: native Kubernetes objects.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use super::{
+    DEFAULT_NAMESPACE, Facts, KubernetesVersion, LimitRange, Node, Nodes, ResourceQuota,
+    metadata_text,
+};
+use crate::ray::Fields;
+
+/// Why objects are no facts.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FactsError {
+    /// An entry that is no object.
+    #[error("{list}[{index}] is not an object; write {kind} objects there, as kubectl prints them")]
+    NotAnObject {
+        /// Where it stands.
+        list: &'static str,
+        /// Its position, from 0.
+        index: usize,
+        /// What it should be.
+        kind: &'static str,
+    },
+    /// An object of another kind.
+    #[error("{list}[{index}] is a {found}; write {kind} objects there, as kubectl prints them")]
+    WrongKind {
+        /// Where it stands.
+        list: &'static str,
+        /// Its position, from 0.
+        index: usize,
+        /// Its kind.
+        found: String,
+        /// What it should be.
+        kind: &'static str,
+    },
+}
+
+/// The form of the file.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub(super) struct FactsFile {
+    kubernetes_version: Option<KubernetesVersion>,
+    #[serde(default)]
+    nodes: Objects,
+    #[serde(default)]
+    limit_ranges: Objects,
+    #[serde(default)]
+    resource_quotas: Objects,
+}
+
+/// Kubernetes objects, as a list or as the `List` object that kubectl prints.
+#[derive(Deserialize)]
+#[serde(
+    untagged,
+    expecting = "expected a list of Kubernetes objects, or what kubectl prints with -o json"
+)]
+enum Objects {
+    Plain(Vec<Value>),
+    Listed { items: Vec<Value> },
+}
+
+impl Default for Objects {
+    fn default() -> Self {
+        Self::Plain(Vec::new())
+    }
+}
+
+impl Objects {
+    /// The objects read one by one; an object that names its kind must be of `kind`.
+    fn read<T>(
+        &self,
+        list: &'static str,
+        kind: &'static str,
+        read: impl Fn(&Fields) -> T,
+    ) -> Result<Vec<T>, FactsError> {
+        let (Self::Plain(items) | Self::Listed { items }) = self;
+        items
+            .iter()
+            .enumerate()
+            .map(|(index, item)| match item.as_object() {
+                None => Err(FactsError::NotAnObject { list, index, kind }),
+                Some(object) => match object.get("kind").and_then(Value::as_str) {
+                    Some(found) if found != kind => Err(FactsError::WrongKind {
+                        list,
+                        index,
+                        found: found.to_owned(),
+                        kind,
+                    }),
+                    _ => Ok(read(object)),
+                },
+            })
+            .collect()
+    }
+
+    fn by_namespace<T>(
+        &self,
+        list: &'static str,
+        kind: &'static str,
+        read: impl Fn(&Fields) -> T,
+    ) -> Result<BTreeMap<String, Vec<T>>, FactsError> {
+        let namespace = |object: &Fields| {
+            metadata_text(object, "namespace")
+                .unwrap_or(DEFAULT_NAMESPACE)
+                .to_owned()
+        };
+        let mut map: BTreeMap<String, Vec<T>> = BTreeMap::new();
+        for (namespace, item) in
+            self.read(list, kind, |object| (namespace(object), read(object)))?
+        {
+            map.entry(namespace).or_default().push(item);
+        }
+        Ok(map)
+    }
+}
+
+impl TryFrom<FactsFile> for Facts {
+    type Error = FactsError;
+
+    fn try_from(file: FactsFile) -> Result<Self, FactsError> {
+        Ok(Self {
+            kubernetes: file.kubernetes_version,
+            nodes: Nodes::new(file.nodes.read("nodes", "Node", Node::read)?),
+            limit_ranges: file.limit_ranges.by_namespace(
+                "limitRanges",
+                "LimitRange",
+                LimitRange::read,
+            )?,
+            resource_quotas: file.resource_quotas.by_namespace(
+                "resourceQuotas",
+                "ResourceQuota",
+                ResourceQuota::read,
+            )?,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn facts(value: Value) -> Result<Facts, String> {
+        serde_json::from_value(value).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn reads_lists_and_what_kubectl_prints() {
+        let node = json!({"kind": "Node", "metadata": {"name": "n"},
+            "status": {"allocatable": {"cpu": "4", "memory": "8Gi"}}});
+        let plain = facts(json!({"kubernetesVersion": "1.35", "nodes": [node]})).unwrap();
+        let listed = facts(json!({"kubernetesVersion": "1.35",
+            "nodes": {"apiVersion": "v1", "kind": "List", "items": [node], "metadata": {}}}));
+        assert_eq!(plain.nodes.iter().count(), 1);
+        assert_eq!(Ok(plain), listed);
+    }
+
+    #[test]
+    fn sorts_by_namespace() {
+        let facts = facts(json!({
+            "limitRanges": [{"metadata": {"name": "a", "namespace": "x"}}, {"metadata": {}}],
+            "resourceQuotas": [{"metadata": {"name": "q", "namespace": "x"}}],
+        }))
+        .unwrap();
+        assert_eq!(facts.limit_ranges_in("x").len(), 1);
+        assert_eq!(facts.limit_ranges_in(DEFAULT_NAMESPACE).len(), 1);
+        assert_eq!(facts.resource_quotas_in("x").len(), 1);
+        assert!(facts.resource_quotas_in("y").is_empty());
+    }
+
+    #[test]
+    fn says_what_is_wrong_and_where() {
+        let wrong_kind = facts(json!({"nodes": [{"kind": "Node"}, {"kind": "Pod"}]}));
+        assert!(wrong_kind.unwrap_err().contains("nodes[1] is a Pod"));
+        let no_object = facts(json!({"limitRanges": [1]}));
+        assert!(no_object.unwrap_err().contains("limitRanges[0]"));
+        assert!(facts(json!({"kubernetesVersion": "new"})).is_err());
+        assert!(facts(json!({"node": []})).is_err());
+    }
+}

@@ -1,0 +1,159 @@
+//! What a namespace allows: limit ranges and resource quotas.
+
+use serde_json::Value;
+
+use super::metadata_text;
+use crate::quantity::Quantity;
+use crate::ray::{Fields, Resource, list_at, object_at, text_at};
+
+/// CPU and memory, each if it is given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Amounts {
+    /// In cores.
+    pub cpu: Option<Quantity>,
+    /// In bytes.
+    pub memory: Option<Quantity>,
+}
+
+impl Amounts {
+    fn read(map: &Fields, key: impl Fn(Resource) -> String) -> Self {
+        let amount = |resource| Quantity::from_json(map.get(&key(resource))?).ok();
+        Self {
+            cpu: amount(Resource::Cpu),
+            memory: amount(Resource::Memory),
+        }
+    }
+
+    /// Of one resource.
+    pub fn of(&self, resource: Resource) -> Option<Quantity> {
+        match resource {
+            Resource::Cpu => self.cpu,
+            Resource::Memory => self.memory,
+        }
+    }
+
+    /// Of each resource the smaller one.
+    fn tighter(self, other: Self) -> Self {
+        let tighter = |left: Option<Quantity>, right| left.into_iter().chain(right).min();
+        Self {
+            cpu: tighter(self.cpu, other.cpu),
+            memory: tighter(self.memory, other.memory),
+        }
+    }
+}
+
+/// The maxima of a LimitRange.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LimitRange {
+    /// Its name.
+    pub name: String,
+    /// The most that a container's limit may be.
+    pub container_max: Amounts,
+    /// The most that all limits of a pod may be together.
+    pub pod_max: Amounts,
+}
+
+impl LimitRange {
+    /// Reads a LimitRange object; what it does not say reads as no limit.
+    pub fn read(object: &Fields) -> Self {
+        let max_of = |kind: &str| {
+            let spec = object_at(object, "spec");
+            spec.map_or(&[][..], |spec| list_at(spec, "limits"))
+                .iter()
+                .filter_map(Value::as_object)
+                .filter(|item| text_at(item, "type") == Some(kind))
+                .filter_map(|item| object_at(item, "max"))
+                .map(|max| Amounts::read(max, |resource| resource.name().to_owned()))
+                .fold(Amounts::default(), Amounts::tighter)
+        };
+        Self {
+            name: metadata_text(object, "name").unwrap_or_default().to_owned(),
+            container_max: max_of("Container"),
+            pod_max: max_of("Pod"),
+        }
+    }
+}
+
+/// What a ResourceQuota allows all pods of the namespace together.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ResourceQuota {
+    /// Its name.
+    pub name: String,
+    /// The most that all requests may be together.
+    pub requests: Amounts,
+    /// The most that all limits may be together.
+    pub limits: Amounts,
+    /// It counts only some pods; which ones depends on more than their size.
+    pub is_scoped: bool,
+}
+
+impl ResourceQuota {
+    /// Reads a ResourceQuota object; what it does not say reads as no limit.
+    pub fn read(object: &Fields) -> Self {
+        let spec = object_at(object, "spec");
+        let hard = spec.and_then(|spec| object_at(spec, "hard"));
+        let amounts = |prefix: &str| {
+            let key = |resource: Resource| format!("{prefix}{}", resource.name());
+            hard.map(|hard| Amounts::read(hard, key))
+                .unwrap_or_default()
+        };
+        Self {
+            name: metadata_text(object, "name").unwrap_or_default().to_owned(),
+            // `cpu` is short for `requests.cpu`.
+            requests: amounts("requests.").tighter(amounts("")),
+            limits: amounts("limits."),
+            is_scoped: spec.is_some_and(is_scoped),
+        }
+    }
+}
+
+/// Every pod that can be resized has requests, so `NotBestEffort` leaves none of them out.
+fn is_scoped(spec: &Fields) -> bool {
+    let selector = object_at(spec, "scopeSelector");
+    list_at(spec, "scopes")
+        .iter()
+        .any(|scope| scope.as_str() != Some("NotBestEffort"))
+        || selector.is_some_and(|selector| !list_at(selector, "matchExpressions").is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn reads_the_maxima_of_a_limit_range() {
+        let object = json!({"metadata": {"name": "l"}, "spec": {"limits": [
+            {"type": "Container", "max": {"cpu": "8", "memory": "16Gi"}, "min": {"cpu": "1"}},
+            {"type": "Container", "max": {"cpu": "4"}},
+            {"type": "Pod", "max": {"cpu": 10}},
+            {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, "x"]}});
+        let range = LimitRange::read(object.as_object().unwrap());
+        assert_eq!(range.container_max.cpu, Some(Quantity::from_units(4)));
+        assert_eq!(range.container_max.memory, Quantity::parse("16Gi").ok());
+        assert_eq!(range.pod_max.cpu, Some(Quantity::from_units(10)));
+        assert_eq!(range.pod_max.memory, None);
+        assert_eq!(LimitRange::read(&Fields::new()), LimitRange::default());
+    }
+
+    #[test]
+    fn reads_the_hard_limits_of_a_quota() {
+        let object = json!({"metadata": {"name": "q"}, "spec": {
+            "hard": {"cpu": "10", "requests.cpu": "8", "limits.memory": "1Ti", "pods": "5"}}});
+        let quota = ResourceQuota::read(object.as_object().unwrap());
+        assert_eq!(quota.requests.cpu, Some(Quantity::from_units(8)));
+        assert_eq!(quota.limits.memory, Quantity::parse("1Ti").ok());
+        assert_eq!((quota.limits.cpu, quota.requests.memory), (None, None));
+        assert!(!quota.is_scoped);
+    }
+
+    #[test]
+    fn knows_which_quotas_count_only_some_pods() {
+        let scoped = |spec: Value| is_scoped(spec.as_object().unwrap());
+        assert!(!scoped(json!({"scopes": ["NotBestEffort"]})));
+        assert!(scoped(json!({"scopes": ["Terminating"]})));
+        assert!(scoped(
+            json!({"scopeSelector": {"matchExpressions": [{"scopeName": "PriorityClass"}]}})
+        ));
+    }
+}

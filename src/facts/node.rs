@@ -1,0 +1,209 @@
+//! A Kubernetes node, as far as it decides which pods it can hold.
+
+use serde_json::Value;
+
+use super::metadata_text;
+use crate::quantity::Quantity;
+use crate::ray::{Fields, Resource, list_at, object_at, text_at};
+
+/// A Kubernetes node.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Node {
+    /// Its name.
+    pub name: String,
+    /// Its labels.
+    pub labels: Vec<(String, String)>,
+    /// Its taints that keep pods off (`NoSchedule` and `NoExecute`).
+    pub taints: Vec<Taint>,
+    /// Cordoned.
+    pub unschedulable: bool,
+    /// CPU that pods can have, in cores; zero if the node does not say.
+    pub cpu: Quantity,
+    /// Memory that pods can have, in bytes; zero if the node does not say.
+    pub memory: Quantity,
+}
+
+/// A taint that keeps pods off.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Taint {
+    /// Its key.
+    pub key: String,
+    /// Its value, empty if it has none.
+    pub value: String,
+    /// `NoSchedule` or `NoExecute`.
+    pub effect: String,
+}
+
+impl Node {
+    /// Reads a Node object; what it does not say, or says in a wrong type, reads as empty.
+    pub fn read(object: &Fields) -> Self {
+        let metadata = object_at(object, "metadata");
+        let spec = object_at(object, "spec");
+        let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));
+        let allocatable =
+            object_at(object, "status").and_then(|status| object_at(status, "allocatable"));
+        let amount = |resource: Resource| {
+            let value = allocatable?.get(resource.name())?;
+            Quantity::from_json(value).ok()
+        };
+        Self {
+            name: metadata_text(object, "name").unwrap_or_default().to_owned(),
+            labels: labels.map(texts).unwrap_or_default(),
+            taints: spec.map(taints).unwrap_or_default(),
+            unschedulable: spec.and_then(|spec| spec.get("unschedulable")?.as_bool()) == Some(true),
+            cpu: amount(Resource::Cpu).unwrap_or_default(),
+            memory: amount(Resource::Memory).unwrap_or_default(),
+        }
+    }
+
+    /// The value of a label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        self.labels
+            .iter()
+            .find(|(name, _)| name == key)
+            .map(|(_, value)| value.as_str())
+    }
+
+    /// What pods can have of a resource.
+    pub fn allocatable(&self, resource: Resource) -> Quantity {
+        match resource {
+            Resource::Cpu => self.cpu,
+            Resource::Memory => self.memory,
+        }
+    }
+}
+
+fn texts(map: &Fields) -> Vec<(String, String)> {
+    map.iter()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
+}
+
+fn taints(spec: &Fields) -> Vec<Taint> {
+    let text = |taint: &Fields, key| text_at(taint, key).unwrap_or_default().to_owned();
+    list_at(spec, "taints")
+        .iter()
+        .filter_map(Value::as_object)
+        .map(|taint| Taint {
+            key: text(taint, "key"),
+            value: text(taint, "value"),
+            effect: text(taint, "effect"),
+        })
+        .filter(|taint| matches!(taint.effect.as_str(), "NoSchedule" | "NoExecute"))
+        .collect()
+}
+
+/// All nodes, in orders that make it quick to find the largest.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Nodes {
+    /// Most CPU first.
+    by_cpu: Vec<Node>,
+    /// Positions in `by_cpu`, most memory first.
+    by_memory: Vec<usize>,
+}
+
+impl Nodes {
+    /// These nodes.
+    pub fn new(mut nodes: Vec<Node>) -> Self {
+        nodes.sort_by(|left, right| {
+            (right.cpu, right.memory, &left.name).cmp(&(left.cpu, left.memory, &right.name))
+        });
+        let mut by_memory: Vec<usize> = (0..nodes.len()).collect();
+        by_memory.sort_by_key(|at| std::cmp::Reverse(nodes.get(*at).map(|node| node.memory)));
+        Self {
+            by_cpu: nodes,
+            by_memory,
+        }
+    }
+
+    /// None is known.
+    pub fn is_empty(&self) -> bool {
+        self.by_cpu.is_empty()
+    }
+
+    /// Every node, those with most CPU first.
+    pub fn iter(&self) -> impl Iterator<Item = &Node> {
+        self.by_cpu.iter()
+    }
+
+    /// The node with most of `resource` among those that `may` says yes to.
+    pub fn largest(&self, resource: Resource, may: impl Fn(&Node) -> bool) -> Option<&Node> {
+        match resource {
+            Resource::Cpu => self.by_cpu.iter().find(|node| may(node)),
+            Resource::Memory => self
+                .by_memory
+                .iter()
+                .filter_map(|at| self.by_cpu.get(*at))
+                .find(|node| may(node)),
+        }
+    }
+
+    /// Some node that `may` says yes to has that much of both.
+    pub fn any_holds(&self, cpu: Quantity, memory: Quantity, may: impl Fn(&Node) -> bool) -> bool {
+        self.by_cpu
+            .iter()
+            .take_while(|node| node.cpu >= cpu)
+            .any(|node| node.memory >= memory && may(node))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn node(name: &str, cpu: &str, memory: &str) -> Node {
+        Node {
+            name: name.to_owned(),
+            cpu: Quantity::parse(cpu).unwrap(),
+            memory: Quantity::parse(memory).unwrap(),
+            ..Node::default()
+        }
+    }
+
+    #[test]
+    fn reads_a_node_and_survives_nonsense() {
+        let object = json!({"metadata": {"name": "a", "labels": {"zone": "z", "n": 1}},
+            "spec": {"unschedulable": true, "taints": [
+                {"key": "gpu", "effect": "NoSchedule"},
+                {"key": "soft", "effect": "PreferNoSchedule"}, 7]},
+            "status": {"allocatable": {"cpu": "3920m", "memory": 1024}}});
+        let node = Node::read(object.as_object().unwrap());
+        assert_eq!((node.label("zone"), node.label("n")), (Some("z"), None));
+        assert_eq!(node.taints.len(), 1);
+        assert!(node.unschedulable);
+        assert_eq!(node.cpu, Quantity::from_milli(3920));
+        assert_eq!(node.memory, Quantity::from_units(1024));
+        assert_eq!(Node::read(&Fields::new()), Node::default());
+    }
+
+    #[test]
+    fn finds_the_largest_and_needs_both_on_one_node() {
+        let nodes = Nodes::new(vec![
+            node("cpu", "16", "8Gi"),
+            node("memory", "4", "64Gi"),
+            node("small", "2", "4Gi"),
+        ]);
+        let largest = |resource| nodes.largest(resource, |_| true).unwrap().name.as_str();
+        assert_eq!(largest(Resource::Cpu), "cpu");
+        assert_eq!(largest(Resource::Memory), "memory");
+        let but_memory = |node: &Node| node.name != "memory";
+        assert_eq!(
+            nodes.largest(Resource::Memory, but_memory).unwrap().name,
+            "cpu"
+        );
+        let holds = |cpu, memory: &str| {
+            nodes.any_holds(
+                Quantity::from_units(cpu),
+                Quantity::parse(memory).unwrap(),
+                |_| true,
+            )
+        };
+        assert!(
+            holds(16, "8Gi") && holds(4, "64Gi"),
+            "the bounds are inside"
+        );
+        assert!(!holds(5, "9Gi") && !holds(17, "1Gi"));
+        assert!(Nodes::default().is_empty());
+    }
+}

@@ -1,0 +1,260 @@
+//! Which nodes the pods of a template could run on: what Kubernetes' scheduler filters by, as far
+//! as it does not depend on other pods (`nodeName`, `nodeSelector`, required node affinity,
+//! taints, cordons). Amounts are another matter.
+//!
+//! The semantics are those of Kubernetes' component helpers (`nodeaffinity`, `tolerations`).
+
+use serde_json::Value;
+
+use super::node::{Node, Taint};
+use crate::ray::{Fields, list_at, object_at, text_at};
+
+/// What a pod template asks of a node.
+#[derive(Debug)]
+pub struct Demands<'a> {
+    node_name: Option<&'a str>,
+    selector: Option<&'a Fields>,
+    /// Required affinity: one of the terms must hold.
+    affinity: Option<&'a [Value]>,
+    tolerations: Vec<Toleration<'a>>,
+}
+
+#[derive(Debug)]
+struct Toleration<'a> {
+    key: &'a str,
+    operator: &'a str,
+    value: &'a str,
+    effect: &'a str,
+}
+
+/// The taint that a cordon stands for.
+const CORDON: &str = "node.kubernetes.io/unschedulable";
+
+impl<'a> Demands<'a> {
+    /// Reads them from a pod spec.
+    pub fn of(pod_spec: &'a Fields) -> Self {
+        let required = object_at(pod_spec, "affinity")
+            .and_then(|affinity| object_at(affinity, "nodeAffinity"))
+            .and_then(|node| object_at(node, "requiredDuringSchedulingIgnoredDuringExecution"));
+        Self {
+            node_name: text_at(pod_spec, "nodeName").filter(|name| !name.is_empty()),
+            selector: object_at(pod_spec, "nodeSelector"),
+            affinity: required.map(|required| list_at(required, "nodeSelectorTerms")),
+            tolerations: list_at(pod_spec, "tolerations")
+                .iter()
+                .filter_map(Value::as_object)
+                .map(Toleration::read)
+                .collect(),
+        }
+    }
+
+    /// A pod could run on `node`.
+    pub fn admit(&self, node: &Node) -> bool {
+        self.node_name.is_none_or(|name| name == node.name)
+            && self.selects(node)
+            && self
+                .affinity
+                .is_none_or(|terms| terms.iter().any(|term| term_holds(term, node)))
+            && node.taints.iter().all(|taint| self.tolerates(taint))
+            && (!node.unschedulable || self.tolerates(&cordon()))
+    }
+
+    fn selects(&self, node: &Node) -> bool {
+        self.selector.into_iter().flatten().all(|(key, value)| {
+            value
+                .as_str()
+                .is_some_and(|value| node.label(key) == Some(value))
+        })
+    }
+
+    fn tolerates(&self, taint: &Taint) -> bool {
+        self.tolerations
+            .iter()
+            .any(|toleration| toleration.covers(taint))
+    }
+}
+
+fn cordon() -> Taint {
+    Taint {
+        key: CORDON.to_owned(),
+        value: String::new(),
+        effect: "NoSchedule".to_owned(),
+    }
+}
+
+impl<'a> Toleration<'a> {
+    fn read(fields: &'a Fields) -> Self {
+        let text = |key| text_at(fields, key).unwrap_or_default();
+        Self {
+            key: text("key"),
+            operator: text("operator"),
+            value: text("value"),
+            effect: text("effect"),
+        }
+    }
+
+    /// An empty effect covers every effect, an empty key with `Exists` every taint.
+    fn covers(&self, taint: &Taint) -> bool {
+        let key = self.key.is_empty() || self.key == taint.key;
+        let effect = self.effect.is_empty() || self.effect == taint.effect;
+        key && effect
+            && match self.operator {
+                "Exists" => true,
+                "" | "Equal" => !self.key.is_empty() && self.value == taint.value,
+                _ => false,
+            }
+    }
+}
+
+/// A term holds if all it says holds; a term that says nothing holds nowhere.
+fn term_holds(term: &Value, node: &Node) -> bool {
+    let Some(term) = term.as_object() else {
+        return false;
+    };
+    let labels = list_at(term, "matchExpressions");
+    let fields = list_at(term, "matchFields");
+    let says_something = !labels.is_empty() || !fields.is_empty();
+    says_something
+        && labels
+            .iter()
+            .all(|requirement| requirement_holds(requirement, |key| node.label(key)))
+        && fields.iter().all(|requirement| {
+            requirement_holds(requirement, |key| {
+                (key == "metadata.name").then_some(node.name.as_str())
+            })
+        })
+}
+
+fn requirement_holds<'n>(requirement: &Value, actual: impl Fn(&str) -> Option<&'n str>) -> bool {
+    let Some(requirement) = requirement.as_object() else {
+        return false;
+    };
+    let Some(key) = text_at(requirement, "key") else {
+        return false;
+    };
+    let actual = actual(key);
+    let values = list_at(requirement, "values");
+    let listed = || values.iter().any(|value| value.as_str() == actual);
+    match text_at(requirement, "operator").unwrap_or_default() {
+        "In" => actual.is_some() && listed(),
+        "NotIn" => actual.is_none() || !listed(),
+        "Exists" => actual.is_some(),
+        "DoesNotExist" => actual.is_none(),
+        "Gt" => numbers(actual, values).is_some_and(|(actual, bound)| actual > bound),
+        "Lt" => numbers(actual, values).is_some_and(|(actual, bound)| actual < bound),
+        _ => false,
+    }
+}
+
+/// The label and the one value it is compared with, as integers.
+fn numbers(actual: Option<&str>, values: &[Value]) -> Option<(i64, i64)> {
+    let [bound] = values else {
+        return None;
+    };
+    Some((actual?.parse().ok()?, bound.as_str()?.parse().ok()?))
+}
+
+#[cfg(test)]
+#[allow(clippy::needless_pass_by_value)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn node(value: Value) -> Node {
+        Node::read(value.as_object().unwrap())
+    }
+
+    fn admits(pod: Value, node: &Node) -> bool {
+        Demands::of(pod.as_object().unwrap()).admit(node)
+    }
+
+    fn labelled() -> Node {
+        node(json!({"metadata": {"name": "n1", "labels": {"zone": "a", "gpus": "4"}}}))
+    }
+
+    fn affinity(terms: Value) -> Value {
+        json!({"affinity": {"nodeAffinity":
+            {"requiredDuringSchedulingIgnoredDuringExecution": {"nodeSelectorTerms": terms}}}})
+    }
+
+    #[test]
+    fn selectors_and_names() {
+        assert!(admits(json!({}), &labelled()));
+        assert!(admits(json!({"nodeSelector": {"zone": "a"}}), &labelled()));
+        assert!(!admits(
+            json!({"nodeSelector": {"zone": "a", "disk": "ssd"}}),
+            &labelled()
+        ));
+        assert!(!admits(json!({"nodeSelector": {"zone": "b"}}), &labelled()));
+        assert!(admits(json!({"nodeName": "n1"}), &labelled()));
+        assert!(!admits(json!({"nodeName": "n2"}), &labelled()));
+    }
+
+    #[test]
+    fn every_operator_of_required_affinity() {
+        for (operator, values, key, holds) in [
+            ("In", json!(["a", "b"]), "zone", true),
+            ("In", json!(["b"]), "zone", false),
+            ("In", json!(["b"]), "none", false),
+            ("NotIn", json!(["b"]), "zone", true),
+            ("NotIn", json!(["a"]), "zone", false),
+            ("NotIn", json!(["a"]), "none", true),
+            ("Exists", json!([]), "zone", true),
+            ("Exists", json!([]), "none", false),
+            ("DoesNotExist", json!([]), "none", true),
+            ("DoesNotExist", json!([]), "zone", false),
+            ("Gt", json!(["3"]), "gpus", true),
+            ("Gt", json!(["4"]), "gpus", false),
+            ("Gt", json!(["3"]), "zone", false),
+            ("Gt", json!(["3"]), "none", false),
+            ("Lt", json!(["5"]), "gpus", true),
+            ("Lt", json!(["4"]), "gpus", false),
+            ("Lt", json!(["5", "6"]), "gpus", false),
+            ("Near", json!(["a"]), "zone", false),
+        ] {
+            let requirement = json!({"key": key, "operator": operator, "values": values});
+            let pod = affinity(json!([{"matchExpressions": [requirement]}]));
+            assert_eq!(admits(pod, &labelled()), holds, "{requirement}");
+        }
+    }
+
+    #[test]
+    fn terms_are_alternatives_and_their_parts_are_not() {
+        let zone = |zone: &str| json!({"key": "zone", "operator": "In", "values": [zone]});
+        let name = |name: &str| json!({"key": "metadata.name", "operator": "In", "values": [name]});
+        let either = json!([{"matchExpressions": [zone("b")]}, {"matchFields": [name("n1")]}]);
+        assert!(admits(affinity(either), &labelled()));
+        let both = json!([{"matchExpressions": [zone("a")], "matchFields": [name("n2")]}]);
+        assert!(!admits(affinity(both), &labelled()));
+        assert!(!admits(affinity(json!([])), &labelled()));
+        assert!(!admits(affinity(json!([{}])), &labelled()));
+    }
+
+    #[test]
+    fn taints_want_tolerations() {
+        let tainted = node(json!({"spec": {"taints": [
+            {"key": "gpu", "value": "yes", "effect": "NoSchedule"},
+            {"key": "soft", "effect": "PreferNoSchedule"}]}}));
+        let tolerating = |toleration: Value| admits(json!({"tolerations": [toleration]}), &tainted);
+        assert!(!admits(json!({}), &tainted));
+        assert!(tolerating(json!({"key": "gpu", "value": "yes"})));
+        assert!(tolerating(
+            json!({"key": "gpu", "operator": "Exists", "effect": "NoSchedule"})
+        ));
+        assert!(tolerating(json!({"operator": "Exists"})));
+        assert!(!tolerating(json!({"key": "gpu", "value": "no"})));
+        assert!(!tolerating(
+            json!({"key": "gpu", "operator": "Exists", "effect": "NoExecute"})
+        ));
+        assert!(!tolerating(json!({"key": "cpu", "operator": "Exists"})));
+        assert!(!tolerating(json!({"value": "yes"})));
+    }
+
+    #[test]
+    fn a_cordoned_node_takes_no_pods() {
+        let cordoned = node(json!({"spec": {"unschedulable": true}}));
+        assert!(!admits(json!({}), &cordoned));
+        let tolerating = json!({"tolerations": [{"key": CORDON, "operator": "Exists"}]});
+        assert!(admits(tolerating, &cordoned));
+    }
+}

@@ -1,0 +1,118 @@
+//! A cap, `max-cpu` or `max-memory`, read as Ray reads it.
+
+use super::Json;
+use crate::quantity::{Quantity, QuantityError};
+use crate::ray::Resource;
+
+/// A cap as written and as read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cap {
+    /// As written, without quotes.
+    pub text: String,
+    /// As a quantity.
+    pub quantity: Result<Quantity, QuantityError>,
+}
+
+/// Why a cap cannot be used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CapFault {
+    /// No quantity.
+    Unreadable(QuantityError),
+    /// Zero.
+    Zero,
+    /// Below zero.
+    Negative,
+    /// More than any pod can have.
+    BeyondReason,
+}
+
+impl Cap {
+    pub(super) fn read(value: &Json) -> Option<Self> {
+        let text = match value {
+            Json::Text(text) => text.clone(),
+            Json::Number(number) => number.to_string(),
+            _ => return None,
+        };
+        let quantity = ray_quantity(&text);
+        Some(Self { text, quantity })
+    }
+
+    /// The cap, if a pod can have as much of `resource`.
+    pub fn check(&self, resource: Resource) -> Result<Quantity, CapFault> {
+        let quantity = self.quantity.map_err(|error| match error {
+            QuantityError::TooLarge => CapFault::BeyondReason,
+            other => CapFault::Unreadable(other),
+        })?;
+        if quantity.is_negative() {
+            Err(CapFault::Negative)
+        } else if quantity.is_zero() {
+            Err(CapFault::Zero)
+        } else if quantity > resource.beyond_reason() {
+            Err(CapFault::BeyondReason)
+        } else {
+            Ok(quantity)
+        }
+    }
+}
+
+/// Reads a quantity as Ray does, by splitting off the suffix and giving the rest to Python's
+/// Decimal: that takes blanks around the number and underscores in it, and `K` is `k`.
+/// (Ray, `autoscaler/_private/kuberay/utils.py`, `parse_quantity`.)
+fn ray_quantity(text: &str) -> Result<Quantity, QuantityError> {
+    let plain = Quantity::parse(text);
+    if plain != Err(QuantityError::Syntax) {
+        return plain;
+    }
+    let at = text
+        .find(|c: char| c.is_ascii_alphabetic())
+        .unwrap_or(text.len());
+    let (number, suffix) = text.split_at(at);
+    let suffix = if suffix == "K" { "k" } else { suffix };
+    Quantity::parse(&format!("{}{suffix}", number.trim().replace('_', "")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn quantities_as_ray_reads_them() {
+        for (text, same) in [
+            (" 4 ", "4"),
+            ("4 Gi", "4Gi"),
+            ("1_000", "1000"),
+            ("8000K", "8000k"),
+            ("1e3", "1000"),
+        ] {
+            assert_eq!(ray_quantity(text), Quantity::parse(same), "{text:?}");
+        }
+        for text in ["4Gi ", "eight", "32GB", "4ki", "1 2", "K", "_", " "] {
+            assert!(ray_quantity(text).is_err(), "{text:?} makes Ray abort");
+        }
+    }
+
+    #[test]
+    fn the_bounds_of_reason_are_inside() {
+        let check = |text: &str, resource| {
+            Cap::read(&Json::Text(text.to_owned()))
+                .unwrap()
+                .check(resource)
+        };
+        assert!(check("100000", Resource::Cpu).is_ok());
+        assert_eq!(
+            check("100000001m", Resource::Cpu),
+            Err(CapFault::BeyondReason)
+        );
+        assert!(check("1Pi", Resource::Memory).is_ok());
+        assert_eq!(
+            check("1125899906842625", Resource::Memory),
+            Err(CapFault::BeyondReason)
+        );
+        assert_eq!(
+            check("1e999999999", Resource::Cpu),
+            Err(CapFault::BeyondReason)
+        );
+        assert_eq!(check("0", Resource::Cpu), Err(CapFault::Zero));
+        assert_eq!(check("-1", Resource::Cpu), Err(CapFault::Negative));
+    }
+}

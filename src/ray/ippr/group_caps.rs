@@ -1,0 +1,88 @@
+//! One group's entry in `ray.io/ippr`.
+
+use super::json::Json;
+use super::{Cap, place};
+use crate::path::FieldPath;
+use crate::quantity::Quantity;
+use crate::ray::Resource;
+
+/// One group's entry.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupCaps {
+    /// The group's name as listed.
+    pub name: String,
+    /// `max-cpu`, if there and of a right type.
+    pub max_cpu: Option<Cap>,
+    /// `max-memory`, likewise.
+    pub max_memory: Option<Cap>,
+    /// `resize-timeout` in seconds, likewise; beyond 64 bits the nearest bound.
+    pub resize_timeout: Option<i64>,
+}
+
+/// What a key of a group's entry turned out to be.
+pub(super) enum Entry {
+    Fine,
+    Unknown,
+    /// The key, and what its value may be.
+    WrongType(&'static str, &'static str),
+}
+
+impl GroupCaps {
+    pub(super) fn of(name: &str) -> Self {
+        Self {
+            name: name.to_owned(),
+            max_cpu: None,
+            max_memory: None,
+            resize_timeout: None,
+        }
+    }
+
+    pub(super) fn read(&mut self, key: &str, value: &Json) -> Entry {
+        let (known, key, wanted) = match key {
+            "max-cpu" => {
+                self.max_cpu = Cap::read(value);
+                (self.max_cpu.is_some(), "max-cpu", "a string or a number")
+            }
+            "max-memory" => {
+                self.max_memory = Cap::read(value).filter(|_| !value.is_fraction());
+                let known = self.max_memory.is_some();
+                (known, "max-memory", "a string or an integer")
+            }
+            "resize-timeout" => {
+                self.resize_timeout = value.as_integer();
+                let known = self.resize_timeout.is_some();
+                (known, "resize-timeout", "an integer number of seconds")
+            }
+            _ => return Entry::Unknown,
+        };
+        if known {
+            Entry::Fine
+        } else {
+            Entry::WrongType(key, wanted)
+        }
+    }
+
+    /// The cap of a resource, if there and of a right type.
+    pub fn cap(&self, resource: Resource) -> Option<&Cap> {
+        match resource {
+            Resource::Cpu => self.max_cpu.as_ref(),
+            Resource::Memory => self.max_memory.as_ref(),
+        }
+    }
+
+    /// The cap of a resource, if it is an amount that a pod can have; else rule RF101 or RF104
+    /// reports it.
+    pub fn amount(&self, resource: Resource) -> Option<Quantity> {
+        self.cap(resource)?.check(resource).ok()
+    }
+
+    /// The path of the entry.
+    pub fn path(&self) -> FieldPath {
+        place(&["groups"], &self.name).path()
+    }
+
+    /// The path of one key of the entry.
+    pub fn key_path(&self, key: &str) -> FieldPath {
+        self.path().inside(key)
+    }
+}

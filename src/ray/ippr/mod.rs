@@ -1,0 +1,310 @@
+//! The `ray.io/ippr` annotation: which groups may grow in place, and how far.
+//!
+//! Ray reads it with a JSON schema (`groups` -> name -> `max-cpu`, `max-memory`,
+//! `resize-timeout`, all three required) and aborts its whole loop on any fault. Here a fault
+//! becomes a [`Problem`] and everything else is still read, so that rules can report all of it.
+
+mod cap;
+mod group_caps;
+mod json;
+
+pub use cap::{Cap, CapFault};
+pub use group_caps::GroupCaps;
+
+use std::collections::HashMap;
+
+use group_caps::Entry;
+use json::{Json, Object};
+
+use crate::path::FieldPath;
+
+/// The annotation on the RayCluster (or on the RayJob or RayService it is made from).
+pub const ANNOTATION: &str = "ray.io/ippr";
+
+/// The keys of a group's entry, all of them required.
+pub const GROUP_KEYS: [&str; 3] = ["max-cpu", "max-memory", "resize-timeout"];
+
+/// A correct annotation, shown where one is wrong.
+pub const EXAMPLE: &str =
+    r#"{"groups":{"workers":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":300}}}"#;
+
+/// Longer annotations are refused unread (Kubernetes allows 256 KiB for all annotations).
+const MAX_LEN: usize = 256 * 1024;
+
+/// So many problems, and so many unknown keys, are kept: the annotation can hold a hundred
+/// thousand of them, and nobody reads more than these.
+const MAX_FAULTS: usize = 100;
+
+/// The annotation, read as far as it can be.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Ippr {
+    /// The groups it lists, in order, each name once.
+    pub groups: Vec<GroupCaps>,
+    /// What keeps Ray from reading it, at most 100 of it.
+    pub problems: Vec<Problem>,
+    /// Keys that Ray does not know, with the way to them, at most 100.
+    pub unknown_keys: Vec<KeyPlace>,
+    /// Where in `groups` a name is.
+    positions: HashMap<String, usize>,
+}
+
+/// A key and the way to it from the annotation's root.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeyPlace {
+    /// The keys above it.
+    pub parents: Vec<String>,
+    /// The key.
+    pub key: String,
+}
+
+/// What keeps Ray from reading the annotation as meant.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Problem {
+    /// No JSON, with the parser's reason.
+    NotJson(String),
+    /// JSON, but no object.
+    NotAnObject,
+    /// Keys, but no `groups`: Ray ignores all of it silently.
+    NoGroups,
+    /// A value that is not the object it should be (`groups`, or a group's entry).
+    NotAnObjectAt {
+        /// Where.
+        place: KeyPlace,
+        /// As written, shortened.
+        found: String,
+    },
+    /// A group's entry lacks a key.
+    Missing {
+        /// The group.
+        group: String,
+        /// The key.
+        key: &'static str,
+    },
+    /// A value of a type that Ray refuses.
+    WrongType {
+        /// The group.
+        group: String,
+        /// The key.
+        key: &'static str,
+        /// As written, shortened.
+        found: String,
+        /// What it may be.
+        wanted: &'static str,
+    },
+    /// A key that stands twice in one object: all but the last are lost.
+    Duplicate(KeyPlace),
+}
+
+impl Ippr {
+    /// Reads the annotation's text. Empty, `{}` and `{"groups":{}}` list nothing and are fine;
+    /// blanks alone are no JSON, and Ray aborts on them.
+    pub fn parse(text: &str) -> Self {
+        let mut ippr = Self::default();
+        if text.is_empty() {
+            return ippr;
+        }
+        if text.len() > MAX_LEN {
+            ippr.fault(Problem::NotJson("it is longer than 256 KiB".to_owned()));
+            return ippr;
+        }
+        match serde_json::from_str(text) {
+            Ok(Json::Object(root)) => ippr.read_root(&root),
+            Ok(_) => ippr.fault(Problem::NotAnObject),
+            Err(error) => ippr.fault(Problem::NotJson(error.to_string())),
+        }
+        ippr
+    }
+
+    /// Lists a group of that name.
+    pub fn lists(&self, group: &str) -> bool {
+        self.caps(group).is_some()
+    }
+
+    /// The caps of the group of that name.
+    pub fn caps(&self, group: &str) -> Option<&GroupCaps> {
+        self.groups.get(*self.positions.get(group)?)
+    }
+
+    /// Ray can read it: nothing in it makes Ray's loop abort or ignore it. Caps that are no
+    /// quantities are another matter (rule RF104).
+    pub fn is_well_formed(&self) -> bool {
+        self.problems.is_empty()
+    }
+
+    /// Says nothing at all, which is allowed.
+    pub fn is_idle(&self) -> bool {
+        self.groups.is_empty() && self.problems.is_empty()
+    }
+
+    fn fault(&mut self, problem: Problem) {
+        if self.problems.len() < MAX_FAULTS {
+            self.problems.push(problem);
+        }
+    }
+
+    fn unknown(&mut self, place: KeyPlace) {
+        if self.unknown_keys.len() < MAX_FAULTS {
+            self.unknown_keys.push(place);
+        }
+    }
+
+    fn read_root(&mut self, root: &Object) {
+        self.note_duplicates(root, &[]);
+        if !root.entries.is_empty() && !root.has("groups") {
+            self.fault(Problem::NoGroups);
+        }
+        for (key, value) in &root.entries {
+            match (key.as_str(), value) {
+                ("groups", Json::Object(groups)) => self.read_groups(groups),
+                ("groups", other) => self.fault(not_an_object(place(&[], key), other)),
+                (other, _) => self.unknown(place(&[], other)),
+            }
+        }
+    }
+
+    fn read_groups(&mut self, groups: &Object) {
+        self.note_duplicates(groups, &["groups"]);
+        for (name, value) in &groups.entries {
+            match value {
+                Json::Object(entry) => self.read_group(name, entry),
+                other => self.fault(not_an_object(place(&["groups"], name), other)),
+            }
+        }
+    }
+
+    fn read_group(&mut self, name: &str, entry: &Object) {
+        self.note_duplicates(entry, &["groups", name]);
+        let mut caps = GroupCaps::of(name);
+        for (key, value) in &entry.entries {
+            match caps.read(key, value) {
+                Entry::Fine => {}
+                Entry::Unknown => self.unknown(place(&["groups", name], key)),
+                Entry::WrongType(key, wanted) => self.fault(Problem::WrongType {
+                    group: name.to_owned(),
+                    key,
+                    found: value.to_string(),
+                    wanted,
+                }),
+            }
+        }
+        for key in GROUP_KEYS.into_iter().filter(|key| !entry.has(key)) {
+            let group = name.to_owned();
+            self.fault(Problem::Missing { group, key });
+        }
+        self.positions.insert(name.to_owned(), self.groups.len());
+        self.groups.push(caps);
+    }
+
+    fn note_duplicates(&mut self, object: &Object, parents: &[&str]) {
+        for key in &object.twice {
+            self.fault(Problem::Duplicate(place(parents, key)));
+        }
+    }
+}
+
+impl KeyPlace {
+    /// The path of the key in the object.
+    pub fn path(&self) -> FieldPath {
+        let root = FieldPath::annotation(ANNOTATION);
+        let parents = self.parents.iter().fold(root, FieldPath::inside);
+        parents.inside(&self.key)
+    }
+}
+
+fn place(parents: &[&str], key: &str) -> KeyPlace {
+    KeyPlace {
+        parents: parents.iter().map(ToString::to_string).collect(),
+        key: key.to_owned(),
+    }
+}
+
+fn not_an_object(place: KeyPlace, found: &Json) -> Problem {
+    let found = found.to_string();
+    Problem::NotAnObjectAt { place, found }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::quantity::Quantity;
+    use proptest::prelude::*;
+
+    #[test]
+    fn reads_the_example() {
+        let ippr = Ippr::parse(EXAMPLE);
+        assert!(ippr.is_well_formed() && ippr.unknown_keys.is_empty());
+        let caps = ippr.caps("workers").unwrap();
+        assert_eq!(
+            caps.max_cpu.as_ref().unwrap().quantity,
+            Quantity::parse("8")
+        );
+        assert_eq!(
+            caps.max_memory.as_ref().unwrap().quantity,
+            Quantity::parse("32Gi")
+        );
+        assert_eq!(caps.resize_timeout, Some(300));
+    }
+
+    #[test]
+    fn nothing_listed_is_fine() {
+        for text in ["", "{}", r#"{"groups":{}}"#] {
+            assert_eq!(Ippr::parse(text), Ippr::default(), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn reports_every_problem_and_reads_the_rest() {
+        let ippr = Ippr::parse(
+            r#"{"groups":{"a":{"max-cpu":true,"max-memory":1.5,"max-cpus":"4"},
+                "b":{"max-cpu":4,"max-memory":"8Gi","resize-timeout":300.0},
+                "c":[],"b":{"max-cpu":4,"max-memory":"8Gi","resize-timeout":60}},"note":1}"#,
+        );
+        assert_eq!(ippr.problems.len(), 5, "{:?}", ippr.problems);
+        assert_eq!(
+            ippr.caps("b").unwrap().resize_timeout,
+            Some(60),
+            "the last one counts"
+        );
+        assert_eq!(ippr.unknown_keys.len(), 2);
+    }
+
+    #[test]
+    fn keys_without_groups_are_a_problem() {
+        assert_eq!(
+            Ippr::parse(r#"{"Groups":{}}"#).problems,
+            [Problem::NoGroups]
+        );
+        assert_eq!(Ippr::parse("[]").problems, [Problem::NotAnObject]);
+        for text in ["{", "  ", "{'groups':{}}"] {
+            let problems = Ippr::parse(text).problems;
+            assert!(matches!(problems[..], [Problem::NotJson(_)]), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn a_flood_of_faults_is_cut() {
+        let groups: Vec<String> = (0..10_000)
+            .map(|n| format!("\"g{n}\":{{\"x\":1}}"))
+            .collect();
+        let ippr = Ippr::parse(&format!("{{\"groups\":{{{}}}}}", groups.join(",")));
+        assert_eq!(ippr.groups.len(), 10_000);
+        assert_eq!((ippr.problems.len(), ippr.unknown_keys.len()), (100, 100));
+        assert!(ippr.lists("g9999") && !ippr.lists("g10000"));
+    }
+
+    #[test]
+    fn deep_nesting_is_refused_not_followed() {
+        let deep = format!("{{\"groups\":{}", "{\"a\":".repeat(100_000));
+        assert!(matches!(
+            Ippr::parse(&deep).problems[..],
+            [Problem::NotJson(_)]
+        ));
+    }
+
+    proptest! {
+        #[test]
+        fn never_panics(text in "[\\[\\]{}:,\"a-z0-9. -]{0,200}") {
+            let _ = Ippr::parse(&text);
+        }
+    }
+}

@@ -1,0 +1,249 @@
+//! The resources that Ray's autoscaler takes a node of a group to have.
+//!
+//! The autoscaler never asks a group's pods; it derives whole numbers from the spec alone, and
+//! only container 0 of the template counts (Ray, `autoscaler/_private/kuberay/
+//! autoscaling_config.py`, `_get_ray_resources_from_group_spec`). Where Ray raises, and thereby
+//! stops scaling the whole cluster, the functions here return a [`ResourceError`].
+
+mod amounts;
+
+pub use amounts::{Derived, Source, cpu, custom, gpu, memory};
+
+use super::start_params::StartResourcesError;
+use super::{Group, tpu};
+use crate::quantity::QuantityError;
+
+/// Why Ray cannot derive a group's resources.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ResourceError {
+    /// The template has no container, or its first is no object.
+    #[error("the template has no container: add the ray container as its first")]
+    NoContainer,
+    /// No source says how many CPUs there are; Ray insists on knowing.
+    #[error("no CPU count can be derived: set a CPU limit on the ray container")]
+    CpuUnknown,
+    /// A start parameter that is no integer.
+    #[error("rayStartParams.{key} is no integer: write a whole number in quotes")]
+    NotAnInteger {
+        /// The parameter.
+        key: &'static str,
+    },
+    /// A value that is no quantity.
+    #[error("the amount of {resource} is no quantity: {error}")]
+    NotAQuantity {
+        /// The resource.
+        resource: String,
+        /// Why not.
+        error: QuantityError,
+    },
+    /// `rayStartParams.resources` that cannot be read.
+    #[error("rayStartParams.resources: {0}")]
+    StartResources(#[from] StartResourcesError),
+    /// The pod's TPU topology cannot be read.
+    #[error(transparent)]
+    Topology(#[from] tpu::BadTopology),
+    /// Less than nothing of a resource.
+    #[error("the amount of {0} is negative: write 0 or more")]
+    Negative(String),
+}
+
+/// What a node of a group has, by resource, in the order in which Ray lists it.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct NodeResources(Vec<(String, i64)>);
+
+impl NodeResources {
+    /// Derives what a node of `group` has.
+    pub fn of(group: &Group<'_>) -> Result<Self, ResourceError> {
+        let custom = custom(group)?;
+        let mut derived = Self::default();
+        let cpu = cpu(group)?.ok_or(ResourceError::CpuUnknown)?;
+        derived.set("CPU", cpu.amount);
+        if let Some(gpu) = gpu(group)? {
+            derived.set("GPU", gpu.amount);
+        }
+        derived.add_tpu(group, &custom)?;
+        if let Some(memory) = memory(group)? {
+            derived.set("memory", memory.amount);
+        }
+        for (resource, amount) in &custom {
+            derived.set(resource, *amount);
+        }
+        match derived.0.iter().find(|(_, amount)| *amount < 0) {
+            Some((resource, _)) => Err(ResourceError::Negative(resource.clone())),
+            None => Ok(derived),
+        }
+    }
+
+    /// The amount of a resource; 0 of what is not listed.
+    pub fn amount(&self, resource: &str) -> i64 {
+        self.iter()
+            .find(|(name, _)| *name == resource)
+            .map_or(0, |(_, amount)| amount)
+    }
+
+    /// Every resource with its amount, in Ray's order.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, i64)> {
+        self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
+    }
+
+    /// Like Python's dict: a known resource keeps its place and takes the new amount.
+    fn set(&mut self, resource: &str, amount: i64) {
+        match self.0.iter_mut().find(|(name, _)| name == resource) {
+            Some(entry) => entry.1 = amount,
+            None => self.0.push((resource.to_owned(), amount)),
+        }
+    }
+
+    fn add_tpu(
+        &mut self,
+        group: &Group<'_>,
+        custom: &[(String, i64)],
+    ) -> Result<(), ResourceError> {
+        let listed = custom.iter().find(|(resource, _)| resource == "TPU");
+        let Some(amount) = amounts::tpu(group, listed.map(|(_, amount)| *amount))? else {
+            return Ok(());
+        };
+        if listed.is_none() {
+            self.set("TPU", amount);
+        }
+        if let Some(head) = tpu::head_resource(group)? {
+            self.set(&head, 1);
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::ray::{Kind, Role};
+
+    fn derive(group: &Value) -> Result<Vec<(String, i64)>, ResourceError> {
+        let spec = group.as_object().unwrap();
+        let group = Group::parse(Kind::RayCluster, Role::Worker { index: 0 }, spec);
+        NodeResources::of(&group).map(|resources| resources.0)
+    }
+
+    fn group(params: &Value, resources: &Value, container: &Value) -> Value {
+        json!({
+            "rayStartParams": params,
+            "resources": resources,
+            "template": {"spec": {"containers": [{"resources": container}]}},
+        })
+    }
+
+    fn pairs(list: &[(&str, i64)]) -> Vec<(String, i64)> {
+        list.iter()
+            .map(|(name, amount)| ((*name).to_owned(), *amount))
+            .collect()
+    }
+
+    #[test]
+    fn the_first_source_that_says_wins() {
+        let container =
+            json!({"limits": {"cpu": "1001m", "memory": "1Ki"}, "requests": {"cpu": 1}});
+        let params = json!({"num-cpus": " 4 ", "memory": "10"});
+        let derived = |params: &Value, resources: &Value| {
+            derive(&group(params, resources, &container)).unwrap()
+        };
+        assert_eq!(
+            derived(&params, &json!({"CPU": "500m", "memory": "2k"})),
+            pairs(&[("CPU", 1), ("memory", 2000)])
+        );
+        assert_eq!(
+            derived(&params, &json!({})),
+            pairs(&[("CPU", 4), ("memory", 10)])
+        );
+        assert_eq!(
+            derived(&json!({}), &json!({})),
+            pairs(&[("CPU", 2), ("memory", 1024)])
+        );
+        let requests = json!({"requests": {"cpu": "500m"}});
+        assert_eq!(
+            derive(&group(&json!({}), &json!({}), &requests)).unwrap(),
+            pairs(&[("CPU", 1)])
+        );
+    }
+
+    #[test]
+    fn gpus_are_found_by_the_end_of_their_name() {
+        let container = json!({"limits": {"cpu": 1, "a.example/gpu": 0, "nvidia.com/gpu": 2,
+            "nvidia.com/mig-1g.5gb": 7}});
+        let none = json!({});
+        assert_eq!(
+            derive(&group(&none, &none, &container)).unwrap(),
+            pairs(&[("CPU", 1), ("GPU", 2)])
+        );
+        assert_eq!(
+            derive(&group(&json!({"num-gpus": "0"}), &none, &container)).unwrap(),
+            pairs(&[("CPU", 1), ("GPU", 0)])
+        );
+    }
+
+    #[test]
+    fn group_resources_are_the_only_source_of_custom_ones() {
+        let params = json!({"resources": r#"'{"a": 1}'"#});
+        let container = json!({"limits": {"cpu": 2}});
+        assert_eq!(
+            derive(&group(&params, &json!({"cpu": "1500m"}), &container)).unwrap(),
+            pairs(&[("CPU", 2), ("cpu", 2)]),
+            "lower-case cpu is a custom resource"
+        );
+        assert_eq!(
+            derive(&group(&params, &json!({}), &container)).unwrap(),
+            pairs(&[("CPU", 2), ("a", 1)])
+        );
+    }
+
+    #[test]
+    fn tpu_slices_have_a_head_resource() {
+        let mut tpus = group(
+            &json!({}),
+            &json!({}),
+            &json!({"limits": {"cpu": 1, "memory": 8, "google.com/tpu": "4"}}),
+        );
+        tpus["template"]["spec"]["nodeSelector"] = json!({
+            "cloud.google.com/gke-tpu-topology": "2x2x2",
+            "cloud.google.com/gke-tpu-accelerator": "tpu-v4-podslice",
+        });
+        let derived = pairs(&[("CPU", 1), ("TPU", 4), ("TPU-v4-16-head", 1), ("memory", 8)]);
+        assert_eq!(derive(&tpus).unwrap(), derived);
+
+        tpus["rayStartParams"] = json!({"resources": r#"'{"TPU": 3}'"#});
+        let derived = pairs(&[("CPU", 1), ("TPU-v4-16-head", 1), ("memory", 8), ("TPU", 3)]);
+        assert_eq!(derive(&tpus).unwrap(), derived);
+
+        tpus["template"]["spec"]["nodeSelector"]["cloud.google.com/gke-tpu-topology"] = json!("2x");
+        assert!(matches!(derive(&tpus), Err(ResourceError::Topology(_))));
+    }
+
+    #[test]
+    fn what_ray_raises_is_an_error() {
+        let none = json!({});
+        let container = json!({"limits": {"cpu": 1}});
+        let of = |params: Value, resources: Value| derive(&group(&params, &resources, &container));
+        assert_eq!(
+            derive(&group(&none, &none, &none)),
+            Err(ResourceError::CpuUnknown)
+        );
+        assert_eq!(derive(&none), Err(ResourceError::NoContainer));
+        assert_eq!(
+            of(json!({"memory": "4Gi"}), json!({})),
+            Err(ResourceError::NotAnInteger { key: "memory" })
+        );
+        assert_eq!(
+            of(json!({"num-gpus": "-1"}), json!({})),
+            Err(ResourceError::Negative("GPU".to_owned()))
+        );
+        assert!(matches!(
+            of(json!({}), json!({"a": "many"})),
+            Err(ResourceError::NotAQuantity { .. })
+        ));
+        assert!(matches!(
+            of(json!({"resources": "{}"}), json!({})),
+            Err(ResourceError::StartResources(_))
+        ));
+    }
+}

@@ -1,0 +1,144 @@
+//! What a pod of a group asks for beside its ray container, and what it will ask for at a cap.
+
+use serde_json::Value;
+
+use super::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
+use crate::quantity::Quantity;
+
+/// What the rest of a pod has of one resource; what is not given counts as nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct BesideRay {
+    /// Its requests; a container without one has its limit for it, as in the API server.
+    pub requests: Quantity,
+    /// Its limits.
+    pub limits: Quantity,
+}
+
+impl BesideRay {
+    /// Adds up what runs beside the ray container of `group`: its other containers, restartable
+    /// init containers, the pod's overhead and, on an autoscaled head, the autoscaler's container,
+    /// which KubeRay adds (500m and 512Mi where `autoscalerOptions.resources` says nothing else;
+    /// KubeRay, `BuildAutoscalerContainer`).
+    pub fn of(cluster: &Cluster<'_>, group: &Group<'_>, resource: Resource) -> Self {
+        let mut sum = Self::default();
+        for container in group.containers().filter(|container| container.index > 0) {
+            sum.add(&container, resource);
+        }
+        let Some(pod) = group.pod_spec() else {
+            return sum;
+        };
+        for sidecar in list_at(pod, "initContainers")
+            .iter()
+            .filter_map(Value::as_object)
+            .filter(|init| text_at(init, "restartPolicy") == Some("Always"))
+        {
+            sum.add(&Container::new(0, sidecar), resource);
+        }
+        let overhead = object_at(pod, "overhead").and_then(|map| map.get(resource.name()));
+        if let Some(Ok(overhead)) = overhead.map(Quantity::from_json) {
+            sum.requests = plus(sum.requests, overhead);
+        }
+        if group.is_head() && cluster.autoscaling() {
+            sum.add_autoscaler(cluster, resource);
+        }
+        sum
+    }
+
+    fn add(&mut self, container: &Container<'_>, resource: Resource) {
+        let limit = container.limit(resource.name());
+        let request = container.request(resource.name()).or(limit);
+        self.requests = plus(self.requests, request.unwrap_or_default());
+        self.limits = plus(self.limits, limit.unwrap_or_default());
+    }
+
+    fn add_autoscaler(&mut self, cluster: &Cluster<'_>, resource: Resource) {
+        let options = cluster.autoscaler_options();
+        if let Some(options) = options.filter(|options| object_at(options, "resources").is_some()) {
+            return self.add(&Container::new(0, options), resource);
+        }
+        let size = match resource {
+            Resource::Cpu => Quantity::from_milli(500),
+            Resource::Memory => Quantity::from_units(512 << 20),
+        };
+        self.requests = plus(self.requests, size);
+        self.limits = plus(self.limits, size);
+    }
+}
+
+/// By how much the limit of a container is above its request. A resize keeps it, so that the
+/// pod's quality of service does not change (Ray, KubeRay IPPR provider, `_resource_gap`).
+pub fn gap(container: &Container<'_>, resource: Resource) -> Quantity {
+    let (limit, request) = (
+        container.limit(resource.name()),
+        container.request(resource.name()),
+    );
+    limit
+        .zip(request)
+        .and_then(|(limit, request)| limit.checked_sub(request))
+        .filter(|gap| !gap.is_negative())
+        .unwrap_or_default()
+}
+
+/// The sum; the left side where it is beyond what can be represented.
+fn plus(left: Quantity, right: Quantity) -> Quantity {
+    left.checked_add(right).unwrap_or(left)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ray::{Fields, Kind};
+    use serde_json::json;
+
+    fn beside(spec: &Value, resource: Resource) -> BesideRay {
+        let fields: &Fields = spec.as_object().unwrap();
+        let cluster = Cluster::parse(Kind::RayCluster, fields);
+        BesideRay::of(&cluster, cluster.groups().next().unwrap(), resource)
+    }
+
+    #[test]
+    fn adds_up_the_rest_of_the_pod_but_not_the_ray_container() {
+        let spec = json!({"workerGroupSpecs": [{"template": {"spec": {
+            "overhead": {"cpu": "10m"},
+            "initContainers": [
+                {"restartPolicy": "Always", "resources": {"requests": {"cpu": "20m"}}},
+                {"resources": {"requests": {"cpu": "9"}}}],
+            "containers": [
+                {"resources": {"requests": {"cpu": "4"}}},
+                {"resources": {"limits": {"cpu": "200m"}}},
+                {"resources": {"requests": {"cpu": "100m"}, "limits": {"cpu": "300m"}}}]}}}]});
+        let beside = beside(&spec, Resource::Cpu);
+        assert_eq!(beside.requests, Quantity::from_milli(330));
+        assert_eq!(beside.limits, Quantity::from_milli(500));
+    }
+
+    #[test]
+    fn an_autoscaled_head_has_the_autoscaler_beside_it() {
+        let head = json!({"template": {"spec": {"containers": [{}]}}});
+        let with = |options: Value| {
+            json!({"enableInTreeAutoscaling": true, "autoscalerOptions": options,
+                "headGroupSpec": head})
+        };
+        let requests = |spec: Value| beside(&spec, Resource::Cpu).requests;
+        assert_eq!(requests(with(json!({}))), Quantity::from_milli(500));
+        let small = json!({"resources": {"limits": {"cpu": "50m"}}});
+        assert_eq!(requests(with(small)), Quantity::from_milli(50));
+        assert_eq!(requests(json!({"headGroupSpec": head})), Quantity::ZERO);
+    }
+
+    #[test]
+    fn the_gap_is_between_limit_and_request() {
+        let gap_of = |resources: Value| {
+            let container = json!({"resources": resources});
+            gap(
+                &Container::new(0, container.as_object().unwrap()),
+                Resource::Cpu,
+            )
+        };
+        let both = json!({"limits": {"cpu": "4"}, "requests": {"cpu": "1"}});
+        assert_eq!(gap_of(both), Quantity::from_units(3));
+        assert_eq!(gap_of(json!({"requests": {"cpu": "1"}})), Quantity::ZERO);
+        let upside_down = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "4"}});
+        assert_eq!(gap_of(upside_down), Quantity::ZERO);
+    }
+}

@@ -1,0 +1,48 @@
+//! Slices of Google TPUs on GKE: the resource that marks their first host.
+//!
+//! (Ray, `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`.)
+
+use super::{Group, object_at, text_at};
+
+/// A topology that is not numbers joined by `x`.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("the TPU topology {0:?} is not numbers joined by x: write it like 2x2x2")]
+pub struct BadTopology(pub String);
+
+/// `TPU-v4-16-head` and the like, from the node selectors of the group's pods; `None` if they lack
+/// one of the two selectors or name a TPU that Ray does not know.
+pub fn head_resource(group: &Group<'_>) -> Result<Option<String>, BadTopology> {
+    let selectors = group
+        .pod_spec()
+        .and_then(|spec| object_at(spec, "nodeSelector"));
+    let selector = |name| selectors.and_then(|map| text_at(map, name)).unwrap_or("");
+    let topology = selector("cloud.google.com/gke-tpu-topology");
+    let accelerator = selector("cloud.google.com/gke-tpu-accelerator");
+    match generation(accelerator) {
+        Some((name, per_chip)) if !topology.is_empty() => chips(topology)
+            .and_then(|chips| chips.checked_mul(per_chip))
+            .map(|cores| Some(format!("TPU-{name}-{cores}-head")))
+            .ok_or_else(|| BadTopology(topology.to_owned())),
+        _ => Ok(None),
+    }
+}
+
+fn chips(topology: &str) -> Option<i64> {
+    topology
+        .trim()
+        .to_lowercase()
+        .split('x')
+        .try_fold(1_i64, |chips, side| chips.checked_mul(side.parse().ok()?))
+}
+
+/// Ray's name of a GKE TPU type, and its cores per chip.
+fn generation(accelerator: &str) -> Option<(&'static str, i64)> {
+    Some(match accelerator {
+        "tpu-v4-podslice" => ("v4", 2),
+        "tpu-v5-lite-device" | "tpu-v5-lite-podslice" => ("v5litepod", 1),
+        "tpu-v5p-slice" => ("v5p", 2),
+        "tpu-v6e-slice" => ("v6e", 1),
+        "tpu7x" => ("v7x", 2),
+        _ => return None,
+    })
+}

@@ -1,0 +1,116 @@
+//! The catalogue of rules and defaults: what `rayfit rules` prints and the documentation is made
+//! from.
+
+use anstyle::Style;
+use serde_json::{Value, json};
+
+use super::json::pretty;
+use super::page::{Page, standing};
+
+const BOLD: Style = Style::new().bold();
+
+/// An aligned table for a terminal.
+pub fn text(pages: &[Page]) -> String {
+    let width = |cell: fn(&Page) -> &str| pages.iter().map(|page| cell(page).len()).max();
+    let ids = width(|page| &page.id).unwrap_or_default();
+    let names = width(|page| page.name).unwrap_or_default();
+    let modes = width(mode).unwrap_or_default();
+    let row = |page: &Page| {
+        format!(
+            "{BOLD}{:ids$}{BOLD:#}  {:names$}  {:modes$}  {}\n",
+            page.id,
+            page.name,
+            mode(page),
+            page.summary,
+        )
+    };
+    pages.iter().map(row).collect()
+}
+
+/// How far it is turned on, in a word.
+fn mode(page: &Page) -> &str {
+    page.mode.unwrap_or("default")
+}
+
+/// One JSON object per rule or default, in a list.
+pub fn json(pages: &[Page]) -> String {
+    pretty(&Value::Array(pages.iter().map(object).collect()))
+}
+
+fn object(page: &Page) -> Value {
+    let titled = |list: &[(&str, &str)]| -> Vec<Value> {
+        list.iter()
+            .map(|(title, text)| json!({"title": title, "text": text}))
+            .collect()
+    };
+    json!({
+        "id": page.id,
+        "name": page.name,
+        "mode": page.mode,
+        "cases": page.cases,
+        "summary": page.summary,
+        "texts": titled(&page.texts),
+        "examples": titled(&page.examples),
+        "since": page.since,
+    })
+}
+
+/// A Markdown table whose numbers link to the sections of `target`, the file that [`markdown`]
+/// makes (empty within that file).
+pub fn markdown_table(pages: &[Page], target: &str) -> String {
+    let row = |page: &Page| {
+        format!(
+            "| [{}]({target}#{}) | {} | {} | {} |\n",
+            page.id,
+            anchor(page),
+            page.name,
+            page.summary.replace('|', "\\|"),
+            mode(page),
+        )
+    };
+    let rows: String = pages.iter().map(row).collect();
+    format!("| | name | what | mode |\n|---|---|---|---|\n{rows}")
+}
+
+/// The whole documentation page.
+pub fn markdown(pages: &[Page]) -> String {
+    let table = markdown_table(pages, "");
+    let sections: String = pages.iter().map(section).collect();
+    format!("{HEAD}\n{table}{sections}")
+}
+
+const HEAD: &str = "\
+# Rules and defaults
+
+This page is made from the code: `rayfit rules -o markdown`. A rule's mode says what a finding
+leads to where no policy says otherwise: `enforce` denies the request, `warn` lets it through with a
+warning, `audit` only records it. Defaults (DF) are filled in at admission where a field is absent.
+`rayfit explain RF105` shows a section of this page in the terminal.
+";
+
+/// The anchor that GitHub gives to a section's heading.
+fn anchor(page: &Page) -> String {
+    format!("{}-{}", page.id.to_lowercase(), page.name)
+}
+
+fn section(page: &Page) -> String {
+    let head = format!(
+        "\n## {} {}\n\n{}. {}\n",
+        page.id,
+        page.name,
+        capitalised(page.summary),
+        standing(page)
+    );
+    let texts = page.texts.iter();
+    let texts = texts.map(|(title, text)| format!("\n**{title}.** {text}\n"));
+    let examples = page.examples.iter();
+    let examples = examples.map(|(title, yaml)| format!("\n{title}:\n\n```yaml\n{yaml}\n```\n"));
+    std::iter::once(head).chain(texts).chain(examples).collect()
+}
+
+fn capitalised(text: &str) -> String {
+    let mut chars = text.chars();
+    chars.next().map_or_else(String::new, |first| {
+        first.to_uppercase().chain(chars).collect()
+    })
+}

@@ -1,0 +1,74 @@
+//! A report as GitHub Actions' workflow commands, which become annotations of a pull request.
+
+use super::{Entry, Level, Report, Unread, Unreadable};
+
+/// One line per finding and per input that could not be read.
+pub fn render(report: &Report) -> String {
+    let unread = report.unread.iter().map(unread);
+    report.entries.iter().map(finding).chain(unread).collect()
+}
+
+fn finding(entry: &Entry) -> String {
+    let Entry {
+        file,
+        finding,
+        span,
+        ..
+    } = entry;
+    let command = match entry.level() {
+        Level::Error => "error",
+        Level::Warning => "warning",
+        Level::Note => "notice",
+    };
+    let name = crate::rules::find(finding.rule).map_or("", |rule| rule.name);
+    format!(
+        "::{command} file={file},line={line},endLine={end},col={column},endColumn={end_column},\
+         title={title}::{message}\n",
+        file = property(file),
+        line = span.start.line,
+        end = span.end.line,
+        column = span.start.column,
+        end_column = span.end.column,
+        title = property(&format!("{} {name}", finding.rule)),
+        message = data(&format!(
+            "{}: {}. {}\n{}",
+            finding.path, finding.problem, finding.why, finding.fix
+        )),
+    )
+}
+
+fn unread(unread: &Unread) -> String {
+    let file = property(&unread.file);
+    match &unread.reason {
+        Unreadable::File(reason) => format!("::error file={file}::{}\n", data(reason)),
+        Unreadable::Content(fault) => format!(
+            "::error file={file},line={},col={}::{}\n",
+            fault.at.line,
+            fault.at.column,
+            data(&fault.to_string())
+        ),
+    }
+}
+
+/// What stands behind the second `::`, escaped.
+fn data(text: &str) -> String {
+    text.replace('%', "%25")
+        .replace('\r', "%0D")
+        .replace('\n', "%0A")
+}
+
+/// The value of a property, escaped.
+fn property(text: &str) -> String {
+    data(text).replace(':', "%3A").replace(',', "%2C")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_would_end_a_command_or_a_property_is_escaped() {
+        assert_eq!(data("50%\r\n::error::x"), "50%25%0D%0A::error::x");
+        assert_eq!(property("a:b,c%"), "a%3Ab%2Cc%25");
+    }
+}

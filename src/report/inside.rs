@@ -1,0 +1,77 @@
+//! Places inside a text that is itself JSON (an annotation), as far as they can be told.
+
+use crate::path::{FieldPath, Segment};
+use crate::yaml::Span;
+
+/// The last key of `path` inside the text that is written at `span` of `source`; the nearest one
+/// before it if it is absent; all of the text if none is found.
+///
+/// Keys are looked for one behind the other, as they are nested. That needs no JSON parser that
+/// knows about YAML's own escapes, and works on broken JSON too.
+pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
+    let mut found = span;
+    let mut from = span.start.offset;
+    for segment in path.segments() {
+        let Segment::Inside(key) = segment else {
+            continue;
+        };
+        let Some(text) = source.get(from..span.end.offset) else {
+            break;
+        };
+        let Some(at) = quoted(text, key) else {
+            break;
+        };
+        let before = source.get(span.start.offset..from + at).unwrap_or_default();
+        let start = span.start.after(before);
+        let end = start.after(key);
+        found = Span { start, end };
+        from = end.offset;
+    }
+    found
+}
+
+/// Where `key` stands in quotes, which YAML may have escaped.
+fn quoted(text: &str, key: &str) -> Option<usize> {
+    text.match_indices(key).map(|(at, _)| at).find(|at| {
+        let before = text.get(..*at).unwrap_or_default();
+        let after = text.get(at + key.len()..).unwrap_or_default();
+        before.ends_with('"') && after.trim_start_matches('\\').starts_with('"')
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is underlined for `groups.<group>.<key>` in an annotation that is written so.
+    fn underlined(written: &str, inside: &[&str]) -> (String, usize, usize) {
+        let source = format!("metadata:\n  annotations:\n    ray.io/ippr: {written}\n");
+        let document = crate::yaml::read(&source).remove(0).unwrap();
+        let path = FieldPath::annotation("ray.io/ippr");
+        let path = inside.iter().fold(path, |path, key| path.inside(*key));
+        let span = narrowed(&source, document.place(&path.pointer()).span, &path);
+        let text = source[span.start.offset..span.end.offset].to_owned();
+        (text, span.start.line, span.start.column)
+    }
+
+    #[test]
+    fn keys_are_found_however_the_text_is_quoted() {
+        let path = ["groups", "cpu", "max-cpu"];
+        let cpu = |line, column| ("max-cpu".to_owned(), line, column);
+        let single = r#"'{"groups": {"gpu": {}, "cpu": {"max-cpu": "1"}}}'"#;
+        assert_eq!(underlined(single, &path), cpu(3, 51));
+        let double = r#""{\"groups\": {\"cpu\": {\"max-cpu\": \"1\"}}}""#;
+        assert_eq!(underlined(double, &path), cpu(3, 45));
+        let block = "|\n      {\"groups\": {\n        \"cpu\": {\n          \"max-cpu\": \"1\"}}}";
+        assert_eq!(underlined(block, &path), cpu(6, 12));
+    }
+
+    #[test]
+    fn the_nearest_key_stands_for_an_absent_one() {
+        let written = r#"'{"groups": {"cpu": {}}}'"#;
+        let found = |path| underlined(written, path).0;
+        assert_eq!(found(&["groups", "cpu", "max-cpu"]), "cpu");
+        assert_eq!(found(&["grups"]), written);
+        assert_eq!(found(&[]), written);
+    }
+}

@@ -1,0 +1,73 @@
+//! A report for programs. Fields are only ever added.
+
+use serde_json::{Value, json};
+
+use super::{Entry, Level, Report, Unread, Unreadable};
+
+/// The report as indented JSON, ended by a line break.
+pub fn render(report: &Report) -> String {
+    let tally = report.tally;
+    let document = json!({
+        "findings": report.entries.iter().map(finding).collect::<Vec<_>>(),
+        "unread": report.unread.iter().map(unread).collect::<Vec<_>>(),
+        "summary": {
+            "checked": tally.checked,
+            "denied": tally.denied,
+            "passedOver": tally.others,
+            "errors": report.count(Level::Error),
+            "warnings": report.count(Level::Warning),
+            "notes": report.count(Level::Note),
+        },
+    });
+    pretty(&document)
+}
+
+/// Indented JSON, ended by a line break.
+pub fn pretty(value: &Value) -> String {
+    format!("{value:#}\n")
+}
+
+fn finding(entry: &Entry) -> Value {
+    let Entry {
+        object,
+        finding,
+        span,
+        ..
+    } = entry;
+    json!({
+        "rule": finding.rule.to_string(),
+        "name": crate::rules::find(finding.rule).map(|rule| rule.name),
+        "level": entry.level().name(),
+        "mode": entry.mode.name(),
+        "file": entry.file,
+        "line": span.start.line,
+        "column": span.start.column,
+        "endLine": span.end.line,
+        "endColumn": span.end.column,
+        "written": entry.exact,
+        "object": {
+            "kind": object.kind.name(),
+            "namespace": object.namespace,
+            "name": object.name,
+        },
+        "path": finding.path.to_string(),
+        "pointer": finding.path.pointer(),
+        "value": finding.value,
+        "problem": finding.problem,
+        "why": finding.why,
+        "fix": finding.fix,
+    })
+}
+
+fn unread(unread: &Unread) -> Value {
+    match &unread.reason {
+        Unreadable::File(reason) => json!({"file": unread.file, "reason": reason}),
+        Unreadable::Content(fault) => json!({
+            "file": unread.file,
+            "line": fault.at.line,
+            "column": fault.at.column,
+            "reason": fault.reason,
+            "remedy": fault.remedy,
+        }),
+    }
+}

@@ -1,0 +1,162 @@
+//! All about one rule or default: what `rayfit explain` prints.
+
+use anstyle::Style;
+
+use super::wrap::wrapped;
+use crate::defaults::{DEFAULTS, DefaultRule};
+use crate::finding::nearest;
+use crate::rules::{OwnMode, RULES, Rule};
+
+/// A rule or default, for people.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Page {
+    /// RF105, DF01.
+    pub id: String,
+    /// The short name, in kebab case.
+    pub name: &'static str,
+    /// How far a rule is turned on where no policy says otherwise; `None` for a default.
+    pub mode: Option<&'static str>,
+    /// On what the mode depends, if it does.
+    pub cases: Option<&'static str>,
+    /// One line for tables.
+    pub summary: &'static str,
+    /// Titled texts, in reading order.
+    pub texts: Vec<(&'static str, &'static str)>,
+    /// Titled manifests, in reading order.
+    pub examples: Vec<(&'static str, &'static str)>,
+    /// The first release that has it.
+    pub since: &'static str,
+}
+
+/// A text that names no rule and no default.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoSuchPage {
+    /// Something near it is there.
+    #[error("there is no rule or default \"{0}\"; did you mean {1}?")]
+    Near(String, String),
+    /// Nothing near it is there.
+    #[error("there is no rule or default \"{0}\"; `rayfit rules` lists them all")]
+    Unknown(String),
+}
+
+impl From<&Rule> for Page {
+    fn from(rule: &Rule) -> Self {
+        let (mode, cases) = match rule.mode {
+            OwnMode::Always(mode) => (mode.name(), None),
+            OwnMode::ByCase(cases) => ("by case", Some(cases)),
+        };
+        Self {
+            id: rule.id.to_string(),
+            name: rule.name,
+            mode: Some(mode),
+            cases,
+            summary: rule.summary,
+            texts: vec![
+                ("What it does", rule.what),
+                ("Why", rule.why),
+                ("Without it", rule.without),
+            ],
+            examples: vec![("Reported", rule.bad.trim()), ("Instead", rule.good.trim())],
+            since: rule.since,
+        }
+    }
+}
+
+impl From<&DefaultRule> for Page {
+    fn from(default: &DefaultRule) -> Self {
+        Self {
+            id: default.id.to_string(),
+            name: default.name,
+            mode: None,
+            cases: None,
+            summary: default.summary,
+            texts: vec![("What it does", default.what), ("Why", default.why)],
+            examples: vec![
+                ("Before", default.before.trim()),
+                ("As stored", default.after.trim()),
+            ],
+            since: default.since,
+        }
+    }
+}
+
+/// The pages of all rules, then of all defaults.
+pub fn all() -> Vec<Page> {
+    let rules = RULES.iter().map(|rule| Page::from(*rule));
+    let defaults = DEFAULTS.iter().map(|default| Page::from(*default));
+    rules.chain(defaults).collect()
+}
+
+/// The page of that number or name, capitals or not.
+pub fn find(query: &str) -> Result<Page, NoSuchPage> {
+    let pages = all();
+    let named =
+        |page: &&Page| page.id.eq_ignore_ascii_case(query) || page.name.eq_ignore_ascii_case(query);
+    if let Some(page) = pages.iter().find(named) {
+        return Ok(page.clone());
+    }
+    let candidates = pages.iter().flat_map(|page| [page.name, page.id.as_str()]);
+    Err(match nearest(query, candidates) {
+        Some(near) => NoSuchPage::Near(query.to_owned(), near.to_owned()),
+        None => NoSuchPage::Unknown(query.to_owned()),
+    })
+}
+
+const WIDTH: usize = 88;
+const BOLD: Style = Style::new().bold();
+
+/// The page for a terminal.
+pub fn render(page: &Page) -> String {
+    let mut parts = vec![
+        format!("{BOLD}{} {}{BOLD:#}", page.id, page.name),
+        wrapped("", page.summary, WIDTH),
+        wrapped("", &standing(page), WIDTH),
+    ];
+    for (title, text) in &page.texts {
+        parts.push(format!(
+            "{BOLD}{title}{BOLD:#}\n{}",
+            wrapped("  ", text, WIDTH)
+        ));
+    }
+    for (title, manifest) in &page.examples {
+        let indented = manifest.replace('\n', "\n    ");
+        parts.push(format!("{BOLD}{title}{BOLD:#}\n    {indented}"));
+    }
+    parts.join("\n\n") + "\n"
+}
+
+/// `Mode: enforce. Since 0.1.0.`
+pub(super) fn standing(page: &Page) -> String {
+    let since = page.since;
+    match (page.mode, page.cases) {
+        (Some(mode), Some(cases)) => format!("Mode: {mode} ({cases}). Since {since}."),
+        (Some(mode), None) => format!("Mode: {mode}. Since {since}."),
+        (None, _) => format!("A default, filled in at admission. Since {since}."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pages_are_found_by_number_and_name() {
+        for query in ["RF105", "rf105", "ippr-start-params", "IPPR-Start-Params"] {
+            assert_eq!(find(query).map(|page| page.id), Ok("RF105".to_owned()));
+        }
+        assert_eq!(find("df04").map(|page| page.name), Ok("ray-sidecar"));
+    }
+
+    #[test]
+    fn a_typo_gets_a_suggestion() {
+        let error = find("ippr-start-parms").unwrap_err();
+        assert!(
+            error
+                .to_string()
+                .contains("did you mean ippr-start-params?"),
+            "{error}"
+        );
+        let error = find("quite-something-else").unwrap_err();
+        assert!(error.to_string().contains("rayfit rules"), "{error}");
+    }
+}

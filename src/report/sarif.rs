@@ -1,0 +1,125 @@
+//! A report as SARIF 2.1.0 (OASIS), which code scanning services take.
+
+use serde_json::{Value, json};
+
+use super::{Entry, Level, Report, Unread, Unreadable, json::pretty};
+use crate::policy::Mode;
+use crate::rules::{OwnMode, RULES, Rule};
+
+const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
+
+/// The report as one SARIF run, ended by a line break.
+pub fn render(report: &Report) -> String {
+    let rules: Vec<Value> = RULES.iter().map(|rule| descriptor(rule)).collect();
+    let unread: Vec<Value> = report.unread.iter().map(notification).collect();
+    pretty(&json!({
+        "$schema": SCHEMA,
+        "version": "2.1.0",
+        "runs": [{
+            "tool": {"driver": {
+                "name": "rayfit",
+                "version": env!("CARGO_PKG_VERSION"),
+                "semanticVersion": env!("CARGO_PKG_VERSION"),
+                "rules": rules,
+            }},
+            "columnKind": "unicodeCodePoints",
+            "invocations": [{
+                "executionSuccessful": unread.is_empty(),
+                "toolExecutionNotifications": unread,
+            }],
+            "results": report.entries.iter().map(result).collect::<Vec<_>>(),
+        }],
+    }))
+}
+
+fn descriptor(rule: &Rule) -> Value {
+    let mode = match rule.mode {
+        OwnMode::Always(mode) => mode,
+        OwnMode::ByCase(_) => Mode::Enforce,
+    };
+    json!({
+        "id": rule.id.to_string(),
+        "name": rule.name,
+        "shortDescription": {"text": rule.summary},
+        "fullDescription": {"text": rule.what},
+        "help": {"text": format!("{} {}", rule.why, rule.without)},
+        "defaultConfiguration": {"level": level(Level::of(mode))},
+    })
+}
+
+/// SARIF's own words happen to be ours.
+const fn level(level: Level) -> &'static str {
+    level.name()
+}
+
+fn result(entry: &Entry) -> Value {
+    let finding = &entry.finding;
+    let index = RULES.iter().position(|rule| rule.id == finding.rule);
+    json!({
+        "ruleId": finding.rule.to_string(),
+        "ruleIndex": index,
+        "level": level(entry.level()),
+        "message": {"text": format!(
+            "{}: {}. {} {}",
+            finding.path, finding.problem, finding.why, finding.fix
+        )},
+        "locations": [{
+            "physicalLocation": {
+                "artifactLocation": artifact(&entry.file),
+                "region": {
+                    "startLine": entry.span.start.line,
+                    "startColumn": entry.span.start.column,
+                    "endLine": entry.span.end.line,
+                    "endColumn": entry.span.end.column,
+                    "snippet": {"text": entry.line},
+                },
+            },
+            "logicalLocations": [{
+                "fullyQualifiedName": format!("{} {}", entry.object, finding.path),
+            }],
+        }],
+    })
+}
+
+/// A relative file stays relative, so that services find it in the repository.
+fn artifact(file: &str) -> Value {
+    let relative = file.strip_prefix("./").unwrap_or(file);
+    json!({"uri": percent_encoded(relative)})
+}
+
+fn percent_encoded(path: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~/".contains(&byte);
+    path.bytes()
+        .map(|byte| match byte {
+            b'\\' => "/".to_owned(),
+            byte if plain(byte) => char::from(byte).to_string(),
+            byte => format!("%{byte:02X}"),
+        })
+        .collect()
+}
+
+fn notification(unread: &Unread) -> Value {
+    let mut location = json!({"artifactLocation": artifact(&unread.file)});
+    if let Unreadable::Content(fault) = &unread.reason {
+        location["region"] = json!({
+            "startLine": fault.at.line,
+            "startColumn": fault.at.column,
+        });
+    }
+    json!({
+        "level": "error",
+        "message": {"text": unread.to_string()},
+        "locations": [{"physicalLocation": location}],
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_becomes_a_relative_reference() {
+        assert_eq!(artifact("./a b/ü.yaml")["uri"], "a%20b/%C3%BC.yaml");
+        assert_eq!(artifact("<stdin>")["uri"], "%3Cstdin%3E");
+    }
+}

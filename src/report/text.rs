@@ -1,0 +1,151 @@
+//! A report for a terminal, in the manner of compilers: place, rule, problem; the line with the
+//! offending value underlined; why it matters and what to write instead.
+
+use anstyle::{AnsiColor, Style};
+
+use super::wrap::wrapped;
+use super::{Entry, Level, Report, counted};
+
+const WIDTH: usize = 100;
+const BOLD: Style = Style::new().bold();
+const DIM: Style = Style::new().dimmed();
+
+/// The findings and, on the last line, what they come to.
+pub fn render(report: &Report) -> String {
+    let mut out = String::new();
+    for entry in &report.entries {
+        out.push_str(&finding(entry));
+        out.push('\n');
+    }
+    out.push_str(&summary(report));
+    out.push('\n');
+    out
+}
+
+const fn style(level: Level) -> Style {
+    match level {
+        Level::Error => AnsiColor::Red.on_default().bold(),
+        Level::Warning => AnsiColor::Yellow.on_default().bold(),
+        Level::Note => AnsiColor::Cyan.on_default().bold(),
+    }
+}
+
+fn finding(entry: &Entry) -> String {
+    let Entry {
+        file,
+        finding,
+        span,
+        ..
+    } = entry;
+    let (line, column) = (span.start.line, span.start.column);
+    let (level, style) = (entry.level().name(), style(entry.level()));
+    let mut out = format!(
+        "{file}:{line}:{column}: {style}{rule} {level}{style:#}  {BOLD}{path}{BOLD:#}: {problem}\n",
+        rule = finding.rule,
+        file = harmless(file),
+        path = harmless(&finding.path.to_string()),
+        problem = harmless(&finding.problem),
+    );
+    out.push_str(&excerpt(entry));
+    let margin = margin(entry);
+    for (label, text) in [("why", &finding.why), ("fix", &finding.fix)] {
+        let wrapped = wrapped(&format!("{margin} = {label}: "), &harmless(text), WIDTH);
+        out.push_str(&wrapped);
+        out.push('\n');
+    }
+    out
+}
+
+/// Without control characters: a manifest must not steer the terminal that shows it.
+fn harmless(text: &str) -> String {
+    text.replace(char::is_control, "\u{fffd}")
+}
+
+/// Blanks as wide as the number of the line.
+fn margin(entry: &Entry) -> String {
+    " ".repeat(entry.span.start.line.to_string().len())
+}
+
+/// The line with a part of it underlined, and a word on values that are not written there.
+fn excerpt(entry: &Entry) -> String {
+    let margin = margin(entry);
+    let number = entry.span.start.line;
+    let (shown, before, length) = clipped(entry);
+    let (pad, carets) = (" ".repeat(before), "^".repeat(length));
+    let style = style(entry.level());
+    let remark = if entry.exact {
+        ""
+    } else {
+        " not written; it belongs in here"
+    };
+    format!(
+        "{margin} {DIM}|{DIM:#}\n{DIM}{number} |{DIM:#} {shown}\n{margin} {DIM}|{DIM:#} \
+         {pad}{style}{carets}{remark}{style:#}\n"
+    )
+}
+
+/// Longest part of a line that is shown; JSON on one line can be megabytes long.
+const SHOWN: usize = 160;
+
+/// What is shown of the line, the columns before the underlined part, and its length.
+fn clipped(entry: &Entry) -> (String, usize, usize) {
+    let chars: Vec<char> = entry
+        .line
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .collect();
+    let start = entry.span.start.column.saturating_sub(1).min(chars.len());
+    let end = if entry.span.end.line == entry.span.start.line {
+        entry.span.end.column.saturating_sub(1).min(chars.len())
+    } else {
+        chars.len()
+    };
+    let from = if chars.len() > SHOWN {
+        start.saturating_sub(40)
+    } else {
+        0
+    };
+    let shown: String = chars.iter().skip(from).take(SHOWN).collect();
+    let length = end.saturating_sub(start).clamp(1, SHOWN - 40);
+    let mark = if from > 0 { "…" } else { "" };
+    (
+        format!("{mark}{shown}"),
+        start - from + mark.chars().count(),
+        length,
+    )
+}
+
+/// `3 objects checked, 1 denied: 4 errors, 2 warnings, 1 note; 2 other objects passed over`
+fn summary(report: &Report) -> String {
+    let tally = report.tally;
+    let denied = style(Level::Error);
+    let outcome = match tally.denied {
+        0 if report.entries.is_empty() => "nothing found".to_owned(),
+        0 => format!("none denied: {}", levels(report)),
+        count => format!("{denied}{count} denied{denied:#}: {}", levels(report)),
+    };
+    let mut parts = vec![format!(
+        "{} checked, {outcome}",
+        counted(tally.checked, "object")
+    )];
+    if tally.others > 0 {
+        let others = counted(tally.others, "other object");
+        parts.push(format!("{others} passed over"));
+    }
+    if !report.unread.is_empty() {
+        let unread = counted(report.unread.len(), "input");
+        parts.push(format!("{denied}{unread} could not be read{denied:#}"));
+    }
+    parts.join("; ")
+}
+
+fn levels(report: &Report) -> String {
+    [Level::Error, Level::Warning, Level::Note]
+        .into_iter()
+        .filter_map(|level| match report.count(level) {
+            0 => None,
+            count => Some(counted(count, level.name())),
+        })
+        .collect::<Vec<_>>()
+        .join(", ")
+}

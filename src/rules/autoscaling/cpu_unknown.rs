@@ -1,0 +1,122 @@
+//! RF203: a group whose CPU count Ray cannot derive.
+
+use crate::finding::RuleId;
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Container, Fields, Group, node_resources};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF203
+pub static RULE: Rule = Rule {
+    id: RuleId(203),
+    name: "cpu-unknown",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "No CPU count can be derived for a group",
+    what: "Looks at every group, the head included, of a cluster with autoscaling on, and reports \
+           one whose CPUs are nowhere to be found: neither `CPU` in the group's `resources`, nor \
+           `num-cpus` in `rayStartParams`, nor a CPU limit or request of the first container.",
+    why: "Ray's autoscaler must know how many CPUs a pod brings; it fails without, and scales no \
+          group of the cluster.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {limits: {memory: 4Gi}}
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {limits: {cpu: 2, memory: 4Gi}}
+",
+    without: "The autoscaler raises ValueError when it reads the RayCluster, in every round, so \
+              nothing scales; only its log says why (Ray, `autoscaling_config.py`, \
+              `_get_num_cpus`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.autoscaled_groups() {
+        if node_resources::cpu(group) != Ok(None) {
+            continue;
+        }
+        if let Some((key, amount)) = miswritten(group) {
+            report_miswritten(group, key, amount, findings);
+        } else if let Some(container) = group.ray_container() {
+            report_absent(subject, group, &container, findings);
+        }
+    }
+}
+
+/// `cpu` in the group's `resources`, not written in capitals: a custom resource for Ray.
+fn miswritten<'a>(group: &Group<'a>) -> Option<(&'a String, String)> {
+    let (key, amount) = group
+        .resources()?
+        .iter()
+        .find(|(key, _)| key.eq_ignore_ascii_case("cpu"))?;
+    Some((key, crate::finding::shown(amount)))
+}
+
+fn report_miswritten(group: &Group<'_>, key: &str, amount: String, findings: &mut Findings) {
+    findings.add(
+        RULE.finding(
+            group.path().key("resources").key(key.to_owned()),
+            format!(
+                "\"{key}\" is not how Ray writes CPU, and nothing else says how many there are"
+            ),
+            format!("Write it in capitals: CPU: {amount}."),
+        )
+        .valued(amount),
+    );
+}
+
+fn report_absent(
+    subject: &Subject<'_>,
+    group: &Group<'_>,
+    container: &Container<'_>,
+    findings: &mut Findings,
+) {
+    let limit = "Add a CPU limit (or request) to the ray container, for example \
+                 resources.limits.cpu: 2";
+    let fix = if may_take_num_cpus(subject, group) {
+        format!("{limit}; or, on a head that takes no tasks, rayStartParams.num-cpus: \"0\".")
+    } else {
+        format!("{limit}.")
+    };
+    findings.add(RULE.finding(
+        absent_place(group, container),
+        "the ray container has no CPU limit or request, and neither num-cpus in rayStartParams \
+         nor CPU in the group's resources says how many CPUs there are",
+        fix,
+    ));
+}
+
+/// A head for which `num-cpus` breaks no other rule (RF105, RF206).
+fn may_take_num_cpus(subject: &Subject<'_>, group: &Group<'_>) -> bool {
+    let listed = group
+        .name
+        .is_some_and(|name| subject.object.ippr.lists(name));
+    group.is_head() && !listed && group.resources().is_none()
+}
+
+/// The limit's place, as far as it exists, and one step beyond.
+fn absent_place(group: &Group<'_>, container: &Container<'_>) -> FieldPath {
+    let place = group.container_path(container).key("resources");
+    let resources = container.spec.get("resources");
+    match (resources.and_then(|r| r.as_object()), container.limits()) {
+        (_, Some(_)) => place.key("limits").key("cpu"),
+        (Some(resources), None) if !Fields::is_empty(resources) => place.key("limits"),
+        _ => place,
+    }
+}

@@ -1,0 +1,160 @@
+//! RF215: `num-gpus` that differs from the GPUs that the pod has.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown};
+use crate::policy::Mode;
+use crate::ray::start_params::start_integer;
+use crate::ray::{Container, Group, list_at, object_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF215
+pub static RULE: Rule = Rule {
+    id: RuleId(215),
+    name: "gpu-mismatch",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "`num-gpus` differs from the GPUs in the ray container's limits",
+    what: "Looks at every group, the head included, of a cluster with autoscaling on, and compares \
+           `num-gpus` in `rayStartParams` with the GPUs in the limits of its first container: the \
+           first entry above zero whose name ends in `gpu`, or else the slices of a GPU \
+           (`nvidia.com/mig-..`). It is silent where GPUs may come from elsewhere: resource claims, \
+           or shared GPUs under other names.",
+    why: "Ray believes num-gpus: with too many, tasks find no GPU; with too few, GPUs that are \
+          paid for stay idle.",
+    bad: r#"
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: gpu
+    rayStartParams: {num-gpus: "4"}
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {limits: {cpu: 8, nvidia.com/gpu: 2}}
+"#,
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: gpu
+    rayStartParams: {}
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {limits: {cpu: 8, nvidia.com/gpu: 2}}
+",
+    without: "`num-gpus` wins over the limits both in Ray's autoscaler (Ray, `_get_num_gpus`) and \
+              in the start command (KubeRay, `addWellKnownAcceleratorResources`); nobody compares \
+              the two.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.autoscaled_groups() {
+        let Some(value) = group.start_param("num-gpus") else {
+            continue;
+        };
+        // No whole number is RF204's matter, and a GPU count in `resources` comes first.
+        let declared = start_integer(value).filter(|count| *count >= 0);
+        let overridden = group.resources().is_some_and(|r| r.contains_key("GPU"));
+        let (Some(declared), Some(present), false) =
+            (declared, group.ray_container().and_then(gpus), overridden)
+        else {
+            continue;
+        };
+        if i128::from(declared) != present.count() {
+            report(group, value, &present, findings);
+        }
+    }
+}
+
+fn report(group: &Group<'_>, value: &Value, present: &Gpus, findings: &mut Findings) {
+    let count = present.count();
+    let fix = match present {
+        Gpus::Whole(_) => format!(
+            "Remove num-gpus, and Ray takes the number from the limits; or write num-gpus: \
+             \"{count}\"."
+        ),
+        Gpus::Slices(_) => format!("Write num-gpus: \"{count}\"."),
+        Gpus::None => "Remove num-gpus, or add the GPUs to the ray container's limits \
+                       (nvidia.com/gpu, amd.com/gpu, ..)."
+            .to_owned(),
+    };
+    findings.add(
+        RULE.finding(
+            group.start_param_path("num-gpus"),
+            format!(
+                "{} is not what the ray container's limits give it: {}",
+                shown(value),
+                present.shown()
+            ),
+            fix,
+        )
+        .valued(format!("num-gpus {}, limits {count}", shown(value))),
+    );
+}
+
+/// What the limits give.
+enum Gpus {
+    None,
+    Whole(i128),
+    /// Ray's autoscaler does not count these by itself.
+    Slices(i128),
+}
+
+impl Gpus {
+    fn count(&self) -> i128 {
+        match self {
+            Self::None => 0,
+            Self::Whole(count) | Self::Slices(count) => *count,
+        }
+    }
+
+    fn shown(&self) -> String {
+        match self {
+            Self::None => "no GPU".to_owned(),
+            Self::Whole(1) => "1 GPU".to_owned(),
+            Self::Whole(count) => format!("{count} GPUs"),
+            Self::Slices(1) => "1 slice of a GPU".to_owned(),
+            Self::Slices(count) => format!("{count} slices of GPUs"),
+        }
+    }
+}
+
+/// The GPUs in the limits; `None` if it cannot be told.
+fn gpus(container: Container<'_>) -> Option<Gpus> {
+    let limits = container.limits();
+    let amounts = |of: fn(&str) -> bool| {
+        limits
+            .into_iter()
+            .flatten()
+            .filter(move |(name, _)| of(name))
+            .filter_map(|(name, _)| Some(container.limit(name)?.ceil_units()))
+            .filter(|amount| *amount > 0)
+    };
+    if let Some(whole) = amounts(|name| name.ends_with("gpu")).next() {
+        return Some(Gpus::Whole(whole));
+    }
+    match amounts(is_slice).sum() {
+        0 if amounts(may_be_gpu).next().is_some() || claims(&container) => None,
+        0 => Some(Gpus::None),
+        slices => Some(Gpus::Slices(slices)),
+    }
+}
+
+fn is_slice(name: &str) -> bool {
+    name.starts_with("nvidia.com/mig-")
+}
+
+/// `nvidia.com/gpu.shared`, `aliyun.com/gpu-mem`, `gpu.intel.com/i915`.
+fn may_be_gpu(name: &str) -> bool {
+    name.contains("gpu")
+}
+
+/// GPUs may come by dynamic resource allocation.
+fn claims(container: &Container<'_>) -> bool {
+    object_at(container.spec, "resources").is_some_and(|r| !list_at(r, "claims").is_empty())
+}

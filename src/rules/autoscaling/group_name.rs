@@ -1,0 +1,157 @@
+//! RF202: names of worker groups that collide or that no pod can carry.
+
+use std::collections::HashSet;
+
+use crate::finding::{RuleId, shown_text};
+use crate::policy::Mode;
+use crate::ray::group::HEAD_NAME;
+use crate::ray::{Group, Kind, RayObject, label};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF202
+pub static RULE: Rule = Rule {
+    id: RuleId(202),
+    name: "group-name",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "Worker groups of the same name, called `headgroup`, or named so that no pod can be \
+              made",
+    what: "Looks at `groupName` of every worker group, with and without autoscaling, and reports a \
+           name that an earlier group has, the name `headgroup`, which is the head's, and a name \
+           that cannot be a Kubernetes label value (at most 63 letters, digits, `-`, `_` and `.`, \
+           a letter or digit at both ends) or a part of a pod's name (no `_`).",
+    why: "Ray and KubeRay tell groups apart by their names alone, so they take the two for one.",
+    bad: "
+spec:
+  workerGroupSpecs:
+  - groupName: gpu
+  - groupName: gpu
+",
+    good: "
+spec:
+  workerGroupSpecs:
+  - groupName: gpu-a100
+  - groupName: gpu-h100
+",
+    without: "The API server admits any name. KubeRay puts it into the label `ray.io/group` \
+              (`labelPod`), by which it counts the pods of a group, and into the names of pods \
+              (`PodName`): groups of one name count each other's pods, a name of wrong syntax \
+              fails every pod creation. Ray keeps groups in a map by name, in which the later \
+              group, or a worker group called `headgroup`, replaces the earlier (Ray, \
+              `_generate_available_node_types_from_ray_cr_spec`).",
+    since: "0.1.0",
+    check,
+};
+
+/// KubeRay cuts `<cluster>-<group>` to this length in names of pods.
+const POD_NAME_PREFIX: usize = 50;
+
+/// The dash and the random end by which KubeRay makes the name of a cluster from its owner's.
+const RANDOM_END: usize = 6;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.cluster() else {
+        return;
+    };
+    let mut seen = HashSet::with_capacity(cluster.workers.len());
+    for group in &cluster.workers {
+        let Some(name) = group.name else {
+            continue;
+        };
+        if name == HEAD_NAME {
+            report_head_name(group, findings);
+        } else if !label::is_value(name) {
+            report_label(group, name, findings);
+        } else if !fits_pod_names(subject.object, name) {
+            report_pod_name(group, name, findings);
+        }
+        if !seen.insert(name) {
+            report_duplicate(group, name, findings);
+        }
+    }
+}
+
+fn report_head_name(group: &Group<'_>, findings: &mut Findings) {
+    findings.add(
+        RULE.finding(
+            group.path().key("groupName"),
+            "\"headgroup\" is the name of the head group",
+            "Give the worker group another name, like workers.",
+        )
+        .valued(shown_text(HEAD_NAME)),
+    );
+}
+
+fn report_label(group: &Group<'_>, name: &str, findings: &mut Findings) {
+    findings.add(
+        RULE.finding(
+            group.path().key("groupName"),
+            format!(
+                "{} cannot be the value of a Kubernetes label (at most 63 letters, digits, dashes, \
+                 dots, a letter or digit at both ends)",
+                shown_text(name)
+            ),
+            format!("Rename the group, for example to {}.", mended(name)),
+        )
+        .because(
+            "KubeRay labels the group's pods with it, so the API server refuses every one of them.",
+        )
+        .valued(shown_text(name)),
+    );
+}
+
+fn report_pod_name(group: &Group<'_>, name: &str, findings: &mut Findings) {
+    findings.add(
+        RULE.finding(
+            group.path().key("groupName"),
+            format!(
+                "{} cannot be part of a pod's name (letters, digits, dashes, and dots between \
+                 letters or digits)",
+                shown_text(name)
+            ),
+            format!("Rename the group, for example to {}.", mended(name)),
+        )
+        .because(
+            "KubeRay names the group's pods after it, so the API server refuses every one of them.",
+        )
+        .valued(shown_text(name)),
+    );
+}
+
+fn report_duplicate(group: &Group<'_>, name: &str, findings: &mut Findings) {
+    findings.add(
+        RULE.finding(
+            group.path().key("groupName"),
+            format!("{} is the name of an earlier group", shown_text(name)),
+            "Give each worker group a name of its own.",
+        )
+        .valued(shown_text(name)),
+    );
+}
+
+/// The part of `name` that gets into names of pods may stand there. KubeRay makes them
+/// lower-case.
+fn fits_pod_names(object: &RayObject<'_>, name: &str) -> bool {
+    let cluster = object.name().or(object.generate_name()).map_or(1, str::len);
+    let random = if object.kind == Kind::RayCluster {
+        0
+    } else {
+        RANDOM_END
+    };
+    let kept = POD_NAME_PREFIX.saturating_sub(cluster + random + 1);
+    let cut = name.get(..kept).unwrap_or(name);
+    !cut.contains('_') && !["..", ".-", "-."].iter().any(|pair| cut.contains(pair))
+}
+
+/// The nearest name that is right everywhere.
+fn mended(name: &str) -> String {
+    let dashed: String = name
+        .to_lowercase()
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c } else { '-' })
+        .take(label::MAX_VALUE)
+        .collect();
+    match dashed.trim_matches('-') {
+        "" => "workers".to_owned(),
+        trimmed => trimmed.to_owned(),
+    }
+}

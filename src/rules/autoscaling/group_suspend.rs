@@ -1,0 +1,54 @@
+//! RF212: a suspended worker group in a cluster that is scaled.
+
+use serde_json::Value;
+
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF212
+pub static RULE: Rule = Rule {
+    id: RuleId(212),
+    name: "group-suspend",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`suspend: true` on a worker group with autoscaling on",
+    what: "Looks at the worker groups of a cluster with autoscaling on and reports `suspend: \
+           true`.",
+    why: "The autoscaler does not know about suspended groups, so KubeRay stops reconciling the \
+          whole cluster.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    suspend: true
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    minReplicas: 0
+    maxReplicas: 0
+",
+    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
+              mended (KubeRay, `ValidateRayClusterSpec`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.autoscaled().into_iter().flat_map(|c| &c.workers) {
+        if group.spec.get("suspend").and_then(Value::as_bool) == Some(true) {
+            findings.add(
+                RULE.finding(
+                    group.path().key("suspend"),
+                    format!("suspends {} while autoscaling is on", group.title()),
+                    "Remove suspend; to have no workers in the group, write 0 for replicas, \
+                     minReplicas and maxReplicas.",
+                )
+                .valued("true"),
+            );
+        }
+    }
+}

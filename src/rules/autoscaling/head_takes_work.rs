@@ -1,0 +1,105 @@
+//! RF214: a head that runs tasks.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId, shown};
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::Group;
+use crate::ray::start_params::start_integer;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF214
+pub static RULE: Rule = Rule {
+    id: RuleId(214),
+    name: "head-takes-work",
+    mode: OwnMode::Always(Mode::Audit),
+    summary: "A head group without `num-cpus: \"0\"`",
+    what: "Looks at the head group of a cluster with autoscaling on, and reports it unless it \
+           says that it has no CPUs for tasks: `num-cpus: \"0\"` in `rayStartParams`, or `CPU: \
+           \"0\"` in its `resources`. A head that `ray.io/ippr` lists is left alone, because \
+           `num-cpus` is forbidden there (RF105).",
+    why: "Tasks and actors land on the head, and one that takes too much memory takes the whole \
+          cluster down with it.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  headGroupSpec:
+    rayStartParams: {}
+",
+    good: r#"
+spec:
+  enableInTreeAutoscaling: true
+  headGroupSpec:
+    rayStartParams: {num-cpus: "0"}
+"#,
+    without: "KubeRay starts Ray on the head with as many CPUs as the container has (KubeRay, \
+              `generateRayStartCommand`), and Ray schedules on it as on any node. The head also \
+              runs the cluster's control plane (GCS), so its death is the cluster's.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(head) = subject.autoscaled().and_then(|c| c.head.as_ref()) else {
+        return;
+    };
+    if head
+        .name
+        .is_some_and(|name| subject.object.ippr.lists(name))
+    {
+        return;
+    }
+    let finding = match head.resources() {
+        Some(_) => by_resources(head),
+        None => by_start_params(head),
+    };
+    if let Some(finding) = finding {
+        findings.add(finding);
+    }
+}
+
+/// KubeRay hands the CPU on in any case of letters.
+fn by_resources(head: &Group<'_>) -> Option<Finding> {
+    let resources = head.resources()?;
+    let path = head.path().key("resources");
+    let entry = resources
+        .iter()
+        .find(|(key, _)| key.eq_ignore_ascii_case("cpu"));
+    let fix = "Write CPU: \"0\" in the head group's resources.";
+    match entry {
+        Some((_, cpu)) if Quantity::from_json(cpu).is_ok_and(Quantity::is_zero) => None,
+        Some((key, cpu)) => Some(
+            RULE.finding(path.key(key.clone()), takes(cpu), fix)
+                .valued(shown(cpu)),
+        ),
+        None if starts_without_cpus(head) => None,
+        None => Some(RULE.finding(path.key("CPU"), ABSENT, fix)),
+    }
+}
+
+fn by_start_params(head: &Group<'_>) -> Option<Finding> {
+    let fix = "Write num-cpus: \"0\" in the head group's rayStartParams.";
+    match head.start_param("num-cpus").filter(|v| !v.is_null()) {
+        // What is no count at all is RF204's matter.
+        Some(cpus) if start_integer(cpus).is_none_or(|count| count <= 0) => None,
+        Some(cpus) => Some(
+            RULE.finding(head.start_param_path("num-cpus"), takes(cpus), fix)
+                .valued(shown(cpus)),
+        ),
+        None if head.start_params().is_some() => {
+            Some(RULE.finding(head.start_param_path("num-cpus"), ABSENT, fix))
+        }
+        None => Some(RULE.finding(head.path().key("rayStartParams"), ABSENT, fix)),
+    }
+}
+
+const ABSENT: &str = "is absent, so tasks run on the head too";
+
+fn takes(cpus: &Value) -> String {
+    format!("{} lets tasks run on the head", shown(cpus))
+}
+
+fn starts_without_cpus(head: &Group<'_>) -> bool {
+    head.start_param("num-cpus").and_then(start_integer) == Some(0)
+}

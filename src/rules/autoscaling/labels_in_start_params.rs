@@ -1,0 +1,76 @@
+//! RF207: node labels in the start parameters.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown};
+use crate::policy::Mode;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF207
+pub static RULE: Rule = Rule {
+    id: RuleId(207),
+    name: "labels-in-start-params",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`labels` in `rayStartParams` instead of the group's `labels`",
+    what: "Looks at `rayStartParams` of every group, the head included, with and without \
+           autoscaling, and reports `labels`, whatever its value.",
+    why: "KubeRay stops reconciling the whole cluster because of it, and Ray's autoscaler does not \
+          read labels from there.",
+    bad: r#"
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    rayStartParams: {labels: "region=eu,tier=spot"}
+"#,
+    good: r#"
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    rayStartParams: {}
+    labels: {region: "eu", tier: "spot"}
+"#,
+    without: "KubeRay 1.5 and later report the spec as invalid in an Event and touch no pod until \
+              it is mended (KubeRay, `validateRayGroupLabels`). The autoscaler ignores them with a \
+              warning in its log, so tasks with a label selector start no workers (Ray, \
+              `_get_labels_from_group_spec`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.groups() {
+        let Some(value) = group.start_param("labels").filter(|v| !v.is_null()) else {
+            continue;
+        };
+        findings.add(
+            RULE.finding(
+                group.start_param_path("labels"),
+                format!("{} stands where KubeRay allows no labels", shown(value)),
+                fix(value),
+            )
+            .valued(shown(value)),
+        );
+    }
+}
+
+/// The group's `labels` that say the same, if the text can be read.
+fn fix(value: &Value) -> String {
+    let pairs: Option<Vec<String>> = value
+        .as_str()
+        .filter(|text| !text.is_empty() && text.len() <= 200)
+        .and_then(|text| text.split(',').map(pair).collect());
+    match pairs {
+        Some(pairs) => format!(
+            "Remove it and write in the group itself: labels: {{{}}}.",
+            pairs.join(", ")
+        ),
+        None => "Remove it and write the labels as a map in the group itself, like labels: \
+                 {tier: \"spot\"}."
+            .to_owned(),
+    }
+}
+
+fn pair(text: &str) -> Option<String> {
+    let (key, value) = text.split_once('=')?;
+    Some(format!("{}: {:?}", key.trim(), value.trim()))
+}

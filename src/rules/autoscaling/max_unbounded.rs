@@ -1,0 +1,64 @@
+//! RF213: a worker group that may grow without end.
+
+use serde_json::Value;
+
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::ray::Group;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF213
+pub static RULE: Rule = Rule {
+    id: RuleId(213),
+    name: "max-unbounded",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "No `maxReplicas`: the group may grow without end",
+    what: "Looks at the worker groups of a cluster with autoscaling on and reports `maxReplicas` \
+           that is absent or 2147483647, which the API server writes where it is absent.",
+    why: "One job that asks for too much can fill all nodes of the Kubernetes cluster, and with a \
+          cluster autoscaler buy more of them.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    minReplicas: 0
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    minReplicas: 0
+    maxReplicas: 10
+",
+    without: "The definition of RayCluster gives `maxReplicas` the default 2147483647 (KubeRay, \
+              `WorkerGroupSpec`), and Ray's autoscaler takes it as the group's limit (Ray, \
+              `_node_type_from_group_spec`).",
+    since: "0.1.0",
+    check,
+};
+
+/// What the API server fills in.
+const UNBOUNDED: i64 = i32::MAX as i64;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.autoscaled().into_iter().flat_map(|c| &c.workers) {
+        match group.spec.get("maxReplicas") {
+            None | Some(Value::Null) => report(group, "is absent: there is no limit", findings),
+            Some(max) if max.as_i64() == Some(UNBOUNDED) => {
+                report(group, "2147483647 is no limit", findings);
+            }
+            Some(_) => {}
+        }
+    }
+}
+
+/// Without a value: absent and filled in by the API server are the same fault.
+fn report(group: &Group<'_>, problem: &str, findings: &mut Findings) {
+    findings.add(RULE.finding(
+        group.path().key("maxReplicas"),
+        problem,
+        "Write how many workers the group may have at most, for example maxReplicas: 10.",
+    ));
+}

@@ -1,0 +1,92 @@
+//! RF210: features of autoscaler v2 without it.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown};
+use crate::policy::Mode;
+use crate::ray::cluster::V2_ENV;
+use crate::ray::{Cluster, Group};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF210
+pub static RULE: Rule = Rule {
+    id: RuleId(210),
+    name: "needs-v2",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "A group's `idleTimeoutSeconds` or `priority` without autoscaler v2",
+    what: "Looks at every worker group, with and without autoscaling, and reports \
+           `idleTimeoutSeconds` of any value and `priority` other than 0, unless \
+           `autoscalerOptions.version` is `v2` or the head's first container has \
+           `RAY_enable_autoscaler_v2` set to `1` or `true`.",
+    why: "Only autoscaler v2 knows it, so KubeRay stops reconciling the whole cluster without.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    idleTimeoutSeconds: 300
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {version: v2}
+  workerGroupSpecs:
+  - groupName: small
+    idleTimeoutSeconds: 300
+",
+    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
+              mended (KubeRay, `validateWorkerGroupIdleTimeout`; `priority` from KubeRay 1.7 on). \
+              That newer Ray versions choose v2 by themselves does not help, KubeRay looks at the \
+              spec.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.cluster().filter(|cluster| !cluster.uses_v2()) else {
+        return;
+    };
+    for group in &cluster.workers {
+        let idle = group.spec.get("idleTimeoutSeconds");
+        if let Some(value) = idle.filter(|value| !value.is_null()) {
+            report(cluster, group, "idleTimeoutSeconds", value, findings);
+        }
+        let priority = group.spec.get("priority");
+        if let Some(value) = priority.filter(|v| !v.is_null() && v.as_f64() != Some(0.0)) {
+            report(cluster, group, "priority", value, findings);
+        }
+    }
+}
+
+fn report(
+    cluster: &Cluster<'_>,
+    group: &Group<'_>,
+    key: &'static str,
+    value: &Value,
+    findings: &mut Findings,
+) {
+    findings.add(
+        RULE.finding(
+            group.path().key(key),
+            format!(
+                "{} needs autoscaler v2, which this cluster does not choose",
+                shown(value)
+            ),
+            fix(cluster, key),
+        )
+        .valued(shown(value)),
+    );
+}
+
+fn fix(cluster: &Cluster<'_>, key: &str) -> String {
+    if !cluster.autoscaling() {
+        return format!("Remove {key}: without enableInTreeAutoscaling nothing acts on it.");
+    }
+    match cluster.v2_env() {
+        Some(_) => format!(
+            "Set autoscalerOptions.version: v2 and remove {V2_ENV} from the head's env; or remove \
+             {key}."
+        ),
+        None => format!("Set autoscalerOptions.version: v2, or remove {key}."),
+    }
+}

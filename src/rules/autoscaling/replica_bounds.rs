@@ -1,0 +1,101 @@
+//! RF201: replica counts that contradict each other or are negative.
+
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::ray::Group;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF201
+pub static RULE: Rule = Rule {
+    id: RuleId(201),
+    name: "replica-bounds",
+    mode: OwnMode::ByCase("Enforce; Warn where replicas is above maxReplicas"),
+    summary: "Negative replica counts, or `minReplicas` above `maxReplicas`",
+    what: "Looks at `replicas`, `minReplicas` and `maxReplicas` of every worker group, with and \
+           without autoscaling, and reports negative numbers, `minReplicas` above `maxReplicas`, \
+           and (as a warning) `replicas` above `maxReplicas`. `replicas` below `minReplicas` is \
+           fine: KubeRay raises it.",
+    why: "KubeRay stops reconciling the whole cluster because of it, and Ray stops scaling it.",
+    bad: "
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    minReplicas: 3
+    maxReplicas: 1
+",
+    good: "
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    minReplicas: 1
+    maxReplicas: 3
+",
+    without: "KubeRay 1.6 and later report the spec as invalid in an Event and touch no pod until \
+              it is mended (KubeRay, `ValidateRayClusterSpec`); Ray's autoscaler fails an \
+              assertion in every round, for all groups (Ray, autoscaler v2, `NodeTypeConfig`). \
+              Counts of replicas outside the bounds are clamped (KubeRay, \
+              `GetWorkerGroupDesiredReplicas`).",
+    since: "0.1.0",
+    check,
+};
+
+const MISLEADING: &str = "KubeRay counts it as minReplicas, so the number hides how many workers \
+                          there will be.";
+const CLAMPED: &str = "KubeRay never makes more workers than maxReplicas, so fewer come than \
+                       replicas says.";
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.cluster().into_iter().flat_map(|c| &c.workers) {
+        check_signs(group, findings);
+        check_order(group, findings);
+    }
+}
+
+fn check_signs(group: &Group<'_>, findings: &mut Findings) {
+    for key in ["replicas", "minReplicas", "maxReplicas"] {
+        let Some(count) = group.integer(key).filter(|count| *count < 0) else {
+            continue;
+        };
+        let finding = RULE
+            .finding(
+                group.path().key(key),
+                format!("{count} is a negative number of workers"),
+                format!("Write {key}: 0 or more."),
+            )
+            .valued(count.to_string());
+        findings.add(if key == "replicas" {
+            finding.because(MISLEADING)
+        } else {
+            finding
+        });
+    }
+}
+
+fn check_order(group: &Group<'_>, findings: &mut Findings) {
+    let count = |key| group.integer(key).filter(|count| *count >= 0);
+    let Some(max) = count("maxReplicas") else {
+        return;
+    };
+    if let Some(min) = count("minReplicas").filter(|min| *min > max) {
+        findings.add(
+            RULE.finding(
+                group.path().key("minReplicas"),
+                format!("{min} is above maxReplicas, which is {max}"),
+                format!("Lower minReplicas to {max} or raise maxReplicas to {min}."),
+            )
+            .valued(format!("min {min} > max {max}")),
+        );
+    }
+    if let Some(replicas) = count("replicas").filter(|replicas| *replicas > max) {
+        findings.add(
+            RULE.finding(
+                group.path().key("replicas"),
+                format!("{replicas} is above maxReplicas, which is {max}"),
+                format!("Lower replicas to {max} or raise maxReplicas to {replicas}."),
+            )
+            .valued(format!("replicas {replicas} > max {max}"))
+            .because(CLAMPED)
+            .in_mode(Mode::Warn),
+        );
+    }
+}

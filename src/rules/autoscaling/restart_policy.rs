@@ -1,0 +1,69 @@
+//! RF208: a restart policy that autoscaler v2 does not allow.
+
+use crate::finding::{RuleId, shown_text};
+use crate::policy::Mode;
+use crate::ray::{AutoscalerVersion, Cluster, Group, text_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF208
+pub static RULE: Rule = Rule {
+    id: RuleId(208),
+    name: "restart-policy",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`restartPolicy` other than `Never` with autoscaler v2",
+    what: "Looks at the pod templates of all groups, the head included, where autoscaling is on \
+           and `autoscalerOptions.version` is `v2`, and reports a `restartPolicy` other than \
+           `Never`. The environment variable that chooses v2 does not count here, as for KubeRay.",
+    why: "KubeRay stops reconciling the whole cluster because of it: with v2 a pod must end when \
+          Ray ends in it.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {version: v2}
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec: {restartPolicy: OnFailure}
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {version: v2}
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec: {restartPolicy: Never}
+",
+    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
+              mended (KubeRay, `ValidateRayClusterSpec`). Where the field is absent KubeRay sets \
+              Never itself.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let v2 = Some(AutoscalerVersion::V2);
+    let cluster = subject
+        .autoscaled()
+        .filter(|c| c.autoscaler_version() == v2);
+    for group in cluster.into_iter().flat_map(Cluster::groups) {
+        match policy(group) {
+            None | Some("" | "Never") => {}
+            Some(policy) => findings.add(
+                RULE.finding(
+                    group.pod_spec_path().key("restartPolicy"),
+                    format!(
+                        "{} is not allowed with autoscalerOptions.version: v2",
+                        shown_text(policy)
+                    ),
+                    "Write restartPolicy: Never, or remove it.",
+                )
+                .valued(shown_text(policy)),
+            ),
+        }
+    }
+}
+
+fn policy<'a>(group: &Group<'a>) -> Option<&'a str> {
+    text_at(group.pod_spec()?, "restartPolicy")
+}

@@ -1,0 +1,65 @@
+//! RF211: an environment variable that is KubeRay's own.
+
+use crate::finding::{RuleId, shown_text};
+use crate::policy::Mode;
+use crate::ray::{list_at, text_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF211
+pub static RULE: Rule = Rule {
+    id: RuleId(211),
+    name: "start-command-env",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`KUBERAY_GEN_AUTOSCALER_START_CMD` in `autoscalerOptions.env`",
+    what: "Looks at `autoscalerOptions.env`, with and without autoscaling, and reports \
+           `KUBERAY_GEN_AUTOSCALER_START_CMD`.",
+    why: "KubeRay itself puts the autoscaler's start command into this variable; it stops \
+          reconciling the whole cluster when it is already set.",
+    bad: r#"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions:
+    env:
+    - {name: KUBERAY_GEN_AUTOSCALER_START_CMD, value: "ray kuberay-autoscaler --verbose"}
+"#,
+    good: r#"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions:
+    command: ["/bin/bash", "-c", "--"]
+    args: ["$(KUBERAY_GEN_AUTOSCALER_START_CMD) --verbose"]
+"#,
+    without: "KubeRay 1.7 reports the spec as invalid in an Event and touches no pod until it is \
+              mended (KubeRay, `ValidateRayClusterSpec`).",
+    since: "0.1.0",
+    check,
+};
+
+const ENV: &str = "KUBERAY_GEN_AUTOSCALER_START_CMD";
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some((cluster, options)) = subject
+        .cluster()
+        .and_then(|cluster| Some((cluster, cluster.autoscaler_options()?)))
+    else {
+        return;
+    };
+    for (index, entry) in list_at(options, "env").iter().enumerate() {
+        let Some(entry) = entry.as_object() else {
+            continue;
+        };
+        if text_at(entry, "name") != Some(ENV) {
+            continue;
+        }
+        let finding = RULE.finding(
+            cluster.option_path("env").item(index, ENV),
+            "is a variable that KubeRay sets itself",
+            "Remove it; to start the autoscaler in another way, write command and args in \
+             autoscalerOptions.",
+        );
+        findings.add(match text_at(entry, "value") {
+            Some(value) => finding.valued(shown_text(value)),
+            None => finding,
+        });
+    }
+}

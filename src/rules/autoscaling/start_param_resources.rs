@@ -1,0 +1,144 @@
+//! RF205: custom resources in the start parameters that Ray cannot read.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown, shown_text};
+use crate::policy::Mode;
+use crate::ray::Group;
+use crate::ray::start_params::{StartResourcesError, start_resources_object};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF205
+pub static RULE: Rule = Rule {
+    id: RuleId(205),
+    name: "start-param-resources",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`rayStartParams.resources` that is not quoted JSON of whole numbers",
+    what: "Looks at `resources` in `rayStartParams` of every group, the head included, of a \
+           cluster with autoscaling on. Its value must be a JSON object with quotes around it, \
+           which are part of the value beside YAML's own, and its amounts must be whole numbers \
+           of at least 0.",
+    why: "Ray's autoscaler fails on it, and scales no group of the cluster.",
+    bad: r#"
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    rayStartParams:
+      resources: '{"license": 1}'
+"#,
+    good: r#"
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    rayStartParams:
+      resources: "'{\"license\": 1}'"
+"#,
+    without: "The value goes to a shell as it is, so the autoscaler expects quotes for the shell: \
+              it drops the first and the last character and all backslashes, parses the rest and \
+              asserts that every amount is an integer, in every round (Ray, \
+              `autoscaling_config.py`, `_get_custom_resources`). A negative amount fails the check \
+              of the resulting configuration (Ray, `ray-schema.json`).",
+    since: "0.1.0",
+    check,
+};
+
+const PARAM: &str = "resources";
+
+/// Longer values are not repeated in a fix.
+const SUGGESTED: usize = 200;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.autoscaled_groups() {
+        // Ray looks at one of the two only; both together are RF206's matter.
+        if group.resources().is_some() {
+            continue;
+        }
+        let Some(text) = group.start_param(PARAM).and_then(Value::as_str) else {
+            continue;
+        };
+        match start_resources_object(text) {
+            Ok(amounts) => {
+                for (resource, amount) in &amounts {
+                    check_amount(group, resource, amount, findings);
+                }
+            }
+            Err(error) => report_text(group, text, &error, findings),
+        }
+    }
+}
+
+fn report_text(
+    group: &Group<'_>,
+    text: &str,
+    error: &StartResourcesError,
+    findings: &mut Findings,
+) {
+    let problem = match error {
+        StartResourcesError::NotQuotedJson(_) if text.trim().is_empty() => {
+            "\"\" is no JSON object in quotes".to_owned()
+        }
+        StartResourcesError::NotQuotedJson(_) if is_object(text) => format!(
+            "{} lacks the quotes around the JSON that are part of the value",
+            shown_text(text)
+        ),
+        StartResourcesError::NotQuotedJson(reason) => format!(
+            "{} is not JSON in quotes once its first and last character are dropped ({reason})",
+            shown_text(text)
+        ),
+        _ => format!("{} is no JSON object in quotes", shown_text(text)),
+    };
+    findings.add(
+        RULE.finding(group.start_param_path(PARAM), problem, quoted(text))
+            .valued(shown_text(text)),
+    );
+}
+
+fn is_object(text: &str) -> bool {
+    serde_json::from_str::<Value>(text).is_ok_and(|value| value.is_object())
+}
+
+/// What to write for a text that may lack nothing but the quotes.
+fn quoted(text: &str) -> String {
+    let bare = text.trim_matches(['\'', '"', '`', ' ']).replace('\\', "");
+    let meant = if bare.len() <= SUGGESTED && is_object(&bare) {
+        bare
+    } else {
+        r#"{"license": 1}"#.to_owned()
+    };
+    let yaml = Value::String(format!("'{meant}'"));
+    format!(
+        "Write the JSON in quotes of its own, in YAML like this: resources: {yaml} (or remove it)."
+    )
+}
+
+fn check_amount(group: &Group<'_>, resource: &str, amount: &Value, findings: &mut Findings) {
+    let fault = match amount {
+        Value::Number(number) if number.as_i64().is_some_and(|n| n < 0) => "is negative",
+        Value::Number(number) if number.is_i64() || number.is_u64() => return,
+        _ => "is not a whole number",
+    };
+    findings.add(
+        RULE.finding(
+            group.start_param_path(PARAM).inside(resource),
+            format!("{} {fault}", shown(amount)),
+            format!("Write {}: {}.", shown_text(resource), meant(amount)),
+        )
+        .valued(shown(amount)),
+    );
+}
+
+/// The whole number of at least 0 that was probably meant.
+fn meant(amount: &Value) -> String {
+    let number = match amount {
+        Value::Number(number) => number.as_f64(),
+        Value::String(text) => text.trim().parse::<f64>().ok(),
+        _ => None,
+    };
+    match number {
+        Some(number) if number > 0.0 && number < 1e15 => format!("{:.0}", number.ceil()),
+        Some(_) => "0, or more".to_owned(),
+        None => "1, or another whole number".to_owned(),
+    }
+}

@@ -1,0 +1,108 @@
+//! RF206: sizes in the start parameters and in the group's `resources`.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown};
+use crate::policy::Mode;
+use crate::ray::start_params::start_integer;
+use crate::ray::{Fields, Group};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF206
+pub static RULE: Rule = Rule {
+    id: RuleId(206),
+    name: "two-sources",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "Resources of a group both in `rayStartParams` and in the group's `resources`",
+    what: "Looks at every group, the head included, with and without autoscaling, that has a \
+           `resources` map of its own (beside `template`), and reports `num-cpus`, `num-gpus`, \
+           `memory` and `resources` in its `rayStartParams`. Empty values and an empty map count \
+           as absent.",
+    why: "KubeRay takes a group's resources from one place only; it stops reconciling the whole \
+          cluster when there are two.",
+    bad: r#"
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    resources: {CPU: "4"}
+    rayStartParams: {num-gpus: "1"}
+"#,
+    good: r#"
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    resources: {CPU: "4", GPU: "1"}
+    rayStartParams: {}
+"#,
+    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
+              mended (KubeRay, `validateRayGroupResources`).",
+    since: "0.1.0",
+    check,
+};
+
+/// Each parameter with its name in `resources`; `resources` holds any number of them.
+const PARAMS: [(&str, &str); 4] = [
+    ("num-cpus", "CPU"),
+    ("num-gpus", "GPU"),
+    ("memory", "memory"),
+    ("resources", ""),
+];
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.groups() {
+        let Some(resources) = group.resources() else {
+            continue;
+        };
+        for (param, resource) in PARAMS {
+            match group.start_param(param) {
+                None | Some(Value::Null) => {}
+                Some(Value::String(text)) if text.is_empty() => {}
+                Some(value) => report(
+                    group,
+                    param,
+                    value,
+                    &fix(resources, resource, value),
+                    findings,
+                ),
+            }
+        }
+    }
+}
+
+fn report(
+    group: &Group<'_>,
+    param: &'static str,
+    value: &Value,
+    fix: &str,
+    findings: &mut Findings,
+) {
+    findings.add(
+        RULE.finding(
+            group.start_param_path(param),
+            format!(
+                "{} stands beside the resources map of {}",
+                shown(value),
+                group.title()
+            ),
+            format!("Remove {param} from rayStartParams{fix}."),
+        )
+        .valued(shown(value)),
+    );
+}
+
+/// What to do with the value, as the rest of a sentence.
+fn fix(resources: &Fields, resource: &str, value: &Value) -> String {
+    if resource.is_empty() {
+        return " and list its entries in the group's resources".to_owned();
+    }
+    match (resources.get(resource), start_integer(value)) {
+        (Some(kept), _) => format!(
+            "; the group's resources already say {resource}: {}",
+            shown(kept)
+        ),
+        (None, Some(amount)) => {
+            format!(" and write {resource}: \"{amount}\" in the group's resources")
+        }
+        (None, None) => format!(" and write {resource} in the group's resources"),
+    }
+}

@@ -1,0 +1,104 @@
+//! RF209: the autoscaler's version chosen twice, or chosen without an autoscaler.
+
+use crate::finding::{Finding, RuleId, shown, shown_text};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::cluster::V2_ENV;
+use crate::ray::{AutoscalerVersion, Cluster, Group};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF209
+pub static RULE: Rule = Rule {
+    id: RuleId(209),
+    name: "version-conflict",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`RAY_enable_autoscaler_v2` beside `autoscalerOptions.version`, or with autoscaling off",
+    what: "Looks at the environment variable `RAY_enable_autoscaler_v2` of the head's first \
+           container, and reports it where autoscaling is on and `autoscalerOptions.version` is \
+           set as well, whatever the two say, and where autoscaling is off and its value is `1` or \
+           `true`.",
+    why: "KubeRay wants the autoscaler's version said once, and only where there is an \
+          autoscaler; otherwise it stops reconciling the whole cluster.",
+    bad: r#"
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {version: v2}
+  headGroupSpec:
+    template:
+      spec:
+        containers:
+        - name: ray-head
+          env:
+          - {name: RAY_enable_autoscaler_v2, value: "1"}
+"#,
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {version: v2}
+  headGroupSpec:
+    template:
+      spec:
+        containers:
+        - name: ray-head
+",
+    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
+              mended (KubeRay, `ValidateRayClusterSpec`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some((cluster, env)) = subject.cluster().and_then(|c| Some((c, c.v2_env()?))) else {
+        return;
+    };
+    if !cluster.autoscaling() {
+        if cluster.v2_by_env() {
+            findings.add(without_autoscaling(cluster, env));
+        }
+    } else if let Some(version) = cluster
+        .autoscaler_option("version")
+        .filter(|v| !v.is_null())
+    {
+        findings.add(twice(cluster, env, &shown(version)));
+    }
+}
+
+fn without_autoscaling(cluster: &Cluster<'_>, env: &str) -> Finding {
+    RULE.finding(
+        env_path(cluster),
+        format!(
+            "{} asks for autoscaler v2 while enableInTreeAutoscaling is not true",
+            shown_text(env)
+        ),
+        format!(
+            "Remove {V2_ENV}; or, to have the cluster scaled, set enableInTreeAutoscaling: true \
+             and autoscalerOptions.version: v2 in its place."
+        ),
+    )
+    .valued(shown_text(env))
+}
+
+fn twice(cluster: &Cluster<'_>, env: &str, version: &str) -> Finding {
+    let same = cluster.v2_by_env() && cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
+    let fix = if same {
+        format!("Remove {V2_ENV}; autoscalerOptions.version: v2 says the same.")
+    } else {
+        format!("Remove {V2_ENV} and write the version that is meant in autoscalerOptions.version.")
+    };
+    RULE.finding(
+        env_path(cluster),
+        format!("is set beside autoscalerOptions.version, which is {version}"),
+        fix,
+    )
+    .valued(format!("env {}, version {version}", shown_text(env)))
+}
+
+fn env_path(cluster: &Cluster<'_>) -> FieldPath {
+    let head = cluster.head.as_ref();
+    let index = head
+        .and_then(|head| head.ray_container()?.env_index(V2_ENV))
+        .unwrap_or_default();
+    head.map_or_else(|| cluster.path(), Group::ray_container_path)
+        .key("env")
+        .item(index, V2_ENV)
+}

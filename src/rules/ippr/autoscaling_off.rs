@@ -1,0 +1,60 @@
+//! RF111: nobody acts on `ray.io/ippr`, because autoscaling is off.
+
+use crate::finding::{RuleId, shown};
+use crate::policy::Mode;
+use crate::ray::Kind;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF111
+pub static RULE: Rule = Rule {
+    id: RuleId(111),
+    name: "ippr-autoscaling-off",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "`ray.io/ippr` without `enableInTreeAutoscaling: true`",
+    what: "Reports an annotation that lists groups on an object whose cluster has autoscaling off. \
+           A RayJob that selects an existing cluster, and a RayCronJob (see RF116), are not judged.",
+    why: "In-place resize is done by the autoscaler; without it nobody acts on ray.io/ippr.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "KubeRay never looks at the annotation; only the autoscaler reads it, and KubeRay adds \
+              that to the head pod only with `enableInTreeAutoscaling: true` (KubeRay, \
+              `DefaultHeadPodTemplate`; Ray, KubeRay IPPR provider).",
+    since: "0.1.0",
+    check,
+};
+
+const KEY: &str = "enableInTreeAutoscaling";
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let lists = !subject.object.ippr.groups.is_empty();
+    let Some(cluster) = subject.cluster().filter(|_| lists) else {
+        return;
+    };
+    if cluster.autoscaling() || subject.kind() == Kind::RayCronJob {
+        return;
+    }
+    let value = cluster.spec.get(KEY).map_or("absent".to_owned(), shown);
+    findings.add(
+        RULE.finding(
+            cluster.path().key(KEY),
+            format!("is {value}, so nobody acts on the ray.io/ippr annotation"),
+            format!("Write {KEY}: true, or remove the annotation."),
+        )
+        .valued(value),
+    );
+}

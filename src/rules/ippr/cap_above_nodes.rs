@@ -1,0 +1,175 @@
+//! RF115: a cap that no node can hold.
+
+use crate::facts::Node;
+use crate::facts::scheduling::Demands;
+use crate::finding::{Finding, RuleId, shown_text};
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::ippr::GroupCaps;
+use crate::ray::pod_size::{BesideRay, gap};
+use crate::ray::{Cluster, Group, Resource};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF115
+pub static RULE: Rule = Rule {
+    id: RuleId(115),
+    name: "ippr-cap-above-nodes",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "a cap in `ray.io/ippr` that no node can hold",
+    what: "Looks at the nodes that a listed group's pods could run on (node selector, required node \
+           affinity, taints, cordons) and reports caps for which none of them is large enough: what \
+           the ray container requests at the caps (the cap, less what its limit is above its \
+           request), plus the requests of the pod's other containers, KubeRay's autoscaler \
+           container included. Silent where no nodes are known, and for a group that no known node \
+           would take, as with a node pool that is scaled to zero.",
+    why: "The resize to the caps can never succeed: the pod stays small, and from Kubernetes 1.36 on \
+          the refusal stops Ray from scaling the cluster.",
+    bad: r#"
+# where no node has more than 4 CPUs for pods
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"64","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+# where no node has more than 4 CPUs for pods
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"3","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "Up to 1.35 the kubelet calls the resize infeasible, and Ray tries a smaller one. From \
+              1.36 on the API server refuses it with 403 (Kubernetes, admission plugin \
+              PodResizeValidator); Ray 2.60 does not catch that, and its whole round is lost (Ray, \
+              KubeRay IPPR provider, `do_ippr_requests`). Node autoscalers add no node for a resize.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject
+        .autoscaled()
+        .filter(|_| !subject.facts.nodes.is_empty())
+    else {
+        return;
+    };
+    for (group, caps) in subject.resized_groups() {
+        check_group(subject, (cluster, group, caps), findings);
+    }
+}
+
+fn check_group(
+    subject: &Subject<'_>,
+    (cluster, group, caps): (&Cluster<'_>, &Group<'_>, &GroupCaps),
+    findings: &mut Findings,
+) {
+    let Some(demands) = group.pod_spec().map(Demands::of) else {
+        return;
+    };
+    let nodes = &subject.facts.nodes;
+    let may = |node: &Node| demands.admit(node);
+    let cpu = Need::of(cluster, group, caps, Resource::Cpu);
+    let memory = Need::of(cluster, group, caps, Resource::Memory);
+    let amount = |need: &Option<Need>| need.as_ref().map(|need| need.requested).unwrap_or_default();
+    if nodes.any_holds(amount(&cpu), amount(&memory), may) {
+        return;
+    }
+    let largest = |resource| nodes.largest(resource, may);
+    let Some((most_cpu, most_memory)) = largest(Resource::Cpu).zip(largest(Resource::Memory))
+    else {
+        return;
+    };
+    let alone: Vec<Finding> = [(cpu, most_cpu), (memory, most_memory)]
+        .into_iter()
+        .filter_map(|(need, node)| need?.finding(caps, node))
+        .collect();
+    if alone.is_empty() {
+        findings.add(not_together(caps, most_cpu, most_memory));
+    }
+    for finding in alone {
+        findings.add(finding);
+    }
+}
+
+/// What a pod asks of a node for one resource at its cap.
+struct Need {
+    resource: Resource,
+    cap: Quantity,
+    /// By how much the cap is above what is requested for it; negative if below.
+    slack: Quantity,
+    requested: Quantity,
+}
+
+impl Need {
+    fn of(
+        cluster: &Cluster<'_>,
+        group: &Group<'_>,
+        caps: &GroupCaps,
+        resource: Resource,
+    ) -> Option<Self> {
+        let cap = caps.amount(resource)?;
+        let beside = BesideRay::of(cluster, group, resource).requests;
+        let slack = gap(&group.ray_container()?, resource).checked_sub(beside)?;
+        Some(Self {
+            resource,
+            cap,
+            slack,
+            requested: cap.checked_sub(slack)?,
+        })
+    }
+
+    /// The finding, if even the largest node is too small for it.
+    fn finding(&self, caps: &GroupCaps, largest: &Node) -> Option<Finding> {
+        let (resource, has) = (self.resource, largest.allocatable(self.resource));
+        if has >= self.requested {
+            return None;
+        }
+        let most = has.checked_add(self.slack)?;
+        let fix = if most.is_negative() || most.is_zero() {
+            "Let the group run on larger nodes, or take it out of the annotation.".to_owned()
+        } else {
+            let most = resource.show_at_most(most);
+            format!("Write {most:?} or less, or let the group run on larger nodes.")
+        };
+        let cap = resource.say(self.cap);
+        let problem = format!(
+            "{cap} fits on no node: the pod would request {} in all, and the largest node that it \
+             could run on, {}, has {} for pods",
+            resource.say(self.requested),
+            shown_text(&largest.name),
+            resource.say(has),
+        );
+        let finding = RULE.finding(caps.key_path(resource.cap_key()), problem, fix);
+        Some(finding.valued(cap))
+    }
+}
+
+fn not_together(caps: &GroupCaps, most_cpu: &Node, most_memory: &Node) -> Finding {
+    let size = |node: &Node| {
+        format!(
+            "{} ({}, {})",
+            shown_text(&node.name),
+            Resource::Cpu.say(node.cpu),
+            Resource::Memory.say(node.memory)
+        )
+    };
+    RULE.finding(
+        caps.path(),
+        format!(
+            "both caps together fit on no node: the largest are {} and {}",
+            size(most_cpu),
+            size(most_memory)
+        ),
+        "Lower one of the caps, or let the group run on nodes that have both.",
+    )
+    .because(
+        "A resize asks for both caps at once, and Kubernetes grants both or none, so the pod stays \
+         small.",
+    )
+}

@@ -1,0 +1,82 @@
+//! RF109: a cap below the size that the pods start with.
+
+use crate::finding::{Finding, RuleId};
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::Resource;
+use crate::ray::ippr::GroupCaps;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF109
+pub static RULE: Rule = Rule {
+    id: RuleId(109),
+    name: "ippr-cap-below-size",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "a cap in `ray.io/ippr` below the size that the pods start with",
+    what: "Compares `max-cpu` and `max-memory` of every listed group with the limit of its ray \
+           container (the first), or with the request where there is no limit.",
+    why: "Ray sends the pod to both caps at once, so that growing in the other dimension would take \
+          away what the running work uses in this one.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"2","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "4", memory: 2Gi}, limits: {cpu: "4", memory: 2Gi}}
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"8","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "4", memory: 2Gi}, limits: {cpu: "4", memory: 2Gi}}
+"#,
+    without: "Ray never compares the cap with the size. As long as one dimension is below its cap \
+              the pod counts as able to grow, and the resize asks for both caps, the lower one \
+              included (Ray, `IPPRStatus.can_resize_up` and the resource demand scheduler's \
+              `queue_resize_request`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for (group, caps) in subject.listed_groups() {
+        let Some(container) = group.ray_container() else {
+            continue;
+        };
+        for resource in Resource::ALL {
+            let pair = caps.amount(resource).zip(container.size(resource.name()));
+            if let Some((cap, size)) = pair.filter(|(cap, size)| cap < size) {
+                findings.add(finding(caps, resource, cap, size));
+            }
+        }
+    }
+}
+
+fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, size: Quantity) -> Finding {
+    let text = resource.show(size);
+    let (cap, size) = (resource.say(cap), resource.say(size));
+    RULE.finding(
+        caps.key_path(resource.cap_key()),
+        format!("{cap} is below the {size} that the pods start with"),
+        format!(
+            "Write {text:?} to keep the {} as it is, or more to let it grow.",
+            resource.title()
+        ),
+    )
+    .valued(format!("cap {cap} < size {size}"))
+}

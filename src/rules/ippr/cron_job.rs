@@ -1,0 +1,57 @@
+//! RF116: `ray.io/ippr` on a RayCronJob.
+
+use crate::finding::RuleId;
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::Kind;
+use crate::ray::ippr::ANNOTATION;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF116
+pub static RULE: Rule = Rule {
+    id: RuleId(116),
+    name: "ippr-cron-job",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "`ray.io/ippr` on a RayCronJob, from where it reaches no cluster",
+    what: "Reports `ray.io/ippr` on a RayCronJob, unless it lists nothing.",
+    why: "KubeRay does not pass annotations of a RayCronJob on to its RayJobs, so nothing is resized.",
+    bad: r#"
+kind: RayCronJob
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  jobTemplate:
+    rayClusterSpec:
+      enableInTreeAutoscaling: true
+      workerGroupSpecs:
+      - groupName: small
+"#,
+    good: r#"
+kind: RayJob
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  rayClusterSpec:
+    enableInTreeAutoscaling: true
+    workerGroupSpecs:
+    - groupName: small
+"#,
+    without: "The RayJobs of a RayCronJob get a time stamp as their only annotation, and its \
+              `jobTemplate` has no metadata to write one in (KubeRay, RayCronJob controller). \
+              RayJob and RayService do pass their annotations on to the RayCluster.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    if subject.kind() == Kind::RayCronJob && !subject.object.ippr.is_idle() {
+        findings.add(RULE.finding(
+            FieldPath::annotation(ANNOTATION),
+            "does not reach the clusters that this schedule makes",
+            "Remove it. Where pods must grow in place, create RayJobs with the annotation \
+             instead, for example from a Kubernetes CronJob.",
+        ));
+    }
+}

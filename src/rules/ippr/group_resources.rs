@@ -1,0 +1,104 @@
+//! RF106: the group's `resources` fix the CPU or memory of a listed group.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId, shown};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Group, start_params};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF106
+pub static RULE: Rule = Rule {
+    id: RuleId(106),
+    name: "ippr-group-resources",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`resources` fixes the CPU or memory of a group that grows in place",
+    what: "Looks at the `resources` of every group that `ray.io/ippr` lists, and at `resources` \
+           among its `rayStartParams`, and reports CPU and memory in them, in any case of letters.",
+    why: "The raylet would start with this amount whatever the pod has, so that Ray plans with a \
+          wrong size.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    resources: {CPU: "2"}
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    resources: {licence: "1"}
+"#,
+    without: "KubeRay turns CPU and memory of the group's `resources`, in any case of letters, into \
+              `--num-cpus` and `--memory` of `ray start` (KubeRay, \
+              `updateRayStartParamsResources`), while Ray's check of the annotation looks at \
+              `rayStartParams` alone. In `rayStartParams.resources` Ray refuses `CPU` and `memory` \
+              and does not start at all (Ray, `RayParams`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for (group, _) in subject.listed_groups() {
+        for (key, value) in group.resources().into_iter().flatten() {
+            if fixes_size(key) {
+                let path = group.path().key("resources").key(key.clone());
+                findings.add(finding(group, path, key, value));
+            }
+        }
+        if let Some(value) = group.start_param("resources") {
+            check_start_params(group, value, findings);
+        }
+    }
+}
+
+/// A text that Ray cannot read is left to RF205.
+fn check_start_params(group: &Group<'_>, value: &Value, findings: &mut Findings) {
+    let map = match value {
+        Value::String(text) => start_params::start_resources_object(text).ok(),
+        Value::Object(map) => Some(map.clone()),
+        _ => None,
+    };
+    for (key, value) in map.iter().flatten().filter(|(key, _)| fixes_size(key)) {
+        let path = group.start_param_path("resources").inside(key.as_str());
+        let finding = finding(group, path, key, value);
+        findings.add(match key.as_str() {
+            "CPU" | "memory" => {
+                finding.because("Ray does not start with it: it wants CPU and memory elsewhere.")
+            }
+            _ => finding.because(
+                "Ray takes it for a resource of its own that has nothing to do with the pod's \
+                 size and never grows.",
+            ),
+        });
+    }
+}
+
+fn fixes_size(key: &str) -> bool {
+    key.eq_ignore_ascii_case("cpu") || key.eq_ignore_ascii_case("memory")
+}
+
+fn finding(group: &Group<'_>, path: FieldPath, key: &str, value: &Value) -> Finding {
+    RULE.finding(
+        path,
+        format!(
+            "{} fixes the size of a group that is to grow in place",
+            shown(value)
+        ),
+        format!(
+            "Remove {key}; Ray takes the size from the ray container's limits. Or take {} out of \
+             the ray.io/ippr annotation.",
+            group.title(),
+        ),
+    )
+    .valued(shown(value))
+}

@@ -1,0 +1,145 @@
+//! RF104: a cap or time limit in `ray.io/ippr` that cannot be meant.
+
+use crate::finding::{Finding, RuleId, shown_text};
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::Resource;
+use crate::ray::ippr::{Cap, CapFault, GroupCaps};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF104
+pub static RULE: Rule = Rule {
+    id: RuleId(104),
+    name: "ippr-limit-invalid",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "a cap in `ray.io/ippr` that is not a sensible quantity, or a `resize-timeout` not above 0",
+    what: "Looks at `max-cpu`, `max-memory` and `resize-timeout` of every group that the cluster \
+           has, and reports caps that are not quantities, zero, negative, or above 100,000 CPUs or \
+           1 PiB, and times of zero or less.",
+    why: "Ray cannot read the quantity and stops autoscaling the whole cluster.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8GB","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "Ray's `parse_quantity` raises ValueError on a text that is not a quantity, which ends \
+              every round of the autoscaler, and does not come back from an exponent like \
+              1e999999999. Its schema checks no ranges: a cap of zero or less becomes the size \
+              that the pod is sent to, and a time of zero or less lets every resize count as \
+              failed, after which Ray never resizes that pod again (Ray, KubeRay IPPR provider, \
+              `_build_ippr_group_spec` and `_handle_failed_or_timed_out_ippr`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for (_, caps) in subject.listed_groups() {
+        for resource in Resource::ALL {
+            let Some(cap) = caps.cap(resource) else {
+                continue;
+            };
+            if let Err(fault) = cap.check(resource) {
+                findings.add(bad_cap(caps, cap, resource, fault));
+            }
+        }
+        if let Some(seconds) = caps.resize_timeout.filter(|seconds| *seconds <= 0) {
+            findings.add(bad_timeout(caps, seconds));
+        }
+    }
+}
+
+fn bad_cap(caps: &GroupCaps, cap: &Cap, resource: Resource, fault: CapFault) -> Finding {
+    let text = shown_text(&cap.text);
+    let sample = match resource {
+        Resource::Cpu => "\"8\" or \"7500m\"",
+        Resource::Memory => "\"32Gi\"",
+    };
+    let problem = match fault {
+        CapFault::Unreadable(error) => format!("{text} is not a quantity: {error}"),
+        CapFault::Zero => format!("{text} is zero"),
+        CapFault::Negative => format!("{text} is negative"),
+        CapFault::BeyondReason => format!(
+            "{text} is more than any pod can have (at most {})",
+            resource.say(resource.beyond_reason())
+        ),
+    };
+    let fix = match meant(&cap.text, resource) {
+        Some(meant) => format!("Write {meant:?} if that is meant."),
+        None => format!(
+            "Write the most {} that a pod may get, such as {sample}.",
+            resource.title()
+        ),
+    };
+    let finding = RULE
+        .finding(caps.key_path(resource.cap_key()), problem, fix)
+        .valued(text);
+    match fault {
+        CapFault::Unreadable(_) => finding,
+        CapFault::Zero | CapFault::Negative => finding.because(
+            "Ray takes it as the size to go to, so that growing in the other dimension would take \
+             this one away; Kubernetes refuses that, and scaling stops.",
+        ),
+        CapFault::BeyondReason => finding
+            .because("No node can give it, so every resize fails, or Ray hangs while it reads it."),
+    }
+}
+
+/// What somebody means who writes `32GB`, `4gb` or `512MB`.
+fn meant(text: &str, resource: Resource) -> Option<String> {
+    let text = text.trim();
+    let at = text.find(|c: char| c.is_ascii_alphabetic())?;
+    let (number, unit) = text.split_at(at);
+    let letter = match unit.to_ascii_lowercase().as_str() {
+        "kb" | "kib" | "k" | "ki" => "Ki",
+        "mb" | "mib" | "mi" => "Mi",
+        "gb" | "gib" | "g" | "gi" => "Gi",
+        "tb" | "tib" | "t" | "ti" => "Ti",
+        _ => return None,
+    };
+    let meant = format!("{}{letter}", number.trim());
+    let quantity = Quantity::parse(&meant).ok()?;
+    let fits = resource == Resource::Memory && quantity <= resource.beyond_reason();
+    (fits && quantity > Quantity::ZERO).then_some(meant)
+}
+
+fn bad_timeout(caps: &GroupCaps, seconds: i64) -> Finding {
+    RULE.finding(
+        caps.key_path("resize-timeout"),
+        format!("{seconds} is not above 0"),
+        "Write the seconds that a resize may take, such as 300.",
+    )
+    .because(
+        "Every resize would count as timed out at once, and Ray never resizes a pod again after \
+         that.",
+    )
+    .valued(seconds.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn guesses_what_was_meant() {
+        let memory = |text| meant(text, Resource::Memory);
+        assert_eq!(memory("32GB").as_deref(), Some("32Gi"));
+        assert_eq!(memory("512 mb").as_deref(), Some("512Mi"));
+        assert_eq!(memory("eight"), None);
+        assert_eq!(memory("-1GB"), None);
+        assert_eq!(memory("9999TB"), None);
+        assert_eq!(meant("32GB", Resource::Cpu), None);
+    }
+}

@@ -1,0 +1,87 @@
+//! RF114: a Kubernetes that cannot resize pods in place, or only as a beta feature.
+
+use crate::facts::KubernetesVersion;
+use crate::finding::{Finding, RuleId};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::ippr::ANNOTATION;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF114
+pub static RULE: Rule = Rule {
+    id: RuleId(114),
+    name: "ippr-kubernetes-version",
+    mode: OwnMode::ByCase("Enforce below Kubernetes 1.33, Warn on 1.33 and 1.34"),
+    summary: "`ray.io/ippr` on a Kubernetes before 1.35",
+    what: "Where `ray.io/ippr` lists a group, reports an API server below 1.33, which does \
+           not serve `pods/resize`, and as a warning one of 1.33 or 1.34, where in-place resize is a beta \
+           feature. Silent where the version is not known.",
+    why: "Before Kubernetes 1.33 the API server does not serve pods/resize; the first resize fails, \
+          and Ray then stops scaling the cluster.",
+    bad: r#"
+# on Kubernetes 1.32
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+# on Kubernetes 1.35
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "The API server answers 404 to the resize, Ray does not catch the error, and every \
+              round of the autoscaler ends there (Ray, KubeRay IPPR provider, `do_ippr_requests`). \
+              The feature gate InPlacePodVerticalScaling is beta in 1.33 and 1.34 and on for good \
+              from 1.35; 1.33 refuses to lower a memory limit (Kubernetes, feature gates and pod \
+              validation).",
+    since: "0.1.0",
+    check,
+};
+
+/// The first version with `pods/resize` switched on.
+const FIRST: KubernetesVersion = KubernetesVersion::new(1, 33);
+
+/// The first version where it cannot be switched off.
+const STABLE: KubernetesVersion = KubernetesVersion::new(1, 35);
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(version) = subject.facts.kubernetes.filter(|version| *version < STABLE) else {
+        return;
+    };
+    if subject.resized_groups().next().is_some() {
+        findings.add(finding(version));
+    }
+}
+
+fn finding(version: KubernetesVersion) -> Finding {
+    let path = FieldPath::annotation(ANNOTATION);
+    if version < FIRST {
+        return RULE.finding(
+            path,
+            format!("needs Kubernetes 1.33 or later, and this is {version}"),
+            "Remove the annotation, or upgrade Kubernetes, best to 1.35 or later.",
+        );
+    }
+    let why = if version == FIRST {
+        "In 1.33 in-place resize is beta, may be switched off, and cannot lower a memory limit, so \
+         a resize that Ray takes back fails."
+    } else {
+        "In 1.34 in-place resize is beta and may be switched off."
+    };
+    RULE.finding(
+        path,
+        format!("relies on a beta feature of Kubernetes {version}"),
+        "Make sure that the feature gate InPlacePodVerticalScaling is on, or upgrade to 1.35.",
+    )
+    .in_mode(Mode::Warn)
+    .because(why)
+}

@@ -1,0 +1,210 @@
+//! RF117: a cap that the namespace does not allow.
+
+use crate::facts::{DEFAULT_NAMESPACE, Facts, LimitRange, ResourceQuota};
+use crate::finding::{Finding, RuleId, shown_text};
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::ippr::GroupCaps;
+use crate::ray::pod_size::{BesideRay, gap};
+use crate::ray::{Cluster, Container, Group, Resource};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF117
+pub static RULE: Rule = Rule {
+    id: RuleId(117),
+    name: "ippr-limit-range",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "a cap in `ray.io/ippr` that a LimitRange or ResourceQuota does not allow",
+    what: "Compares the caps of every listed group with the LimitRanges (maximum per container and \
+           per pod) and the ResourceQuotas of the namespace, for one pod with all its containers; \
+           what is used already is not counted, and quotas for only some pods (scopes) are passed \
+           over. Silent where they are not known.",
+    why: "The API server refuses the resize to this cap with 403, and Ray then stops scaling the \
+          whole cluster.",
+    bad: r#"
+# where a LimitRange allows containers 4 CPUs
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"8","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+# where a LimitRange allows containers 4 CPUs
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "Kubernetes checks a resize against LimitRanges and ResourceQuotas like a new pod \
+              (Kubernetes, admission plugins LimitRanger and ResourceQuota); Ray does not catch the \
+              refusal, and every round of the autoscaler ends there (Ray, KubeRay IPPR provider, \
+              `do_ippr_requests`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+    let rooms = Allowed::of(subject.facts, namespace);
+    let Some(cluster) = subject.autoscaled().filter(|_| !rooms.is_empty()) else {
+        return;
+    };
+    for (group, caps) in subject.resized_groups() {
+        let Some(container) = group.ray_container() else {
+            continue;
+        };
+        for resource in Resource::ALL {
+            let Some(cap) = caps.amount(resource) else {
+                continue;
+            };
+            let room = rooms.least(cluster, group, &container, resource);
+            if let Some(room) = room.filter(|room| room.cap < cap) {
+                findings.add(finding(caps, resource, cap, &room));
+            }
+        }
+    }
+}
+
+/// What the namespace allows.
+struct Allowed<'a> {
+    ranges: &'a [LimitRange],
+    quotas: &'a [ResourceQuota],
+}
+
+/// The highest cap that one limit of the namespace allows.
+struct Room<'a> {
+    cap: Quantity,
+    /// The name of the object.
+    name: &'a str,
+    limit: Limit,
+    /// What the limit is.
+    amount: Quantity,
+    /// What the pod's other containers take of it.
+    beside: Quantity,
+}
+
+/// What is limited.
+#[derive(Clone, Copy)]
+enum Limit {
+    Container,
+    Pod,
+    AllLimits,
+    AllRequests,
+}
+
+impl<'a> Allowed<'a> {
+    fn of(facts: &'a Facts, namespace: &str) -> Self {
+        Self {
+            ranges: facts.limit_ranges_in(namespace),
+            quotas: facts.resource_quotas_in(namespace),
+        }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.ranges.is_empty() && self.quotas.is_empty()
+    }
+
+    /// The lowest of all highest caps.
+    fn least(
+        &self,
+        cluster: &Cluster<'_>,
+        group: &Group<'_>,
+        container: &Container<'_>,
+        resource: Resource,
+    ) -> Option<Room<'a>> {
+        let beside = BesideRay::of(cluster, group, resource);
+        let ranges = self.ranges.iter();
+        let ranges = ranges.flat_map(|range| by_range(range, beside, resource));
+        let quotas = self.quotas.iter().filter(|quota| !quota.is_scoped);
+        let quotas = quotas.flat_map(|quota| by_quota(quota, beside, container, resource));
+        let rooms = ranges.chain(quotas).flatten();
+        rooms.min_by_key(|room| room.cap)
+    }
+}
+
+fn by_range(range: &LimitRange, beside: BesideRay, resource: Resource) -> [Option<Room<'_>>; 2] {
+    let room = |amount: Option<Quantity>, beside, limit| {
+        Some(Room {
+            cap: amount?.checked_sub(beside)?,
+            name: &range.name,
+            limit,
+            amount: amount?,
+            beside,
+        })
+    };
+    [
+        room(
+            range.container_max.of(resource),
+            Quantity::ZERO,
+            Limit::Container,
+        ),
+        room(range.pod_max.of(resource), beside.limits, Limit::Pod),
+    ]
+}
+
+fn by_quota<'a>(
+    quota: &'a ResourceQuota,
+    beside: BesideRay,
+    container: &Container<'_>,
+    resource: Resource,
+) -> [Option<Room<'a>>; 2] {
+    let room = |amount: Option<Quantity>, beside, gap, limit| {
+        Some(Room {
+            cap: amount?.checked_sub(beside)?.checked_add(gap)?,
+            name: quota.name.as_str(),
+            limit,
+            amount: amount?,
+            beside,
+        })
+    };
+    let gap = gap(container, resource);
+    let (limits, requests) = (quota.limits.of(resource), quota.requests.of(resource));
+    [
+        room(limits, beside.limits, Quantity::ZERO, Limit::AllLimits),
+        room(requests, beside.requests, gap, Limit::AllRequests),
+    ]
+}
+
+impl Room<'_> {
+    /// Who allows what, for people.
+    fn describe(&self, resource: Resource) -> String {
+        let (name, amount) = (shown_text(self.name), resource.say(self.amount));
+        let says = match self.limit {
+            Limit::Container => format!("LimitRange {name} allows a container {amount}"),
+            Limit::Pod => format!("LimitRange {name} allows a pod {amount}"),
+            Limit::AllLimits => {
+                format!("ResourceQuota {name} allows all pods together limits of {amount}")
+            }
+            Limit::AllRequests => {
+                format!("ResourceQuota {name} allows all pods together requests of {amount}")
+            }
+        };
+        if self.beside.is_zero() {
+            return says;
+        }
+        let beside = resource.say(self.beside);
+        format!("{says}, of which the pod's other containers take {beside}")
+    }
+}
+
+fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, room: &Room<'_>) -> Finding {
+    let cap = resource.say(cap);
+    let fix = if room.cap.is_negative() || room.cap.is_zero() {
+        "Take the group out of the annotation, or have the limit raised.".to_owned()
+    } else {
+        let most = resource.show_at_most(room.cap);
+        format!("Write {most:?} or less, or have the limit raised.")
+    };
+    let problem = format!(
+        "{cap} is more than this namespace allows: {}",
+        room.describe(resource)
+    );
+    RULE.finding(caps.key_path(resource.cap_key()), problem, fix)
+        .valued(cap)
+}

@@ -1,0 +1,126 @@
+//! RF107: the ray container of a listed group has no CPU or memory request.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Container, Fields, Group, Resource};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF107
+pub static RULE: Rule = Rule {
+    id: RuleId(107),
+    name: "ippr-no-requests",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "no CPU or memory request in a group that grows in place",
+    what: "Looks at the first container of every group that `ray.io/ippr` lists and reports missing \
+           `requests.cpu` and `requests.memory`. Rayfit's webhook fills them in from the limits \
+           before it judges, so there only a container without limits is reported.",
+    why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster; limits \
+          alone do not help.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {limits: {cpu: "1", memory: 2Gi}}
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+"#,
+    without: "Ray 2.56 and later raise ValueError while they read the annotation, in every round \
+              (Ray, KubeRay IPPR provider, `_build_ippr_group_spec`). The API server fills in \
+              requests in pods, but not in the templates that Ray reads.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for (group, _) in subject.listed_groups() {
+        let Some(container) = group.ray_container() else {
+            continue;
+        };
+        let missing: Vec<Resource> = Resource::ALL
+            .into_iter()
+            .filter(|resource| !has_request(&container, *resource))
+            .collect();
+        if container.requests().is_some() {
+            for resource in missing {
+                let path = requests_path(group).key(resource.name());
+                findings.add(finding(path, &container, &[resource]));
+            }
+        } else if !missing.is_empty() {
+            findings.add(finding(
+                parent_path(group, &container),
+                &container,
+                &missing,
+            ));
+        }
+    }
+}
+
+fn has_request(container: &Container<'_>, resource: Resource) -> bool {
+    let value = container
+        .requests()
+        .and_then(|requests| requests.get(resource.name()));
+    value.is_some_and(|value| !value.is_null())
+}
+
+fn requests_path(group: &Group<'_>) -> FieldPath {
+    group.ray_container_path().key("resources").key("requests")
+}
+
+/// `requests`, or `resources` where that is absent too.
+fn parent_path(group: &Group<'_>, container: &Container<'_>) -> FieldPath {
+    match container.spec.get("resources").and_then(Value::as_object) {
+        Some(_) => requests_path(group),
+        None => group.ray_container_path().key("resources"),
+    }
+}
+
+fn finding(path: FieldPath, container: &Container<'_>, missing: &[Resource]) -> Finding {
+    let names: Vec<&str> = missing.iter().map(|resource| resource.title()).collect();
+    let samples: Vec<String> = missing
+        .iter()
+        .map(|resource| format!("{}: {}", resource.name(), sample(container, *resource)))
+        .collect();
+    RULE.finding(
+        path,
+        format!("the ray container requests no {}", names.join(" and no ")),
+        format!(
+            "Add requests: {{{}}}, the size to start with.",
+            samples.join(", ")
+        ),
+    )
+}
+
+/// The limit as written, or an example.
+fn sample(container: &Container<'_>, resource: Resource) -> String {
+    let limit = |limits: &Fields| limits.get(resource.name()).map(crate::finding::shown);
+    container.limits().and_then(limit).unwrap_or_else(|| {
+        match resource {
+            Resource::Cpu => "\"1\"",
+            Resource::Memory => "\"4Gi\"",
+        }
+        .to_owned()
+    })
+}

@@ -1,0 +1,88 @@
+//! RF110: both caps equal the size.
+
+use crate::finding::{Finding, RuleId};
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::ippr::GroupCaps;
+use crate::ray::{Group, Resource};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF110
+pub static RULE: Rule = Rule {
+    id: RuleId(110),
+    name: "ippr-nothing-to-gain",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "both caps in `ray.io/ippr` equal the size, so the group can never grow",
+    what: "Compares `max-cpu` and `max-memory` of every listed group with the limit of its ray \
+           container (the first), or with the request where there is no limit, and reports a group \
+           where both are equal.",
+    why: "The pods of this group can never grow, so listing it has no effect.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"1","max-memory":"2Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"2Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+"#,
+    without: "Ray resizes a pod only where its CPU or its memory is below the cap (Ray, \
+              `IPPRStatus.can_resize_up`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for (group, caps) in subject.listed_groups() {
+        let cpu = cap_that_is_the_size(group, caps, Resource::Cpu);
+        let memory = cap_that_is_the_size(group, caps, Resource::Memory);
+        if let Some((cpu, memory)) = cpu.zip(memory) {
+            findings.add(finding(group, caps, cpu, memory));
+        }
+    }
+}
+
+fn cap_that_is_the_size(
+    group: &Group<'_>,
+    caps: &GroupCaps,
+    resource: Resource,
+) -> Option<Quantity> {
+    let size = group.ray_container()?.size(resource.name());
+    caps.amount(resource).filter(|cap| Some(*cap) == size)
+}
+
+fn finding(group: &Group<'_>, caps: &GroupCaps, cpu: Quantity, memory: Quantity) -> Finding {
+    let size = format!(
+        "{} and {}",
+        Resource::Cpu.say(cpu),
+        Resource::Memory.say(memory)
+    );
+    RULE.finding(
+        caps.path(),
+        format!("both caps are what the pods start with: {size}"),
+        format!(
+            "Raise max-cpu or max-memory above that, or take {} out of the annotation.",
+            group.title()
+        ),
+    )
+    .valued(size)
+}

@@ -1,0 +1,93 @@
+//! RF113: a Ray that does not know in-place resize.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId, shown_text};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Cluster, RayVersion, ReconcileMode};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF113
+pub static RULE: Rule = Rule {
+    id: RuleId(113),
+    name: "ippr-ray-version",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "`ray.io/ippr` with a Ray before 2.56.0",
+    what: "Where Ray's own autoscaler scales the cluster and `ray.io/ippr` lists a group, reports a \
+           `rayVersion` below 2.56.0 or, where there is no `rayVersion`, such a tag of an official \
+           image in the head's ray container.",
+    why: "Ray reads ray.io/ippr from 2.56.0 on; earlier versions ignore it.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  rayVersion: 2.55.1
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  rayVersion: 2.56.0
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "The autoscaler of earlier versions has no IPPR provider and scales by whole pods only \
+              (Ray 2.56.0 brought it). Rayfit resizes by itself where it scales the cluster, so \
+              the rule is about Ray's own autoscaler alone.",
+    since: "0.1.0",
+    check,
+};
+
+/// The first Ray that resizes in place.
+const FIRST: RayVersion = RayVersion::new(2, 56, 0);
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let by_ray = subject.reconcile_mode() == ReconcileMode::Ray;
+    let Some(cluster) = subject.autoscaled().filter(|_| by_ray) else {
+        return;
+    };
+    if subject.resized_groups().next().is_none() {
+        return;
+    }
+    if let Some((path, text, version)) = version_of(cluster).filter(|found| found.2 < FIRST) {
+        findings.add(finding(path, &text, version));
+    }
+}
+
+/// Where the version stands, as it is written, and what it is; `rayVersion` goes first.
+fn version_of(cluster: &Cluster<'_>) -> Option<(FieldPath, String, RayVersion)> {
+    if let Some(text) = written(cluster) {
+        let version = text.parse().ok()?;
+        return Some((cluster.path().key("rayVersion"), text, version));
+    }
+    let head = cluster.head.as_ref()?;
+    let image = head.ray_container()?.image()?;
+    let version = RayVersion::of_official_image(image)?;
+    let path = head.ray_container_path().key("image");
+    Some((path, image.to_owned(), version))
+}
+
+/// `rayVersion`, also where YAML made a number of it.
+fn written(cluster: &Cluster<'_>) -> Option<String> {
+    match cluster.spec.get("rayVersion")? {
+        Value::String(text) if !text.is_empty() => Some(text.clone()),
+        Value::Number(number) => Some(number.to_string()),
+        _ => None,
+    }
+}
+
+fn finding(path: FieldPath, text: &str, version: RayVersion) -> Finding {
+    RULE.finding(
+        path,
+        format!("is Ray {version}, which does not know ray.io/ippr"),
+        format!("Use Ray {FIRST} or later, or remove the annotation."),
+    )
+    .valued(shown_text(text))
+}

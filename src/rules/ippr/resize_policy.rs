@@ -1,0 +1,156 @@
+//! RF108: a `resizePolicy` that would restart Ray, or that no pod can have.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId, shown};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{AutoscalerVersion, Container, Group, Resource, list_at, text_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF108
+pub static RULE: Rule = Rule {
+    id: RuleId(108),
+    name: "resize-policy",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "a `resizePolicy` that would restart Ray, or that Kubernetes refuses",
+    what: "Reports every `resizePolicy` entry for CPU or memory, in the first container of a group \
+           that `ray.io/ippr` lists, that is not `NotRequired`. With or without the annotation it \
+           also reports `RestartContainer` in any container of a group whose pods get \
+           `restartPolicy: Never`: because the template says so, or because KubeRay sets it, with \
+           autoscaling on and `autoscalerOptions.version: v2`.",
+    why: "A resize would restart the container and lose the work in it, so Ray refuses the whole \
+          annotation and stops autoscaling the cluster.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+          resizePolicy:
+          - {resourceName: memory, restartPolicy: RestartContainer}
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+          resizePolicy:
+          - {resourceName: memory, restartPolicy: NotRequired}
+"#,
+    without: "Ray raises ValueError for such an entry while it reads the annotation (Ray, KubeRay \
+              IPPR provider, `_build_ippr_group_spec`). The API server admits the template and \
+              then refuses each of its pods: with `restartPolicy: Never` only `NotRequired` is \
+              allowed (Kubernetes, pod validation, `validateResizePolicy`; KubeRay sets Never in \
+              `DefaultHeadPodTemplate` and `DefaultWorkerPodTemplate`).",
+    since: "0.1.0",
+    check,
+};
+
+const NEVER: &str = "The API server refuses every pod of the group: where a container is never \
+                     restarted, a resize cannot restart it either.";
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.cluster() else {
+        return;
+    };
+    let by_kuberay =
+        cluster.autoscaling() && cluster.autoscaler_version() == Some(AutoscalerVersion::V2);
+    for group in cluster.groups() {
+        let listed = group
+            .name
+            .is_some_and(|name| subject.object.ippr.lists(name));
+        let never = by_kuberay || is_never(group);
+        if !listed && !never {
+            continue;
+        }
+        for container in group.containers() {
+            let listed = listed && container.index == 0;
+            check_container(group, &container, (listed, never), findings);
+        }
+    }
+}
+
+fn is_never(group: &Group<'_>) -> bool {
+    let policy = group
+        .pod_spec()
+        .and_then(|pod| text_at(pod, "restartPolicy"));
+    policy == Some("Never")
+}
+
+fn check_container(
+    group: &Group<'_>,
+    container: &Container<'_>,
+    (listed, never): (bool, bool),
+    findings: &mut Findings,
+) {
+    let entries = list_at(container.spec, "resizePolicy").iter().enumerate();
+    for (index, entry) in entries {
+        let Some(restart) = restart_of(entry) else {
+            continue;
+        };
+        let path = group
+            .container_path(container)
+            .key("resizePolicy")
+            .index(index)
+            .key("restartPolicy");
+        if listed && is_resized(entry) {
+            findings.add(finding(path, restart));
+        } else if never && restart == "RestartContainer" {
+            findings.add(refused(path, restart, group));
+        }
+    }
+}
+
+/// What an entry says, if it is anything but `NotRequired`, which also holds where it says nothing.
+fn restart_of(entry: &Value) -> Option<&Value> {
+    entry
+        .get("restartPolicy")
+        .filter(|restart| !restart.is_null() && *restart != "NotRequired")
+}
+
+fn is_resized(entry: &Value) -> bool {
+    let resource = entry.get("resourceName").and_then(Value::as_str);
+    Resource::ALL
+        .iter()
+        .any(|known| resource == Some(known.name()))
+}
+
+fn finding(path: FieldPath, restart: &Value) -> Finding {
+    RULE.finding(
+        path,
+        format!("{} in a group that is to grow in place", shown(restart)),
+        "Write NotRequired.",
+    )
+    .valued(shown(restart))
+}
+
+fn refused(path: FieldPath, restart: &Value, group: &Group<'_>) -> Finding {
+    let cause = if is_never(group) {
+        "the template's restartPolicy is Never"
+    } else {
+        "KubeRay sets restartPolicy Never for autoscalerOptions.version v2"
+    };
+    RULE.finding(
+        path,
+        format!("{} is not allowed here: {cause}", shown(restart)),
+        "Write NotRequired, or remove the entry.",
+    )
+    .because(NEVER)
+    .valued(shown(restart))
+}

@@ -1,0 +1,174 @@
+//! RF101: `ray.io/ippr` is not what Ray can read.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId, nearest, shown, shown_text};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, KeyPlace, Problem};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF101
+pub static RULE: Rule = Rule {
+    id: RuleId(101),
+    name: "ippr-schema",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`ray.io/ippr` is not JSON of the shape that Ray reads",
+    what: "Reads the annotation `ray.io/ippr` and reports what keeps Ray from reading it: not JSON, \
+           not an object, no `groups`, a group without one of `max-cpu`, `max-memory` and \
+           `resize-timeout`, a value of a wrong type, a key that stands twice. An empty \
+           annotation, `{}` and an empty `groups` are fine.",
+    why: "Ray cannot read the annotation and stops autoscaling the whole cluster.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi"}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "Ray parses the annotation and checks it against a JSON schema in every round of the \
+              autoscaler; an error there ends the round, so that no group of the cluster scales \
+              until the annotation is mended, and only the autoscaler's log says why. Keys beside \
+              a missing `groups` pass the schema and do nothing. (Ray, KubeRay IPPR provider, \
+              `validate_and_set_ippr_specs`, and `IPPRSpecsSchema`.)",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let annotation = subject
+        .object
+        .annotations()
+        .and_then(|annotations| annotations.get(ANNOTATION));
+    if let Some(value) = annotation.filter(|value| !value.is_string() && !value.is_null()) {
+        findings.add(no_text(value));
+    }
+    let ippr = &subject.object.ippr;
+    for problem in &ippr.problems {
+        findings.add(finding(problem, ippr, annotation));
+    }
+}
+
+fn root() -> FieldPath {
+    FieldPath::annotation(ANNOTATION)
+}
+
+fn no_text(value: &Value) -> Finding {
+    RULE.finding(
+        root(),
+        format!("is {}, not a string", shown(value)),
+        format!("Write the JSON as one string, in quotes: '{EXAMPLE}'."),
+    )
+    .because("The API server refuses annotations that are not strings.")
+    .valued(shown(value))
+}
+
+fn finding(problem: &Problem, ippr: &Ippr, annotation: Option<&Value>) -> Finding {
+    let whole = || annotation.map(shown).unwrap_or_default();
+    match problem {
+        Problem::NotJson(reason) => RULE
+            .finding(
+                root(),
+                format!("is not JSON: {reason}"),
+                format!("Write JSON, for example {EXAMPLE}."),
+            )
+            .valued(whole()),
+        Problem::NotAnObject => RULE
+            .finding(
+                root(),
+                "is JSON, but not an object",
+                format!("Write an object, for example {EXAMPLE}."),
+            )
+            .valued(whole()),
+        Problem::NoGroups => no_groups(ippr).valued(whole()),
+        Problem::NotAnObjectAt { place, found } => not_an_object(place, found),
+        Problem::Missing { group, key } => missing(ippr, group, key),
+        Problem::WrongType {
+            group,
+            key,
+            found,
+            wanted,
+        } => RULE
+            .finding(
+                entry(group).inside(*key),
+                format!("is {found}, not {wanted}"),
+                format!("Write {wanted}, for example {}.", sample(key)),
+            )
+            .valued(found.clone()),
+        Problem::Duplicate(place) => RULE
+            .finding(
+                place.path(),
+                "stands twice in the same object",
+                "Keep one of the two.",
+            )
+            .because("Ray takes the last one and drops the others without a word."),
+    }
+}
+
+fn no_groups(ippr: &Ippr) -> Finding {
+    let keys = ippr.unknown_keys.iter().map(|place| place.key.as_str());
+    let typo = nearest("groups", keys);
+    RULE.finding(
+        root(),
+        "has keys, but no \"groups\" among them",
+        match typo {
+            Some(typo) => format!("Rename {} to \"groups\".", shown_text(typo)),
+            None => format!("Put the groups under the key \"groups\": {EXAMPLE}."),
+        },
+    )
+    .because("Ray looks at \"groups\" only and ignores all the rest without a word.")
+}
+
+fn not_an_object(place: &KeyPlace, found: &str) -> Finding {
+    let wanted = if place.parents.is_empty() {
+        "an object of group names"
+    } else {
+        "an object with max-cpu, max-memory and resize-timeout"
+    };
+    RULE.finding(
+        place.path(),
+        format!("is {found}, not {wanted}"),
+        format!("Write {wanted}: {EXAMPLE}."),
+    )
+    .valued(found)
+}
+
+fn missing(ippr: &Ippr, group: &str, key: &'static str) -> Finding {
+    let strangers = ippr
+        .unknown_keys
+        .iter()
+        .filter(|place| place.parents.last().is_some_and(|parent| parent == group))
+        .map(|place| place.key.as_str());
+    let fix = match nearest(key, strangers) {
+        Some(typo) => format!("Rename {} to {key:?}.", shown_text(typo)),
+        None => format!("Add it, for example {key:?}: {}.", sample(key)),
+    };
+    RULE.finding(
+        entry(group).inside(key),
+        "is missing; Ray wants all of max-cpu, max-memory and resize-timeout",
+        fix,
+    )
+}
+
+fn entry(group: &str) -> FieldPath {
+    root().inside("groups").inside(group)
+}
+
+fn sample(key: &str) -> &'static str {
+    match key {
+        "max-cpu" => "\"8\"",
+        "max-memory" => "\"32Gi\"",
+        _ => "300",
+    }
+}

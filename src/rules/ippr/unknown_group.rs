@@ -1,0 +1,97 @@
+//! RF103: `ray.io/ippr` names a group that the object does not have.
+
+use std::collections::HashSet;
+
+use crate::finding::{Finding, RuleId, nearest, shown_text};
+use crate::policy::Mode;
+use crate::ray::group::HEAD_NAME;
+use crate::ray::ippr::GroupCaps;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF103
+pub static RULE: Rule = Rule {
+    id: RuleId(103),
+    name: "ippr-unknown-group",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "`ray.io/ippr` names a group that the cluster does not have",
+    what: "Compares the groups that the annotation names with the worker groups of the object; the \
+           head group is called `headgroup`. A RayJob that selects an existing cluster has no \
+           groups and is not judged.",
+    why: "Ray ignores the entry without a word, and the group that was meant never grows.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"smal":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "Ray keeps the entries whose names it finds among the worker groups, or that are \
+              called `headgroup`, and drops the others (Ray, KubeRay IPPR provider, \
+              `validate_and_set_ippr_specs`).",
+    since: "0.1.0",
+    check,
+};
+
+/// So many are reported; an annotation has room for tens of thousands.
+const MOST: usize = 100;
+
+/// Names beyond these are not searched for the nearest one, which costs more than a lookup.
+const SEARCHED: usize = 200;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let listed = &subject.object.ippr.groups;
+    let Some(cluster) = subject.cluster().filter(|_| !listed.is_empty()) else {
+        return;
+    };
+    let names: Vec<&str> = cluster.groups().filter_map(|group| group.name).collect();
+    let known: HashSet<&str> = names.iter().copied().chain([HEAD_NAME]).collect();
+    listed
+        .iter()
+        .filter(|caps| !known.contains(caps.name.as_str()))
+        .take(MOST)
+        .for_each(|caps| findings.add(finding(caps, &names)));
+}
+
+fn finding(caps: &GroupCaps, names: &[&str]) -> Finding {
+    let fix = match nearest(&caps.name, names.iter().copied().take(SEARCHED)) {
+        Some(meant) => format!(
+            "Write {} if that is meant, or remove the entry.",
+            shown_text(meant)
+        ),
+        None => format!(
+            "Name one of the groups ({}), or remove the entry.",
+            some_of(names)
+        ),
+    };
+    RULE.finding(
+        caps.path(),
+        format!(
+            "names a group that this cluster does not have: {}",
+            shown_text(&caps.name)
+        ),
+        fix,
+    )
+}
+
+/// The first few names, for people.
+fn some_of(names: &[&str]) -> String {
+    const FEW: usize = 5;
+    let more = if names.len() > FEW { ", ..." } else { "" };
+    let few: Vec<String> = names
+        .iter()
+        .take(FEW)
+        .map(|name| shown_text(name))
+        .collect();
+    format!("{}{more}", few.join(", "))
+}

@@ -1,0 +1,70 @@
+//! RF102: a key in `ray.io/ippr` that Ray does not know.
+
+use crate::finding::{Finding, RuleId, nearest, shown_text};
+use crate::policy::Mode;
+use crate::ray::ippr::{GROUP_KEYS, KeyPlace, Problem};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF102
+pub static RULE: Rule = Rule {
+    id: RuleId(102),
+    name: "ippr-unknown-key",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "a key in `ray.io/ippr` that Ray does not know",
+    what: "Reports every key of the annotation other than `groups` and, inside a group, other than \
+           `max-cpu`, `max-memory` and `resize-timeout`, with the known key that it is nearest to.",
+    why: "Ray ignores the key without a word.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300,"min-cpu":"1"}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+"#,
+    without: "Ray's schema of the annotation allows further keys at every level, and nothing reads \
+              them, so a misspelt key passes and has no effect (Ray, `IPPRSpecsSchema`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let ippr = &subject.object.ippr;
+    // Then RF101 has said that all of these keys do nothing.
+    let rootless = ippr.problems.contains(&Problem::NoGroups);
+    for place in &ippr.unknown_keys {
+        if !(rootless && place.parents.is_empty()) {
+            findings.add(finding(place));
+        }
+    }
+}
+
+fn finding(place: &KeyPlace) -> Finding {
+    let known: &[&str] = if place.parents.is_empty() {
+        &["groups"]
+    } else {
+        &GROUP_KEYS
+    };
+    let fix = match nearest(&place.key, known.iter().copied()) {
+        Some(meant) => format!("Write {meant:?} if that is meant, or remove it."),
+        None => format!(
+            "Remove it; the keys that Ray knows here: {}.",
+            known.join(", ")
+        ),
+    };
+    RULE.finding(
+        place.path(),
+        format!("is not a key that Ray knows: {}", shown_text(&place.key)),
+        fix,
+    )
+}

@@ -1,0 +1,59 @@
+//! Why a text cannot be read, and what to do about it.
+
+use super::{MAX_BYTES, Position};
+
+/// Why a text cannot be read as a manifest.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{reason}; {remedy}")]
+pub struct Fault {
+    /// Where.
+    pub at: Position,
+    /// What is wrong, a clause.
+    pub reason: String,
+    /// What to do, a clause.
+    pub remedy: String,
+}
+
+impl Fault {
+    pub(super) fn new(at: Position, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
+        Self {
+            at,
+            reason: reason.into(),
+            remedy: remedy.into(),
+        }
+    }
+
+    /// A fault of YAML's own grammar.
+    pub(super) fn syntax(at: Position, reason: impl std::fmt::Display) -> Self {
+        let remedy = "mend the YAML there (indentation, quotes and brackets are the usual causes)";
+        Self::new(at, format!("this is no YAML: {reason}"), remedy)
+    }
+
+    /// A text with `{{` is most likely a template that nobody has rendered yet.
+    pub(super) fn hint_at_templates(&mut self, text: &str) {
+        if text.contains("{{") {
+            "it looks like a template: render it first, for example `helm template CHART | rayfit \
+             check -`"
+                .clone_into(&mut self.remedy);
+        }
+    }
+}
+
+/// A fault of the text as a whole.
+pub(super) fn unreadable(text: &str) -> Option<Fault> {
+    if text.len() > MAX_BYTES {
+        return Some(Fault::new(
+            Position::default(),
+            format!("the file is larger than {} MiB", MAX_BYTES >> 20),
+            "split it",
+        ));
+    }
+    let control =
+        |byte: u8| (byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0x7f;
+    let offset = text.bytes().position(control)?;
+    Some(Fault::new(
+        Position::default().after(text.get(..offset)?),
+        "control characters are not allowed",
+        "remove it, or write it as an escape in double quotes",
+    ))
+}

@@ -1,0 +1,138 @@
+//! Where in a text a value is written.
+
+use super::tree::{Content, Node, NodeId, Tree};
+
+/// A point in a text. Lines and columns count from 1, columns in characters; the offset counts
+/// bytes from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Position {
+    /// Bytes before it.
+    pub offset: usize,
+    /// Its line.
+    pub line: usize,
+    /// Its column.
+    pub column: usize,
+}
+
+impl Default for Position {
+    fn default() -> Self {
+        Self {
+            offset: 0,
+            line: 1,
+            column: 1,
+        }
+    }
+}
+
+impl Position {
+    /// The point behind `text` that begins here.
+    pub(crate) fn after(self, text: &str) -> Self {
+        let breaks = text.bytes().filter(|byte| *byte == b'\n').count();
+        let last = text.rsplit('\n').next().unwrap_or_default();
+        let column = if breaks == 0 { self.column } else { 1 };
+        Self {
+            offset: self.offset + text.len(),
+            line: self.line + breaks,
+            column: column + last.chars().count(),
+        }
+    }
+
+    /// The point that is this one when counted from `start`.
+    pub(super) fn counted_from(self, start: Self) -> Self {
+        Self {
+            offset: start.offset + self.offset,
+            line: start.line + self.line - 1,
+            column: if self.line == 1 {
+                start.column + self.column - 1
+            } else {
+                self.column
+            },
+        }
+    }
+}
+
+/// A stretch of a text, the end not included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Span {
+    /// Its first character.
+    pub start: Position,
+    /// Behind its last character.
+    pub end: Position,
+}
+
+/// What to underline for a value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Place {
+    /// The value if it is a scalar, else the key that leads to it.
+    pub span: Span,
+    /// The value itself is written; `false` if this is only an ancestor of it.
+    pub exact: bool,
+}
+
+/// Where the value at `pointer` is written, or the nearest ancestor that is.
+pub(super) fn find(tree: &Tree, pointer: &str) -> Place {
+    let mut at = tree.root();
+    let mut span = at.map(|root| shown(tree, root, None)).unwrap_or_default();
+    for step in pointer.split('/').skip(1) {
+        let key = step.replace("~1", "/").replace("~0", "~");
+        let Some((leading, value)) = at.and_then(|node| child(tree, node, &key)) else {
+            return Place { span, exact: false };
+        };
+        at = tree.get(value);
+        let leading = leading.and_then(|key| tree.get(key));
+        span = at.map_or(span, |node| shown(tree, node, leading));
+    }
+    Place { span, exact: true }
+}
+
+/// A scalar is shown itself; of a list or mapping the key that leads to it, or its beginning.
+fn shown(tree: &Tree, node: &Node, key: Option<&Node>) -> Span {
+    let first_key = || match &node.content {
+        Content::Mapping(entries) => tree.get(entries.first()?.0),
+        _ => None,
+    };
+    match (&node.content, key.or_else(first_key)) {
+        (Content::Scalar(_), _) if node.span.start != node.span.end => node.span,
+        (_, Some(key)) => key.span,
+        (Content::Scalar(_), None) => node.span,
+        (_, None) => Span {
+            start: node.span.start,
+            end: node.span.start,
+        },
+    }
+}
+
+/// The key (in a mapping) and the value one step down.
+fn child(tree: &Tree, node: &Node, step: &str) -> Option<(Option<NodeId>, NodeId)> {
+    match &tree.resolved(node)?.content {
+        Content::Sequence(items) => Some((None, *items.get(step.parse::<usize>().ok()?)?)),
+        Content::Mapping(entries) => {
+            entry(tree, entries, step).map(|(key, value)| (Some(key), value))
+        }
+        Content::Scalar(_) | Content::Alias(_) => None,
+    }
+}
+
+/// The entry that decides: the last one written, merged ones included.
+fn entry(tree: &Tree, entries: &[(NodeId, NodeId)], step: &str) -> Option<(NodeId, NodeId)> {
+    entries.iter().rev().find_map(|(key, value)| {
+        let Content::Scalar(scalar) = &tree.resolved(tree.get(*key)?)?.content else {
+            return None;
+        };
+        if scalar.is_merge() {
+            return merged(tree, tree.get(*value)?, step);
+        }
+        (scalar.key().as_deref() == Some(step)).then_some((*key, *value))
+    })
+}
+
+/// The entry that a `<<` brings; of several mappings the first that has it.
+fn merged(tree: &Tree, source: &Node, step: &str) -> Option<(NodeId, NodeId)> {
+    match &tree.resolved(source)?.content {
+        Content::Mapping(entries) => entry(tree, entries, step),
+        Content::Sequence(items) => items
+            .iter()
+            .find_map(|item| merged(tree, tree.get(*item)?, step)),
+        Content::Scalar(_) | Content::Alias(_) => None,
+    }
+}

@@ -1,0 +1,373 @@
+//! Reading and writing of whole documents.
+
+use proptest::prelude::*;
+use serde_json::{Map, json};
+
+use super::*;
+
+fn one(text: &str) -> Result<Value, Fault> {
+    let mut documents = read(text);
+    assert_eq!(documents.len(), 1, "{text:?}: {documents:?}");
+    documents.remove(0).map(|document| document.value)
+}
+
+fn fault(text: &str) -> Fault {
+    one(text).expect_err(text)
+}
+
+/// The text that is underlined for a pointer.
+fn underlined<'a>(text: &'a str, pointer: &str) -> (&'a str, bool) {
+    let document = read(text).remove(0).expect(text);
+    let Place { span, exact } = document.place(pointer);
+    (&text[span.start.offset..span.end.offset], exact)
+}
+
+/// Confirmed with sigs.k8s.io/yaml 1.6.0.
+#[test]
+fn documents_read_as_in_kubectl() {
+    for (text, value) in [
+        (
+            "a: &x {k: 1, j: 2}\nb:\n  k: 5\n  <<: *x\n",
+            json!({"a": {"k": 1, "j": 2}, "b": {"k": 1, "j": 2}}),
+        ),
+        (
+            "a: &x {k: 1, j: 2}\nb:\n  <<: *x\n  k: 5\n",
+            json!({"a": {"k": 1, "j": 2}, "b": {"k": 5, "j": 2}}),
+        ),
+        (
+            "a: &x {k: 1}\nc: &y {k: 2, z: 1}\nb:\n  <<: [*x, *y]\n",
+            json!({"a": {"k": 1}, "c": {"k": 2, "z": 1}, "b": {"k": 1, "z": 1}}),
+        ),
+        (
+            "a: &x {<<: {c: 1}}\nb: {<<: *x}\n",
+            json!({"a": {"c": 1}, "b": {"c": 1}}),
+        ),
+        ("\"<<\": v\n", json!({"<<": "v"})),
+        ("a: <<\n", json!({"a": "<<"})),
+        ("a: &x 1\nb: &x 2\nc: *x\n", json!({"a": 1, "b": 2, "c": 2})),
+        ("a: &x 1\nb: {*x : 2}\n", json!({"a": 1, "b": {"1": 2}})),
+        (
+            "a: !!str 1\nb: !foo 1\nc: !!float 1\nd: !!timestamp 2001-01-01\n",
+            json!({"a": "1", "b": "1", "c": 1, "d": "2001-01-01"}),
+        ),
+        ("%YAML 1.1\n---\na: yes\n", json!({"a": true})),
+        (
+            "a: 'x\n  y'\nb: |\n  x\n   y\n\nc: >-\n  x\n  y\n\n  z\n",
+            json!({"a": "x y", "b": "x\n y\n", "c": "x y\nz"}),
+        ),
+        ("\u{feff}a: 1\n", json!({"a": 1})),
+        (
+            "a: [a:b, c]\nb: {c:1}\nd:\t1\n",
+            json!({"a": ["a:b", "c"], "b": {"c:1": null}, "d": 1}),
+        ),
+        (
+            "a: ''\nb: \"\"\nc:\nd: !!str\n",
+            json!({"a": "", "b": "", "c": null, "d": ""}),
+        ),
+        ("a: &b\n", json!({"a": null})),
+    ] {
+        assert_eq!(one(text).as_ref(), Ok(&value), "{text}");
+    }
+}
+
+#[test]
+fn what_kubectl_refuses_is_a_fault_with_its_place() {
+    for (text, line, column) in [
+        ("a: 1\nb: c: d\n", 2, 5),
+        ("a:\n\tb: 1\n", 2, 2),
+        ("a: *nope\n", 1, 4),
+        ("x: 1\n~: v\n", 2, 1),
+        ("[a]: 1\n", 1, 1),
+        ("b:\n  <<: 3\n", 2, 7),
+        ("a: &x [*x]\n", 1, 8),
+        ("a: &x\n  <<: *x\n", 2, 7),
+        ("a: .inf\n", 1, 4),
+        ("a: !!int x\n", 1, 10),
+        ("a: \u{7}\n", 1, 4),
+        ("a: 1\nb: 2\na: 3\n", 3, 1),
+        ("1: a\n'1': b\n", 2, 1),
+    ] {
+        let at = fault(text).at;
+        assert_eq!(
+            (at.line, at.column),
+            (line, column),
+            "{text}: {}",
+            fault(text)
+        );
+    }
+}
+
+#[test]
+fn a_template_is_called_one() {
+    for text in ["a: {{ .Values.x }}\n", "{{- if x }}\na: 1\n{{- end }}\n"] {
+        assert!(
+            fault(text).to_string().contains("render it first"),
+            "{text}"
+        );
+    }
+    assert!(!fault("a: b: c").to_string().contains("render it first"));
+}
+
+#[test]
+fn a_fault_leaves_the_documents_before_it_and_after_a_double_key() {
+    let documents = read("a: 1\n---\nb: 1\nb: 2\n---\nc: 1\n---\nd: [\n---\ne: 1\n");
+    let read: Vec<bool> = documents.iter().map(Result::is_ok).collect();
+    assert_eq!(read, [true, false, true, false]);
+}
+
+#[test]
+fn json_objects_may_follow_each_other() {
+    let text = "{\"a\": 1}\n{\"b\": [\n  2]} {\"c\": \"\\u00e9\\/\"}";
+    let documents: Vec<Document> = read(text).into_iter().map(Result::unwrap).collect();
+    let values: Vec<&Value> = documents.iter().map(|document| &document.value).collect();
+    assert_eq!(
+        values,
+        [&json!({"a": 1}), &json!({"b": [2]}), &json!({"c": "é/"})]
+    );
+    let start = documents[1].place("/b/0").span.start;
+    assert_eq!(
+        (start.line, start.column, &text[start.offset..=start.offset]),
+        (3, 3, "2")
+    );
+    let start = documents[2].place("/c").span.start;
+    assert_eq!((start.line, start.column), (3, 13));
+}
+
+#[test]
+fn places_name_scalars_keys_and_nearest_ancestors() {
+    let text = "spec:\n  groups:\n  - name: gpu\n    params: {num-cpus: \"2.5\"}\n    empty:\n";
+    for (pointer, shown, exact) in [
+        ("/spec/groups/0/params/num-cpus", "\"2.5\"", true),
+        ("/spec/groups/0/params", "params", true),
+        ("/spec/groups/0/params/num-gpus", "params", false),
+        ("/spec/groups/0/name/deeper", "gpu", false),
+        ("/spec/groups/1/name", "groups", false),
+        ("/spec/groups/0/empty", "empty", true),
+        ("/spec/groups/x", "groups", false),
+        ("/spec/groups/0/absent", "name", false),
+        ("/metadata", "spec", false),
+    ] {
+        assert_eq!(underlined(text, pointer), (shown, exact), "{pointer}");
+    }
+}
+
+#[test]
+fn places_follow_aliases_and_merges_to_what_is_written() {
+    let text = "a: &x {k: one, j: two}\nb:\n  <<: *x\n  j: three\nc: *x\n";
+    assert_eq!(underlined(text, "/b/k"), ("one", true));
+    assert_eq!(underlined(text, "/b/j"), ("three", true));
+    assert_eq!(underlined(text, "/c/k"), ("one", true));
+    assert_eq!(underlined("ray.io~x/y: v\n", "/ray.io~0x~1y"), ("v", true));
+}
+
+#[test]
+fn columns_count_characters() {
+    let place = read("ü: {ä: x}\n").remove(0).unwrap().place("/ü/ä");
+    assert_eq!(
+        place.span.start,
+        Position {
+            offset: 9,
+            line: 1,
+            column: 8
+        }
+    );
+}
+
+#[test]
+fn hostile_texts_are_refused() {
+    let laughs = (1..20).fold("a0: &a0 [x]\n".to_owned(), |text, level| {
+        let below = format!("*a{}", level - 1);
+        let items = vec![below; 10].join(",");
+        format!("{text}a{level}: &a{level} [{items}]\n")
+    });
+    let long = format!(
+        "a: &a {}\nb: [{}]\n",
+        "x".repeat(1 << 20),
+        "*a,".repeat(1000)
+    );
+    let chain = (1..5000).fold("a0: &a0 [x]\n".to_owned(), |text, level| {
+        format!("{text}a{level}: &a{level} [*a{}]\n", level - 1)
+    });
+    let merges = (1..40).fold("a0: &a0 {x: 1}\n".to_owned(), |text, level| {
+        let below = level - 1;
+        format!("{text}a{level}: &a{level} {{<<: [*a{below}, *a{below}]}}\n")
+    });
+    for text in [
+        laughs,
+        long,
+        chain,
+        merges,
+        "[".repeat(100_000),
+        "{a: ".repeat(100_000),
+        "- ".repeat(100_000),
+        " ".repeat(MAX_BYTES + 1),
+    ] {
+        assert!(read(&text).iter().any(Result::is_err), "{text:.60}");
+    }
+}
+
+#[test]
+fn the_number_of_values_is_bounded_over_all_documents() {
+    let trees = |limit| Reader::new(Position::default(), "[1, 2]\n---\n[3, 4]\n", limit);
+    assert!(trees(6).all(|tree| tree.is_ok()));
+    let read: Vec<bool> = trees(5).map(|tree| tree.is_ok()).collect();
+    assert_eq!(read, [true, false]);
+}
+
+#[test]
+fn writes_as_kubectl_prints() {
+    let value = json!({
+        "kind": "RayCluster",
+        "empty": {}, "none": [], "null": null, "n": 1.5, "yes": "yes", "time": "12:30",
+        "list": [{"a": 1, "b": ["x", ["y"], []]}, "- z", "--flag=1", "a: b", "it's"],
+        "text": "one\n  two\n", "octal": "010", "json": "{\"a\": 1}", "bell": "\u{7}",
+    });
+    insta::assert_snapshot!(write(&value), @r#"
+    kind: RayCluster
+    empty: {}
+    none: []
+    'null': null
+    'n': 1.5
+    'yes': 'yes'
+    time: 12:30
+    list:
+    - a: 1
+      b:
+      - x
+      -
+        - 'y'
+      - []
+    - '- z'
+    - --flag=1
+    - 'a: b'
+    - it's
+    text: |
+      one
+        two
+    octal: '010'
+    json: '{"a": 1}'
+    bell: "\u0007"
+    "#);
+}
+
+#[test]
+fn texts_that_look_like_something_else_survive() {
+    for text in [
+        "a #b",
+        "a:",
+        "a: b",
+        ":a",
+        " a",
+        "a ",
+        "-",
+        "- a",
+        "---",
+        "...",
+        "?",
+        "? a",
+        "#",
+        "'",
+        "\"",
+        "a\n b",
+        "a\n\n",
+        "\n",
+        "\na",
+        " a\nb",
+        "a\n  \nb",
+        "a\n\t\nb",
+        "a\t",
+        "x\u{85}y",
+        "x\u{2028}y",
+        "\u{feff}",
+        "a\r\nb",
+        "@a",
+        "`a`",
+        "%a",
+        "!a",
+        "&a",
+        "*a",
+        "{a",
+        "[a",
+        "|",
+        ">",
+        "<<",
+        "=",
+        "~",
+        "null",
+        "yes",
+        "1e3",
+        "0x1F",
+        "1_000",
+        "2001-01-01",
+        ".inf",
+        "-.5",
+        "+1",
+    ] {
+        let value = json!({ text: [text, {"a": text}] });
+        let written = write(&value);
+        assert_eq!(one(&written), Ok(value), "{written}");
+    }
+    let top = json!("a\nb");
+    assert_eq!(one(&write(&top)), Ok(top));
+}
+
+fn values() -> impl Strategy<Value = Value> {
+    let text = prop_oneof![
+        "\\PC{0,12}",
+        "[-:#'\"{}\\[\\]|>&*!%@`~ \t\n\r0-9a-zA-Z.,?<=_+]{0,12}",
+        prop::sample::select(vec![
+            "yes",
+            "1e3",
+            "010",
+            "null",
+            "<<",
+            "",
+            "=",
+            "0x1F",
+            "...",
+            "---",
+            "2001-01-01"
+        ])
+        .prop_map(str::to_owned),
+        any::<String>(),
+    ];
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        any::<i64>().prop_map(Value::from),
+        (any::<i32>(), 1..9_u8)
+            .prop_map(|(whole, part)| json!(f64::from(whole) + f64::from(part) / 10.0)),
+        text.clone().prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 40, 5, move |inner| {
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..5).prop_map(Value::from),
+            prop::collection::vec((text.clone(), inner), 0..5)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect::<Map<_, _>>())),
+        ]
+    })
+}
+
+proptest! {
+    #[test]
+    fn what_is_written_reads_as_it_was(value in values()) {
+        let text = write(&value);
+        prop_assert_eq!(one(&text), Ok(value), "{}", text);
+    }
+
+    #[test]
+    fn json_reads_as_yaml(value in values()) {
+        let text = value.to_string();
+        if !text.contains('\u{7f}') {
+            prop_assert_eq!(one(&text), Ok(value), "{}", text);
+        }
+    }
+
+    #[test]
+    fn no_text_hurts(text in "[-:#'\"{}\\[\\]|>&*!%@`~ \t\n<a1.,?]{0,40}", pointer in "(/[a-z0-9]{0,2}){0,4}") {
+        for document in read(&text).into_iter().flatten() {
+            let Place { span, .. } = document.place(&pointer);
+            prop_assert!(text.get(span.start.offset..span.end.offset).is_some());
+        }
+    }
+}

@@ -1,0 +1,240 @@
+//! The written structure of a document: nodes in an arena, with their places.
+
+use std::collections::HashMap;
+
+use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, Tag};
+
+use super::scalar::{Scalar, Wanted, resolve};
+use super::{Fault, Position, Span};
+
+/// A node's number in its [`Tree`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct NodeId(u32);
+
+/// What a node is.
+#[derive(Debug)]
+pub(super) enum Content {
+    Scalar(Scalar),
+    Sequence(Vec<NodeId>),
+    Mapping(Vec<(NodeId, NodeId)>),
+    Alias(NodeId),
+}
+
+/// One written thing.
+#[derive(Debug)]
+pub(super) struct Node {
+    pub(super) span: Span,
+    pub(super) content: Content,
+}
+
+/// A document as written.
+#[derive(Debug, Default)]
+pub(super) struct Tree {
+    nodes: Vec<Node>,
+}
+
+impl Tree {
+    /// The first node; `None` for a document without any.
+    pub(super) fn root(&self) -> Option<&Node> {
+        self.nodes.first()
+    }
+
+    pub(super) fn get(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id.0 as usize)
+    }
+
+    /// What an alias stands for, else the node itself.
+    pub(super) fn resolved<'a>(&'a self, node: &'a Node) -> Option<&'a Node> {
+        match node.content {
+            Content::Alias(target) => self.get(target),
+            _ => Some(node),
+        }
+    }
+}
+
+/// Most nodes in one text; a text of the greatest length that is read stays far below it unless
+/// it consists of brackets.
+pub(super) const MAX_NODES: usize = 2_000_000;
+
+/// Reads one document after the other.
+pub(super) struct Reader<'a> {
+    parser: Parser<'a, StrInput<'a>>,
+    start: Position,
+    /// How many nodes may still come.
+    left: usize,
+    done: bool,
+}
+
+impl<'a> Reader<'a> {
+    /// `start` is where `text` begins in the file; `limit` bounds the nodes of all its documents.
+    pub(super) fn new(start: Position, text: &'a str, limit: usize) -> Self {
+        let options = granit_parser::options! { emit_comments: false };
+        Self {
+            parser: Parser::new_from_str_with_options(text, options),
+            start,
+            left: limit,
+            done: false,
+        }
+    }
+
+    fn locate(&self, marker: Marker) -> Position {
+        Position {
+            offset: marker.byte_offset().unwrap_or_default(),
+            line: marker.line().max(1),
+            column: marker.col() + 1,
+        }
+        .counted_from(self.start)
+    }
+
+    fn span(&self, span: granit_parser::Span) -> Span {
+        Span {
+            start: self.locate(span.start),
+            end: self.locate(span.end),
+        }
+    }
+
+    /// The next event that means something.
+    fn event(&mut self) -> Result<Option<(Event<'a>, Span)>, Fault> {
+        match self.parser.next_event() {
+            None => Ok(None),
+            Some(Ok((event, span))) => Ok(Some((event, self.span(span)))),
+            Some(Err(error)) => Err(Fault::syntax(self.locate(*error.marker()), error.info())),
+        }
+    }
+
+    /// The nodes up to the document's end.
+    fn document(&mut self) -> Result<Tree, Fault> {
+        let mut builder = Builder::default();
+        while let Some((event, span)) = self.event()? {
+            if matches!(event, Event::DocumentEnd) {
+                break;
+            }
+            builder.take(event, span)?;
+            if builder.tree.nodes.len() > self.left {
+                let reason = "there are more values than any manifest has";
+                return Err(Fault::new(span.start, reason, "split the file"));
+            }
+        }
+        self.left -= builder.tree.nodes.len();
+        Ok(builder.tree)
+    }
+}
+
+impl Iterator for Reader<'_> {
+    type Item = Result<Tree, Fault>;
+
+    fn next(&mut self) -> Option<Self::Item> {
+        while !self.done {
+            let document = match self.event() {
+                Ok(Some((Event::DocumentStart(..), _))) => self.document(),
+                Ok(Some(_)) => continue,
+                Ok(None) => break,
+                Err(fault) => Err(fault),
+            };
+            // After a fault of grammar nobody can tell where the next document begins.
+            self.done = document.is_err();
+            return Some(document);
+        }
+        None
+    }
+}
+
+/// Makes a tree of events, without recursion.
+#[derive(Default)]
+struct Builder {
+    tree: Tree,
+    /// The collections that are not closed yet, with the key that waits for its value.
+    open: Vec<(NodeId, Option<NodeId>)>,
+    anchors: HashMap<usize, NodeId>,
+}
+
+impl Builder {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Fault> {
+        match event {
+            Event::Scalar(text, style, anchor, tag) => {
+                let scalar = scalar(&text, style, tag.as_deref(), span)?;
+                self.add(Content::Scalar(scalar), span, anchor);
+            }
+            Event::SequenceStart(_, anchor, _) => {
+                self.open(Content::Sequence(Vec::new()), span, anchor);
+            }
+            Event::MappingStart(_, anchor, _) => {
+                self.open(Content::Mapping(Vec::new()), span, anchor);
+            }
+            Event::SequenceEnd | Event::MappingEnd => {
+                self.open.pop();
+            }
+            Event::Alias(anchor) => {
+                let Some(target) = self.anchors.get(&anchor) else {
+                    return Err(Fault::syntax(span.start, "an alias without its anchor"));
+                };
+                self.add(Content::Alias(*target), span, 0);
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    fn open(&mut self, content: Content, span: Span, anchor: usize) {
+        let id = self.add(content, span, anchor);
+        self.open.push((id, None));
+    }
+
+    fn add(&mut self, content: Content, span: Span, anchor: usize) -> NodeId {
+        // MAX_NODES is far below u32::MAX.
+        let id = NodeId(u32::try_from(self.tree.nodes.len()).unwrap_or(u32::MAX));
+        self.tree.nodes.push(Node { span, content });
+        if anchor != 0 {
+            self.anchors.insert(anchor, id);
+        }
+        self.attach(id);
+        id
+    }
+
+    fn attach(&mut self, id: NodeId) {
+        let Some((parent, key)) = self.open.last_mut() else {
+            return;
+        };
+        match self
+            .tree
+            .nodes
+            .get_mut(parent.0 as usize)
+            .map(|node| &mut node.content)
+        {
+            Some(Content::Sequence(items)) => items.push(id),
+            Some(Content::Mapping(entries)) => match key.take() {
+                Some(key) => entries.push((key, id)),
+                None => *key = Some(id),
+            },
+            _ => {}
+        }
+    }
+}
+
+/// A quoted text is text; an unquoted one means what go-yaml takes it for; a tag decides both.
+fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Result<Scalar, Fault> {
+    let wanted = match tag {
+        Some(tag) => wanted(tag),
+        None if style == ScalarStyle::Plain => Wanted::Any,
+        None => Wanted::Text,
+    };
+    resolve(text, wanted).ok_or_else(|| {
+        let tag = tag.map(Tag::original).unwrap_or_default();
+        let shown = crate::finding::shown_text(text);
+        let remedy = "remove the tag or write a value of its type";
+        Fault::new(span.start, format!("{shown} is no {tag}"), remedy)
+    })
+}
+
+fn wanted(tag: &Tag) -> Wanted {
+    let namespaced = tag.suffix_in_namespace("tag:yaml.org,2002:");
+    match namespaced.as_deref() {
+        Some("bool") => Wanted::Bool,
+        Some("int") => Wanted::Int,
+        Some("float") => Wanted::Float,
+        Some("null") => Wanted::Null,
+        Some("timestamp") => Wanted::Timestamp,
+        // A tag of someone's own is carried as text.
+        _ => Wanted::Text,
+    }
+}

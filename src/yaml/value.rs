@@ -1,0 +1,214 @@
+//! From what is written to the JSON value that kubectl sends.
+
+use std::collections::HashMap;
+
+use serde_json::{Map, Value};
+
+use super::tree::{Content, Node, NodeId, Tree};
+use super::{Fault, MAX_BYTES};
+
+/// Deepest nesting, aliases followed; the API server itself stops at less than that.
+const MAX_DEPTH: usize = 512;
+
+/// Most values that aliases may bring; the same order as go-yaml's own bound.
+const MAX_ALIASED: usize = 400_000;
+
+/// The value of a document.
+pub(super) fn of(tree: &Tree) -> Result<Value, Fault> {
+    match tree.root() {
+        Some(root) => Expander::new(tree).value(root),
+        None => Ok(Value::Null),
+    }
+}
+
+struct Expander<'a> {
+    tree: &'a Tree,
+    depth: usize,
+    /// The anchors that are being expanded.
+    inside: Vec<NodeId>,
+    /// Values that aliases brought so far.
+    aliased: usize,
+    /// Bytes of text that aliases brought so far.
+    copied: usize,
+}
+
+impl<'a> Expander<'a> {
+    fn new(tree: &'a Tree) -> Self {
+        Self {
+            tree,
+            depth: 0,
+            inside: Vec::new(),
+            aliased: 0,
+            copied: 0,
+        }
+    }
+
+    fn value(&mut self, node: &Node) -> Result<Value, Fault> {
+        self.enter(node)?;
+        let value = match &node.content {
+            Content::Scalar(scalar) => scalar.value().ok_or_else(|| {
+                let reason = "JSON has no infinite and no undefined numbers";
+                Fault::new(
+                    node.span.start,
+                    reason,
+                    "write a finite number or a text in quotes",
+                )
+            }),
+            Content::Sequence(items) => items.iter().map(|item| self.item(*item)).collect(),
+            Content::Mapping(entries) => self.mapping(entries).map(Value::Object),
+            Content::Alias(target) => self.alias(node, *target, Self::value),
+        };
+        self.depth -= 1;
+        value
+    }
+
+    /// Counts one value against the bounds.
+    fn enter(&mut self, node: &Node) -> Result<(), Fault> {
+        self.depth += 1;
+        if self.depth > MAX_DEPTH {
+            let reason = format!("nested deeper than {MAX_DEPTH} levels");
+            return Err(Fault::new(node.span.start, reason, "flatten it"));
+        }
+        if self.inside.is_empty() {
+            return Ok(());
+        }
+        self.aliased += 1;
+        if let Content::Scalar(super::scalar::Scalar::Text(text)) = &node.content {
+            self.copied += text.len();
+        }
+        if self.aliased > MAX_ALIASED || self.copied > MAX_BYTES {
+            let reason = "its aliases (*) expand to too much";
+            return Err(Fault::new(
+                node.span.start,
+                reason,
+                "write out what is meant",
+            ));
+        }
+        Ok(())
+    }
+
+    fn item(&mut self, id: NodeId) -> Result<Value, Fault> {
+        match self.tree.get(id) {
+            Some(node) => self.value(node),
+            None => Ok(Value::Null),
+        }
+    }
+
+    /// Goes on with what an alias stands for.
+    fn alias<T>(
+        &mut self,
+        node: &Node,
+        target: NodeId,
+        then: impl FnOnce(&mut Self, &Node) -> Result<T, Fault>,
+    ) -> Result<T, Fault> {
+        let tree = self.tree;
+        let Some(anchored) = tree.get(target).filter(|_| !self.inside.contains(&target)) else {
+            let reason = "the alias (*) stands inside of what it stands for";
+            return Err(Fault::new(
+                node.span.start,
+                reason,
+                "write out what is meant",
+            ));
+        };
+        self.inside.push(target);
+        let result = then(self, anchored);
+        self.inside.pop();
+        result
+    }
+
+    fn mapping(&mut self, entries: &[(NodeId, NodeId)]) -> Result<Map<String, Value>, Fault> {
+        let mut map = Map::with_capacity(entries.len());
+        let mut written: HashMap<String, usize> = HashMap::new();
+        for (key, value) in entries {
+            let Some(key) = self.tree.get(*key) else {
+                continue;
+            };
+            match self.key(key)? {
+                None => self.merge(*value, &mut map)?,
+                Some(name) => {
+                    if let Some(line) = written.insert(name.clone(), key.span.start.line) {
+                        return Err(twice(key, &name, line));
+                    }
+                    let value = self.item(*value)?;
+                    map.insert(name, value);
+                }
+            }
+        }
+        Ok(map)
+    }
+
+    /// The key as text; `None` for `<<`.
+    fn key(&mut self, node: &Node) -> Result<Option<String>, Fault> {
+        let Some(Content::Scalar(scalar)) = self.tree.resolved(node).map(|node| &node.content)
+        else {
+            let reason = "a key cannot be a list or a mapping";
+            return Err(Fault::new(
+                node.span.start,
+                reason,
+                "write a text, in quotes if need be",
+            ));
+        };
+        if scalar.is_merge() && matches!(node.content, Content::Scalar(_)) {
+            return Ok(None);
+        }
+        scalar
+            .key()
+            .map(|key| Some(key.into_owned()))
+            .ok_or_else(|| {
+                let reason = "a key cannot be null";
+                Fault::new(
+                    node.span.start,
+                    reason,
+                    "write a text, in quotes if need be",
+                )
+            })
+    }
+
+    /// Brings the entries of what `<<` names; like kubectl, over those written before it.
+    fn merge(&mut self, source: NodeId, map: &mut Map<String, Value>) -> Result<(), Fault> {
+        let Some(node) = self.tree.get(source) else {
+            return Ok(());
+        };
+        let sources = match &node.content {
+            Content::Sequence(items) => items.as_slice(),
+            _ => std::slice::from_ref(&source),
+        };
+        // Of several mappings the first that has a key wins.
+        for source in sources
+            .iter()
+            .rev()
+            .filter_map(|source| self.tree.get(*source))
+        {
+            map.extend(self.mergeable(source)?);
+        }
+        Ok(())
+    }
+
+    fn mergeable(&mut self, node: &Node) -> Result<Map<String, Value>, Fault> {
+        let is_mapping = self
+            .tree
+            .resolved(node)
+            .is_some_and(|node| matches!(node.content, Content::Mapping(_)));
+        if let Some(Value::Object(map)) = is_mapping.then(|| self.value(node)).transpose()? {
+            return Ok(map);
+        }
+        let reason = "<< takes a mapping or a list of mappings";
+        Err(Fault::new(
+            node.span.start,
+            reason,
+            "point it at one (<<: *name)",
+        ))
+    }
+}
+
+fn twice(key: &Node, name: &str, line: usize) -> Fault {
+    Fault::new(
+        key.span.start,
+        format!(
+            "the key {} stands twice in one mapping (first in line {line}), and kubectl would \
+             keep one of them without a word",
+            crate::finding::shown_text(name)
+        ),
+        "keep the one that is meant",
+    )
+}

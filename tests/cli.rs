@@ -1,0 +1,320 @@
+//! The command line as people and pipelines meet it: exit codes, streams, formats.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+const DENIED: &str = "tests/fixtures/cli/denied.yaml";
+const FOLDER: &str = "tests/fixtures/cli/folder";
+const TEMPLATE: &str = "tests/fixtures/cli/template.yaml";
+
+/// What a command did.
+struct Run {
+    code: i32,
+    out: String,
+    err: String,
+}
+
+impl Run {
+    fn json(&self) -> Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|error| panic!("{error}: {}", self.out))
+    }
+}
+
+fn rayfit(arguments: &[&str]) -> Run {
+    rayfit_reading(arguments, "")
+}
+
+fn rayfit_reading(arguments: &[&str], input: &str) -> Run {
+    let mut child = Command::new(env!("CARGO_BIN_EXE_rayfit"))
+        .args(arguments)
+        .current_dir(env!("CARGO_MANIFEST_DIR"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    // A command that reads nothing may be gone already.
+    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
+    let output = child.wait_with_output().unwrap();
+    Run {
+        code: output.status.code().unwrap(),
+        out: String::from_utf8(output.stdout).unwrap(),
+        err: String::from_utf8(output.stderr).unwrap(),
+    }
+}
+
+fn read(file: &str) -> String {
+    std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join(file)).unwrap()
+}
+
+/// An empty folder of a test's own.
+fn scratch(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    let _ = std::fs::remove_dir_all(&folder);
+    std::fs::create_dir_all(&folder).unwrap();
+    folder
+}
+
+#[test]
+fn a_denied_object_is_exit_code_1_and_shown_in_its_line() {
+    let run = rayfit(&["check", DENIED]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    insta::assert_snapshot!(run.out);
+    assert_eq!(run.err, "");
+}
+
+#[test]
+fn a_rule_that_is_turned_down_denies_nothing() {
+    let run = rayfit(&["check", DENIED, "--rule", "RF105=audit"]);
+    assert_eq!(run.code, 0, "{}", run.out);
+    assert!(run.out.contains("RF105 note"), "{}", run.out);
+    let run = rayfit(&["check", DENIED, "--rule", "RF105=off"]);
+    assert!(!run.out.contains("RF105"), "{}", run.out);
+}
+
+#[test]
+fn the_examples_are_what_they_say() {
+    for clean in ["good", "rayjob", "rayservice"] {
+        let run = rayfit(&["check", &format!("examples/{clean}.yaml")]);
+        assert_eq!(run.code, 0, "{}", run.out);
+        assert_eq!(run.out, "1 object checked, nothing found\n");
+    }
+    let run = rayfit(&["check", "examples/bad.yaml"]);
+    assert_eq!(run.code, 1, "{}", run.out);
+}
+
+#[test]
+fn a_folder_is_searched_in_order_without_what_is_hidden() {
+    let run = rayfit(&["check", "-o", "json", FOLDER]);
+    assert_eq!(run.code, 1, "{}", run.err);
+    let report = run.json();
+    let files: Vec<&Value> = report["findings"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|finding| &finding["file"])
+        .collect();
+    assert_eq!(files, ["tests/fixtures/cli/folder/deeper/denied.yaml"]);
+    assert_eq!(report["summary"]["checked"], 2);
+    assert_eq!(report["summary"]["passedOver"], 1);
+}
+
+#[cfg(unix)]
+#[test]
+fn links_in_a_circle_end() {
+    let folder = scratch("circle");
+    std::fs::write(folder.join("denied.yaml"), read(DENIED)).unwrap();
+    std::os::unix::fs::symlink(&folder, folder.join("again")).unwrap();
+    let run = rayfit(&["check", "-o", "json", folder.to_str().unwrap()]);
+    assert_eq!(run.json()["summary"]["checked"], 1, "{}", run.out);
+}
+
+#[test]
+fn a_folder_without_manifests_is_a_mistake() {
+    let run = rayfit(&["check", scratch("empty").to_str().unwrap()]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("no *.yaml"), "{}", run.err);
+}
+
+#[test]
+fn standard_input_takes_documents_lists_and_json() {
+    let object = read(DENIED);
+    let twice = format!("{object}---\nkind: Namespace\n---\n{object}");
+    let stored = rayfit(&["default", DENIED]).out;
+    let as_json = |kind: &str, text: &str| {
+        let item: Value = serde_json::from_str(text).unwrap();
+        serde_json::json!({"apiVersion": "v1", "kind": kind, "items": [item.clone(), item]})
+            .to_string()
+    };
+    let json = rayfit_reading(&["default", "-"], &to_json(&stored)).out;
+    for (input, checked, passed) in [
+        (twice, 2, 1),
+        (as_json("List", &json), 2, 0),
+        (as_json("RayClusterList", &json), 2, 0),
+        (format!("{json}{json}{json}"), 3, 0),
+    ] {
+        let run = rayfit_reading(&["check", "-o", "json", "-"], &input);
+        assert_eq!(run.code, 1, "{}", run.err);
+        let report = run.json();
+        assert_eq!(report["summary"]["checked"], checked);
+        assert_eq!(report["summary"]["passedOver"], passed);
+        let findings = report["findings"].as_array().unwrap();
+        assert!(findings.iter().all(|finding| finding["file"] == "<stdin>"));
+        for finding in findings.iter().filter(|finding| finding["rule"] == "RF105") {
+            let line = usize::try_from(finding["line"].as_u64().unwrap()).unwrap();
+            let text = input.lines().nth(line - 1).unwrap();
+            assert!(text.contains("num-cpus"), "{finding}: {text}");
+        }
+    }
+}
+
+fn to_json(yaml: &str) -> String {
+    let document = rayfit::yaml::read(yaml).remove(0).unwrap();
+    document.value.to_string()
+}
+
+#[test]
+fn what_cannot_be_read_is_exit_code_2_and_hides_nothing() {
+    let run = rayfit(&["check", "none.yaml", TEMPLATE, DENIED]);
+    assert_eq!(run.code, 2);
+    assert!(run.out.contains("RF105 error"), "{}", run.out);
+    insta::assert_snapshot!(run.err);
+}
+
+#[test]
+fn binary_files_are_refused_with_their_line() {
+    let file = scratch("binary").join("x.yaml");
+    std::fs::write(&file, b"a: 1\nb: \xff\n").unwrap();
+    let run = rayfit(&["check", file.to_str().unwrap()]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.err.contains("line 2: this is no UTF-8 text"),
+        "{}",
+        run.err
+    );
+}
+
+#[test]
+fn an_update_is_not_denied_for_what_was_there() {
+    let stored = rayfit(&["default", DENIED]).out;
+    let file = scratch("old").join("stored.yaml");
+    std::fs::write(&file, &stored).unwrap();
+    let changed = stored.replace("maxReplicas: 10", "maxReplicas: 11");
+    assert_ne!(changed, stored);
+    let old = file.to_str().unwrap();
+    let run = rayfit_reading(&["check", "--old", old, "-"], &changed);
+    assert_eq!(run.code, 0, "{}", run.out);
+    assert!(run.out.contains("RF105 warning"), "{}", run.out);
+    let renamed = changed.replace("name: denied", "name: other");
+    let run = rayfit_reading(&["check", "--old", old, "-"], &renamed);
+    assert_eq!(run.code, 1, "{}", run.out);
+}
+
+#[test]
+fn facts_that_are_none_are_refused() {
+    let file = scratch("facts").join("facts.yaml");
+    std::fs::write(&file, "speed: 3\n").unwrap();
+    let run = rayfit(&["check", DENIED, "--facts", file.to_str().unwrap()]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("no facts about a cluster"), "{}", run.err);
+}
+
+#[test]
+fn sarif_and_github_name_the_place() {
+    let run = rayfit(&["check", "-o", "sarif", DENIED]);
+    assert_eq!(run.code, 1);
+    let log = run.json();
+    assert_eq!(log["version"], "2.1.0");
+    let result = &log["runs"][0]["results"][0];
+    assert_eq!(result["ruleId"], "RF105");
+    let location = &result["locations"][0]["physicalLocation"];
+    assert_eq!(location["artifactLocation"]["uri"], DENIED);
+    assert!(
+        location["region"]["snippet"]["text"]
+            .as_str()
+            .unwrap()
+            .contains("num-cpus")
+    );
+    let run = rayfit(&["check", "-o", "github", DENIED]);
+    assert!(
+        run.out.starts_with(&format!("::error file={DENIED},line=")),
+        "{}",
+        run.out
+    );
+}
+
+#[test]
+fn defaults_are_shown_as_a_diff_or_as_the_whole_object() {
+    let job = "examples/rayjob.yaml";
+    let diff = rayfit(&["default", "--diff", job]);
+    assert_eq!(diff.code, 0, "{}", diff.err);
+    for line in [
+        "# DF05 ",
+        "+      idleTimeoutSeconds: 60",
+        "+++ examples/rayjob.yaml",
+    ] {
+        assert!(diff.out.contains(line), "{}", diff.out);
+    }
+    let once = rayfit(&["default", job]).out;
+    assert!(once.contains("idleTimeoutSeconds: 60"), "{once}");
+    let twice = rayfit_reading(&["default", "-"], &once).out;
+    assert_eq!(once, twice);
+    let nothing = rayfit_reading(&["default", "--diff", "-"], &once).out;
+    assert_eq!(nothing, "");
+}
+
+#[test]
+fn defaulting_keeps_what_it_does_not_know() {
+    let secret =
+        "kind: Secret\nz: 1\na: ['010', \"yes\", 1e3]\nunknown: {max: 12345678901234567890}\n";
+    let run = rayfit_reading(&["default", "-"], &format!("{secret}---\nkind: Two\n"));
+    assert_eq!(
+        run.out,
+        "kind: Secret\nz: 1\na:\n- '010'\n- 'yes'\n- 1000\nunknown:\n  max: 12345678901234567890\n---\nkind: Two\n"
+    );
+}
+
+#[test]
+fn rules_are_explained_and_typos_suggested() {
+    let run = rayfit(&["explain", "RF105"]);
+    assert_eq!(run.code, 0);
+    insta::assert_snapshot!(run.out);
+    assert_eq!(rayfit(&["explain", "ippr-start-params"]).out, run.out);
+    let typo = rayfit(&["explain", "ippr-start-parms"]);
+    assert_eq!(typo.code, 2);
+    assert!(
+        typo.err.contains("did you mean ippr-start-params?"),
+        "{}",
+        typo.err
+    );
+}
+
+#[test]
+fn the_catalogue_comes_in_every_format() {
+    let text = rayfit(&["rules"]).out;
+    assert!(text.starts_with("RF"), "{text}");
+    let json = rayfit(&["rules", "-o", "json"]).json();
+    assert_eq!(json.as_array().unwrap().len(), text.lines().count());
+    let table = rayfit(&["rules", "-o", "markdown-table"]).out;
+    assert!(
+        table.contains("(docs/rules.md#rf105-ippr-start-params)"),
+        "{table}"
+    );
+}
+
+#[test]
+fn wrong_usage_is_exit_code_2_and_help_has_examples() {
+    for wrong in [
+        &["check"][..],
+        &["nonsense"],
+        &["check", DENIED, "--rule", "RF105"],
+    ] {
+        assert_eq!(rayfit(wrong).code, 2, "{wrong:?}");
+    }
+    for command in ["check", "default", "explain", "rules", "completions"] {
+        let run = rayfit(&[command, "--help"]);
+        assert_eq!(run.code, 0);
+        assert!(run.out.contains("Examples:\n  rayfit "), "{}", run.out);
+    }
+}
+
+#[test]
+fn completions_are_made_for_every_shell() {
+    for shell in ["bash", "zsh", "fish", "powershell", "elvish"] {
+        let run = rayfit(&["completions", shell]);
+        assert_eq!(run.code, 0);
+        assert!(run.out.contains("explain"), "{shell}");
+    }
+}
+
+#[test]
+fn there_are_no_colours_in_a_pipe() {
+    for arguments in [&["check", DENIED][..], &["explain", "RF105"], &["rules"]] {
+        let run = rayfit(arguments);
+        assert!(!run.out.contains('\u{1b}'), "{}", run.out);
+    }
+}

@@ -1,0 +1,107 @@
+package main
+
+import (
+	"fmt"
+	"net"
+	"os"
+	"path"
+	"strconv"
+	"strings"
+
+	cri "k8s.io/cri-api/pkg/apis/runtime/v1"
+)
+
+// rayfitPath is where a rayfit image has its binary.
+const rayfitPath = "/rayfit"
+
+// command is what a container runs: Path is executed with Argv, whose first
+// element need not be the path.
+type command struct {
+	Path string
+	Argv []string
+	Env  []string
+}
+
+// commandOf turns a container's image, command and arguments into what is
+// started here. It is empty for images of which only the name is known.
+func (o containerOptions) commandOf(c *container) (command, error) {
+	argv := append(append([]string{}, c.config.Command...), c.config.Args...)
+	env := o.environment(c)
+	if isRayfit(c.config.Image) {
+		if o.rayfit == "" {
+			return command{}, fmt.Errorf("image %s is Rayfit's, and the lab was given no --rayfit-binary", c.config.Image.GetImage())
+		}
+		return rayfitCommand(c.config, env), nil
+	}
+	if len(c.config.Command) == 0 {
+		return command{}, nil
+	}
+	for i := range argv {
+		argv[i] = rayArgument(argv[i], c.address)
+	}
+	return command{Path: argv[0], Argv: argv, Env: env}, nil
+}
+
+func isRayfit(image *cri.ImageSpec) bool {
+	name := image.GetUserSpecifiedImage()
+	if name == "" {
+		name = image.GetImage()
+	}
+	return strings.Contains(name, "rayfit")
+}
+
+// rayfitCommand follows the image: its entrypoint is the binary, and its
+// /bin/bash is the binary too, called bash.
+func rayfitCommand(config *cri.ContainerConfig, env []string) command {
+	argv := []string{"rayfit"}
+	if len(config.Command) > 0 {
+		argv = append([]string{path.Base(config.Command[0])}, config.Command[1:]...)
+	}
+	return command{Path: rayfitPath, Argv: append(argv, config.Args...), Env: env}
+}
+
+// environment is the container's, with what differs here: the API server is on
+// loopback at a port of its own, and Ray comes from a virtual environment.
+func (o containerOptions) environment(c *container) []string {
+	searchPath := os.Getenv("PATH")
+	if o.rayBin != "" {
+		searchPath = o.rayBin + ":" + searchPath
+	}
+	env := []string{"PATH=" + searchPath, "HOME=/tmp", "LANG=C.UTF-8", "POD_IP=" + c.address, "HOSTNAME=" + c.sandbox.GetHostname()}
+	if o.extraEnv != "" {
+		env = append(env, o.extraEnv)
+	}
+	host, port, _ := net.SplitHostPort(o.apiServer)
+	for _, e := range c.config.Envs {
+		value := string(e.Value)
+		switch e.Key {
+		case "KUBERNETES_SERVICE_HOST":
+			value = host
+		case "KUBERNETES_SERVICE_PORT", "KUBERNETES_SERVICE_PORT_HTTPS":
+			value = port
+		}
+		env = append(env, e.Key+"="+value)
+	}
+	return env
+}
+
+// rayArgument changes the parts of KubeRay's generated command line on which
+// several Ray nodes would meet on one host: ports that Ray binds on every
+// address although it knows the node's.
+func rayArgument(argument, address string) string {
+	offset := addressOffset(address)
+	return strings.NewReplacer(
+		"--metrics-export-port=8080", "--metrics-export-port="+strconv.Itoa(50000+offset),
+		"--dashboard-host=0.0.0.0", "--dashboard-host="+address,
+	).Replace(argument)
+}
+
+// addressOffset maps 127.X.N.P to a number below 10000 that differs for the
+// pods of a lab, as long as it has fewer than 39 nodes with Ray processes.
+func addressOffset(address string) int {
+	ip := net.ParseIP(address).To4()
+	if ip == nil {
+		return 0
+	}
+	return (int(ip[2])*256 + int(ip[3]) + int(ip[1])*2048) % 10000
+}

@@ -1,0 +1,168 @@
+package main
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"runtime"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// exitCannotStart is what a real runtime reports for a command that is not there.
+const exitCannotStart = 128
+
+// containerProcess is a container's first process. It is process 1 of a PID
+// namespace, so nothing of the container survives it, and the kernel kills it
+// if the node dies.
+type containerProcess struct {
+	pid  int
+	done chan struct{} // closed when the process is gone and its log complete
+	cmd  *exec.Cmd
+	logs *containerLog
+}
+
+// launch starts a container's command, or returns nil if it has none.
+func (r *processRuntime) launch(c *container) (*containerProcess, error) {
+	command, err := r.options.commandOf(c)
+	if err != nil || command.Path == "" {
+		return nil, err
+	}
+	spec, err := r.viewOf(c, command)
+	if err != nil {
+		return nil, err
+	}
+	encoded, err := json.Marshal(spec)
+	if err != nil {
+		return nil, fmt.Errorf("encode the container: %w", err)
+	}
+	log, err := newContainerLog(c.logPath)
+	if err != nil {
+		return nil, err
+	}
+	cmd := exec.Command("/proc/self/exe", containerEntry)
+	cmd.Env = []string{specVariable + "=" + string(encoded)}
+	if r.options.extraEnv != "" {
+		cmd.Env = append(cmd.Env, r.options.extraEnv)
+	}
+	cmd.Stdout, cmd.Stderr = log.stream("stdout"), log.stream("stderr")
+	cmd.SysProcAttr = &syscall.SysProcAttr{
+		Setpgid:    true,
+		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
+		Pdeathsig:  syscall.SIGKILL,
+	}
+	if err := spawn(cmd); err != nil {
+		return nil, errors.Join(fmt.Errorf("start a container in namespaces of its own (this needs root): %w", err), log.Close())
+	}
+	return &containerProcess{pid: cmd.Process.Pid, done: make(chan struct{}), cmd: cmd, logs: log}, nil
+}
+
+// viewOf says what the container sees of the file system.
+func (r *processRuntime) viewOf(c *container, command command) (containerSpec, error) {
+	private := filepath.Join(c.dir, "tmp")
+	for _, dir := range []string{private, filepath.Join(c.dir, "root")} {
+		if err := os.MkdirAll(dir, 0o755); err != nil {
+			return containerSpec{}, fmt.Errorf("make the container's directory: %w", err)
+		}
+	}
+	if err := os.Chmod(private, 0o1777); err != nil {
+		return containerSpec{}, fmt.Errorf("open the container's /tmp to all users: %w", err)
+	}
+	security := c.config.GetLinux().GetSecurityContext()
+	spec := containerSpec{
+		Command: command,
+		Dir:     c.config.WorkingDir,
+		Root:    filepath.Join(c.dir, "root"),
+		Mounts:  []bindMount{{Source: private, Target: "/tmp", ReadOnly: security.GetReadonlyRootfs()}},
+		User:    security.GetRunAsUser().GetValue(),
+		Group:   security.GetRunAsGroup().GetValue(),
+		Groups:  security.GetSupplementalGroups(),
+	}
+	if security.GetRunAsUser() == nil && command.Path == rayfitPath {
+		spec.User, spec.Group = rayfitUser, rayfitUser
+	}
+	if r.options.hosts != "" {
+		spec.Mounts = append(spec.Mounts, bindMount{Source: r.options.hosts, Target: "/etc/hosts", ReadOnly: true})
+	}
+	if command.Path == rayfitPath {
+		spec.Mounts = append(spec.Mounts, bindMount{Source: r.options.rayfit, Target: rayfitPath, ReadOnly: true})
+	}
+	if r.options.rayBin != "" {
+		home := filepath.Dir(r.options.rayBin)
+		spec.Mounts = append(spec.Mounts, bindMount{Source: home, Target: home, ReadOnly: true})
+	}
+	resolver := filepath.Join(c.dir, "resolv.conf")
+	// Names that the hosts file does not know must not be asked of anybody's
+	// DNS server: nothing answers on loopback, so looking them up fails at once.
+	if err := os.WriteFile(resolver, []byte("nameserver 127.0.0.1\noptions timeout:1 attempts:1\n"), 0o644); err != nil {
+		return containerSpec{}, fmt.Errorf("write the container's resolv.conf: %w", err)
+	}
+	spec.Mounts = append(spec.Mounts, bindMount{Source: resolver, Target: "/etc/resolv.conf", ReadOnly: true})
+	for _, m := range c.config.Mounts {
+		// The kubelet's own /etc/hosts knows the pod alone; ours, the Services.
+		if m.ContainerPath != "/etc/hosts" {
+			spec.Mounts = append(spec.Mounts, bindMount{Source: m.HostPath, Target: m.ContainerPath, ReadOnly: m.Readonly})
+		}
+	}
+	return spec, nil
+}
+
+// wait returns the exit code and the reason that Kubernetes shows for it.
+func (p *containerProcess) wait() (code int32, reason string) {
+	_ = p.cmd.Wait()
+	_ = p.logs.Close()
+	defer close(p.done)
+	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
+	switch {
+	case ok && status.Signaled():
+		return 128 + int32(status.Signal()), "Error"
+	case p.cmd.ProcessState.ExitCode() == 0:
+		return 0, "Completed"
+	default:
+		return int32(p.cmd.ProcessState.ExitCode()), "Error"
+	}
+}
+
+// stop asks the container's process group to end, and ends it after the grace
+// period. It returns when the container is gone.
+func (p *containerProcess) stop(grace time.Duration) {
+	_ = syscall.Kill(-p.pid, syscall.SIGTERM)
+	select {
+	case <-p.done:
+	case <-time.After(grace):
+		p.kill()
+		<-p.done
+	}
+}
+
+// kill ends process 1, and with it, by the kernel, all of its namespace.
+func (p *containerProcess) kill() {
+	select {
+	case <-p.done: // the pid may be somebody else's by now
+	default:
+		_ = syscall.Kill(p.pid, syscall.SIGKILL)
+	}
+}
+
+// spawner is the one thread that starts containers: the kernel's parent-death
+// signal is sent when the starting thread ends, not the process.
+var spawner = sync.OnceValue(func() chan<- func() {
+	jobs := make(chan func())
+	go func() {
+		runtime.LockOSThread()
+		for job := range jobs {
+			job()
+		}
+	}()
+	return jobs
+})
+
+func spawn(cmd *exec.Cmd) error {
+	done := make(chan error, 1)
+	spawner() <- func() { done <- cmd.Start() }
+	return <-done
+}

@@ -12,10 +12,10 @@
 //! - [`defaults`]: what admission fills in, as a minimal JSON patch
 //! - [`policy`]: how far each rule is turned on, folding findings into a verdict
 //! - [`judge`]: the one function that judges an object, wherever it is asked
-//! - [`manifests`]: what has to be applied to install Rayfit
 //! - [`yaml`]: manifests as kubectl reads them, with the place of every value
 //! - [`objects`]: the Ray objects in a document, and what admission makes of one
 //! - [`report`]: findings and the catalogue as people and programs read them
+//! - [`manifests`]: what has to be applied to install Rayfit
 //!
 //! Around it lies the shell:
 //!

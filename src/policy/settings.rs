@@ -15,6 +15,8 @@ pub struct Settings {
     pub allowed_modes: Vec<ReconcileMode>,
     /// The user name of KubeRay's operator, whose objects are made from judged parents.
     pub operator_user: String,
+    /// The user name of Rayfit's own controller, which scales clusters.
+    pub rayfit_user: String,
     /// What defaults write.
     pub defaults: DefaultValues,
 }
@@ -58,6 +60,9 @@ impl SidecarSize {
 /// The account under which KubeRay's manifests and chart run the operator.
 pub const KUBERAY_OPERATOR: &str = "system:serviceaccount:kuberay-system:kuberay-operator";
 
+/// The account under which the install manifests run Rayfit.
+pub const RAYFIT_ACCOUNT: &str = "system:serviceaccount:rayfit-system:rayfit";
+
 /// The image that a release of this version is published as.
 pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
 
@@ -67,6 +72,7 @@ impl Default for Settings {
             rules: BTreeMap::new(),
             allowed_modes: ReconcileMode::ALL.to_vec(),
             operator_user: KUBERAY_OPERATOR.to_owned(),
+            rayfit_user: RAYFIT_ACCOUNT.to_owned(),
             defaults: DefaultValues::default(),
         }
     }

@@ -3,7 +3,8 @@
 //! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
 //! is reported by the rule that is about it, so that no malformed corner hides the other findings.
 //! Reading order: [`object`], [`cluster`], [`group`], [`container`], then the small languages
-//! inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`], [`label`]; and
+//! inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`],
+//! [`label`], [`label_key`]; and
 //! what comes of a group: [`pod_size`], [`node_resources`] ([`tpu`]).
 
 pub mod cluster;
@@ -11,6 +12,7 @@ pub mod container;
 pub mod group;
 pub mod ippr;
 pub mod label;
+pub mod label_key;
 pub mod node_resources;
 pub mod object;
 pub mod pod_size;

@@ -1,17 +1,31 @@
 //! RF2xx: autoscaling, and what KubeRay or the API server refuses in any cluster.
 
 pub mod cpu_unknown;
+pub mod custom_command;
 pub mod gpu_mismatch;
+pub mod group_labels;
 pub mod group_name;
+pub mod group_resources_quantity;
 pub mod group_suspend;
 pub mod head_takes_work;
+pub mod idle_timeout;
+pub mod job_deletion_policy;
+pub mod kueue_managed;
 pub mod labels_in_start_params;
 pub mod max_unbounded;
+pub mod memory_request_only;
+pub mod name_length;
 pub mod needs_v2;
+pub mod no_container;
+pub mod no_worker_groups;
+pub mod priority_ray_version;
 pub mod replica_bounds;
 pub mod restart_policy;
+pub mod sidecar_resources;
+pub mod sidecar_version;
 pub mod start_command_env;
 pub mod start_param_integer;
 pub mod start_param_resources;
+pub mod start_param_type;
 pub mod two_sources;
 pub mod version_conflict;

@@ -1,0 +1,76 @@
+//! RF223: another start command for Rayfit's container.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown};
+use crate::policy::Mode;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF223
+pub static RULE: Rule = Rule {
+    id: RuleId(223),
+    name: "custom-command",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "`autoscalerOptions.command` or `args` where Rayfit is the autoscaler container",
+    what: "Looks at clusters with autoscaling on and `rayfit.dev/reconcile: central` or \
+           `sidecar`, and reports `command` and `args` in `autoscalerOptions`, unless they are \
+           empty.",
+    why: "Rayfit's image holds nothing but Rayfit, which is started by KubeRay's own command; any \
+          other command fails, and the cluster does not scale.",
+    bad: "
+metadata:
+  annotations: {rayfit.dev/reconcile: sidecar}
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions:
+    command: [ray, kuberay-autoscaler]
+",
+    good: "
+metadata:
+  annotations: {rayfit.dev/reconcile: sidecar}
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {}
+",
+    without: "KubeRay puts command and args in place of its own, each on its own (KubeRay 1.7, \
+              `mergeAutoscalerOverrides`). There is no shell and no Ray in the image, so the \
+              container fails at its start, and in a pod that never restarts containers \
+              (autoscaler v2) that is for good.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.autoscaled() else {
+        return;
+    };
+    let mode = subject.reconcile_mode();
+    if !mode.is_ours() {
+        return;
+    }
+    for key in ["command", "args"] {
+        let Some(value) = cluster.autoscaler_option(key).filter(|value| is_set(value)) else {
+            continue;
+        };
+        findings.add(
+            RULE.finding(
+                cluster.option_path(key),
+                format!("replaces the command that starts Rayfit in mode {mode}"),
+                format!(
+                    "Remove {key}. To run Ray's own autoscaler with it, write \
+                     rayfit.dev/reconcile: ray."
+                ),
+            )
+            .valued(shown(value)),
+        );
+    }
+}
+
+/// KubeRay takes an empty list for none.
+fn is_set(value: &Value) -> bool {
+    match value {
+        Value::Null => false,
+        Value::Array(items) => !items.is_empty(),
+        _ => true,
+    }
+}

@@ -1,0 +1,82 @@
+//! RF222: labels of a group that are no labels.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown, shown_text};
+use crate::policy::Mode;
+use crate::ray::{label, label_key, object_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF222
+pub static RULE: Rule = Rule {
+    id: RuleId(222),
+    name: "group-labels",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "A group's `labels` are not in Kubernetes' label syntax",
+    what: "Looks at `labels` of every group, the head included, with and without autoscaling. \
+           Reports a key or a value that Kubernetes does not take for a label's, and a value that \
+           is no string.",
+    why: "KubeRay takes the spec for invalid and stops reconciling the whole cluster; Ray's \
+          autoscaler fails on it, too.",
+    bad: "
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    labels: {team: research & development}
+",
+    good: "
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    labels: {team: research-development}
+",
+    without: "KubeRay from 1.5 on reports the spec as invalid in an Event and touches no pod \
+              until it is mended (KubeRay, `validateRayGroupLabels`); Ray's autoscaler raises \
+              ValueError in every round (Ray, `label_utils.py`, `validate_node_label_syntax`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.groups() {
+        for (key, value) in object_at(group.spec, "labels").into_iter().flatten() {
+            if let Some((problem, fix)) = fault(key, value) {
+                let path = group.path().key("labels").key(key.clone());
+                let finding = RULE.finding(path, problem, fix).valued(shown(value));
+                findings.add(if value.is_string() {
+                    finding
+                } else {
+                    finding.because("The API server refuses the object.")
+                });
+            }
+        }
+    }
+}
+
+/// What is wrong with a label, and what to write.
+fn fault(key: &str, value: &Value) -> Option<(String, String)> {
+    if !label_key::is_key(key) {
+        return Some((
+            format!("{} is no label key", shown_text(key)),
+            "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with \
+             a letter or digit; a DNS name and a slash may stand before them, as in \
+             example.com/team."
+                .to_owned(),
+        ));
+    }
+    match value {
+        Value::String(text) if label::is_value(text) => None,
+        Value::String(text) => Some((
+            format!("{} is no label value", shown_text(text)),
+            "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with \
+             a letter or digit."
+                .to_owned(),
+        )),
+        // The API server drops nulls.
+        Value::Null => None,
+        other => Some((
+            format!("{} is no string", shown(other)),
+            format!("Write it in quotes: {}.", shown_text(&other.to_string())),
+        )),
+    }
+}

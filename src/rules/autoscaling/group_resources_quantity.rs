@@ -1,0 +1,92 @@
+//! RF227: an amount in a group's `resources` that is no amount.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId, shown, shown_text};
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::Group;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF227
+pub static RULE: Rule = Rule {
+    id: RuleId(227),
+    name: "group-resources-quantity",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "A value in a group's `resources` is no quantity, or negative",
+    what: "Looks at the map `resources` of every group (not the containers'), the head included, \
+           with and without autoscaling, and reports values that are no Kubernetes quantities, \
+           that are below zero, or that are no strings.",
+    why: "Ray's autoscaler fails on it in every round, so nothing scales; KubeRay starts the pods \
+          without that resource.",
+    bad: "
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    resources: {CPU: \"4\", memory: 16GB}
+",
+    good: "
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    resources: {CPU: \"4\", memory: 16G}
+",
+    without: "The schema takes any string. Ray raises an error (Ray, `parse_quantity` and the \
+              schema of the autoscaling config); KubeRay skips what it cannot parse with a line \
+              in its log, and passes negative amounts to `ray start`, which refuses them \
+              (KubeRay, `updateRayStartParamsResources`; Ray, `resource_and_label_spec.py`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.groups() {
+        for (key, value) in group.resources().into_iter().flatten() {
+            if let Some(finding) = finding(group, key, value) {
+                findings.add(finding);
+            }
+        }
+    }
+}
+
+fn finding(group: &Group<'_>, key: &str, value: &Value) -> Option<Finding> {
+    let path = || group.path().key("resources").key(key.to_owned());
+    let found = match (Quantity::from_json(value), value) {
+        // The API server drops nulls.
+        (_, Value::Null) => return None,
+        (Err(error), Value::String(text)) => RULE.finding(
+            path(),
+            format!("{} is no quantity: {error}", shown_text(text)),
+            format!("Write it like {}.", example(key)),
+        ),
+        (Ok(amount), _) if amount.is_negative() => RULE
+            .finding(
+                path(),
+                format!("{} is negative", shown(value)),
+                format!("Write {key}: \"0\" if a pod has none of it, or remove {key}."),
+            )
+            .because(
+                "Ray's autoscaler fails on it in every round, so nothing scales, and `ray start` \
+                 refuses it.",
+            ),
+        (_, Value::String(_)) => return None,
+        (_, other) => RULE
+            .finding(
+                path(),
+                format!("{} is no string", shown(other)),
+                format!("Write it in quotes, like {}.", example(key)),
+            )
+            .because("The API server refuses the object."),
+    };
+    Some(found.valued(shown(value)))
+}
+
+/// A right value for a resource of that name.
+fn example(key: &str) -> String {
+    let amount = if key.eq_ignore_ascii_case("memory") {
+        "16Gi"
+    } else {
+        "4"
+    };
+    format!("{key}: \"{amount}\"")
+}

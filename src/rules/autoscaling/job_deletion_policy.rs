@@ -1,0 +1,93 @@
+//! RF220: workers to be deleted under the autoscaler's hands.
+
+use serde_json::Value;
+
+use crate::finding::RuleId;
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Fields, Kind, list_at, object_at, text_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF220
+pub static RULE: Rule = Rule {
+    id: RuleId(220),
+    name: "job-deletion-policy",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "A RayJob deletes its workers at its end, with autoscaling on",
+    what: "Looks at `deletionStrategy` of a RayJob, or of a RayCronJob's job template, whose \
+           cluster has autoscaling on, and reports the policy `DeleteWorkers`: under `onSuccess`, \
+           `onFailure` and in `deletionRules`.",
+    why: "KubeRay cannot suspend worker groups that the autoscaler scales, so it takes the job \
+          for invalid and does not run it.",
+    bad: "
+kind: RayJob
+spec:
+  deletionStrategy:
+    deletionRules:
+    - {policy: DeleteWorkers, condition: {jobStatus: SUCCEEDED, ttlSeconds: 60}}
+  rayClusterSpec:
+    enableInTreeAutoscaling: true
+",
+    good: "
+kind: RayJob
+spec:
+  deletionStrategy:
+    deletionRules:
+    - {policy: DeleteCluster, condition: {jobStatus: SUCCEEDED, ttlSeconds: 60}}
+  rayClusterSpec:
+    enableInTreeAutoscaling: true
+",
+    without: "KubeRay reports the RayJob as invalid and sets it to failed; a RayCronJob makes no \
+              jobs (KubeRay, `validateDeletionRules` and `validateLegacyDeletionPolicies`).",
+    since: "0.1.0",
+    check,
+};
+
+const POLICY: &str = "DeleteWorkers";
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    if subject.autoscaled().is_none() {
+        return;
+    }
+    let (spec, path) = match (subject.kind(), subject.object.spec()) {
+        (Kind::RayJob, Some(spec)) => (Some(spec), FieldPath::of(&["spec"])),
+        (Kind::RayCronJob, Some(spec)) => (
+            object_at(spec, "jobTemplate"),
+            FieldPath::of(&["spec", "jobTemplate"]),
+        ),
+        _ => return,
+    };
+    if let Some(strategy) = spec.and_then(|spec| object_at(spec, "deletionStrategy")) {
+        check_strategy(strategy, &path.key("deletionStrategy"), findings);
+    }
+}
+
+fn check_strategy(strategy: &Fields, path: &FieldPath, findings: &mut Findings) {
+    for key in ["onSuccess", "onFailure"] {
+        if object_at(strategy, key).is_some_and(deletes_workers) {
+            report(path.clone().key(key), findings);
+        }
+    }
+    let rules = list_at(strategy, "deletionRules").iter();
+    for (index, rule) in rules.map(Value::as_object).enumerate() {
+        if rule.is_some_and(deletes_workers) {
+            report(path.clone().key("deletionRules").index(index), findings);
+        }
+    }
+}
+
+fn deletes_workers(step: &Fields) -> bool {
+    text_at(step, "policy") == Some(POLICY)
+}
+
+fn report(step: FieldPath, findings: &mut Findings) {
+    findings.add(
+        RULE.finding(
+            step.key("policy"),
+            format!("{POLICY} is not possible with autoscaling on"),
+            "Write policy: DeleteCluster; or DeleteNone, for the autoscaler removes idle workers \
+             by itself; or set enableInTreeAutoscaling: false.",
+        )
+        .valued(POLICY),
+    );
+}

@@ -1,0 +1,102 @@
+//! RF216: a memory request without a limit.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown};
+use crate::policy::Mode;
+use crate::ray::{Cluster, Container, Fields, Group, object_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF216
+pub static RULE: Rule = Rule {
+    id: RuleId(216),
+    name: "memory-request-only",
+    mode: OwnMode::Always(Mode::Audit),
+    summary: "A memory request without a limit: the autoscaler and Ray disagree on the size",
+    what: "Looks at the first container of every group, the head included, of a cluster with \
+           autoscaling on, and reports a memory request without a memory limit. Silent where the \
+           group's `resources` or `rayStartParams` give the memory, and for groups that \
+           `ray.io/ippr` lists.",
+    why: "Ray's autoscaler plans with the request, while Ray on the pod takes the memory of the \
+          whole node for its own, so more work lands there than was planned for.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: 1, memory: 4Gi}}
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: 1, memory: 4Gi}, limits: {memory: 4Gi}}
+",
+    without: "The autoscaler falls back from the limit to the request (Ray, \
+              `autoscaling_config.py`, `_get_memory`), but KubeRay passes `--memory` to `ray \
+              start` from the limit only (KubeRay, `generateRayStartCommand`), and without it Ray \
+              measures what it can see.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.autoscaled().into_iter().flat_map(Cluster::groups) {
+        let listed = || {
+            group
+                .name
+                .is_some_and(|name| subject.object.ippr.caps(name).is_some())
+        };
+        if let Some((container, request)) = request_only(group)
+            && !listed()
+        {
+            report(group, &container, request, findings);
+        }
+    }
+}
+
+/// The ray container and its memory request, if nothing else says how much memory there is.
+fn request_only<'a>(group: &Group<'a>) -> Option<(Container<'a>, &'a Value)> {
+    let given = |fields: Option<&Fields>| fields.is_some_and(|f| f.contains_key("memory"));
+    if given(group.resources()) || given(group.start_params()) {
+        return None;
+    }
+    let container = group.ray_container()?;
+    let amount = |of: Option<&'a Fields>| of?.get("memory").filter(|value| !value.is_null());
+    let request = amount(container.requests())?;
+    amount(container.limits())
+        .is_none()
+        .then_some((container, request))
+}
+
+fn report(group: &Group<'_>, container: &Container<'_>, request: &Value, out: &mut Findings) {
+    let resources = group.container_path(container).key("resources");
+    let has_limits = object_at(container.spec, "resources")
+        .is_some_and(|resources| object_at(resources, "limits").is_some());
+    let limits = resources.key("limits");
+    let path = if has_limits {
+        limits.key("memory")
+    } else {
+        limits
+    };
+    let amount = request
+        .as_str()
+        .map_or_else(|| shown(request), str::to_owned);
+    out.add(
+        RULE.finding(
+            path,
+            format!("is without a memory limit, while {amount} is requested"),
+            format!("Write limits: {{memory: {amount}}}, like the request."),
+        )
+        .valued(format!("request {amount}, no limit")),
+    );
+}

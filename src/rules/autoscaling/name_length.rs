@@ -1,0 +1,132 @@
+//! RF224: a name from which KubeRay cannot make names.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown, shown_text};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Kind, label_key};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF224
+pub static RULE: Rule = Rule {
+    id: RuleId(224),
+    name: "name-length",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "The object's name is too long for KubeRay, or no DNS label",
+    what: "Reports a name of more than 53 characters for a RayCluster, 47 for a RayJob or \
+           RayService, 36 for a RayCronJob, and a name that is no DNS-1035 label: lower-case \
+           letters, digits and dashes that begin with a letter and end with a letter or digit. \
+           Of a `generateName` the prefix counts, with 5 characters more.",
+    why: "KubeRay makes names of pods, services and jobs from it; it refuses the object and makes \
+          nothing.",
+    bad: "
+metadata: {name: 2nd-try}
+",
+    good: "
+metadata: {name: try-2}
+",
+    without: "The API server admits names of 253 characters with dots; KubeRay then reports the \
+              object as invalid in an Event and leaves it alone (KubeRay, \
+              `ValidateRayClusterMetadata`, `ValidateRayJobMetadata`, \
+              `ValidateRayServiceMetadata`, `ValidateRayCronJobSpec`). A name cannot be changed \
+              later.",
+    since: "0.1.0",
+    check,
+};
+
+/// What the API server appends to `generateName`.
+const GENERATED: usize = 5;
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let object = subject.object;
+    if let Some(name) = object.name() {
+        report_name(object.kind, name, findings);
+    } else if let Some(prefix) = object.generate_name() {
+        report_prefix(object.kind, prefix, findings);
+    } else if let Some(value) = object.metadata().and_then(|meta| meta.get("name"))
+        && (value.is_number() || value.is_boolean())
+    {
+        report_type(value, findings);
+    }
+}
+
+const fn longest(kind: Kind) -> usize {
+    match kind {
+        Kind::RayCluster => 53,
+        Kind::RayJob | Kind::RayService => 47,
+        Kind::RayCronJob => 36,
+    }
+}
+
+fn report_name(kind: Kind, name: &str, findings: &mut Findings) {
+    let (length, most) = (name.len(), longest(kind));
+    if length > most {
+        report(
+            "name",
+            name,
+            format!(
+                "has {length} characters, more than a {} may have",
+                kind.name()
+            ),
+            format!("Shorten the name to at most {most} characters."),
+            findings,
+        );
+    }
+    if !label_key::is_dns_1035(name) {
+        report(
+            "name",
+            name,
+            format!("{} is no DNS label", shown_text(name)),
+            "Use lower-case letters, digits and dashes; begin with a letter and end with a letter \
+             or digit."
+                .to_owned(),
+            findings,
+        );
+    }
+}
+
+fn report_prefix(kind: Kind, prefix: &str, findings: &mut Findings) {
+    let (length, most) = (prefix.len(), longest(kind));
+    if length + GENERATED > most {
+        report(
+            "generateName",
+            prefix,
+            format!(
+                "makes names of {} characters, more than a {} may have",
+                length + GENERATED,
+                kind.name()
+            ),
+            format!("Shorten it to at most {} characters.", most - GENERATED),
+            findings,
+        );
+    }
+    if !label_key::begins_dns_1035(prefix) {
+        report(
+            "generateName",
+            prefix,
+            format!("{} makes names that are no DNS labels", shown_text(prefix)),
+            "Use lower-case letters, digits and dashes, and begin with a letter.".to_owned(),
+            findings,
+        );
+    }
+}
+
+fn report_type(value: &Value, findings: &mut Findings) {
+    findings.add(
+        RULE.finding(
+            FieldPath::of(&["metadata", "name"]),
+            format!("{} is no string", shown(value)),
+            "Write a name that begins with a letter, ray-1 for example.",
+        )
+        .because("The API server refuses the object.")
+        .valued(shown(value)),
+    );
+}
+
+fn report(key: &'static str, name: &str, problem: String, fix: String, findings: &mut Findings) {
+    findings.add(
+        RULE.finding(FieldPath::of(&["metadata", key]), problem, fix)
+            .valued(name),
+    );
+}

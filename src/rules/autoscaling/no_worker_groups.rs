@@ -1,0 +1,79 @@
+//! RF226: autoscaling without a list of worker groups.
+
+use serde_json::Value;
+
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::ray::{Cluster, Kind};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF226
+pub static RULE: Rule = Rule {
+    id: RuleId(226),
+    name: "no-worker-groups",
+    mode: OwnMode::ByCase("Enforce where Ray's own autoscaler runs, else Warn"),
+    summary: "Autoscaling is on and `workerGroupSpecs` is absent",
+    what: "Reports a cluster with autoscaling on that has no key `workerGroupSpecs`, or null \
+           there. An empty list is fine on a RayCluster; on a RayJob, RayService or RayCronJob \
+           it is reported as well, because KubeRay leaves it out of the RayCluster that it makes.",
+    why: "Ray's autoscaler reads the key without looking whether it is there: it fails at its \
+          start, and in every round.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs: []
+",
+    without: "The CRD marks the key as optional, Ray does not: the autoscaler ends with KeyError \
+              (Ray, `autoscaling_config.py`, `_generate_available_node_types_from_ray_cr_spec`). \
+              Its container is never restarted in a pod with autoscaler v2, so groups that are \
+              added later do not scale either.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.autoscaled() else {
+        return;
+    };
+    let Some(problem) = problem(cluster) else {
+        return;
+    };
+    let finding = RULE.finding(
+        cluster.path().key("workerGroupSpecs"),
+        problem,
+        fix(cluster),
+    );
+    let ours = subject.reconcile_mode().is_ours();
+    findings.add(if ours {
+        finding
+            .in_mode(Mode::Warn)
+            .because("There is nothing to scale, and back on Ray's own autoscaler it would fail.")
+    } else {
+        finding
+    });
+}
+
+fn problem(cluster: &Cluster<'_>) -> Option<&'static str> {
+    match cluster.spec.get("workerGroupSpecs") {
+        None => Some("is absent, while autoscaling is on"),
+        Some(Value::Null) => Some("is null, while autoscaling is on"),
+        Some(Value::Array(groups)) if groups.is_empty() && cluster.kind != Kind::RayCluster => {
+            Some("is empty, which KubeRay turns into absent, while autoscaling is on")
+        }
+        Some(_) => None,
+    }
+}
+
+fn fix(cluster: &Cluster<'_>) -> &'static str {
+    match cluster.kind {
+        Kind::RayCluster => {
+            "Add a worker group; or write workerGroupSpecs: [] for a head alone; or set \
+             enableInTreeAutoscaling: false."
+        }
+        _ => "Add a worker group; or set enableInTreeAutoscaling: false for a head alone.",
+    }
+}

@@ -1,0 +1,79 @@
+//! RF228: a group's priority with a Ray that knows none.
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown, shown_text};
+use crate::policy::Mode;
+use crate::ray::{Cluster, RayVersion};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF228
+pub static RULE: Rule = Rule {
+    id: RuleId(228),
+    name: "priority-ray-version",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "A group's `priority` with `rayVersion` absent or below 2.56.0",
+    what: "Looks at `priority` of every worker group, with and without autoscaling, and reports \
+           one other than 0 where `rayVersion` is absent, no version, or below 2.56.0. The image \
+           does not count: KubeRay looks at `rayVersion` alone.",
+    why: "KubeRay takes the spec for invalid and stops reconciling the whole cluster.",
+    bad: "
+spec:
+  rayVersion: 2.55.1
+  workerGroupSpecs:
+  - groupName: small
+    priority: 10
+",
+    good: "
+spec:
+  rayVersion: 2.56.0
+  workerGroupSpecs:
+  - groupName: small
+    priority: 10
+",
+    without: "KubeRay from 1.7 on reports the spec as invalid in an Event and touches no pod \
+              until it is mended (KubeRay, `validateWorkerGroupPriority`).",
+    since: "0.1.0",
+    check,
+};
+
+/// The first Ray that knows priorities.
+const FIRST: RayVersion = RayVersion::new(2, 56, 0);
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.cluster() else {
+        return;
+    };
+    if cluster
+        .ray_version()
+        .is_some_and(|version| version >= FIRST)
+    {
+        return;
+    }
+    for group in &cluster.workers {
+        let Some(priority) = group.spec.get("priority").filter(|value| is_set(value)) else {
+            continue;
+        };
+        findings.add(
+            RULE.finding(
+                group.path().key("priority"),
+                format!("{} needs Ray {FIRST}, and {}", shown(priority), version(cluster)),
+                format!("Set rayVersion to the images' version if that is {FIRST} or newer; or remove priority."),
+            )
+            .valued(shown(priority)),
+        );
+    }
+}
+
+fn is_set(priority: &Value) -> bool {
+    !priority.is_null() && priority.as_f64() != Some(0.0)
+}
+
+/// What `rayVersion` says.
+fn version(cluster: &Cluster<'_>) -> String {
+    match (cluster.ray_version(), cluster.ray_version_text()) {
+        (Some(version), _) => format!("rayVersion is {version}"),
+        (None, Some(text)) => format!("rayVersion is {}, no version", shown_text(text)),
+        (None, None) => "rayVersion is absent".to_owned(),
+    }
+}

@@ -1,0 +1,127 @@
+//! RF217: an autoscaler container that cannot start or will be killed.
+
+use serde_json::Value;
+
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::{Cluster, Fields, object_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF217
+pub static RULE: Rule = Rule {
+    id: RuleId(217),
+    name: "sidecar-resources",
+    mode: OwnMode::ByCase(
+        "Enforce for a request above its limit, Warn for too little memory for Ray's autoscaler",
+    ),
+    summary: "`autoscalerOptions.resources` with requests above limits, or with too little memory",
+    what: "Looks at `autoscalerOptions.resources` of a cluster with autoscaling on. Reports every \
+           request above the limit of the same resource and, where Ray's own autoscaler runs \
+           (`rayfit.dev/reconcile: ray`, or no such annotation), a memory limit below 256Mi.",
+    why: "The API server refuses a head pod whose container requests more than its limit, so the \
+          cluster never starts.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions:
+    resources: {requests: {cpu: 500m, memory: 1Gi}, limits: {cpu: 500m, memory: 512Mi}}
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions:
+    resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: 500m, memory: 512Mi}}
+",
+    without: "KubeRay copies the block to the autoscaler container as it stands (KubeRay, \
+              `mergeAutoscalerOverrides`), and Kubernetes validates it only when the pod is made. \
+              Ray's autoscaler was measured at 101 to 216 MB; killed for its memory in a pod \
+              that never restarts containers (autoscaler v2), it stays away until the head pod is \
+              replaced.",
+    since: "0.1.0",
+    check,
+};
+
+/// What Ray's autoscaler needs at least, with some room.
+const ENOUGH: Quantity = Quantity::from_units(256 << 20);
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.autoscaled() else {
+        return;
+    };
+    let Some(resources) = cluster
+        .autoscaler_option("resources")
+        .and_then(Value::as_object)
+    else {
+        return;
+    };
+    let Some(limits) = object_at(resources, "limits") else {
+        return;
+    };
+    for (resource, request) in object_at(resources, "requests").into_iter().flatten() {
+        report_above(cluster, resource, request, limits, findings);
+    }
+    if !subject.reconcile_mode().is_ours() {
+        report_small(cluster, limits, findings);
+    }
+}
+
+fn report_above(
+    cluster: &Cluster<'_>,
+    resource: &str,
+    request: &Value,
+    limits: &Fields,
+    findings: &mut Findings,
+) {
+    let Some(limit) = limits.get(resource) else {
+        return;
+    };
+    let (Ok(asked), Ok(most)) = (Quantity::from_json(request), Quantity::from_json(limit)) else {
+        return;
+    };
+    if asked <= most {
+        return;
+    }
+    let (asked, most) = (plain(request), plain(limit));
+    findings.add(
+        RULE.finding(
+            cluster
+                .option_path("resources")
+                .key("requests")
+                .key(resource.to_owned()),
+            format!("{asked} is above the limit, {most}"),
+            format!("Write {resource}: {most} here, or raise the limit to {asked}."),
+        )
+        .valued(format!("request {asked} > limit {most}")),
+    );
+}
+
+fn report_small(cluster: &Cluster<'_>, limits: &Fields, findings: &mut Findings) {
+    let Some(limit) = limits.get("memory") else {
+        return;
+    };
+    // A limit of zero is none, for the kubelet.
+    if !Quantity::from_json(limit).is_ok_and(|amount| amount < ENOUGH && !amount.is_zero()) {
+        return;
+    }
+    findings.add(
+        RULE.finding(
+            cluster.option_path("resources").key("limits").key("memory"),
+            format!("{} is too little for Ray's autoscaler", plain(limit)),
+            "Write memory: 512Mi in limits and requests; 256Mi is the least.",
+        )
+        .in_mode(Mode::Warn)
+        .because(
+            "It takes 101 to 216 MB and more with many pods; when it is killed for its memory, \
+             the cluster stops scaling.",
+        )
+        .valued(plain(limit)),
+    );
+}
+
+/// A quantity as a manifest writes it, without quotes.
+fn plain(value: &Value) -> String {
+    value
+        .as_str()
+        .map_or_else(|| value.to_string(), str::to_owned)
+}

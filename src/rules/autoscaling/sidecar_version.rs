@@ -1,0 +1,97 @@
+//! RF218: an autoscaler container of another Ray version than the head.
+
+use crate::finding::{RuleId, shown_text};
+use crate::policy::Mode;
+use crate::ray::{Cluster, RayVersion};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF218
+pub static RULE: Rule = Rule {
+    id: RuleId(218),
+    name: "sidecar-version",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "The autoscaler's image is of another Ray version than the head's",
+    what: "Compares the Ray versions that the tags of `autoscalerOptions.image` and of the head's \
+           first container name, where Ray's own autoscaler runs. Only tags of images called \
+           `ray`, `ray-ml` or `ray-llm`, and of those in `rayproject`, are taken for Ray \
+           versions; silent where a tag names none (`nightly`, a digest) and for Ray before \
+           2.0.0, which needs a newer autoscaler.",
+    why: "The autoscaler and the head talk over interfaces that change between Ray versions, so \
+          scaling can fail in ways that no one tests.",
+    bad: "
+spec:
+  rayVersion: 2.60.0
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {image: rayproject/ray:2.46.0}
+  headGroupSpec:
+    template:
+      spec:
+        containers:
+        - name: ray-head
+          image: rayproject/ray:2.60.0
+",
+    good: "
+spec:
+  rayVersion: 2.60.0
+  enableInTreeAutoscaling: true
+  headGroupSpec:
+    template:
+      spec:
+        containers:
+        - name: ray-head
+          image: rayproject/ray:2.60.0
+",
+    without: "KubeRay gives the autoscaler container the head's image unless told otherwise \
+              (KubeRay, `mergeAutoscalerOverrides`); an image that is written out stays behind \
+              when the head is upgraded, and the autoscaler's start skips Ray's version check \
+              (Ray, `run_autoscaler.py`).",
+    since: "0.1.0",
+    check,
+};
+
+/// From this version on the head's own image holds a fitting autoscaler.
+const SELF_CONTAINED: RayVersion = RayVersion::new(2, 0, 0);
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.autoscaled() else {
+        return;
+    };
+    if subject.reconcile_mode().is_ours() {
+        return;
+    }
+    let Some((image, sidecar, head)) = versions(cluster) else {
+        return;
+    };
+    let version = cluster.ray_version().unwrap_or(head);
+    if sidecar == head || version < SELF_CONTAINED {
+        return;
+    }
+    findings.add(
+        RULE.finding(
+            cluster.option_path("image"),
+            format!(
+                "{} is not the head's Ray version, {head}",
+                shown_text(image)
+            ),
+            "Remove autoscalerOptions.image; KubeRay then takes the head's image, also after an \
+             upgrade.",
+        )
+        .valued(format!("{sidecar} != head {head}")),
+    );
+}
+
+/// The autoscaler's image, its Ray version and the head's.
+fn versions<'a>(cluster: &Cluster<'a>) -> Option<(&'a str, RayVersion, RayVersion)> {
+    let image = cluster.autoscaler_option("image")?.as_str()?;
+    let head = cluster.head.as_ref()?.ray_container()?.image()?;
+    Some((image, ray_version(image)?, ray_version(head)?))
+}
+
+/// The Ray version that the tag names. The tag of any other image (`mycorp/trainer:1.4`) is a
+/// version of that image, not of Ray.
+fn ray_version(image: &str) -> Option<RayVersion> {
+    let name = image.split('@').next()?.rsplit('/').next()?;
+    let copied = matches!(name.split(':').next()?, "ray" | "ray-ml" | "ray-llm");
+    RayVersion::of_official_image(image)
+        .or_else(|| copied.then(|| RayVersion::of_image(image)).flatten())
+}

@@ -1,0 +1,93 @@
+//! RF225: a start parameter that is no string.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId, shown};
+use crate::policy::Mode;
+use crate::ray::Group;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF225
+pub static RULE: Rule = Rule {
+    id: RuleId(225),
+    name: "start-param-type",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "A value in `rayStartParams` is no string",
+    what: "Looks at `rayStartParams` of every group, the head included, with and without \
+           autoscaling, and reports values that are no strings: numbers, `true`, lists, objects \
+           and nulls.",
+    why: "The API server refuses the object, with a message that does not say that quotes are \
+          missing.",
+    bad: "
+spec:
+  headGroupSpec:
+    rayStartParams: {num-cpus: 0}
+",
+    good: "
+spec:
+  headGroupSpec:
+    rayStartParams: {num-cpus: \"0\"}
+",
+    without: "The parameters become flags of `ray start`, so their schema is a map of strings \
+              (KubeRay, `RayStartParams` in `raycluster_types.go`), and YAML reads 4 and true \
+              without quotes as a number and a boolean. A null is dropped without a word, and the \
+              flag with it (Kubernetes, pruning of nulls in custom resources).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for group in subject.groups() {
+        for (key, value) in group.start_params().into_iter().flatten() {
+            if !value.is_string() {
+                findings.add(finding(group, key, value));
+            }
+        }
+    }
+}
+
+fn finding(group: &Group<'_>, key: &str, value: &Value) -> Finding {
+    let path = group.start_param_path(key.to_owned());
+    let found = if value.is_null() {
+        RULE.finding(
+            path,
+            "null is no string",
+            format!("Write {key}: \"\" for a flag without a value, or remove {key}."),
+        )
+        .because("The API server drops it without a word, and the flag is not set.")
+    } else {
+        RULE.finding(
+            path,
+            format!("{} is no string", visible(key, value)),
+            format!("Write it in quotes: {key}: {}", quoted(key, value)),
+        )
+    };
+    found.valued(visible(key, value))
+}
+
+/// The value as a YAML string; what holds JSON needs quotes of its own for the shell, inside.
+fn quoted(key: &str, value: &Value) -> String {
+    if is_secret(key) {
+        return "\"<the value>\"".to_owned();
+    }
+    let text = value.to_string();
+    if value.is_object() || value.is_array() {
+        format!("'{}'", Value::String(text))
+    } else {
+        Value::String(text).to_string()
+    }
+}
+
+/// The value as messages may show it: they end up in logs.
+fn visible(key: &str, value: &Value) -> String {
+    if is_secret(key) {
+        "the value".to_owned()
+    } else {
+        shown(value)
+    }
+}
+
+/// `redis-password` is the only secret among the flags of `ray start`.
+fn is_secret(key: &str) -> bool {
+    key.contains("password")
+}

@@ -1,0 +1,103 @@
+//! RF304: another scaler for a running cluster.
+
+use crate::finding::RuleId;
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::reconcile::ANNOTATION;
+use crate::ray::{Cluster, RayObject, ReconcileMode};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+use super::LiveChange;
+
+/// RF304
+pub static RULE: Rule = Rule {
+    id: RuleId(304),
+    name: "mode-changed",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "`rayfit.dev/reconcile` changes on a running cluster",
+    what: "Reports an update that changes who scales a running RayCluster with autoscaling on; \
+           an absent annotation counts as `ray`. Says when the change takes effect.",
+    why: "The containers of a running pod cannot be exchanged, so the old scaler stays until the \
+          head pod is replaced.",
+    bad: "
+metadata:
+  annotations: {rayfit.dev/reconcile: sidecar}  # was ray
+spec:
+  enableInTreeAutoscaling: true
+",
+    good: "
+metadata:
+  annotations: {rayfit.dev/reconcile: sidecar}  # as before
+spec:
+  enableInTreeAutoscaling: true
+",
+    without: "KubeRay adds the autoscaler container when it makes the head pod and does not \
+              compare it later (KubeRay, `DefaultHeadPodTemplate`). Between `central` and \
+              `sidecar` the container is the same, Rayfit, which reads the annotation itself, so \
+              that change takes effect at once.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let (Some(change), Some(old)) = (LiveChange::of(subject), subject.old) else {
+        return;
+    };
+    let (Some(before), Some(after)) = (mode(old), mode(subject.object)) else {
+        return;
+    };
+    if before == after || !change.new.autoscaling() {
+        return;
+    }
+    let finding = RULE
+        .finding(
+            place(subject.object),
+            format!("changes who scales the running cluster, from {before} to {after}"),
+            fix(subject, change.new, before, after),
+        )
+        .valued(format!("{before} -> {after}"));
+    findings.add(if before.is_ours() && after.is_ours() {
+        finding.because("It takes effect at once: the same container does both.")
+    } else {
+        finding
+    });
+}
+
+/// The mode that an object asks for; `None` for a value that is none (RF402).
+fn mode(object: &RayObject<'_>) -> Option<ReconcileMode> {
+    match object.annotations().and_then(|all| all.get(ANNOTATION)) {
+        None => Some(ReconcileMode::Ray),
+        Some(value) => value.as_str()?.parse().ok(),
+    }
+}
+
+/// The annotation, or where it was.
+fn place(object: &RayObject<'_>) -> FieldPath {
+    match object.annotations() {
+        Some(_) => FieldPath::annotation(ANNOTATION),
+        None => FieldPath::of(&["metadata", "annotations"]),
+    }
+}
+
+fn fix(
+    subject: &Subject<'_>,
+    cluster: &Cluster<'_>,
+    before: ReconcileMode,
+    after: ReconcileMode,
+) -> String {
+    if before.is_ours() && after.is_ours() {
+        return "Nothing else is needed; no pod restarts.".to_owned();
+    }
+    let name = subject.object.name().unwrap_or("<name>");
+    let replace = format!(
+        "Replace the head pod when the cluster can bear it: kubectl delete pod -l \
+         ray.io/cluster={name},ray.io/node-type=head. What runs on the cluster is lost then, \
+         unless GCS fault tolerance is on."
+    );
+    let image = cluster.autoscaler_option("image").and_then(|v| v.as_str());
+    if after == ReconcileMode::Ray && image == Some(&subject.settings.defaults.image) {
+        format!("First remove autoscalerOptions.image, which is Rayfit's. {replace}")
+    } else {
+        replace
+    }
+}

@@ -1,0 +1,265 @@
+//! RF305: the scaler's own fields, overwritten by somebody else.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use crate::finding::{RuleId, shown};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::{Cluster, Fields, Group, RayObject, object_at, text_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+use super::LiveChange;
+
+/// RF305
+pub static RULE: Rule = Rule {
+    id: RuleId(305),
+    name: "scaling-overwritten",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "`replicas` or `scaleStrategy` reset by someone who is not the scaler",
+    what: "Looks at updates of a running RayCluster with autoscaling on, group by group, and \
+           reports another value of `replicas` and of `scaleStrategy.workersToDelete`. Leaving \
+           them out is no reset, nor is `replicas: 0`, which the API server writes where it is \
+           left out. The scalers may: KubeRay's operator, Rayfit, and the service account of the \
+           cluster's head.",
+    why: "The scaler keeps its decisions in these two fields: a higher number starts workers that \
+          nobody asked for, a lower one forgets workers that are being started, and names of \
+          workers to delete get lost or are deleted again.",
+    bad: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    replicas: 1  # the scaler had written 5
+    minReplicas: 1
+    maxReplicas: 10
+",
+    good: "
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    minReplicas: 1
+    maxReplicas: 10
+",
+    without: "Ray's autoscaler writes both fields with a patch and reads them back at its next \
+              decision (Ray, `cloud_provider.py`, `_initialize_scale_request`); KubeRay acts on \
+              them at once (KubeRay, `reconcilePods`). A manifest that is applied again brings \
+              its own numbers back each time.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let (Some(change), Some(object)) = (LiveChange::of(subject), subject.old) else {
+        return;
+    };
+    if !change.new.autoscaling() || !change.old.autoscaling() || by_scaler(subject, object) {
+        return;
+    }
+    let before = groups_by_name(change.old);
+    for group in &change.new.workers {
+        if let Some(earlier) = group.name.and_then(|name| before.get(name)) {
+            check_replicas(group, earlier, findings);
+            check_strategy(group, earlier, findings);
+        }
+    }
+}
+
+fn groups_by_name<'a, 'b>(cluster: &'b Cluster<'a>) -> HashMap<&'a str, &'b Group<'a>> {
+    let named = |group: &'b Group<'a>| Some((group.name?, group));
+    cluster.workers.iter().filter_map(named).collect()
+}
+
+fn check_replicas(group: &Group<'_>, earlier: &Group<'_>, findings: &mut Findings) {
+    let (Some(old), Some(new)) = (earlier.integer("replicas"), group.integer("replicas")) else {
+        return;
+    };
+    if old == new || new == 0 {
+        return;
+    }
+    report(
+        group.path().key("replicas"),
+        format!("resets the scaler's number of workers from {old} to {new}"),
+        format!("{old} -> {new}"),
+        "replicas",
+        findings,
+    );
+}
+
+fn check_strategy(group: &Group<'_>, earlier: &Group<'_>, findings: &mut Findings) {
+    let Some(new) = workers_to_delete(group.spec).filter(|new| !new.is_null()) else {
+        return;
+    };
+    let nothing = Value::Array(Vec::new());
+    let old = workers_to_delete(earlier.spec).unwrap_or(&nothing);
+    if old == new {
+        return;
+    }
+    report(
+        group.path().key("scaleStrategy").key("workersToDelete"),
+        "resets the list of workers that the scaler wants deleted".to_owned(),
+        format!("{} -> {}", shown(old), shown(new)),
+        "scaleStrategy",
+        findings,
+    );
+}
+
+fn workers_to_delete(group: &Fields) -> Option<&Value> {
+    object_at(group, "scaleStrategy")?.get("workersToDelete")
+}
+
+fn report(
+    path: FieldPath,
+    problem: String,
+    value: String,
+    field: &'static str,
+    findings: &mut Findings,
+) {
+    let bounds = match field {
+        "replicas" => "; set minReplicas and maxReplicas to steer the scaler",
+        _ => "",
+    };
+    findings.add(
+        RULE.finding(
+            path,
+            problem,
+            format!(
+                "Leave {field} out of what you apply{bounds}. The same goes for server-side \
+                 apply, which takes the list of groups as a whole. In an Argo CD Application add \
+                 .spec.workerGroupSpecs[].{field} to ignoreDifferences (jqPathExpressions), and \
+                 RespectIgnoreDifferences=true to syncOptions."
+            ),
+        )
+        .valued(value),
+    );
+}
+
+/// The request comes from an account that scales this cluster. Nobody known: no.
+fn by_scaler(subject: &Subject<'_>, stored: &RayObject<'_>) -> bool {
+    let Some(user) = subject.user else {
+        return false;
+    };
+    let settings = subject.settings;
+    user == settings.operator_user
+        || user == settings.rayfit_user
+        || is_autoscaler(user, stored, subject.object.namespace())
+}
+
+/// `user` is the service account under which the cluster's own head pod runs.
+fn is_autoscaler(user: &str, cluster: &RayObject<'_>, namespace: Option<&str>) -> bool {
+    let account = user
+        .strip_prefix("system:serviceaccount:")
+        .and_then(|account| account.split_once(':'));
+    match (account, head_account(cluster)) {
+        (Some((space, account)), Some(own)) => {
+            cluster.namespace().or(namespace) == Some(space) && *account == kuberay_name(own)
+        }
+        _ => false,
+    }
+}
+
+/// The account that the head's template names, or the cluster's own, called like it.
+fn head_account<'a>(object: &RayObject<'a>) -> Option<&'a str> {
+    let head = object.cluster.as_ref()?.head.as_ref();
+    head.and_then(|head| text_at(head.pod_spec()?, "serviceAccountName"))
+        .filter(|name| !name.is_empty())
+        .or_else(|| object.name())
+}
+
+/// A name as KubeRay cuts it for the head pod: the last 50 characters, with `r` in place of a
+/// first character that is a digit or a mark. (KubeRay, `CheckName`.)
+fn kuberay_name(name: &str) -> String {
+    const LONGEST: usize = 50;
+    let cut = name.len().saturating_sub(LONGEST);
+    let kept = name.get(cut..).unwrap_or(name);
+    match kept.strip_prefix(|first: char| !first.is_ascii_alphabetic()) {
+        Some(rest) => format!("r{rest}"),
+        None => kept.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::facts::Facts;
+    use crate::policy::Settings;
+
+    fn object(name: &str, account: Option<&str>, replicas: i64) -> Value {
+        json!({
+            "apiVersion": "ray.io/v1",
+            "kind": "RayCluster",
+            "metadata": {"name": name, "namespace": "team"},
+            "spec": {
+                "enableInTreeAutoscaling": true,
+                "headGroupSpec": {"template": {"spec": {"serviceAccountName": account}}},
+                "workerGroupSpecs": [{"groupName": "small", "replicas": replicas}],
+            },
+        })
+    }
+
+    fn is_reported(name: &str, account: Option<&str>, user: Option<&str>) -> bool {
+        let (old, new) = (object(name, account, 5), object(name, account, 1));
+        let (old, new) = (
+            RayObject::parse(&old).unwrap(),
+            RayObject::parse(&new).unwrap(),
+        );
+        let mut findings = Findings::default();
+        check(
+            &Subject {
+                object: &new,
+                old: Some(&old),
+                facts: &Facts::default(),
+                settings: &Settings::default(),
+                user,
+            },
+            &mut findings,
+        );
+        !findings.into_vec().is_empty()
+    }
+
+    #[test]
+    fn anybody_else_is_reported() {
+        for user in [
+            None,
+            Some("alice"),
+            Some("system:serviceaccount:argocd:argocd-application-controller"),
+            Some("system:serviceaccount:other:demo"),
+            Some("system:serviceaccount:team:demo2"),
+        ] {
+            assert!(is_reported("demo", None, user), "{user:?}");
+        }
+        let own = Some("system:serviceaccount:team:demo");
+        assert!(
+            is_reported("demo", Some("ray"), own),
+            "the head runs as another"
+        );
+    }
+
+    #[test]
+    fn the_scalers_may() {
+        let settings = Settings::default();
+        for user in [
+            settings.operator_user.as_str(),
+            settings.rayfit_user.as_str(),
+            "system:serviceaccount:team:demo",
+        ] {
+            assert!(!is_reported("demo", None, Some(user)), "{user}");
+        }
+        let named = Some("system:serviceaccount:team:ray");
+        assert!(!is_reported("demo", Some("ray"), named));
+    }
+
+    #[test]
+    fn account_names_are_cut_as_kuberay_cuts_them() {
+        let name = format!("abc-{}", "x".repeat(49));
+        assert_eq!(kuberay_name(&name), format!("r{}", "x".repeat(49)));
+        let whole = "y".repeat(50);
+        assert_eq!(kuberay_name(&whole), whole);
+        let user = format!("system:serviceaccount:team:{}", kuberay_name(&name));
+        assert!(!is_reported(&name, None, Some(&user)));
+    }
+}

@@ -1,0 +1,179 @@
+//! RF402: annotations of ours that say nothing.
+
+use serde_json::Value;
+
+use crate::finding::{Finding, RuleId, nearest, shown, shown_text};
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::ray::reconcile::{ANNOTATION, PREFIX};
+use crate::ray::{Kind, ReconcileMode};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF402
+pub static RULE: Rule = Rule {
+    id: RuleId(402),
+    name: "reconcile-invalid",
+    mode: OwnMode::ByCase(
+        "Enforce for a value that is unknown or not allowed, Warn for an unknown key and for any \
+         on a RayCronJob",
+    ),
+    summary: "A `rayfit.dev/` annotation with an unknown key or value, or a mode not allowed",
+    what: "Looks at all annotations that begin with `rayfit.dev/`. Reports a value of \
+           `rayfit.dev/reconcile` other than `ray`, `central` and `sidecar`, or one that the \
+           cluster's admins do not allow; any other key; and any of them on a RayCronJob, from \
+           which annotations do not reach the clusters.",
+    why: "Rayfit would act as if the annotation were not there, and Ray's own autoscaler would \
+          scale the cluster.",
+    bad: "
+metadata:
+  annotations: {rayfit.dev/reconcile: centralised}
+",
+    good: "
+metadata:
+  annotations: {rayfit.dev/reconcile: central}
+",
+    without: "Annotations are free text to the API server. KubeRay copies those of a RayJob and a \
+              RayService to the RayCluster it makes, but gives the RayJobs of a RayCronJob only \
+              its own (KubeRay, `constructRayJob`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    for (key, value) in subject.object.annotations().into_iter().flatten() {
+        if !key.starts_with(PREFIX) {
+            continue;
+        }
+        let finding = match () {
+            () if subject.kind() == Kind::RayCronJob => Some(on_cron_job(key)),
+            () if key == ANNOTATION => in_vain(subject, value),
+            () => Some(unknown_key(key)),
+        };
+        if let Some(finding) = finding {
+            findings.add(finding.valued(shown(value)));
+        }
+    }
+}
+
+fn place(key: &str) -> FieldPath {
+    FieldPath::of(&["metadata", "annotations"]).key(key.to_owned())
+}
+
+fn on_cron_job(key: &str) -> Finding {
+    RULE.finding(
+        place(key),
+        "has no effect on a RayCronJob",
+        "Remove it. A RayPolicy can set the mode of the clusters that the job makes.",
+    )
+    .in_mode(Mode::Warn)
+    .because(
+        "KubeRay passes the annotations of a RayCronJob neither to its jobs nor their clusters.",
+    )
+}
+
+fn unknown_key(key: &str) -> Finding {
+    let fix = match nearest(key, [ANNOTATION]) {
+        Some(known) => format!("Write {known}."),
+        None => format!("Remove it; the only one is {ANNOTATION}."),
+    };
+    RULE.finding(place(key), "is no annotation that Rayfit knows", fix)
+        .in_mode(Mode::Warn)
+        .because("Rayfit ignores it.")
+}
+
+/// What keeps the mode from holding, if anything does.
+fn in_vain(subject: &Subject<'_>, value: &Value) -> Option<Finding> {
+    let allowed = &subject.settings.allowed_modes;
+    let Some(mode) = value.as_str().and_then(|text| text.parse().ok()) else {
+        return Some(unknown_value(value, allowed));
+    };
+    if allowed.contains(&mode) {
+        return None;
+    }
+    Some(
+        RULE.finding(
+            place(ANNOTATION),
+            format!("mode {mode} is not allowed in this Kubernetes cluster"),
+            choice(allowed),
+        )
+        .because("The cluster's admins decide by policy who may scale Ray clusters."),
+    )
+}
+
+fn unknown_value(value: &Value, allowed: &[ReconcileMode]) -> Finding {
+    let meant = value
+        .as_str()
+        .and_then(|text| nearest(text, allowed.iter().map(|mode| mode.name())));
+    let fix = match meant {
+        Some(mode) => format!("Write {mode}."),
+        None => choice(allowed),
+    };
+    let found = value.as_str().map_or_else(|| shown(value), shown_text);
+    RULE.finding(place(ANNOTATION), format!("{found} is no mode"), fix)
+}
+
+fn choice(allowed: &[ReconcileMode]) -> String {
+    let names: Vec<&str> = allowed.iter().map(|mode| mode.name()).collect();
+    match names.as_slice() {
+        [] => "Remove the annotation.".to_owned(),
+        [only] => format!("Write {only}, or remove the annotation."),
+        [first @ .., last] => format!("Write {} or {last}.", first.join(", ")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::facts::Facts;
+    use crate::policy::Settings;
+    use crate::ray::RayObject;
+
+    fn found(mode: &str, allowed: &[ReconcileMode]) -> Vec<Finding> {
+        let object = json!({
+            "apiVersion": "ray.io/v1",
+            "kind": "RayService",
+            "metadata": {"annotations": {ANNOTATION: mode}},
+        });
+        let settings = Settings {
+            allowed_modes: allowed.to_vec(),
+            ..Settings::default()
+        };
+        let mut findings = Findings::default();
+        check(
+            &Subject {
+                object: &RayObject::parse(&object).unwrap(),
+                old: None,
+                facts: &Facts::default(),
+                settings: &settings,
+                user: None,
+            },
+            &mut findings,
+        );
+        findings.into_vec()
+    }
+
+    #[test]
+    fn a_mode_that_is_not_allowed_is_denied_and_an_allowed_one_is_not() {
+        let allowed = [ReconcileMode::Ray, ReconcileMode::Central];
+        assert!(found("central", &allowed).is_empty());
+        let findings = found("sidecar", &allowed);
+        assert_eq!(findings.len(), 1);
+        assert_eq!(findings[0].mode, Mode::Enforce);
+        assert_eq!(findings[0].fix, "Write ray or central.");
+    }
+
+    #[test]
+    fn a_typo_is_led_to_what_is_allowed() {
+        assert_eq!(
+            found("Sidecar", &ReconcileMode::ALL)[0].fix,
+            "Write sidecar."
+        );
+        assert_eq!(
+            found("Sidecar", &[ReconcileMode::Ray])[0].fix,
+            "Write ray, or remove the annotation."
+        );
+        assert_eq!(found("sidecar", &[])[0].fix, "Remove the annotation.");
+    }
+}

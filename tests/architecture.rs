@@ -13,7 +13,7 @@ const IMPURE: &[&str] = &[
     "tower",
     "reqwest",
     "tracing",
-    "prometheus",
+    "prometheus_client",
     "clap",
     "anstream",
     "std::fs",

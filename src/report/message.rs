@@ -22,6 +22,23 @@ pub fn line(finding: &Finding) -> String {
     format!("{}. {} {}", headline(finding), finding.why, finding.fix)
 }
 
+/// One finding beside its place, as kubectl prints the causes of a denial. Neither the webhook nor
+/// the message of the denial is shown there, so this says whom to ask.
+pub fn cause(finding: &Finding) -> String {
+    let Finding {
+        rule,
+        path,
+        problem,
+        why,
+        fix,
+        ..
+    } = finding;
+    let group = path
+        .group()
+        .map_or_else(String::new, |name| format!("group {}; ", printable(name)));
+    format!("{problem}. {why} {fix} ({group}rayfit explain {rule})")
+}
+
 /// Rule, place and problem.
 fn headline(finding: &Finding) -> String {
     let Finding {
@@ -142,6 +159,17 @@ mod tests {
              - RF203 spec.rayVersion: b. Ray stops. Write 2.60.0.\n\
              (rayfit explain RF101 tells more)"
         );
+    }
+
+    #[test]
+    fn a_cause_leaves_the_place_to_its_field_and_names_the_group() {
+        let mut finding = finding(101, "\"x\" is no version");
+        assert_eq!(
+            cause(&finding),
+            "\"x\" is no version. Ray stops. Write 2.60.0. (rayfit explain RF101)"
+        );
+        finding.path = FieldPath::of(&["spec", "workerGroupSpecs"]).item(1, "gpu");
+        assert!(cause(&finding).ends_with(" (group gpu; rayfit explain RF101)"));
     }
 
     #[test]

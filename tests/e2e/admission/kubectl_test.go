@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -14,11 +15,14 @@ import (
 // timeout is how long a condition may take to come true on a busy machine.
 const timeout = time.Minute
 
+var namespaces atomic.Int32
+
 // namespace makes a namespace for the test; it goes with the lab.
 func namespace(t *testing.T) string {
 	t.Helper()
 	name := strings.ToLower(strings.TrimPrefix(t.Name(), "Test"))
-	name = name[:min(len(name), 63)]
+	// The number lets `go test -count=2` work.
+	name = fmt.Sprintf("%s-%d", name[:min(len(name), 58)], namespaces.Add(1))
 	kubectl(t, "create", "namespace", name)
 	return name
 }

@@ -18,7 +18,7 @@ use super::shape::Shapes;
 use super::view::{self, Leftovers, Row, Sight};
 use super::world::World;
 use super::{availability, conclude, explain, limits};
-use crate::ray::{Cluster, Fields, Kind as ObjectKind, object_at, text_at};
+use crate::ray::{Cluster, Kind as ObjectKind, object_at, text_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
@@ -78,6 +78,17 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings) -> (Plan, Report) {
     (plan, report)
 }
 
+/// The groups of a snapshot's RayCluster.
+pub(crate) fn read_config(snapshot: &Snapshot) -> ClusterConfig {
+    let object = snapshot.ray_cluster.as_object();
+    let part = |key| object.and_then(|object| object_at(object, key));
+    let annotations = part("metadata").and_then(|metadata| object_at(metadata, "annotations"));
+    let annotation = annotations.and_then(|all| text_at(all, crate::ray::ippr::ANNOTATION));
+    part("spec").map_or_else(ClusterConfig::default, |spec| {
+        ClusterConfig::of(&Cluster::parse(ObjectKind::RayCluster, spec), annotation)
+    })
+}
+
 struct Decision<'a> {
     snapshot: &'a Snapshot,
     settings: &'a Settings,
@@ -88,7 +99,7 @@ struct Decision<'a> {
 impl<'a> Decision<'a> {
     fn run(&self) -> Decided<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
-        let mut config = self.config();
+        let mut config = read_config(self.snapshot);
         let mut problems = std::mem::take(&mut config.problems);
         let (mut rows, leftovers) = view::rows(self.snapshot, self.own);
         if self.improvements().settled_first {
@@ -111,24 +122,6 @@ impl<'a> Decision<'a> {
             problems,
             now,
         }
-    }
-
-    fn cluster(&self) -> (Option<&'a Fields>, Option<&'a str>) {
-        let object = self.snapshot.ray_cluster.as_object();
-        let spec = object.and_then(|object| object_at(object, "spec"));
-        let metadata = object.and_then(|object| object_at(object, "metadata"));
-        let annotations = metadata.and_then(|metadata| object_at(metadata, "annotations"));
-        (
-            spec,
-            annotations.and_then(|all| text_at(all, crate::ray::ippr::ANNOTATION)),
-        )
-    }
-
-    fn config(&self) -> ClusterConfig {
-        let (Some(spec), annotation) = self.cluster() else {
-            return ClusterConfig::default();
-        };
-        ClusterConfig::of(&Cluster::parse(ObjectKind::RayCluster, spec), annotation)
     }
 
     fn improvements(&self) -> Improvements {

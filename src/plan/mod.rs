@@ -10,6 +10,7 @@
 //! (minima, maxima, idleness), `conclude`, `launch` and `remember` (the plan), `explain` (the
 //! report), [`check`] (what every plan must satisfy).
 
+pub mod apply;
 mod availability;
 mod candidates;
 pub mod check;
@@ -33,7 +34,6 @@ mod resize;
 mod room;
 mod shape;
 mod suggestion;
-mod text;
 mod view;
 mod world;
 

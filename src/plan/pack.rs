@@ -404,7 +404,17 @@ fn step_of(node: &Node) -> Step {
 }
 
 fn apply(node: &mut Node, trial: &Trial, source: Source, runs: &[Run], step: Step) {
-    node.amounts.clone_from(&trial.amounts);
+    // Nodes of one class are equal as this source sees them, not as the other does.
+    for after in &trial.amounts {
+        match node
+            .amounts
+            .iter_mut()
+            .find(|amount| amount.name == after.name)
+        {
+            Some(amount) => amount.free[source as usize] = after.free[source as usize],
+            None => node.amounts.push(*after),
+        }
+    }
     node.labels.clone_from(&trial.labels);
     node.placed[source as usize].clone_from(&trial.placed);
     let takes = trial.taken.iter().filter_map(|(run, count)| {

@@ -233,3 +233,17 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
         ));
     }
 }
+
+/// What the first container's limits exceed its requests by: CPU and memory.
+pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
+    let container = Container::of(pod);
+    let gap = |resource| {
+        let limit = amount(container.given_limits, resource)?;
+        let request = amount(container.given_requests, resource)?;
+        limit.checked_sub(request)
+    };
+    (
+        gap("cpu").unwrap_or_default(),
+        gap("memory").unwrap_or_default(),
+    )
+}

@@ -21,6 +21,9 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
         deletions.any(|deletion| name(pod) == Some(deletion.pod.as_str()))
     };
     after.pods.retain(|pod| !deleted(pod));
+    for sync in &plan.raylet_syncs {
+        set_raylet(&mut after, sync);
+    }
     for resize in &plan.resizes {
         if let Some(pod) = after
             .pods
@@ -28,6 +31,7 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
             .find(|pod| name(pod) == Some(resize.pod.as_str()))
         {
             let raylet = raylet(snapshot, &resize.pod);
+            keep_given(pod);
             set_size(pod, resize);
             #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
             note(
@@ -39,9 +43,6 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
             );
             forget_conditions(pod);
         }
-    }
-    for sync in &plan.raylet_syncs {
-        set_raylet(&mut after, sync);
     }
     after.history = plan.remember.clone();
     after
@@ -76,6 +77,35 @@ fn set_group(cluster: &mut Value, plan: &GroupPlan) {
                 .collect();
             group["scaleStrategy"] = json!({ "workersToDelete": pods });
         }
+    }
+}
+
+/// Kubernetes reports what it gave until it has given more.
+fn keep_given(pod: &mut Value) {
+    let Some(spec) = pod.pointer("/spec/containers/0").cloned() else {
+        return;
+    };
+    let Some(status) = pod.get_mut("status").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let statuses = status
+        .entry("containerStatuses")
+        .or_insert_with(|| json!([]));
+    let Some(statuses) = statuses.as_array_mut() else {
+        return;
+    };
+    let own = statuses
+        .iter()
+        .position(|status| status["name"] == spec["name"]);
+    let at = own.unwrap_or_else(|| {
+        statuses.push(json!({ "name": spec["name"] }));
+        statuses.len() - 1
+    });
+    if let Some(status) = statuses
+        .get_mut(at)
+        .filter(|status| status.get("resources").is_none())
+    {
+        status["resources"] = spec["resources"].clone();
     }
 }
 
@@ -160,7 +190,7 @@ fn set_raylet(after: &mut Snapshot, sync: &RayletSync) {
                 .available_resources
                 .entry(resource.to_owned())
                 .or_insert(0.0);
-            *free = (*free + size - old).max(0.0);
+            *free = (*free + size - old).clamp(0.0, size.max(0.0));
         }
     }
 }

@@ -8,13 +8,9 @@ use super::explain;
 use super::group::GroupConfig;
 use super::node::{Cause, Fate, Node, Stage};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
-use super::resize::{Progress, Resize};
 use super::{launch, remember};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::PodRole;
-
-/// How far a raylet may be off its pod: Ray keeps four decimals.
-const RAYLET_STEP: f64 = 1e-4;
 
 /// The plan of a decision.
 pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
@@ -64,11 +60,7 @@ fn drains(decided: &Decided<'_>) -> Vec<Drain> {
         Fate::Remove(cause) if !node.ray_id.is_empty() && leaves_whole(decided, node) => {
             Some(Drain {
                 pod: node.pod.clone(),
-                group: world
-                    .groups
-                    .get(node.group)
-                    .map(|group| group.name.clone())
-                    .unwrap_or_default(),
+                group: world.group_name(node).to_owned(),
                 node_id: node.ray_id.clone(),
                 cause,
                 idle_ms: node.idle_ms,
@@ -121,12 +113,7 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
     let world = &decided.world;
     let sync = |node: &Node| {
         let resize = node.resize.as_ref()?;
-        let wanted = if world.improvements.mended_raylets {
-            resize.is_to_sync() || is_apart(node, resize)
-        } else {
-            resize.noted_sync
-        };
-        wanted.then(|| RayletSync {
+        resize.noted_sync.then(|| RayletSync {
             pod: node.pod.clone(),
             node_id: resize.raylet.clone().unwrap_or_default(),
             cpu_milli: milli(resize.current.cpu),
@@ -134,22 +121,6 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
         })
     };
     world.in_order().filter_map(sync).collect()
-}
-
-/// No resize is under way, and the raylet is not as large as its pod. A pod at its first size may
-/// have a raylet that rounds its cores up and that found its memory itself.
-fn is_apart(node: &Node, resize: &Resize) -> bool {
-    let Some((cpu, memory)) = node.raylet_size else {
-        return false;
-    };
-    let quiet = resize.resizing_at.is_none() && resize.progress == Progress::Finished;
-    #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-    let (pod_cpu, pod_memory) = (resize.current.cpu, resize.current.memory as f64);
-    let at_first_size = resize.current == resize.base;
-    let cpu_apart = (cpu - pod_cpu).abs() > RAYLET_STEP;
-    let rounded_up = at_first_size && (cpu - pod_cpu.ceil()).abs() <= RAYLET_STEP;
-    let memory_apart = (resize.touched || !at_first_size) && (memory - pod_memory).abs() > 1.0;
-    quiet && !node.ray_id.is_empty() && ((cpu_apart && !rounded_up) || memory_apart)
 }
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {

@@ -9,15 +9,16 @@ use super::fit::Run;
 use super::group::ClusterConfig;
 use super::improvements::{Improvements, Strategy};
 use super::names::{Name, Names};
-use super::node::{Cause, Fate, Node, Source, Stage};
+use super::node::{Amount, Cause, Fate, Node, Source, Stage};
 use super::outcome::{Plan, Problem};
 use super::pod_size::{self, Around};
 use super::report::Report;
+use super::resize::Size;
 use super::room::Room;
 use super::shape::Shapes;
 use super::view::{self, Leftovers, Row, Sight};
 use super::world::World;
-use super::{availability, conclude, explain, limits};
+use super::{availability, conclude, explain, limits, raylet};
 use crate::ray::{Cluster, Kind as ObjectKind, object_at, text_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
@@ -106,6 +107,9 @@ impl<'a> Decision<'a> {
             view::add_awaited(&mut rows, &config, self.own);
         }
         let (mut world, demands) = self.world(&config, &rows, now, &mut problems);
+        if self.improvements().settled_replicas {
+            world.leaving = leaving(&config, &leftovers);
+        }
         limits::enforce_minima(&mut world);
         limits::enforce_group_maxima(&mut world);
         limits::enforce_cluster_maximum(&mut world);
@@ -191,6 +195,7 @@ impl<'a> Decision<'a> {
             order: (0..nodes.len()).collect(),
             nodes,
             rooms: rooms.0,
+            leaving: Vec::new(),
             max_nodes: config.max_nodes,
             conserve_gpus: self.settings.conserve_gpus,
             improvements: self.improvements(),
@@ -282,15 +287,25 @@ impl Nodes<'_, '_> {
         }
         let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
         if let Some(reason) = fault(&node, self.sight.names) {
+            let counted = improvements.isolated_faults;
             problems.push(Problem {
                 at: format!("Ray node of pod {}", node.pod),
                 reason,
-                effect: "it is not counted on".to_owned(),
+                effect: if counted {
+                    "only what there is counts"
+                } else {
+                    "it is not counted on"
+                }
+                .to_owned(),
             });
-            return;
+            if !counted {
+                return;
+            }
+            node.amounts.iter_mut().for_each(Amount::bound);
         }
         if group.is_none() {
             node.fate = Fate::Remove(Cause::GroupGone);
+            node.gone_group = Some(row.group.to_owned());
         }
         match self.resize(row, &node) {
             Ok(resize) => node.resize = resize,
@@ -299,6 +314,10 @@ impl Nodes<'_, '_> {
                 reason,
                 effect: "it does not grow in place".to_owned(),
             }),
+        }
+        if improvements.mended_raylets {
+            let names = self.sight.names;
+            raylet::mend(&mut node, names.get("CPU"), names.get("memory"));
         }
         self.list.push(node);
     }
@@ -324,6 +343,7 @@ impl Nodes<'_, '_> {
             now: self.now,
             improvements: self.decision.improvements(),
             memory,
+            used: used(row),
         };
         let mut resize = pod_size::resize(pod, caps, base, around)?;
         if !node.ray_id.is_empty() {
@@ -335,6 +355,32 @@ impl Nodes<'_, '_> {
             .copied()
             .unwrap_or(usize::MAX);
         Ok(Some(resize))
+    }
+}
+
+/// Pods that still take a place in their group while they leave.
+fn leaving(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<u64> {
+    let count = |group: &super::group::GroupConfig| {
+        let of_group = |pod: &&&Pod<'_>| {
+            pod.group == group.name && !group.to_delete.iter().any(|name| name == pod.name)
+        };
+        leftovers.draining.iter().filter(of_group).count() as u64
+    };
+    config.groups.iter().map(count).collect()
+}
+
+/// What is in use of CPU and memory.
+fn used(row: &Row<'_>) -> Size {
+    let used = |name: &str| {
+        let total = row.ray.and_then(|ray| ray.total_resources.get(name));
+        let free = row.ray.and_then(|ray| ray.available_resources.get(name));
+        total.map_or(0.0, |total| total - free.copied().unwrap_or(0.0))
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+    let memory = used("memory") as i64;
+    Size {
+        cpu: used("CPU"),
+        memory,
     }
 }
 

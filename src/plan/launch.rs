@@ -1,7 +1,8 @@
 //! How many of the needed nodes are asked for at once.
 //! (Ray, `reconciler.py`, `_compute_to_launch`.)
 
-use super::node::{Fate, Stage};
+use super::group::GroupConfig;
+use super::node::{Fate, Node, Stage};
 use super::world::World;
 
 /// Ray asks for at most so many nodes at a time (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
@@ -47,7 +48,7 @@ fn capped(world: &World, conservative: bool) -> Vec<u64> {
 /// Groups in the order of their rows: those queued earlier, then those launched now.
 fn by_first_waiting(world: &World) -> Vec<usize> {
     let mut groups: Vec<usize> = Vec::new();
-    let mut rows: Vec<(usize, &super::node::Node)> = world
+    let mut rows: Vec<(usize, &Node)> = world
         .order
         .iter()
         .filter_map(|at| Some((*at, world.nodes.get(*at)?)))
@@ -66,25 +67,27 @@ fn by_first_waiting(world: &World) -> Vec<usize> {
     groups
 }
 
-/// All that is needed; with `Conservative`, no more on the way than there are running nodes.
+/// All that is needed, as far as there are places; with `Conservative`, no more on the way than
+/// there are running nodes. Pods that are about to go keep their place until they are gone.
 fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
-    let needed = world.count(|node| {
+    let waits = |node: &Node| {
         node.fate == Fate::Launch || node.stage == Stage::Queued && node.fate == Fate::Stay
-    });
-    if !conservative {
-        return needed;
-    }
+    };
+    let needed = world.count(waits);
+    let present = world.count(|node| !matches!(node.stage, Stage::New | Stage::Queued));
     let running = world.count(|node| node.stage == Stage::Running && node.stays());
     let coming = world.count(|node| {
         matches!(node.stage, Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
     });
-    let bounded = |((needed, running), coming): ((u64, u64), u64)| {
-        needed.min(running.max(1).saturating_sub(coming))
+    let get = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
+    let bounded = |(number, group): (usize, &GroupConfig)| {
+        let taken = get(&present, number) + get(&world.leaving, number);
+        let places = group.max.saturating_sub(taken);
+        let pace = get(&running, number)
+            .max(1)
+            .saturating_sub(get(&coming, number));
+        let pace = if conservative { pace } else { u64::MAX };
+        get(&needed, number).min(places).min(pace)
     };
-    needed
-        .into_iter()
-        .zip(running)
-        .zip(coming)
-        .map(bounded)
-        .collect()
+    world.groups.iter().enumerate().map(bounded).collect()
 }

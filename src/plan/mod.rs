@@ -28,6 +28,7 @@ mod node;
 mod outcome;
 mod pack;
 mod pod_size;
+mod raylet;
 mod remember;
 mod report;
 mod resize;

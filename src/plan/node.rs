@@ -69,6 +69,17 @@ pub(crate) struct Amount {
     pub(crate) free: [Option<f64>; 2],
 }
 
+impl Amount {
+    /// No more is free than there is, and no less than nothing.
+    pub(crate) fn bound(&mut self) {
+        if let Some(total) = self.total.filter(|total| *total > 0.0) {
+            self.free = self
+                .free
+                .map(|free| free.map(|free| free.clamp(0.0, total)));
+        }
+    }
+}
+
 /// Something that was placed on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Take {
@@ -85,8 +96,10 @@ pub(crate) struct Take {
 pub(crate) struct Node {
     /// The pod's name; empty if there is none yet.
     pub(crate) pod: String,
-    /// Its group's number.
+    /// Its group's number; `usize::MAX` if the group is gone.
     pub(crate) group: usize,
+    /// Its group's name, if the group is gone.
+    pub(crate) gone_group: Option<String>,
     pub(crate) head: bool,
     pub(crate) stage: Stage,
     pub(crate) fate: Fate,

@@ -41,6 +41,8 @@ pub(crate) struct Around {
     pub(crate) now: f64,
     pub(crate) improvements: Improvements,
     pub(crate) memory: ResizeMemory,
+    /// What is in use of the pod, as its raylet tells.
+    pub(crate) used: Size,
 }
 
 /// The state of a pod of a group that may grow; an error where Ray's loop would abort.
@@ -66,14 +68,18 @@ pub(crate) fn resize(
         raylet: None,
         room: usize::MAX,
         noted_sync: false,
+        never_shrinks: around.improvements.bounded_suggestions,
         touched: false,
         barred: None,
     };
     restore(&mut resize, pod)?;
     forget_old(&mut resize, around);
-    read_conditions(&mut resize, pod, &container, around)?;
+    read_conditions(&mut resize, pod, &container)?;
     fail(&mut resize, around.now);
     resize.noted_sync = resize.is_to_sync();
+    if around.improvements.bounded_suggestions {
+        bound(&mut resize, around.used);
+    }
     if around.improvements.retried_resizes {
         wait_after_failure(&mut resize, around);
     }
@@ -161,7 +167,6 @@ fn read_conditions(
     resize: &mut Resize,
     pod: &Pod<'_>,
     container: &Container<'_>,
-    around: Around,
 ) -> Result<(), String> {
     let conditions = pod
         .status
@@ -177,7 +182,7 @@ fn read_conditions(
                 resize.message = message;
                 let reason = text("reason").unwrap_or_default().to_lowercase();
                 resize.progress = Progress::Pending(reason);
-                return suggestion::follow(resize, container, around.improvements);
+                return suggestion::follow(resize, container);
             }
             Some("PodResizeInProgress") => {
                 resize.message = message;
@@ -214,6 +219,38 @@ fn fail(resize: &mut Resize, now: f64) {
     }
     let current = resize.current;
     resize.ask(Some(current.cpu), Some(current.memory));
+}
+
+/// What is asked for never shrinks below the first size or what is in use, and never grows beyond
+/// the caps.
+fn bound(resize: &mut Resize, used: Size) {
+    let (now, base, caps) = (resize.current, resize.base, resize.caps);
+    let cpu = |then: f64| {
+        let floor = base.cpu.max(used.cpu).min(now.cpu);
+        if then < now.cpu {
+            then.max(floor)
+        } else {
+            then.min(caps.cpu.max(now.cpu))
+        }
+    };
+    let memory = |then: i64| {
+        let floor = base.memory.max(used.memory).min(now.memory);
+        if then < now.memory {
+            then.max(floor)
+        } else {
+            then.min(caps.memory.max(now.memory))
+        }
+    };
+    resize.suggested_cpu = resize.suggested_cpu.map(|then| cpu(then.max(now.cpu)));
+    resize.suggested_memory = resize
+        .suggested_memory
+        .map(|then| memory(then.max(now.memory)));
+    if resize.progress == Progress::New {
+        resize.desired = Size {
+            cpu: cpu(resize.desired.cpu),
+            memory: memory(resize.desired.memory),
+        };
+    }
 }
 
 /// A failure bars the pod for a while only.

@@ -54,7 +54,7 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
         .collect();
     rows.sort_by_key(|(number, _)| *number);
     let instance = |(_, node): (usize, &Node)| {
-        let group = decided.world.groups.get(node.group)?.name.clone();
+        let group = decided.world.group_name(node).to_owned();
         let (status, since) = match (node.stage, node.fate) {
             (Stage::Running | Stage::Stopping, _) if drained.contains(node.pod.as_str()) => {
                 (InstanceStatus::StopRequested, Some(decided.now))

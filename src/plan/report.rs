@@ -109,7 +109,7 @@ impl fmt::Display for Placed {
             count,
             nodes,
         } = self;
-        write!(f, "{count} on {} ({nodes} in {group})", step.words())
+        write!(f, "{count} on {} (nodes of {group}: {nodes})", step.words())
     }
 }
 

@@ -24,6 +24,14 @@ pub(crate) struct Size {
 }
 
 impl Size {
+    /// The larger in each dimension.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.max(other.cpu),
+            memory: self.memory.max(other.memory),
+        }
+    }
+
     /// Less in one dimension at least.
     pub(crate) fn is_below(self, other: Self) -> bool {
         self.cpu < other.cpu || self.memory < other.memory
@@ -68,8 +76,10 @@ pub(crate) struct Resize {
     pub(crate) raylet: Option<String>,
     /// The number of the room that its Kubernetes node has left; none has the number `usize::MAX`.
     pub(crate) room: usize,
-    /// Ray itself would tell the raylet: it noted which one it is.
+    /// The raylet is to be told the pod's size.
     pub(crate) noted_sync: bool,
+    /// Growing in one dimension leaves the other as it is, even if its cap is lower.
+    pub(crate) never_shrinks: bool,
     /// Ray or the controller has resized it before.
     pub(crate) touched: bool,
     /// Growing is out of the question for now, whatever Ray thinks.
@@ -122,7 +132,11 @@ impl Resize {
     /// What to grow to now: the limit, or as near to it as the room allows.
     pub(crate) fn goal(&self, room: Option<&Room>) -> Size {
         let limit = self.limit();
-        room.map_or(limit, |room| room.bound(self.current, limit))
+        match room {
+            Some(room) => room.bound(self.current, limit),
+            None if self.never_shrinks => limit.max(self.current),
+            None => limit,
+        }
     }
 
     /// It may be asked to grow.

@@ -1,7 +1,6 @@
 //! What a node said that it can give, from the message of a resize that it refused.
 //! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
 
-use super::improvements::Improvements;
 use super::pod_size::{Container, amount};
 use super::resize::{Progress, Resize};
 use super::room::{bytes, cores};
@@ -23,11 +22,7 @@ struct Report {
 }
 
 /// Lowers the limit to what the node can give, and asks for that.
-pub(super) fn follow(
-    resize: &mut Resize,
-    container: &Container<'_>,
-    improvements: Improvements,
-) -> Result<(), String> {
+pub(super) fn follow(resize: &mut Resize, container: &Container<'_>) -> Result<(), String> {
     let message = resize.message.as_deref().unwrap_or_default();
     let report = match &resize.progress {
         Progress::Pending(reason) if reason == "deferred" => deferred(message),
@@ -36,27 +31,14 @@ pub(super) fn follow(
     };
     let Some(report) = report else { return Ok(()) };
     let limit = limit(report, container)?;
-    let floor = improvements.bounded_suggestions;
     match report.resource {
         Resource::Cpu => {
-            let told = cores(limit);
-            let cpu = if floor {
-                told.max(resize.current.cpu).max(resize.base.cpu)
-            } else {
-                told
-            };
-            resize.suggested_cpu = Some(cpu);
-            resize.ask(Some(cpu), None);
+            resize.suggested_cpu = Some(cores(limit));
+            resize.ask(resize.suggested_cpu, None);
         }
         Resource::Memory => {
-            let told = bytes(limit);
-            let memory = if floor {
-                told.max(resize.current.memory).max(resize.base.memory)
-            } else {
-                told
-            };
-            resize.suggested_memory = Some(memory);
-            resize.ask(None, Some(memory));
+            resize.suggested_memory = Some(bytes(limit));
+            resize.ask(None, resize.suggested_memory);
         }
     }
     Ok(())

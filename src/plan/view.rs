@@ -326,6 +326,7 @@ fn empty(group: usize) -> Node {
     Node {
         pod: String::new(),
         group,
+        gone_group: None,
         head: false,
         stage: Stage::New,
         fate: Fate::Stay,

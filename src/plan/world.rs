@@ -30,6 +30,8 @@ pub(crate) struct World {
     pub(crate) order: Vec<usize>,
     /// What the Kubernetes nodes have left.
     pub(crate) rooms: Vec<Room>,
+    /// By group, pods that leave and still take a place.
+    pub(crate) leaving: Vec<u64>,
     /// Head included.
     pub(crate) max_nodes: u64,
     pub(crate) conserve_gpus: bool,
@@ -45,6 +47,12 @@ impl World {
             gpu: self.gpu,
             conserve_gpus: self.conserve_gpus,
         }
+    }
+
+    /// The name of a node's group.
+    pub(crate) fn group_name<'a>(&'a self, node: &'a Node) -> &'a str {
+        let known = self.groups.get(node.group).map(|group| group.name.as_str());
+        known.or(node.gone_group.as_deref()).unwrap_or_default()
     }
 
     /// The nodes in order.
@@ -68,7 +76,12 @@ impl World {
     /// How many nodes each group may still launch.
     pub(crate) fn launchable(&self) -> Vec<u64> {
         let present = self.count(|_| true);
-        let groups = self.groups.iter().zip(present);
+        let leaving = self.leaving.iter().copied().chain(std::iter::repeat(0));
+        let taken = present
+            .into_iter()
+            .zip(leaving)
+            .map(|(present, leaving)| present + leaving);
+        let groups = self.groups.iter().zip(taken);
         groups
             .map(|(group, present)| group.max.saturating_sub(present))
             .collect()

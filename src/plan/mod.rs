@@ -36,6 +36,7 @@ mod room;
 mod shape;
 mod suggestion;
 mod view;
+mod words;
 mod world;
 
 pub use decide::{Settings, decide};

@@ -103,7 +103,11 @@ def decide(snapshot, settings):
     kubernetes, gcs = Kubernetes(cluster, snapshot.get("pods", [])), Gcs()
     provider = KubeRayProvider(cluster["metadata"]["name"], {"namespace": "default"}, gcs, kubernetes)
     pods = provider.get_non_terminated()
-    syncs = sorted(sync(provider, node, to) for node, to in gcs.resized)
+    # Ray tells the raylet, then notes it on the pod.
+    syncs = sorted(
+        [path.removeprefix("pods/"), round(to["CPU"] * 1000), int(to["memory"])]
+        for (path, _), (_, to) in zip(kubernetes.patches, gcs.resized, strict=True)
+    )
     state = ParseDict(snapshot.get("gcs", {}), ClusterResourceState(), ignore_unknown_fields=True)
     manager = instances(snapshot, state, pods, config)
     rows = Reconciler._get_im_instances(manager)[0]
@@ -205,13 +209,6 @@ def scheduling_request(rows, state, config, provider, monitored):
         ippr_specs=provider.get_ippr_specs(),
         ippr_statuses=provider.get_ippr_statuses(),
     )
-
-
-def sync(provider, node_id, to):
-    pods = provider.get_ippr_statuses().values()
-    pod = next(p for p in pods if p.need_sync_with_raylet() and p.raylet_id == node_id
-               and p.current_cpu == to["CPU"] and p.current_memory == to["memory"])
-    return [pod.cloud_instance_id, round(to["CPU"] * 1000), int(to["memory"])]
 
 
 def counted(wanted, left):

@@ -60,7 +60,7 @@ pub enum Violation {
         /// The pod.
         pod: String,
     },
-    /// A container would be left without a request, which changes its QoS class.
+    /// A container would be left without a request, which changes its quality-of-service class.
     #[error("pod {pod} would be left without a {resource} request: leave it more")]
     LosesRequest {
         /// The pod.

@@ -175,17 +175,27 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
     if !resize.current.is_below(resize.limit()) {
         return Some("at its cap".to_owned());
     }
+    short(decided, resize)
+}
+
+/// What the Kubernetes node lacks for the pod to reach its cap.
+fn short(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
     let room = decided.world.rooms.get(resize.room)?;
-    if resize.current.is_below(resize.goal(Some(room))) {
-        return None;
+    let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
+    let text = |free: String, resource: &str, short: String| {
+        format!(
+            "node {}: {free} {resource} free, {short} short of the cap",
+            room.node
+        )
+    };
+    if goal.cpu < limit.cpu {
+        let free = room.cpu.max(Quantity::ZERO).display_cpu();
+        let lacking = super::room::from_cores(limit.cpu - goal.cpu).display_cpu();
+        return Some(text(free, "CPU", lacking));
     }
-    let short = super::room::from_cores(resize.limit().cpu - resize.current.cpu);
-    Some(format!(
-        "node {}: {} CPU free, {} wanted",
-        room.node,
-        room.cpu.max(Quantity::ZERO).display_cpu(),
-        short.max(Quantity::ZERO).display_cpu()
-    ))
+    let lacking = Quantity::from_units(limit.memory - goal.memory);
+    let free = room.memory.max(Quantity::ZERO).display_memory();
+    (!lacking.is_zero()).then(|| text(free, "memory", lacking.display_memory()))
 }
 
 impl super::node::Cause {

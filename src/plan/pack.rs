@@ -1,7 +1,7 @@
 //! Packing requests onto nodes: those there first, then growing pods, then new ones.
 //! (Ray, `scheduler.py`, `_try_schedule`.)
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashMap;
 use std::rc::Rc;
 
 use schemars::JsonSchema;
@@ -101,20 +101,21 @@ impl World {
 
 /// Which nodes take part in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Part {
+pub(super) enum Part {
     /// Ray's first step: all of them, as they are.
     Existing,
     /// A step of the improved order.
     Only(Step),
 }
 
-struct Packing<'a> {
-    world: &'a mut World,
-    source: Source,
-    runs: Vec<Run>,
-    changed: HashMap<usize, Node>,
-    fresh: Vec<Node>,
-    rooms: Vec<Room>,
+/// Packing under way.
+pub(super) struct Packing<'a> {
+    pub(super) world: &'a mut World,
+    pub(super) source: Source,
+    pub(super) runs: Vec<Run>,
+    pub(super) changed: HashMap<usize, Node>,
+    pub(super) fresh: Vec<Node>,
+    pub(super) rooms: Vec<Room>,
 }
 
 impl Packing<'_> {
@@ -202,7 +203,11 @@ impl Packing<'_> {
     }
 
     /// Picks among nodes as they are now; who was picked, and who was not.
-    fn pick_existing(&mut self, part: Part, numbers: &[usize]) -> (Vec<usize>, Vec<usize>) {
+    pub(super) fn pick_existing(
+        &mut self,
+        part: Part,
+        numbers: &[usize],
+    ) -> (Vec<usize>, Vec<usize>) {
         if self.runs.iter().all(|run| run.count == 0) {
             return (Vec::new(), numbers.to_vec());
         }
@@ -251,7 +256,7 @@ impl Packing<'_> {
     }
 
     /// Changes a node in this packing only.
-    fn change(&mut self, number: usize, change: impl FnOnce(&mut Node, SizeNames)) {
+    pub(super) fn change(&mut self, number: usize, change: impl FnOnce(&mut Node, SizeNames)) {
         let names = (self.world.cpu, self.world.memory);
         let Some(original) = self.world.nodes.get(number) else {
             return;
@@ -262,95 +267,6 @@ impl Packing<'_> {
                 .or_insert_with(|| original.clone()),
             names,
         );
-    }
-
-    /// Lets pods grow to their caps for what is left. Whoever was considered moves to the end of
-    /// the order: the picked, then the others.
-    fn grow(&mut self, order: Vec<usize>) -> Vec<usize> {
-        let (mut growing, mut order): (Vec<_>, Vec<_>) =
-            order.into_iter().partition(|number| self.can_grow(*number));
-        loop {
-            let (batch, later) = self.one_per_room(growing);
-            let (picked, rest) = self.pick_growing(&batch);
-            let done = picked.is_empty() || later.is_empty();
-            order.extend(picked);
-            growing = rest.into_iter().chain(later).collect();
-            if done {
-                order.extend(growing);
-                return order;
-            }
-            growing.retain(|number| self.can_grow(*number));
-        }
-    }
-
-    fn node(&self, number: usize) -> Option<&Node> {
-        self.changed
-            .get(&number)
-            .or_else(|| self.world.nodes.get(number))
-    }
-
-    fn can_grow(&self, number: usize) -> bool {
-        let resize = self.node(number).and_then(|node| node.resize.as_ref());
-        resize.is_some_and(|resize| {
-            let goal = resize.goal(self.rooms.get(resize.room));
-            let limited = self.rooms.get(resize.room).is_some();
-            resize.can_grow() && (!limited || resize.current.is_below(goal))
-        })
-    }
-
-    /// Pods that share the room of a Kubernetes node grow one after the other.
-    fn one_per_room(&self, growing: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
-        let mut seen = HashSet::new();
-        growing.into_iter().partition(|number| {
-            let resize = self.node(*number).and_then(|node| node.resize.as_ref());
-            let room = resize.map_or(usize::MAX, |resize| resize.room);
-            self.rooms.get(room).is_none() || seen.insert(room)
-        })
-    }
-
-    /// Picks among pods as they would be at their goals, and asks those picked to grow; who was
-    /// picked, and who was not.
-    fn pick_growing(&mut self, growing: &[usize]) -> (Vec<usize>, Vec<usize>) {
-        let before: Vec<(usize, Option<Node>)> = growing
-            .iter()
-            .map(|number| (*number, self.changed.get(number).cloned()))
-            .collect();
-        let rooms = std::mem::take(&mut self.rooms);
-        for number in growing {
-            self.change(*number, |node, names| {
-                show_size(node, names, |resize| resize.goal(rooms.get(resize.room)));
-            });
-        }
-        self.rooms = rooms;
-        let (picked, rest) = self.pick_existing(Part::Only(Step::Grow), growing);
-        let grown: HashSet<usize> = picked.iter().copied().collect();
-        for (number, node) in before
-            .into_iter()
-            .filter(|(number, _)| !grown.contains(number))
-        {
-            match node {
-                Some(node) => self.changed.insert(number, node),
-                None => self.changed.remove(&number),
-            };
-        }
-        for number in &picked {
-            self.ask(*number);
-        }
-        (picked, rest)
-    }
-
-    fn ask(&mut self, number: usize) {
-        let mut rooms = std::mem::take(&mut self.rooms);
-        self.change(number, |node, _| {
-            if let Some(resize) = &mut node.resize {
-                let goal = resize.goal(rooms.get(resize.room));
-                if let Some(room) = rooms.get_mut(resize.room) {
-                    room.give(resize.current, goal);
-                }
-                resize.ask(Some(goal.cpu), Some(goal.memory));
-            }
-        });
-        self.rooms = rooms;
     }
 
     /// Starts new nodes for what is left, as many as the maxima allow.
@@ -390,7 +306,7 @@ impl Packing<'_> {
 }
 
 /// The names of CPU and memory.
-type SizeNames = (Option<Name>, Option<Name>);
+pub(super) type SizeNames = (Option<Name>, Option<Name>);
 
 /// The step that placing on a node as it is now belongs to.
 fn step_of(node: &Node) -> Step {
@@ -435,7 +351,7 @@ fn show_resize(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size
     }
 }
 
-fn show_size(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
+pub(super) fn show_size(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
     let Some(size) = node.resize.as_ref().map(size) else {
         return;
     };

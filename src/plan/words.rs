@@ -73,7 +73,7 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
         write!(f, "  group {name}: {now} -> {} replicas", group.replicas)?;
         match (launch, launch_now) {
             (0, 0) => writeln!(f)?,
-            (launch, now) if now >= launch => writeln!(f, " ({now} new nodes)")?,
+            (launch, now) if now >= launch => writeln!(f, " ({})", new_nodes(*now))?,
             (launch, now) => writeln!(f, " ({now} of {launch} new nodes in this round)")?,
         }
     }
@@ -83,7 +83,24 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
     Ok(())
 }
 
+fn new_nodes(count: u64) -> String {
+    if count == 1 {
+        "1 new node".to_owned()
+    } else {
+        format!("{count} new nodes")
+    }
+}
+
 fn sizes(resize: &PodResize) -> String {
+    let same =
+        resize.cpu_milli == resize.cpu_milli_now && resize.memory_bytes == resize.memory_bytes_now;
+    if same {
+        return format!(
+            "back to {} CPU, {}",
+            cpu(resize.cpu_milli),
+            memory(resize.memory_bytes)
+        );
+    }
     let (from, to) = (cpu(resize.cpu_milli_now), cpu(resize.cpu_milli));
     let (less, more) = (memory(resize.memory_bytes_now), memory(resize.memory_bytes));
     format!("{from} -> {to} CPU, {less} -> {more}")

@@ -1,7 +1,9 @@
 //! What holds of every plan, on the recorded snapshots and on generated ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::LazyLock;
 
 use flate2::read::GzDecoder;
 use rayfit::plan::check::{Violation, check};
@@ -9,15 +11,18 @@ use rayfit::plan::{GroupPlan, Plan, Settings, Strategy, apply, decide};
 use rayfit::snapshot::Snapshot;
 use serde_json::Value;
 
-fn recorded() -> impl Iterator<Item = (Value, Snapshot)> {
+/// The recorded snapshots with their seeds.
+static RECORDED: LazyLock<Vec<(Value, Snapshot)>> = LazyLock::new(|| {
     let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity/corpus.jsonl.gz");
     let file = std::fs::File::open(corpus).unwrap();
-    BufReader::new(GzDecoder::new(file)).lines().map(|line| {
-        let case: Value = serde_json::from_str(&line.unwrap()).unwrap();
-        let snapshot = serde_json::from_value(case["snapshot"].clone()).unwrap();
-        (case["seed"].clone(), snapshot)
-    })
-}
+    let lines = BufReader::new(GzDecoder::new(file)).lines();
+    let case = |line: std::io::Result<String>| {
+        let mut case: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let snapshot = serde_json::from_value(case["snapshot"].take()).unwrap();
+        (case["seed"].take(), snapshot)
+    };
+    lines.map(case).collect()
+});
 
 fn settings(strategy: Strategy) -> Settings {
     Settings {
@@ -103,10 +108,10 @@ fn all_recorded(
     let settings = settings(strategy);
     let mut failures = Vec::new();
     let mut count = 0;
-    for (seed, snapshot) in recorded() {
+    for (seed, snapshot) in RECORDED.iter() {
         count += 1;
-        let (plan, _) = decide(&snapshot, &settings);
-        if let Err(failure) = property(&snapshot, &plan, &settings) {
+        let (plan, _) = decide(snapshot, &settings);
+        if let Err(failure) = property(snapshot, &plan, &settings) {
             failures.push(format!("seed {seed}: {failure}"));
         }
     }

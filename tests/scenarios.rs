@@ -160,7 +160,7 @@ fn ray_node(name: &str, group: &str, of: &Value, spec: &Value) -> Value {
         )
         .ok()
     };
-    let units = |quantity: Quantity| quantity.nanos() as f64 / 1e9;
+    let units = |quantity: Quantity| quantity.to_string().parse::<f64>().unwrap();
     let mut total = Map::new();
     total.extend(size("cpu").map(|cpu| ("CPU".to_owned(), json!(units(cpu).ceil()))));
     total.extend(size("memory").map(|memory| ("memory".to_owned(), json!(units(memory)))));
@@ -227,10 +227,14 @@ fn told(snapshot: &Snapshot, strategy: Strategy) -> String {
             ..Settings::default()
         },
     );
-    let violations: String = check(snapshot, &plan)
+    let violations = check(snapshot, &plan)
         .iter()
-        .map(|v| format!("  not to be acted on: {v}\n"))
-        .collect();
+        .fold(String::new(), |text, violation| {
+            text + "  not to be acted on: "
+                + &violation.to_string()
+                + "
+"
+        });
     format!("{strategy:?}:\n{plan}{violations}why:\n{report}")
 }
 

@@ -26,8 +26,8 @@ release: tools-rust ## The binary, optimised (target/release/rayfit)
 test: tools fmt-check lint deny test-rust test-lab test-image ## Everything that must pass (does its own set-up)
 
 .PHONY: test-rust
-test-rust: tools-rust ## Unit, property, fixture, server and command-line tests
-	$(CARGO) test --locked
+test-rust: tools ## Unit, property, fixture, server and command-line tests
+	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh $(CARGO) test --locked
 
 .PHONY: test-lab
 test-lab: tools build ## The real API server, KubeRay, cert-manager and Ray, in the lab

@@ -45,7 +45,7 @@ struct Replica {
 
 impl Cluster {
     /// What the manifests apply, and the pods that follow.
-    async fn start(replicas: usize) -> Self {
+    fn start(replicas: usize) -> Self {
         let server = ApiServer::new();
         let options = manifests::Options::default().with_certificates(Certificates::SelfManaged);
         for object in manifests::objects(&options) {
@@ -110,7 +110,7 @@ impl Cluster {
     async fn pass_a_renewal(&self) {
         let before = self.leaves()[0].clone();
         self.pass_days(290);
-        let renewed = |cluster: &Self| cluster.all_serve_another_leaf_than(&before);
+        let renewed = |cluster: &Self| cluster.all_serve_another_leaf_than(before.as_ref());
         self.wait_until("renewed", renewed).await;
     }
 
@@ -119,9 +119,11 @@ impl Cluster {
         self.replicas.iter().map(leaf).collect()
     }
 
-    fn all_serve_another_leaf_than(&self, before: &Option<CertificateDer<'static>>) -> bool {
+    fn all_serve_another_leaf_than(&self, before: Option<&CertificateDer<'static>>) -> bool {
         let leaves = self.leaves();
-        leaves[0].is_some() && leaves[0] != *before && leaves.iter().all(|leaf| *leaf == leaves[0])
+        leaves[0].is_some()
+            && leaves[0].as_ref() != before
+            && leaves.iter().all(|leaf| *leaf == leaves[0])
     }
 
     /// The bundles that differ.
@@ -142,7 +144,7 @@ impl Cluster {
     /// All serve one leaf; exactly one authority, in every webhook, and no former one in the Secret.
     fn is_settled(&self) -> bool {
         let bundles = self.bundles();
-        let served = self.all_serve_another_leaf_than(&None);
+        let served = self.all_serve_another_leaf_than(None);
         let data = &self.server.get(SECRET).unwrap()["data"];
         served
             && bundles.len() == 1
@@ -211,10 +213,10 @@ fn verifies(
 
 #[tokio::test]
 async fn ten_years_of_rotation_without_a_gap() {
-    let cluster = Cluster::start(3).await;
+    let cluster = Cluster::start(3);
     cluster
         .wait_until("served", |cluster| {
-            cluster.all_serve_another_leaf_than(&None)
+            cluster.all_serve_another_leaf_than(None)
         })
         .await;
     cluster.wait_until("settled", Cluster::is_settled).await;
@@ -228,7 +230,7 @@ async fn ten_years_of_rotation_without_a_gap() {
 
 #[tokio::test]
 async fn a_bundle_that_somebody_resets_is_mended() {
-    let cluster = Cluster::start(2).await;
+    let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
     for path in CONFIGURATIONS {
         let mut object = cluster.server.get(path).unwrap();
@@ -240,7 +242,7 @@ async fn a_bundle_that_somebody_resets_is_mended() {
 
 #[tokio::test]
 async fn a_secret_that_is_emptied_is_no_outage() {
-    let cluster = Cluster::start(2).await;
+    let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
     let before = cluster.leaves()[0].clone();
     let mut secret = cluster.server.get(SECRET).unwrap();
@@ -248,7 +250,7 @@ async fn a_secret_that_is_emptied_is_no_outage() {
     cluster.server.put(SECRET, secret);
     cluster
         .wait_until("replaced", |cluster| {
-            cluster.all_serve_another_leaf_than(&before)
+            cluster.all_serve_another_leaf_than(before.as_ref())
         })
         .await;
     cluster.wait_until("settled", Cluster::is_settled).await;
@@ -256,7 +258,7 @@ async fn a_secret_that_is_emptied_is_no_outage() {
 
 #[tokio::test]
 async fn a_pod_that_says_nothing_keeps_the_former_authority_trusted() {
-    let cluster = Cluster::start(2).await;
+    let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
     let silent = format!("{PODS}/silent");
     cluster.server.put(&silent, pod("silent"));
@@ -293,7 +295,7 @@ async fn a_pod_that_says_nothing_keeps_the_former_authority_trusted() {
 
 #[tokio::test]
 async fn every_right_is_used_and_no_other_is_needed() {
-    let cluster = Cluster::start(2).await;
+    let cluster = Cluster::start(2);
     cluster.wait_until("settled", Cluster::is_settled).await;
     let rights = NEEDED.iter().flat_map(|need| {
         need.verbs

@@ -224,7 +224,7 @@ fn is_kept(before: &Value, after: &Value) -> bool {
                     .zip(after)
                     .all(|(before, after)| is_kept(before, after))
         }
-        _ => before.to_string() == after.to_string(),
+        _ => before == after,
     }
 }
 

@@ -25,7 +25,10 @@ fn fixtures() -> Vec<Value> {
         .map(|file| file.unwrap().path())
         .filter(|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
-            name.starts_with("bad-") && name.ends_with(".yaml") && name.matches('.').count() == 1
+            name.starts_with("bad-")
+                && name
+                    .split_once('.')
+                    .is_some_and(|(_, ending)| ending == "yaml")
         })
         .map(|path| serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap())
         .collect()

@@ -75,9 +75,9 @@ fn cases(rule: &Rule, prefix: &str) -> Vec<PathBuf> {
         .filter(|path| {
             let name = path.file_name().unwrap().to_str().unwrap();
             name.starts_with(prefix)
-                && name.ends_with(".yaml")
-                && !name.ends_with(".old.yaml")
-                && !name.ends_with(".facts.yaml")
+                && name
+                    .split_once('.')
+                    .is_some_and(|(_, ending)| ending == "yaml")
         })
         .collect();
     cases.sort();

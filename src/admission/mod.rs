@@ -2,7 +2,7 @@
 //!
 //! One review goes: [`limits`] reads the body within bounds, [`review`] reads the envelope without
 //! copying the objects in it, [`skip`] answers what needs no judging from the raw bytes, [`decide`]
-//! asks the core, [`response`] writes the answer. [`router`] strings them together. All but the
+//! asks the core, [`response`] writes the answer. [`mod@router`] strings them together. All but the
 //! router and the limits are pure.
 
 pub mod audit;

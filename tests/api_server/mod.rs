@@ -78,9 +78,9 @@ impl ApiServer {
     }
 
     fn patch(&self, path: &str, body: &Bytes) -> Response {
-        let patch: json_patch::Patch = serde_json::from_slice(body).unwrap();
+        let operations: json_patch::Patch = serde_json::from_slice(body).unwrap();
         let mut object = self.get(path).unwrap();
-        json_patch::patch(&mut object, &patch).unwrap();
+        json_patch::patch(&mut object, &operations).unwrap();
         self.update(path, object)
     }
 
@@ -92,8 +92,8 @@ impl ApiServer {
             .map(|object| line("ADDED", &object));
         let later = stream::unfold((changes, path), |(mut changes, path)| async move {
             loop {
-                let (changed, object) = changes.recv().await.ok()?;
-                if changed == path {
+                let (at, object) = changes.recv().await.ok()?;
+                if at == path {
                     return Some((line("MODIFIED", &object), (changes, path)));
                 }
             }
@@ -113,6 +113,8 @@ impl ApiServer {
     }
 }
 
+/// A line of a watch; the stream it goes into wants a `Result`.
+#[allow(clippy::unnecessary_wraps)]
 fn line(kind: &str, object: &Value) -> Result<String, Infallible> {
     Ok(format!("{}\n", json!({ "type": kind, "object": object })))
 }

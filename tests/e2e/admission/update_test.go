@@ -98,11 +98,12 @@ func TestNobodyIsAskedAboutUpdatesThatChangeNothingJudged(t *testing.T) {
 	if calls(t) == before {
 		t.Error("Rayfit was not asked about a label")
 	}
+	noMatchConditionHasFailed(t)
 }
 
 // That a scaler changed only its own fields is told by Rayfit, not by the API
 // server, to which the comparison would be too dear.
-func TestAScalersUpdatePassesWithoutAWord(t *testing.T) {
+func TestAScalerMaySetReplicasOfAClusterWithFaults(t *testing.T) {
 	old := withFaults(rig.RayCluster(namespace(t), "old"))
 	beforeRayfit(t, old)
 	patch := `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":3},
@@ -116,6 +117,9 @@ func TestAScalersUpdatePassesWithoutAWord(t *testing.T) {
 	}
 	lacks(t, said, "RF305")
 	has(t, stored(t, old), "spec.workerGroupSpecs[0].replicas", 3.0)
+
+	// The same file again takes the scaler's number back, and says so.
+	hasOnce(t, accepted(t, old), "Warning: RF305 spec.workerGroupSpecs[name=cpu].replicas: ")
 }
 
 func gone(t *testing.T, object rig.Object) {

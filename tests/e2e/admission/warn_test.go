@@ -1,6 +1,7 @@
 package admission_test
 
 import (
+	"strings"
 	"testing"
 
 	"rayfit.dev/rayfit/tests/rig"
@@ -11,6 +12,13 @@ func TestWhatIsOnlyRiskyIsStoredWithAWarning(t *testing.T) {
 	said := accepted(t, cluster)
 	hasOnce(t, said, "Warning: RF213 spec.workerGroupSpecs[name=cpu].maxReplicas: ")
 	stored(t, cluster)
+}
+
+func TestAWarningEndsWithWhatToWriteInstead(t *testing.T) {
+	cluster := rig.WithGrowth(rig.RayCluster(namespace(t), "misspelt")).
+		Set("spec.workerGroupSpecs[0].groupName", "cpus")
+	said := strings.TrimSpace(accepted(t, cluster))
+	hasOnce(t, said, `Warning: RF103 metadata.annotations["ray.io/ippr"].groups.cpu: names a group that this cluster does not have: "cpu". Write "cpus" if that is meant, or remove the entry.`)
 }
 
 func TestAGoodObjectIsStoredWithoutAWord(t *testing.T) {

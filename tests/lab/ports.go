@@ -38,6 +38,9 @@ func freePorts(nodes int) (ports, error) {
 	return p, err
 }
 
+// FreePort finds a free port on 127.0.0.1 for a server of the caller's own.
+func FreePort() (int, error) { return freeRange(1) }
+
 // freeRange finds count neighbouring free ports and returns the first.
 func freeRange(count int) (int, error) {
 	const attempts = 200

@@ -85,6 +85,13 @@ func (l *Lab) start(name string, argv, env []string, files ...*os.File) error {
 	return nil
 }
 
+// Run starts a process of the caller's own beside the lab's components: its
+// output is in LogFile(name), and it does not outlive the lab.
+func (l *Lab) Run(name string, argv ...string) error { return l.start(name, argv, nil) }
+
+// End ends what Run started: SIGTERM, and SIGKILL after the grace period.
+func (l *Lab) End(name string, grace time.Duration) error { return l.stop(grace, name) }
+
 // environment is what components see of ours: enough to run, nothing that
 // would make them talk to another cluster or through a proxy.
 func (l *Lab) environment(extra []string) []string {

@@ -31,10 +31,14 @@ type manifest struct {
 	object rig.Object
 }
 
+// longestNamespace is how long a namespace's name may be.
+const longestNamespace = 63
+
 // namespace is one of the manifest's own: many files use the same names.
 func (m manifest) namespace() string {
 	name := regexp.MustCompile(`[^a-z0-9]+`).ReplaceAllString(strings.ToLower(m.file), "-")
-	return strings.Trim(strings.TrimSuffix(name, "-yaml"), "-")
+	name = strings.TrimSuffix(name, "-yaml")
+	return strings.Trim(name[max(0, len(name)-longestNamespace):], "-")
 }
 
 // sampleFolder is where KubeRay keeps its samples.
@@ -107,16 +111,19 @@ func create(t *testing.T, l *lab.Lab, namespace string, object rig.Object, optio
 	return stored, json.Unmarshal(raw, &stored)
 }
 
-// list is every object of a kind, everywhere.
-func list(t *testing.T, l *lab.Lab, kind string) []rig.Object {
+// list is every object of a collection in all namespaces, with its kind.
+func list(t *testing.T, l *lab.Lab, collection string) []rig.Object {
 	t.Helper()
-	return items(t, kubectl(t, l, "get", kind, "--all-namespaces", "--output=json"))
-}
-
-func items(t *testing.T, output string) []rig.Object {
-	t.Helper()
+	group := "/api/v1/"
+	if strings.HasPrefix(collection, "ray") {
+		group = "/apis/ray.io/v1/"
+	}
+	raw, err := l.Request(t.Context(), "GET", group+collection, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
 	var objects struct{ Items []rig.Object }
-	if err := json.Unmarshal([]byte(output), &objects); err != nil {
+	if err := json.Unmarshal(raw, &objects); err != nil {
 		t.Fatal(err)
 	}
 	return objects.Items

@@ -72,6 +72,9 @@ type Options struct {
 	// OperatorEnv is added to the KubeRay operator's environment.
 	OperatorEnv []string `json:"operatorEnv,omitempty"`
 
+	// OperatorArgs are added to the KubeRay operator's command line.
+	OperatorArgs []string `json:"operatorArgs,omitempty"`
+
 	// OperatorWebhooks makes the KubeRay operator serve its own webhook too, at
 	// Lab.OperatorWebhook, as a peer for comparisons. It is not registered.
 	OperatorWebhooks bool `json:"operatorWebhooks,omitempty"`

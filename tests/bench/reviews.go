@@ -38,26 +38,32 @@ func reviews() ([]review, error) {
 // reviewOf is a review of about that length: the cluster gets as many worker
 // groups as fit, and a description fills what is left.
 func reviewOf(operation string, length int) ([]byte, error) {
-	groups := 1
-	for {
-		body, err := json.Marshal(admissionReview(operation, groups+1, 0))
+	encode := func(groups, padding int) ([]byte, error) {
+		body, err := json.Marshal(admissionReview(operation, groups, padding))
 		if err != nil {
-			return nil, fmt.Errorf("encode a review of %d groups: %w", groups+1, err)
+			return nil, fmt.Errorf("encode a review of %d groups: %w", groups, err)
 		}
-		if len(body) > length {
-			break
-		}
-		groups++
+		return body, nil
 	}
-	body, err := json.Marshal(admissionReview(operation, groups, 0))
+	one, err := encode(1, 0)
 	if err != nil {
-		return nil, fmt.Errorf("encode a review of %d groups: %w", groups, err)
+		return nil, err
 	}
-	missing := length - len(body)
+	two, err := encode(2, 0)
+	if err != nil {
+		return nil, err
+	}
+	// Later groups have more digits in their names: a hundredth of their length.
+	groups := 1 + max(length-len(one), 0)*99/100/(len(two)-len(one))
+	body, err := encode(groups, 0)
+	if err != nil {
+		return nil, err
+	}
+	missing := max(length-len(body), 0)
 	if operation == "UPDATE" {
 		missing /= 2 // it is in both objects
 	}
-	return json.Marshal(admissionReview(operation, groups, max(missing, 0)))
+	return encode(groups, missing)
 }
 
 type object = map[string]any
@@ -130,12 +136,12 @@ func rayCluster(groups, padding, generation int) object {
 	}
 }
 
-// podTemplate is of about 1.7 KB, as teams' templates are: environment,
-// volumes, probes, where to run.
+// podTemplate is of about 1.2 KB, as teams' templates are: environment,
+// volumes, where to run.
 func podTemplate(container string) object {
 	size := object{"cpu": "2", "memory": "8Gi"}
 	env := []object{{"name": "TOKEN", "valueFrom": object{"secretKeyRef": object{"name": "tokens", "key": "hub"}}}}
-	for _, name := range []string{"OMP_NUM_THREADS", "RAY_memory_usage_threshold", "AWS_REGION", "LOG_LEVEL", "NCCL_DEBUG"} {
+	for _, name := range []string{"OMP_NUM_THREADS", "AWS_REGION"} {
 		env = append(env, object{"name": name, "value": "value-of-" + strings.ToLower(name)})
 	}
 	return object{
@@ -156,8 +162,6 @@ func podTemplate(container string) object {
 					{"resourceName": "cpu", "restartPolicy": "NotRequired"},
 					{"resourceName": "memory", "restartPolicy": "NotRequired"},
 				},
-				"lifecycle":       object{"preStop": object{"exec": object{"command": []string{"/bin/sh", "-c", "ray stop"}}}},
-				"securityContext": object{"allowPrivilegeEscalation": false, "runAsNonRoot": true},
 				"volumeMounts": []object{
 					{"name": "shm", "mountPath": "/dev/shm"},
 					{"name": "data", "mountPath": "/data", "readOnly": true},

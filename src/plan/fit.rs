@@ -93,7 +93,7 @@ impl Trial {
         if trial.taken.is_empty() {
             return None;
         }
-        trial.score = trial.score(node.untouched, source as usize, rules);
+        trial.score = trial.score(node.untouched, source as usize, rules)?;
         Some(trial)
     }
 
@@ -168,7 +168,8 @@ impl Trial {
         }
     }
 
-    fn score(&self, untouched: u32, source: usize, rules: Rules<'_>) -> Score {
+    /// `None` for a node with more free than it has, where Ray asserts and gives up the round.
+    fn score(&self, untouched: u32, source: usize, rules: Rules<'_>) -> Option<Score> {
         let placed = || self.placed.iter().map(|id| rules.shapes.get(*id));
         let total = |name| {
             let amount = self.amounts.iter().find(|amount| amount.name == name);
@@ -181,8 +182,8 @@ impl Trial {
                 kinds.push(name);
             }
         }
-        let (least, mean) = self.usage(untouched, source);
-        Score {
+        let (least, mean) = self.usage(untouched, source)?;
+        Some(Score {
             label: placed()
                 .map(|shape| preference(shape, &self.labels))
                 .find(|score| *score > 0)
@@ -191,11 +192,11 @@ impl Trial {
             kinds: kinds.len(),
             least,
             mean,
-        }
+        })
     }
 
     /// Least and mean of total times (share in use)³. Resources that are free of any use weigh 0.
-    fn usage(&self, untouched: u32, source: usize) -> (f64, f64) {
+    fn usage(&self, untouched: u32, source: usize) -> Option<(f64, f64)> {
         let mut count = untouched;
         let mut least = if untouched > 0 { 0.0 } else { f64::INFINITY };
         let mut sum = 0.0;
@@ -203,17 +204,21 @@ impl Trial {
             if let (Some(total), Some(free)) = (amount.total, amount.free[source])
                 && total != 0.0
             {
-                let used = total * ((total - free) / total).powf(3.0);
+                let share = (total - free) / total;
+                if !(0.0..=1.0).contains(&share) {
+                    return None;
+                }
+                let used = total * share.powf(3.0);
                 sum += used;
                 least = used.min(least);
                 count += 1;
             }
         }
-        if count == 0 {
+        Some(if count == 0 {
             (0.0, 0.0)
         } else {
             (least, sum / f64::from(count))
-        }
+        })
     }
 }
 

@@ -43,21 +43,14 @@ impl Nodes<'_> {
             return;
         }
         let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
-        if let Some(reason) = fault(&node, self.sight.names) {
-            let counted = improvements.isolated_faults;
+        if improvements.isolated_faults
+            && let Some(reason) = fault(&node, self.sight.names)
+        {
             problems.push(Problem {
                 at: format!("Ray node of pod {}", node.pod),
                 reason,
-                effect: if counted {
-                    "only what there is counts"
-                } else {
-                    "it is not counted on"
-                }
-                .to_owned(),
+                effect: "only what there is counts".to_owned(),
             });
-            if !counted {
-                return;
-            }
             node.amounts.iter_mut().for_each(Amount::bound);
         }
         if group.is_none() {

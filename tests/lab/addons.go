@@ -12,6 +12,10 @@ const (
 	certManager = "certmanager"
 )
 
+// OperatorUser is who the KubeRay operator is for the API server and for
+// webhooks: the service account of an install from KubeRay's Helm chart.
+const OperatorUser = "system:serviceaccount:kuberay-system:kuberay-operator"
+
 // NodeName is the name of the lab's n-th node, counted from 1.
 func NodeName(n int) string { return fmt.Sprintf("node-%d", n) }
 
@@ -75,14 +79,18 @@ func (l *Lab) waitNode(ctx context.Context, name string) error {
 // startOperator runs the KubeRay operator. It sees Services by their names as
 // pods do, for Ray's dashboards.
 func (l *Lab) startOperator(ctx context.Context) error {
-	argv := []string{
+	credentials, err := l.KubeconfigFor(OperatorUser, "system:masters")
+	if err != nil {
+		return err
+	}
+	argv := append([]string{
 		l.state.Kube, "with-hosts", l.hostsPath(),
 		l.state.Operator,
-		"--kubeconfig=" + l.Kubeconfig(),
+		"--kubeconfig=" + credentials,
 		"--enable-leader-election=false",
 		"--metrics-addr=" + loopback(l.state.Ports.Operator),
 		"--health-probe-bind-address=" + loopback(l.state.Ports.Health),
-	}
+	}, l.options.OperatorArgs...)
 	env := append([]string{
 		// Its init container waits for the head with a shell loop that is of no
 		// use here: a worker's own retries do the same.
@@ -97,11 +105,20 @@ func (l *Lab) startOperator(ctx context.Context) error {
 	if err := l.start(operator, argv, env); err != nil {
 		return err
 	}
-	err := l.waitHealthy(ctx, operator, "http://"+loopback(l.state.Ports.Health)+"/readyz")
+	err = l.waitHealthy(ctx, operator, "http://"+loopback(l.state.Ports.Health)+"/readyz")
 	if err == nil {
 		l.say.step("the KubeRay operator is ready")
 	}
 	return err
+}
+
+// RestartOperator ends the KubeRay operator and starts it again, as an upgrade
+// or an eviction does.
+func (l *Lab) RestartOperator(ctx context.Context) error {
+	if err := l.stop(stopTimeout, operator); err != nil {
+		return err
+	}
+	return l.startOperator(ctx)
 }
 
 // prepareOperatorWebhook puts a certificate where the operator looks for it:

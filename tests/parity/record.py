@@ -1,4 +1,4 @@
-"""Records cases: seeded snapshots and Ray's answers, as JSON lines.
+"""Records cases: the hand-made ones, seeded random ones, and Ray's answers, as JSON lines.
 
     record.py --seed 1 --count 1000 > cases.jsonl
 
@@ -11,6 +11,7 @@ import os
 import subprocess
 import sys
 
+import by_hand
 import snapshots
 
 HERE = os.path.dirname(os.path.abspath(__file__))
@@ -24,11 +25,8 @@ def answers(lines, hash_seed):
     )
 
 
-def cases(seed, count, extra):
-    for name in sorted(extra):
-        with open(name) as file:
-            for number, line in enumerate(file):
-                yield f"{os.path.basename(name)}:{number + 1}", json.loads(line)
+def cases(seed, count):
+    yield from by_hand.cases()
     for number in range(seed, seed + count):
         yield number, snapshots.case(number)
 
@@ -37,11 +35,10 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--count", type=int, default=1000)
-    parser.add_argument("--with", dest="extra", action="append", default=[], help="hand-made cases, JSON lines")
     options = parser.parse_args()
     work = os.path.join(os.environ.get("TMPDIR", "/tmp"), f"rayfit-parity-{os.getpid()}.jsonl")
     with open(work, "w") as file:
-        all_cases = list(cases(options.seed, options.count, options.extra))
+        all_cases = list(cases(options.seed, options.count))
         for _, case in all_cases:
             file.write(json.dumps(case) + "\n")
     with open(work) as one, open(work) as other:

@@ -1,0 +1,65 @@
+// Package kuberay_test shows that Rayfit and the real KubeRay operator get
+// along: what one admits the other accepts, nothing that Rayfit fills in starts
+// an upgrade, and Rayfit fits into the place of Ray's autoscaler container.
+// Each test has a lab of its own.
+package kuberay_test
+
+import (
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
+)
+
+// patience is how long anything may take on a busy machine.
+const patience = 3 * time.Minute
+
+// startLab starts a lab that ends with its test.
+func startLab(t *testing.T, options lab.Options) *lab.Lab {
+	t.Helper()
+	if _, err := rig.Binary(); err != nil {
+		t.Fatal(err)
+	}
+	options.Dir, options.Progress = t.TempDir(), os.Stderr
+	l, err := lab.Start(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return l
+}
+
+// install puts Rayfit in front of a lab's API server.
+func install(t *testing.T, l *lab.Lab, args ...string) *rig.Rig {
+	t.Helper()
+	r, err := rig.Start(t.Context(), l, args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return r
+}
+
+// kubectl runs kubectl, which must succeed, and returns its output.
+func kubectl(t *testing.T, l *lab.Lab, args ...string) string {
+	t.Helper()
+	stdout, _, err := l.Kubectl(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(stdout)
+}
+
+// eventually polls a condition, which must come true.
+func eventually(t *testing.T, what string, condition func() error) {
+	t.Helper()
+	if err := lab.Eventually(t.Context(), patience, what, condition); err != nil {
+		t.Fatal(err)
+	}
+}

@@ -87,7 +87,10 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
         let name = path.file_name().unwrap().to_str().unwrap();
         if path.is_dir() {
             found.extend(yaml_files(&path));
-        } else if name.split_once('.').is_some_and(|(_, ending)| ending == "yaml") {
+        } else if name
+            .split_once('.')
+            .is_some_and(|(_, ending)| ending == "yaml")
+        {
             found.push(path);
         }
     }

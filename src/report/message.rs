@@ -4,10 +4,9 @@ use std::fmt::Write as _;
 
 use crate::finding::Finding;
 
-/// API servers cut warnings to so many characters once all of them are too long together. Their
-/// advice is half of it if possible; with the path to a field in a template it is not, and a
-/// warning that ends before its remedy helps nobody.
-pub const WARNING_CHARS: usize = 256;
+/// Kubernetes asks for warnings of at most so many characters. The path to a field in a template
+/// takes half of them, so the remedy gets a warning of its own where it does not fit.
+pub const WARNING_CHARS: usize = 120;
 
 /// API servers give all warnings of one response so many characters; beyond, they cut and drop.
 pub const WARNINGS_CHARS: usize = 4096;
@@ -76,19 +75,27 @@ pub fn denial(findings: &[Finding]) -> String {
 /// Warnings for a response, each and all within what API servers pass on; the last one counts
 /// those left out.
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
-    let texts = findings.iter().map(warning);
-    let (mut fitting, left_out) = within(texts, WARNINGS_CHARS, |text| text.chars().count());
+    let pairs = findings.iter().map(|finding| warning(finding).join("\n"));
+    let (fitting, left_out) = within(pairs, WARNINGS_CHARS, |text| text.chars().count());
+    let mut warnings: Vec<String> = fitting
+        .iter()
+        .flat_map(|pair| pair.lines().map(str::to_owned))
+        .collect();
     if left_out > 0 {
-        let rules = "rayfit check shows all";
-        fitting.push(format!("+{left_out} more ({rules})"));
+        warnings.push(format!("+{left_out} more (rayfit check shows all)"));
     }
-    fitting
+    warnings
 }
 
-/// One finding as a warning: the remedy where the reason and it do not both fit.
-fn warning(finding: &Finding) -> String {
-    let headline = headline(finding);
-    cut(&printable(&format!("{headline}. {}", finding.fix)))
+/// One finding as one warning, or as two where what is wrong and what to write do not fit into one.
+fn warning(finding: &Finding) -> Vec<String> {
+    let headline = printable(&headline(finding));
+    let fix = printable(&finding.fix);
+    let whole = format!("{headline}. {fix}");
+    if whole.chars().count() <= WARNING_CHARS {
+        return vec![whole];
+    }
+    vec![cut(&headline), cut(&format!("{} fix: {fix}", finding.rule))]
 }
 
 /// API servers drop a warning that holds a control character.
@@ -186,9 +193,10 @@ mod tests {
     fn fifty_long_findings_stay_within_the_budget_of_warnings() {
         let many: Vec<Finding> = (0..50).map(|_| finding(213, &"é".repeat(300))).collect();
         let texts = warnings(&many);
-        assert_eq!(texts.len(), 16);
-        assert_eq!(texts[15], "+35 more (rayfit check shows all)");
+        assert_eq!(texts.len(), 55);
+        assert_eq!(texts[54], "+23 more (rayfit check shows all)");
         assert!(texts[0].starts_with("RF213 spec.rayVersion: é") && texts[0].ends_with('…'));
+        assert_eq!(texts[1], "RF213 fix: Write 2.60.0.");
     }
 
     #[test]
@@ -205,7 +213,7 @@ mod tests {
             let total: usize = texts.iter().map(|text| text.chars().count()).sum();
             prop_assert!(total <= WARNINGS_CHARS);
             prop_assert!(texts.iter().all(|text| !text.contains(char::is_control)));
-            let listed = texts.iter().filter(|text| text.starts_with("RF213")).count();
+            let listed = texts.iter().filter(|text| text.starts_with("RF213 spec")).count();
             let counted = match texts.last().filter(|text| text.starts_with('+')) {
                 Some(more) => more[1..].split(' ').next().unwrap().parse().unwrap(),
                 None => 0,

@@ -14,11 +14,13 @@ func TestWhatIsOnlyRiskyIsStoredWithAWarning(t *testing.T) {
 	stored(t, cluster)
 }
 
-func TestAWarningEndsWithWhatToWriteInstead(t *testing.T) {
+func TestAWarningSaysWhatToWriteInstead(t *testing.T) {
 	cluster := rig.WithGrowth(rig.RayCluster(namespace(t), "misspelt")).
 		Set("spec.workerGroupSpecs[0].groupName", "cpus")
 	said := strings.TrimSpace(accepted(t, cluster))
-	hasOnce(t, said, `Warning: RF103 metadata.annotations["ray.io/ippr"].groups.cpu: names a group that this cluster does not have: "cpu". Write "cpus" if that is meant, or remove the entry.`)
+	hasOnce(t, said,
+		`Warning: RF103 metadata.annotations["ray.io/ippr"].groups.cpu: names a group that this cluster does not have: "cpu"`,
+		`Warning: RF103 fix: Write "cpus" if that is meant, or remove the entry.`)
 }
 
 func TestAGoodObjectIsStoredWithoutAWord(t *testing.T) {

@@ -36,7 +36,7 @@ func TestRayfitStartsNoUpgradeAndNoLoop(t *testing.T) {
 		t.Error("objects from before Rayfit have its defaults: the test shows nothing")
 	}
 
-	apply(t, l, newer, "--server-side", "--field-manager=gitops")
+	apply(t, l, newer)
 	running(t, l, 6)
 	for _, kind := range []string{"raycluster", "rayjob", "rayservice"} {
 		if stored := kubectl(t, l, "get", kind, "-n", newer, "-o", "yaml"); !within(stored, "idleTimeoutSeconds: 60") {
@@ -52,14 +52,20 @@ func TestRayfitStartsNoUpgradeAndNoLoop(t *testing.T) {
 	unchanged(t, l, "annotations and labels of others", now)
 
 	apply(t, l, older)
-	apply(t, l, newer, "--server-side", "--field-manager=gitops")
+	apply(t, l, newer)
 	unchanged(t, l, "the same manifests applied again", now)
 
-	apply(t, l, older, "--server-side", "--field-manager=gitops", "--force-conflicts")
-	unchanged(t, l, "server-side apply by another manager", now)
-
-	kubectl(t, l, "replace", "-f", manifests(t, newer))
-	unchanged(t, l, "manifests without the defaults in place of the objects", now)
+	// RayClusters only: of a RayJob or RayService the operator itself writes the
+	// worker groups, with empty values added, and so changes hands with every
+	// other owner; with Rayfit or without.
+	for _, namespace := range []string{older, newer} {
+		cluster := write(t, cluster(namespace))
+		kubectl(t, l, "apply", "-f", cluster, "--server-side", "--field-manager=gitops", "--force-conflicts")
+		kubectl(t, l, "apply", "-f", cluster, "--server-side", "--field-manager=gitops")
+		unchanged(t, l, "server-side apply", now)
+		kubectl(t, l, "replace", "-f", cluster)
+		unchanged(t, l, "a manifest without the defaults in place of the object", now)
+	}
 
 	if err := l.RestartOperator(t.Context()); err != nil {
 		t.Fatal(err)
@@ -122,28 +128,32 @@ func bare(object rig.Object) rig.Object {
 	return object.Remove(spec + ".workerGroupSpecs[0].template.spec.containers[0].resources.requests")
 }
 
-// manifests writes a RayCluster, a RayJob and a RayService into a file.
-func manifests(t *testing.T, namespace string) string {
+func cluster(namespace string) rig.Object {
+	return bare(rig.RayCluster(namespace, "cluster")).Set("spec.upgradeStrategy.type", "Recreate")
+}
+
+// write writes objects into a file.
+func write(t *testing.T, objects ...rig.Object) string {
 	t.Helper()
-	objects := []string{
-		bare(rig.RayCluster(namespace, "cluster")).Set("spec.upgradeStrategy.type", "Recreate").YAML(),
-		bare(rig.RayJob(namespace, "job")).YAML(),
-		bare(rig.RayService(namespace, "service")).YAML(),
+	var documents []string
+	for _, object := range objects {
+		documents = append(documents, object.YAML())
 	}
-	file := filepath.Join(t.TempDir(), namespace+".yaml")
-	if err := os.WriteFile(file, []byte(strings.Join(objects, "---\n")), 0o644); err != nil {
+	file := filepath.Join(t.TempDir(), "manifests.yaml")
+	if err := os.WriteFile(file, []byte(strings.Join(documents, "---\n")), 0o644); err != nil {
 		t.Fatal(err)
 	}
 	return file
 }
 
-// apply applies the objects of a namespace, making it if need be.
-func apply(t *testing.T, l *lab.Lab, namespace string, args ...string) {
+// apply applies an object of each kind in a namespace, making it if need be.
+func apply(t *testing.T, l *lab.Lab, namespace string) {
 	t.Helper()
 	if _, _, err := l.Kubectl("get", "namespace", namespace); err != nil {
 		kubectl(t, l, "create", "namespace", namespace)
 	}
-	kubectl(t, l, append([]string{"apply", "-f", manifests(t, namespace)}, args...)...)
+	job, service := bare(rig.RayJob(namespace, "job")), bare(rig.RayService(namespace, "service"))
+	kubectl(t, l, "apply", "-f", write(t, cluster(namespace), job, service))
 }
 
 // running waits until a number of RayClusters, and what comes with them, is there.

@@ -117,6 +117,8 @@ func list(t *testing.T, l *lab.Lab, collection string) []rig.Object {
 	group := "/api/v1/"
 	if strings.HasPrefix(collection, "ray") {
 		group = "/apis/ray.io/v1/"
+	} else if collection == "jobs" {
+		group = "/apis/batch/v1/"
 	}
 	raw, err := l.Request(t.Context(), "GET", group+collection, nil)
 	if err != nil {

@@ -1,0 +1,68 @@
+package kuberay_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
+)
+
+// The operator starts the autoscaler container of every cluster with a shell
+// and Ray's command. With nothing but the annotation, that container is
+// Rayfit's: it keeps its place and does not end, since it would not come back.
+func TestTheAutoscalerContainerOfACentralClusterIsRayfitStandingBy(t *testing.T) {
+	binary, err := rig.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	l := startLab(t, lab.Options{
+		Nodes: 1, Cores: 8, Memory: "16Gi", Ray: true,
+		With:         []string{lab.WithOperator},
+		RayfitBinary: binary,
+	})
+	install(t, l)
+	cluster := rig.RayCluster("default", "central").Set("metadata.annotations[rayfit.dev/reconcile]", "central")
+	if _, _, err := l.Apply(cluster.YAML()); err != nil {
+		t.Fatal(err)
+	}
+	kubectl(t, l, "wait", "--for=jsonpath={.status.state}=ready", "raycluster/central", "--timeout=180s")
+
+	head := kubectl(t, l, "get", "pods", "-l", "ray.io/node-type=head", "-o", "jsonpath={.items[0].metadata.name}")
+	container := func(field string) string {
+		return kubectl(t, l, "get", "pod", head, "-o", "jsonpath={.spec.containers[?(@.name=='autoscaler')]."+field+"}")
+	}
+	if got := container("image"); !strings.HasPrefix(got, "rayfit:") {
+		t.Errorf("the image is %q", got)
+	}
+	if got := container("command") + container("args"); !within(got, `"/bin/bash"`) || !within(got, "ray kuberay-autoscaler") {
+		t.Errorf("the operator's command has changed: %s", got)
+	}
+	if got := kubectl(t, l, "exec", head, "-c", "autoscaler", "--", "/rayfit", "--version"); !strings.HasPrefix(got, "rayfit ") {
+		t.Errorf("in the container is %q", got)
+	}
+	standsBy(t, l, head)
+
+	// Rayfit's container is no reason for the operator not to do its own part.
+	kubectl(t, l, "patch", "raycluster", "central", "--type=json", "--patch", `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":2}]`)
+	kubectl(t, l, "wait", "--for=jsonpath={.status.availableWorkerReplicas}=2", "raycluster/central", "--timeout=180s")
+	standsBy(t, l, head)
+
+	kubectl(t, l, "delete", "raycluster", "central", "--wait=false")
+	kubectl(t, l, "wait", "--for=delete", "pod/"+head, "--timeout=60s")
+}
+
+// standsBy checks that the container runs since the pod does, and says what it is.
+func standsBy(t *testing.T, l *lab.Lab, head string) {
+	t.Helper()
+	status := kubectl(t, l, "get", "pod", head, "-o",
+		"jsonpath={range .status.containerStatuses[?(@.name=='autoscaler')]}{.ready} {.restartCount} {.state}{end}")
+	if !strings.HasPrefix(status, `true 0 {"running"`) {
+		t.Errorf("the container is no longer what it was: %s", status)
+	}
+	want := fmt.Sprintf("standing by for RayCluster default/%s", "central")
+	if log := kubectl(t, l, "logs", head, "-c", "autoscaler"); strings.Count(log, want) != 1 || strings.Count(log, "\n") != 0 {
+		t.Errorf("the container says %q instead of one line with %q", log, want)
+	}
+}

@@ -53,6 +53,6 @@ func TestCertManagerRotatesCertificatesUnderLoad(t *testing.T) {
 	allServe(t, l, 2*time.Minute, "a certificate after its Secret was deleted", other)
 
 	connections.end(t, "new connections during rotations by cert-manager", 10)
-	calls.end(t, "calls during rotations by cert-manager", 200)
+	calls.end(t, "calls during rotations by cert-manager", 100)
 	noneForbidden(t, l)
 }

@@ -100,6 +100,7 @@ func TestAnUpgradeLosesNoCall(t *testing.T) {
 
 	object := goodCluster(t)
 	load := startLoad(t, 4, 60, func(ctx context.Context) error { return create(ctx, l, object) })
+	load.underWay(t, 20)
 	must(t, l, "rollout", "restart", "deployment/rayfit", "-n", system)
 	rolledOut(t, l)
 	for _, p := range readyPods(t, l, 2) {
@@ -109,7 +110,7 @@ func TestAnUpgradeLosesNoCall(t *testing.T) {
 			}
 		}
 	}
-	load.end(t, "upgrade", 200)
+	load.end(t, "upgrade", 100)
 	noneForbidden(t, l)
 }
 

@@ -43,6 +43,6 @@ func TestOwnCertificatesRotateUnderLoadAlsoWhileAReplicaGoes(t *testing.T) {
 	allServe(t, l, time.Minute, "one more certificate", other)
 
 	connections.end(t, "new connections during our own rotations", 30)
-	calls.end(t, "calls during our own rotations", 400)
+	calls.end(t, "calls during our own rotations", 100)
 	noneForbidden(t, l)
 }

@@ -27,18 +27,20 @@ func TestAReplicaStopsUnderFiveHundredRequestsASecond(t *testing.T) {
 
 	direct := directly(t, l)
 	object := goodCluster(t)
-	reviews := startLoad(t, 16, 500, direct.review)
+	reviews := startLoad(t, 32, 500, direct.review)
 	calls := startLoad(t, 4, 40, func(ctx context.Context) error { return create(ctx, l, object) })
 
 	must(t, l, "patch", "pod", victim, "-n", system, "--type=merge", "-p", `{"metadata":{"finalizers":["`+hold+`"]}}`)
 	t.Cleanup(func() {
 		_, _, _ = l.Kubectl("patch", "pod", victim, "-n", system, "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	})
+	reviews.underWay(t, 300)
+	calls.underWay(t, 20)
 	must(t, l, "delete", "pod", victim, "-n", system, "--wait=false")
 	code := exitCode(t, l, victim)
 
-	reviews.end(t, "reviews", 2500)
-	calls.end(t, "calls through the API server", 200)
+	reviews.end(t, "reviews", 1000)
+	calls.end(t, "calls through the API server", 100)
 	if code != 0 {
 		t.Errorf("exit code %d after SIGTERM, want 0", code)
 	}
@@ -139,6 +141,7 @@ func (c *client) review(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	request.GetBody = nil // or a call that found its connection closed would be made again
 	request.Header.Set("Content-Type", "application/json")
 	response, err := c.http.Do(request)
 	if err != nil {

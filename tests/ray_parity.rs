@@ -61,7 +61,7 @@ fn cause(cause: Cause) -> &'static str {
         Cause::GroupMax => "MAX_NUM_NODE_PER_TYPE",
         Cause::ClusterMax => "MAX_NUM_NODES",
         Cause::Idle => "IDLE",
-        Cause::GroupGone | Cause::Stopped => "none of Ray's",
+        Cause::GroupGone | Cause::Leaving | Cause::Stopped => "none of Ray's",
     }
 }
 

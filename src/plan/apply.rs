@@ -61,13 +61,14 @@ fn raylet(snapshot: &Snapshot, pod: &str) -> Option<String> {
     node.map(|node| node.node_id.clone())
 }
 
+/// Of two groups of one name the last counts, as for Ray.
 fn set_group(cluster: &mut Value, plan: &GroupPlan) {
     let groups = cluster
         .pointer_mut("/spec/workerGroupSpecs")
         .and_then(Value::as_array_mut);
     let named =
         |group: &&mut Value| group.get("groupName").and_then(Value::as_str) == Some(&plan.name);
-    if let Some(group) = groups.and_then(|groups| groups.iter_mut().find(named)) {
+    if let Some(group) = groups.and_then(|groups| groups.iter_mut().rfind(named)) {
         group["replicas"] = json!(plan.replicas);
         if !plan.delete.is_empty() {
             let pods: Vec<&str> = plan
@@ -85,6 +86,9 @@ fn keep_given(pod: &mut Value) {
     let Some(spec) = pod.pointer("/spec/containers/0").cloned() else {
         return;
     };
+    if !pod["status"].is_object() {
+        pod["status"] = json!({});
+    }
     let Some(status) = pod.get_mut("status").and_then(Value::as_object_mut) else {
         return;
     };

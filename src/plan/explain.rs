@@ -206,6 +206,7 @@ impl super::node::Cause {
             Self::ClusterMax => "the cluster is above its maximum",
             Self::Idle => "idle",
             Self::GroupGone => "its group was removed",
+            Self::Leaving => "it was asked to stop",
             Self::Stopped => "Ray has stopped in it",
         }
     }

@@ -55,6 +55,8 @@ pub enum Cause {
     Idle,
     /// Its group is no longer in the RayCluster.
     GroupGone,
+    /// It was asked to stop in an earlier round.
+    Leaving,
     /// Its Ray node has stopped; only the pod is left.
     Stopped,
 }

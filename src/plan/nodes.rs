@@ -53,6 +53,9 @@ impl Nodes<'_> {
             });
             node.amounts.iter_mut().for_each(Amount::bound);
         }
+        if improvements.gentle_removal && node.stage == Stage::Stopping {
+            node.fate = Fate::Remove(Cause::Leaving);
+        }
         if group.is_none() {
             node.fate = Fate::Remove(Cause::GroupGone);
             node.gone_group = Some(row.group.to_owned());

@@ -144,7 +144,7 @@ impl<'a> Group<'a> {
 }
 
 /// The containers of a pod's spec, in order; an item that is no object is passed over.
-fn containers<'a>(pod_spec: Option<&'a Fields>) -> impl Iterator<Item = Container<'a>> {
+fn containers(pod_spec: Option<&Fields>) -> impl Iterator<Item = Container<'_>> {
     pod_spec
         .map_or(&[][..], |spec| list_at(spec, "containers"))
         .iter()

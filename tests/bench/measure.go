@@ -12,7 +12,7 @@ import (
 const (
 	steadyReview = "40 KB update"
 	steadyRate   = 1000
-	steadyCount  = 10_000
+	steadyCount  = 5_000
 )
 
 // settle is how long a server is left alone before its memory at rest is read.
@@ -124,16 +124,16 @@ func (m *measurement) speed(ctx context.Context, s *server, path string, review 
 	}, nil
 }
 
-// countOf is how many requests of a review take a second or more on the faster
-// server: a hundred ticks of the clock that CPU time is read from.
+// countOf is how many requests of a review take half a second or so on the faster
+// server: fifty ticks of the clock that CPU time is read from.
 func countOf(review review) int {
 	switch size, _, _ := strings.Cut(review.name, " KB"); size {
 	case "7":
-		return 10_000
+		return 5_000
 	case "40":
-		return 4_000
+		return 2_000
 	default:
-		return 200
+		return 100
 	}
 }
 

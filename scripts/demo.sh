@@ -143,7 +143,12 @@ need_resources() {
   cp "$(cat "$work/module")/config/crd/bases/ray.io_rayclusters.yaml" "$work/crd.yaml"
   undo+=(remove_resources)
   run kubectl create -f "$work/crd.yaml"
-  kubectl wait --for=condition=Established crd/rayclusters.ray.io --timeout=60s >/dev/null
+  local attempt
+  for attempt in $(seq 100); do
+    kubectl get rayclusters --namespace default >/dev/null 2>&1 && return 0
+    sleep 0.2
+  done
+  fail "after $attempt attempts the cluster does not serve RayClusters"
 }
 
 # What is shown.

@@ -16,7 +16,7 @@ use crate::policy::settings::IMAGE;
 #[command(after_help = "Examples:\n  \
     rayfit manifests --self-managed | kubectl apply -f -\n  \
     rayfit manifests --cert-manager --fail-closed > rayfit.yaml\n  \
-    rayfit manifests --self-managed | kubectl delete -f -   (uninstall)")]
+    rayfit manifests --self-managed | kubectl delete --ignore-not-found -f -   (uninstall)")]
 pub(super) struct Manifests {
     /// cert-manager issues the certificates (it must be installed; 1.19 or later is best)
     #[arg(long, conflicts_with = "self_managed")]

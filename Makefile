@@ -38,10 +38,10 @@ test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's ba
 	scripts/image.sh test
 
 .PHONY: test-long
-test-long: tools ## Soaks and long random runs (hours)
+test-long: tools release ## Soaks and long random runs (hours)
 	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh PROPTEST_CASES=20000 $(CARGO) test --locked --release
 	tests/parity/run.sh $(or $(SEED),$(shell date +%s)) $(or $(COUNT),20000)
-	cd tests && RAYFIT_BIN=$(BIN) RAYFIT_LONG=1 $(GO) test -count=1 -timeout 180m ./...
+	cd tests && RAYFIT_BIN=$(RELEASE) $(GO) test -count=5 -timeout 180m ./e2e/...
 
 .PHONY: fmt
 fmt: ## Format everything

@@ -26,8 +26,8 @@ release: tools-rust ## The binary, optimised (target/release/rayfit)
 test: tools fmt-check lint deny test-rust test-lab test-image ## Everything that must pass (does its own set-up)
 
 .PHONY: test-rust
-test-rust: tools-rust ## Unit, property, fixture, server and command-line tests
-	$(CARGO) test --locked
+test-rust: tools ## Unit, property, fixture, server and command-line tests
+	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh $(CARGO) test --locked
 
 .PHONY: test-lab
 test-lab: tools build ## The real API server, KubeRay, cert-manager and Ray, in the lab
@@ -39,7 +39,8 @@ test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's ba
 
 .PHONY: test-long
 test-long: tools ## Soaks and long random runs (hours)
-	PROPTEST_CASES=100000 $(CARGO) test --locked --release
+	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh PROPTEST_CASES=20000 $(CARGO) test --locked --release
+	tests/parity/run.sh $(or $(SEED),$(shell date +%s)) $(or $(COUNT),20000)
 	cd tests && RAYFIT_BIN=$(BIN) RAYFIT_LONG=1 $(GO) test -count=1 -timeout 180m ./...
 
 .PHONY: fmt
@@ -80,6 +81,14 @@ demo: tools build ## A cluster on this machine, good and bad RayClusters, and wh
 .PHONY: bench
 bench: tools release ## Rayfit's webhook beside KubeRay's, one run, into docs/benchmarks.md
 	scripts/bench.sh $(RELEASE)
+
+.PHONY: parity
+parity: tools ## Fresh cases for the planner against Ray's own code (SEED=1 COUNT=1000)
+	tests/parity/run.sh $(or $(SEED),1) $(or $(COUNT),1000)
+
+.PHONY: bench-plan
+bench-plan: tools release ## Rayfit's planner beside Ray's scheduler, one run, into docs/benchmarks.md
+	scripts/bench-plan.sh
 
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers for five minutes each (needs a nightly toolchain and cargo-fuzz)

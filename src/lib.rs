@@ -16,6 +16,7 @@
 //! - [`objects`]: the Ray objects in a document, and what admission makes of one
 //! - [`report`]: findings and the catalogue as people and programs read them
 //! - [`manifests`]: what has to be applied to install Rayfit
+//! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
 //!
 //! Around it lies the shell:
 //!
@@ -47,6 +48,7 @@ pub mod judge;
 pub mod manifests;
 pub mod objects;
 pub mod path;
+pub mod plan;
 pub mod policy;
 pub mod quantity;
 pub mod ray;
@@ -54,6 +56,7 @@ pub mod report;
 pub mod rules;
 pub mod server;
 pub mod sidecar;
+pub mod snapshot;
 pub mod telemetry;
 pub mod tls;
 pub mod yaml;

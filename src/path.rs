@@ -93,6 +93,37 @@ impl FieldPath {
         pointer
     }
 
+    /// The place as Kubernetes names fields in its own errors: items by index, keys that are no
+    /// identifiers in brackets.
+    pub fn field(&self) -> String {
+        let mut field = String::new();
+        for segment in &self.0 {
+            match segment {
+                Segment::Key(key) => push_field(&mut field, key),
+                Segment::Inside(key) => push_field(&mut field, key),
+                Segment::Item { index, .. } => {
+                    field.push('[');
+                    field.push_str(&index.to_string());
+                    field.push(']');
+                }
+            }
+        }
+        field
+    }
+
+    /// The name of the worker group that the place is in, if it has one.
+    pub fn group(&self) -> Option<&str> {
+        self.0.windows(2).find_map(|pair| match pair {
+            [
+                Segment::Key(key),
+                Segment::Item {
+                    name: Some(name), ..
+                },
+            ] if key == "workerGroupSpecs" => Some(name.as_str()),
+            _ => None,
+        })
+    }
+
     /// The same place, list items taken by name where they have one.
     pub fn same_place(&self, other: &Self) -> bool {
         self.0.len() == other.0.len()
@@ -126,12 +157,25 @@ impl fmt::Display for FieldPath {
     }
 }
 
+/// Can stand behind a dot.
+fn is_plain(key: &str) -> bool {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
+    !key.is_empty() && key.bytes().all(plain)
+}
+
+fn push_field(field: &mut String, key: &str) {
+    if !is_plain(key) {
+        field.extend(["[", key, "]"]);
+        return;
+    }
+    if !field.is_empty() {
+        field.push('.');
+    }
+    field.push_str(key);
+}
+
 fn write_key(f: &mut fmt::Formatter<'_>, key: &str, first: bool) -> fmt::Result {
-    let plain = !key.is_empty()
-        && key
-            .bytes()
-            .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_');
-    match (plain, first) {
+    match (is_plain(key), first) {
         (true, true) => f.write_str(key),
         (true, false) => write!(f, ".{key}"),
         (false, _) => write!(f, "[{}]", crate::finding::shown_text(key)),
@@ -156,6 +200,11 @@ mod tests {
             path.pointer(),
             "/spec/workerGroupSpecs/2/rayStartParams/num-cpus"
         );
+        assert_eq!(
+            path.field(),
+            "spec.workerGroupSpecs[2].rayStartParams.num-cpus"
+        );
+        assert_eq!(path.group(), Some("gpu"));
     }
 
     #[test]
@@ -168,6 +217,8 @@ mod tests {
             "metadata.annotations[\"ray.io/ippr\"].groups.gpu"
         );
         assert_eq!(path.pointer(), "/metadata/annotations/ray.io~1ippr");
+        assert_eq!(path.field(), "metadata.annotations[ray.io/ippr].groups.gpu");
+        assert_eq!(path.group(), None);
     }
 
     #[test]

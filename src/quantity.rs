@@ -50,6 +50,16 @@ impl Quantity {
         Self(milli as i128 * (NANOS / 1000))
     }
 
+    /// A whole number of nanos.
+    pub const fn from_nanos(nanos: i128) -> Self {
+        Self(nanos)
+    }
+
+    /// Nanos, exactly.
+    pub const fn nanos(self) -> i128 {
+        self.0
+    }
+
     /// Reads a quantity as the API server does. Digits finer than a nano round away from zero,
     /// as there.
     pub fn parse(text: &str) -> Result<Self, QuantityError> {

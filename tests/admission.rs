@@ -31,8 +31,10 @@ async fn a_denial_says_everything_at_once() {
     let cause = |rule| {
         json!({
             "reason": "FieldValueInvalid",
-            "field": "/spec/workerGroupSpecs/0/maxReplicas",
-            "message": line(rule),
+            "field": "spec.workerGroupSpecs[0].maxReplicas",
+            "message": format!(
+                "7 is too many. Ray stops. Write 3. (group small; rayfit explain {rule})"
+            ),
         })
     };
     let expected = json!({

@@ -174,6 +174,21 @@ fn every_webhook_is_safe_for_the_cluster() {
 }
 
 #[test]
+fn a_trial_judges_the_namespaces_that_were_named() {
+    let options = Options {
+        only_namespaces: vec!["team-a".to_owned()],
+        ..Options::default()
+    };
+    for webhook in webhooks(&objects(&options)) {
+        let expressions = &webhook["namespaceSelector"]["matchExpressions"];
+        assert_eq!(expressions[0]["operator"], "NotIn", "{webhook}");
+        assert_eq!(expressions[1]["operator"], "In");
+        assert_eq!(expressions[1]["values"], serde_json::json!(["team-a"]));
+        assert_eq!(expressions[1]["key"], "kubernetes.io/metadata.name");
+    }
+}
+
+#[test]
 fn only_fail_closed_refuses_and_never_through_the_mutating_webhook() {
     for (name, options) in variants() {
         let closed = name.ends_with("fail-closed");

@@ -6,6 +6,7 @@ use serde_json::value::RawValue;
 use super::Webhook;
 use super::review::{Review, ReviewError};
 use super::skip::{self, Skip};
+use super::tree::{self, Detail};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge;
@@ -72,8 +73,7 @@ pub fn decide(
     if let Some(skip) = old.and_then(|old| skip::skip_update(object, old)) {
         return Ok(Decision::Skipped(skip));
     }
-    let object = tree(object, "object")?;
-    let old = old.map(|old| tree(old, "oldObject")).transpose()?;
+    let (object, old) = trees(webhook, kind, object, old)?;
     let object = view(kind, &object, "object")?;
     let old = old
         .as_ref()
@@ -106,8 +106,32 @@ fn objects<'a>(review: &Review<'a>) -> Result<(&'a RawValue, Option<&'a RawValue
     }
 }
 
-fn tree(raw: &RawValue, field: &'static str) -> Result<Value, ReviewError> {
-    serde_json::from_str(raw.get()).map_err(|error| ReviewError::Object(field, error.into()))
+/// Both objects, in as much detail as will be looked at.
+fn trees(
+    webhook: Webhook,
+    kind: Kind,
+    object: &RawValue,
+    old: Option<&RawValue>,
+) -> Result<(Value, Option<Value>), ReviewError> {
+    let read = |raw, field, detail| {
+        tree::read(raw, detail).map_err(|error| ReviewError::Object(field, error.into()))
+    };
+    let mut new = read(object, "object", Detail::Judged)?;
+    let Some(old) = old else {
+        return Ok((new, None));
+    };
+    let mut detail = Detail::Judged;
+    if webhook == Webhook::Validate && compares_all(kind, &new) {
+        detail = Detail::Whole;
+        new = read(object, "object", detail)?;
+    }
+    Ok((new, Some(read(old, "oldObject", detail)?)))
+}
+
+/// Rule RF306 will compare all of the object with the stored one.
+fn compares_all(kind: Kind, object: &Value) -> bool {
+    let strategy = object.pointer("/spec/upgradeStrategy/type");
+    kind == Kind::RayCluster && strategy.and_then(Value::as_str) == Some("Recreate")
 }
 
 fn view<'a>(

@@ -1,9 +1,9 @@
 //! The two webhooks as an HTTP router, without the listener: tests call it directly.
 //!
 //! One review goes: [`limits`] reads the body within bounds, [`review`] reads the envelope without
-//! copying the objects in it, [`skip`] answers what needs no judging from the raw bytes, [`decide`]
-//! asks the core, [`response`] writes the answer. [`router`] strings them together. All but the
-//! router and the limits are pure.
+//! copying the objects in it, [`skip`] answers what needs no judging from the raw bytes, [`tree`]
+//! reads the rest as far as it is looked at, [`decide`] asks the core, [`response`] writes the
+//! answer. [`mod@router`] strings them together. All but the router and the limits are pure.
 
 pub mod audit;
 pub mod deadline;
@@ -13,6 +13,7 @@ pub mod response;
 pub mod review;
 pub mod router;
 pub mod skip;
+pub mod tree;
 
 pub use decide::{Engine, Policy};
 pub use limits::Limits;

@@ -39,8 +39,8 @@ struct Response<'a> {
     warnings: Vec<String>,
 }
 
-/// Kubernetes' status object. kubectl shows the causes of an `Invalid` one instead of its message;
-/// other clients show the message. So both hold every finding.
+/// Kubernetes' status object. kubectl shows the causes of an `Invalid` one, each as `field: message`,
+/// instead of its message; other clients show the message. So both hold every finding.
 #[derive(Serialize)]
 struct Status<'a> {
     code: u16,
@@ -138,7 +138,7 @@ fn invalid<'a>(review: &'a Review<'_>, findings: &[Finding]) -> Status<'a> {
 fn cause(finding: &Finding) -> Cause {
     Cause {
         reason: "FieldValueInvalid",
-        message: message::line(finding),
-        field: finding.path.pointer(),
+        message: message::cause(finding),
+        field: finding.path.field(),
     }
 }

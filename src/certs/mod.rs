@@ -19,7 +19,7 @@
 //!   Secret that was deleted, or a change of who issues certificates, is no outage either.
 //! - Private keys are in the Secret and in memory, never in logs or messages.
 //!
-//! Everything but [`run`] and `cluster` is pure, save that [`issue`] draws random numbers.
+//! Everything but `run` and `cluster` is pure, save that [`issue`] draws random numbers.
 
 pub mod access;
 mod bundle;

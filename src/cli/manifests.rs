@@ -74,6 +74,10 @@ pub(super) struct Manifests {
     #[arg(long = "exclude-namespace", value_name = "NAME")]
     excluded_namespaces: Vec<String>,
 
+    /// Judge Ray objects in this namespace only, to try Rayfit on one team first; can be repeated
+    #[arg(long = "only-namespace", value_name = "NAME")]
+    only_namespaces: Vec<String>,
+
     /// The ports of your API servers, which the network policy lets Rayfit reach
     #[arg(
         long,
@@ -123,6 +127,7 @@ impl Manifests {
             },
             timeout_seconds: self.timeout_seconds,
             excluded_namespaces: self.excluded_namespaces,
+            only_namespaces: self.only_namespaces,
             api_server_ports: self.api_server_ports,
         }
     }

@@ -12,6 +12,7 @@ mod explain;
 mod manifests;
 mod outcome;
 mod own_certificates;
+mod plan;
 mod progress;
 mod rules;
 mod serve;
@@ -44,6 +45,7 @@ struct Cli {
 enum Command {
     Check(check::Check),
     Default(default::Default),
+    Plan(plan::Plan),
     Explain(explain::Explain),
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
@@ -57,6 +59,7 @@ impl Command {
         match self {
             Self::Check(command) => command.run(),
             Self::Default(command) => command.run(),
+            Self::Plan(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),

@@ -24,8 +24,8 @@ pub(super) enum SourceError {
     Missing,
     #[error("the folder has no *.yaml, *.yml or *.json files; name the files")]
     Empty,
-    #[error("larger than {} MiB; split it", MAX_BYTES >> 20)]
-    TooLarge,
+    #[error("larger than {} MiB; split it", limit >> 20)]
+    TooLarge { limit: usize },
     #[error("line {line}: this is no UTF-8 text; manifests are")]
     NotText { line: usize },
     #[error("{0}")]
@@ -50,22 +50,27 @@ impl Source {
         }
     }
 
-    /// The whole text.
+    /// The whole text of manifests.
     pub(super) fn read(&self) -> Result<String, SourceError> {
+        self.read_up_to(MAX_BYTES)
+    }
+
+    /// The whole text, of so many bytes at most.
+    pub(super) fn read_up_to(&self, limit: usize) -> Result<String, SourceError> {
         match self {
-            Self::Stdin => bounded(io::stdin().lock()),
-            Self::File(path) => bounded(File::open(path)?),
+            Self::Stdin => bounded(io::stdin().lock(), limit),
+            Self::File(path) => bounded(File::open(path)?, limit),
         }
     }
 }
 
 /// Reads no more than is read as a manifest, so that a device or a mistaken image does no harm.
-fn bounded(reader: impl Read) -> Result<String, SourceError> {
+fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
     let mut bytes = Vec::new();
-    let limit = u64::try_from(MAX_BYTES).unwrap_or(u64::MAX);
-    reader.take(limit + 1).read_to_end(&mut bytes)?;
-    if bytes.len() > MAX_BYTES {
-        return Err(SourceError::TooLarge);
+    let most = u64::try_from(limit).unwrap_or(u64::MAX - 1);
+    reader.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() > limit {
+        return Err(SourceError::TooLarge { limit });
     }
     String::from_utf8(bytes).map_err(|error| {
         let valid = error.utf8_error().valid_up_to();

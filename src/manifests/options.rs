@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::names;
+use super::{names, webhooks};
 use crate::policy::settings::IMAGE;
 
 /// What can be chosen about an install.
@@ -30,6 +30,8 @@ pub struct Options {
     pub timeout_seconds: u8,
     /// Namespaces beside kube-system and our own that are left alone.
     pub excluded_namespaces: Vec<String>,
+    /// The only namespaces whose Ray objects are judged; all, if none is named.
+    pub only_namespaces: Vec<String>,
     /// The ports that API servers listen on, which the network policy lets us reach.
     pub api_server_ports: Vec<u16>,
 }
@@ -61,6 +63,12 @@ pub enum OptionsError {
          beginning and ending with a letter or digit"
     )]
     Namespace(String),
+    /// To be judged, and to be left alone.
+    #[error(
+        "namespace {0:?} cannot be judged: kube-system, Rayfit's own namespace and excluded ones \
+         are left alone; name another one with --only-namespace"
+    )]
+    OnlySpared(String),
     /// An empty image, or one with blanks.
     #[error("{0:?} is no image reference: write one like registry.example/rayfit:1.0.0")]
     Image(String),
@@ -106,6 +114,7 @@ impl Default for Options {
             failure_policy: FailurePolicy::Open,
             timeout_seconds: 3,
             excluded_namespaces: Vec::new(),
+            only_namespaces: Vec::new(),
             api_server_ports: vec![443, 6443, 8443, 16443],
         }
     }
@@ -143,12 +152,17 @@ impl Options {
         if !is_dns_label(&self.namespace) {
             return Err(OptionsError::Namespace(self.namespace.clone()));
         }
-        if let Some(bad) = self
-            .excluded_namespaces
-            .iter()
-            .find(|name| !is_dns_label(name))
-        {
+        let mut named = self.excluded_namespaces.iter().chain(&self.only_namespaces);
+        if let Some(bad) = named.find(|name| !is_dns_label(name)) {
             return Err(OptionsError::Namespace(bad.clone()));
+        }
+        let spared = webhooks::excluded(self);
+        if let Some(both) = self
+            .only_namespaces
+            .iter()
+            .find(|name| spared.contains(&name.as_str()))
+        {
+            return Err(OptionsError::OnlySpared(both.clone()));
         }
         if self.image.is_empty() || self.image.contains(char::is_whitespace) {
             return Err(OptionsError::Image(self.image.clone()));
@@ -195,6 +209,10 @@ mod tests {
             changed(|o| o.namespace = "Ray".into()),
             Err(OptionsError::Namespace(_))
         ));
+        assert_eq!(
+            changed(|o| o.only_namespaces = vec!["team-a".into(), "kube-system".into()]),
+            Err(OptionsError::OnlySpared("kube-system".into()))
+        );
         assert!(matches!(
             changed(|o| o.image.clear()),
             Err(OptionsError::Image(_))

@@ -107,13 +107,7 @@ fn webhook(options: &Options, kind: Kind, verb: &str, path: &str) -> Value {
             { "name": "not-being-deleted", "expression": NOT_DELETING },
             { "name": "judged-parts-changed", "expression": CHANGED }
         ],
-        "namespaceSelector": {
-            "matchExpressions": [{
-                "key": "kubernetes.io/metadata.name",
-                "operator": "NotIn",
-                "values": excluded(options)
-            }]
-        },
+        "namespaceSelector": { "matchExpressions": namespaces(options) },
         "objectSelector": {},
         "sideEffects": "None",
         "timeoutSeconds": options.timeout_seconds,
@@ -121,7 +115,19 @@ fn webhook(options: &Options, kind: Kind, verb: &str, path: &str) -> Value {
     })
 }
 
-fn excluded(options: &Options) -> Vec<&str> {
+/// Which namespaces we are asked about. That ours and kube-system are not is always written out:
+/// it keeps a cluster startable, and tools check for it.
+fn namespaces(options: &Options) -> Value {
+    let by_name = |operator: &str, names: Vec<&str>| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
+    let mut expressions = vec![by_name("NotIn", excluded(options))];
+    if !options.only_namespaces.is_empty() {
+        let only = options.only_namespaces.iter().map(String::as_str);
+        expressions.push(by_name("In", only.collect()));
+    }
+    json!(expressions)
+}
+
+pub(super) fn excluded(options: &Options) -> Vec<&str> {
     let mut names = vec!["kube-system", options.namespace.as_str()];
     for name in &options.excluded_namespaces {
         if !names.contains(&name.as_str()) {

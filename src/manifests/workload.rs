@@ -131,10 +131,12 @@ fn container(options: &Options) -> Value {
         "startupProbe": probe("/livez", 1, 60),
         "livenessProbe": probe("/livez", 10, 3),
         "readinessProbe": probe("/readyz", 5, 1),
-        // No CPU limit: throttling would turn bursts into timeouts.
+        // No CPU limit: throttling would turn bursts into timeouts. The memory limit is for the
+        // rare largest reviews: two objects of 3 MiB take a tree many times their size, one review
+        // at a time.
         "resources": {
             "requests": { "cpu": "50m", "memory": "32Mi" },
-            "limits": { "memory": "128Mi" }
+            "limits": { "memory": "512Mi" }
         },
         "securityContext": {
             "allowPrivilegeEscalation": false,

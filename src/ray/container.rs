@@ -12,12 +12,21 @@ pub struct Container<'a> {
     pub index: usize,
     /// The container.
     pub spec: &'a Fields,
+    // Looked up once: most rules ask for them.
+    limits: Option<&'a Fields>,
+    requests: Option<&'a Fields>,
 }
 
 impl<'a> Container<'a> {
     /// The container at that position.
     pub fn new(index: usize, spec: &'a Fields) -> Self {
-        Self { index, spec }
+        let resources = object_at(spec, "resources");
+        Self {
+            index,
+            spec,
+            limits: resources.and_then(|resources| object_at(resources, "limits")),
+            requests: resources.and_then(|resources| object_at(resources, "requests")),
+        }
     }
 
     /// `name`, if there.
@@ -32,12 +41,12 @@ impl<'a> Container<'a> {
 
     /// `resources.limits`, if there.
     pub fn limits(&self) -> Option<&'a Fields> {
-        object_at(object_at(self.spec, "resources")?, "limits")
+        self.limits
     }
 
     /// `resources.requests`, if there.
     pub fn requests(&self) -> Option<&'a Fields> {
-        object_at(object_at(self.spec, "resources")?, "requests")
+        self.requests
     }
 
     /// The limit of a resource; a value that is no quantity reads as absent (the API server

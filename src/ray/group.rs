@@ -30,6 +30,10 @@ pub struct Group<'a> {
     pub name: Option<&'a str>,
     /// The group's spec.
     pub spec: &'a Fields,
+    // Looked up once: nearly every rule asks for them.
+    start_params: Option<&'a Fields>,
+    pod_spec: Option<&'a Fields>,
+    ray_container: Option<Container<'a>>,
 }
 
 impl<'a> Group<'a> {
@@ -39,11 +43,17 @@ impl<'a> Group<'a> {
             Role::Head => Some(HEAD_NAME),
             Role::Worker { .. } => text_at(spec, "groupName"),
         };
+        let pod_spec = object_at(spec, "template").and_then(|template| object_at(template, "spec"));
         Self {
             kind,
             role,
             name,
             spec,
+            start_params: object_at(spec, "rayStartParams"),
+            pod_spec,
+            ray_container: containers(pod_spec)
+                .next()
+                .filter(|container| container.index == 0),
         }
     }
 
@@ -77,7 +87,7 @@ impl<'a> Group<'a> {
 
     /// `rayStartParams`, if there.
     pub fn start_params(&self) -> Option<&'a Fields> {
-        object_at(self.spec, "rayStartParams")
+        self.start_params
     }
 
     /// One value of `rayStartParams`, of whatever type.
@@ -97,7 +107,7 @@ impl<'a> Group<'a> {
 
     /// `template.spec`, if there.
     pub fn pod_spec(&self) -> Option<&'a Fields> {
-        object_at(object_at(self.spec, "template")?, "spec")
+        self.pod_spec
     }
 
     /// The path of `template.spec`.
@@ -107,18 +117,12 @@ impl<'a> Group<'a> {
 
     /// The containers of the template, in order (init containers not among them).
     pub fn containers(&self) -> impl Iterator<Item = Container<'a>> {
-        self.pod_spec()
-            .map_or(&[][..], |spec| list_at(spec, "containers"))
-            .iter()
-            .enumerate()
-            .filter_map(|(index, container)| Some(Container::new(index, container.as_object()?)))
+        containers(self.pod_spec)
     }
 
     /// Container 0 of the template: the one that Ray and KubeRay take for the ray container.
     pub fn ray_container(&self) -> Option<Container<'a>> {
-        self.containers()
-            .next()
-            .filter(|container| container.index == 0)
+        self.ray_container
     }
 
     /// The path of a container of the template.
@@ -137,4 +141,13 @@ impl<'a> Group<'a> {
     pub fn integer(&self, key: &str) -> Option<i64> {
         self.spec.get(key)?.as_i64()
     }
+}
+
+/// The containers of a pod's spec, in order; an item that is no object is passed over.
+fn containers(pod_spec: Option<&Fields>) -> impl Iterator<Item = Container<'_>> {
+    pod_spec
+        .map_or(&[][..], |spec| list_at(spec, "containers"))
+        .iter()
+        .enumerate()
+        .filter_map(|(index, container)| Some(Container::new(index, container.as_object()?)))
 }

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::finding::Finding;
 
-/// A warning header is best read, and least likely cut, within so many characters (Kubernetes'
-/// own advice to authors of webhooks).
+/// Kubernetes asks for warnings of at most so many characters. The path to a field in a template
+/// takes half of them, so the remedy gets a warning of its own where it does not fit.
 pub const WARNING_CHARS: usize = 120;
 
 /// API servers give all warnings of one response so many characters; beyond, they cut and drop.
@@ -20,6 +20,23 @@ const MORE_BYTES: usize = 80;
 /// One finding in one line: rule, place, problem, reason and remedy.
 pub fn line(finding: &Finding) -> String {
     format!("{}. {} {}", headline(finding), finding.why, finding.fix)
+}
+
+/// One finding beside its place, as kubectl prints the causes of a denial. Neither the webhook nor
+/// the message of the denial is shown there, so this says whom to ask.
+pub fn cause(finding: &Finding) -> String {
+    let Finding {
+        rule,
+        path,
+        problem,
+        why,
+        fix,
+        ..
+    } = finding;
+    let group = path
+        .group()
+        .map_or_else(String::new, |name| format!("group {}; ", printable(name)));
+    format!("{problem}. {why} {fix} ({group}rayfit explain {rule})")
 }
 
 /// Rule, place and problem.
@@ -58,19 +75,27 @@ pub fn denial(findings: &[Finding]) -> String {
 /// Warnings for a response, each and all within what API servers pass on; the last one counts
 /// those left out.
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
-    let texts = findings.iter().map(warning);
-    let (mut fitting, left_out) = within(texts, WARNINGS_CHARS, |text| text.chars().count());
+    let pairs = findings.iter().map(|finding| warning(finding).join("\n"));
+    let (fitting, left_out) = within(pairs, WARNINGS_CHARS, |text| text.chars().count());
+    let mut warnings: Vec<String> = fitting
+        .iter()
+        .flat_map(|pair| pair.lines().map(str::to_owned))
+        .collect();
     if left_out > 0 {
-        let rules = "rayfit check shows all";
-        fitting.push(format!("+{left_out} more ({rules})"));
+        warnings.push(format!("+{left_out} more (rayfit check shows all)"));
     }
-    fitting
+    warnings
 }
 
-/// One finding as a warning: the remedy where the reason and it do not both fit.
-fn warning(finding: &Finding) -> String {
-    let headline = headline(finding);
-    cut(&printable(&format!("{headline}. {}", finding.fix)))
+/// One finding as one warning, or as two where what is wrong and what to write do not fit into one.
+fn warning(finding: &Finding) -> Vec<String> {
+    let headline = printable(&headline(finding));
+    let fix = printable(&finding.fix);
+    let whole = format!("{headline}. {fix}");
+    if whole.chars().count() <= WARNING_CHARS {
+        return vec![whole];
+    }
+    vec![cut(&headline), cut(&format!("{} fix: {fix}", finding.rule))]
 }
 
 /// API servers drop a warning that holds a control character.
@@ -145,6 +170,17 @@ mod tests {
     }
 
     #[test]
+    fn a_cause_leaves_the_place_to_its_field_and_names_the_group() {
+        let mut finding = finding(101, "\"x\" is no version");
+        assert_eq!(
+            cause(&finding),
+            "\"x\" is no version. Ray stops. Write 2.60.0. (rayfit explain RF101)"
+        );
+        finding.path = FieldPath::of(&["spec", "workerGroupSpecs"]).item(1, "gpu");
+        assert!(cause(&finding).ends_with(" (group gpu; rayfit explain RF101)"));
+    }
+
+    #[test]
     fn what_does_not_fit_is_counted() {
         let many: Vec<Finding> = (0..5000).map(|_| finding(101, &"x".repeat(100))).collect();
         let text = denial(&many);
@@ -155,11 +191,12 @@ mod tests {
 
     #[test]
     fn fifty_long_findings_stay_within_the_budget_of_warnings() {
-        let many: Vec<Finding> = (0..50).map(|_| finding(213, &"é".repeat(200))).collect();
+        let many: Vec<Finding> = (0..50).map(|_| finding(213, &"é".repeat(300))).collect();
         let texts = warnings(&many);
-        assert_eq!(texts.len(), 34);
-        assert_eq!(texts[33], "+17 more (rayfit check shows all)");
+        assert_eq!(texts.len(), 55);
+        assert_eq!(texts[54], "+23 more (rayfit check shows all)");
         assert!(texts[0].starts_with("RF213 spec.rayVersion: é") && texts[0].ends_with('…'));
+        assert_eq!(texts[1], "RF213 fix: Write 2.60.0.");
     }
 
     #[test]
@@ -176,7 +213,7 @@ mod tests {
             let total: usize = texts.iter().map(|text| text.chars().count()).sum();
             prop_assert!(total <= WARNINGS_CHARS);
             prop_assert!(texts.iter().all(|text| !text.contains(char::is_control)));
-            let listed = texts.iter().filter(|text| text.starts_with("RF213")).count();
+            let listed = texts.iter().filter(|text| text.starts_with("RF213 spec")).count();
             let counted = match texts.last().filter(|text| text.starts_with('+')) {
                 Some(more) => more[1..].split(' ').next().unwrap().parse().unwrap(),
                 None => 0,

@@ -88,6 +88,10 @@ type Options struct {
 	Progress io.Writer `json:"-"`
 }
 
+// maxDir leaves room for <dir>/nodes/node-NN/kubelet/pods-api/<10 digits> in
+// the 107 bytes of a socket's path.
+const maxDir = 62
+
 // validated returns the options with defaults filled in, or what is wrong with them.
 func (o Options) validated() (Options, error) {
 	if o.Dir == "" {
@@ -98,6 +102,9 @@ func (o Options) validated() (Options, error) {
 		return o, fmt.Errorf("lab: resolve directory %q: %w", o.Dir, err)
 	}
 	o.Dir = dir
+	if o.Nodes > 0 && len(dir) > maxDir {
+		return o, fmt.Errorf("lab: the path %s is too long for the kubelet's sockets in it: use a directory with at most %d characters", dir, maxDir)
+	}
 	if o.AdmissionOnly && (o.Nodes > 0 || len(o.With) > 0) {
 		return o, fmt.Errorf("lab: AdmissionOnly excludes nodes and add-ons: drop one of the two")
 	}

@@ -1,7 +1,7 @@
 //! JSON that remembers which keys stood twice, unlike `serde_json::Value`, which keeps the last
 //! of two and says nothing.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
@@ -114,22 +114,51 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
         let mut object = Object::default();
-        // Position in `entries`, and whether the key is known to stand twice.
-        let mut seen: HashMap<String, (usize, bool)> = HashMap::new();
+        let mut seen = Seen::default();
         while let Some((key, value)) = map.next_entry::<String, Json>()? {
-            let Some((position, noted)) = seen.get_mut(&key) else {
-                seen.insert(key.clone(), (object.entries.len(), false));
+            let Some(position) = seen.position(&key, &object.entries) else {
                 object.entries.push((key, value));
                 continue;
             };
-            if let Some(entry) = object.entries.get_mut(*position) {
+            if let Some(entry) = object.entries.get_mut(position) {
                 entry.1 = value;
             }
-            if !std::mem::replace(noted, true) {
+            if seen.twice.insert(position) {
                 object.twice.push(key);
             }
         }
         Ok(Json::Object(object))
+    }
+}
+
+/// So many keys are compared one by one: that is faster than hashing them, and nearly all objects
+/// of an annotation are a group with three.
+const FEW: usize = 8;
+
+/// The keys of an object so far.
+#[derive(Default)]
+struct Seen {
+    /// Positions by key, once there are more than [`FEW`].
+    positions: HashMap<String, usize>,
+    /// The positions whose keys are known to stand twice.
+    twice: HashSet<usize>,
+}
+
+impl Seen {
+    /// Where `key` stands in `entries`; if it does not, it is about to be added.
+    fn position(&mut self, key: &str, entries: &[(String, Json)]) -> Option<usize> {
+        if entries.len() < FEW {
+            return entries.iter().position(|(present, _)| present == key);
+        }
+        if self.positions.is_empty() {
+            let all = entries.iter().enumerate();
+            self.positions = all.map(|(n, (key, _))| (key.clone(), n)).collect();
+        }
+        let position = self.positions.get(key).copied();
+        if position.is_none() {
+            self.positions.insert(key.to_owned(), entries.len());
+        }
+        position
     }
 }
 
@@ -145,6 +174,19 @@ mod tests {
         assert_eq!(object.twice, ["a"]);
         assert_eq!(object.entries.len(), 2);
         assert_eq!(object.entries[0].1.as_integer(), Some(4));
+    }
+
+    #[test]
+    fn many_keys_are_told_apart_as_few_are() {
+        let keys: Vec<String> = (0..40).map(|n| format!("k{}", n % 20)).collect();
+        let text: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
+        let json = serde_json::from_str(&format!("{{{}}}", text.join(",")));
+        let Ok(Json::Object(object)) = json else {
+            panic!("no object");
+        };
+        let found: Vec<&String> = object.entries.iter().map(|(key, _)| key).collect();
+        assert_eq!(found, keys[..20].iter().collect::<Vec<_>>());
+        assert_eq!(object.twice, keys[..20]);
     }
 
     #[test]

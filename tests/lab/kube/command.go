@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -31,7 +32,7 @@ func (o containerOptions) commandOf(c *container) (command, error) {
 		if o.rayfit == "" {
 			return command{}, fmt.Errorf("image %s is Rayfit's, and the lab was given no --rayfit-binary", c.config.Image.GetImage())
 		}
-		return rayfitCommand(c.config, env), nil
+		return rayfitCommand(c.config, env, c.address), nil
 	}
 	if len(c.config.Command) == 0 {
 		return command{}, nil
@@ -51,13 +52,22 @@ func isRayfit(image *cri.ImageSpec) bool {
 }
 
 // rayfitCommand follows the image: its entrypoint is the binary, and its
-// /bin/bash is the binary too, called bash.
-func rayfitCommand(config *cri.ContainerConfig, env []string) command {
+// /bin/bash is the binary too, called bash. Webhooks that do not say where to
+// listen get the pod's address: on every address, replicas would meet.
+func rayfitCommand(config *cri.ContainerConfig, env []string, address string) command {
 	argv := []string{"rayfit"}
 	if len(config.Command) > 0 {
 		argv = append([]string{path.Base(config.Command[0])}, config.Command[1:]...)
 	}
-	return command{Path: rayfitPath, Argv: append(argv, config.Args...), Env: env}
+	argv = append(argv, config.Args...)
+	if slices.Contains(argv, "serve") && !slices.ContainsFunc(argv, isBind) {
+		argv = append(argv, "--bind="+address)
+	}
+	return command{Path: rayfitPath, Argv: argv, Env: env}
+}
+
+func isBind(argument string) bool {
+	return argument == "--bind" || strings.HasPrefix(argument, "--bind=")
 }
 
 // environment is the container's, with what differs here: the API server is on

@@ -100,14 +100,12 @@ func newKubelet(ctx context.Context, o nodeOptions, runtime *processRuntime) (*k
 	if err != nil {
 		return nil, fmt.Errorf("make the node's client: %w", err)
 	}
-	// kubemark makes temporary directories; keep them inside ours.
-	if err := os.MkdirAll(filepath.Join(o.dir, "tmp"), 0o755); err != nil {
-		return nil, fmt.Errorf("make the node's directory: %w", err)
-	}
-	if err := os.Setenv("TMPDIR", filepath.Join(o.dir, "tmp")); err != nil {
-		return nil, fmt.Errorf("set TMPDIR: %w", err)
-	}
 	flags, config := kubemark.GetHollowKubeletConfig(&kubemark.HollowKubeletOptions{NodeName: o.name, KubeletPort: o.port, MaxPods: 250})
+	// kubemark has made a directory in /tmp for it, whatever TMPDIR says.
+	if err := os.RemoveAll(flags.RootDirectory); err != nil {
+		return nil, fmt.Errorf("remove kubemark's own directory: %w", err)
+	}
+	config.StaticPodPath = ""
 	flags.RootDirectory = filepath.Join(o.dir, "kubelet")
 	flags.CertDirectory = filepath.Join(o.dir, "pki")
 	kubelet.ContainerLogsDir = filepath.Join(o.dir, "containers-logs")

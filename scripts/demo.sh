@@ -1,0 +1,251 @@
+#!/usr/bin/env bash
+# demo.sh BINARY: what a person sees of Rayfit, with kubectl, in about a minute.
+#
+# Without more it starts a lab of its own (tests/lab/README.md) and ends it again. On a cluster of
+# yours it works in namespaces of its own, asks to judge nothing else, and removes what it made:
+#
+# RAYFIT_DEMO_KUBECONFIG  that cluster's kubeconfig; no other one is ever looked at
+# RAYFIT_DEMO_IMAGE       an image of Rayfit that the cluster can pull or has already; without it
+#                         one is built and loaded, into kind and minikube
+set -euo pipefail
+unset KUBECONFIG
+
+repository=$(cd "$(dirname "$0")/.." && pwd)
+binary=$(realpath "${1:?write: scripts/demo.sh BINARY (make demo does)}")
+demo=rayfit-demo
+work=$(mktemp -d "${TMPDIR:-/tmp}/rayfit-demo.XXXXXX")
+undo=() # functions that remove what was made, the last one first
+
+if [ -t 1 ] && [ -z "${NO_COLOR:-}" ]; then
+  bold=$'\e[1m' blue=$'\e[36m' plain=$'\e[0m'
+else
+  bold='' blue='' plain=''
+fi
+
+fail() {
+  echo "demo.sh: $*" >&2
+  exit 1
+}
+
+say() {
+  printf '\n%s# %s%s\n' "$blue" "$*" "$plain"
+}
+
+# Shows a command as one types it, and runs it.
+run() {
+  printf '%s$ %s%s\n' "$bold" "$*" "$plain"
+  eval "$*" 2>&1
+}
+
+# run, where the command is to say no.
+run_refused() {
+  if run "$*"; then
+    fail "that was to be refused, and was not: please report it"
+  fi
+}
+
+clean_up() {
+  local code=$? step
+  trap '' INT TERM
+  set +e
+  for ((step = ${#undo[@]} - 1; step >= 0; step--)); do
+    "${undo[step]}" || echo "demo.sh: ${undo[step]} did not succeed, something may be left" >&2
+  done
+  rm -rf "$work"
+  exit "$code"
+}
+trap clean_up EXIT
+trap 'echo; echo "stopping and cleaning up .." >&2; exit 130' INT
+trap 'exit 143' TERM
+
+# A cluster of our own.
+
+end_lab() {
+  [ -d "$work/lab" ] || return 0
+  echo "ending the lab .." >&2
+  "$work/bin/lab" down --dir "$work/lab"
+}
+
+start_lab() {
+  say "A Kubernetes cluster on this machine, with KubeRay's resources (built once, about 6 minutes)"
+  (cd "$repository/tests" && go build -o "$work/bin/lab" ./lab/cmd/lab)
+  undo+=(end_lab)
+  "$work/bin/lab" up --dir "$work/lab" --nodes 1 --rayfit-binary "$binary" >/dev/null
+  export KUBECONFIG=$work/lab/kubeconfig PATH=$work/lab/bin:$PATH
+  system=rayfit-system
+  install=(--self-managed)
+}
+
+# A cluster of yours.
+
+use_cluster() {
+  [ -r "$RAYFIT_DEMO_KUBECONFIG" ] || fail "RAYFIT_DEMO_KUBECONFIG=$RAYFIT_DEMO_KUBECONFIG cannot be read"
+  command -v kubectl >/dev/null || fail "kubectl is missing: https://kubernetes.io/docs/tasks/tools"
+  KUBECONFIG=$(realpath "$RAYFIT_DEMO_KUBECONFIG")
+  export KUBECONFIG
+  local context
+  context=$(kubectl config current-context) || fail "$KUBECONFIG has no current context"
+  say "The cluster of context $context in $KUBECONFIG"
+  kubectl version >/dev/null || fail "the cluster of context $context does not answer"
+  refuse_to_disturb
+  choose_image "$context"
+  need_resources
+  system=$demo-system
+  install=(--self-managed --namespace "$system" --only-namespace "$demo" --image "$image")
+}
+
+# The install's cluster-wide objects have fixed names, and a namespace may be somebody's.
+refuse_to_disturb() {
+  local object
+  for object in namespace/$demo namespace/$demo-system mutatingwebhookconfiguration/rayfit-mutating \
+    validatingwebhookconfiguration/rayfit-validating clusterrole/rayfit-ca-bundles \
+    clusterrolebinding/rayfit-ca-bundles; do
+    if kubectl get "$object" >/dev/null 2>&1; then
+      fail "the cluster has a $object already, which the demo does not touch.
+  Take another cluster, or look at the Rayfit that is installed there."
+    fi
+  done
+}
+
+choose_image() {
+  image=${RAYFIT_DEMO_IMAGE:-}
+  [ -z "$image" ] || return 0
+  local version
+  version=$(sed -n 's/^version = "\(.*\)"/\1/p' "$repository/Cargo.toml" | head -n 1)
+  image=rayfit:$version
+  case $1 in
+    kind-* | minikube*) ;;
+    *) fail "context $1 is neither kind's nor minikube's, so no image can be loaded into it. Push
+  one (make image) to where the cluster can pull it and write RAYFIT_DEMO_IMAGE=registry/rayfit:$version" ;;
+  esac
+  local archive=$repository/target/image/rayfit.tar what=docker-image from=$image
+  rm -f "$archive"
+  RAYFIT_IMAGE=$image "$repository/scripts/image.sh" build
+  if [ -e "$archive" ]; then
+    what=image-archive from=$archive
+  fi
+  case $1 in
+    kind-*) kind load "$what" "$from" --name "${1#kind-}" ;;
+    minikube*) minikube --profile "$1" image load "$from" ;;
+  esac
+}
+
+remove_resources() {
+  kubectl delete --ignore-not-found -f "$work/crd.yaml"
+}
+
+# Without KubeRay, its RayCluster alone, from the Go module that the lab is built from.
+need_resources() {
+  ! kubectl get crd rayclusters.ray.io >/dev/null 2>&1 || return 0
+  say "KubeRay is not installed there: its RayCluster resource, for the time of the demo"
+  local module=github.com/ray-project/kuberay/ray-operator
+  (cd "$repository/tests/lab/operator" && go mod download "$module" && go list -m -f '{{.Dir}}' "$module") >"$work/module"
+  cp "$(cat "$work/module")/config/crd/bases/ray.io_rayclusters.yaml" "$work/crd.yaml"
+  undo+=(remove_resources)
+  run kubectl create -f "$work/crd.yaml"
+  kubectl wait --for=condition=Established crd/rayclusters.ray.io --timeout=60s >/dev/null
+}
+
+# What is shown.
+
+uninstall() {
+  echo "uninstalling .." >&2
+  "$binary" manifests "${install[@]}" | kubectl delete --ignore-not-found -f - >/dev/null
+}
+
+remove_namespace() {
+  kubectl delete namespace "$demo" --ignore-not-found >/dev/null
+}
+
+# The examples, suspended: where KubeRay's operator runs, no Ray nodes are to be started.
+write_files() {
+  local prepare="s/namespace: research/namespace: $demo/; s/^spec:/spec:\n  suspend: true/"
+  sed "$prepare" "$repository/examples/bad.yaml" >bad.yaml
+  sed "$prepare" "$repository/examples/good.yaml" >good.yaml
+  sed 's/name: notebook/name: unbounded/; /maxReplicas: 10/d' good.yaml >unbounded.yaml
+  sed 's/name: notebook/name: legacy/; s/minReplicas: 1/minReplicas: 20/' good.yaml >legacy.yaml
+}
+
+before_rayfit() {
+  say "Without Rayfit: 20 workers at least and 10 at most. It is stored, and will never work."
+  if [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+    undo+=(remove_namespace)
+  fi
+  run kubectl create namespace "$demo"
+  run kubectl apply -f legacy.yaml
+}
+
+install_rayfit() {
+  say "Install Rayfit, two replicas that make their own certificates"
+  if [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+    undo+=(uninstall)
+  fi
+  run "rayfit manifests ${install[*]} | kubectl apply -f -"
+  run kubectl rollout status "deployment/rayfit -n $system --timeout=120s"
+  until_judged
+}
+
+# API servers hear of webhooks within a second or so; until then, what nobody judges is stored.
+until_judged() {
+  local attempt
+  for attempt in $(seq 100); do
+    kubectl apply --dry-run=server -f bad.yaml >/dev/null 2>&1 || return 0
+    sleep 0.2
+  done
+  fail "after $attempt attempts nothing is judged: look at kubectl logs -n $system deployment/rayfit"
+}
+
+show() {
+  say "A RayCluster with what goes wrong in practice (examples/bad.yaml): refused, with every reason at once"
+  run_refused kubectl apply -f bad.yaml
+
+  say "A good one (examples/good.yaml). First as a dry run, then for good"
+  run kubectl apply -f good.yaml --dry-run=server
+  run kubectl apply -f good.yaml
+
+  say "What was sent, and what is stored: Rayfit has written out what was left to chance
+# (numOfHosts and replicas are KubeRay's own defaults)"
+  kubectl apply view-last-applied -f good.yaml -o yaml | sed -n '/^spec:/,$p' >sent.yaml
+  kubectl get -f good.yaml -o yaml | sed -n '/^spec:/,/^status:/p' | sed '/^status:/d' >stored.yaml
+  run_refused diff -U 2 sent.yaml stored.yaml
+
+  say "Not wrong, but risky: a warning, and it is stored"
+  run kubectl apply -f unbounded.yaml
+
+  say "Nobody is locked out: what was stored before Rayfit can be changed, whatever is wrong with it ..."
+  run "kubectl annotate raycluster legacy -n $demo owner=ada"
+  say "... but not made worse ..."
+  run_refused "kubectl patch raycluster legacy -n $demo --type=json -p '[{\"op\": \"add\", \"path\": \"/spec/workerGroupSpecs/0/rayStartParams/num-cpus\", \"value\": \"2\"}]'"
+  say "... and it can be mended"
+  run "kubectl patch raycluster legacy -n $demo --type=json -p '[{\"op\": \"replace\", \"path\": \"/spec/workerGroupSpecs/0/minReplicas\", \"value\": 1}]'"
+
+  say "The same judgement without a cluster, for CI (exit code 1)"
+  run_refused 'rayfit check bad.yaml | tail -n 1'
+}
+
+look_further() {
+  say "To look further"
+  cat <<EOF
+  rayfit is $binary
+  rayfit explain RF104            one rule in full; rayfit rules lists all
+  rayfit check examples/bad.yaml  findings with line and column, also as JSON, SARIF, GitHub annotations
+  rayfit manifests --help         install on a cluster of yours
+  tests/lab/README.md             a lab that stays, to try more with kubectl
+EOF
+}
+
+mkdir -p "$work/bin"
+ln -s "$binary" "$work/bin/rayfit"
+export PATH=$work/bin:$PATH
+if [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+  use_cluster
+else
+  start_lab
+fi
+cd "$work"
+write_files
+before_rayfit
+install_rayfit
+show
+look_further
+echo

@@ -1,0 +1,145 @@
+//! `rayfit plan`: what the controller would do on a snapshot, and why.
+
+use std::io::{self, Write};
+use std::path::PathBuf;
+
+use anyhow::Context as _;
+use serde_json::json;
+
+use super::source::{self, Source};
+use super::{Outcome, outcome};
+use crate::plan::{Settings, Strategy, check, decide};
+use crate::snapshot::{self, Snapshot};
+
+/// The largest file of snapshots, in bytes: pods of ten thousand nodes take about 100 MB.
+const MAX_BYTES: usize = 512 << 20;
+
+/// What the controller would do now, why, and why it does not do more
+///
+/// Reads snapshots: YAML or JSON files, files of one JSON object per line, folders with *.yaml,
+/// *.yml and *.json, or standard input. Nothing is changed anywhere.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit plan snapshot.yaml\n  \
+    rayfit plan --strategy ray snapshot.yaml      # what Ray's own autoscaler would do\n  \
+    rayfit plan -o json corpus.jsonl              # one JSON line per snapshot\n  \
+    rayfit plan --schema > plan.schema.json\n\n\
+    Exit codes: 0 decided, 2 some snapshot could not be read.")]
+pub(super) struct Plan {
+    /// Files, folders, or - for standard input
+    #[arg(required_unless_present = "schema", value_name = "SNAPSHOT|DIR|-")]
+    inputs: Vec<PathBuf>,
+
+    /// How to decide
+    #[arg(long, value_enum, default_value_t)]
+    strategy: Way,
+
+    /// Give up pods that are on their way for so many seconds without anyone needing them
+    #[arg(long, value_name = "SECONDS")]
+    pending_idle_timeout: Option<f64>,
+
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+
+    /// Print the JSON schema of a snapshot and of a line of output, and stop
+    #[arg(long)]
+    schema: bool,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Way {
+    /// Ray's packing with Rayfit's improvements
+    #[default]
+    Rayfit,
+    /// Exactly as Ray 2.60.0's autoscaler v2
+    Ray,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Format {
+    /// For people
+    #[default]
+    Text,
+    /// For programs: one line per snapshot
+    Json,
+}
+
+impl Plan {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let mut out = io::BufWriter::new(anstream::stdout());
+        if self.schema {
+            serde_json::to_writer_pretty(&mut out, &schema())?;
+            writeln!(out)?;
+            out.flush()?;
+            return Ok(Outcome::Clean);
+        }
+        let mut result = Outcome::Clean;
+        for input in &self.inputs {
+            for source in source::expand(input).with_context(|| input.display().to_string())? {
+                result = result.max(self.plan_all(&source, &mut out)?);
+            }
+        }
+        out.flush()?;
+        Ok(result)
+    }
+
+    fn plan_all(&self, source: &Source, out: &mut impl Write) -> anyhow::Result<Outcome> {
+        let text = source
+            .read_up_to(MAX_BYTES)
+            .with_context(|| source.name())?;
+        let mut result = Outcome::Clean;
+        for read in snapshot::read_all(&text) {
+            match read {
+                Ok(snapshot) => self.plan(&snapshot, out)?,
+                Err(error) => {
+                    out.flush()?;
+                    outcome::complain(format_args!("{}: {error}", source.name()));
+                    result = Outcome::Failed;
+                }
+            }
+        }
+        Ok(result)
+    }
+
+    fn plan(&self, snapshot: &Snapshot, out: &mut impl Write) -> anyhow::Result<()> {
+        let (plan, report) = decide(snapshot, &self.settings());
+        let violations = check::check(snapshot, &plan);
+        match self.output {
+            Format::Text => {
+                writeln!(out, "{} at {}", plan.cluster, snapshot.time)?;
+                write!(out, "{plan}")?;
+                for violation in violations {
+                    writeln!(out, "  not to be acted on: {violation}")?;
+                }
+                writeln!(out, "why:\n{report}")?;
+            }
+            Format::Json => {
+                let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
+                let line = json!({ "plan": plan, "report": report, "violations": violations });
+                writeln!(out, "{line}")?;
+            }
+        }
+        Ok(())
+    }
+
+    fn settings(&self) -> Settings {
+        Settings {
+            strategy: match self.strategy {
+                Way::Rayfit => Strategy::Rayfit,
+                Way::Ray => Strategy::Ray,
+            },
+            pending_idle_timeout_s: self.pending_idle_timeout,
+            ..Settings::default()
+        }
+    }
+}
+
+/// The schemas of what is read and what is written.
+fn schema() -> serde_json::Value {
+    json!({
+        "snapshot": schemars::schema_for!(Snapshot),
+        "plan": schemars::schema_for!(crate::plan::Plan),
+        "report": schemars::schema_for!(crate::plan::Report),
+    })
+}

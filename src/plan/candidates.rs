@@ -1,0 +1,330 @@
+//! Picking the best node again and again, without trying every node every time.
+//!
+//! Nodes in the same state are one class: what one of them would take, all would, so only the
+//! first of a class is tried. A trial stays true while the remaining requests cover what it took:
+//! placing is greedy and in a fixed order, so with `left` units of a run a node takes
+//! `min(left, what fits)` of it, and that only changes when `left` falls below what was taken.
+//! So after a pick only the classes that wanted more than is left are tried anew. The result is
+//! that of Ray's loop over all nodes (`scheduler.py`, `_sched_best_node`), which tries every node
+//! for every pick.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::rc::Rc;
+
+use super::fit::{Rules, Run, Score, Trial};
+use super::node::{Node, Source, Stage};
+use super::shape::ShapeId;
+
+/// Numbers for node states, kept for a whole decision.
+#[derive(Debug, Default)]
+pub(crate) struct States(HashMap<Vec<u64>, u32>);
+
+impl States {
+    /// The number of the node's state as seen by `source`.
+    pub(crate) fn number(&mut self, node: &Node, source: Source) -> u32 {
+        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        *self.0.entry(code(node, source)).or_insert(next)
+    }
+}
+
+/// The state as numbers. Ray takes nodes that do not run yet for equal when what they have is
+/// equal, whatever was placed on them; for those that run, that must be equal too.
+fn code(node: &Node, source: Source) -> Vec<u64> {
+    let running = node.stage == Stage::Running;
+    let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
+    let mut code = vec![
+        node.group as u64,
+        u64::from(running) * 2 + u64::from(node.head),
+        node.untouched.into(),
+        node.amounts.len() as u64,
+    ];
+    for amount in &node.amounts {
+        let free = amount.free[source as usize];
+        code.extend([amount.name.0.into(), bits(amount.total), bits(free)]);
+    }
+    code.extend(
+        node.labels
+            .iter()
+            .flat_map(|(label, value)| [u64::from(label.0), u64::from(value.0)]),
+    );
+    if running {
+        code.push(u64::MAX);
+        code.extend(
+            node.placed[source as usize]
+                .iter()
+                .map(|shape| u64::from(shape.0)),
+        );
+    }
+    code
+}
+
+/// What decides between nodes of equal score, by group.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Preference {
+    /// 1 unless the group's pods recently failed to appear.
+    pub(crate) recoverable: f64,
+    /// `priority` of the group.
+    pub(crate) priority: i64,
+    /// 1 unless the group's pods ever failed to appear.
+    pub(crate) available: f64,
+}
+
+/// How good a node is; the greatest is picked.
+#[derive(Debug, Clone, Copy)]
+struct Rank {
+    score: Score,
+    preference: Preference,
+    /// Earlier in the list wins.
+    position: Reverse<u64>,
+}
+
+impl Rank {
+    fn order(&self, other: &Self) -> Ordering {
+        let (own, their) = (&self.preference, &other.preference);
+        self.score
+            .order(&other.score)
+            .then_with(|| own.recoverable.total_cmp(&their.recoverable))
+            .then(own.priority.cmp(&their.priority))
+            .then_with(|| own.available.total_cmp(&their.available))
+            .then(self.position.cmp(&other.position))
+    }
+}
+
+#[derive(Debug)]
+struct Ranked {
+    rank: Rank,
+    class: usize,
+    version: u32,
+}
+
+impl Ord for Ranked {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.rank.order(&other.rank)
+    }
+}
+
+impl PartialOrd for Ranked {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl PartialEq for Ranked {
+    fn eq(&self, other: &Self) -> bool {
+        self.cmp(other).is_eq()
+    }
+}
+
+impl Eq for Ranked {}
+
+#[derive(Debug)]
+struct Class {
+    /// Position in the list and number of each node, in order.
+    members: VecDeque<(u64, usize)>,
+    preference: Preference,
+    trial: Option<Rc<Trial>>,
+    /// The last trial of a node that was picked, for the next one like it.
+    spare: Option<Rc<Trial>>,
+    /// Entries of other versions in the heaps are out of date.
+    version: u32,
+}
+
+/// The nodes to pick from.
+pub(crate) struct Candidates<'a, N> {
+    node: N,
+    source: Source,
+    rules: Rules<'a>,
+    classes: Vec<Class>,
+    /// The class of a state.
+    of_state: HashMap<u32, usize>,
+    best: BinaryHeap<Ranked>,
+    /// Per run: who would take how many of it.
+    watch: Vec<BinaryHeap<(u64, usize, u32)>>,
+    positions: u64,
+}
+
+impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
+    /// None yet; `node` gives the node of a number.
+    pub(crate) fn new(node: N, source: Source, rules: Rules<'a>, runs: usize) -> Self {
+        Self {
+            node,
+            source,
+            rules,
+            classes: Vec::new(),
+            of_state: HashMap::new(),
+            best: BinaryHeap::new(),
+            watch: std::iter::repeat_with(BinaryHeap::new).take(runs).collect(),
+            positions: 0,
+        }
+    }
+
+    /// Adds a node at the end of the list.
+    pub(crate) fn add(&mut self, number: usize, state: u32, preference: Preference, runs: &[Run]) {
+        let member = (self.positions, number);
+        self.positions += 1;
+        match self.of_state.entry(state) {
+            Entry::Occupied(entry) => {
+                if let Some(class) = self.classes.get_mut(*entry.get()) {
+                    class.members.push_back(member);
+                    if class.members.len() == 1 {
+                        let class = *entry.get();
+                        self.revive(class, runs);
+                    }
+                }
+            }
+            Entry::Vacant(entry) => {
+                entry.insert(self.classes.len());
+                let members = VecDeque::from([member]);
+                self.classes.push(Class {
+                    members,
+                    preference,
+                    trial: None,
+                    spare: None,
+                    version: 0,
+                });
+                self.try_first(self.classes.len() - 1, runs);
+            }
+        }
+    }
+
+    /// Takes the best node off the list, with what it takes off `runs`.
+    pub(crate) fn pick(&mut self, runs: &mut [Run]) -> Option<(usize, Rc<Trial>)> {
+        let index = loop {
+            let top = self.best.pop()?;
+            if self.classes.get(top.class)?.version == top.version {
+                break top.class;
+            }
+        };
+        let class = self.classes.get_mut(index)?;
+        let (_, number) = class.members.pop_front()?;
+        let trial = class.trial.take()?;
+        class.version += 1;
+        for (run, count) in &trial.taken {
+            if let Some(run) = runs.get_mut(*run) {
+                run.count -= count;
+            }
+        }
+        self.advance(index, number, &trial, runs);
+        for (run, _) in &trial.taken {
+            self.retry(*run, runs);
+        }
+        Some((number, trial))
+    }
+
+    /// Every node that was not picked, in the order of the list.
+    pub(crate) fn rest(self) -> Vec<usize> {
+        let mut rest: Vec<(u64, usize)> = self
+            .classes
+            .into_iter()
+            .flat_map(|class| class.members)
+            .collect();
+        rest.sort_unstable();
+        rest.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The next node of the class is the first now; a trial that still holds is kept.
+    fn advance(&mut self, index: usize, picked: usize, trial: &Rc<Trial>, runs: &[Run]) {
+        let Some(class) = self.classes.get_mut(index) else {
+            return;
+        };
+        class.spare = Some(Rc::clone(trial));
+        let Some((_, next)) = class.members.front().copied() else {
+            return;
+        };
+        if self.placed(next) == self.placed(picked) {
+            self.revive(index, runs);
+        } else {
+            self.try_first(index, runs);
+        }
+    }
+
+    /// The first node of the class is in the state of the last one picked.
+    fn revive(&mut self, index: usize, runs: &[Run]) {
+        let spare = self
+            .classes
+            .get(index)
+            .and_then(|class| class.spare.clone());
+        let left = |run: usize| runs.get(run).map_or(0, |run| run.count);
+        match spare {
+            Some(trial) if trial.taken.iter().all(|(run, count)| *count <= left(*run)) => {
+                self.enter(index, trial);
+            }
+            _ => self.try_first(index, runs),
+        }
+    }
+
+    fn placed(&self, number: usize) -> &[ShapeId] {
+        &(self.node)(number).placed[self.source as usize]
+    }
+
+    /// Tries anew whoever would take more of a run than is left.
+    fn retry(&mut self, run: usize, runs: &[Run]) {
+        let left = runs.get(run).map_or(0, |run| run.count);
+        while let Some((_, class, version)) = self
+            .watch
+            .get_mut(run)
+            .and_then(|heap| heap.pop_if_above(left))
+        {
+            if self
+                .classes
+                .get(class)
+                .is_some_and(|class| class.version == version)
+            {
+                self.try_first(class, runs);
+            }
+        }
+    }
+
+    fn try_first(&mut self, index: usize, runs: &[Run]) {
+        let Some(class) = self.classes.get_mut(index) else {
+            return;
+        };
+        class.version += 1;
+        class.trial = None;
+        let Some((_, number)) = class.members.front() else {
+            return;
+        };
+        if let Some(trial) = Trial::of((self.node)(*number), runs, self.source, self.rules) {
+            self.enter(index, Rc::new(trial));
+        }
+    }
+
+    fn enter(&mut self, index: usize, trial: Rc<Trial>) {
+        let Some(class) = self.classes.get_mut(index) else {
+            return;
+        };
+        let Some((position, _)) = class.members.front() else {
+            return;
+        };
+        let (preference, position) = (class.preference, Reverse(*position));
+        let rank = Rank {
+            score: trial.score,
+            preference,
+            position,
+        };
+        self.best.push(Ranked {
+            rank,
+            class: index,
+            version: class.version,
+        });
+        for (run, count) in &trial.taken {
+            if let Some(heap) = self.watch.get_mut(*run) {
+                heap.push((*count, index, class.version));
+            }
+        }
+        class.trial = Some(trial);
+    }
+}
+
+trait PopAbove {
+    fn pop_if_above(&mut self, left: u64) -> Option<(u64, usize, u32)>;
+}
+
+impl PopAbove for BinaryHeap<(u64, usize, u32)> {
+    fn pop_if_above(&mut self, left: u64) -> Option<(u64, usize, u32)> {
+        self.peek().filter(|(count, ..)| *count > left)?;
+        self.pop()
+    }
+}

@@ -1,0 +1,229 @@
+//! What every plan must satisfy before anyone acts on it.
+//!
+//! Strategy `Ray` mirrors Ray, faults included: it may ask for a shrink below what is in use
+//! ([`Violation::Shrinks`]). Nobody acts on such a plan; the check says so.
+
+use std::collections::{HashMap, HashSet};
+
+use super::conclude::milli;
+use super::decide::read_config;
+use super::group::{ClusterConfig, GroupConfig};
+use super::outcome::{Plan, PodResize};
+use super::room::{cores, from_cores};
+use crate::quantity::Quantity;
+use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::{NodeState, NodeStatus};
+use crate::snapshot::pod::Pod;
+
+/// A rule that a plan breaks.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// A pod would grow beyond its cap.
+    #[error("pod {pod} would get {what}, above its cap of {cap}: keep to the cap")]
+    AboveCap {
+        /// The pod.
+        pod: String,
+        /// What it would get.
+        what: String,
+        /// What it may have.
+        cap: String,
+    },
+    /// A group would get more replicas than it may have.
+    #[error("group {group} would get {replicas} replicas, above maxReplicas {max}: launch fewer")]
+    AboveMax {
+        /// The group.
+        group: String,
+        /// What it would get.
+        replicas: i64,
+        /// What it may have.
+        max: i64,
+    },
+    /// A pod would shrink below its first size or below what is in use.
+    #[error("pod {pod} would shrink to {what}, below {floor}: leave it at least that")]
+    Shrinks {
+        /// The pod.
+        pod: String,
+        /// What it would get.
+        what: String,
+        /// What it must have.
+        floor: String,
+    },
+    /// A pod in which Ray runs would be deleted without draining it.
+    #[error("pod {pod} would be deleted while Ray runs in it: drain it first")]
+    DeletesRunning {
+        /// The pod.
+        pod: String,
+    },
+    /// A pod would be resized twice.
+    #[error("pod {pod} would be resized twice at once: send one resize")]
+    ResizedTwice {
+        /// The pod.
+        pod: String,
+    },
+    /// A container would be left without a request, which changes its quality-of-service class.
+    #[error("pod {pod} would be left without a {resource} request: leave it more")]
+    LosesRequest {
+        /// The pod.
+        pod: String,
+        /// `CPU` or `memory`.
+        resource: &'static str,
+    },
+}
+
+/// The rules that `plan`, made from `snapshot`, breaks.
+pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
+    let checker = Checker {
+        config: read_config(snapshot),
+        pods: snapshot
+            .pods
+            .iter()
+            .filter_map(Pod::parse)
+            .map(|pod| (pod.name, pod))
+            .collect(),
+        nodes: (snapshot.gcs.node_states.iter())
+            .filter(|node| !matches!(node.status, NodeStatus::Dead | NodeStatus::Unspecified))
+            .map(|node| (node.instance_id.as_str(), node))
+            .collect(),
+    };
+    let mut violations = Vec::new();
+    checker.groups(plan, &mut violations);
+    let mut seen = HashSet::new();
+    for resize in &plan.resizes {
+        if !seen.insert(&resize.pod) {
+            violations.push(Violation::ResizedTwice {
+                pod: resize.pod.clone(),
+            });
+        }
+        checker.resize(resize, &mut violations);
+    }
+    violations
+}
+
+struct Checker<'a> {
+    config: ClusterConfig,
+    pods: HashMap<&'a str, Pod<'a>>,
+    nodes: HashMap<&'a str, &'a NodeState>,
+}
+
+impl Checker<'_> {
+    fn groups(&self, plan: &Plan, violations: &mut Vec<Violation>) {
+        for group in &plan.groups {
+            let max = self
+                .group(&group.name)
+                .map_or(0, |config| config.max_replicas);
+            let grows = group.replicas > group.replicas_now.unwrap_or(0);
+            if grows && group.replicas > max && group.launch_now > 0 {
+                let (group, replicas) = (group.name.clone(), group.replicas);
+                violations.push(Violation::AboveMax {
+                    group,
+                    replicas,
+                    max,
+                });
+            }
+            for deletion in &group.delete {
+                if self.nodes.contains_key(deletion.pod.as_str()) {
+                    violations.push(Violation::DeletesRunning {
+                        pod: deletion.pod.clone(),
+                    });
+                }
+            }
+        }
+    }
+
+    fn group(&self, name: &str) -> Option<&GroupConfig> {
+        self.config.groups.iter().find(|group| group.name == name)
+    }
+
+    fn resize(&self, resize: &PodResize, violations: &mut Vec<Violation>) {
+        let pod = self.pods.get(resize.pod.as_str());
+        let Some(group) = pod.and_then(|pod| self.group(pod.group)) else {
+            return;
+        };
+        if let Some(caps) = group.caps {
+            let cpu = (resize.cpu_milli, resize.cpu_milli_now, milli(caps.cpu));
+            let memory = (resize.memory_bytes, resize.memory_bytes_now, caps.memory);
+            for (text, (then, now, cap)) in
+                [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
+            {
+                if then > now && then > cap {
+                    let (what, cap) = (text(then), text(cap));
+                    violations.push(Violation::AboveCap {
+                        pod: resize.pod.clone(),
+                        what,
+                        cap,
+                    });
+                }
+            }
+        }
+        self.shrink(resize, group, violations);
+        if let Some(pod) = pod {
+            requests(pod, resize, violations);
+        }
+    }
+
+    fn shrink(&self, resize: &PodResize, group: &GroupConfig, violations: &mut Vec<Violation>) {
+        let node = self.nodes.get(resize.pod.as_str());
+        let used = |name: &str| {
+            let amounts = node.map(|node| {
+                (
+                    node.total_resources.get(name),
+                    node.available_resources.get(name),
+                )
+            });
+            let (total, free) = amounts.unwrap_or_default();
+            total.map_or(0.0, |total| total - free.copied().unwrap_or(0.0))
+        };
+        let base = group
+            .base
+            .map_or((0, 0), |base| (milli(base.cpu), base.memory));
+        #[expect(clippy::cast_possible_truncation, reason = "bytes, saturating")]
+        let used_memory = used("memory") as i64;
+        let cpu = (
+            resize.cpu_milli,
+            resize.cpu_milli_now,
+            base.0.max(milli(used("CPU"))),
+        );
+        let memory = (
+            resize.memory_bytes,
+            resize.memory_bytes_now,
+            base.1.max(used_memory),
+        );
+        for (text, (then, now, floor)) in
+            [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
+        {
+            if then < now && then < floor {
+                let (what, floor) = (text(then), text(floor));
+                violations.push(Violation::Shrinks {
+                    pod: resize.pod.clone(),
+                    what,
+                    floor,
+                });
+            }
+        }
+    }
+}
+
+fn cpu_text(milli: i64) -> String {
+    format!("{} CPU", Quantity::from_milli(milli).display_cpu())
+}
+
+fn memory_text(bytes: i64) -> String {
+    format!("{} memory", Quantity::from_units(bytes).display_memory())
+}
+
+/// The gap between limit and request stays, so something must be left of the request.
+fn requests(pod: &Pod<'_>, resize: &PodResize, violations: &mut Vec<Violation>) {
+    let gap = super::pod_size::gap(pod);
+    #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
+    let cpu_left =
+        from_cores(resize.cpu_milli as f64 / 1000.0).nanos() - from_cores(cores(gap.0)).nanos();
+    let memory_left = Quantity::from_units(resize.memory_bytes).nanos() - gap.1.nanos();
+    for (resource, left) in [("CPU", cpu_left), ("memory", memory_left)] {
+        if left <= 0 {
+            violations.push(Violation::LosesRequest {
+                pod: resize.pod.clone(),
+                resource,
+            });
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! From packed nodes to what is to be done.
+
+use std::collections::HashMap;
+
+use super::decide::{Decided, Settings};
+use super::demand::{Demand, Kind};
+use super::explain;
+use super::group::GroupConfig;
+use super::node::{Cause, Fate, Node, Stage};
+use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
+use super::{launch, remember};
+use crate::snapshot::Snapshot;
+use crate::snapshot::pod::PodRole;
+
+/// The plan of a decision.
+pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
+    let mut plan = Plan {
+        cluster: snapshot.title(),
+        strategy: settings.strategy,
+        problems: decided.problems.clone(),
+        unmet: unmet(decided),
+        raylet_syncs: raylet_syncs(decided),
+        ..Plan::default()
+    };
+    let running = |node: &Node| node.head && node.stage == Stage::Running;
+    if decided.world.in_order().any(running) {
+        plan.drains = drains(decided);
+        plan.resizes = resizes(decided);
+        plan.groups = groups(decided);
+    } else {
+        plan.waiting = Some("the head does not run yet".to_owned());
+        plan.groups = unchanged(decided);
+    }
+    plan.remember = remember::history(snapshot, decided, &plan);
+    plan
+}
+
+fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (usize, &'a GroupConfig)> {
+    decided
+        .world
+        .groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group.index.is_some())
+}
+
+fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
+    let same = |(_, group): (usize, &GroupConfig)| GroupPlan {
+        name: group.name.clone(),
+        replicas_now: group.replicas,
+        replicas: group.replicas.unwrap_or(group.min_replicas),
+        ..GroupPlan::default()
+    };
+    workers(decided).map(same).collect()
+}
+
+fn drains(decided: &Decided<'_>) -> Vec<Drain> {
+    let world = &decided.world;
+    let drain = |node: &Node| match node.fate {
+        Fate::Remove(cause) if !node.ray_id.is_empty() && leaves_whole(decided, node) => {
+            Some(Drain {
+                pod: node.pod.clone(),
+                group: world.group_name(node).to_owned(),
+                node_id: node.ray_id.clone(),
+                cause,
+                idle_ms: node.idle_ms,
+            })
+        }
+        _ => None,
+    };
+    world.in_order().filter_map(drain).collect()
+}
+
+/// A host of a multi-host replica goes only together with the others, because KubeRay deletes
+/// the whole replica.
+fn leaves_whole(decided: &Decided<'_>, node: &Node) -> bool {
+    let group = decided.world.groups.get(node.group);
+    if !decided.world.improvements.settled_replicas || group.is_none_or(|group| group.hosts <= 1) {
+        return true;
+    }
+    node.replica.is_some()
+        && decided.world.in_order().all(|other| {
+            other.group != node.group || other.replica != node.replica || !other.stays()
+        })
+}
+
+fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
+    let resize = |node: &Node| {
+        let resize = node.resize.as_ref().filter(|resize| resize.is_to_send())?;
+        let (now, then) = (resize.current, resize.desired);
+        Some(PodResize {
+            pod: node.pod.clone(),
+            cpu_milli_now: milli(now.cpu),
+            memory_bytes_now: now.memory,
+            cpu_milli: milli(then.cpu),
+            memory_bytes: then.memory,
+            raylet_first: then.is_below(now),
+        })
+    };
+    decided.world.in_order().filter_map(resize).collect()
+}
+
+/// Whole thousandths of cores.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates, far beyond any node"
+)]
+pub(crate) fn milli(cpu: f64) -> i64 {
+    (cpu * 1000.0).round() as i64
+}
+
+fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
+    let world = &decided.world;
+    let sync = |node: &Node| {
+        let resize = node.resize.as_ref()?;
+        resize.noted_sync.then(|| RayletSync {
+            pod: node.pod.clone(),
+            node_id: resize.raylet.clone().unwrap_or_default(),
+            cpu_milli: milli(resize.current.cpu),
+            memory_bytes: resize.current.memory,
+        })
+    };
+    world.in_order().filter_map(sync).collect()
+}
+
+fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
+    let launch_now = launch::now(&decided.world, decided.config.conservative);
+    let launches = decided.world.count(|node| node.fate == Fate::Launch);
+    let count = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
+    let mut plans: Vec<GroupPlan> = workers(decided)
+        .map(|(number, group)| GroupPlan {
+            name: group.name.clone(),
+            replicas_now: group.replicas,
+            replicas: 0,
+            launch: count(&launches, number),
+            launch_now: count(&launch_now, number),
+            cancel: cancelled(decided, number),
+            delete: deletions(decided, number),
+        })
+        .collect();
+    let acts = plans
+        .iter()
+        .any(|plan| plan.launch_now > 0 || !plan.delete.is_empty());
+    for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
+        plan.replicas = if decided.world.improvements.settled_replicas {
+            settled(decided, number, group, plan)
+        } else if acts {
+            as_ray(decided, group, plan)
+        } else {
+            group.replicas.unwrap_or(group.min_replicas)
+        };
+    }
+    plans
+}
+
+/// Launches that are given back: idle, or for a while without pod and use.
+fn cancelled(decided: &Decided<'_>, group: usize) -> u64 {
+    let gone = |node: &&Node| {
+        node.group == group && node.pod.is_empty() && !node.stays() && node.stage != Stage::New
+    };
+    decided.world.in_order().filter(gone).count() as u64
+}
+
+/// Pods to delete: those on their way that go, and those whose Ray node has stopped.
+fn deletions(decided: &Decided<'_>, group: usize) -> Vec<Deletion> {
+    let config = decided.world.groups.get(group);
+    let on_their_way = decided.world.in_order().filter_map(|node| match node.fate {
+        Fate::Remove(cause)
+            if node.group == group
+                && node.stage == Stage::Allocated
+                && leaves_whole(decided, node) =>
+        {
+            Some(Deletion {
+                pod: node.pod.clone(),
+                cause,
+            })
+        }
+        _ => None,
+    });
+    let of_group = |name: &str| config.is_some_and(|config| config.name == name);
+    let stopped = decided
+        .leftovers
+        .stopped
+        .iter()
+        .filter(|pod| pod.role == PodRole::Worker && of_group(pod.group));
+    let stopped = stopped.map(|pod| Deletion {
+        pod: pod.name.to_owned(),
+        cause: Cause::Stopped,
+    });
+    let listed =
+        |name: &str| config.is_some_and(|config| config.to_delete.iter().any(|pod| pod == name));
+    on_their_way
+        .chain(stopped)
+        .filter(|deletion| !listed(&deletion.pod))
+        .collect()
+}
+
+/// The pods of a group that stay as far as KubeRay is concerned.
+fn observed(decided: &Decided<'_>, group: &GroupConfig) -> u64 {
+    let counts = |pod: &&crate::snapshot::pod::Pod<'_>| {
+        pod.role == PodRole::Worker
+            && pod.group == group.name
+            && !pod.deleting
+            && !group.to_delete.iter().any(|name| name == pod.name)
+    };
+    decided.own.iter().filter(counts).count() as u64
+}
+
+/// Ray's arithmetic: what is asked for or there, plus launches, minus deletions, in whole
+/// replicas rounded down. (Ray, `cloud_provider.py`, `_initialize_scale_request`.)
+fn as_ray(decided: &Decided<'_>, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+    let asked = group
+        .replicas
+        .unwrap_or(1)
+        .max(group.min_replicas)
+        .max(0)
+        .unsigned_abs();
+    let asked = asked.saturating_mul(group.hosts);
+    let nodes = asked.max(observed(decided, group)) + plan.launch_now;
+    let nodes = nodes.saturating_sub(plan.delete.len() as u64);
+    let replicas = nodes.checked_div(group.hosts).unwrap_or(0);
+    i64::try_from(replicas)
+        .unwrap_or(i64::MAX)
+        .min(group.max_replicas)
+}
+
+/// Every pod that stays, every launch that is still needed, rounded up to whole replicas.
+fn settled(decided: &Decided<'_>, number: usize, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+    let awaited = |node: &&Node| {
+        node.group == number
+            && node.stage == Stage::Requested
+            && node.pod.is_empty()
+            && node.stays()
+    };
+    let awaited = decided.world.in_order().filter(awaited).count() as u64;
+    let stays = observed(decided, group).saturating_sub(plan.delete.len() as u64);
+    let replicas = (stays + awaited + plan.launch_now).div_ceil(group.hosts.max(1));
+    let replicas = i64::try_from(replicas).unwrap_or(i64::MAX);
+    // More pods than the maximum are there until they have drained.
+    let ceiling = group
+        .max_replicas
+        .max(i64::try_from(stays.div_ceil(group.hosts.max(1))).unwrap_or(i64::MAX));
+    replicas.clamp(group.min_replicas.min(ceiling), ceiling)
+}
+
+fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
+    let mut counts: HashMap<usize, u64> = HashMap::new();
+    let mut order = Vec::new();
+    for run in &decided.left {
+        let count = counts.entry(run.demand).or_insert_with(|| {
+            order.push(run.demand);
+            0
+        });
+        *count += run.count;
+    }
+    let invalid = decided
+        .demands
+        .iter()
+        .enumerate()
+        .filter(|(_, demand)| demand.runs.is_err());
+    order.extend(invalid.map(|(number, _)| number));
+    let unmet = |number: usize| {
+        let demand = decided.demands.get(number)?;
+        let (kind, index) = kind(demand);
+        let count = counts.get(&number).copied().unwrap_or(0);
+        let reasons = explain::reasons(decided, number);
+        Some(Unmet {
+            kind,
+            index,
+            count,
+            demand: explain::title(demand),
+            reasons,
+        })
+    };
+    order.into_iter().filter_map(unmet).collect()
+}
+
+/// What a demand is of, and its position there.
+pub(crate) fn kind(demand: &Demand<'_>) -> (DemandKind, usize) {
+    match demand.kind {
+        Kind::Constraint(index) => (DemandKind::Constraint, index),
+        Kind::Gang(index, _) => (DemandKind::PlacementGroup, index),
+        Kind::Tasks(index, _) => (DemandKind::Tasks, index),
+    }
+}

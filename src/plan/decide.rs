@@ -1,0 +1,295 @@
+//! From a snapshot to a plan: the phases in order.
+//! (Ray, `scheduler.py`, `ResourceDemandScheduler.schedule`.)
+
+use std::collections::BTreeSet;
+
+use super::candidates::States;
+use super::demand::{self, Demand, Kind};
+use super::fit::Run;
+use super::group::ClusterConfig;
+use super::improvements::{Improvements, Strategy};
+use super::names::{Name, Names};
+use super::node::{Node, Source};
+use super::nodes::{self, Nodes};
+use super::outcome::{Plan, Problem};
+use super::report::Report;
+use super::room::Room;
+use super::shape::Shapes;
+use super::view::{self, Leftovers, Row, Sight};
+use super::world::World;
+use super::{availability, conclude, explain, limits};
+use crate::ray::{Cluster, Kind as ObjectKind, object_at, text_at};
+use crate::snapshot::Snapshot;
+use crate::snapshot::pod::Pod;
+
+/// How to decide.
+#[derive(Debug, Clone, Copy)]
+pub struct Settings {
+    /// Ray's way, or better.
+    pub strategy: Strategy,
+    /// After how many seconds pods on their way that nothing needs are given up; `None`, as in
+    /// Ray by default, keeps them.
+    pub pending_idle_timeout_s: Option<f64>,
+    /// Keep GPU nodes for requests that name a GPU (`AUTOSCALER_CONSERVE_GPU_NODES`).
+    pub conserve_gpus: bool,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            strategy: Strategy::default(),
+            pending_idle_timeout_s: None,
+            conserve_gpus: true,
+        }
+    }
+}
+
+/// What the phases leave behind.
+pub(crate) struct Decided<'a> {
+    pub(crate) world: World,
+    pub(crate) config: ClusterConfig,
+    pub(crate) demands: Vec<Demand<'a>>,
+    /// Units that could not be placed, in order.
+    pub(crate) left: Vec<Run>,
+    pub(crate) own: &'a [Pod<'a>],
+    pub(crate) leftovers: Leftovers<'a>,
+    pub(crate) unneeded_since: std::collections::BTreeMap<String, Vec<f64>>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) now: f64,
+}
+
+/// Decides what is to be done about the RayCluster of a snapshot. A pure function: equal
+/// snapshots give equal plans.
+pub fn decide(snapshot: &Snapshot, settings: &Settings) -> (Plan, Report) {
+    let pods: Vec<Pod<'_>> = snapshot.pods.iter().filter_map(Pod::parse).collect();
+    let name = snapshot.cluster_name();
+    let (own, others): (Vec<_>, Vec<_>) = pods
+        .into_iter()
+        .partition(|pod| pod.cluster().is_none_or(|cluster| cluster == name));
+    let decided = Decision {
+        snapshot,
+        settings,
+        own: &own,
+        others: &others,
+    }
+    .run();
+    let plan = conclude::plan(snapshot, settings, &decided);
+    let report = explain::report(&decided, &plan);
+    (plan, report)
+}
+
+/// The groups of a snapshot's RayCluster.
+pub(crate) fn read_config(snapshot: &Snapshot) -> ClusterConfig {
+    let object = snapshot.ray_cluster.as_object();
+    let part = |key| object.and_then(|object| object_at(object, key));
+    let annotations = part("metadata").and_then(|metadata| object_at(metadata, "annotations"));
+    let annotation = annotations.and_then(|all| text_at(all, crate::ray::ippr::ANNOTATION));
+    part("spec").map_or_else(ClusterConfig::default, |spec| {
+        ClusterConfig::of(&Cluster::parse(ObjectKind::RayCluster, spec), annotation)
+    })
+}
+
+struct Decision<'a> {
+    snapshot: &'a Snapshot,
+    settings: &'a Settings,
+    own: &'a [Pod<'a>],
+    others: &'a [Pod<'a>],
+}
+
+impl<'a> Decision<'a> {
+    fn run(&self) -> Decided<'a> {
+        let now = self.snapshot.seconds().unwrap_or_default();
+        let mut config = read_config(self.snapshot);
+        let mut problems = std::mem::take(&mut config.problems);
+        let (mut rows, leftovers) = view::rows(self.snapshot, self.own);
+        if self.improvements().settled_first {
+            view::add_awaited(&mut rows, &config, self.own);
+        }
+        let (mut world, demands) = self.world(&config, &rows, now, &mut problems);
+        if self.improvements().settled_replicas {
+            world.leaving = nodes::leaving(&config, &leftovers);
+        }
+        limits::enforce_minima(&mut world);
+        limits::enforce_group_maxima(&mut world);
+        limits::enforce_cluster_maximum(&mut world);
+        let left = serve(&mut world, &demands);
+        let unneeded_since = self.idle(&mut world, &config, now);
+        Decided {
+            world,
+            config,
+            demands,
+            left,
+            own: self.own,
+            leftovers,
+            unneeded_since,
+            problems,
+            now,
+        }
+    }
+
+    fn improvements(&self) -> Improvements {
+        self.settings.strategy.improvements()
+    }
+
+    /// Everything as numbers, nodes included.
+    fn world(
+        &self,
+        config: &ClusterConfig,
+        rows: &[Row<'_>],
+        now: f64,
+        problems: &mut Vec<Problem>,
+    ) -> (World, Vec<Demand<'a>>) {
+        let gcs = &self.snapshot.gcs;
+        let mut texts = demand::texts(gcs);
+        view::texts(self.snapshot, config, &mut texts);
+        let names = Names::of(texts);
+        let sight = Sight {
+            wanted: wanted(gcs, &names),
+            labels: labels(gcs, &names),
+            names: &names,
+        };
+        let groups = config.groups.iter().enumerate();
+        let mut templates: Vec<Node> = groups
+            .map(|(number, group)| sight.template(group, number))
+            .collect();
+        let rooms = self.rooms();
+        let mut found = Nodes {
+            history: &self.snapshot.history,
+            improvements: self.improvements(),
+            config,
+            sight: &sight,
+            rooms: &rooms.1,
+            now,
+            list: Vec::new(),
+        };
+        for row in rows {
+            found.add(row, problems);
+        }
+        let mut list = found.list;
+        let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
+        let bases = templates.clone();
+        nodes::size(
+            config,
+            (cpu, memory),
+            &mut templates,
+            &mut list,
+            self.improvements(),
+        );
+        let mut shapes = Shapes::default();
+        let demands = demand::all(gcs, &names, &mut shapes);
+        let world = World {
+            preferences: availability::preferences(
+                &config.groups,
+                &self.snapshot.history.unavailable,
+                now,
+            ),
+            names,
+            cpu,
+            memory,
+            gpu,
+            shapes,
+            states: States::default(),
+            groups: config.groups.clone(),
+            bases,
+            templates,
+            order: (0..list.len()).collect(),
+            nodes: list,
+            rooms: rooms.0,
+            leaving: Vec::new(),
+            max_nodes: config.max_nodes,
+            conserve_gpus: self.settings.conserve_gpus,
+            improvements: self.improvements(),
+        };
+        (world, demands)
+    }
+
+    fn rooms(&self) -> (Vec<Room>, std::collections::HashMap<String, usize>) {
+        match &self.snapshot.nodes {
+            Some(nodes) if self.improvements().node_room => {
+                let pods: Vec<Pod<'_>> = self.own.iter().chain(self.others).cloned().collect();
+                Room::all(nodes, &pods)
+            }
+            _ => (Vec::new(), std::collections::HashMap::new()),
+        }
+    }
+
+    fn idle(
+        &self,
+        world: &mut World,
+        config: &ClusterConfig,
+        now: f64,
+    ) -> std::collections::BTreeMap<String, Vec<f64>> {
+        let pending = self.settings.pending_idle_timeout_s;
+        let remembered = &self.snapshot.history.unneeded_since;
+        let mut notes = match pending {
+            Some(_) => limits::note_unneeded(world, remembered, now),
+            None => std::collections::BTreeMap::new(),
+        };
+        limits::enforce_idle(
+            world,
+            limits::Timeouts {
+                cluster: config.idle_timeout_s,
+                pending,
+            },
+        );
+        limits::forget_removed(world, &mut notes);
+        notes
+    }
+}
+
+/// Serves the demands in order; what could not be placed.
+fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<Run> {
+    let mut left = Vec::new();
+    let mut tasks = Vec::new();
+    for demand in demands {
+        match (&demand.kind, &demand.runs) {
+            (Kind::Tasks(..), Ok(runs)) => tasks.extend(runs.iter().copied()),
+            (Kind::Constraint(0), Ok(runs)) => {
+                all_or_nothing(world, runs, Source::Constraint, &mut left);
+            }
+            (Kind::Gang(..), Ok(runs)) => all_or_nothing(world, runs, Source::Demand, &mut left),
+            (_, Ok(runs)) => left.extend(runs.iter().copied()),
+            (_, Err(_)) => {}
+        }
+    }
+    let packed = world.pack(tasks, Source::Demand);
+    left.extend(packed.left.iter().copied());
+    world.commit(packed);
+    left
+}
+
+fn all_or_nothing(world: &mut World, runs: &[Run], source: Source, left: &mut Vec<Run>) {
+    let packed = world.pack(runs.to_vec(), source);
+    if packed.left.is_empty() {
+        world.commit(packed);
+    } else {
+        left.extend(runs.iter().copied());
+    }
+}
+
+fn wanted(gcs: &crate::snapshot::gcs::ClusterResourceState, names: &Names) -> BTreeSet<Name> {
+    let requested = demand::requests(gcs).flat_map(|request| request.resources_bundle.keys());
+    let wanted = requested
+        .map(String::as_str)
+        .chain(["CPU", "memory", "GPU"]);
+    wanted.filter_map(|name| names.get(name)).collect()
+}
+
+fn labels(gcs: &crate::snapshot::gcs::ClusterResourceState, names: &Names) -> BTreeSet<Name> {
+    let of = |request: &crate::snapshot::gcs::ResourceRequest| {
+        let selected = request
+            .label_selectors
+            .iter()
+            .flat_map(|s| &s.label_constraints);
+        let apart = request
+            .placement_constraints
+            .iter()
+            .filter_map(|c| c.anti_affinity.as_ref());
+        let labels: Vec<Name> = selected
+            .filter_map(|c| names.get(&c.label_key))
+            .chain(apart.filter_map(|label| names.get(&label.label_name)))
+            .collect();
+        labels
+    };
+    demand::requests(gcs).flat_map(of).collect()
+}

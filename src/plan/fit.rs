@@ -1,0 +1,245 @@
+//! One node, all requests: what would it take, and how good would that be?
+//! (Ray, `scheduler.py`, `SchedulingNode.try_schedule` and `_compute_score`.)
+
+use std::cmp::Ordering;
+
+use super::names::{Name, Names};
+use super::node::{Amount, Node, Source};
+use super::shape::{Condition, Shape, ShapeId, Shapes};
+use crate::snapshot::gcs::LabelOperator;
+
+/// Equal requests in a row.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Run {
+    pub(crate) shape: ShapeId,
+    pub(crate) count: u64,
+    /// The demand that they are of, by its number in the report.
+    pub(crate) demand: usize,
+}
+
+/// What fitting needs to know besides node and requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    pub(crate) names: &'a Names,
+    pub(crate) shapes: &'a Shapes,
+    /// The name of GPU, if anyone has it or wants it.
+    pub(crate) gpu: Option<Name>,
+    /// Keep GPU nodes for requests that name a GPU.
+    pub(crate) conserve_gpus: bool,
+}
+
+/// A node after it took what it can.
+#[derive(Debug, Clone)]
+pub(crate) struct Trial {
+    pub(crate) amounts: Vec<Amount>,
+    pub(crate) labels: Vec<(Name, Name)>,
+    pub(crate) placed: Vec<ShapeId>,
+    /// How many of which run.
+    pub(crate) taken: Vec<(usize, u64)>,
+    pub(crate) score: Score,
+}
+
+/// How good a node is for what it took; the greater the better, compared from the first on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Score {
+    /// How early a selector it satisfies.
+    label: usize,
+    /// Not a GPU node without a GPU request.
+    gpu_ok: bool,
+    /// How many kinds of resources are used.
+    kinds: usize,
+    /// Least and mean of total times (share in use)³ over the resources.
+    least: f64,
+    mean: f64,
+}
+
+impl Score {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        self.label
+            .cmp(&other.label)
+            .then(self.gpu_ok.cmp(&other.gpu_ok))
+            .then(self.kinds.cmp(&other.kinds))
+            .then_with(|| self.least.total_cmp(&other.least))
+            .then_with(|| self.mean.total_cmp(&other.mean))
+    }
+}
+
+impl Trial {
+    /// Takes requests in order, each as often as it fits; `None` if none does.
+    pub(crate) fn of(node: &Node, runs: &[Run], source: Source, rules: Rules<'_>) -> Option<Self> {
+        let mut trial = Self {
+            amounts: node.amounts.clone(),
+            labels: node.labels.clone(),
+            placed: node.placed[source as usize].clone(),
+            taken: Vec::new(),
+            score: Score {
+                label: 0,
+                gpu_ok: true,
+                kinds: 0,
+                least: 0.0,
+                mean: 0.0,
+            },
+        };
+        for (index, run) in runs.iter().enumerate().filter(|(_, run)| run.count > 0) {
+            let shape = rules.shapes.get(run.shape);
+            let count = trial.take(shape, run.count, source as usize, rules.names);
+            if count > 0 {
+                trial.taken.push((index, count));
+                if !trial.placed.contains(&run.shape) {
+                    trial.placed.push(run.shape);
+                }
+            }
+        }
+        if trial.taken.is_empty() {
+            return None;
+        }
+        trial.score = trial.score(node.untouched, source as usize, rules)?;
+        Some(trial)
+    }
+
+    /// Places up to `count` of a shape; how many were.
+    fn take(&mut self, shape: &Shape, count: u64, source: usize, names: &Names) -> u64 {
+        if !admits(shape, &self.labels) || self.forbids(shape) {
+            return 0;
+        }
+        let count = if shape.apart().next().is_some() {
+            count.min(1)
+        } else {
+            count
+        };
+        let taken = if shape.positive().next().is_none() {
+            count
+        } else {
+            (0..count)
+                .take_while(|_| self.place(shape, source, names))
+                .count() as u64
+        };
+        if taken > 0 {
+            for label in shape.apart() {
+                if !self.labels.contains(&label) {
+                    self.labels.push(label);
+                }
+            }
+        }
+        taken
+    }
+
+    /// A label that the shape must be apart from is there. (With another value Ray asserts and
+    /// gives up the whole round; here the node is simply not suitable.)
+    fn forbids(&self, shape: &Shape) -> bool {
+        shape
+            .apart()
+            .any(|(label, _)| self.labels.iter().any(|(name, _)| *name == label))
+    }
+
+    fn place(&mut self, shape: &Shape, source: usize, names: &Names) -> bool {
+        let free = |name: Name| {
+            let amount = self.amounts.iter().find(|amount| amount.name == name);
+            let implied = if names.is_implicit(name) { 1.0 } else { 0.0 };
+            amount
+                .and_then(|amount| amount.free[source])
+                .unwrap_or(implied)
+        };
+        if shape
+            .needs
+            .iter()
+            .any(|(name, needed)| *needed > free(*name))
+        {
+            return false;
+        }
+        for (name, needed) in shape.needs.iter().filter(|(_, needed)| *needed != 0.0) {
+            self.subtract(*name, *needed, source);
+        }
+        true
+    }
+
+    fn subtract(&mut self, name: Name, needed: f64, source: usize) {
+        if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
+            // Only an implicit resource can be missing here.
+            amount.free[source] = Some(amount.free[source].unwrap_or(1.0) - needed);
+        } else {
+            let mut free = [None; 2];
+            free[source] = Some(1.0 - needed);
+            self.amounts.push(Amount {
+                name,
+                total: None,
+                free,
+            });
+        }
+    }
+
+    /// `None` for a node with more free than it has, where Ray asserts and gives up the round.
+    fn score(&self, untouched: u32, source: usize, rules: Rules<'_>) -> Option<Score> {
+        let placed = || self.placed.iter().map(|id| rules.shapes.get(*id));
+        let total = |name| {
+            let amount = self.amounts.iter().find(|amount| amount.name == name);
+            amount.and_then(|amount| amount.total)
+        };
+        let has_gpu = rules.gpu.and_then(total).is_some_and(|gpus| gpus > 0.0);
+        let mut kinds: Vec<Name> = Vec::new();
+        for (name, _) in placed().flat_map(Shape::positive) {
+            if !kinds.contains(&name) && total(name).is_some() {
+                kinds.push(name);
+            }
+        }
+        let (least, mean) = self.usage(untouched, source)?;
+        Some(Score {
+            label: placed()
+                .map(|shape| preference(shape, &self.labels))
+                .find(|score| *score > 0)
+                .unwrap_or(0),
+            gpu_ok: !rules.conserve_gpus || !has_gpu || placed().any(|shape| shape.names_gpu),
+            kinds: kinds.len(),
+            least,
+            mean,
+        })
+    }
+
+    /// Least and mean of total times (share in use)³. Resources that are free of any use weigh 0.
+    fn usage(&self, untouched: u32, source: usize) -> Option<(f64, f64)> {
+        let mut count = untouched;
+        let mut least = if untouched > 0 { 0.0 } else { f64::INFINITY };
+        let mut sum = 0.0;
+        for amount in &self.amounts {
+            if let (Some(total), Some(free)) = (amount.total, amount.free[source])
+                && total != 0.0
+            {
+                let share = (total - free) / total;
+                if !(0.0..=1.0).contains(&share) {
+                    return None;
+                }
+                let used = total * share.powf(3.0);
+                sum += used;
+                least = used.min(least);
+                count += 1;
+            }
+        }
+        Some(if count == 0 {
+            (0.0, 0.0)
+        } else {
+            (least, sum / f64::from(count))
+        })
+    }
+}
+
+/// A node with these labels may run the shape.
+pub(crate) fn admits(shape: &Shape, labels: &[(Name, Name)]) -> bool {
+    shape.selectors.is_empty() || preference(shape, labels) > 0
+}
+
+/// How early a selector holds: as many as there are for the first, 1 for the last, 0 for none.
+fn preference(shape: &Shape, labels: &[(Name, Name)]) -> usize {
+    let holds = |selector: &Vec<Condition>| selector.iter().all(|c| condition_holds(c, labels));
+    let first = shape.selectors.iter().position(holds);
+    first.map_or(0, |index| shape.selectors.len() - index)
+}
+
+fn condition_holds(condition: &Condition, labels: &[(Name, Name)]) -> bool {
+    let value = labels.iter().find(|(label, _)| *label == condition.label);
+    let listed = value.is_some_and(|(_, value)| condition.values.contains(value));
+    match condition.operator {
+        LabelOperator::In => listed,
+        LabelOperator::NotIn => !listed,
+        LabelOperator::Unspecified => false,
+    }
+}

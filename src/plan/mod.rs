@@ -1,0 +1,53 @@
+//! The planner: what is to be done about a RayCluster now, and why.
+//!
+//! [`decide`] is a pure function from a [`Snapshot`](crate::snapshot::Snapshot) to a [`Plan`] and
+//! a [`Report`]. It packs demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray`
+//! decides exactly as that, strategy `Rayfit` has the [named improvements](Improvements).
+//!
+//! Reading order: `decide` (the phases), `group` (the configuration), `view` (the nodes),
+//! `demand` and `shape` (the requests), `pack` (the steps), `candidates` (picking the best node),
+//! `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `limits`
+//! (minima, maxima, idleness), `conclude`, `launch` and `remember` (the plan), `explain` (the
+//! report), [`check`] (what every plan must satisfy).
+
+pub mod apply;
+mod availability;
+mod candidates;
+pub mod check;
+mod conclude;
+mod decide;
+mod demand;
+mod explain;
+mod fit;
+mod group;
+mod grow;
+mod improvements;
+mod launch;
+mod limits;
+mod names;
+mod node;
+mod nodes;
+mod outcome;
+mod pack;
+mod pod_size;
+mod raylet;
+mod remember;
+mod report;
+mod resize;
+mod room;
+mod shape;
+mod suggestion;
+mod view;
+mod words;
+mod world;
+
+pub use decide::{Settings, decide};
+pub use improvements::{Improvements, Strategy};
+pub use launch::RAY_CONCURRENT_LAUNCHES;
+pub use node::Cause;
+pub use outcome::{
+    Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, Problem, RayletSync, Unmet,
+};
+pub use pack::Step;
+pub use pod_size::STATUS_ANNOTATION;
+pub use report::{DemandReport, GroupReport, NodeReport, Placed, Report};

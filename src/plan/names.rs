@@ -1,0 +1,57 @@
+//! Texts as small numbers. Resource and label names are compared millions of times; numbers in
+//! the order of the texts compare as the texts do.
+
+use std::collections::{BTreeSet, HashMap};
+
+/// Resources with this prefix exist once on every node without being listed (Ray,
+/// `IMPLICIT_RESOURCE_PREFIX`).
+const IMPLICIT: &str = "node:__internal_implicit_resource_";
+
+/// A text of [`Names`]; ordered as the texts are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct Name(pub(crate) u32);
+
+/// The texts of one decision.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    texts: Vec<String>,
+    index: HashMap<String, Name>,
+    /// From here on, and up to `implicit.1`, names are implicit resources.
+    implicit: (u32, u32),
+}
+
+impl Names {
+    /// Numbers the texts in their order.
+    pub(crate) fn of(texts: BTreeSet<&str>) -> Self {
+        let texts: Vec<String> = texts.into_iter().map(str::to_owned).collect();
+        let first = texts.partition_point(|text| text.as_str() < IMPLICIT);
+        let end =
+            texts.partition_point(|text| text.as_str() < IMPLICIT || text.starts_with(IMPLICIT));
+        let index = (0..)
+            .zip(&texts)
+            .map(|(id, text)| (text.clone(), Name(id)))
+            .collect();
+        let number = |at: usize| u32::try_from(at).unwrap_or(u32::MAX);
+        let implicit = (number(first), number(end));
+        Self {
+            texts,
+            index,
+            implicit,
+        }
+    }
+
+    /// The number of a text, if it is known.
+    pub(crate) fn get(&self, text: &str) -> Option<Name> {
+        self.index.get(text).copied()
+    }
+
+    /// The text.
+    pub(crate) fn text(&self, name: Name) -> &str {
+        self.texts.get(name.0 as usize).map_or("", String::as_str)
+    }
+
+    /// It is a resource that exists once on every node.
+    pub(crate) fn is_implicit(&self, name: Name) -> bool {
+        (self.implicit.0..self.implicit.1).contains(&name.0)
+    }
+}

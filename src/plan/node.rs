@@ -1,0 +1,187 @@
+//! A Ray node as the packing sees it: there, on its way, or only considered.
+
+use super::names::Name;
+use super::resize::Resize;
+use super::shape::ShapeId;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Whose requests are packed; each source sees its own free amounts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Source {
+    /// Pending tasks, actors and placement groups: what is free now counts.
+    Demand = 0,
+    /// `request_resources()`: what the node has in total counts.
+    Constraint = 1,
+}
+
+/// Where a node is in its life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// Added by this decision.
+    New,
+    /// Decided earlier, not yet asked for.
+    Queued,
+    /// Asked for, no pod yet.
+    Requested,
+    /// Its pod is there, Ray is not.
+    Allocated,
+    /// Its Ray node was asked to stop, and has not yet begun to.
+    Stopping,
+    /// Ray runs.
+    Running,
+}
+
+/// What becomes of a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Fate {
+    /// It stays.
+    Stay,
+    /// It is to be started.
+    Launch,
+    /// It is to go.
+    Remove(Cause),
+}
+
+/// Why a node is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Cause {
+    /// Its group has more nodes than its maximum.
+    GroupMax,
+    /// The cluster has more nodes than its maximum.
+    ClusterMax,
+    /// It has been idle for longer than the timeout, or pending without use.
+    Idle,
+    /// Its group is no longer in the RayCluster.
+    GroupGone,
+    /// It was asked to stop in an earlier round.
+    Leaving,
+    /// Its Ray node has stopped; only the pod is left.
+    Stopped,
+}
+
+/// One resource of a node.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Amount {
+    pub(crate) name: Name,
+    /// What there is; `None` if it is not listed.
+    pub(crate) total: Option<f64>,
+    /// What is free, by [`Source`]; `None` if it is not listed.
+    pub(crate) free: [Option<f64>; 2],
+}
+
+impl Amount {
+    /// No more is free than there is, and no less than nothing.
+    pub(crate) fn bound(&mut self) {
+        if let Some(total) = self.total.filter(|total| *total > 0.0) {
+            self.free = self
+                .free
+                .map(|free| free.map(|free| free.clamp(0.0, total)));
+        }
+    }
+}
+
+/// Something that was placed on a node.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Take {
+    /// The demand, by its number in the report.
+    pub(crate) demand: usize,
+    /// How many units of it.
+    pub(crate) count: u64,
+    /// In which step of the packing.
+    pub(crate) step: super::pack::Step,
+}
+
+/// A Ray node.
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    /// The pod's name; empty if there is none yet.
+    pub(crate) pod: String,
+    /// Its group's number; `usize::MAX` if the group is gone.
+    pub(crate) group: usize,
+    /// Its group's name, if the group is gone.
+    pub(crate) gone_group: Option<String>,
+    pub(crate) head: bool,
+    pub(crate) stage: Stage,
+    pub(crate) fate: Fate,
+    /// The Ray node id in hexadecimal; empty if Ray does not run.
+    pub(crate) ray_id: String,
+    pub(crate) idle_ms: i64,
+    /// Resources that any request names, CPU, memory, and those in use.
+    pub(crate) amounts: Vec<Amount>,
+    /// How many more resources it has, all free and named by no request: they only weigh in means.
+    pub(crate) untouched: u32,
+    /// The labels that any request names.
+    pub(crate) labels: Vec<(Name, Name)>,
+    /// The distinct shapes placed on it, by source, in the order of the first of each.
+    pub(crate) placed: [Vec<ShapeId>; 2],
+    pub(crate) takes: Vec<Take>,
+    /// Growing in place, if its group may.
+    pub(crate) resize: Option<Resize>,
+    /// What the raylet has of CPU and memory, as Ray reports it.
+    pub(crate) raylet_size: Option<(f64, f64)>,
+    /// It is counted larger than it is, because a pod that starts can grow to that.
+    pub(crate) at_cap: bool,
+    /// Since when it is where it is, in seconds since 1970.
+    pub(crate) since: Option<f64>,
+    /// The replica of a multi-host group.
+    pub(crate) replica: Option<String>,
+    /// Its packing class, by source, while it is known.
+    pub(crate) class: [Option<u32>; 2],
+}
+
+impl Node {
+    /// The amount of a resource.
+    pub(crate) fn amount(&self, name: Name) -> Option<&Amount> {
+        self.amounts.iter().find(|amount| amount.name == name)
+    }
+
+    /// Sets the total of a resource and shifts what is free by the difference, never below zero.
+    pub(crate) fn set_total(&mut self, name: Name, total: f64) {
+        let at = self.amounts.iter().position(|amount| amount.name == name);
+        let at = at.unwrap_or_else(|| {
+            self.amounts.push(Amount {
+                name,
+                total: None,
+                free: [None; 2],
+            });
+            self.amounts.len() - 1
+        });
+        if let Some(amount) = self.amounts.get_mut(at) {
+            let delta = total - amount.total.unwrap_or(0.0);
+            amount.total = Some(total.max(0.0));
+            for free in &mut amount.free {
+                *free = Some((free.unwrap_or(0.0) + delta).max(0.0));
+            }
+        }
+        self.class = [None; 2];
+    }
+
+    /// Nothing of either source was placed on it.
+    pub(crate) fn is_unneeded(&self) -> bool {
+        self.placed.iter().all(Vec::is_empty)
+    }
+
+    /// It runs or may yet run, and is not to go.
+    pub(crate) fn stays(&self) -> bool {
+        !matches!(self.fate, Fate::Remove(_))
+    }
+
+    /// The mean share in use over everything that it has of.
+    pub(crate) fn mean_use(&self) -> f64 {
+        let mut count = self.untouched;
+        let mut sum = 0.0;
+        for amount in &self.amounts {
+            if let Some(total) = amount.total.filter(|total| *total > 0.0) {
+                sum += (total - amount.free[Source::Demand as usize].unwrap_or(0.0)) / total;
+                count += 1;
+            }
+        }
+        if count == 0 {
+            0.0
+        } else {
+            sum / f64::from(count)
+        }
+    }
+}

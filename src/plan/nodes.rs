@@ -1,0 +1,192 @@
+//! From rows to nodes: faults, resizes and sizes.
+
+use std::collections::HashMap;
+
+use super::group::{ClusterConfig, GroupConfig};
+use super::improvements::Improvements;
+use super::names::{Name, Names};
+use super::node::{Amount, Cause, Fate, Node, Source, Stage};
+use super::outcome::Problem;
+use super::pod_size::{self, Around};
+use super::raylet;
+use super::resize::{Resize, Size};
+use super::view::{Leftovers, Row, Sight};
+use crate::snapshot::History;
+use crate::snapshot::pod::Pod;
+
+/// Turns rows into nodes.
+pub(super) struct Nodes<'d> {
+    pub(super) history: &'d History,
+    pub(super) improvements: Improvements,
+    pub(super) config: &'d ClusterConfig,
+    pub(super) sight: &'d Sight<'d>,
+    /// The numbers of the rooms of the Kubernetes nodes.
+    pub(super) rooms: &'d HashMap<String, usize>,
+    pub(super) now: f64,
+    pub(super) list: Vec<Node>,
+}
+
+impl Nodes<'_> {
+    /// Adds the node of a row, or says why not.
+    pub(super) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
+        let number = self.config.number(row.group);
+        let group = number.and_then(|number| self.config.groups.get(number));
+        let improvements = self.improvements;
+        if group.is_none() && row.stage == Stage::Running && !improvements.isolated_faults {
+            problems.push(Problem {
+                at: format!("pod {}", row.pod.map_or("", |pod| pod.name)),
+                reason: format!("its group {:?} is not in the RayCluster", row.group),
+                effect: "it is left as it is".to_owned(),
+            });
+        }
+        if group.is_none() && !(improvements.isolated_faults && row.stage == Stage::Running) {
+            return;
+        }
+        let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
+        if improvements.isolated_faults
+            && let Some(reason) = fault(&node, self.sight.names)
+        {
+            problems.push(Problem {
+                at: format!("Ray node of pod {}", node.pod),
+                reason,
+                effect: "only what there is counts".to_owned(),
+            });
+            node.amounts.iter_mut().for_each(Amount::bound);
+        }
+        if improvements.gentle_removal && node.stage == Stage::Stopping {
+            node.fate = Fate::Remove(Cause::Leaving);
+        }
+        if group.is_none() {
+            node.fate = Fate::Remove(Cause::GroupGone);
+            node.gone_group = Some(row.group.to_owned());
+        }
+        match self.resize(row, &node) {
+            Ok(resize) => node.resize = resize,
+            Err(reason) => problems.push(Problem {
+                at: format!("pod {}", node.pod),
+                reason,
+                effect: "it does not grow in place".to_owned(),
+            }),
+        }
+        if improvements.mended_raylets {
+            let names = self.sight.names;
+            raylet::mend(&mut node, names.get("CPU"), names.get("memory"));
+        }
+        self.list.push(node);
+    }
+
+    fn resize(&self, row: &Row<'_>, node: &Node) -> Result<Option<Resize>, String> {
+        let group = self.config.groups.get(node.group);
+        let (caps, base) = (
+            group.and_then(|group| group.caps),
+            group.and_then(|group| group.base),
+        );
+        let (Some(pod), Some(caps), Some(base)) = (row.pod, caps, base) else {
+            return Ok(None);
+        };
+        let memory = self
+            .history
+            .resizes
+            .get(pod.name)
+            .copied()
+            .unwrap_or_default();
+        let around = Around {
+            now: self.now,
+            improvements: self.improvements,
+            memory,
+            used: used(row),
+        };
+        let mut resize = pod_size::resize(pod, caps, base, around)?;
+        if !node.ray_id.is_empty() {
+            resize.raylet = Some(node.ray_id.clone());
+        }
+        resize.room = pod
+            .node
+            .and_then(|node| self.rooms.get(node))
+            .copied()
+            .unwrap_or(usize::MAX);
+        Ok(Some(resize))
+    }
+}
+
+/// Pods that still take a place in their group while they leave.
+pub(super) fn leaving(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<u64> {
+    let count = |group: &GroupConfig| {
+        let of_group = |pod: &&&Pod<'_>| {
+            pod.group == group.name && !group.to_delete.iter().any(|name| name == pod.name)
+        };
+        leftovers.draining.iter().filter(of_group).count() as u64
+    };
+    config.groups.iter().map(count).collect()
+}
+
+/// What is in use of CPU and memory.
+fn used(row: &Row<'_>) -> Size {
+    let used = |name: &str| {
+        let total = row.ray.and_then(|ray| ray.total_resources.get(name));
+        let free = row.ray.and_then(|ray| ray.available_resources.get(name));
+        total.map_or(0.0, |total| total - free.copied().unwrap_or(0.0))
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+    let memory = used("memory") as i64;
+    Size {
+        cpu: used("CPU"),
+        memory,
+    }
+}
+
+/// What Ray asserts of a node, and what would abort its loop.
+fn fault(node: &Node, names: &Names) -> Option<String> {
+    node.amounts.iter().find_map(|amount| {
+        let total = amount.total.filter(|total| *total != 0.0)?;
+        let used = (total - amount.free[Source::Demand as usize]?) / total;
+        let name = names.text(amount.name);
+        (!(0.0..=1.0).contains(&used)).then(|| format!("more of {name} is free than there is"))
+    })
+}
+
+/// Counts new nodes of growing groups at their caps; with the improved order, those on their way
+/// too, and shrinking ones as if they had shrunk.
+pub(super) fn size(
+    config: &ClusterConfig,
+    (cpu, memory): (Option<Name>, Option<Name>),
+    templates: &mut [Node],
+    nodes: &mut [Node],
+    improvements: Improvements,
+) {
+    let (Some(cpu), Some(memory)) = (cpu, memory) else {
+        return;
+    };
+    let total = |node: &Node, name| {
+        node.amount(name)
+            .and_then(|amount| amount.total)
+            .unwrap_or(0.0)
+    };
+    let at_cap = |node: &mut Node| {
+        let Some(caps) = config.groups.get(node.group).and_then(|group| group.caps) else {
+            return;
+        };
+        node.at_cap = true;
+        node.set_total(cpu, caps.cpu.max(total(node, cpu)));
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+        node.set_total(memory, (caps.memory as f64).max(total(node, memory)));
+    };
+    templates.iter_mut().for_each(at_cap);
+    if !improvements.settled_first {
+        return;
+    }
+    for node in nodes {
+        if node.stage != Stage::Running {
+            at_cap(node);
+        } else if let Some(desired) = node
+            .resize
+            .as_ref()
+            .filter(|r| r.is_in_progress())
+            .map(|r| r.desired)
+        {
+            node.set_total(cpu, desired.cpu.min(total(node, cpu)));
+            #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+            node.set_total(memory, (desired.memory as f64).min(total(node, memory)));
+        }
+    }
+}

@@ -1,0 +1,363 @@
+//! Packing requests onto nodes: those there first, then growing pods, then new ones.
+//! (Ray, `scheduler.py`, `_try_schedule`.)
+
+use std::collections::HashMap;
+use std::rc::Rc;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::candidates::Candidates;
+use super::fit::{Run, Trial};
+use super::names::Name;
+use super::node::{Fate, Node, Source, Stage, Take};
+use super::resize::{Resize, Size};
+use super::room::Room;
+use super::world::World;
+
+/// Where a demand went, in the order in which it is tried.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Step {
+    /// Room that is free on a running node.
+    Free,
+    /// Room that a resize in flight will give.
+    InFlight,
+    /// Room that a running pod gets by growing now.
+    Grow,
+    /// A node on its way.
+    Pending,
+    /// A new node.
+    Launch,
+}
+
+/// The result of packing; nothing of it holds until [`World::commit`].
+pub(crate) struct Packed {
+    order: Vec<usize>,
+    changed: HashMap<usize, Node>,
+    fresh: Vec<Node>,
+    rooms: Vec<Room>,
+    /// What could not be placed, in the order of packing.
+    pub(crate) left: Vec<Run>,
+}
+
+impl World {
+    /// Packs requests, without changing any node but for resizes already in progress.
+    pub(crate) fn pack(&mut self, mut runs: Vec<Run>, source: Source) -> Packed {
+        self.sort(&mut runs);
+        let rooms = self.rooms.clone();
+        let mut packing = Packing {
+            world: self,
+            source,
+            runs,
+            changed: HashMap::new(),
+            fresh: Vec::new(),
+            rooms,
+        };
+        let order = if packing.world.improvements.settled_first {
+            packing.by_steps()
+        } else {
+            packing.as_ray()
+        };
+        let order = packing.launch(order);
+        let left = packing
+            .runs
+            .into_iter()
+            .filter(|run| run.count > 0)
+            .collect();
+        Packed {
+            order,
+            changed: packing.changed,
+            fresh: packing.fresh,
+            rooms: packing.rooms,
+            left,
+        }
+    }
+
+    /// Makes the result hold.
+    pub(crate) fn commit(&mut self, packed: Packed) {
+        for (number, node) in packed.changed {
+            if let Some(place) = self.nodes.get_mut(number) {
+                *place = node;
+            }
+        }
+        self.nodes.extend(packed.fresh);
+        self.order = packed.order;
+        self.rooms = packed.rooms;
+    }
+
+    fn class(&mut self, number: usize, source: Source) -> u32 {
+        let Some(node) = self.nodes.get_mut(number) else {
+            return u32::MAX;
+        };
+        if let Some(class) = node.class[source as usize] {
+            return class;
+        }
+        let class = self.states.number(node, source);
+        node.class[source as usize] = Some(class);
+        class
+    }
+}
+
+/// Which nodes take part in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Part {
+    /// Ray's first step: all of them, as they are.
+    Existing,
+    /// A step of the improved order.
+    Only(Step),
+}
+
+/// Packing under way.
+pub(super) struct Packing<'a> {
+    pub(super) world: &'a mut World,
+    pub(super) source: Source,
+    pub(super) runs: Vec<Run>,
+    pub(super) changed: HashMap<usize, Node>,
+    pub(super) fresh: Vec<Node>,
+    pub(super) rooms: Vec<Room>,
+}
+
+impl Packing<'_> {
+    /// Ray's order: picked, not picked, those with no room; then those that may grow.
+    fn as_ray(&mut self) -> Vec<usize> {
+        for node in &mut self.world.nodes {
+            show_resize(node, (self.world.cpu, self.world.memory), |resize| {
+                resize.desired
+            });
+        }
+        let (open, exhausted) = self.split_exhausted();
+        let (mut order, rest) = self.pick_existing(Part::Existing, &open);
+        order.extend(rest);
+        order.extend(exhausted);
+        self.grow(order)
+    }
+
+    /// Free room, growth in flight, new growth, nodes on their way.
+    fn by_steps(&mut self) -> Vec<usize> {
+        let order = self.world.order.clone();
+        let of = |world: &World, part: fn(&Node) -> bool| -> Vec<usize> {
+            let takes = |number: &usize| world.nodes.get(*number).is_some_and(part);
+            order.iter().copied().filter(takes).collect()
+        };
+        let running = of(self.world, |node| {
+            node.stays() && node.stage == Stage::Running
+        });
+        self.pick_existing(Part::Only(Step::Free), &running);
+        let flying = of(self.world, |node| {
+            let resize = node.resize.as_ref();
+            node.stays()
+                && node.stage == Stage::Running
+                && resize.is_some_and(Resize::is_in_progress)
+        });
+        for number in &flying {
+            self.change(*number, |node, names| {
+                show_resize(node, names, |resize| resize.desired);
+            });
+        }
+        self.pick_existing(Part::Only(Step::InFlight), &flying);
+        self.grow(running);
+        let pending = of(self.world, |node| {
+            node.stays() && !matches!(node.stage, Stage::Running | Stage::Stopping)
+        });
+        self.pick_existing(Part::Only(Step::Pending), &pending);
+        order
+    }
+
+    /// Sets running nodes aside on which nothing fits, whatever the labels.
+    fn split_exhausted(&mut self) -> (Vec<usize>, Vec<usize>) {
+        let mut known: HashMap<u32, bool> = HashMap::new();
+        let order = self.world.order.clone();
+        order.into_iter().partition(|number| {
+            let running = |node: &Node| node.stage == Stage::Running;
+            if !self.world.nodes.get(*number).is_some_and(running) {
+                return true;
+            }
+            let class = self.world.class(*number, self.source);
+            *known.entry(class).or_insert_with(|| self.has_room(*number))
+        })
+    }
+
+    fn has_room(&self, number: usize) -> bool {
+        let Some(node) = self.world.nodes.get(number) else {
+            return false;
+        };
+        let fits = |run: &Run| {
+            self.world
+                .shapes
+                .get(run.shape)
+                .positive()
+                .all(|(name, needed)| {
+                    let free = node
+                        .amount(name)
+                        .and_then(|amount| amount.free[self.source as usize]);
+                    let implied = if self.world.names.is_implicit(name) {
+                        1.0
+                    } else {
+                        0.0
+                    };
+                    free.unwrap_or(implied) >= needed
+                })
+        };
+        self.runs.is_empty() || self.runs.iter().any(fits)
+    }
+
+    /// Picks among nodes as they are now; who was picked, and who was not.
+    pub(super) fn pick_existing(
+        &mut self,
+        part: Part,
+        numbers: &[usize],
+    ) -> (Vec<usize>, Vec<usize>) {
+        if self.runs.iter().all(|run| run.count == 0) {
+            return (Vec::new(), numbers.to_vec());
+        }
+        let changed = std::mem::take(&mut self.changed);
+        let states: Vec<u32> = numbers
+            .iter()
+            .map(|number| match changed.get(number) {
+                Some(node) => self.world.states.number(node, self.source),
+                None => self.world.class(*number, self.source),
+            })
+            .collect();
+        let world = &*self.world;
+        let node = |number: usize| changed.get(&number).unwrap_or(&world.nodes[number]);
+        let mut candidates = Candidates::new(node, self.source, world.rules(), self.runs.len());
+        for (number, state) in numbers.iter().zip(states) {
+            candidates.add(
+                *number,
+                state,
+                world.preferences[node(*number).group],
+                &self.runs,
+            );
+        }
+        let mut picks = Vec::new();
+        while let Some(pick) = candidates.pick(&mut self.runs) {
+            picks.push(pick);
+        }
+        let rest = candidates.rest();
+        self.changed = changed;
+        let picked = picks.iter().map(|(number, _)| *number).collect();
+        for (number, trial) in picks {
+            self.place(number, &trial, part);
+        }
+        (picked, rest)
+    }
+
+    fn place(&mut self, number: usize, trial: &Rc<Trial>, part: Part) {
+        let (source, runs) = (self.source, std::mem::take(&mut self.runs));
+        self.change(number, |node, _| {
+            let step = match part {
+                Part::Existing | Part::Only(Step::Free) => step_of(node),
+                Part::Only(step) => step,
+            };
+            apply(node, trial, source, &runs, step);
+        });
+        self.runs = runs;
+    }
+
+    /// Changes a node in this packing only.
+    pub(super) fn change(&mut self, number: usize, change: impl FnOnce(&mut Node, SizeNames)) {
+        let names = (self.world.cpu, self.world.memory);
+        let Some(original) = self.world.nodes.get(number) else {
+            return;
+        };
+        change(
+            self.changed
+                .entry(number)
+                .or_insert_with(|| original.clone()),
+            names,
+        );
+    }
+
+    /// Starts new nodes for what is left, as many as the maxima allow.
+    fn launch(&mut self, mut order: Vec<usize>) -> Vec<usize> {
+        if self.runs.iter().all(|run| run.count == 0) {
+            return order;
+        }
+        let mut launchable = self.world.launchable();
+        let states: Vec<u32> = (self.world.templates.iter())
+            .map(|template| self.world.states.number(template, self.source))
+            .collect();
+        let world = &*self.world;
+        let node = |group: usize| &world.templates[group];
+        let mut pool = Candidates::new(node, self.source, world.rules(), self.runs.len());
+        for (group, left) in launchable.iter().enumerate() {
+            if *left > 0 && world.may_launch(group) {
+                pool.add(group, states[group], world.preferences[group], &self.runs);
+            }
+        }
+        let outside = world.outside_max();
+        while (order.len() as u64) < world.max_nodes + outside {
+            let Some((group, trial)) = pool.pick(&mut self.runs) else {
+                break;
+            };
+            let mut fresh = world.templates[group].clone();
+            fresh.fate = Fate::Launch;
+            apply(&mut fresh, &trial, self.source, &self.runs, Step::Launch);
+            order.push(world.nodes.len() + self.fresh.len());
+            self.fresh.push(fresh);
+            launchable[group] -= 1;
+            if launchable[group] > 0 {
+                pool.add(group, states[group], world.preferences[group], &self.runs);
+            }
+        }
+        order
+    }
+}
+
+/// The names of CPU and memory.
+pub(super) type SizeNames = (Option<Name>, Option<Name>);
+
+/// The step that placing on a node as it is now belongs to.
+fn step_of(node: &Node) -> Step {
+    let in_progress = node.resize.as_ref().is_some_and(Resize::is_in_progress);
+    match node.stage {
+        Stage::Running if in_progress => Step::InFlight,
+        Stage::Running => Step::Free,
+        _ if node.fate == Fate::Launch => Step::Launch,
+        _ => Step::Pending,
+    }
+}
+
+fn apply(node: &mut Node, trial: &Trial, source: Source, runs: &[Run], step: Step) {
+    // Nodes of one class are equal as this source sees them, not as the other does.
+    for after in &trial.amounts {
+        match node
+            .amounts
+            .iter_mut()
+            .find(|amount| amount.name == after.name)
+        {
+            Some(amount) => amount.free[source as usize] = after.free[source as usize],
+            None => node.amounts.push(*after),
+        }
+    }
+    node.labels.clone_from(&trial.labels);
+    node.placed[source as usize].clone_from(&trial.placed);
+    let takes = trial.taken.iter().filter_map(|(run, count)| {
+        runs.get(*run).map(|run| Take {
+            demand: run.demand,
+            count: *count,
+            step,
+        })
+    });
+    node.takes.extend(takes);
+    node.class = [None; 2];
+}
+
+/// Counts a node with a resize in progress at another size.
+fn show_resize(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
+    if node.resize.as_ref().is_some_and(Resize::is_in_progress) {
+        show_size(node, names, size);
+    }
+}
+
+pub(super) fn show_size(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
+    let Some(size) = node.resize.as_ref().map(size) else {
+        return;
+    };
+    if let (Some(cpu), Some(memory)) = names {
+        node.set_total(cpu, size.cpu);
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+        node.set_total(memory, size.memory as f64);
+    }
+}

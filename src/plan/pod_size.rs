@@ -1,0 +1,286 @@
+//! How large a pod is, was meant to be, and how its last resize went.
+//! (Ray, `ippr_provider.py`, `_get_ippr_status_from_pod`.)
+
+use serde_json::Value;
+
+use super::improvements::Improvements;
+use super::resize::{Caps, Progress, Resize, Size};
+use super::room::{bytes, cores};
+use super::suggestion;
+use crate::quantity::Quantity;
+use crate::ray::{Fields, list_at, object_at, text_at};
+use crate::snapshot::history::ResizeMemory;
+use crate::snapshot::pod::Pod;
+
+/// Ray's record of a pod's resizes, an annotation on the pod.
+pub const STATUS_ANNOTATION: &str = "ray.io/ippr-status";
+
+/// For how long a suggestion holds, in seconds.
+const SUGGESTION_LIFETIME_S: f64 = 600.0;
+
+/// The first wait after a failed resize, in seconds; it doubles with every failure.
+const FIRST_WAIT_S: f64 = 60.0;
+
+/// The longest wait after a failed resize, in seconds.
+const LONGEST_WAIT_S: f64 = 3600.0;
+
+/// What of the container counts.
+pub(super) struct Container<'a> {
+    requests: Option<&'a Fields>,
+    limits: Option<&'a Fields>,
+    /// What Kubernetes gave; what was asked for until it says so.
+    pub(super) given_requests: Option<&'a Fields>,
+    pub(super) given_limits: Option<&'a Fields>,
+    /// What the other containers were given.
+    pub(super) others: Vec<&'a Fields>,
+}
+
+/// What is known besides the pod.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around {
+    pub(crate) now: f64,
+    pub(crate) improvements: Improvements,
+    pub(crate) memory: ResizeMemory,
+    /// What is in use of the pod, as its raylet tells.
+    pub(crate) used: Size,
+}
+
+/// The state of a pod of a group that may grow; an error where Ray's loop would abort.
+pub(crate) fn resize(
+    pod: &Pod<'_>,
+    caps: Caps,
+    base: Size,
+    around: Around,
+) -> Result<Resize, String> {
+    let container = Container::of(pod);
+    let mut resize = Resize {
+        caps,
+        base,
+        current: size(container.given_requests, container.given_limits)?,
+        desired: size(container.requests, container.limits)?,
+        resizing_at: None,
+        progress: Progress::Finished,
+        message: None,
+        suggested_cpu: None,
+        suggested_memory: None,
+        failed_at: None,
+        failure: None,
+        raylet: None,
+        room: usize::MAX,
+        noted_sync: false,
+        never_shrinks: around.improvements.bounded_suggestions,
+        touched: false,
+        barred: None,
+    };
+    restore(&mut resize, pod)?;
+    forget_old(&mut resize, around);
+    read_conditions(&mut resize, pod, &container)?;
+    fail(&mut resize, around.now);
+    resize.noted_sync = resize.is_to_sync();
+    if around.improvements.bounded_suggestions {
+        bound(&mut resize, around.used);
+    }
+    if around.improvements.retried_resizes {
+        wait_after_failure(&mut resize, around);
+    }
+    Ok(resize)
+}
+
+impl<'a> Container<'a> {
+    fn of(pod: &Pod<'a>) -> Self {
+        let spec = pod.containers().next();
+        let part = |of: Option<&'a Fields>, key| object_at(object_at(of?, "resources")?, key);
+        let name = spec.and_then(|spec| text_at(spec, "name"));
+        let (mut own, mut others) = (None, Vec::new());
+        for status in pod.container_statuses() {
+            if text_at(status, "name") == name {
+                own = Some(status);
+            } else {
+                others.extend(part(Some(status), "requests"));
+            }
+        }
+        let (requests, limits) = (part(spec, "requests"), part(spec, "limits"));
+        Self {
+            requests,
+            limits,
+            given_requests: part(own, "requests").or(requests),
+            given_limits: part(own, "limits").or(limits),
+            others,
+        }
+    }
+}
+
+/// Limits, or else requests.
+fn size(requests: Option<&Fields>, limits: Option<&Fields>) -> Result<Size, String> {
+    let find = |resource: &str| {
+        amount(limits, resource)
+            .or_else(|| amount(requests, resource))
+            .ok_or_else(|| {
+                format!("the pod's first container has neither a {resource} limit nor a request")
+            })
+    };
+    Ok(Size {
+        cpu: cores(find("cpu")?),
+        memory: bytes(find("memory")?),
+    })
+}
+
+pub(super) fn amount(map: Option<&Fields>, resource: &str) -> Option<Quantity> {
+    Quantity::from_json(map?.get(resource)?).ok()
+}
+
+fn restore(resize: &mut Resize, pod: &Pod<'_>) -> Result<(), String> {
+    let Some(text) = pod
+        .annotation(STATUS_ANNOTATION)
+        .filter(|text| !text.is_empty())
+    else {
+        return Ok(());
+    };
+    let status: Value = serde_json::from_str(text).map_err(|error| {
+        format!("its annotation {STATUS_ANNOTATION} is no JSON ({error}): remove it")
+    })?;
+    let whole = |key: &str| status.get(key).and_then(Value::as_i64);
+    let text = |key: &str| status.get(key).and_then(Value::as_str).map(str::to_owned);
+    resize.touched = true;
+    resize.raylet = text("raylet-id");
+    resize.resizing_at = whole("resizing-at");
+    resize.suggested_cpu = status.get("suggested-max-cpu").and_then(Value::as_f64);
+    resize.suggested_memory = whole("suggested-max-memory");
+    resize.failed_at = whole("last-failed-at");
+    resize.failure = text("last-failed-reason");
+    Ok(())
+}
+
+/// Suggestions that have grown old, or that make no sense, are forgotten.
+fn forget_old(resize: &mut Resize, around: Around) {
+    if !around.improvements.bounded_suggestions {
+        return;
+    }
+    let age = around.memory.suggested_at.map(|at| around.now - at);
+    if age.is_some_and(|age| age > SUGGESTION_LIFETIME_S) {
+        resize.suggested_cpu = None;
+        resize.suggested_memory = None;
+    }
+}
+
+fn read_conditions(
+    resize: &mut Resize,
+    pod: &Pod<'_>,
+    container: &Container<'_>,
+) -> Result<(), String> {
+    let conditions = pod
+        .status
+        .map_or(&[][..], |status| list_at(status, "conditions"));
+    for condition in conditions.iter().filter_map(Value::as_object) {
+        let text = |key| text_at(condition, key);
+        if text("status") != Some("True") {
+            continue;
+        }
+        let message = text("message").map(str::to_owned);
+        match text("type") {
+            Some("PodResizePending") => {
+                resize.message = message;
+                let reason = text("reason").unwrap_or_default().to_lowercase();
+                resize.progress = Progress::Pending(reason);
+                return suggestion::follow(resize, container);
+            }
+            Some("PodResizeInProgress") => {
+                resize.message = message;
+                let failed = text("reason") == Some("Error");
+                resize.progress = if failed {
+                    Progress::Error
+                } else {
+                    Progress::Underway
+                };
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// A resize that failed or took too long is taken back.
+fn fail(resize: &mut Resize, now: f64) {
+    let errored = resize.progress == Progress::Error;
+    if !errored && !resize.is_timed_out(now) {
+        return;
+    }
+    if resize.failed_at.is_none() {
+        #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+        let at = now as i64;
+        resize.failed_at = Some(at);
+        let told = resize.message.clone().filter(|message| !message.is_empty());
+        resize.failure = Some(match (errored, told) {
+            (true, Some(message)) => message,
+            (true, None) => "Pod resize failed".to_owned(),
+            (false, _) => "Pod resize timed out".to_owned(),
+        });
+    }
+    let current = resize.current;
+    resize.ask(Some(current.cpu), Some(current.memory));
+}
+
+/// What is asked for never shrinks below the first size or what is in use, and never grows beyond
+/// the caps.
+fn bound(resize: &mut Resize, used: Size) {
+    let (now, base, caps) = (resize.current, resize.base, resize.caps);
+    let cpu = |then: f64| {
+        let floor = base.cpu.max(used.cpu).min(now.cpu);
+        if then < now.cpu {
+            then.max(floor)
+        } else {
+            then.min(caps.cpu.max(now.cpu))
+        }
+    };
+    let memory = |then: i64| {
+        let floor = base.memory.max(used.memory).min(now.memory);
+        if then < now.memory {
+            then.max(floor)
+        } else {
+            then.min(caps.memory.max(now.memory))
+        }
+    };
+    resize.suggested_cpu = resize.suggested_cpu.map(|then| cpu(then.max(now.cpu)));
+    resize.suggested_memory = resize
+        .suggested_memory
+        .map(|then| memory(then.max(now.memory)));
+    if resize.progress == Progress::New {
+        resize.desired = Size {
+            cpu: cpu(resize.desired.cpu),
+            memory: memory(resize.desired.memory),
+        };
+    }
+}
+
+/// A failure bars the pod for a while only.
+fn wait_after_failure(resize: &mut Resize, around: Around) {
+    let Some(at) = resize.failed_at else { return };
+    let doublings = around.memory.failures.saturating_sub(1).min(16);
+    let wait = (FIRST_WAIT_S * f64::from(1_u32 << doublings)).min(LONGEST_WAIT_S);
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
+    let left = at as f64 + wait - around.now;
+    if left <= 0.0 {
+        resize.failed_at = None;
+        resize.failure = None;
+    } else {
+        let why = resize.failure.clone().unwrap_or_default();
+        resize.barred = Some(format!(
+            "its last resize failed ({why}); it may grow again in {left:.0} s"
+        ));
+    }
+}
+
+/// What the first container's limits exceed its requests by: CPU and memory.
+pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
+    let container = Container::of(pod);
+    let gap = |resource| {
+        let limit = amount(container.given_limits, resource)?;
+        let request = amount(container.given_requests, resource)?;
+        limit.checked_sub(request)
+    };
+    (
+        gap("cpu").unwrap_or_default(),
+        gap("memory").unwrap_or_default(),
+    )
+}

@@ -1,0 +1,116 @@
+//! What the next round should know of this one.
+
+use std::collections::BTreeSet;
+
+use super::decide::Decided;
+use super::node::{Fate, Node, Stage};
+use super::outcome::Plan;
+use super::resize::Resize;
+use crate::snapshot::Snapshot;
+use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
+
+/// The history after this plan.
+pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
+    let before = &snapshot.history;
+    let mut unavailable = before.unavailable.clone();
+    let running = |group: &str| {
+        decided.world.in_order().any(|node| {
+            node.stage == Stage::Running
+                && decided
+                    .world
+                    .groups
+                    .get(node.group)
+                    .is_some_and(|config| config.name == group)
+        })
+    };
+    unavailable.retain(|group, at| !running(group) || decided.now - *at < 600.0);
+    History {
+        instances: instances(decided, plan),
+        unavailable,
+        unneeded_since: decided.unneeded_since.clone(),
+        resizes: decided
+            .world
+            .in_order()
+            .filter_map(|node| Some((node.pod.clone(), resize(snapshot, decided, node)?)))
+            .collect(),
+    }
+}
+
+/// Launches without a pod, and pods that are to stop.
+fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
+    let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
+    let mut asked: Vec<u64> = vec![0; decided.world.groups.len()];
+    for (number, group) in decided.world.groups.iter().enumerate() {
+        let plan = plan.groups.iter().find(|plan| plan.name == group.name);
+        if let (Some(asked), Some(plan)) = (asked.get_mut(number), plan) {
+            *asked = plan.launch_now;
+        }
+    }
+    let mut rows: Vec<(usize, &Node)> = decided
+        .world
+        .order
+        .iter()
+        .filter_map(|at| Some((*at, decided.world.nodes.get(*at)?)))
+        .collect();
+    rows.sort_by_key(|(number, _)| *number);
+    let instance = |(_, node): (usize, &Node)| {
+        let group = decided.world.group_name(node).to_owned();
+        let (status, since) = match (node.stage, node.fate) {
+            (Stage::Running | Stage::Stopping, _) if drained.contains(node.pod.as_str()) => {
+                (InstanceStatus::StopRequested, Some(decided.now))
+            }
+            (Stage::Stopping, _) => (InstanceStatus::StopRequested, node.since),
+            (Stage::Requested, Fate::Stay) => {
+                (InstanceStatus::Requested, node.since.or(Some(decided.now)))
+            }
+            (Stage::Queued, Fate::Stay) | (Stage::New, Fate::Launch) if plan.waiting.is_none() => {
+                (launch_status(asked.get_mut(node.group)), Some(decided.now))
+            }
+            _ => return None,
+        };
+        let pod = (!node.pod.is_empty()).then(|| node.pod.clone());
+        Some(Instance {
+            group,
+            pod,
+            status,
+            since,
+        })
+    };
+    rows.into_iter().filter_map(instance).collect()
+}
+
+fn launch_status(asked: Option<&mut u64>) -> InstanceStatus {
+    match asked.filter(|asked| **asked > 0) {
+        Some(asked) => {
+            *asked -= 1;
+            InstanceStatus::Requested
+        }
+        None => InstanceStatus::Queued,
+    }
+}
+
+fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &Node) -> Option<ResizeMemory> {
+    let resize = node.resize.as_ref()?;
+    let before = snapshot
+        .history
+        .resizes
+        .get(&node.pod)
+        .copied()
+        .unwrap_or_default();
+    let memory = ResizeMemory {
+        failures: before.failures + u32::from(has_just_failed(resize, decided.now)),
+        suggested_at: is_suggested(resize).then(|| before.suggested_at.unwrap_or(decided.now)),
+    };
+    let grown =
+        resize.failed_at.is_none() && !resize.base.is_below(resize.current) && before.failures == 0;
+    (!grown || memory.suggested_at.is_some() || memory.failures > 0).then_some(memory)
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+fn has_just_failed(resize: &Resize, now: f64) -> bool {
+    resize.failed_at == Some(now as i64)
+}
+
+fn is_suggested(resize: &Resize) -> bool {
+    resize.suggested_cpu.is_some() || resize.suggested_memory.is_some()
+}

@@ -1,0 +1,95 @@
+//! What Kubernetes nodes have left for pods that grow.
+
+use std::collections::HashMap;
+
+use serde_json::Value;
+
+use super::resize::Size;
+use crate::quantity::Quantity;
+use crate::ray::{object_at, text_at};
+use crate::snapshot::pod::Pod;
+
+/// What a Kubernetes node has left: allocatable minus the requests of all pods on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) node: String,
+    pub(crate) cpu: Quantity,
+    pub(crate) memory: Quantity,
+}
+
+impl Room {
+    /// The rooms of the nodes, by node name.
+    pub(crate) fn all(nodes: &[Value], pods: &[Pod<'_>]) -> (Vec<Self>, HashMap<String, usize>) {
+        let mut rooms: Vec<Self> = nodes.iter().filter_map(Self::of).collect();
+        let index: HashMap<String, usize> = rooms
+            .iter()
+            .enumerate()
+            .map(|(at, room)| (room.node.clone(), at))
+            .collect();
+        for pod in pods.iter().filter(|pod| !pod.ended) {
+            let at = pod.node.and_then(|node| index.get(node));
+            if let Some(room) = at.and_then(|at| rooms.get_mut(*at)) {
+                room.cpu = less(room.cpu, pod.requested("cpu"));
+                room.memory = less(room.memory, pod.requested("memory"));
+            }
+        }
+        (rooms, index)
+    }
+
+    fn of(node: &Value) -> Option<Self> {
+        let node = node.as_object()?;
+        let allocatable = object_at(object_at(node, "status")?, "allocatable")?;
+        let amount = |resource| Quantity::from_json(allocatable.get(resource)?).ok();
+        Some(Self {
+            node: text_at(object_at(node, "metadata")?, "name")?.to_owned(),
+            cpu: amount("cpu")?,
+            memory: amount("memory")?,
+        })
+    }
+
+    /// The largest size up to `limit`, and not below `current`, that there is room for.
+    pub(crate) fn bound(&self, current: Size, limit: Size) -> Size {
+        let cpu = limit.cpu.min(current.cpu + cores(self.cpu));
+        let memory = limit
+            .memory
+            .min(current.memory.saturating_add(bytes(self.memory)));
+        Size {
+            cpu: cpu.max(current.cpu),
+            memory: memory.max(current.memory),
+        }
+    }
+
+    /// Takes the difference off.
+    pub(crate) fn give(&mut self, current: Size, goal: Size) {
+        self.cpu = less(self.cpu, from_cores(goal.cpu - current.cpu));
+        self.memory = less(
+            self.memory,
+            Quantity::from_units(goal.memory - current.memory),
+        );
+    }
+}
+
+fn less(from: Quantity, amount: Quantity) -> Quantity {
+    from.checked_sub(amount).unwrap_or_default()
+}
+
+/// Cores, to the nearest `f64`.
+#[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
+pub(crate) fn cores(quantity: Quantity) -> f64 {
+    quantity.nanos() as f64 / 1e9
+}
+
+/// Nanos of cores.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates, and no node has so many cores"
+)]
+pub(crate) fn from_cores(cores: f64) -> Quantity {
+    Quantity::from_nanos((cores * 1e9).round() as i128)
+}
+
+/// Whole bytes; fractions are dropped, as Python's `int()` does.
+pub(crate) fn bytes(quantity: Quantity) -> i64 {
+    let whole = quantity.nanos() / Quantity::from_units(1).nanos();
+    i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+}

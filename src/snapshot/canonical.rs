@@ -1,0 +1,107 @@
+//! The corners of protobuf's canonical JSON: 64-bit integers as texts, base64 bytes, `NaN` as a
+//! text, enums by name or number, and `null` for a default.
+
+use std::collections::BTreeMap;
+
+use base64::Engine as _;
+use base64::alphabet::{STANDARD, URL_SAFE};
+use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use serde::de::{Deserialize, Deserializer, Error};
+use serde_json::Value;
+
+/// A message, list or map that may be `null`.
+pub(super) fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
+where
+    D: Deserializer<'de>,
+    T: Deserialize<'de> + Default,
+{
+    Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// An `int32` or `int64`: a number or a text.
+pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let read = match &value {
+        Value::Null => Some(0),
+        Value::Number(number) => number.as_i64().or_else(|| whole(number.as_f64()?)),
+        Value::String(text) => text.parse().ok(),
+        _ => None,
+    };
+    read.ok_or_else(|| D::Error::custom(format!("{value} is no 64-bit integer")))
+}
+
+/// `bytes` in base64 (either alphabet, padded or not), as lower-case hexadecimal.
+pub(super) fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
+    let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
+    let alphabet = if text.contains(['-', '_']) {
+        URL_SAFE
+    } else {
+        STANDARD
+    };
+    let config =
+        GeneralPurposeConfig::new().with_decode_padding_mode(DecodePaddingMode::Indifferent);
+    let bytes = GeneralPurpose::new(&alphabet, config)
+        .decode(&text)
+        .map_err(|error| D::Error::custom(format!("{text:?} is no base64: {error}")))?;
+    Ok(bytes.iter().fold(String::new(), |mut text, byte| {
+        text.extend(
+            [byte >> 4, byte & 15].map(|digit| char::from_digit(digit.into(), 16).unwrap_or('0')),
+        );
+        text
+    }))
+}
+
+/// The other way round: base64 of a hexadecimal id.
+pub(super) fn base64<S: serde::Serializer>(id: &str, serializer: S) -> Result<S::Ok, S::Error> {
+    let bytes: Vec<u8> = (0..id.len() / 2)
+        .filter_map(|at| u8::from_str_radix(id.get(2 * at..2 * at + 2)?, 16).ok())
+        .collect();
+    serializer.serialize_str(&base64::engine::general_purpose::STANDARD.encode(bytes))
+}
+
+/// A `map<string, double>` of finite numbers.
+pub(super) fn amounts<'de, D: Deserializer<'de>>(
+    deserializer: D,
+) -> Result<BTreeMap<String, f64>, D::Error> {
+    let map = Option::<BTreeMap<String, Value>>::deserialize(deserializer)?.unwrap_or_default();
+    map.into_iter()
+        .map(|(name, value)| {
+            let amount = match &value {
+                Value::Number(number) => number.as_f64(),
+                Value::String(text) => text.parse().ok(),
+                _ => None,
+            };
+            match amount.filter(|amount| amount.is_finite()) {
+                Some(amount) => Ok((name, amount)),
+                None => Err(D::Error::custom(format!(
+                    "the amount of {name:?}, {value}, is no finite number"
+                ))),
+            }
+        })
+        .collect()
+}
+
+/// The number of an enum value that is written by name or number.
+pub(super) fn enumerated<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    names: &[&str],
+) -> Result<usize, D::Error> {
+    let value = Value::deserialize(deserializer)?;
+    let number = match &value {
+        Value::Null => Some(0),
+        Value::String(text) => names.iter().position(|name| name == text),
+        Value::Number(number) => number.as_u64().and_then(|number| number.try_into().ok()),
+        _ => None,
+    };
+    number
+        .filter(|number| *number < names.len())
+        .ok_or_else(|| D::Error::custom(format!("{value} is none of {}", names.join(", "))))
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "whole and bounded, as checked"
+)]
+fn whole(number: f64) -> Option<i64> {
+    (number.fract() == 0.0 && number.abs() < 9e15).then_some(number as i64)
+}

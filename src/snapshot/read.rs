@@ -1,0 +1,92 @@
+//! Snapshots from text: one JSON or YAML object, or one JSON object per line.
+
+use serde_json::Value;
+
+use super::{API_VERSION, Snapshot};
+
+/// Why a text is no snapshot.
+#[derive(Debug, thiserror::Error)]
+pub enum SnapshotError {
+    /// Neither JSON nor YAML.
+    #[error("line {line}: it is neither JSON nor YAML: {reason}")]
+    Syntax {
+        /// The first line of the document, from 1.
+        line: usize,
+        /// What the parser said.
+        reason: String,
+    },
+    /// JSON of another form.
+    #[error("line {line}: at {path}: {reason}")]
+    Form {
+        /// The first line of the document, from 1.
+        line: usize,
+        /// The way to the fault.
+        path: String,
+        /// What is wrong there.
+        reason: String,
+    },
+}
+
+/// Every snapshot in a text: JSON lines (each line an object of its own), or one document.
+pub fn read_all(text: &str) -> Vec<Result<Snapshot, SnapshotError>> {
+    if is_json_lines(text) {
+        let lines = text.lines().enumerate();
+        return lines
+            .filter(|(_, line)| !line.trim().is_empty())
+            .map(|(index, line)| json(line, index + 1).and_then(|value| form(value, index + 1)))
+            .collect();
+    }
+    vec![document(text).and_then(|value| form(value, 1))]
+}
+
+/// More than one line, and the first is a whole object.
+fn is_json_lines(text: &str) -> bool {
+    let mut lines = text.lines().filter(|line| !line.trim().is_empty());
+    let first = lines.next().unwrap_or_default().trim();
+    first.starts_with('{') && first.ends_with('}') && lines.next().is_some()
+}
+
+fn json(line: &str, number: usize) -> Result<Value, SnapshotError> {
+    serde_json::from_str(line).map_err(|error| SnapshotError::Syntax {
+        line: number,
+        reason: error.to_string(),
+    })
+}
+
+fn document(text: &str) -> Result<Value, SnapshotError> {
+    if text.trim_start().starts_with('{') {
+        return json(text, 1);
+    }
+    serde_saphyr::from_str(text).map_err(|error| SnapshotError::Syntax {
+        line: 1,
+        reason: error.to_string(),
+    })
+}
+
+fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
+    let fault = |path: String, reason: String| SnapshotError::Form { line, path, reason };
+    let snapshot: Snapshot = serde_path_to_error::deserialize(value)
+        .map_err(|error| fault(error.path().to_string(), error.inner().to_string()))?;
+    if snapshot.api_version != API_VERSION || snapshot.kind != "Snapshot" {
+        let found = format!("{} {}", snapshot.api_version, snapshot.kind);
+        let reason =
+            format!("{found:?} is no snapshot: write apiVersion: {API_VERSION}, kind: Snapshot");
+        return Err(fault("apiVersion, kind".to_owned(), reason));
+    }
+    if snapshot.seconds().is_none() {
+        let reason = format!(
+            "{:?} is no RFC 3339 time such as 2026-01-31T12:00:00Z",
+            snapshot.time
+        );
+        return Err(fault("time".to_owned(), reason));
+    }
+    if !snapshot
+        .ray_cluster
+        .get("spec")
+        .is_some_and(Value::is_object)
+    {
+        let reason = "there is no RayCluster with a spec".to_owned();
+        return Err(fault("rayCluster.spec".to_owned(), reason));
+    }
+    Ok(snapshot)
+}

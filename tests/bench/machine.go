@@ -1,0 +1,46 @@
+package main
+
+import (
+	"fmt"
+	"os"
+	"runtime"
+	"strings"
+)
+
+// machine is what has to be known of a computer to judge figures from it.
+type machine struct {
+	cpu    string
+	cores  int
+	kernel string
+}
+
+func thisMachine() machine {
+	return machine{cpu: cpuModel(), cores: runtime.NumCPU(), kernel: kernel()}
+}
+
+func cpuModel() string {
+	raw, err := os.ReadFile("/proc/cpuinfo")
+	if err != nil {
+		return "unknown CPU"
+	}
+	for line := range strings.Lines(string(raw)) {
+		if name, value, found := strings.Cut(line, ":"); found && strings.TrimSpace(name) == "model name" {
+			return strings.TrimSpace(value)
+		}
+	}
+	return "unknown CPU (" + runtime.GOARCH + ")"
+}
+
+// kernel is the release without what a distribution or a cloud adds to it.
+func kernel() string {
+	raw, err := os.ReadFile("/proc/sys/kernel/osrelease")
+	if err != nil {
+		return "Linux"
+	}
+	release, _, _ := strings.Cut(strings.TrimSpace(string(raw)), "-")
+	return "Linux " + release
+}
+
+func (m machine) String() string {
+	return fmt.Sprintf("%s, %d cores, %s", m.cpu, m.cores, m.kernel)
+}

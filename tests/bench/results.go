@@ -1,0 +1,113 @@
+package main
+
+import (
+	"cmp"
+	"math"
+	"slices"
+)
+
+const (
+	ours   = "Rayfit"
+	theirs = "KubeRay"
+)
+
+// results are what a run found: the figures of each round, by contender.
+type results struct {
+	machine machine
+	rounds  int
+	of      map[string][]figures
+}
+
+// median of one figure over the rounds of a contender; NaN if it has none.
+func (r results) median(name string, figure func(figures) float64) float64 {
+	var values []float64
+	for _, round := range r.of[name] {
+		values = append(values, figure(round))
+	}
+	if len(values) == 0 {
+		return math.NaN()
+	}
+	slices.Sort(values)
+	middle := len(values) / 2
+	if len(values)%2 == 0 {
+		return (values[middle-1] + values[middle]) / 2
+	}
+	return values[middle]
+}
+
+func (r results) cpu(name, path, review string) float64 {
+	return r.median(name, func(f figures) float64 { return f.cases[path+" "+review].cpuMicros })
+}
+
+func (r results) perSecond(name, path, review string) float64 {
+	return r.median(name, func(f figures) float64 { return f.cases[path+" "+review].perSecond })
+}
+
+// row is one review in all that was measured of it.
+type row struct {
+	review                         string
+	theirs, validate, mutate       float64 // CPU time of one request, in microseconds
+	theirsPerSecond, oursPerSecond float64
+}
+
+func (r results) rows() []row {
+	var rows []row
+	for _, size := range sizes {
+		for _, operation := range []string{" create", " update"} {
+			name := size.name + operation
+			rows = append(rows, row{
+				review:          name,
+				theirs:          r.cpu(theirs, theirPath, name),
+				validate:        r.cpu(ours, "/validate", name),
+				mutate:          r.cpu(ours, "/mutate", name),
+				theirsPerSecond: r.perSecond(theirs, theirPath, name),
+				oursPerSecond:   r.perSecond(ours, "/validate", name),
+			})
+		}
+	}
+	return rows
+}
+
+// goal is a figure that Rayfit is to reach.
+type goal struct {
+	what     string
+	unit     string
+	theirs   float64
+	ours     float64
+	limit    float64
+	at       string // how the limit reads
+	isAtMost bool
+}
+
+func (g goal) reached() bool {
+	if g.isAtMost {
+		return g.ours <= g.limit
+	}
+	return g.ours >= g.limit
+}
+
+func (r results) goals() []goal {
+	steadyOf := func(name string, figure func(steady) float64) float64 {
+		return r.median(name, func(f figures) float64 { return figure(f.steady) })
+	}
+	ready := func(f figures) float64 { return f.readyMS }
+	idle := func(f figures) float64 { return f.idleMiB }
+	p50 := func(s steady) float64 { return s.p50MS }
+	p99 := func(s steady) float64 { return s.p99MS }
+	peak := func(s steady) float64 { return s.peakMiB }
+	held := func(s steady) float64 { return s.perSecond }
+	worst := slices.MaxFunc(r.rows(), func(a, b row) int { return cmp.Compare(a.validate/a.theirs, b.validate/b.theirs) })
+	slowest := slices.MinFunc(r.rows(), func(a, b row) int {
+		return cmp.Compare(a.oursPerSecond/a.theirsPerSecond, b.oursPerSecond/b.theirsPerSecond)
+	})
+	return []goal{
+		{"CPU per request, worst case (" + worst.review + ")", "µs", worst.theirs, worst.validate, worst.theirs / 5, "a fifth of KubeRay's", true},
+		{"throughput of one core, worst case (" + slowest.review + ")", "/s", slowest.theirsPerSecond, slowest.oursPerSecond, slowest.theirsPerSecond * 5, "5 times KubeRay's", false},
+		{"answered per second of 1,000 asked, " + steadyReview, "/s", steadyOf(theirs, held), steadyOf(ours, held), 0.99 * steadyRate, "990 /s", false},
+		{"p50 at that rate", "ms", steadyOf(theirs, p50), steadyOf(ours, p50), math.Inf(1), "", true},
+		{"p99 at that rate", "ms", steadyOf(theirs, p99), steadyOf(ours, p99), 5, "5 ms", true},
+		{"memory at rest (RSS)", "MiB", r.median(theirs, idle), r.median(ours, idle), 20, "20 MiB", true},
+		{"memory at that rate, at most (RSS)", "MiB", steadyOf(theirs, peak), steadyOf(ours, peak), 40, "40 MiB", true},
+		{"start to first answer", "ms", r.median(theirs, ready), r.median(ours, ready), 100, "100 ms", true},
+	}
+}

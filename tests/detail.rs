@@ -1,0 +1,237 @@
+//! Reading objects only as far as they are looked at changes no verdict and no patch.
+
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use rayfit::admission::review::Review;
+use rayfit::admission::{Engine, Policy, Webhook, decide, response, tree};
+use rayfit::facts::Facts;
+use rayfit::ray::Kind;
+use rayfit::{defaults, judge, ray::RayObject};
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+use tree::Detail;
+
+fn review(object: &Value, old: Option<&Value>) -> String {
+    json!({
+        "apiVersion": "admission.k8s.io/v1",
+        "kind": "AdmissionReview",
+        "request": {
+            "uid": "1",
+            "kind": {"group": "ray.io", "version": "v1", "kind": object["kind"]},
+            "operation": if old.is_some() { "UPDATE" } else { "CREATE" },
+            "userInfo": {"username": "alice"},
+            "object": object,
+            "oldObject": old,
+        },
+    })
+    .to_string()
+}
+
+/// What the webhook answers.
+fn answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
+    let review = Review::parse(body.as_bytes()).unwrap();
+    let decision = decide::decide(webhook, &review, policy, Engine::default()).unwrap();
+    String::from_utf8(response::render(&review, &decision).unwrap()).unwrap()
+}
+
+/// What it would answer if it read everything.
+fn whole_answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
+    let review = Review::parse(body.as_bytes()).unwrap();
+    let kind = Kind::from_name(&review.kind.kind).unwrap();
+    let read = |raw: &RawValue| tree::read(raw, Detail::Whole).unwrap();
+    let object = read(review.object.unwrap());
+    let old = review.old_object.map(read);
+    let object = RayObject::of_kind(kind, object.as_object().unwrap());
+    let old = old
+        .as_ref()
+        .map(|old| RayObject::of_kind(kind, old.as_object().unwrap()));
+    let Policy { facts, settings } = policy;
+    let decision = match webhook {
+        Webhook::Validate => decide::Decision::Judged(judge::judge(
+            &object,
+            old.as_ref(),
+            Some("alice"),
+            facts,
+            settings,
+        )),
+        Webhook::Mutate => {
+            decide::Decision::Defaulted(defaults::patch(&object, old.as_ref(), settings))
+        }
+    };
+    String::from_utf8(response::render(&review, &decision).unwrap()).unwrap()
+}
+
+fn check(object: &Value, old: Option<&Value>, facts: Facts) {
+    let body = review(object, old);
+    let mut policy = Policy {
+        facts,
+        ..Policy::default()
+    };
+    policy.settings.defaults.head_takes_no_work = true;
+    for webhook in [Webhook::Validate, Webhook::Mutate] {
+        assert_eq!(
+            answer(webhook, &body, &policy),
+            whole_answer(webhook, &body, &policy),
+            "{webhook:?} {body}"
+        );
+    }
+}
+
+fn yaml_files(folder: &Path) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        let name = path.file_name().unwrap().to_str().unwrap();
+        if path.is_dir() {
+            found.extend(yaml_files(&path));
+        } else if name
+            .split_once('.')
+            .is_some_and(|(_, ending)| ending == "yaml")
+        {
+            found.push(path);
+        }
+    }
+    found
+}
+
+fn read(path: &Path) -> Option<Value> {
+    let text = std::fs::read_to_string(path).ok()?;
+    Some(serde_saphyr::from_str(&text).unwrap())
+}
+
+#[test]
+fn every_fixture_of_a_rule_or_default_is_answered_alike() {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    let mut files = yaml_files(&fixtures.join("rules"));
+    files.extend(yaml_files(&fixtures.join("defaults")));
+    assert!(files.len() > 100, "{}", files.len());
+    for file in files {
+        let object = read(&file).unwrap();
+        if RayObject::parse(&object).is_none() {
+            continue;
+        }
+        let old = read(&file.with_extension("old.yaml"));
+        let facts = read(&file.with_extension("facts.yaml"))
+            .map(|facts| serde_json::from_value(facts).unwrap())
+            .unwrap_or_default();
+        check(&object, old.as_ref(), facts);
+    }
+}
+
+/// Keys that rules know, beside keys that stand for what nobody reads.
+const KEYS: &[&str] = &[
+    "affinity",
+    "annotations",
+    "args",
+    "command",
+    "containers",
+    "env",
+    "envFrom",
+    "initContainers",
+    "limits",
+    "livenessProbe",
+    "managedFields",
+    "name",
+    "nodeSelector",
+    "overhead",
+    "requests",
+    "resizePolicy",
+    "resources",
+    "restartPolicy",
+    "securityContext",
+    "spec",
+    "status",
+    "template",
+    "tolerations",
+    "value",
+    "volumeMounts",
+    "volumes",
+];
+
+fn anything() -> impl Strategy<Value = Value> {
+    let leaf = prop_oneof![
+        Just(Value::Null),
+        any::<bool>().prop_map(Value::from),
+        (-3_i64..9).prop_map(Value::from),
+        Just(json!(0.5)),
+        prop::sample::select(vec!["1", "Always", "Recreate", "1Gi", "a\"b\\\u{e9}\n"])
+            .prop_map(Value::from),
+    ];
+    leaf.prop_recursive(4, 48, 4, |inner| {
+        let key = prop::sample::select(KEYS).prop_map(str::to_owned);
+        prop_oneof![
+            prop::collection::vec(inner.clone(), 0..3).prop_map(Value::from),
+            prop::collection::vec((key, inner), 0..5)
+                .prop_map(|entries| Value::Object(entries.into_iter().collect())),
+        ]
+    })
+}
+
+/// An object of a kind in which everything that is read in part is of any shape.
+fn object() -> impl Strategy<Value = Value> {
+    let template = || (anything(), anything(), anything());
+    let strategy = prop::sample::select(vec!["None", "Recreate"]);
+    (0..4_usize, template(), template(), anything(), strategy).prop_map(
+        |(kind, head, worker, rest, strategy)| {
+            let kind = Kind::ALL[kind];
+            let group = |(container, pod, template): (Value, Value, Value)| {
+                let mut pod = json!({"volumes": pod, "containers": [container, pod]});
+                pod["affinity"] = template.clone();
+                json!({"template": {"metadata": template, "spec": pod}, "groupName": "small",
+                       "minReplicas": 0, "maxReplicas": 3, "rayStartParams": {"num-cpus": "1"}})
+            };
+            let mut spec = json!({
+                "enableInTreeAutoscaling": true,
+                "upgradeStrategy": {"type": strategy},
+                "headGroupSpec": group(head),
+                "workerGroupSpecs": [group(worker)],
+            });
+            for key in kind.cluster_path().iter().skip(1).rev() {
+                spec = json!({ *key: spec });
+            }
+            let ippr = r#"{"groups":{"small":{"max-cpu":"8","max-memory":"1Gi"}}}"#;
+            json!({
+                "apiVersion": "ray.io/v1",
+                "kind": kind.name(),
+                "metadata": {"name": "a", "managedFields": rest,
+                             "annotations": {"ray.io/ippr": ippr}},
+                "spec": spec,
+                "status": rest,
+            })
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn objects_of_any_shape_are_answered_alike(new in object(), old in object(), update: bool) {
+        // Two kinds at once are no update.
+        let update = update && new["kind"] == old["kind"];
+        check(&new, update.then_some(&old), Facts::default());
+    }
+
+    #[test]
+    fn what_is_not_left_out_is_as_it_was(value in anything()) {
+        let raw = RawValue::from_string(json!({"spec": {"x": value}}).to_string()).unwrap();
+        let whole = tree::read(&raw, Detail::Whole).unwrap();
+        prop_assert_eq!(tree::read(&raw, Detail::Judged).unwrap(), whole);
+    }
+}
+
+/// A change of what is left out is still a change.
+#[test]
+fn what_is_left_out_is_told_apart() {
+    let read = |volumes: &str| {
+        let text = format!(
+            r#"{{"spec":{{"headGroupSpec":{{"template":{{"spec":{{"volumes":{volumes}}}}}}}}}}}"#
+        );
+        tree::read(&RawValue::from_string(text).unwrap(), Detail::Judged).unwrap()
+    };
+    let volumes = r#"[{"name":"a"}]"#;
+    assert_eq!(read(volumes), read(volumes));
+    assert_ne!(read(volumes), read("[]"));
+    assert_ne!(read("null"), read("[]"));
+}

@@ -1,0 +1,244 @@
+package install
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+)
+
+const (
+	system = "rayfit-system" // the namespace of an install
+	team   = "team-a"        // the namespace that Ray objects are written to
+	host   = "rayfit." + system + ".svc"
+)
+
+var shared struct {
+	sync.Once
+	lab *lab.Lab
+	dir string
+	err error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	if shared.lab != nil {
+		code = max(code, ended(shared.lab.Stop()))
+	}
+	if shared.dir != "" && code == 0 {
+		code = ended(os.RemoveAll(shared.dir))
+	}
+	os.Exit(code)
+}
+
+func ended(err error) int {
+	if err == nil {
+		return 0
+	}
+	fmt.Fprintln(os.Stderr, "end the lab:", err)
+	return 1
+}
+
+// binary is the Rayfit under test.
+func binary(t *testing.T) string {
+	t.Helper()
+	path := os.Getenv("RAYFIT_BIN")
+	if _, err := os.Stat(path); err != nil {
+		t.Fatalf("RAYFIT_BIN=%q names no Rayfit binary: run `make test-lab`, which builds one (%v)", path, err)
+	}
+	return path
+}
+
+// cluster is the lab that all tests share; it has one node and cert-manager.
+func cluster(t *testing.T) *lab.Lab {
+	t.Helper()
+	path := binary(t)
+	shared.Do(func() {
+		if shared.dir, shared.err = os.MkdirTemp("", "rayfit-install-"); shared.err != nil {
+			return
+		}
+		shared.lab, shared.err = lab.Start(t.Context(), lab.Options{
+			Dir: filepath.Join(shared.dir, "lab"), Nodes: 1, Cores: 16, Memory: "32Gi",
+			With: []string{lab.WithCertManager}, RayfitBinary: path, Progress: os.Stderr,
+		})
+		if shared.err == nil {
+			_, _, shared.err = shared.lab.Kubectl("create", "namespace", team)
+		}
+	})
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.lab
+}
+
+// must runs kubectl and returns what it says.
+func must(t *testing.T, l *lab.Lab, args ...string) string {
+	t.Helper()
+	stdout, _, err := l.Kubectl(args...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(stdout)
+}
+
+// eventually waits for a condition, or fails with its last error.
+func eventually(t *testing.T, timeout time.Duration, what string, condition func() error) {
+	t.Helper()
+	if err := lab.Eventually(t.Context(), timeout, what, condition); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// rayfit runs the binary and returns its standard output.
+func rayfit(t *testing.T, args ...string) string {
+	t.Helper()
+	cmd := exec.CommandContext(t.Context(), binary(t), args...)
+	var stderr bytes.Buffer
+	cmd.Stderr = &stderr
+	stdout, err := cmd.Output()
+	if err != nil {
+		t.Fatalf("rayfit %s: %v: %s", strings.Join(args, " "), err, stderr.String())
+	}
+	return string(stdout)
+}
+
+// install applies manifests, waits until they work, and uninstalls with the test.
+func install(t *testing.T, l *lab.Lab, manifests string) {
+	t.Helper()
+	t.Cleanup(func() { uninstall(t, l, manifests) })
+	if _, stderr, err := l.Apply(manifests); err != nil || stderr != "" {
+		t.Fatalf("kubectl apply: %v, and it warns: %q", err, stderr)
+	}
+	rolledOut(t, l)
+	trusted(t, l)
+}
+
+// uninstall does what the command line's help says.
+func uninstall(t *testing.T, l *lab.Lab, manifests string) {
+	t.Helper()
+	if t.Failed() {
+		keepLogs(t, l)
+	}
+	if out, err := kubectlWith(l, manifests, "delete", "--ignore-not-found", "-f", "-"); err != nil {
+		t.Errorf("uninstall: %v: %s", err, out)
+	}
+}
+
+// kubectlWith runs kubectl with standard input and returns all that it says.
+func kubectlWith(l *lab.Lab, input string, args ...string) (string, error) {
+	cmd := l.KubectlCommand(context.Background(), args...)
+	cmd.Stdin = strings.NewReader(input)
+	out, err := cmd.CombinedOutput()
+	return string(out), err
+}
+
+func rolledOut(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	must(t, l, "rollout", "status", "deployment/rayfit", "-n", system, "--timeout=120s")
+}
+
+// trusted waits until the API server gets an answer from the webhooks: each
+// webhook has a bundle, and a create is defaulted.
+func trusted(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	eventually(t, time.Minute, "the API server trusts the webhooks", func() error {
+		for _, kind := range []string{"mutating", "validating"} {
+			bundles, _, err := l.Kubectl("get", kind+"webhookconfiguration", "rayfit-"+kind, "-o", `jsonpath={range .webhooks[*]}{.clientConfig.caBundle}{"\n"}{end}`)
+			if lines := strings.Fields(bundles); err != nil || len(lines) != 4 {
+				return fmt.Errorf("%d of 4 %s webhooks have a caBundle (%w)", len(lines), kind, err)
+			}
+		}
+		return create(t.Context(), l, goodCluster(t))
+	})
+}
+
+// keepLogs shows what the replicas said, since an uninstall takes it away.
+func keepLogs(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	stdout, stderr, _ := l.Kubectl("logs", "-n", system, "-l", "app.kubernetes.io/name=rayfit", "--prefix", "--tail=60")
+	t.Logf("the replicas' logs:\n%s%s", stdout, stderr)
+	stdout, _, _ = l.Kubectl("get", "pods,events", "-n", system, "-o", "wide")
+	t.Logf("%s", stdout)
+}
+
+// pod is what tests look at in a pod of Rayfit's.
+type pod struct {
+	Metadata struct {
+		Name              string
+		DeletionTimestamp string
+	}
+	Status struct {
+		PodIP             string
+		Conditions        []struct{ Type, Status string }
+		ContainerStatuses []struct {
+			RestartCount int
+			State        struct{ Terminated *struct{ ExitCode int } }
+		}
+	}
+}
+
+func (p pod) ready() bool {
+	for _, c := range p.Status.Conditions {
+		if c.Type == "Ready" {
+			return c.Status == "True" && p.Metadata.DeletionTimestamp == ""
+		}
+	}
+	return false
+}
+
+// pods are Rayfit's, also those that are going.
+func pods(l *lab.Lab) ([]pod, error) {
+	stdout, _, err := l.Kubectl("get", "--raw", "/api/v1/namespaces/"+system+"/pods?labelSelector=app.kubernetes.io/name=rayfit")
+	var list struct{ Items []pod }
+	if err == nil {
+		err = json.Unmarshal([]byte(stdout), &list)
+	}
+	return list.Items, err
+}
+
+// readyPods fails unless there are so many, all ready, and none is going.
+func readyPods(t *testing.T, l *lab.Lab, count int) []pod {
+	t.Helper()
+	var found []pod
+	eventually(t, time.Minute, fmt.Sprintf("%d replicas are ready and no other is left", count), func() error {
+		var err error
+		if found, err = pods(l); err != nil {
+			return err
+		}
+		for _, p := range found {
+			if !p.ready() {
+				return errors.New(p.Metadata.Name + " is not ready")
+			}
+		}
+		if len(found) != count {
+			return fmt.Errorf("%d pods", len(found))
+		}
+		return nil
+	})
+	return found
+}
+
+// noneForbidden checks that the account has all the rights that it uses.
+func noneForbidden(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	logs := must(t, l, "logs", "-n", system, "-l", "app.kubernetes.io/name=rayfit", "--tail=-1")
+	if logs == "" {
+		t.Error("the replicas have no logs")
+	}
+	for line := range strings.Lines(logs) {
+		low := strings.ToLower(line)
+		if strings.Contains(low, "forbidden") || strings.Contains(low, "panic") || strings.Contains(low, `"level":"error"`) {
+			t.Errorf("a replica logs: %s", line)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+//! What holds of every plan, on the recorded snapshots and on generated ones.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::{BufRead, BufReader};
+use std::path::Path;
+use std::sync::LazyLock;
+
+use flate2::read::GzDecoder;
+use rayfit::plan::check::{Violation, check};
+use rayfit::plan::{GroupPlan, Plan, Settings, Strategy, apply, decide};
+use rayfit::snapshot::Snapshot;
+use serde_json::{Value, json};
+
+/// The recorded snapshots with their seeds.
+static RECORDED: LazyLock<Vec<(Value, Snapshot)>> = LazyLock::new(|| {
+    let corpus = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity/corpus.jsonl.gz");
+    let file = std::fs::File::open(corpus).unwrap();
+    let lines = BufReader::new(GzDecoder::new(file)).lines();
+    let case = |line: std::io::Result<String>| {
+        let mut case: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let snapshot = serde_json::from_value(case["snapshot"].take()).unwrap();
+        (case["seed"].take(), snapshot)
+    };
+    lines.map(case).collect()
+});
+
+fn settings(strategy: Strategy) -> Settings {
+    Settings {
+        strategy,
+        ..Settings::default()
+    }
+}
+
+/// Every unit of every demand is placed or reported with a reason.
+fn nothing_is_lost(snapshot: &Snapshot, settings: &Settings) -> Result<(), String> {
+    let (plan, report) = decide(snapshot, settings);
+    for demand in &report.demands {
+        let placed: u64 = demand.placed.iter().map(|placed| placed.count).sum();
+        if placed + demand.unmet != demand.count && demand.unmet == 0 {
+            return Err(format!("{demand:?}"));
+        }
+    }
+    match plan.unmet.iter().find(|unmet| unmet.reasons.is_empty()) {
+        Some(unmet) => Err(format!("no reason: {unmet:?}")),
+        None => Ok(()),
+    }
+}
+
+/// A launch has a demand, a minimum or a constraint that needs it.
+fn launches_are_needed(snapshot: &Snapshot, settings: &Settings) -> Result<(), String> {
+    let mut without = snapshot.clone();
+    without.gcs.pending_resource_requests.clear();
+    without.gcs.pending_gang_resource_requests.clear();
+    without.gcs.cluster_resource_constraints.clear();
+    let (plan, _) = decide(&without, settings);
+    let minimum = |name: &str| {
+        let groups = snapshot.ray_cluster["spec"]["workerGroupSpecs"]
+            .as_array()
+            .unwrap();
+        let group = groups
+            .iter()
+            .find(|group| group["groupName"] == name)
+            .unwrap();
+        group["minReplicas"].as_u64().unwrap() * group["numOfHosts"].as_u64().unwrap_or(1)
+    };
+    match plan
+        .groups
+        .iter()
+        .find(|group| group.launch > minimum(&group.name))
+    {
+        Some(group) => Err(format!("{group:?}")),
+        None => Ok(()),
+    }
+}
+
+/// Sent again and again, plans come to rest in a few rounds though no pod or node moves: a
+/// rollback is followed by telling the raylet, a deleted pod by its replacement, no more.
+fn settles(snapshot: &Snapshot, plan: &Plan, settings: &Settings) -> Result<(), String> {
+    let (mut snapshot, mut plan) = (snapshot.clone(), plan.clone());
+    for _ in 0..4 {
+        if is_quiet(&plan) {
+            return Ok(());
+        }
+        snapshot = apply::sent(&snapshot, &plan);
+        plan = decide(&snapshot, settings).0;
+    }
+    if is_quiet(&plan) {
+        Ok(())
+    } else {
+        Err(serde_json::to_string(&plan).unwrap())
+    }
+}
+
+fn is_quiet(plan: &Plan) -> bool {
+    let acts = |group: &GroupPlan| {
+        group.launch_now > 0
+            || group.replicas_now.is_some_and(|now| now != group.replicas)
+            || !group.delete.is_empty()
+    };
+    let pods = plan.resizes.len() + plan.drains.len() + plan.raylet_syncs.len();
+    pods == 0 && !plan.groups.iter().any(acts)
+}
+
+fn all_recorded(
+    strategy: Strategy,
+    property: impl Fn(&Snapshot, &Plan, &Settings) -> Result<(), String>,
+) {
+    let settings = settings(strategy);
+    let mut failures = Vec::new();
+    let mut count = 0;
+    for (seed, snapshot) in RECORDED.iter() {
+        count += 1;
+        let (plan, _) = decide(snapshot, &settings);
+        if let Err(failure) = property(snapshot, &plan, &settings) {
+            failures.push(format!("seed {seed}: {failure}"));
+        }
+    }
+    assert!(count >= 1000, "only {count} recorded snapshots");
+    let shown = failures
+        .iter()
+        .take(5)
+        .cloned()
+        .collect::<Vec<_>>()
+        .join("\n");
+    assert!(
+        failures.is_empty(),
+        "{} of {count}:\n{shown}",
+        failures.len()
+    );
+}
+
+#[test]
+fn every_plan_passes_the_check() {
+    all_recorded(Strategy::Rayfit, |snapshot, plan, _| {
+        match check(snapshot, plan)[..] {
+            [] => Ok(()),
+            [ref violation, ..] => Err(violation.to_string()),
+        }
+    });
+}
+
+#[test]
+fn rays_plans_only_fail_in_sizes() {
+    all_recorded(Strategy::Ray, |snapshot, plan, _| {
+        let known = |v: &Violation| {
+            matches!(
+                v,
+                Violation::Shrinks { .. }
+                    | Violation::AboveCap { .. }
+                    | Violation::LosesRequest { .. }
+            )
+        };
+        match check(snapshot, plan).into_iter().find(|v| !known(v)) {
+            None => Ok(()),
+            Some(violation) => Err(violation.to_string()),
+        }
+    });
+}
+
+#[test]
+fn deciding_twice_gives_the_same() {
+    for strategy in [Strategy::Ray, Strategy::Rayfit] {
+        all_recorded(strategy, |snapshot, plan, settings| {
+            if decide(snapshot, settings).0 == *plan {
+                Ok(())
+            } else {
+                Err("another plan".to_owned())
+            }
+        });
+    }
+}
+
+#[test]
+fn no_demand_is_lost_and_no_launch_without_need() {
+    for strategy in [Strategy::Ray, Strategy::Rayfit] {
+        all_recorded(strategy, |snapshot, _, settings| {
+            nothing_is_lost(snapshot, settings)?;
+            launches_are_needed(snapshot, settings)
+        });
+    }
+}
+
+#[test]
+fn a_plan_that_was_sent_settles() {
+    all_recorded(Strategy::Rayfit, settles);
+}
+
+/// Clusters of one to three groups with pods and demands, all of them well-formed.
+fn generated() -> impl proptest::strategy::Strategy<Value = Snapshot> {
+    use proptest::prelude::*;
+    let group = (
+        1..9_i64,
+        1..17_i64,
+        0..3_i64,
+        0..8_i64,
+        any::<bool>(),
+        0..4_usize,
+        0..4_usize,
+    );
+    let task = (0..10_i64, 0..9_i64, 1..30_i64);
+    let gang = (proptest::collection::vec(0..6_i64, 1..5), 0..3_u8);
+    let groups = proptest::collection::vec(group, 1..4);
+    let tasks = proptest::collection::vec(task, 0..5);
+    let gangs = proptest::collection::vec(gang, 0..3);
+    (groups, tasks, gangs).prop_map(|(groups, tasks, gangs)| {
+        serde_json::from_value(build(&groups, &tasks, &gangs)).unwrap()
+    })
+}
+
+type Group = (i64, i64, i64, i64, bool, usize, usize);
+
+const GIB: i64 = 1 << 30;
+
+/// Groups are (cpu, GiB, min, max above it, may grow, running pods, pending pods).
+fn build(groups: &[Group], tasks: &[(i64, i64, i64)], gangs: &[(Vec<i64>, u8)]) -> Value {
+    let mut pods = vec![
+        json!({"metadata": {"name": "head", "labels": {"ray.io/node-type": "head", "ray.io/group": "headgroup"}}}),
+    ];
+    let mut nodes = vec![
+        json!({"nodeId": "AA==", "instanceId": "head", "rayNodeTypeName": "headgroup", "status": "RUNNING", "totalResources": {"node:__internal_head__": 1}}),
+    ];
+    let mut specs = Vec::new();
+    let mut caps = serde_json::Map::new();
+    for (number, (cpu, gib, min, above, grows, running, pending)) in groups.iter().enumerate() {
+        let name = format!("g{number}");
+        let amounts = json!({"cpu": cpu, "memory": format!("{gib}Gi")});
+        let container =
+            json!({"name": "ray", "resources": {"requests": amounts, "limits": amounts}});
+        let template = json!({"spec": {"containers": [container]}});
+        if *grows {
+            caps.insert(name.clone(), json!({"max-cpu": cpu * 2, "max-memory": format!("{}Gi", gib * 2), "resize-timeout": 60}));
+        }
+        for pod in 0..running + pending {
+            let pod_name = format!("{name}-{pod}");
+            pods.push(json!({"metadata": {"name": pod_name, "labels": {"ray.io/node-type": "worker", "ray.io/group": name}}, "spec": template["spec"]}));
+            if pod < *running {
+                let total = json!({"CPU": cpu, "memory": gib * GIB});
+                let free = if pod % 2 == 0 {
+                    total.clone()
+                } else {
+                    json!({})
+                };
+                let idle = if pod % 2 == 0 { "90000" } else { "0" };
+                let id =
+                    base64::Engine::encode(&base64::engine::general_purpose::STANDARD, &pod_name);
+                nodes.push(json!({"nodeId": id, "instanceId": pod_name, "rayNodeTypeName": name, "status": "RUNNING", "totalResources": total, "availableResources": free, "idleDurationMs": idle}));
+            }
+        }
+        specs.push(json!({"groupName": name, "replicas": running + pending, "minReplicas": min, "maxReplicas": min + above, "rayStartParams": {}, "template": template}));
+    }
+    let bundle = |cpu: i64, gib: i64| json!({"CPU": cpu, "memory": gib * GIB});
+    let tasks = tasks.iter().map(|(cpu, gib, count)| json!({"request": {"resourcesBundle": bundle(*cpu, *gib), "labelSelectors": [{}]}, "count": count}));
+    let gangs = gangs.iter().enumerate().map(|(number, (bundles, kind))| {
+        let label = json!({"labelName": format!("_PG_{number}")});
+        let constraints = [json!([]), json!([{"affinity": label}]), json!([{"antiAffinity": label}])];
+        let bundle = |cpu: &i64| json!({"resourcesBundle": bundle(*cpu, 0), "placementConstraints": constraints[usize::from(*kind)]});
+        json!({"requests": bundles.iter().map(bundle).collect::<Vec<_>>()})
+    });
+    let (tasks, gangs): (Vec<Value>, Vec<Value>) = (tasks.collect(), gangs.collect());
+    let head = json!({"rayStartParams": {"num-cpus": "0"}, "template": {"spec": {"containers": [{"name": "ray", "resources": {"limits": {"cpu": 1}}}]}}});
+    json!({
+        "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z", "pods": pods,
+        "rayCluster": {
+            "metadata": {"name": "c", "annotations": {"ray.io/ippr": json!({"groups": caps}).to_string()}},
+            "spec": {"headGroupSpec": head, "workerGroupSpecs": specs},
+        },
+        "gcs": {"nodeStates": nodes, "pendingResourceRequests": tasks, "pendingGangResourceRequests": gangs},
+    })
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::test_runner::Config { failure_persistence: None, ..proptest::test_runner::Config::default() })]
+
+    #[test]
+    fn generated_clusters_are_planned_well(snapshot in generated()) {
+        for strategy in [Strategy::Ray, Strategy::Rayfit] {
+            let settings = settings(strategy);
+            let (plan, _) = decide(&snapshot, &settings);
+            proptest::prop_assert_eq!(check(&snapshot, &plan), []);
+            proptest::prop_assert_eq!(&decide(&snapshot, &settings).0, &plan);
+            proptest::prop_assert_eq!(nothing_is_lost(&snapshot, &settings), Ok(()));
+            proptest::prop_assert_eq!(launches_are_needed(&snapshot, &settings), Ok(()));
+            if strategy == Strategy::Rayfit {
+                proptest::prop_assert_eq!(settles(&snapshot, &plan, &settings), Ok(()));
+            }
+        }
+    }
+}

@@ -1,0 +1,258 @@
+//! Scenarios: `tests/fixtures/plan/*.yaml`, each a short story; the plans of both strategies and
+//! their reports are snapshots beside it. A new one costs ten lines:
+//!
+//! ```yaml
+//! story: what happens, in a sentence
+//! groups: {cpu: {cpu: 1, memory: 2Gi, max: 3, replicas: 1, caps: {cpu: 4, memory: 8Gi}}}
+//! pods: {cpu-1: {group: cpu, free: {CPU: 0}}}     # Ray runs in it, `pending: true` if not
+//! tasks: [{CPU: 2, count: 3}]                     # also: gangs, ask (request_resources)
+//! ```
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::path::Path;
+
+use rayfit::plan::check::check;
+use rayfit::plan::{Settings, Strategy, decide};
+use rayfit::quantity::Quantity;
+use rayfit::snapshot::Snapshot;
+use serde_json::{Map, Value, json};
+
+const NOW: &str = "2026-01-14T12:00:00Z";
+
+fn map(value: &Value) -> Map<String, Value> {
+    value.as_object().cloned().unwrap_or_default()
+}
+
+fn list(value: &Value) -> Vec<Value> {
+    value.as_array().cloned().unwrap_or_default()
+}
+
+/// The snapshot of a story; `overlay` in it is merged over the result as JSON.
+fn snapshot(story: &Value) -> Value {
+    let mut pods = vec![pod(
+        "head",
+        "headgroup",
+        "head",
+        &json!({"cpu": 1, "memory": "2Gi"}),
+        &json!({}),
+    )];
+    let mut nodes = vec![ray_node(
+        "head",
+        "headgroup",
+        &json!({"total": {"node:__internal_head__": 1}}),
+        &json!({}),
+    )];
+    for (name, of) in map(&story["pods"]) {
+        let group = of["group"].as_str().unwrap();
+        let spec = &story["groups"][group];
+        pods.push(pod(&name, group, "worker", spec, &of));
+        if of["pending"] != true {
+            nodes.push(ray_node(&name, group, &of, spec));
+        }
+    }
+    let groups: Vec<Value> = map(&story["groups"])
+        .iter()
+        .map(|(name, group)| worker_group(name, group))
+        .collect();
+    let mut snapshot = json!({
+        "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": NOW,
+        "rayCluster": {
+            "metadata": {"name": "demo", "namespace": "ray", "annotations": {"ray.io/ippr": caps(&story["groups"]).to_string()}},
+            "spec": {
+                "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": {"spec": {"containers": [container("head", &json!({"cpu": 1, "memory": "2Gi"}), None)]}}},
+                "workerGroupSpecs": groups,
+            },
+        },
+        "pods": pods,
+        "gcs": {
+            "nodeStates": nodes,
+            "pendingResourceRequests": list(&story["tasks"]).iter().map(|task| json!({"request": request(task), "count": task["count"].as_i64().unwrap_or(1)})).collect::<Vec<_>>(),
+            "pendingGangResourceRequests": list(&story["gangs"]).iter().enumerate().map(gang).collect::<Vec<_>>(),
+            "clusterResourceConstraints": constraints(&story["ask"]),
+        },
+        "history": story["history"].as_object().cloned().unwrap_or_default(),
+    });
+    if story["nodes"].is_object() {
+        let kube_node = |(name, amounts): (&String, &Value)| json!({"metadata": {"name": name}, "status": {"allocatable": amounts}});
+        snapshot["nodes"] = map(&story["nodes"]).iter().map(kube_node).collect();
+    }
+    snapshot
+}
+
+fn caps(groups: &Value) -> Value {
+    let groups = map(groups).into_iter().filter(|(_, group)| group["caps"].is_object()).map(|(name, group)| {
+        let caps = &group["caps"];
+        let entry = json!({"max-cpu": caps["cpu"], "max-memory": caps["memory"], "resize-timeout": 300});
+        (name, entry)
+    });
+    json!({"groups": groups.collect::<Map<_, _>>()})
+}
+
+fn worker_group(name: &str, group: &Value) -> Value {
+    let mut spec = json!({
+        "groupName": name,
+        "replicas": group["replicas"].as_i64().unwrap_or(0),
+        "minReplicas": group["min"].as_i64().unwrap_or(0),
+        "maxReplicas": group["max"].as_i64().unwrap_or(10),
+        "rayStartParams": {},
+        "template": {"spec": {"containers": [container("worker", group, None)]}},
+    });
+    for key in [
+        "labels",
+        "priority",
+        "idleTimeoutSeconds",
+        "numOfHosts",
+        "scaleStrategy",
+    ] {
+        if !group[key].is_null() {
+            spec[key] = group[key].clone();
+        }
+    }
+    spec
+}
+
+fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
+    let size = size.unwrap_or(group);
+    let mut amounts = json!({"cpu": size["cpu"], "memory": size["memory"]});
+    if !group["gpu"].is_null() {
+        amounts["nvidia.com/gpu"] = group["gpu"].clone();
+    }
+    json!({"name": name, "resources": {"requests": amounts, "limits": amounts}})
+}
+
+/// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`.
+fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
+    let container = container(
+        if role == "head" { "head" } else { "worker" },
+        spec,
+        of["size"].as_object().map(|_| &of["size"]),
+    );
+    let given = of["given"]
+        .as_object()
+        .map_or(container["resources"].clone(), |given| {
+            let given = json!(given);
+            json!({"requests": given, "limits": given})
+        });
+    let mut pod = json!({
+        "metadata": {"name": name, "labels": {"ray.io/cluster": "demo", "ray.io/node-type": role, "ray.io/group": group}},
+        "spec": {"containers": [container], "nodeName": of["node"]},
+        "status": {"phase": "Running", "containerStatuses": [{"name": container["name"], "state": {"running": {}}, "resources": given}]},
+    });
+    if of["resize"].is_object() {
+        pod["metadata"]["annotations"] = json!({"ray.io/ippr-status": of["resize"].to_string()});
+    }
+    if of["condition"].is_object() {
+        let mut condition = of["condition"].clone();
+        condition["status"] = json!("True");
+        pod["status"]["conditions"] = json!([condition]);
+    }
+    pod
+}
+
+/// `free`: what is free where not all is; `idle`: seconds; `total`: what it has where not its size.
+fn ray_node(name: &str, group: &str, of: &Value, spec: &Value) -> Value {
+    let size = |key: &str| {
+        Quantity::from_json(
+            of["given"]
+                .get(key)
+                .or(of["size"].get(key))
+                .unwrap_or(&spec[key]),
+        )
+        .ok()
+    };
+    let units = |quantity: Quantity| quantity.to_string().parse::<f64>().unwrap();
+    let mut total = Map::new();
+    total.extend(size("cpu").map(|cpu| ("CPU".to_owned(), json!(units(cpu).ceil()))));
+    total.extend(size("memory").map(|memory| ("memory".to_owned(), json!(units(memory)))));
+    total.extend(
+        spec["gpu"]
+            .as_f64()
+            .map(|gpus| ("GPU".to_owned(), json!(gpus))),
+    );
+    total.extend(map(&of["total"]));
+    let mut free = total.clone();
+    free.extend(map(&of["free"]));
+    free.retain(|_, amount| amount.as_f64() != Some(0.0));
+    let idle = of["idle"].as_i64().unwrap_or(0) * 1000;
+    let id: Vec<u8> = name.bytes().cycle().take(28).collect();
+    let id = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, id);
+    json!({
+        "nodeId": id, "instanceId": name, "rayNodeTypeName": group, "totalResources": total, "availableResources": free,
+        "status": if idle > 0 { "IDLE" } else { "RUNNING" }, "idleDurationMs": idle.to_string(), "labels": spec["labels"],
+    })
+}
+
+/// `{CPU: 1, where: {zone: [a]}}`
+fn request(task: &Value) -> Value {
+    let mut bundle = map(task);
+    let selector = bundle
+        .remove("where")
+        .map(|labels| map(&labels))
+        .unwrap_or_default();
+    bundle.remove("count");
+    let conditions = selector.iter().map(|(key, values)| json!({"labelKey": key, "operator": "LABEL_OPERATOR_IN", "labelValues": values}));
+    json!({"resourcesBundle": bundle, "labelSelectors": [{"labelConstraints": conditions.collect::<Vec<_>>()}]})
+}
+
+/// `{strategy: STRICT_SPREAD, bundles: [{CPU: 1}, {CPU: 1}]}`
+fn gang((number, gang): (usize, &Value)) -> Value {
+    let label = json!({"labelName": format!("_PG_{number}"), "labelValue": ""});
+    let bundles = list(&gang["bundles"]).into_iter().map(|bundle| {
+        let constraints = match gang["strategy"].as_str() {
+            Some("STRICT_PACK") => json!([{"affinity": label}]),
+            Some("STRICT_SPREAD") => json!([{"antiAffinity": label}]),
+            _ => json!([]),
+        };
+        json!({"resourcesBundle": bundle, "placementConstraints": constraints})
+    });
+    json!({"requests": bundles.collect::<Vec<_>>(), "details": format!("{number:02}:{}|PENDING", gang["strategy"].as_str().unwrap())})
+}
+
+fn constraints(asked: &Value) -> Value {
+    match asked.as_array() {
+        None => json!([]),
+        Some(bundles) => json!([{"resourceRequests": bundles.iter().map(|bundle| {
+            let mut request = request(bundle);
+            request["labelSelectors"] = json!([]);
+            json!({"request": request, "count": bundle["count"].as_i64().unwrap_or(1)})
+        }).collect::<Vec<_>>()}]),
+    }
+}
+
+fn told(snapshot: &Snapshot, strategy: Strategy) -> String {
+    let (plan, report) = decide(
+        snapshot,
+        &Settings {
+            strategy,
+            ..Settings::default()
+        },
+    );
+    let violations = check(snapshot, &plan)
+        .iter()
+        .fold(String::new(), |text, violation| {
+            text + "  not to be acted on: "
+                + &violation.to_string()
+                + "
+"
+        });
+    format!("{strategy:?}:\n{plan}{violations}why:\n{report}")
+}
+
+#[test]
+fn every_story_is_told_as_recorded() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/plan");
+    insta::glob!(&folder, "*.yaml", |path| {
+        let story: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+        let snapshot: Snapshot = serde_json::from_value(snapshot(&story))
+            .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let text = format!(
+            "{}\n\n{}\n{}",
+            story["story"].as_str().unwrap(),
+            told(&snapshot, Strategy::Rayfit),
+            told(&snapshot, Strategy::Ray)
+        );
+        insta::with_settings!({omit_expression => true, prepend_module_to_snapshot => false, snapshot_path => &folder, snapshot_suffix => ""}, {
+            insta::assert_snapshot!(path.file_stem().unwrap().to_str().unwrap(), text);
+        });
+    });
+}

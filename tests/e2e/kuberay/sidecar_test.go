@@ -18,16 +18,23 @@ func TestTheAutoscalerContainerOfACentralClusterIsRayfitStandingBy(t *testing.T)
 		t.Fatal(err)
 	}
 	l := startLab(t, lab.Options{
-		Nodes: 1, Cores: 8, Memory: "16Gi", Ray: true,
+		Nodes: 1, Cores: 8, Memory: "16Gi",
 		With:         []string{lab.WithOperator},
+		OperatorEnv:  []string{"ENABLE_PROBES_INJECTION=false"},
 		RayfitBinary: binary,
 	})
 	install(t, l)
-	cluster := rig.RayCluster("default", "central").Set("metadata.annotations[rayfit.dev/reconcile]", "central")
+	// Ray's own containers idle: this is about the one beside them.
+	idle := []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 0.1; done"}
+	cluster := rig.RayCluster("default", "central").
+		Set("metadata.annotations[rayfit.dev/reconcile]", "central").
+		Set("metadata.annotations[ray.io/overwrite-container-cmd]", "true").
+		Set("spec.headGroupSpec.template.spec.containers[0].command", idle).
+		Set("spec.workerGroupSpecs[0].template.spec.containers[0].command", idle)
 	if _, _, err := l.Apply(cluster.YAML()); err != nil {
 		t.Fatal(err)
 	}
-	kubectl(t, l, "wait", "--for=jsonpath={.status.state}=ready", "raycluster/central", "--timeout=180s")
+	kubectl(t, l, "wait", "--for=jsonpath={.status.state}=ready", "raycluster/central", "--timeout=60s")
 
 	head := kubectl(t, l, "get", "pods", "-l", "ray.io/node-type=head", "-o", "jsonpath={.items[0].metadata.name}")
 	container := func(field string) string {
@@ -46,7 +53,7 @@ func TestTheAutoscalerContainerOfACentralClusterIsRayfitStandingBy(t *testing.T)
 
 	// Rayfit's container is no reason for the operator not to do its own part.
 	kubectl(t, l, "patch", "raycluster", "central", "--type=json", "--patch", `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":2}]`)
-	kubectl(t, l, "wait", "--for=jsonpath={.status.availableWorkerReplicas}=2", "raycluster/central", "--timeout=180s")
+	kubectl(t, l, "wait", "--for=jsonpath={.status.availableWorkerReplicas}=2", "raycluster/central", "--timeout=60s")
 	standsBy(t, l, head)
 
 	kubectl(t, l, "delete", "raycluster", "central", "--wait=false")

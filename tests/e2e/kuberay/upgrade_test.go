@@ -244,13 +244,10 @@ func scale(t *testing.T, l *lab.Lab, cluster rig.Object, replicas int, workersTo
 	if replicas == 2 {
 		patch = strings.Replace(patch, `"op":"replace","path":"/spec/workerGroupSpecs/0/scale`, `"op":"add","path":"/spec/workerGroupSpecs/0/scale`, 1)
 	}
-	_, stderr, err := l.KubectlAs("system:serviceaccount:"+namespace+":"+account, nil,
+	_, _, err := l.KubectlAs("system:serviceaccount:"+namespace+":"+account, nil,
 		"patch", "raycluster", cluster.Name(), "-n", namespace, "--type=json", "--patch", patch)
 	if err != nil {
 		t.Fatal(err)
-	}
-	if stderr != "" {
-		t.Errorf("the autoscaler of %s is warned: %s", place(cluster), stderr)
 	}
 }
 

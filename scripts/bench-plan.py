@@ -198,8 +198,8 @@ def write(folder, points, sizes, limit):
     text = f"""{BEGIN}
 ## Planner
 
-`make bench-plan` ran on {time.strftime('%Y-%m-%d')} on {os.cpu_count()} cores of {cpu}, Python {platform.python_version()}. One
-process per point and side, one after the other. Ray's time is `ResourceDemandScheduler.schedule()` alone; Rayfit's is the
+`make bench-plan` ran on {time.strftime('%Y-%m-%d')} on {os.cpu_count()} cores of {cpu}, Python {platform.python_version()}, with
+a load average of {LOAD:.0f} when it began. One process per point and side, one after the other. Ray's time is `ResourceDemandScheduler.schedule()` alone; Rayfit's is the
 whole decision in strategy `ray`, with configuration, view and report. Both launch the same nodes in every row that Ray finished.
 
 ![Seconds for one decision, all nodes free](benchmarks-plan.svg)
@@ -221,6 +221,7 @@ Larger than Ray can be timed at, half-used nodes:
         file.write(plot([p for p in points if p["scenario"] == "idle"]))
 
 
+LOAD = os.getloadavg()[0]
 BEGIN, END = "<!-- bench-plan -->", "<!-- /bench-plan -->"
 COLOURS = {100: "#1b9e77", 1000: "#d95f02", 10000: "#7570b3"}
 

@@ -1,6 +1,6 @@
 //! The planner: what is to be done about a RayCluster now, and why.
 //!
-//! [`decide`] is a pure function from a [`Snapshot`](crate::snapshot::Snapshot) to a [`Plan`] and
+//! [`decide()`] is a pure function from a [`Snapshot`](crate::snapshot::Snapshot) to a [`Plan`] and
 //! a [`Report`]. It packs demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray`
 //! decides exactly as that, strategy `Rayfit` has the [named improvements](Improvements).
 //!

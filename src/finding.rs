@@ -53,12 +53,15 @@ pub struct Finding {
 }
 
 impl Finding {
-    /// The same fault in the same place with the same value, groups taken by name: what decides
-    /// whether an update brought a finding or inherited it.
-    pub fn is_same_fault(&self, other: &Self) -> bool {
-        self.rule == other.rule && self.value == other.value && self.path.same_place(&other.path)
+    /// Which fault this is: the rule, the place (groups by name) and the value. It decides whether
+    /// an update brought a finding or inherited it.
+    pub fn fault(&self) -> Fault<'_> {
+        (self.rule, self.path.to_string(), self.value.as_deref())
     }
 }
+
+/// What makes two findings the same fault: rule, place, value.
+pub type Fault<'a> = (RuleId, String, Option<&'a str>);
 
 /// Longest value that is shown whole; pod templates can hold megabytes.
 const SHOWN: usize = 64;

@@ -1,7 +1,9 @@
 //! The one function that judges an object: in the webhook, in the background audit, in `check`.
 
+use std::collections::HashSet;
+
 use crate::facts::Facts;
-use crate::finding::Finding;
+use crate::finding::{Fault, Finding};
 use crate::policy::{Mode, Settings, Verdict, fold};
 use crate::ray::{RayObject, ippr, reconcile};
 use crate::rules::{self, Subject};
@@ -38,7 +40,8 @@ pub fn judge(
         }),
         _ => Vec::new(),
     };
-    let inherited = |finding: &Finding| before.iter().any(|earlier| finding.is_same_fault(earlier));
+    let faults: HashSet<Fault<'_>> = before.iter().map(Finding::fault).collect();
+    let inherited = |finding: &Finding| faults.contains(&finding.fault());
     fold(
         findings,
         settings,

@@ -15,7 +15,7 @@ mod wrap;
 use crate::finding::Finding;
 use crate::objects::Identity;
 use crate::policy::{Mode, Verdict};
-use crate::yaml::{Document, Fault, Span};
+use crate::yaml::{Document, Fault, Position, Span};
 
 /// What a check of manifests came to.
 #[derive(Debug, Default)]
@@ -55,7 +55,7 @@ pub struct Entry {
     /// The value itself is written; `false` if it is absent, or a default, and an ancestor shows.
     pub exact: bool,
     /// The line of the file in which the span begins.
-    pub line: String,
+    pub line: Line,
 }
 
 /// Input that could not be read.
@@ -151,7 +151,7 @@ impl Report {
                     finding: finding.clone(),
                     span,
                     exact: place.exact,
-                    line: line_at(source, span.start.offset).to_owned(),
+                    line: Line::around(source, span.start),
                 }
             }));
         if let Some(added) = self.entries.get_mut(from..) {
@@ -166,14 +166,33 @@ impl Report {
     }
 }
 
-/// The whole line of `source` around a byte.
-fn line_at(source: &str, offset: usize) -> &str {
-    let (before, after) = source.split_at_checked(offset).unwrap_or((source, ""));
-    let start = before.rfind(['\n', '\r']).map_or(0, |end| end + 1);
-    let end = after
-        .find(['\n', '\r'])
-        .map_or(source.len(), |end| offset + end);
-    source.get(start..end).unwrap_or_default()
+/// A line of a file, or as much of it as could be shown: JSON on one line can be megabytes long,
+/// and have thousands of findings.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Line {
+    /// The text.
+    pub text: String,
+    /// How many characters of the line are left out before it.
+    pub left_out: usize,
+}
+
+impl Line {
+    /// Bytes looked at on either side of a place.
+    const REACH: usize = 1024;
+
+    /// The line around a place of `source`.
+    fn around(source: &str, at: Position) -> Self {
+        let (before, after) = source.split_at_checked(at.offset).unwrap_or((source, ""));
+        let before =
+            &before[before.floor_char_boundary(before.len().saturating_sub(Self::REACH))..];
+        let after = &after[..after.floor_char_boundary(Self::REACH)];
+        let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let after = after.split(['\n', '\r']).next().unwrap_or_default();
+        Self {
+            left_out: at.column.saturating_sub(1 + before.chars().count()),
+            text: format!("{before}{after}"),
+        }
+    }
 }
 
 /// `1 object`, `2 objects`.

@@ -4,7 +4,7 @@
 use anstyle::{AnsiColor, Style};
 
 use super::wrap::wrapped;
-use super::{Entry, Level, Report, counted};
+use super::{Entry, Level, Line, Report, counted};
 
 const WIDTH: usize = 100;
 const BOLD: Style = Style::new().bold();
@@ -89,14 +89,15 @@ const SHOWN: usize = 160;
 
 /// What is shown of the line, the columns before the underlined part, and its length.
 fn clipped(entry: &Entry) -> (String, usize, usize) {
-    let chars: Vec<char> = entry
-        .line
+    let Line { text, left_out } = &entry.line;
+    let chars: Vec<char> = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
         .collect();
-    let start = entry.span.start.column.saturating_sub(1).min(chars.len());
+    let index = |column: usize| column.saturating_sub(1 + left_out).min(chars.len());
+    let start = index(entry.span.start.column);
     let end = if entry.span.end.line == entry.span.start.line {
-        entry.span.end.column.saturating_sub(1).min(chars.len())
+        index(entry.span.end.column)
     } else {
         chars.len()
     };
@@ -107,7 +108,7 @@ fn clipped(entry: &Entry) -> (String, usize, usize) {
     };
     let shown: String = chars.iter().skip(from).take(SHOWN).collect();
     let length = end.saturating_sub(start).clamp(1, SHOWN - 40);
-    let mark = if from > 0 { "…" } else { "" };
+    let mark = if from + left_out > 0 { "…" } else { "" };
     (
         format!("{mark}{shown}"),
         start - from + mark.chars().count(),

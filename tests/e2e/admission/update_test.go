@@ -16,7 +16,7 @@ func TestAFaultFromBeforeRayfitDoesNotStandInTheWayOfOtherEdits(t *testing.T) {
 	hasOnce(t, said, "Warning: RF201 spec.workerGroupSpecs[name=cpu].minReplicas: 9 is above")
 
 	said = denied(t, old.Clone().Set("spec.workerGroupSpecs[0].rayStartParams.num-gpus", "0.5"))
-	hasOnce(t, said, "Warning: RF201 ", "rayfit explain RF204")
+	hasOnce(t, said, "Warning: RF201 spec", "rayfit explain RF204")
 	lacks(t, said, "rayfit explain RF201")
 }
 

@@ -30,7 +30,7 @@ func TestAKubernetesThatCannotResizeInPlaceIsRecognised(t *testing.T) {
 
 	restart(t, "--kubeconfig", playedAPIServer(t, "34+"))
 	learned(t, "minor: 34")
-	hasOnce(t, accepted(t, cluster), "Warning: RF114 ")
+	hasOnce(t, accepted(t, cluster), "Warning: RF114 metadata")
 }
 
 // playedAPIServer answers the question for its version, and returns a

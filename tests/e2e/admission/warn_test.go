@@ -39,7 +39,7 @@ func TestARuleCanBeTurnedDownToAWarning(t *testing.T) {
 	serveWith(t, "--rule", "RF201=warn", "--rule", "RF213=off", "--rule", "RF214=enforce")
 	ns := namespace(t)
 
-	hasOnce(t, accepted(t, tooMany(rig.RayCluster(ns, "turned-down"))), "Warning: RF201 ")
+	hasOnce(t, accepted(t, tooMany(rig.RayCluster(ns, "turned-down"))), "Warning: RF201 spec")
 	silent := rig.RayCluster(ns, "turned-off").Remove("spec.workerGroupSpecs[0].maxReplicas")
 	lacks(t, accepted(t, silent), "RF213")
 	turnedUp := rig.RayCluster(ns, "turned-up").Remove("spec.headGroupSpec.rayStartParams.num-cpus")

@@ -6,7 +6,6 @@ SHELL := bash
 
 CARGO ?= cargo
 GO ?= go
-CACHE := $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/rayfit
 BIN := $(CURDIR)/target/debug/rayfit
 RELEASE := $(CURDIR)/target/release/rayfit
 

@@ -52,12 +52,15 @@ pub fn judge(
 
 /// Everything that rules look at is as it was.
 fn is_unchanged(object: &RayObject<'_>, old: &RayObject<'_>) -> bool {
-    let labels = |of: &RayObject<'_>| of.metadata().and_then(|meta| meta.get("labels").cloned());
     object.root.get("spec") == old.root.get("spec")
         && object.name() == old.name()
         && labels(object) == labels(old)
         && object.annotation(ippr::ANNOTATION) == old.annotation(ippr::ANNOTATION)
         && own_annotations(object).eq(own_annotations(old))
+}
+
+fn labels<'a>(object: &RayObject<'a>) -> Option<&'a serde_json::Value> {
+    object.metadata()?.get("labels")
 }
 
 fn own_annotations<'a>(

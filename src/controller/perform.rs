@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt as _};
 
+use super::clock::Clock;
 use super::permit::Permit;
 use super::writer::{LONGEST, Writer};
 use crate::gcs::{self, CallError, Fault, RayletSize};
@@ -22,8 +23,8 @@ pub struct Performer<'a> {
     pub gcs: &'a gcs::Client,
     /// Whether effects on pods and Ray nodes may be sent.
     pub permit: &'a Permit<'a>,
-    /// Seconds since 1970.
-    pub clock: fn() -> f64,
+    /// The clock.
+    pub clock: Clock,
 }
 
 impl Performer<'_> {
@@ -39,7 +40,7 @@ impl Performer<'_> {
         while let Some(effect) = next {
             let result = self.effect(&effect).await;
             log(&chain, &effect, &result);
-            next = chain.next(result.as_ref(), (self.clock)());
+            next = chain.next(result.as_ref(), self.clock.wall());
             done.push(Done { about: chain.about.clone(), effect, result });
         }
         done
@@ -49,8 +50,9 @@ impl Performer<'_> {
         let longest = if effect.needs_permit() { self.permit.ensure().await? } else { LONGEST };
         match effect {
             Effect::PatchCluster(patch) => {
+                let asked = Instant::now();
                 let cluster = self.writer.patch_cluster(&patch.operations).await?;
-                self.permit.wrote(cluster);
+                self.permit.wrote(&cluster, asked).await;
                 Ok(Reply::Ok)
             }
             Effect::NotePod(patch) => self.writer.patch_pod(patch, longest).await.map(|()| Reply::Ok),
@@ -58,11 +60,11 @@ impl Performer<'_> {
             Effect::ResizeRaylet(resize) => self.resize_raylet(resize, longest).await,
             Effect::Drain(drain) => self.drain(drain, longest).await,
             Effect::Report(state) => {
-                self.gcs.report(state).await.map_err(|error| gcs_failure(&error))?;
+                self.gcs.report(state.clone()).await.map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
             Effect::PutError(text) => {
-                let put = self.gcs.kv_put(b"", ERROR_KEY.as_bytes(), text.as_bytes()).await;
+                let put = self.gcs.kv_put("", ERROR_KEY, text.as_bytes()).await;
                 put.map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
@@ -85,7 +87,7 @@ impl Performer<'_> {
         let gcs = self.gcs.with_deadline(longest);
         let answer = match drain.kind {
             DrainKind::Idle => gcs.drain_idle(drain.node_id, &drain.message).await,
-            DrainKind::WhenDone => gcs.drain_preempt(drain.node_id, &drain.message, None).await,
+            DrainKind::WhenDone => gcs.drain_preempt(drain.node_id, &drain.message, 0).await,
         };
         Ok(match answer.map_err(|error| gcs_failure(&error))? {
             gcs::Drain::Accepted => Reply::DrainAccepted,
@@ -120,10 +122,4 @@ fn log(chain: &Chain, effect: &Effect, result: &Result<Reply, Failure>) {
             tracing::warn!(action, about, why, problem, "failed");
         }
     }
-}
-
-/// How long is left until `end`, if it is worth sending anything.
-pub(super) fn left(end: Instant) -> Option<Duration> {
-    let left = end.saturating_duration_since(Instant::now());
-    (left > Duration::from_millis(500)).then_some(left)
 }

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-use super::announce::Announcer;
+use super::announce::{About, Announcer};
 use super::clock::Clock;
 use super::credentials::Credentials;
 use super::head::{self, Head};
 use super::judge::Judge;
 use super::measure::Measures;
 use super::observe::Scene;
-use super::perform::{Performer, gcs_failure};
+use super::perform::Performer;
 use super::permit::{Grant, Permit};
 use super::writer::Writer;
 use crate::gcs;
@@ -42,6 +42,8 @@ pub struct Tender {
     pub credentials: Credentials,
     /// How it is scaled.
     pub settings: Settings,
+    /// Whom Events are on.
+    pub about: About,
     /// Tells people.
     pub announcer: Announcer,
     /// Counts.
@@ -219,7 +221,7 @@ impl Tender {
         memory.fold(round, done, &self.settings, now, jitter);
         self.measures.done(done);
         self.measures.demand(&self.judge.key, round);
-        self.announcer.tell(&self.judge, round, now);
+        self.announcer.tell(&self.about, &round.news);
         let stale = |done: &Done| matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale);
         if done.iter().any(stale) {
             return Pause::For(TOGETHER);
@@ -253,6 +255,3 @@ fn jitter() -> f64 {
     let bits = u32::try_from(random >> 32).unwrap_or_default();
     f64::from(bits) / f64::from(u32::MAX)
 }
-
-#[allow(unused_imports)]
-use gcs_failure as _;

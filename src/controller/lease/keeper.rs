@@ -15,6 +15,7 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
+use crate::controller::fleet::told;
 use super::ledger::{Ledger, Name, Record, Step, Terms};
 
 /// The label of our Leases; its value says which kind.
@@ -53,7 +54,7 @@ pub async fn keep(options: Options, client: Client, fence: Fence, mut stop: watc
         tokio::select! {
             event = next(&mut events, pause) => pause = keeper.note(event),
             () = sleep(again) => {}
-            _ = stop.wait_for(|stop| *stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
+            () = told(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
         }
         keeper.tell();
         keeper.work().await;

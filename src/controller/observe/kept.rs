@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::prune;
 
 /// A kind of objects that is watched.
-pub trait Watched: Send + Sync + 'static {
+pub trait Watched: std::fmt::Debug + Send + Sync + 'static {
     /// The API group; empty for the core.
     const GROUP: &'static str;
     /// The version.

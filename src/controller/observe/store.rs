@@ -9,6 +9,8 @@ use kube::api::ObjectMeta;
 use serde_json::Value;
 
 use super::kept::{Kept, Nodes, Pods, RayClusters};
+use crate::ray::{ippr, reconcile};
+use crate::reconcile::tenure;
 
 /// The label by which pods belong to a RayCluster.
 pub(super) const CLUSTER_LABEL: &str = "ray.io/cluster";
@@ -58,8 +60,11 @@ pub struct ClusterEntry {
     pub uid: Arc<str>,
     /// `rayfit.dev/reconcile`
     pub mode: Option<Arc<str>>,
+    /// `rayfit.dev/scaled-by`
+    pub scaled_by: Option<Arc<str>>,
     /// It has `ray.io/ippr`.
     pub grows: bool,
+    version: String,
     json: Arc<[u8]>,
 }
 
@@ -67,6 +72,14 @@ struct PodEntry {
     cluster: Key,
     node: Option<Arc<str>>,
     json: Box<[u8]>,
+}
+
+impl ClusterEntry {
+    /// Resource versions are numbers that grow.
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let (this, other_version) = (self.version.parse::<u64>(), other.version.parse::<u64>());
+        self.uid == other.uid && matches!((this, other_version), (Ok(this), Ok(other)) if this > other)
+    }
 }
 
 /// Everything that was seen.
@@ -83,13 +96,19 @@ impl Store {
     /// A RayCluster was created or changed.
     pub fn put_cluster(&mut self, kept: &Kept<RayClusters>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
-        let annotation = |name: &str| kept.annotations().get(name);
+        let annotation = |name: &str| kept.annotations().get(name).map(|text| text.as_str().into());
         let entry = ClusterEntry {
             uid: kept.uid().unwrap_or_default().into(),
-            mode: annotation(crate::ray::reconcile::ANNOTATION).map(|mode| mode.as_str().into()),
-            grows: annotation(crate::ray::ippr::ANNOTATION).is_some(),
+            version: kept.resource_version().unwrap_or_default(),
+            mode: annotation(reconcile::ANNOTATION),
+            scaled_by: annotation(tenure::RECORD),
+            grows: kept.annotations().contains_key(ippr::ANNOTATION),
             json: kept.json.clone().into(),
         };
+        // What we wrote is known from the reply before the watch tells of it, and of older things.
+        if self.clusters.get(&key).is_some_and(|known| known.is_newer_than(&entry)) {
+            return None;
+        }
         self.clusters.insert(key.clone(), entry);
         Some(key)
     }

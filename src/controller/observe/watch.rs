@@ -10,6 +10,7 @@ use std::time::Duration;
 use futures_util::StreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Api, Client};
+use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::JoinSet;
 use tokio::time::sleep;
@@ -60,6 +61,11 @@ impl Observed {
 
     fn write(&self) -> RwLockWriteGuard<'_, Store> {
         self.inner.store.write().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A RayCluster was read or patched: it may be newer than what the watch told.
+    pub fn learn(&self, cluster: &Value) {
+        self.put(Kept::<RayClusters>::of(cluster));
     }
 
     /// Every watch has listed what there is: what is not in the store is not there.

@@ -83,6 +83,9 @@ pub enum Fault {
     /// A Ray that does not know the call.
     #[error("this Ray does not know the call: {0}; in-place resize needs Ray 2.56 or later")]
     Unsupported(String),
+    /// An answer of more bytes than are taken.
+    #[error("the answer is too large to be taken: {0}")]
+    TooLarge(String),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -107,6 +110,8 @@ impl Fault {
             Code::Unauthenticated | Code::PermissionDenied => Self::Unauthenticated(message()),
             Code::DeadlineExceeded | Code::Cancelled => Self::Deadline(deadline),
             Code::Unavailable => Self::Unreachable(message()),
+            // What the client's side says of an answer above its limit.
+            Code::OutOfRange | Code::ResourceExhausted => Self::TooLarge(message()),
             Code::Unimplemented => Self::Unsupported(message()),
             Code::NotFound => Self::NotFound(message()),
             Code::InvalidArgument => Self::InvalidArgument(message()),

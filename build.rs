@@ -8,6 +8,10 @@ use std::path::{Path, PathBuf};
 
 const PROTOS: &[&str] = &["autoscaler.proto", "common.proto", "gcs_service.proto"];
 
+#[expect(
+    clippy::disallowed_methods,
+    reason = "Cargo tells build scripts so where to write"
+)]
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo:rerun-if-changed=proto");
     let out = PathBuf::from(std::env::var("OUT_DIR")?);

@@ -83,6 +83,9 @@ pub enum Fault {
     /// A Ray that does not know the call.
     #[error("this Ray does not know the call: {0}; in-place resize needs Ray 2.56 or later")]
     Unsupported(String),
+    /// An answer of more bytes than are taken.
+    #[error("the answer is too large to be taken: {0}")]
+    TooLarge(String),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -107,6 +110,8 @@ impl Fault {
             Code::Unauthenticated | Code::PermissionDenied => Self::Unauthenticated(message()),
             Code::DeadlineExceeded | Code::Cancelled => Self::Deadline(deadline),
             Code::Unavailable => Self::Unreachable(message()),
+            // What the client's side says of an answer above its limit.
+            Code::OutOfRange | Code::ResourceExhausted => Self::TooLarge(message()),
             Code::Unimplemented => Self::Unsupported(message()),
             Code::NotFound => Self::NotFound(message()),
             Code::InvalidArgument => Self::InvalidArgument(message()),
@@ -139,29 +144,23 @@ impl Fault {
                 Some(ConnectError::Tcp(fault)) => return Self::Unreachable(fault.to_string()),
                 None => {}
             }
-            // With TLS 1.3 a server refuses our certificate after the handshake.
-            if let Some(alert) = error.downcast_ref::<rustls::Error>() {
-                return Self::Tls(alert.to_string());
-            }
         }
         let innermost = chain(source).last().map(ToString::to_string);
-        Self::Unreachable(innermost.unwrap_or_default())
+        let reason = innermost.unwrap_or_default();
+        // With TLS 1.3 a server refuses our certificate after the handshake, when HTTP/2 already
+        // reads from the connection; that passes on the text alone.
+        if reason.starts_with("received fatal alert") {
+            return Self::Tls(reason);
+        }
+        Self::Unreachable(reason)
     }
 }
 
-/// An error and what caused it, outermost first. An I/O error's inner error counts as its cause.
+/// An error and what caused it, outermost first.
 fn chain<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&error| {
-        let inner = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref);
-        match inner {
-            Some(inner) => Some(inner as &(dyn StdError + 'static)),
-            None => error.source(),
-        }
-    })
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// The message, with the details that gRPC in C++ sends beside it.

@@ -48,11 +48,11 @@ impl Tls {
         let mut roots = RootCertStore::empty();
         for certificate in certificates("authority", &self.authority)? {
             let added = roots.add(certificate);
-            added.map_err(|error| not_pem("authority", &self.authority, error))?;
+            added.map_err(|error| not_pem("authority", &self.authority, &error))?;
         }
         let chain = certificates("certificate", &self.certificate)?;
         let key = PrivateKeyDer::from_pem_slice(&self.key.read()?)
-            .map_err(|error| not_pem("key", &self.key, error))?;
+            .map_err(|error| not_pem("key", &self.key, &error))?;
         let mut config = ClientConfig::builder_with_provider(Arc::new(provider()))
             .with_protocol_versions(&[&TLS13, &TLS12])
             .map_err(unusable)?
@@ -79,14 +79,14 @@ fn certificates(
     let pem = material.read()?;
     let found: Vec<_> = CertificateDer::pem_slice_iter(&pem)
         .collect::<Result<_, _>>()
-        .map_err(|error| not_pem(what, material, error))?;
+        .map_err(|error| not_pem(what, material, &error))?;
     if found.is_empty() {
-        return Err(not_pem(what, material, "no certificate"));
+        return Err(not_pem(what, material, &"no certificate"));
     }
     Ok(found)
 }
 
-fn not_pem(what: &'static str, material: &Material, reason: impl ToString) -> TlsFault {
+fn not_pem(what: &'static str, material: &Material, reason: &dyn std::fmt::Display) -> TlsFault {
     TlsFault::NotPem {
         what,
         material: material.clone(),

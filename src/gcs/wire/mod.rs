@@ -6,7 +6,7 @@ mod autoscaling_state;
 mod cluster_state;
 
 /// What `build.rs` makes of `proto/`.
-#[allow(unreachable_pub, clippy::pedantic, reason = "generated")]
+#[allow(unreachable_pub, clippy::pedantic, clippy::style, reason = "generated")]
 mod generated {
     include!(concat!(env!("OUT_DIR"), "/gcs_client/ray.rs"));
 }

@@ -6,6 +6,7 @@
 
 mod check;
 mod completions;
+mod controller;
 mod default;
 mod dev_certs;
 mod explain;

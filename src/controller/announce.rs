@@ -7,8 +7,8 @@ use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use kube::Client;
+use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tokio::sync::mpsc;
 
@@ -45,8 +45,17 @@ impl Announcer {
     /// Publishes with `client`, as the replica `instance`. The future has to be run.
     pub fn publishing(client: Client, instance: String) -> (Self, impl Future<Output = ()> + Send) {
         let (sender, receiver) = mpsc::channel(WAITING);
-        let publisher = Publisher { client, instance, series: HashMap::new() };
-        (Self { events: Some(sender) }, publisher.run(receiver))
+        let publisher = Publisher {
+            client,
+            instance,
+            series: HashMap::new(),
+        };
+        (
+            Self {
+                events: Some(sender),
+            },
+            publisher.run(receiver),
+        )
     }
 
     /// Publishes nothing: the head pod's account may not.
@@ -59,11 +68,18 @@ impl Announcer {
         for news in news {
             let cluster = about.key.to_string();
             match news.kind {
-                NewsKind::Normal => tracing::info!(cluster, reason = news.reason, "{}", news.message),
-                NewsKind::Warning => tracing::warn!(cluster, reason = news.reason, "{}", news.message),
+                NewsKind::Normal => {
+                    tracing::info!(cluster, reason = news.reason, "{}", news.message)
+                }
+                NewsKind::Warning => {
+                    tracing::warn!(cluster, reason = news.reason, "{}", news.message)
+                }
             }
             if let Some(events) = &self.events {
-                let announcement = Announcement { about: about.clone(), news: news.clone() };
+                let announcement = Announcement {
+                    about: about.clone(),
+                    news: news.clone(),
+                };
                 if events.try_send(announcement).is_err() {
                     tracing::debug!(cluster, "an Event was dropped: too many are waiting");
                 }
@@ -87,7 +103,8 @@ struct Publisher {
 impl Publisher {
     async fn run(mut self, mut announcements: mpsc::Receiver<Announcement>) {
         while let Some(Announcement { about, news }) = announcements.recv().await {
-            self.series.retain(|_, published| published.at.elapsed() < SERIES);
+            self.series
+                .retain(|_, published| published.at.elapsed() < SERIES);
             if let Err(error) = self.publish(&about, news).await {
                 tracing::debug!(%error, cluster = %about.key, "an Event could not be published");
             }
@@ -100,15 +117,26 @@ impl Publisher {
         if let Some(published) = self.series.get_mut(&key) {
             published.count = published.count.saturating_add(1);
             published.at = Instant::now();
-            let series = EventSeries { count: published.count, last_observed_time: MicroTime(Timestamp::now()) };
+            let series = EventSeries {
+                count: published.count,
+                last_observed_time: MicroTime(Timestamp::now()),
+            };
             let patch = Patch::Merge(json!({ "series": series }));
-            api.patch(&published.name, &PatchParams::default(), &patch).await?;
+            api.patch(&published.name, &PatchParams::default(), &patch)
+                .await?;
             return Ok(());
         }
         let event = self.event(about, news);
         let name = event.metadata.name.clone().unwrap_or_default();
         api.create(&PostParams::default(), &event).await?;
-        self.series.insert(key, Published { name, count: 1, at: Instant::now() });
+        self.series.insert(
+            key,
+            Published {
+                name,
+                count: 1,
+                at: Instant::now(),
+            },
+        );
         Ok(())
     }
 

@@ -12,7 +12,9 @@ pub struct Clock {
 
 impl Default for Clock {
     fn default() -> Self {
-        Self { start: Instant::now() }
+        Self {
+            start: Instant::now(),
+        }
     }
 }
 
@@ -21,7 +23,8 @@ impl Clock {
     pub fn wall(self) -> f64 {
         #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
         let now = SystemTime::now();
-        now.duration_since(UNIX_EPOCH).map_or(0.0, |since| since.as_secs_f64())
+        now.duration_since(UNIX_EPOCH)
+            .map_or(0.0, |since| since.as_secs_f64())
     }
 
     /// Seconds since some moment; it never jumps.

@@ -1,8 +1,8 @@
 //! A client of a cluster's GCS, with the credentials that it wants to see.
 
-use kube::api::{Api, ResourceExt as _};
-use kube::Client;
 use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::api::{Api, ResourceExt as _};
 
 use super::head::Head;
 use super::observe::Key;
@@ -21,7 +21,9 @@ pub enum Credentials {
 #[derive(Debug, thiserror::Error)]
 pub enum CredentialsError {
     /// A Secret cannot be read.
-    #[error("Secret {name}, which its GCS's clients need, cannot be read: {reason}; is Rayfit installed with --ray-auth?")]
+    #[error(
+        "Secret {name}, which its GCS's clients need, cannot be read: {reason}; is Rayfit installed with --ray-auth?"
+    )]
     Secret {
         /// Which one.
         name: String,
@@ -50,7 +52,9 @@ impl Credentials {
                 gcs::from_environment(beside, variable)?
             }
             Self::Secrets(client) => {
-                let secrets = Secrets { api: Api::namespaced(client.clone(), &key.namespace) };
+                let secrets = Secrets {
+                    api: Api::namespaced(client.clone(), &key.namespace),
+                };
                 secrets.endpoint(head).await?
             }
         };
@@ -82,15 +86,21 @@ impl Secrets {
     }
 
     async fn read(&self, name: &str) -> Result<Secret, CredentialsError> {
-        self.api.get(name).await.map_err(|error| CredentialsError::Secret {
-            name: name.to_owned(),
-            reason: error.to_string(),
-        })
+        self.api
+            .get(name)
+            .await
+            .map_err(|error| CredentialsError::Secret {
+                name: name.to_owned(),
+                reason: error.to_string(),
+            })
     }
 }
 
 fn part(secret: &Secret, key: &str) -> Result<Material, CredentialsError> {
     let content = secret.data.as_ref().and_then(|data| data.get(key));
-    let content = content.ok_or_else(|| CredentialsError::Key { name: secret.name_any(), key: key.to_owned() })?;
+    let content = content.ok_or_else(|| CredentialsError::Key {
+        name: secret.name_any(),
+        key: key.to_owned(),
+    })?;
     Ok(Material::from(content.0.clone()))
 }

@@ -11,6 +11,7 @@ use tokio::task::JoinHandle;
 use super::announce::{About, Announcer};
 use super::clock::Clock;
 use super::credentials::Credentials;
+use super::driver_log::DriverLog;
 use super::judge::{IsOurs, Judge};
 use super::lease::{Fence, shard_of};
 use super::measure::Measures;
@@ -76,7 +77,11 @@ impl Fleet {
 
     fn consider_all(&self, workers: &mut HashMap<Key, Worker>) {
         let known: BTreeSet<Key> = self.observed.read().clusters_in(None);
-        let gone: Vec<Key> = workers.keys().filter(|key| !known.contains(*key)).cloned().collect();
+        let gone: Vec<Key> = workers
+            .keys()
+            .filter(|key| !known.contains(*key))
+            .cloned()
+            .collect();
         for key in known.iter().chain(&gone) {
             self.consider(workers, key);
         }
@@ -98,7 +103,10 @@ impl Fleet {
     }
 
     fn is_held(&self, uid: &str) -> bool {
-        self.fence.held().borrow().contains(&shard_of(uid, self.shards))
+        self.fence
+            .held()
+            .borrow()
+            .contains(&shard_of(uid, self.shards))
     }
 
     /// The task ends by itself after what it is writing.
@@ -122,8 +130,12 @@ impl Fleet {
             writer: Writer::new(self.requests.clone(), key.clone(), fence),
             credentials: self.credentials.clone(),
             settings: self.settings,
-            about: About { key: key.clone(), uid: entry.uid.to_string() },
+            about: About {
+                key: key.clone(),
+                uid: entry.uid.to_string(),
+            },
             announcer: self.announcer.clone(),
+            driver_log: DriverLog::none(),
             measures: self.measures.clone(),
             clock: Clock::default(),
             state: State::default(),
@@ -131,7 +143,12 @@ impl Fleet {
         let changed = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
         let task = tokio::spawn(tend(tender, changed.clone(), stopped));
-        Worker { uid: entry.uid.clone(), changed, stop, task }
+        Worker {
+            uid: entry.uid.clone(),
+            changed,
+            stop,
+            task,
+        }
     }
 }
 

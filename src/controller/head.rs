@@ -41,14 +41,25 @@ pub fn head(key: &Key, cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> 
     let pod = heads
         .min_by_key(|pod| pod["metadata"].get("deletionTimestamp").is_some())
         .ok_or(NoHead::Absent)?;
-    let name = || pod["metadata"]["name"].as_str().unwrap_or_default().to_owned();
-    if matches!(pod["status"]["phase"].as_str(), Some("Succeeded" | "Failed")) {
+    let name = || {
+        pod["metadata"]["name"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
+    if matches!(
+        pod["status"]["phase"].as_str(),
+        Some("Succeeded" | "Failed")
+    ) {
         return Err(NoHead::Ended(name()));
     }
     let ip = pod["status"]["podIP"].as_str().filter(|ip| !ip.is_empty());
     let ip = ip.ok_or_else(|| NoHead::NoAddress(name()))?;
     Ok(Head {
-        uid: pod["metadata"]["uid"].as_str().unwrap_or_default().to_owned(),
+        uid: pod["metadata"]["uid"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned(),
         address: Address::new(ip, port(cluster)),
         token: token(key, cluster),
         tls: cluster["spec"]["tlsOptions"]["enabled"]
@@ -72,8 +83,13 @@ fn token(key: &Key, cluster: &Value) -> Option<(String, &'static str)> {
     if options["mode"].as_str() != Some("token") {
         return None;
     }
-    let named = options["secretName"].as_str().filter(|name| !name.is_empty());
-    Some((named.map_or_else(|| check_name(&key.name), str::to_owned), "auth_token"))
+    let named = options["secretName"]
+        .as_str()
+        .filter(|name| !name.is_empty());
+    Some((
+        named.map_or_else(|| check_name(&key.name), str::to_owned),
+        "auth_token",
+    ))
 }
 
 /// KubeRay's `CheckName`: at most 50 characters, the last ones, beginning with a letter.
@@ -106,11 +122,19 @@ mod tests {
     #[test]
     fn the_live_head_pod_is_asked_on_its_port() {
         let key = Key::new("ray", "demo");
-        let cluster = json!({ "spec": { "headGroupSpec": { "rayStartParams": { "port": "6380" } } } });
-        let old = pod("old", "10.0.0.1", &json!({ "metadata": { "deletionTimestamp": "x" } }));
+        let cluster =
+            json!({ "spec": { "headGroupSpec": { "rayStartParams": { "port": "6380" } } } });
+        let old = pod(
+            "old",
+            "10.0.0.1",
+            &json!({ "metadata": { "deletionTimestamp": "x" } }),
+        );
         let pods = [old, pod("new", "10.0.0.2", &json!({}))];
         let found = head(&key, &cluster, &pods).unwrap();
-        assert_eq!((found.uid.as_str(), found.address), ("new", Address::new("10.0.0.2", 6380)));
+        assert_eq!(
+            (found.uid.as_str(), found.address),
+            ("new", Address::new("10.0.0.2", 6380))
+        );
         assert_eq!(port(&json!({})), 6379);
     }
 
@@ -119,9 +143,19 @@ mod tests {
         let key = Key::new("ray", "demo");
         assert_eq!(head(&key, &json!({}), &[]), Err(NoHead::Absent));
         let pods = [pod("h", "", &json!({}))];
-        assert_eq!(head(&key, &json!({}), &pods), Err(NoHead::NoAddress("h".to_owned())));
-        let pods = [pod("h", "10.0.0.1", &json!({ "status": { "phase": "Failed" } }))];
-        assert_eq!(head(&key, &json!({}), &pods), Err(NoHead::Ended("h".to_owned())));
+        assert_eq!(
+            head(&key, &json!({}), &pods),
+            Err(NoHead::NoAddress("h".to_owned()))
+        );
+        let pods = [pod(
+            "h",
+            "10.0.0.1",
+            &json!({ "status": { "phase": "Failed" } }),
+        )];
+        assert_eq!(
+            head(&key, &json!({}), &pods),
+            Err(NoHead::Ended("h".to_owned()))
+        );
     }
 
     #[test]

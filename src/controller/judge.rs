@@ -72,7 +72,12 @@ mod tests {
         ] {
             assert!(is_ours(ours), "{ours}");
         }
-        for other in ["rayproject/ray:2.60.0", "registry.example:5000/team/ray", "a/rayfit-ray:1", ""] {
+        for other in [
+            "rayproject/ray:2.60.0",
+            "registry.example:5000/team/ray",
+            "a/rayfit-ray:1",
+            "",
+        ] {
             assert!(!is_ours(other), "{other}");
         }
     }

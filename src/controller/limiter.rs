@@ -19,7 +19,11 @@ impl Limiter {
     /// `rate` and `burst` are at least one.
     pub fn new(rate: u32, burst: u32) -> Self {
         let interval = Duration::from_secs(1) / rate.max(1);
-        Self { interval, burst: interval * burst.max(1), next: Mutex::new(Instant::now()) }
+        Self {
+            interval,
+            burst: interval * burst.max(1),
+            next: Mutex::new(Instant::now()),
+        }
     }
 
     /// Waits for its turn.

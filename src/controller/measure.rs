@@ -53,7 +53,14 @@ impl Measures {
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
         let launched = round.plan.groups.iter().map(|group| group.launch_now).sum();
-        self.metrics.demand(&key.to_string(), Demand { pending, unmet, launched });
+        self.metrics.demand(
+            &key.to_string(),
+            Demand {
+                pending,
+                unmet,
+                launched,
+            },
+        );
     }
 
     /// A cluster is not looked after any more.

@@ -7,12 +7,15 @@
 //! Reading order: [`observe`] (what is seen and kept), [`lease`] (which replica may write),
 //! [`tender`] (one cluster: see, decide, act), [`judge`] and [`permit`] (may it be written now),
 //! [`head`] and [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the API server),
-//! [`perform`] (effects), [`announce`] and [`measure`] (what people see), [`fleet`] (a task for
-//! each cluster), [`run`] (a process).
+//! [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`]
+//! (what people see), [`fleet`] (a task for
+//! each cluster), [`run`] (a process), [`access`] (the rights that it needs).
 
+pub mod access;
 pub mod announce;
 pub mod clock;
 pub mod credentials;
+pub mod driver_log;
 pub mod fleet;
 pub mod head;
 pub mod judge;

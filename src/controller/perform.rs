@@ -30,7 +30,9 @@ pub struct Performer<'a> {
 impl Performer<'_> {
     /// Performs all chains; what came of each effect that was tried.
     pub async fn all(&self, chains: Vec<Chain>) -> Vec<Done> {
-        let performed = stream::iter(chains).map(|chain| self.chain(chain)).buffer_unordered(AT_ONCE);
+        let performed = stream::iter(chains)
+            .map(|chain| self.chain(chain))
+            .buffer_unordered(AT_ONCE);
         performed.concat().await
     }
 
@@ -41,13 +43,21 @@ impl Performer<'_> {
             let result = self.effect(&effect).await;
             log(&chain, &effect, &result);
             next = chain.next(result.as_ref(), self.clock.wall());
-            done.push(Done { about: chain.about.clone(), effect, result });
+            done.push(Done {
+                about: chain.about.clone(),
+                effect,
+                result,
+            });
         }
         done
     }
 
     async fn effect(&self, effect: &Effect) -> Result<Reply, Failure> {
-        let longest = if effect.needs_permit() { self.permit.ensure().await? } else { LONGEST };
+        let longest = if effect.needs_permit() {
+            self.permit.ensure().await?
+        } else {
+            LONGEST
+        };
         match effect {
             Effect::PatchCluster(patch) => {
                 let asked = Instant::now();
@@ -55,12 +65,23 @@ impl Performer<'_> {
                 self.permit.wrote(&cluster, asked).await;
                 Ok(Reply::Ok)
             }
-            Effect::NotePod(patch) => self.writer.patch_pod(patch, longest).await.map(|()| Reply::Ok),
-            Effect::ResizePod(patch) => self.writer.resize_pod(patch, longest).await.map(|()| Reply::Ok),
+            Effect::NotePod(patch) => self
+                .writer
+                .patch_pod(patch, longest)
+                .await
+                .map(|()| Reply::Ok),
+            Effect::ResizePod(patch) => self
+                .writer
+                .resize_pod(patch, longest)
+                .await
+                .map(|()| Reply::Ok),
             Effect::ResizeRaylet(resize) => self.resize_raylet(resize, longest).await,
             Effect::Drain(drain) => self.drain(drain, longest).await,
             Effect::Report(state) => {
-                self.gcs.report(state.clone()).await.map_err(|error| gcs_failure(&error))?;
+                self.gcs
+                    .report(state.clone())
+                    .await
+                    .map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
             Effect::PutError(text) => {
@@ -71,16 +92,33 @@ impl Performer<'_> {
         }
     }
 
-    async fn resize_raylet(&self, resize: &RayletResize, longest: Duration) -> Result<Reply, Failure> {
+    async fn resize_raylet(
+        &self,
+        resize: &RayletResize,
+        longest: Duration,
+    ) -> Result<Reply, Failure> {
         let amount = |amount: Option<i64>| amount.map(u64::try_from).transpose();
-        let (Ok(cpu_milli), Ok(memory_bytes)) = (amount(resize.cpu_milli), amount(resize.memory_bytes)) else {
-            return Err(Failure::NotSent("a raylet cannot have less than nothing".to_owned()));
+        let (Ok(cpu_milli), Ok(memory_bytes)) =
+            (amount(resize.cpu_milli), amount(resize.memory_bytes))
+        else {
+            return Err(Failure::NotSent(
+                "a raylet cannot have less than nothing".to_owned(),
+            ));
         };
         let gcs = self.gcs.with_deadline(longest);
-        let size = RayletSize { cpu_milli, memory_bytes };
-        let totals = gcs.resize_raylet(resize.node_id, size).await.map_err(|error| gcs_failure(&error))?;
+        let size = RayletSize {
+            cpu_milli,
+            memory_bytes,
+        };
+        let totals = gcs
+            .resize_raylet(resize.node_id, size)
+            .await
+            .map_err(|error| gcs_failure(&error))?;
         let total = |name: &str| totals.get(name).copied();
-        Ok(Reply::RayletTotals { cpu: total("CPU"), memory: total("memory") })
+        Ok(Reply::RayletTotals {
+            cpu: total("CPU"),
+            memory: total("memory"),
+        })
     }
 
     async fn drain(&self, drain: &Drain, longest: Duration) -> Result<Reply, Failure> {
@@ -101,12 +139,17 @@ pub fn gcs_failure(error: &CallError) -> Failure {
     let kind = match &error.fault {
         Fault::NotFound(_) => GcsKind::NotFound,
         Fault::InvalidArgument(_) => GcsKind::InvalidArgument,
-        Fault::Unauthenticated(_) | Fault::Credentials(_) | Fault::Tls(_) => GcsKind::Unauthenticated,
+        Fault::Unauthenticated(_) | Fault::Credentials(_) | Fault::Tls(_) => {
+            GcsKind::Unauthenticated
+        }
         Fault::Passive => GcsKind::Passive,
         Fault::Unreachable(_) | Fault::BackingOff(_) | Fault::Deadline(_) => GcsKind::Unreachable,
-        Fault::Unsupported(_) | Fault::Other(_) => GcsKind::Other,
+        Fault::Unsupported(_) | Fault::TooLarge(_) | Fault::Other(_) => GcsKind::Other,
     };
-    Failure::Gcs { kind, message: error.to_string() }
+    Failure::Gcs {
+        kind,
+        message: error.to_string(),
+    }
 }
 
 /// One line for each effect, with its reason. Reports are no actions.

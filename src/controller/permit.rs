@@ -61,7 +61,9 @@ impl Permit<'_> {
 
     fn judge_read(&self, grant: &mut Grant, cluster: &Value, asked: Instant) {
         let standing = self.judge.standing(cluster, self.pods);
-        let turn = grant.tenure.turn(cluster, &standing, &self.judge.role, self.clock.steady());
+        let turn = grant
+            .tenure
+            .turn(cluster, &standing, &self.judge.role, self.clock.steady());
         let ours = matches!(turn, Turn::Act);
         grant.until = ours.then(|| asked + Duration::from_secs_f64(PERMIT_S));
     }

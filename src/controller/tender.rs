@@ -7,6 +7,7 @@ use tokio::sync::Mutex;
 use super::announce::{About, Announcer};
 use super::clock::Clock;
 use super::credentials::Credentials;
+use super::driver_log::DriverLog;
 use super::head::{self, Head};
 use super::judge::Judge;
 use super::measure::Measures;
@@ -16,8 +17,7 @@ use super::permit::{Grant, Permit};
 use super::writer::Writer;
 use crate::gcs;
 use crate::reconcile::{
-    self, Done, Meaning, Memory, Round, Settings, Standing, cadence, round,
-    tenure::Turn,
+    self, Done, Meaning, Memory, Round, Settings, Standing, cadence, round, tenure::Turn,
 };
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, Snapshot};
@@ -25,6 +25,9 @@ use crate::snapshot::{API_VERSION, Snapshot};
 /// After a change of the objects was seen, the next look is not sooner than this after the last
 /// one began: a thousand pods that start are not a thousand looks.
 const TOGETHER: Duration = Duration::from_millis(50);
+
+/// How long to wait while the first lists are not complete: a pod that is not known is not missing.
+const LISTING: Duration = Duration::from_millis(100);
 
 /// How long to wait after a write that decides whose turn it is failed.
 const TURN_RETRY: Duration = Duration::from_secs(1);
@@ -46,6 +49,8 @@ pub struct Tender {
     pub about: About,
     /// Tells people.
     pub announcer: Announcer,
+    /// Tells Ray's drivers.
+    pub driver_log: DriverLog,
     /// Counts.
     pub measures: Measures,
     /// The clock.
@@ -76,6 +81,9 @@ pub enum Pause {
 impl Tender {
     /// One look at the cluster, and what it leads to.
     pub async fn look(&mut self) -> Pause {
+        if !self.judge.observed.is_complete() {
+            return Pause::For(LISTING);
+        }
         let texts = self.judge.observed.read().texts(&self.judge.key);
         let Some(texts) = texts else {
             return Pause::UntilChanged;
@@ -84,7 +92,12 @@ impl Tender {
         let scene = apart(heavy, || texts.read());
         let standing = self.judge.standing(&scene.cluster, &scene.pods);
         let now = self.clock.steady();
-        let turn = self.state.grant.get_mut().tenure.turn(&scene.cluster, &standing, &self.judge.role, now);
+        let turn = self.state.grant.get_mut().tenure.turn(
+            &scene.cluster,
+            &standing,
+            &self.judge.role,
+            now,
+        );
         match turn {
             Turn::Act => self.act(scene, heavy).await,
             Turn::Claim(patch) | Turn::Release(patch) => self.take_turn(&patch, &standing).await,
@@ -106,10 +119,17 @@ impl Tender {
             Ok(cluster) => {
                 self.judge.learn(&cluster);
                 let cluster = self.judge.key.to_string();
-                tracing::info!(cluster, claimed, "whose turn it is was written into rayfit.dev/scaled-by");
+                tracing::info!(
+                    cluster,
+                    claimed,
+                    "whose turn it is was written into rayfit.dev/scaled-by"
+                );
                 Pause::For(Duration::ZERO)
             }
             Err(failure) => {
+                if failure.meaning() == Meaning::Stale {
+                    self.look_up().await;
+                }
                 self.say(format!("whose turn it is cannot be written: {failure:?}"));
                 Pause::For(TURN_RETRY)
             }
@@ -155,7 +175,12 @@ impl Tender {
             Ok(state) => Ok((client, state)),
             Err(error) => {
                 self.measures.gcs_error(&error.fault);
-                if matches!(error.fault, gcs::Fault::Unauthenticated(_) | gcs::Fault::Credentials(_) | gcs::Fault::Tls(_)) {
+                if matches!(
+                    error.fault,
+                    gcs::Fault::Unauthenticated(_)
+                        | gcs::Fault::Credentials(_)
+                        | gcs::Fault::Tls(_)
+                ) {
                     // The Secret may have been replaced.
                     self.state.gcs = None;
                 }
@@ -172,7 +197,11 @@ impl Tender {
         {
             return Ok(client.clone());
         }
-        let client = self.credentials.client(key, &head).await.map_err(|error| error.to_string())?;
+        let client = self
+            .credentials
+            .client(key, &head)
+            .await
+            .map_err(|error| error.to_string())?;
         self.state.gcs = Some((head, client.clone()));
         Ok(client)
     }
@@ -202,7 +231,9 @@ impl Tender {
             gcs: state,
             history: self.state.memory.history.clone(),
         };
-        let round = apart(heavy, || reconcile::round(&snapshot, &self.state.memory, &self.settings));
+        let round = apart(heavy, || {
+            reconcile::round(&snapshot, &self.state.memory, &self.settings)
+        });
         let permit = Permit {
             grant: &self.state.grant,
             writer: &self.writer,
@@ -210,9 +241,26 @@ impl Tender {
             pods: &snapshot.pods,
             clock: self.clock,
         };
-        let performer = Performer { writer: &self.writer, gcs, permit: &permit, clock: self.clock };
+        let performer = Performer {
+            writer: &self.writer,
+            gcs,
+            permit: &permit,
+            clock: self.clock,
+        };
         let done = performer.all(round.chains.clone()).await;
+        let stale = |done: &Done| matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale);
+        if done.iter().any(stale) {
+            self.look_up().await;
+        }
         self.finish(&round, &done, self.clock.wall())
+    }
+
+    /// Reads the RayCluster: a watch may lag, and a sidecar has none.
+    async fn look_up(&self) {
+        match self.writer.get_cluster().await {
+            Ok(cluster) => self.judge.learn(&cluster),
+            Err(failure) => tracing::debug!(?failure, cluster = %self.judge.key, "not read"),
+        }
     }
 
     /// Remembers, tells, and says when to look again.
@@ -222,10 +270,7 @@ impl Tender {
         self.measures.done(done);
         self.measures.demand(&self.judge.key, round);
         self.announcer.tell(&self.about, &round.news);
-        let stale = |done: &Done| matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale);
-        if done.iter().any(stale) {
-            return Pause::For(TOGETHER);
-        }
+        self.driver_log.tell(&round.messages);
         let seconds = cadence::next_s(round.busy, memory.changed_at, now, &self.settings.pace);
         Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))
     }

@@ -58,7 +58,9 @@ impl Requests {
         match answer {
             Ok(Ok(answer)) => Ok(answer),
             Ok(Err(error)) => Err(self.failure(&error)),
-            Err(_) => Err(Failure::NoAnswer(format!("the API server did not answer within {longest:?}"))),
+            Err(_) => Err(Failure::NoAnswer(format!(
+                "the API server did not answer within {longest:?}"
+            ))),
         }
     }
 
@@ -79,7 +81,13 @@ impl Requests {
             let asked = Duration::from_secs(u64::from(seconds));
             self.limiter.pause(asked.clamp(PATIENCE, PATIENCE * 10));
         }
-        let causes = details.map(|details| details.causes.iter().map(|cause| cause.reason.clone()).collect());
+        let causes = details.map(|details| {
+            details
+                .causes
+                .iter()
+                .map(|cause| cause.reason.clone())
+                .collect()
+        });
         Failure::Api(ApiStatus {
             code: status.code,
             reason: status.reason.clone(),
@@ -115,12 +123,18 @@ pub struct Writer {
 impl Writer {
     /// Writes under the Lease of a shard, or without one: in the head pod, where nobody else is.
     pub fn new(requests: Requests, key: Key, fence: Option<(Fence, u32)>) -> Self {
-        Self { requests, key, fence }
+        Self {
+            requests,
+            key,
+            fence,
+        }
     }
 
     /// Reads the RayCluster.
     pub async fn get_cluster(&self) -> Result<Value, Failure> {
-        let request = self.clusters().get(&self.key.name, &kube::api::GetParams::default());
+        let request = self
+            .clusters()
+            .get(&self.key.name, &kube::api::GetParams::default());
         let request = request.map_err(|error| unsendable(&error))?;
         let _turn = self.requests.turn().await;
         self.requests.send(request, LONGEST).await
@@ -135,13 +149,20 @@ impl Writer {
 
     /// Patches a pod.
     pub async fn patch_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
-        let request = self.pods().patch(&patch.pod, &params(), &Patch::Strategic(&patch.body));
+        let request = self
+            .pods()
+            .patch(&patch.pod, &params(), &Patch::Strategic(&patch.body));
         self.write::<IgnoredAny>(request, longest).await.map(drop)
     }
 
     /// Resizes a pod.
     pub async fn resize_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
-        let request = self.pods().patch_subresource("resize", &patch.pod, &params(), &Patch::Strategic(&patch.body));
+        let request = self.pods().patch_subresource(
+            "resize",
+            &patch.pod,
+            &params(),
+            &Patch::Strategic(&patch.body),
+        );
         self.write::<IgnoredAny>(request, longest).await.map(drop)
     }
 
@@ -170,7 +191,10 @@ impl Writer {
     }
 
     fn clusters(&self) -> Request {
-        Request::new(format!("/apis/ray.io/v1/namespaces/{}/rayclusters", self.key.namespace))
+        Request::new(format!(
+            "/apis/ray.io/v1/namespaces/{}/rayclusters",
+            self.key.namespace
+        ))
     }
 
     fn pods(&self) -> Request {
@@ -179,7 +203,10 @@ impl Writer {
 }
 
 fn params() -> PatchParams {
-    PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }
+    PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
 }
 
 fn unsendable(error: &kube::core::request::Error) -> Failure {

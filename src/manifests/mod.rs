@@ -23,9 +23,7 @@ pub use yaml::to_yaml;
 /// the webhook configurations last.
 pub fn objects(options: &Options) -> Vec<Value> {
     let mut objects = vec![access::namespace(options), access::service_account(options)];
-    if options.certificates == Some(Certificates::SelfManaged) {
-        objects.extend(access::roles(options));
-    }
+    objects.extend(access::roles(options));
     objects.extend(match options.certificates {
         Some(Certificates::SelfManaged) => vec![certificates::empty_secret(options)],
         Some(Certificates::CertManager) => certificates::issued(options),

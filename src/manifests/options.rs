@@ -30,10 +30,17 @@ pub struct Options {
     pub timeout_seconds: u8,
     /// Namespaces beside kube-system and our own that are left alone.
     pub excluded_namespaces: Vec<String>,
-    /// The only namespaces whose Ray objects are judged; all, if none is named.
+    /// The only namespaces whose Ray objects are judged and whose clusters are scaled; all, if
+    /// none is named.
     pub only_namespaces: Vec<String>,
     /// The ports that API servers listen on, which the network policy lets us reach.
     pub api_server_ports: Vec<u16>,
+    /// Scale clusters in mode central.
+    pub controller: bool,
+    /// May read the Secrets of Ray clusters with token authentication or TLS.
+    pub ray_auth: bool,
+    /// The ports of Ray's GCS in head pods, which the network policy lets us reach.
+    pub gcs_ports: Vec<u16>,
 }
 
 /// Who makes the serving certificate.
@@ -116,6 +123,9 @@ impl Default for Options {
             excluded_namespaces: Vec::new(),
             only_namespaces: Vec::new(),
             api_server_ports: vec![443, 6443, 8443, 16443],
+            controller: true,
+            ray_auth: false,
+            gcs_ports: vec![6379],
         }
     }
 }
@@ -135,6 +145,15 @@ impl Options {
     pub fn fail_closed(&self) -> Self {
         Self {
             failure_policy: FailurePolicy::Closed,
+            ..self.clone()
+        }
+    }
+
+    /// The same install, with the right to read Ray clusters' Secrets.
+    #[must_use]
+    pub fn with_ray_auth(&self) -> Self {
+        Self {
+            ray_auth: true,
             ..self.clone()
         }
     }

@@ -24,6 +24,8 @@ pub struct Health {
     pub shutdown: Arc<Shutdown>,
     /// What `/metrics` shows.
     pub metrics: Arc<Metrics>,
+    /// There are webhooks here.
+    pub webhooks: bool,
     /// The webhook port accepts connections.
     pub listening: AtomicBool,
 }
@@ -50,6 +52,9 @@ impl Health {
     pub fn ready_at(&self, now: SystemTime) -> Result<(), NotReady> {
         if self.shutdown.phase() > Phase::Serving {
             return Err(NotReady::Stopping);
+        }
+        if !self.webhooks {
+            return Ok(());
         }
         if !self.listening.load(Ordering::Acquire) {
             return Err(NotReady::NotListening);

@@ -13,12 +13,14 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
 /// Upper bounds of the round histogram, in seconds.
-const ROUND: [f64; 12] =
-    [0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0];
+const ROUND: [f64; 12] = [
+    0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
 
 /// Upper bounds of the time from demand to capacity, in seconds.
-const CAPACITY: [f64; 12] =
-    [0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0];
+const CAPACITY: [f64; 12] = [
+    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0,
+];
 
 /// What is counted.
 #[derive(Debug)]
@@ -86,14 +88,40 @@ impl Default for ScalingMetrics {
 impl ScalingMetrics {
     /// Registers everything.
     pub fn register(&self, registry: &mut Registry) {
-        registry.register_with_unit("round_duration", "Time of one look at a cluster, from the question to its GCS to the last effect", Unit::Seconds, self.round.clone());
-        registry.register("effects", "Requests that change something, by kind and by what came of them", self.effects.clone());
-        registry.register("gcs_errors", "Calls of GCSs that came to nothing, by kind", self.gcs_errors.clone());
-        registry.register("launches", "Pods that were asked for", self.launches.clone());
+        registry.register_with_unit(
+            "round_duration",
+            "Time of one look at a cluster, from the question to its GCS to the last effect",
+            Unit::Seconds,
+            self.round.clone(),
+        );
+        registry.register(
+            "effects",
+            "Requests that change something, by kind and by what came of them",
+            self.effects.clone(),
+        );
+        registry.register(
+            "gcs_errors",
+            "Calls of GCSs that came to nothing, by kind",
+            self.gcs_errors.clone(),
+        );
+        registry.register(
+            "launches",
+            "Pods that were asked for",
+            self.launches.clone(),
+        );
         registry.register("pending_demand", "Units of demand (tasks, actors, bundles) that Ray reports as pending, over all clusters", self.pending.clone());
-        registry.register("unmet_demand", "Units of demand that no group can meet, over all clusters", self.unmet.clone());
+        registry.register(
+            "unmet_demand",
+            "Units of demand that no group can meet, over all clusters",
+            self.unmet.clone(),
+        );
         registry.register("clusters", "RayClusters by mode", self.clusters.clone());
-        registry.register_with_unit("demand_to_capacity", "Time from demand being seen to none being pending, by cluster", Unit::Seconds, self.capacity.clone());
+        registry.register_with_unit(
+            "demand_to_capacity",
+            "Time from demand being seen to none being pending, by cluster",
+            Unit::Seconds,
+            self.capacity.clone(),
+        );
     }
 
     /// A round took so long.
@@ -108,19 +136,26 @@ impl ScalingMetrics {
 
     /// An effect was tried.
     pub fn effect(&self, action: &'static str, outcome: &'static str) {
-        self.effects.get_or_create(&EffectLabels { action, outcome }).inc();
+        self.effects
+            .get_or_create(&EffectLabels { action, outcome })
+            .inc();
     }
 
     /// How many RayClusters there are of a mode.
     pub fn clusters(&self, mode: &'static str, count: usize) {
-        self.clusters.get_or_create(&ModeLabels { mode }).set(i64::try_from(count).unwrap_or(i64::MAX));
+        self.clusters
+            .get_or_create(&ModeLabels { mode })
+            .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// What a cluster wants now.
     pub fn demand(&self, cluster: &str, demand: Demand) {
         self.launches.inc_by(demand.launched);
         let mut wants = self.wants();
-        let want = wants.entry(cluster.to_owned()).or_insert(Want { demand: Demand::default(), since: None });
+        let want = wants.entry(cluster.to_owned()).or_insert(Want {
+            demand: Demand::default(),
+            since: None,
+        });
         want.demand = demand;
         match want.since {
             None if demand.pending > demand.unmet => want.since = Some(Instant::now()),

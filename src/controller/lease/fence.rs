@@ -13,7 +13,9 @@ pub enum Fenced {
     #[error("shard {0} is looked after by another replica")]
     NotHeld(u32),
     /// The Lease may end before the request does.
-    #[error("the Lease of shard {shard} ends in {left:?}, before the request could be done: is the API server slow?")]
+    #[error(
+        "the Lease of shard {shard} ends in {left:?}, before the request could be done: is the API server slow?"
+    )]
     TooLate {
         /// The shard.
         shard: u32,
@@ -51,8 +53,13 @@ pub struct Writing {
 
 impl Default for Fence {
     fn default() -> Self {
-        let inner = Inner { state: Mutex::default(), held: watch::Sender::new(Vec::new()) };
-        Self { inner: Arc::new(inner) }
+        let inner = Inner {
+            state: Mutex::default(),
+            held: watch::Sender::new(Vec::new()),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 }
 
@@ -83,7 +90,10 @@ impl Fence {
         }
         *state.writing.entry(shard).or_default() += 1;
         drop(state);
-        Ok(Writing { inner: self.inner.clone(), shard })
+        Ok(Writing {
+            inner: self.inner.clone(),
+            shard,
+        })
     }
 
     /// Something is being written for the shard.
@@ -128,7 +138,10 @@ mod tests {
         fence.set(held(100));
         assert!(fence.begin(3, SECOND).is_ok());
         assert_eq!(fence.begin(4, SECOND).unwrap_err(), Fenced::NotHeld(4));
-        assert!(matches!(fence.begin(3, SECOND * 200), Err(Fenced::TooLate { shard: 3, .. })));
+        assert!(matches!(
+            fence.begin(3, SECOND * 200),
+            Err(Fenced::TooLate { shard: 3, .. })
+        ));
         fence.set(BTreeMap::new());
         assert_eq!(fence.begin(3, SECOND).unwrap_err(), Fenced::NotHeld(3));
     }
@@ -137,7 +150,10 @@ mod tests {
     fn a_shard_is_busy_until_its_last_write_ends() {
         let fence = Fence::default();
         fence.set(held(100));
-        let (first, second) = (fence.begin(3, SECOND).unwrap(), fence.begin(3, SECOND).unwrap());
+        let (first, second) = (
+            fence.begin(3, SECOND).unwrap(),
+            fence.begin(3, SECOND).unwrap(),
+        );
         fence.set(BTreeMap::new());
         drop(first);
         assert!(fence.is_busy(3));

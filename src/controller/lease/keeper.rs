@@ -15,8 +15,8 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
-use crate::controller::fleet::told;
 use super::ledger::{Ledger, Name, Record, Step, Terms};
+use crate::controller::fleet::told;
 
 /// The label of our Leases; its value says which kind.
 const LABEL: &str = "rayfit.dev/lease";
@@ -45,7 +45,14 @@ pub async fn keep(options: Options, client: Client, fence: Fence, mut stop: watc
     let api: Api<Lease> = Api::namespaced(client, &options.namespace);
     let start = Instant::now();
     let ledger = Ledger::new(options.replica.clone(), options.shards, options.terms);
-    let mut keeper = Keeper { api: api.clone(), options, start, fence, ledger, told: false };
+    let mut keeper = Keeper {
+        api: api.clone(),
+        options,
+        start,
+        fence,
+        ledger,
+        told: false,
+    };
     let mut events = Box::pin(watcher(api, watcher::Config::default().labels(LABEL)));
     let mut pause = Duration::ZERO;
     loop {
@@ -116,7 +123,10 @@ impl Keeper {
     }
 
     fn tell(&self) {
-        let until = self.ledger.trusted().map(|(shard, until)| (shard, self.start + until));
+        let until = self
+            .ledger
+            .trusted()
+            .map(|(shard, until)| (shard, self.start + until));
         self.fence.set(until.collect::<BTreeMap<_, _>>());
     }
 
@@ -155,7 +165,11 @@ impl Keeper {
             }
             Step::Hold(name, before) => {
                 if before.holder.as_deref() != Some(&self.options.replica) {
-                    tracing::info!(lease = lease_name(&name), from = before.holder, "Lease taken");
+                    tracing::info!(
+                        lease = lease_name(&name),
+                        from = before.holder,
+                        "Lease taken"
+                    );
                 }
                 self.ledger.holds(name, record, sent);
             }
@@ -169,7 +183,8 @@ impl Keeper {
 
     /// After a refusal the object is read again: what is remembered of it may be old.
     async fn failed(&mut self, step: &Step, error: &kube::Error) {
-        let conflict = matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
+        let conflict =
+            matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
         if !conflict {
             self.complain(error);
             return;
@@ -197,15 +212,25 @@ async fn perform(
         }
         Step::Hold(name, record) => {
             let lease = object(name, options, Some(record), Some(&options.replica));
-            api.replace(&lease_name(name), &post, &lease).await.map(Some)
+            api.replace(&lease_name(name), &post, &lease)
+                .await
+                .map(Some)
         }
         Step::Release(name, record) => {
             let lease = object(name, options, Some(record), None);
-            api.replace(&lease_name(name), &post, &lease).await.map(Some)
+            api.replace(&lease_name(name), &post, &lease)
+                .await
+                .map(Some)
         }
         Step::Remove(name, record) => {
-            let preconditions = Preconditions { resource_version: Some(record.version.clone()), uid: None };
-            let delete = DeleteParams { preconditions: Some(preconditions), ..DeleteParams::default() };
+            let preconditions = Preconditions {
+                resource_version: Some(record.version.clone()),
+                uid: None,
+            };
+            let delete = DeleteParams {
+                preconditions: Some(preconditions),
+                ..DeleteParams::default()
+            };
             api.delete(&lease_name(name), &delete).await.map(|_| None)
         }
     }
@@ -216,7 +241,12 @@ fn object(name: &Name, options: &Options, record: Option<&Record>, holder: Optio
         Name::Replica(_) => "replica",
         Name::Shard(_) => "shard",
     };
-    let seconds = options.terms.duration.as_secs().try_into().unwrap_or(i32::MAX);
+    let seconds = options
+        .terms
+        .duration
+        .as_secs()
+        .try_into()
+        .unwrap_or(i32::MAX);
     let now = MicroTime(Timestamp::now());
     let taken = record.is_none_or(|record| record.holder.as_deref() != holder);
     Lease {
@@ -254,9 +284,13 @@ fn name_of(lease: &Lease) -> Option<Name> {
 
 fn record_of(lease: &Lease) -> Record {
     let spec = lease.spec.as_ref();
-    let seconds = spec.and_then(|spec| spec.lease_duration_seconds).unwrap_or(0);
+    let seconds = spec
+        .and_then(|spec| spec.lease_duration_seconds)
+        .unwrap_or(0);
     Record {
-        holder: spec.and_then(|spec| spec.holder_identity.clone()).filter(|holder| !holder.is_empty()),
+        holder: spec
+            .and_then(|spec| spec.holder_identity.clone())
+            .filter(|holder| !holder.is_empty()),
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
         duration: Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
     }

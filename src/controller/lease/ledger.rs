@@ -170,7 +170,13 @@ impl Ledger {
     pub fn holds(&mut self, name: Name, record: Record, sent: Duration) {
         self.trusted
             .insert(name.clone(), sent + self.terms.duration - self.terms.margin);
-        self.seen.insert(name, Seen { record, since: sent });
+        self.seen.insert(
+            name,
+            Seen {
+                record,
+                since: sent,
+            },
+        );
     }
 
     /// We wrote that we do not hold it any more.
@@ -209,7 +215,10 @@ impl Ledger {
         if self.stopping {
             return self.farewell(now, &busy);
         }
-        let mut steps: Vec<Step> = self.keep(Name::Replica(self.me.clone()), now).into_iter().collect();
+        let mut steps: Vec<Step> = self
+            .keep(Name::Replica(self.me.clone()), now)
+            .into_iter()
+            .collect();
         let members = self.members(now);
         for shard in 0..self.shards {
             let name = Name::Shard(shard);
@@ -220,7 +229,9 @@ impl Ledger {
             } else if self.trusted.contains_key(&name) {
                 // Only when nobody could begin to write since: the fence is closed in between.
                 let closed = !self.leaving.insert(shard);
-                let release = (closed && !busy(shard)).then(|| self.release(&name)).flatten();
+                let release = (closed && !busy(shard))
+                    .then(|| self.release(&name))
+                    .flatten();
                 steps.extend(release.or_else(|| self.keep(name, now)));
             }
         }
@@ -259,7 +270,9 @@ impl Ledger {
         };
         let held = seen.record.holder.as_deref() == Some(&self.me);
         let due = if held && self.trusted.contains_key(&name) {
-            self.tried.get(&name).is_none_or(|at| now >= *at + self.terms.renew)
+            self.tried
+                .get(&name)
+                .is_none_or(|at| now >= *at + self.terms.renew)
         } else {
             (held || self.is_free(seen, now)) && self.may_try(&name, now)
         };
@@ -268,7 +281,9 @@ impl Ledger {
 
     /// Not more often than five times in the time of a renewal.
     fn may_try(&self, name: &Name, now: Duration) -> bool {
-        self.tried.get(name).is_none_or(|at| now >= *at + self.terms.renew / 5)
+        self.tried
+            .get(name)
+            .is_none_or(|at| now >= *at + self.terms.renew / 5)
     }
 
     fn release(&self, name: &Name) -> Option<Step> {
@@ -280,15 +295,30 @@ impl Ledger {
     /// Shards first, so that others take them at once; then ourselves.
     fn farewell(&self, now: Duration, busy: &impl Fn(u32) -> bool) -> Vec<Step> {
         let idle = |name: &Name| matches!(name, Name::Shard(shard) if !busy(*shard));
-        let shards: Vec<&Name> = self.trusted.keys().filter(|name| matches!(name, Name::Shard(_))).collect();
+        let shards: Vec<&Name> = self
+            .trusted
+            .keys()
+            .filter(|name| matches!(name, Name::Shard(_)))
+            .collect();
         if shards.is_empty() {
             let me = Name::Replica(self.me.clone());
-            let held = self.trusted.contains_key(&me).then(|| self.seen.get(&me)).flatten();
-            return held.map(|seen| Step::Remove(me, seen.record.clone())).into_iter().collect();
+            let held = self
+                .trusted
+                .contains_key(&me)
+                .then(|| self.seen.get(&me))
+                .flatten();
+            return held
+                .map(|seen| Step::Remove(me, seen.record.clone()))
+                .into_iter()
+                .collect();
         }
         let mut steps: Vec<Step> = Vec::new();
         for name in shards {
-            let step = if idle(name) { self.release(name) } else { self.keep(name.clone(), now) };
+            let step = if idle(name) {
+                self.release(name)
+            } else {
+                self.keep(name.clone(), now)
+            };
             steps.extend(step);
         }
         steps
@@ -298,7 +328,8 @@ impl Ledger {
         self.seen.iter().find_map(|(name, seen)| {
             let other = matches!(name, Name::Replica(replica) if *replica != self.me);
             let long = now >= seen.since + self.terms.duration * FORGOTTEN;
-            (other && long && self.may_try(name, now)).then(|| Step::Remove(name.clone(), seen.record.clone()))
+            (other && long && self.may_try(name, now))
+                .then(|| Step::Remove(name.clone(), seen.record.clone()))
         })
     }
 }

@@ -17,7 +17,9 @@ pub fn shard_of(uid: &str, shards: u32) -> u32 {
 /// The replica that ought to hold `shard`: every replica that sees the same members answers the
 /// same, and no replica gets two shards more than another.
 pub fn preferred(members: &BTreeSet<String>, shard: u32) -> Option<&str> {
-    let count = u32::try_from(members.len()).ok().filter(|count| *count > 0)?;
+    let count = u32::try_from(members.len())
+        .ok()
+        .filter(|count| *count > 0)?;
     let at = usize::try_from(shard % count).ok()?;
     members.iter().nth(at).map(String::as_str)
 }
@@ -41,13 +43,20 @@ mod tests {
             let uid = format!("6f1c1e0e-6c1f-4f62-9d1f-{number:012x}");
             counts[shard_of(&uid, 6) as usize] += 1;
         }
-        assert!(counts.iter().all(|count| (800..1200).contains(count)), "{counts:?}");
+        assert!(
+            counts.iter().all(|count| (800..1200).contains(count)),
+            "{counts:?}"
+        );
     }
 
     #[test]
     fn replicas_share_alike() {
         let members: BTreeSet<String> = ["a", "b", "c"].map(str::to_owned).into();
-        let share = |me: &str| (0..8).filter(|shard| preferred(&members, *shard) == Some(me)).count();
+        let share = |me: &str| {
+            (0..8)
+                .filter(|shard| preferred(&members, *shard) == Some(me))
+                .count()
+        };
         assert_eq!([share("a"), share("b"), share("c")], [3, 3, 2]);
         assert_eq!(preferred(&BTreeSet::new(), 1), None);
     }

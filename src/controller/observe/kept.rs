@@ -77,7 +77,11 @@ pub struct Kept<K> {
 
 impl<K> Clone for Kept<K> {
     fn clone(&self) -> Self {
-        Self { meta: self.meta.clone(), json: self.json.clone(), kind: PhantomData }
+        Self {
+            meta: self.meta.clone(),
+            json: self.json.clone(),
+            kind: PhantomData,
+        }
     }
 }
 

@@ -22,14 +22,34 @@ pub fn pod(object: &Value) -> Value {
         kept
     });
     if spec["initContainers"].is_array() {
-        kept["spec"]["initContainers"] =
-            each(&spec["initContainers"], |container| pick(container, &["name", "restartPolicy", "resources"]));
+        kept["spec"]["initContainers"] = each(&spec["initContainers"], |container| {
+            pick(container, &["name", "restartPolicy", "resources"])
+        });
     }
     kept["status"]["conditions"] = each(&status["conditions"], |condition| {
-        pick(condition, &["type", "status", "reason", "message", "lastTransitionTime", "observedGeneration"])
+        pick(
+            condition,
+            &[
+                "type",
+                "status",
+                "reason",
+                "message",
+                "lastTransitionTime",
+                "observedGeneration",
+            ],
+        )
     });
     kept["status"]["containerStatuses"] = each(&status["containerStatuses"], |status| {
-        let keys = ["name", "image", "ready", "started", "restartCount", "state", "resources", "allocatedResources"];
+        let keys = [
+            "name",
+            "image",
+            "ready",
+            "started",
+            "restartCount",
+            "state",
+            "resources",
+            "allocatedResources",
+        ];
         pick(status, &keys)
     });
     kept
@@ -45,11 +65,16 @@ pub fn ray_cluster(object: &Value) -> Value {
         if let Some(head) = spec.get_mut("headGroupSpec") {
             template(head);
         }
-        let groups = spec.get_mut("workerGroupSpecs").and_then(Value::as_array_mut);
+        let groups = spec
+            .get_mut("workerGroupSpecs")
+            .and_then(Value::as_array_mut);
         for group in groups.into_iter().flatten() {
             template(group);
         }
-        if let Some(options) = spec.get_mut("autoscalerOptions").and_then(Value::as_object_mut) {
+        if let Some(options) = spec
+            .get_mut("autoscalerOptions")
+            .and_then(Value::as_object_mut)
+        {
             for key in ["env", "envFrom", "volumeMounts", "securityContext"] {
                 options.shift_remove(key);
             }
@@ -69,14 +94,27 @@ pub fn node(object: &Value) -> Value {
 
 fn metadata(metadata: &Value) -> Map<String, Value> {
     let keys = [
-        "name", "namespace", "uid", "resourceVersion", "generation", "creationTimestamp",
-        "deletionTimestamp", "finalizers", "ownerReferences",
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "finalizers",
+        "ownerReferences",
     ];
     let mut kept = pick(metadata, &keys);
     for key in ["labels", "annotations"] {
         if let Some(map) = metadata[key].as_object() {
-            let ours = map.iter().filter(|(name, _)| name.starts_with("ray.io/") || name.starts_with("rayfit.dev/"));
-            kept.insert(key.to_owned(), ours.map(|(name, value)| (name.clone(), value.clone())).collect());
+            let ours = map
+                .iter()
+                .filter(|(name, _)| name.starts_with("ray.io/") || name.starts_with("rayfit.dev/"));
+            kept.insert(
+                key.to_owned(),
+                ours.map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            );
         }
     }
     kept
@@ -87,14 +125,33 @@ fn template(group: &mut Value) {
     let Some(template) = group.get_mut("template").and_then(Value::as_object_mut) else {
         return;
     };
-    let labels = template.get("metadata").map(|metadata| pick(metadata, &["labels"]));
+    let labels = template
+        .get("metadata")
+        .map(|metadata| pick(metadata, &["labels"]));
     let spec = template.get("spec").cloned().unwrap_or_default();
     let kept = pick(
         &spec,
-        &["nodeSelector", "overhead", "restartPolicy", "priorityClassName", "tolerations", "runtimeClassName"],
+        &[
+            "nodeSelector",
+            "overhead",
+            "restartPolicy",
+            "priorityClassName",
+            "tolerations",
+            "runtimeClassName",
+        ],
     );
     let containers = each(&spec["containers"], |container| {
-        pick(container, &["name", "image", "resources", "resizePolicy", "ports", "restartPolicy"])
+        pick(
+            container,
+            &[
+                "name",
+                "image",
+                "resources",
+                "resizePolicy",
+                "ports",
+                "restartPolicy",
+            ],
+        )
     });
     let inits = each(&spec["initContainers"], |container| {
         pick(container, &["name", "restartPolicy", "resources"])
@@ -111,11 +168,15 @@ fn template(group: &mut Value) {
 }
 
 fn pick(object: &Value, keys: &[&str]) -> Map<String, Value> {
-    let kept = keys.iter().filter_map(|key| Some(((*key).to_owned(), object.get(*key)?.clone())));
+    let kept = keys
+        .iter()
+        .filter_map(|key| Some(((*key).to_owned(), object.get(*key)?.clone())));
     kept.collect()
 }
 
 fn each(list: &Value, keep: impl Fn(&Value) -> Map<String, Value>) -> Value {
     let list = list.as_array().into_iter().flatten();
-    list.filter(|object| object.is_object()).map(|object| Value::Object(keep(object))).collect()
+    list.filter(|object| object.is_object())
+        .map(|object| Value::Object(keep(object)))
+        .collect()
 }

@@ -27,7 +27,10 @@ pub struct Key {
 impl Key {
     /// The key of a namespace and a name.
     pub fn new(namespace: &str, name: &str) -> Self {
-        Self { namespace: namespace.into(), name: name.into() }
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
     }
 
     /// The key of an object; `None` for what has no namespace or name.
@@ -78,7 +81,8 @@ impl ClusterEntry {
     /// Resource versions are numbers that grow.
     fn is_newer_than(&self, other: &Self) -> bool {
         let (this, other_version) = (self.version.parse::<u64>(), other.version.parse::<u64>());
-        self.uid == other.uid && matches!((this, other_version), (Ok(this), Ok(other)) if this > other)
+        self.uid == other.uid
+            && matches!((this, other_version), (Ok(this), Ok(other)) if this > other)
     }
 }
 
@@ -96,7 +100,11 @@ impl Store {
     /// A RayCluster was created or changed.
     pub fn put_cluster(&mut self, kept: &Kept<RayClusters>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
-        let annotation = |name: &str| kept.annotations().get(name).map(|text| text.as_str().into());
+        let annotation = |name: &str| {
+            kept.annotations()
+                .get(name)
+                .map(|text| text.as_str().into())
+        };
         let entry = ClusterEntry {
             uid: kept.uid().unwrap_or_default().into(),
             version: kept.resource_version().unwrap_or_default(),
@@ -106,7 +114,11 @@ impl Store {
             json: kept.json.clone().into(),
         };
         // What we wrote is known from the reply before the watch tells of it, and of older things.
-        if self.clusters.get(&key).is_some_and(|known| known.is_newer_than(&entry)) {
+        if self
+            .clusters
+            .get(&key)
+            .is_some_and(|known| known.is_newer_than(&entry))
+        {
             return None;
         }
         self.clusters.insert(key.clone(), entry);
@@ -125,10 +137,20 @@ impl Store {
         self.remove_pod(&key);
         let node = node_of(&kept.json).map(Arc::from);
         if let Some(node) = &node {
-            self.by_node.entry(Arc::clone(node)).or_default().insert(key.clone());
+            self.by_node
+                .entry(Arc::clone(node))
+                .or_default()
+                .insert(key.clone());
         }
-        self.by_cluster.entry(cluster.clone()).or_default().insert(key.name.clone());
-        let entry = PodEntry { cluster: cluster.clone(), node, json: kept.json };
+        self.by_cluster
+            .entry(cluster.clone())
+            .or_default()
+            .insert(key.name.clone());
+        let entry = PodEntry {
+            cluster: cluster.clone(),
+            node,
+            json: kept.json,
+        };
         self.pods.insert(key, entry);
         Some(cluster)
     }
@@ -187,18 +209,41 @@ impl Store {
         let mut names: BTreeSet<Key> = self.pods_of(key).collect();
         let mut nodes = None;
         if cluster.grows {
-            let hosts: BTreeSet<&Arc<str>> =
-                names.iter().filter_map(|pod| self.pods.get(pod)?.node.as_ref()).collect();
-            nodes = Some(hosts.iter().filter_map(|host| self.nodes.get(*host).cloned()).collect());
-            names.extend(hosts.iter().filter_map(|host| self.by_node.get(*host)).flatten().cloned());
+            let hosts: BTreeSet<&Arc<str>> = names
+                .iter()
+                .filter_map(|pod| self.pods.get(pod)?.node.as_ref())
+                .collect();
+            nodes = Some(
+                hosts
+                    .iter()
+                    .filter_map(|host| self.nodes.get(*host).cloned())
+                    .collect(),
+            );
+            names.extend(
+                hosts
+                    .iter()
+                    .filter_map(|host| self.by_node.get(*host))
+                    .flatten()
+                    .cloned(),
+            );
         }
-        let pods = names.iter().filter_map(|pod| Some(self.pods.get(pod)?.json.clone())).collect();
-        Some(Texts { cluster: cluster.json.clone(), pods, nodes })
+        let pods = names
+            .iter()
+            .filter_map(|pod| Some(self.pods.get(pod)?.json.clone()))
+            .collect();
+        Some(Texts {
+            cluster: cluster.json.clone(),
+            pods,
+            nodes,
+        })
     }
 
     fn pods_of(&self, cluster: &Key) -> impl Iterator<Item = Key> {
         let names = self.by_cluster.get(cluster).into_iter().flatten();
-        names.map(|name| Key { namespace: cluster.namespace.clone(), name: name.clone() })
+        names.map(|name| Key {
+            namespace: cluster.namespace.clone(),
+            name: name.clone(),
+        })
     }
 }
 
@@ -218,7 +263,12 @@ impl Texts {
 
     /// Reads them. They were written by us, so nothing is lost.
     pub fn read(&self) -> Scene {
-        let read = |texts: &[Box<[u8]>]| texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect();
+        let read = |texts: &[Box<[u8]>]| {
+            texts
+                .iter()
+                .filter_map(|text| serde_json::from_slice(text).ok())
+                .collect()
+        };
         Scene {
             cluster: serde_json::from_slice(&self.cluster).unwrap_or_default(),
             pods: read(&self.pods),
@@ -228,7 +278,9 @@ impl Texts {
 }
 
 fn within<'a>(keys: impl Iterator<Item = &'a Key>, namespace: Option<&str>) -> BTreeSet<Key> {
-    keys.filter(|key| namespace.is_none_or(|namespace| *key.namespace == *namespace)).cloned().collect()
+    keys.filter(|key| namespace.is_none_or(|namespace| *key.namespace == *namespace))
+        .cloned()
+        .collect()
 }
 
 fn drop_from<K, V>(index: &mut HashMap<K, BTreeSet<V>>, key: &K, value: &V)

@@ -16,7 +16,7 @@ use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched};
-use super::store::{Key, Store};
+use super::store::{CLUSTER_LABEL, Key, Store};
 
 /// Objects per page of a list: whole pods are large until they are pruned.
 const PAGE: u32 = 100;
@@ -31,6 +31,9 @@ pub enum Reach {
     Everything,
     /// These namespaces only, and no nodes.
     Namespaces(Vec<String>),
+    /// The pods of one RayCluster, by namespace and name; the RayCluster itself is
+    /// [learnt](Observed::learn).
+    PodsOf(Key),
 }
 
 /// The store, and what changes in it.
@@ -50,17 +53,29 @@ struct Inner {
 impl Observed {
     /// Nothing has been seen. Keys of clusters for which something changed go to `changed`.
     pub fn new(changed: UnboundedSender<Key>) -> Self {
-        let inner = Inner { store: RwLock::default(), changed, missing: AtomicUsize::new(usize::MAX) };
-        Self { inner: Arc::new(inner) }
+        let inner = Inner {
+            store: RwLock::default(),
+            changed,
+            missing: AtomicUsize::new(usize::MAX),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
     }
 
     /// The objects. A panic elsewhere leaves the store whole enough: the next list mends it.
     pub fn read(&self) -> RwLockReadGuard<'_, Store> {
-        self.inner.store.read().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .store
+            .read()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     fn write(&self) -> RwLockWriteGuard<'_, Store> {
-        self.inner.store.write().unwrap_or_else(PoisonError::into_inner)
+        self.inner
+            .store
+            .write()
+            .unwrap_or_else(PoisonError::into_inner)
     }
 
     /// A RayCluster was read or patched: it may be newer than what the watch told.
@@ -76,31 +91,54 @@ impl Observed {
     /// Watches for ever. Errors are logged and tried again.
     pub async fn watch(self, client: Client, reach: Reach) {
         let mut watches = JoinSet::new();
-        let namespaces = match reach {
-            Reach::Everything => vec![None],
-            Reach::Namespaces(names) => names.into_iter().map(Some).collect(),
-        };
-        let nodes = namespaces.iter().any(Option::is_none);
-        let count = namespaces.len() * 2 + usize::from(nodes);
-        self.inner.missing.store(count, Ordering::Release);
-        for namespace in namespaces {
-            watches.spawn(self.clone().follow::<RayClusters>(client.clone(), namespace.clone()));
-            watches.spawn(self.clone().follow::<Pods>(client.clone(), namespace));
-        }
-        if nodes {
-            watches.spawn(self.clone().follow::<Nodes>(client, None));
+        match reach {
+            Reach::Everything => {
+                self.inner.missing.store(3, Ordering::Release);
+                watches.spawn(
+                    self.clone()
+                        .follow::<RayClusters>(client.clone(), Part::default()),
+                );
+                watches.spawn(self.clone().follow::<Pods>(client.clone(), Part::default()));
+                watches.spawn(self.clone().follow::<Nodes>(client, Part::default()));
+            }
+            Reach::Namespaces(names) => {
+                self.inner.missing.store(2 * names.len(), Ordering::Release);
+                for namespace in names {
+                    let part = Part {
+                        namespace: Some(namespace),
+                        selector: None,
+                    };
+                    watches.spawn(
+                        self.clone()
+                            .follow::<RayClusters>(client.clone(), part.clone()),
+                    );
+                    watches.spawn(self.clone().follow::<Pods>(client.clone(), part));
+                }
+            }
+            Reach::PodsOf(cluster) => {
+                self.inner.missing.store(1, Ordering::Release);
+                let part = Part {
+                    namespace: Some(cluster.namespace.to_string()),
+                    selector: Some(format!("{CLUSTER_LABEL}={}", cluster.name)),
+                };
+                watches.spawn(self.clone().follow::<Pods>(client, part));
+            }
         }
         // They never end; a panic in one would be a bug, and is logged as such.
         while watches.join_next().await.is_some() {}
     }
 
-    async fn follow<K: Stored>(self, client: Client, namespace: Option<String>) {
+    async fn follow<K: Stored>(self, client: Client, part: Part) {
+        let Part {
+            namespace,
+            selector,
+        } = part;
         let api: Api<Kept<K>> = match &namespace {
             Some(namespace) => Api::namespaced_with(client, namespace, &()),
             None => Api::all_with(client, &()),
         };
         let mut config = watcher::Config::default().any_semantic().page_size(PAGE);
-        config.label_selector = K::SELECTOR.map(str::to_owned);
+        config.label_selector = selector.or(K::SELECTOR.map(str::to_owned));
         let mut events = pin!(watcher(api, config));
         let mut listed: Option<BTreeSet<K::Id>> = None;
         let mut first = true;
@@ -115,7 +153,10 @@ impl Observed {
                     self.put(object);
                 }
                 Ok(Event::InitDone) => {
-                    self.drop_missing::<K>(namespace.as_deref(), &listed.take().unwrap_or_default());
+                    self.drop_missing::<K>(
+                        namespace.as_deref(),
+                        &listed.take().unwrap_or_default(),
+                    );
                     if std::mem::take(&mut first) {
                         self.inner.missing.fetch_sub(1, Ordering::AcqRel);
                         tracing::debug!(kind = K::KIND, namespace, "first list complete");
@@ -150,8 +191,10 @@ impl Observed {
 
     /// What was known and is not in a whole list is gone.
     fn drop_missing<K: Stored>(&self, namespace: Option<&str>, listed: &BTreeSet<K::Id>) {
-        let gone: Vec<K::Id> =
-            K::known(&self.read(), namespace).into_iter().filter(|id| !listed.contains(id)).collect();
+        let gone: Vec<K::Id> = K::known(&self.read(), namespace)
+            .into_iter()
+            .filter(|id| !listed.contains(id))
+            .collect();
         for id in gone {
             self.remove::<K>(Some(id));
         }
@@ -162,6 +205,13 @@ impl Observed {
             let _ = self.inner.changed.send(cluster);
         }
     }
+}
+
+/// What part of a kind a watch is of.
+#[derive(Debug, Clone, Default)]
+struct Part {
+    namespace: Option<String>,
+    selector: Option<String>,
 }
 
 /// How a kind is stored.
@@ -193,7 +243,7 @@ impl Stored for RayClusters {
 
 impl Stored for Pods {
     type Id = Key;
-    const SELECTOR: Option<&'static str> = Some(super::store::CLUSTER_LABEL);
+    const SELECTOR: Option<&'static str> = Some(CLUSTER_LABEL);
     fn id(object: &Kept<Self>) -> Option<Key> {
         Key::of(&object.meta)
     }

@@ -106,6 +106,11 @@ pub(super) struct Manifests {
     )]
     gcs_ports: Vec<u16>,
 
+    /// Leave out the definition of RayPolicy, for those who install definitions apart from the rest
+    /// (`rayfit crd` prints it)
+    #[arg(long)]
+    no_crds: bool,
+
     /// Write a folder for kustomize instead, with an overlay for each kind of install
     ///
     /// Then: kubectl apply -k FOLDER/overlays/self-managed
@@ -151,6 +156,7 @@ impl Manifests {
             controller: !self.no_controller,
             ray_auth: self.ray_auth,
             gcs_ports: self.gcs_ports,
+            definitions: !self.no_crds,
         }
     }
 }

@@ -7,6 +7,7 @@
 mod check;
 mod completions;
 mod controller;
+mod crd;
 mod default;
 mod dev_certs;
 mod explain;
@@ -14,10 +15,12 @@ mod manifests;
 mod outcome;
 mod own_certificates;
 mod plan;
+mod policies;
 mod progress;
 mod rules;
 mod serve;
 pub mod settings;
+mod sidecar;
 mod source;
 
 use std::process::ExitCode;
@@ -50,7 +53,9 @@ enum Command {
     Explain(explain::Explain),
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
+    Sidecar(sidecar::Sidecar),
     Manifests(manifests::Manifests),
+    Crd(crd::Crd),
     DevCerts(dev_certs::DevCerts),
     Completions(completions::Completions),
 }
@@ -64,7 +69,9 @@ impl Command {
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
+            Self::Sidecar(command) => command.run(),
             Self::Manifests(command) => command.run(),
+            Self::Crd(command) => command.run(),
             Self::DevCerts(command) => command.run(),
             Self::Completions(command) => command.run(),
         }

@@ -19,6 +19,7 @@ use super::observe::store::ClusterEntry;
 use super::observe::{Key, Observed};
 use super::tender::{Pause, State, Tender, together};
 use super::writer::{Requests, Writer};
+use crate::ray::ReconcileMode;
 use crate::reconcile::{Role, Settings};
 
 /// What all clusters share.
@@ -184,5 +185,11 @@ async fn sleep_at_least(time: Duration) {
 
 /// Ours to look after, or to hand over.
 fn is_central(entry: &ClusterEntry) -> bool {
-    entry.mode.as_deref() == Some("central") || entry.scaled_by.as_deref() == Some("central")
+    let central = ReconcileMode::Central.name();
+    // Whoever holds or takes the turn stands at the end of the record.
+    entry.mode.as_deref() == Some(central)
+        || entry
+            .scaled_by
+            .as_deref()
+            .is_some_and(|record| record.ends_with(central))
 }

@@ -8,8 +8,8 @@ use crate::gcs::Fault;
 use crate::reconcile::{Done, Meaning, Reply, Round};
 use crate::telemetry::controller::{Demand, ScalingMetrics};
 
-/// Counts for one process.
-#[derive(Clone)]
+/// Counts for one process; by default where nobody reads them.
+#[derive(Clone, Default)]
 pub struct Measures {
     metrics: Arc<ScalingMetrics>,
 }

@@ -41,6 +41,8 @@ pub struct Options {
     pub ray_auth: bool,
     /// The ports of Ray's GCS in head pods, which the network policy lets us reach.
     pub gcs_ports: Vec<u16>,
+    /// With the definition of RayPolicy.
+    pub definitions: bool,
 }
 
 /// Who makes the serving certificate.
@@ -126,6 +128,7 @@ impl Default for Options {
             controller: true,
             ray_auth: false,
             gcs_ports: vec![6379],
+            definitions: true,
         }
     }
 }

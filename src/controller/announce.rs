@@ -6,12 +6,12 @@ use std::time::{Duration, Instant};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use k8s_openapi::jiff::Timestamp;
 use kube::Client;
 use kube::api::{Api, ObjectMeta, Patch, PatchParams, PostParams};
 use serde_json::json;
 use tokio::sync::mpsc;
 
+use super::clock::Clock;
 use super::observe::Key;
 use crate::reconcile::news::{News, NewsKind};
 
@@ -69,10 +69,10 @@ impl Announcer {
             let cluster = about.key.to_string();
             match news.kind {
                 NewsKind::Normal => {
-                    tracing::info!(cluster, reason = news.reason, "{}", news.message)
+                    tracing::info!(cluster, reason = news.reason, "{}", news.message);
                 }
                 NewsKind::Warning => {
-                    tracing::warn!(cluster, reason = news.reason, "{}", news.message)
+                    tracing::warn!(cluster, reason = news.reason, "{}", news.message);
                 }
             }
             if let Some(events) = &self.events {
@@ -119,7 +119,7 @@ impl Publisher {
             published.at = Instant::now();
             let series = EventSeries {
                 count: published.count,
-                last_observed_time: MicroTime(Timestamp::now()),
+                last_observed_time: MicroTime(Clock::timestamp()),
             };
             let patch = Patch::Merge(json!({ "series": series }));
             api.patch(&published.name, &PatchParams::default(), &patch)
@@ -141,7 +141,7 @@ impl Publisher {
     }
 
     fn event(&self, about: &About, news: News) -> Event {
-        let now = Timestamp::now();
+        let now = Clock::timestamp();
         let reference = |kind: &str, version: &str, name: &str| ObjectReference {
             api_version: Some(version.to_owned()),
             kind: Some(kind.to_owned()),

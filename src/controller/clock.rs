@@ -34,6 +34,12 @@ impl Clock {
 
     /// The wall clock as RFC 3339.
     pub fn rfc3339(self) -> String {
-        Timestamp::now().to_string()
+        Self::timestamp().to_string()
+    }
+
+    /// The wall clock as Kubernetes writes it.
+    pub fn timestamp() -> Timestamp {
+        #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
+        Timestamp::now()
     }
 }

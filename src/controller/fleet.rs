@@ -61,7 +61,7 @@ impl Fleet {
         loop {
             tokio::select! {
                 () = told(&mut stop) => break,
-                changed = changes.recv() => match changed {
+                key = changes.recv() => match key {
                     Some(key) => self.consider(&mut workers, &key),
                     None => break,
                 },

@@ -46,8 +46,8 @@ pub async fn run(
     metrics: Arc<ScalingMetrics>,
     stop: watch::Receiver<bool>,
 ) {
-    let (changed, changes) = mpsc::unbounded_channel();
-    let observed = Observed::new(changed);
+    let (tell, changes) = mpsc::unbounded_channel();
+    let observed = Observed::new(tell);
     let fence = Fence::default();
     let (announcer, publishing) = Announcer::publishing(client.clone(), options.replica.clone());
     let fleet = Fleet {

@@ -106,12 +106,11 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     signals.next().await;
     stop_scaling.send_replace(true);
     let stopped = async {
-        match serving {
-            Some(serving) => tokio::join!(stop(&options, &shutdown, serving), ended(scaling)).1,
-            None => {
-                shutdown.enter(Phase::Leaving);
-                ended(scaling).await;
-            }
+        if let Some(serving) = serving {
+            tokio::join!(stop(&options, &shutdown, serving), ended(scaling));
+        } else {
+            shutdown.enter(Phase::Leaving);
+            ended(scaling).await;
         }
     };
     tokio::select! {

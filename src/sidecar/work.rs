@@ -153,8 +153,8 @@ impl Sidecar {
     }
 
     fn begin(&self, cluster: &Value) -> Job {
-        let (changed, changes) = mpsc::unbounded_channel();
-        let observed = Observed::new(changed);
+        let (tell, changes) = mpsc::unbounded_channel();
+        let observed = Observed::new(tell);
         let clock = Clock::default();
         let tender = Tender {
             judge: Judge {

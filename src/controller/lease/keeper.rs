@@ -7,7 +7,6 @@ use futures_util::future::join_all;
 use futures_util::{Stream, StreamExt as _};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use k8s_openapi::jiff::Timestamp;
 use kube::api::{Api, DeleteParams, ObjectMeta, PostParams, Preconditions};
 use kube::runtime::watcher::{self, Event, watcher};
 use kube::{Client, ResourceExt as _};
@@ -16,6 +15,7 @@ use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
 use super::ledger::{Ledger, Name, Record, Step, Terms};
+use crate::controller::clock::Clock;
 use crate::controller::fleet::told;
 
 /// The label of our Leases; its value says which kind.
@@ -247,7 +247,7 @@ fn object(name: &Name, options: &Options, record: Option<&Record>, holder: Optio
         .as_secs()
         .try_into()
         .unwrap_or(i32::MAX);
-    let now = MicroTime(Timestamp::now());
+    let now = MicroTime(Clock::timestamp());
     let taken = record.is_none_or(|record| record.holder.as_deref() != holder);
     Lease {
         metadata: ObjectMeta {

@@ -168,8 +168,8 @@ impl Ledger {
 
     /// A request that was sent at `sent` put our name into a Lease.
     pub fn holds(&mut self, name: Name, record: Record, sent: Duration) {
-        self.trusted
-            .insert(name.clone(), sent + self.terms.duration - self.terms.margin);
+        let trusted = self.terms.duration.saturating_sub(self.terms.margin);
+        self.trusted.insert(name.clone(), sent + trusted);
         self.seen.insert(
             name,
             Seen {

@@ -144,29 +144,23 @@ impl Fault {
                 Some(ConnectError::Tcp(fault)) => return Self::Unreachable(fault.to_string()),
                 None => {}
             }
-            // With TLS 1.3 a server refuses our certificate after the handshake.
-            if let Some(alert) = error.downcast_ref::<rustls::Error>() {
-                return Self::Tls(alert.to_string());
-            }
         }
         let innermost = chain(source).last().map(ToString::to_string);
-        Self::Unreachable(innermost.unwrap_or_default())
+        let reason = innermost.unwrap_or_default();
+        // With TLS 1.3 a server refuses our certificate after the handshake, when HTTP/2 already
+        // reads from the connection; that passes on the text alone.
+        if reason.starts_with("received fatal alert") {
+            return Self::Tls(reason);
+        }
+        Self::Unreachable(reason)
     }
 }
 
-/// An error and what caused it, outermost first. An I/O error's inner error counts as its cause.
+/// An error and what caused it, outermost first.
 fn chain<'a>(
     error: &'a (dyn StdError + 'static),
 ) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
-    std::iter::successors(Some(error), |&error| {
-        let inner = error
-            .downcast_ref::<std::io::Error>()
-            .and_then(std::io::Error::get_ref);
-        match inner {
-            Some(inner) => Some(inner as &(dyn StdError + 'static)),
-            None => error.source(),
-        }
-    })
+    std::iter::successors(Some(error), |&error| error.source())
 }
 
 /// The message, with the details that gRPC in C++ sends beside it.

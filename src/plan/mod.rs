@@ -8,7 +8,7 @@
 //! `demand` and `shape` (the requests), `pack` (the steps), `candidates` (picking the best node),
 //! `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `note` (what of it stands on the pod), `limits`
 //! (minima, maxima, idleness), `conclude`, `launch` and `remember` (the plan), `explain` (the
-//! report), [`check`] (what every plan must satisfy).
+//! report), [`check`] (what every plan must satisfy), [`schema`] (all of it as JSON schemas).
 
 pub mod apply;
 mod availability;
@@ -36,6 +36,7 @@ mod remember;
 mod report;
 mod resize;
 mod room;
+pub mod schema;
 mod shape;
 mod suggestion;
 mod view;
@@ -53,3 +54,4 @@ pub use outcome::{
 pub use pack::Step;
 pub(crate) use pod_size::gap;
 pub use report::{DemandReport, GroupReport, NodeReport, Placed, Report};
+pub use schema::Line;

@@ -12,3 +12,6 @@ mod generated {
 }
 
 pub(super) use generated::ray;
+
+#[cfg(test)]
+mod tests;

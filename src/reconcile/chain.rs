@@ -16,7 +16,7 @@
 
 use super::effect::{Effect, Reply, Subject};
 use super::outcome::Failure;
-use super::resize::PodStep;
+use super::resize::PodSteps;
 
 /// Effects on one subject, one after the other.
 #[derive(Debug, Clone, PartialEq)]
@@ -25,38 +25,45 @@ pub struct Chain {
     pub about: Subject,
     /// Why, in one line for people; sizes and counts included.
     pub why: String,
-    pub(super) steps: Steps,
+    steps: Steps,
 }
 
 /// What is left to do.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) enum Steps {
-    /// One call.
-    One(Effect),
+enum Steps {
+    /// One call, until it was answered.
+    One(Option<Box<Effect>>),
     /// The resize of a pod.
-    Pod(Box<PodStep>),
+    Pod(Box<PodSteps>),
 }
 
 impl Chain {
-    /// The first effect. The shell performs it, hands its answer to [`Chain::next`], performs what
-    /// that gives, and so on.
-    pub fn first(&self) -> Effect {
+    /// A chain of one effect.
+    pub(super) fn one(about: Subject, why: String, effect: Effect) -> Self {
+        let steps = Steps::One(Some(Box::new(effect)));
+        Self { about, why, steps }
+    }
+
+    /// The resize of a pod.
+    pub(super) fn pod(about: Subject, why: String, steps: PodSteps) -> Self {
+        let steps = Steps::Pod(Box::new(steps));
+        Self { about, why, steps }
+    }
+
+    /// The next effect to perform; `None` when the chain is done.
+    pub fn next(&self) -> Option<Effect> {
         match &self.steps {
-            Steps::One(effect) => effect.clone(),
-            Steps::Pod(step) => step.effect(),
+            Steps::One(effect) => effect.as_deref().cloned(),
+            Steps::Pod(steps) => steps.effect(),
         }
     }
 
-    /// The next effect after the last one was answered so; `None` when the chain is done. A
-    /// failed step may have an effect of its own: a refused resize is noted on the pod.
-    pub fn next(&mut self, answer: Result<&Reply, &Failure>, now: f64) -> Option<Effect> {
+    /// Takes in what came of the effect that [`Chain::next`] gave. A failed step may have an
+    /// effect of its own: a refused resize is noted on the pod.
+    pub fn answered(&mut self, answer: Result<&Reply, &Failure>, now: f64) {
         match &mut self.steps {
-            Steps::One(_) => None,
-            Steps::Pod(step) => {
-                let next = step.next(answer, now)?;
-                **step = next;
-                Some(step.effect())
-            }
+            Steps::One(effect) => *effect = None,
+            Steps::Pod(steps) => steps.answered(answer, now),
         }
     }
 }

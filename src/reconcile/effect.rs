@@ -5,6 +5,7 @@ use std::fmt;
 use json_patch::Patch;
 use serde_json::Value;
 
+use crate::plan::{Cause, Deletion, STATUS_ANNOTATION};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
@@ -18,6 +19,21 @@ pub enum Subject {
     Group(String),
     /// One pod and the Ray node in it, by the pod's name.
     Pod(String),
+}
+
+/// What is left alone after a failure; other tasks of the same subject go on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Task {
+    /// `replicas` and `workersToDelete`.
+    Replicas,
+    /// Resizing a pod, its raylet and its note.
+    Resize,
+    /// Draining a node.
+    Drain,
+    /// The report to Ray.
+    Report,
+    /// The error text.
+    Error,
 }
 
 /// One call to the API server or to the GCS.
@@ -51,10 +67,25 @@ pub struct ClusterPatch {
     /// the object since it was read, the mode included, makes the patch fail with 422 (a failed
     /// test) or 409.
     pub operations: Patch,
-    /// The groups that it changes.
-    pub groups: Vec<String>,
-    /// One line per group: what and why.
-    pub lines: Vec<String>,
+    /// What it changes, by group.
+    pub changes: Vec<GroupChange>,
+}
+
+/// What changes in one group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct GroupChange {
+    /// Its name.
+    pub group: String,
+    /// `replicas` as it is.
+    pub now: i64,
+    /// `replicas` as it will be.
+    pub then: i64,
+    /// How many nodes are asked for because they are needed.
+    pub launches: u64,
+    /// The pods that enter the list of pods to delete.
+    pub deletions: Vec<Deletion>,
+    /// What and why, in one line.
+    pub line: String,
 }
 
 /// A patch of a pod or of its subresource.
@@ -88,6 +119,10 @@ pub struct Drain {
     pub node_id: NodeId,
     /// In which way.
     pub kind: DrainKind,
+    /// Its group.
+    pub group: String,
+    /// Why.
+    pub cause: Cause,
     /// Why, for people; Ray keeps it with the node.
     pub message: String,
 }
@@ -134,6 +169,17 @@ impl Effect {
         }
     }
 
+    /// What it is a part of.
+    pub const fn task(&self) -> Task {
+        match self {
+            Self::PatchCluster(_) => Task::Replicas,
+            Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) => Task::Resize,
+            Self::Drain(_) => Task::Drain,
+            Self::Report(_) => Task::Report,
+            Self::PutError(_) => Task::Error,
+        }
+    }
+
     /// Whether it goes to the API server; the others go to the GCS.
     pub const fn is_kubernetes(&self) -> bool {
         matches!(
@@ -150,6 +196,20 @@ impl Effect {
             self,
             Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) | Self::Drain(_)
         )
+    }
+}
+
+impl fmt::Display for Effect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::PatchCluster(_) => f.write_str("scaling worker groups"),
+            Self::NotePod(patch) => write!(f, "writing {STATUS_ANNOTATION} on pod {}", patch.pod),
+            Self::ResizePod(patch) => write!(f, "resizing pod {}", patch.pod),
+            Self::ResizeRaylet(resize) => write!(f, "resizing the raylet of pod {}", resize.pod),
+            Self::Drain(drain) => write!(f, "draining the Ray node of pod {}", drain.pod),
+            Self::Report(_) => f.write_str("reporting the state of scaling to Ray"),
+            Self::PutError(_) => f.write_str("telling Ray what is wrong"),
+        }
     }
 }
 

@@ -12,28 +12,37 @@
 //!
 //! Reading order: [`settings`], [`standing`] and [`tenure`] (may we act), [`effect`] and
 //! [`chain`] (what can be done, and in which order), [`round`] (one round, from a snapshot to
-//! chains), `replicas`, `resize` and `note` (its parts), [`outcome`] (what a failure means),
-//! [`memory`] and [`backoff`] (what the next round knows of it), [`cadence`] (when it is),
-//! [`ray_status`], [`driver_log`] and [`news`] (what Ray's users and Kubernetes' users see of it).
+//! chains), `replicas`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
+//! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity` and
+//! [`cadence`] (when it is), [`ray_status`], `told` and [`driver_log`] (what Ray and its users
+//! see of it), [`news`], `deeds` and `states` (what Kubernetes' users see).
 
+mod activity;
 pub mod backoff;
 pub mod cadence;
 pub mod chain;
+mod deeds;
+mod drain;
 pub mod driver_log;
 pub mod effect;
 pub mod memory;
 pub mod news;
 pub mod outcome;
 pub mod ray_status;
+mod replicas;
 mod resize;
 pub mod round;
 pub mod settings;
+mod size;
 pub mod standing;
+mod states;
 pub mod tenure;
+pub mod told;
 
 pub use chain::Chain;
 pub use effect::{Effect, Reply, Subject};
 pub use memory::{Done, Memory};
+pub use news::{News, Said};
 pub use outcome::{Failure, Meaning};
 pub use round::{Round, Skipped, round};
 pub use settings::Settings;

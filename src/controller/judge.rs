@@ -26,9 +26,7 @@ pub struct Judge {
 impl Judge {
     /// Whether `cluster` is ours to scale; `pods` may hold pods of others.
     pub fn standing(&self, cluster: &Value, pods: &[Value]) -> Standing {
-        let own = |pod: &&Value| pod["metadata"]["labels"]["ray.io/cluster"] == *self.key.name;
-        let own: Vec<&Value> = pods.iter().filter(own).collect();
-        standing(cluster, &own, &self.role, |image| (self.is_ours)(image))
+        standing(cluster, pods, &self.role, |image| (self.is_ours)(image))
     }
 
     /// Takes in a RayCluster that was read or patched: it may be newer than what the watch told.

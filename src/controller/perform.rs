@@ -38,11 +38,10 @@ impl Performer<'_> {
 
     async fn chain(&self, mut chain: Chain) -> Vec<Done> {
         let mut done = Vec::new();
-        let mut next = Some(chain.first());
-        while let Some(effect) = next {
+        while let Some(effect) = chain.next() {
             let result = self.effect(&effect).await;
             log(&chain, &effect, &result);
-            next = chain.next(result.as_ref(), self.clock.wall());
+            chain.answered(result.as_ref(), self.clock.wall());
             done.push(Done {
                 about: chain.about.clone(),
                 effect,

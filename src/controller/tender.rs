@@ -248,8 +248,7 @@ impl Tender {
             clock: self.clock,
         };
         let done = performer.all(round.chains.clone()).await;
-        let stale = |done: &Done| matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale);
-        if done.iter().any(stale) {
+        if done.iter().any(is_stale) {
             self.look_up().await;
         }
         self.finish(&round, &done, self.clock.wall())
@@ -266,14 +265,19 @@ impl Tender {
     /// Remembers, tells, and says when to look again.
     fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Pause {
         let memory = &mut self.state.memory;
-        memory.fold(round, done, &self.settings, now, jitter);
+        let said = memory.fold(round, done, &self.settings, now, jitter);
         self.measures.done(done);
         self.measures.demand(&self.judge.key, round);
-        self.announcer.tell(&self.about, &round.news);
-        self.driver_log.tell(&round.messages);
+        self.announcer.tell(&self.about, &said.news);
+        self.driver_log.tell(&said.messages);
         let seconds = cadence::next_s(round.busy, memory.changed_at, now, &self.settings.pace);
         Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))
     }
+}
+
+/// Another write was faster, or what was seen is old.
+fn is_stale(done: &Done) -> bool {
+    matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale)
 }
 
 /// The earliest moment of the next look after one that began at `began` and ended now, when

@@ -7,10 +7,7 @@ use crate::policy::settings::IMAGE;
 
 /// What can be chosen about an install.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "each is a choice of its own"
-)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Options {
     /// The namespace that everything of ours lives in.
     pub namespace: String,

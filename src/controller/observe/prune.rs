@@ -3,6 +3,9 @@
 
 use serde_json::{Map, Value, json};
 
+/// The whole object once more, as kubectl applied it.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
 /// Of a Pod: who it is, what its containers may use and do use, how it is.
 pub fn pod(object: &Value) -> Value {
     let (spec, status) = (&object["spec"], &object["status"]);
@@ -60,7 +63,13 @@ pub fn ray_cluster(object: &Value) -> Value {
     let mut kept = object.clone();
     kept["metadata"] = Value::Object(metadata(&object["metadata"]));
     // The cluster's own labels and annotations may name a queue, an owner, a mode.
-    kept["metadata"]["labels"] = object["metadata"]["labels"].clone();
+    for key in ["labels", "annotations"] {
+        if let Some(map) = object["metadata"][key].as_object() {
+            let mut map = map.clone();
+            map.shift_remove(LAST_APPLIED);
+            kept["metadata"][key] = Value::Object(map);
+        }
+    }
     if let Some(spec) = kept.get_mut("spec").and_then(Value::as_object_mut) {
         if let Some(head) = spec.get_mut("headGroupSpec") {
             template(head);

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
 
 use super::announce::{About, Announcer};
 use super::clock::Clock;
@@ -158,16 +158,17 @@ pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Rec
     while !*stop.borrow() {
         let began = Instant::now();
         let pause = tender.look().await;
+        let earliest = began + together(began.elapsed());
         let rest = async {
             match pause {
-                Pause::For(time) => tokio::time::sleep(time).await,
+                Pause::For(time) => sleep(time).await,
                 Pause::UntilChanged => std::future::pending().await,
             }
         };
         tokio::select! {
             () = told(&mut stop) => return,
             () = rest => {}
-            () = changed.notified() => sleep_at_least(together(began)).await,
+            () = changed.notified() => sleep_until(earliest).await,
         }
     }
 }
@@ -175,12 +176,6 @@ pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Rec
 /// Waits to be told to stop. Nobody left to tell is the same.
 pub async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
-}
-
-async fn sleep_at_least(time: Duration) {
-    if !time.is_zero() {
-        tokio::time::sleep(time).await;
-    }
 }
 
 /// Ours to look after, or to hand over.

@@ -40,7 +40,7 @@ impl Performer<'_> {
         let mut done = Vec::new();
         while let Some(effect) = chain.next() {
             let result = self.effect(&effect).await;
-            log(&chain, &effect, &result);
+            self.log(&chain, &effect, &result);
             chain.answered(result.as_ref(), self.clock.wall());
             done.push(Done {
                 about: chain.about.clone(),
@@ -131,6 +131,24 @@ impl Performer<'_> {
             gcs::Drain::Rejected(_) => Reply::DrainRefused,
         })
     }
+
+    /// One line for each effect, with its reason. Reports are no actions.
+    fn log(&self, chain: &Chain, effect: &Effect, result: &Result<Reply, Failure>) {
+        let (action, about, why) = (effect.kind(), chain.about.to_string(), &chain.why);
+        let cluster = self.writer.key().to_string();
+        let quiet = matches!(effect, Effect::Report(_) | Effect::PutError(_));
+        match result {
+            Ok(_) if quiet => tracing::debug!(cluster, action, about, "done"),
+            Ok(Reply::DrainRefused) => {
+                tracing::info!(cluster, action, about, why, "refused: it has work again");
+            }
+            Ok(_) => tracing::info!(cluster, action, about, why, "done"),
+            Err(failure) => {
+                let problem = failure.explain(effect);
+                tracing::warn!(cluster, action, about, why, problem, "failed");
+            }
+        }
+    }
 }
 
 /// A failed call as the core understands it.
@@ -148,20 +166,5 @@ pub fn gcs_failure(error: &CallError) -> Failure {
     Failure::Gcs {
         kind,
         message: error.to_string(),
-    }
-}
-
-/// One line for each effect, with its reason. Reports are no actions.
-fn log(chain: &Chain, effect: &Effect, result: &Result<Reply, Failure>) {
-    let (action, about, why) = (effect.kind(), chain.about.to_string(), &chain.why);
-    let quiet = matches!(effect, Effect::Report(_) | Effect::PutError(_));
-    match result {
-        Ok(_) if quiet => tracing::debug!(action, about, "done"),
-        Ok(Reply::DrainRefused) => tracing::info!(action, about, why, "refused: it has work again"),
-        Ok(_) => tracing::info!(action, about, why, "done"),
-        Err(failure) => {
-            let problem = failure.explain(effect);
-            tracing::warn!(action, about, why, problem, "failed");
-        }
     }
 }

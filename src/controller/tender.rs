@@ -160,6 +160,10 @@ impl Tender {
         let pause = match self.ask(&scene).await {
             Ok((client, gcs)) => {
                 self.say(String::new());
+                if self.state.memory.changed_at == 0.0 {
+                    // Whether it has been quiet for long is not known.
+                    self.state.memory.changed_at = self.clock.wall();
+                }
                 self.round(scene, &client, gcs, heavy).await
             }
             Err(why) => self.blind(why),
@@ -280,11 +284,10 @@ fn is_stale(done: &Done) -> bool {
     matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale)
 }
 
-/// The earliest moment of the next look after one that began at `began` and ended now, when
-/// something changed meanwhile.
-pub fn together(began: Instant) -> Duration {
-    let took = began.elapsed();
-    TOGETHER.max(took * 2).saturating_sub(took)
+/// How long after the beginning of a look that took so long the next one begins at the earliest,
+/// when something changed meanwhile: half of the time is left to others.
+pub fn together(took: Duration) -> Duration {
+    TOGETHER.max(took * 2)
 }
 
 /// Runs what may take long so that other tasks go on.

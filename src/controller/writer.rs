@@ -130,6 +130,11 @@ impl Writer {
         }
     }
 
+    /// The RayCluster.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
     /// Reads the RayCluster.
     pub async fn get_cluster(&self) -> Result<Value, Failure> {
         let request = self

@@ -11,17 +11,20 @@ mod crd;
 mod default;
 mod dev_certs;
 mod explain;
+mod live;
 mod manifests;
 mod outcome;
 mod own_certificates;
 mod plan;
 mod policies;
 mod progress;
+mod record;
 mod rules;
 mod serve;
 pub mod settings;
 mod sidecar;
 mod source;
+mod status;
 
 use std::process::ExitCode;
 
@@ -50,6 +53,8 @@ enum Command {
     Check(check::Check),
     Default(default::Default),
     Plan(plan::Plan),
+    Record(record::Record),
+    Status(status::Status),
     Explain(explain::Explain),
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
@@ -66,6 +71,8 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::Default(command) => command.run(),
             Self::Plan(command) => command.run(),
+            Self::Record(command) => command.run(),
+            Self::Status(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),

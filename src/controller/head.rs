@@ -8,6 +8,8 @@ use crate::gcs::{Address, DEFAULT_PORT};
 /// Where the GCS is, and which Secrets hold what it wants to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
+    /// The head pod.
+    pub pod: String,
     /// The head pod's UID: another pod is another GCS.
     pub uid: String,
     /// Where it listens.
@@ -56,6 +58,7 @@ pub fn head(key: &Key, cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> 
     let ip = pod["status"]["podIP"].as_str().filter(|ip| !ip.is_empty());
     let ip = ip.ok_or_else(|| NoHead::NoAddress(name()))?;
     Ok(Head {
+        pod: name(),
         uid: pod["metadata"]["uid"]
             .as_str()
             .unwrap_or_default()

@@ -26,6 +26,9 @@ use serde_json::Value;
 /// The `apiVersion` of a snapshot.
 pub const API_VERSION: &str = "rayfit.dev/v1alpha1";
 
+/// The `kind` of a snapshot.
+pub const KIND: &str = "Snapshot";
+
 /// The state of one RayCluster at one moment.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]

@@ -12,7 +12,7 @@ use rayfit::snapshot::autoscaling_state::{
     AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
 };
 use rayfit::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
-use real_ray::{HEAD, Ray};
+use real_ray::{HEAD, Ray, client_with};
 use tokio::sync::Mutex;
 
 /// One Ray at a time is enough for the machine.
@@ -25,7 +25,7 @@ async fn until(
     is_so: impl Fn(&ClusterResourceState) -> bool,
 ) -> ClusterResourceState {
     let mut last = None;
-    let found = tokio::time::timeout(Duration::from_secs(60), async {
+    let found = tokio::time::timeout(Duration::from_mins(1), async {
         loop {
             match client.cluster_resource_state().await {
                 Ok(state) if is_so(&state) => return state,
@@ -249,7 +249,7 @@ async fn a_token_is_needed_where_ray_has_one() {
             token,
             ..Endpoint::plain(ray.address())
         };
-        let client = ray.client_with(endpoint);
+        let client = client_with(endpoint);
         let fault = client.cluster_resource_state().await.unwrap_err().fault;
         assert!(matches!(fault, Fault::Unauthenticated(_)), "{fault}");
     }
@@ -275,7 +275,7 @@ async fn certificates_are_needed_where_ray_has_them() {
     let client = ray.client();
     until(&client, "the head", |state| !state.node_states.is_empty()).await;
 
-    let plain = ray.client_with(Endpoint::plain(ray.address()));
+    let plain = client_with(Endpoint::plain(ray.address()));
     let fault = plain.cluster_resource_state().await.unwrap_err().fault;
     assert!(matches!(fault, Fault::Unreachable(_)), "{fault}");
 
@@ -285,7 +285,7 @@ async fn certificates_are_needed_where_ray_has_them() {
         tls.certificate = stranger.chain.into_bytes().into();
         tls.key = stranger.key.into_bytes().into();
     }
-    let client = ray.client_with(endpoint);
+    let client = client_with(endpoint);
     let fault = client.cluster_resource_state().await.unwrap_err().fault;
     assert!(
         matches!(fault, Fault::Tls(_) | Fault::Unreachable(_)),

@@ -71,11 +71,7 @@ impl Ray {
 
     /// A client with the credentials that the cluster's own environment names.
     pub fn client(&self) -> Client {
-        self.client_with(from_environment(self.address(), |name| self.variable(name)).unwrap())
-    }
-
-    pub fn client_with(&self, endpoint: Endpoint) -> Client {
-        Client::new(endpoint, Limits::default())
+        client_with(from_environment(self.address(), |name| self.variable(name)).unwrap())
     }
 
     /// What `ray ARGS` prints.
@@ -161,6 +157,10 @@ impl Drop for Ray {
             kill(*pid);
         }
     }
+}
+
+pub fn client_with(endpoint: Endpoint) -> Client {
+    Client::new(endpoint, Limits::default())
 }
 
 /// A Python process, ended when it is dropped.

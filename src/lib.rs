@@ -17,6 +17,7 @@
 //! - [`report`]: findings and the catalogue as people and programs read them
 //! - [`manifests`]: what has to be applied to install Rayfit
 //! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
+//! - [`reconcile`]: from a plan to calls, and from their answers to the next round
 //!
 //! Around it lies the shell:
 //!
@@ -54,6 +55,7 @@ pub mod plan;
 pub mod policy;
 pub mod quantity;
 pub mod ray;
+pub mod reconcile;
 pub mod report;
 pub mod rules;
 pub mod server;

@@ -7,6 +7,7 @@ use super::demand::{Demand, Kind};
 use super::explain;
 use super::group::GroupConfig;
 use super::node::{Cause, Fate, Node, Stage};
+use super::note::{PodNote, ResizeNote};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
 use super::{launch, remember};
 use crate::snapshot::Snapshot;
@@ -24,6 +25,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
     };
     let running = |node: &Node| node.head && node.stage == Stage::Running;
     if decided.world.in_order().any(running) {
+        plan.notes = notes(decided);
         plan.drains = drains(decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(decided);
@@ -107,6 +109,25 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
 )]
 pub(crate) fn milli(cpu: f64) -> i64 {
     (cpu * 1000.0).round() as i64
+}
+
+/// The record of each pod whose resize begins, ends, failed or taught something.
+fn notes(decided: &Decided<'_>) -> Vec<PodNote> {
+    let note = |node: &Node| {
+        let resize = node.resize.as_ref()?;
+        let mut note = ResizeNote::from_resize(resize);
+        let noted = resize.noted.clone().unwrap_or_default();
+        if resize.is_to_send() {
+            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+            let now = decided.now as i64;
+            note.resizing_at = Some(now);
+        } else if note.learnt_the_same(&noted) && note.resizing_at == noted.resizing_at {
+            return None;
+        }
+        let pod = node.pod.clone();
+        Some(PodNote { pod, note })
+    };
+    decided.world.in_order().filter_map(note).collect()
 }
 
 fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {

@@ -25,6 +25,7 @@
 //! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
+//! - [`watch`]: policies and facts, kept up to date from the API server
 //! - [`telemetry`]: logs and metrics
 //! - [`certs`]: certificates of our own; its state machine is pure
 //! - [`gcs`]: the client of Ray's GCS
@@ -63,4 +64,5 @@ pub mod sidecar;
 pub mod snapshot;
 pub mod telemetry;
 pub mod tls;
+pub mod watch;
 pub mod yaml;

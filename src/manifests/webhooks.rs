@@ -60,8 +60,44 @@ pub fn validating(options: &Options) -> Value {
             webhook["failurePolicy"] = json!(policy);
             webhook
         })
+        .chain([of_policies(options)])
         .collect();
     configuration
+}
+
+/// The webhook for RayPolicies. It fails open: a policy that cannot hold changes nothing, and one
+/// that ends an outage must be storable during it.
+fn of_policies(options: &Options) -> Value {
+    json!({
+        "name": "validate.raypolicy.rayfit.dev",
+        "clientConfig": service(options, VALIDATE_PATH),
+        "rules": [{
+            "apiGroups": ["rayfit.dev"],
+            "apiVersions": ["v1alpha1"],
+            "resources": ["raypolicies"],
+            "operations": ["CREATE", "UPDATE"],
+            "scope": "Cluster"
+        }],
+        "matchPolicy": "Equivalent",
+        "matchConditions": [{ "name": "not-being-deleted", "expression": NOT_DELETING }],
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "timeoutSeconds": options.timeout_seconds,
+        "admissionReviewVersions": ["v1"]
+    })
+}
+
+fn service(options: &Options, path: &str) -> Value {
+    json!({
+        "service": {
+            "name": APP,
+            "namespace": options.namespace,
+            "path": path,
+            "port": 443
+        }
+    })
 }
 
 fn configuration(options: &Options, kind: &str, name: &str) -> Value {
@@ -86,14 +122,7 @@ fn configuration(options: &Options, kind: &str, name: &str) -> Value {
 fn webhook(options: &Options, kind: Kind, verb: &str, path: &str) -> Value {
     json!({
         "name": format!("{verb}.{}.rayfit.dev", kind.name().to_lowercase()),
-        "clientConfig": {
-            "service": {
-                "name": APP,
-                "namespace": options.namespace,
-                "path": path,
-                "port": 443
-            }
-        },
+        "clientConfig": service(options, path),
         "rules": [{
             "apiGroups": ["ray.io"],
             "apiVersions": ["v1", "v1alpha1"],

@@ -18,6 +18,7 @@ mod rules;
 mod serve;
 pub mod settings;
 mod source;
+mod vap;
 
 use std::process::ExitCode;
 
@@ -50,6 +51,7 @@ enum Command {
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
     Manifests(manifests::Manifests),
+    Vap(vap::Vap),
     DevCerts(dev_certs::DevCerts),
     Completions(completions::Completions),
 }
@@ -64,6 +66,7 @@ impl Command {
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
             Self::Manifests(command) => command.run(),
+            Self::Vap(command) => command.run(),
             Self::DevCerts(command) => command.run(),
             Self::Completions(command) => command.run(),
         }

@@ -15,7 +15,7 @@ pub const VALIDATE_PATH: &str = "/validate";
 /// Finalizers of invalid objects must be removable. The stored object decides: a caller cannot
 /// forge it. On a CREATE there is none; `||` in CEL takes the side that is true even if the other
 /// one is an error, so this is total.
-const NOT_DELETING: &str =
+pub const NOT_DELETING: &str =
     "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)";
 
 /// Only the spec, labels and annotations are judged; heartbeats of owners, finalizers and managed
@@ -24,7 +24,7 @@ const NOT_DELETING: &str =
 /// That a scaler changed only `replicas` is not skipped here: to tell needs each group of the one
 /// list compared with each of the other, whose cost is over the API server's limit for large
 /// objects; under failure policy Ignore that error would let them pass unjudged.
-const CHANGED: &str = "request.operation != 'UPDATE' \
+pub const CHANGED: &str = "request.operation != 'UPDATE' \
      || (has(object.spec) && has(oldObject.spec) ? object.spec != oldObject.spec : has(object.spec) != has(oldObject.spec)) \
      || (has(object.metadata.labels) && has(oldObject.metadata.labels) ? object.metadata.labels != oldObject.metadata.labels : has(object.metadata.labels) != has(oldObject.metadata.labels)) \
      || (has(object.metadata.annotations) && has(oldObject.metadata.annotations) ? object.metadata.annotations != oldObject.metadata.annotations : has(object.metadata.annotations) != has(oldObject.metadata.annotations))";

@@ -25,6 +25,7 @@ pub mod settings;
 mod sidecar;
 mod source;
 mod status;
+mod vap;
 
 use std::process::ExitCode;
 
@@ -61,6 +62,7 @@ enum Command {
     Sidecar(sidecar::Sidecar),
     Manifests(manifests::Manifests),
     Crd(crd::Crd),
+    Vap(vap::Vap),
     DevCerts(dev_certs::DevCerts),
     Completions(completions::Completions),
 }
@@ -79,6 +81,7 @@ impl Command {
             Self::Sidecar(command) => command.run(),
             Self::Manifests(command) => command.run(),
             Self::Crd(command) => command.run(),
+            Self::Vap(command) => command.run(),
             Self::DevCerts(command) => command.run(),
             Self::Completions(command) => command.run(),
         }

@@ -6,6 +6,7 @@ use super::names::{self, APP};
 use super::{Certificates, Options};
 use crate::certs::access::{self as certificates, Access, Scope};
 use crate::controller::access as scaling;
+use crate::watch::access as watch;
 
 /// Our namespace, with the pod security level that our pods keep to.
 pub fn namespace(options: &Options) -> Value {
@@ -38,6 +39,7 @@ pub fn service_account(options: &Options) -> Value {
 /// Roles and bindings: exactly what the code uses.
 pub fn roles(options: &Options) -> Vec<Value> {
     let mut roles = Vec::new();
+    roles.extend(granted(options, "watch", Within::Cluster, watch::NEEDED));
     if options.certificates == Some(Certificates::SelfManaged) {
         let of = |scope| {
             certificates::NEEDED

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch;
+use tokio::sync::watch as flag;
 use tokio::task::JoinHandle;
 
 use super::health::{self, Health};
@@ -22,6 +22,7 @@ use crate::policy::Settings;
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
 use crate::tls::{CertificateDirectory, CertificateStore, server_config};
+use crate::watch;
 
 /// What a process is started with.
 #[derive(Debug, Clone)]
@@ -92,12 +93,13 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         metrics: metrics.clone(),
         webhooks: options.webhooks,
         listening: AtomicBool::new(false),
+        policies: Arc::default(),
     });
     let _health = serve_health(&options, health.clone()).await?;
-    let (stop_scaling, stopping) = watch::channel(false);
+    let (stop_scaling, stopping) = flag::channel(false);
     let scaling = scale(&options, &metrics, stopping);
     let serving = if options.webhooks {
-        let serving = serve_webhooks(&options, certificates, metrics, &shutdown).await?;
+        let serving = serve_webhooks(&options, certificates, &health).await?;
         health.listening.store(true, Ordering::Release);
         Some(serving)
     } else {
@@ -125,8 +127,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
 async fn serve_webhooks(
     options: &Options,
     certificates: Arc<CertificateStore>,
-    metrics: Arc<Metrics>,
-    shutdown: &Arc<Shutdown>,
+    health: &Health,
 ) -> anyhow::Result<JoinHandle<()>> {
     let policy = Arc::new(ArcSwap::from_pointee(Policy {
         settings: options.settings.clone(),
@@ -137,26 +138,34 @@ async fn serve_webhooks(
     drop(tokio::spawn(learn(
         options.kubeconfig.clone(),
         policy.clone(),
+        health.policies.clone(),
     )));
     let listener = Listener::bind(options.address, options.connections)
         .await?
         .with_tls(server_config(certificates)?)
         .with_times(options.times)
-        .counted_in(metrics.connections.clone());
+        .counted_in(health.metrics.connections.clone());
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         webhooks = %listener.address()?,
         "serving"
     );
-    let admission = Admission::with(policy, metrics, Engine::default(), options.limits);
+    let admission = Admission::with(
+        policy,
+        health.metrics.clone(),
+        Engine::default(),
+        options.limits,
+    );
     let router = admission::router(Arc::new(admission));
-    Ok(tokio::spawn(listener.serve(router, shutdown.clone())))
+    Ok(tokio::spawn(
+        listener.serve(router, health.shutdown.clone()),
+    ))
 }
 
 fn scale(
     options: &Options,
     metrics: &Arc<Metrics>,
-    mut stop: watch::Receiver<bool>,
+    mut stop: flag::Receiver<bool>,
 ) -> Option<JoinHandle<()>> {
     let scaling = options.controller.clone()?;
     let (kubeconfig, metrics) = (options.kubeconfig.clone(), metrics.scaling.clone());
@@ -214,9 +223,15 @@ async fn client_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> k
     }
 }
 
-async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>) {
+async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
     match facts::client(kubeconfig.as_deref()).await {
-        Ok(client) => facts::learn(client, policy).await,
+        Ok(client) => {
+            tokio::join!(
+                facts::learn(client.clone(), policy.clone()),
+                watch::run(client, policy, known)
+            );
+            return;
+        }
         Err(error) if kubeconfig.is_some() => {
             tracing::error!(%error, "no facts of the cluster: the kubeconfig cannot be used");
         }
@@ -224,6 +239,7 @@ async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>) {
             tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
         }
     }
+    known.store(true, Ordering::Release);
 }
 
 /// The health port stays open to the end, so that it is seen why the process is not ready.

@@ -72,6 +72,8 @@ fn pod(objects: &[Value]) -> &Value {
 fn the_folder_is_what_the_command_writes() {
     let mut there = BTreeMap::new();
     files_below(&folder(), &folder(), &mut there);
+    // Written by hand, and held against the command by tests of their own.
+    there.retain(|name, _| !name.starts_with("helm/") && !name.starts_with("monitoring/"));
     let made = kustomize::tree(&Options::default());
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(names(&there), names(&made), "run: {REGENERATE}");

@@ -18,14 +18,14 @@ use tokio::sync::Mutex;
 /// One Ray at a time is enough for the machine.
 static TURN: Mutex<()> = Mutex::const_new(());
 
-/// Asks until the state is as wanted, for at most a minute.
+/// Asks until the state is as wanted, for at most two minutes.
 async fn until(
     client: &Client,
     what: &str,
     is_so: impl Fn(&ClusterResourceState) -> bool,
 ) -> ClusterResourceState {
     let mut last = None;
-    let found = tokio::time::timeout(Duration::from_mins(1), async {
+    let found = tokio::time::timeout(Duration::from_mins(2), async {
         loop {
             match client.cluster_resource_state().await {
                 Ok(state) if is_so(&state) => return state,

@@ -7,6 +7,7 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Webhook;
+use super::resize;
 use super::review::{Review, ReviewError};
 use super::skip::{self, Skip};
 use super::tree::{self, Detail};
@@ -84,6 +85,9 @@ pub fn decide(
     if webhook == Webhook::Validate && is_policy(review) {
         return review_policy(review, policy, now).map(Decision::Policy);
     }
+    if webhook == Webhook::Validate && resize::is_one(review) {
+        return Ok(Decision::Judged(resize::judge(review, policy, now)?));
+    }
     let kind = match skip::kind_to_judge(review) {
         Ok(kind) => kind,
         Err(skip) => return Ok(Decision::Skipped(skip)),
@@ -154,7 +158,9 @@ fn review_policy(
 }
 
 /// The object and, for an update, the stored one; both raw.
-fn objects<'a>(review: &Review<'a>) -> Result<(&'a RawValue, Option<&'a RawValue>), ReviewError> {
+pub(super) fn objects<'a>(
+    review: &Review<'a>,
+) -> Result<(&'a RawValue, Option<&'a RawValue>), ReviewError> {
     let is_update = review.operation == "UPDATE";
     let needs = if is_update { "an update" } else { "a create" };
     let object = review

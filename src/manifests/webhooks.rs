@@ -60,7 +60,7 @@ pub fn validating(options: &Options) -> Value {
             webhook["failurePolicy"] = json!(policy);
             webhook
         })
-        .chain([of_policies(options)])
+        .chain([of_policies(options), of_resizes(options)])
         .collect();
     configuration
 }
@@ -85,6 +85,38 @@ fn of_policies(options: &Options) -> Value {
         "failurePolicy": "Ignore",
         "sideEffects": "None",
         "timeoutSeconds": options.timeout_seconds,
+        "admissionReviewVersions": ["v1"]
+    })
+}
+
+/// The webhook for resizes of Ray pods. Those that are meant (by kubelets, by Rayfit, by Ray's
+/// autoscaler, which runs in the pod's namespace) are never asked about, and none waits long.
+fn of_resizes(options: &Options) -> Value {
+    let rayfit = format!("system:serviceaccount:{}:{APP}", options.namespace);
+    let stranger = format!(
+        "request.userInfo.username != '{rayfit}' \
+         && !request.userInfo.username.startsWith('system:node:') \
+         && !request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')"
+    );
+    json!({
+        "name": "validate.resize.rayfit.dev",
+        "clientConfig": service(options, VALIDATE_PATH),
+        "rules": [{
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": ["pods/resize"],
+            "operations": ["UPDATE"],
+            "scope": "Namespaced"
+        }],
+        "matchPolicy": "Equivalent",
+        "matchConditions": [{ "name": "by-a-stranger", "expression": stranger }],
+        "namespaceSelector": { "matchExpressions": namespaces(options) },
+        "objectSelector": {
+            "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
+        },
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "timeoutSeconds": 1,
         "admissionReviewVersions": ["v1"]
     })
 }

@@ -11,7 +11,7 @@ use super::note::{PodNote, ResizeNote};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
 use super::{launch, remember};
 use crate::snapshot::Snapshot;
-use crate::snapshot::pod::PodRole;
+use crate::snapshot::pod::{Pod, PodRole};
 
 /// The plan of a decision.
 pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
@@ -84,6 +84,24 @@ fn leaves_whole(decided: &Decided<'_>, node: &Node) -> bool {
         && decided.world.in_order().all(|other| {
             other.group != node.group || other.replica != node.replica || !other.stays()
         })
+}
+
+/// KubeRay deletes a multi-host replica as soon as one of its pods is to be deleted: that waits
+/// until Ray has stopped in all of them.
+fn stopped_whole(decided: &Decided<'_>, group: usize, pod: &Pod<'_>) -> bool {
+    let world = &decided.world;
+    let hosts = world.groups.get(group).map_or(1, |group| group.hosts);
+    let Some(replica) = pod.replica.filter(|_| hosts > 1) else {
+        return true;
+    };
+    let runs = |node: &Node| {
+        node.group == group
+            && node.replica.as_deref() == Some(replica)
+            && matches!(node.stage, Stage::Running | Stage::Stopping)
+    };
+    let mut draining = decided.leftovers.draining.iter();
+    !world.improvements.settled_replicas
+        || !world.in_order().any(runs) && draining.all(|other| other.replica != Some(replica))
 }
 
 fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
@@ -203,7 +221,8 @@ fn deletions(decided: &Decided<'_>, group: usize) -> Vec<Deletion> {
         .leftovers
         .stopped
         .iter()
-        .filter(|pod| pod.role == PodRole::Worker && of_group(pod.group));
+        .filter(|pod| pod.role == PodRole::Worker && of_group(pod.group))
+        .filter(|pod| stopped_whole(decided, group, pod));
     let stopped = stopped.map(|pod| Deletion {
         pod: pod.name.to_owned(),
         cause: Cause::Stopped,
@@ -218,7 +237,7 @@ fn deletions(decided: &Decided<'_>, group: usize) -> Vec<Deletion> {
 
 /// The pods of a group that stay as far as KubeRay is concerned.
 fn observed(decided: &Decided<'_>, group: &GroupConfig) -> u64 {
-    let counts = |pod: &&crate::snapshot::pod::Pod<'_>| {
+    let counts = |pod: &&Pod<'_>| {
         pod.role == PodRole::Worker
             && pod.group == group.name
             && !pod.deleting

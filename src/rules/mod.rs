@@ -11,6 +11,7 @@ mod cel;
 pub mod changes;
 pub mod guards;
 pub mod ippr;
+pub mod limits;
 mod subject;
 
 pub use cel::{Cel, Check, Each, PLAIN};
@@ -170,10 +171,20 @@ pub static RULES: &[&Rule] = &[
     &autoscaling::group_resources_quantity::RULE,
     &autoscaling::priority_ray_version::RULE,
     &autoscaling::no_container::RULE,
+    &changes::max_lowered::RULE,
+    &changes::group_removed::RULE,
+    &changes::cap_lowered::RULE,
     &changes::mode_changed::RULE,
     &changes::scaling_overwritten::RULE,
     &changes::restarts_pods::RULE,
+    &guards::resize_by_others::RULE,
     &guards::reconcile_invalid::RULE,
+    &limits::workers_per_cluster::RULE,
+    &limits::workers_per_group::RULE,
+    &limits::pod_size::RULE,
+    &limits::gpus_per_cluster::RULE,
+    &limits::idle_timeout::RULE,
+    &limits::cluster_size::RULE,
 ];
 
 /// The rule of that number.

@@ -8,7 +8,8 @@
 //!   the value of `rayfit.dev/reconcile`
 //! - `env`: the entries for the version of the autoscaler in the head's environment; the last holds
 //! - `kept`: how much of a group's name gets into names of pods
-//! - `ippr`, `entries`: the text of `ray.io/ippr`; the texts of its groups' entries, if it is plain
+//! - `ippr`, `entries`, `keys`: the text of `ray.io/ippr`; the texts of its groups' entries, if it
+//!   is plain; the names at their beginnings, in quotes
 //! - `groups`: the head group, then the worker groups
 //!
 //! `g` is a group: `name`, `head`, `path`, `spec`, `params` (`rayStartParams`), `resources`,
@@ -46,14 +47,25 @@ pub const SUBJECTS: &str = r#"[object, oldObject].filter(o, o != null)
   'name': v.name,
   'annotations': v.annotations,
   'ippr': v.ippr,
+  'entries': dyn(v.ippr.matches(r'^\s*\{(\s*"[^"\\{}]*"\s*:\s*("[^"\\{}]*"|[-+.0-9a-zA-Z]+)\s*,)*\s*"groups"\s*:\s*\{\s*"[^"\\{}]*"\s*:\s*\{[^\\{}\[\]]*\}(\s*,\s*"[^"\\{}]*"\s*:\s*\{[^\\{}\[\]]*\})*\s*\}(\s*,\s*"[^"\\{}]*"\s*:\s*("[^"\\{}]*"|[-+.0-9a-zA-Z]+))*\s*\}\s*$')
+    ? v.ippr.findAll(r'"[^"\\{}]*"\s*:\s*\{[^\\{}\[\]]*\}') : [])
+})
+.map(v, {
+  'object': v.object,
+  'path': v.path,
+  'has': v.has,
+  'cluster': v.cluster,
+  'name': v.name,
+  'annotations': v.annotations,
+  'ippr': v.ippr,
   'auto': dyn(v.cluster.?enableInTreeAutoscaling.orValue(false)),
   'options': dyn(v.cluster.?autoscalerOptions.orValue({})),
   'version': dyn(v.cluster.?autoscalerOptions.?version.orValue('')),
   'mode': dyn(v.object.kind == 'RayCronJob' ? 'ray' : v.annotations[?'rayfit.dev/reconcile'].orValue('ray')),
   'env': dyn(v.cluster.?headGroupSpec.?template.?spec.?containers[?0].?env.orValue([]).filter(e, e.name == 'RAY_enable_autoscaler_v2')),
   'kept': dyn([v.object.kind == 'RayCluster' ? 49 : 43].map(most, v.name.size() > most ? 0 : most - (v.name == '' ? 1 : v.name.size()))[0]),
-  'entries': dyn(v.ippr.matches(r'^\s*\{(\s*"[^"\\{}]*"\s*:\s*("[^"\\{}]*"|[-+.0-9a-zA-Z]+)\s*,)*\s*"groups"\s*:\s*\{\s*"[^"\\{}]*"\s*:\s*\{[^\\{}\[\]]*\}(\s*,\s*"[^"\\{}]*"\s*:\s*\{[^\\{}\[\]]*\})*\s*\}(\s*,\s*"[^"\\{}]*"\s*:\s*("[^"\\{}]*"|[-+.0-9a-zA-Z]+))*\s*\}\s*$')
-    ? v.ippr.findAll(r'"[^"\\{}]*"\s*:\s*\{[^\\{}\[\]]*\}') : []),
+  'entries': v.entries,
+  'keys': dyn(v.entries.map(e, e.find('^"[^"]*"'))),
   'groups': dyn(((has(v.cluster.headGroupSpec) ? [{'name': dyn('headgroup'), 'head': dyn(true), 'path': dyn(v.path + '.headGroupSpec'), 'spec': dyn(v.cluster.headGroupSpec)}] : [])
     + v.cluster.?workerGroupSpecs.orValue([]).map(w, {'name': dyn(w.?groupName.orValue('')), 'head': dyn(false), 'path': dyn(v.path + '.workerGroupSpecs[name=' + w.?groupName.orValue('') + ']'), 'spec': dyn(w)}))
     .map(g, {
@@ -73,9 +85,9 @@ pub const SUBJECTS: &str = r#"[object, oldObject].filter(o, o != null)
 ///
 /// A cap is brought to the form that Kubernetes reads, as Ray does: blanks around the number and
 /// underscores in it are taken out, and `K` is `k`.
-pub const LISTED: &str = r#"s.groups.map(g, {'g': dyn(g), 'found': dyn(s.entries.filter(e, e.startsWith('"' + g.name + '"')))})
-.filter(l, l.found.size() > 0)
-.map(l, {'g': l.g, 'entry': dyn(l.found[l.found.size() - 1])})
+pub const LISTED: &str = r#"s.groups.map(g, {'g': dyn(g), 'at': dyn(s.keys.lastIndexOf('"' + g.name + '"'))})
+.filter(l, l.at >= 0)
+.map(l, {'g': l.g, 'entry': dyn(s.entries[l.at])})
 .map(l, {'g': l.g, 'entry': l.entry,
   'caps': dyn([l.entry.find(r'"max-cpu"\s*:\s*("[^"]*"|-?[0-9][-+.0-9eE]*)'), l.entry.find(r'"max-memory"\s*:\s*("[^"]*"|-?[0-9]+)\s*[,}]')]
     .map(cap, cap == '' ? 'none' : cap.find(r':\s*("[^"]*"|-?[0-9][-+.0-9eE]*)').substring(1).trim().replace('"', ''))

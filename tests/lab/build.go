@@ -42,6 +42,10 @@ var recipes = []recipe{
 		name: "certmanager", title: "cert-manager " + CertManagerVersion, first: "about 2 min",
 		target: ".", ldflags: "-s -w",
 	},
+	{
+		name: "helm", title: "Helm " + HelmVersion, first: "about 2 min",
+		target: HelmModule + "/cmd/helm", ldflags: "-s -w",
+	},
 }
 
 // build makes everything that the options need, before any directory is touched.

@@ -48,7 +48,7 @@ const CEL: Cel = Cel::InPart(
     &[Check {
         each: Each::Object,
         mode: Mode::Enforce,
-        faults: r#"!s.auto || s.object.kind == 'RayCronJob' || !s.groups.exists(g, s.entries.exists(e, e.startsWith('"' + g.name + '"'))) ? []
+        faults: r#"!s.auto || s.object.kind == 'RayCronJob' || !s.groups.exists(g, '"' + g.name + '"' in s.keys) ? []
 : (s.version == 'v1' ? [s.path + '.autoscalerOptions.version "v1" cannot resize pods in place'] : [])
 + (s.env.size() > 0 && !has(s.env[s.env.size() - 1].valueFrom) && !(s.env[s.env.size() - 1].?value.orValue('').lowerAscii() in ['1', 'true'])
   ? ['RAY_enable_autoscaler_v2 of the head switches version 2 of the autoscaler off'] : [])"#,

@@ -48,9 +48,8 @@ const CEL: Cel = Cel::InPart(
     &[Check {
         each: Each::Object,
         mode: Mode::Warn,
-        faults: r#"!s.has ? [] : s.entries.map(e, e.find('^"[^"]*"').replace('"', ''))
-  .filter(n, n != 'headgroup' && !s.groups.exists(g, g.name == n))
-  .map(n, 'names a group that this cluster does not have: ' + n)"#,
+        faults: r#"!s.has ? [] : [s.groups.map(g, '"' + g.name + '"')].map(names, s.keys.filter(k, k != '"headgroup"' && !(k in names))
+  .map(k, 'names a group that this cluster does not have: ' + k).join('\n'))"#,
         fix: "Ray ignores the entry; name one of the groups.",
     }],
     PLAIN,

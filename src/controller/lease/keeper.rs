@@ -194,7 +194,7 @@ impl Keeper {
         match timeout(self.options.terms.renew, self.api.get_opt(&name)).await {
             Ok(Ok(Some(lease))) => self.saw(&lease, self.start.elapsed()),
             Ok(Ok(None)) => self.ledger.gone(step.name()),
-            Ok(Err(error)) => self.complain(&error),
+            Ok(Err(error)) => self.complain(&words::text(&error)),
             Err(_) => {}
         }
     }

@@ -204,3 +204,123 @@ fn params() -> PatchParams {
 fn unsendable(error: &kube::core::request::Error) -> Failure {
     Failure::NotSent(format!("the request cannot be built: {error}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+    use std::time::Instant;
+
+    use hyper::{Request as Sent, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    /// An API server that answers everything so, and what it was sent.
+    fn server(code: u16, body: Value) -> (Requests, Arc<Mutex<Vec<String>>>) {
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let seen = sent.clone();
+        let service = tower::service_fn(move |request: Sent<Body>| {
+            seen.lock()
+                .unwrap()
+                .push(format!("{} {}", request.method(), request.uri().path()));
+            let answer = Response::builder()
+                .status(code)
+                .body(Body::from(body.to_string().into_bytes()));
+            async move { Ok::<_, Infallible>(answer.unwrap()) }
+        });
+        (Requests::new(Client::new(service, "ray"), 1000, 1000), sent)
+    }
+
+    fn writer(requests: &Requests, fence: &Fence) -> Writer {
+        Writer::new(
+            requests.clone(),
+            Key::new("ray", "demo"),
+            Some((fence.clone(), 2)),
+        )
+    }
+
+    fn patch() -> PodPatch {
+        PodPatch {
+            pod: "w".to_owned(),
+            body: json!({}),
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_without_the_lease() {
+        let (requests, sent) = server(200, json!({}));
+        let fence = Fence::default();
+        let writer = writer(&requests, &fence);
+        let outcome = writer.resize_pod(&patch(), LONGEST).await;
+        assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
+        // It would end before the request could be done.
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_secs(1),
+        )]));
+        let outcome = writer.patch_cluster(&Operations(Vec::new())).await;
+        assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
+        assert_eq!(*sent.lock().unwrap(), [""; 0]);
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_secs(60),
+        )]));
+        writer.resize_pod(&patch(), LONGEST).await.unwrap();
+        assert_eq!(
+            *sent.lock().unwrap(),
+            ["PATCH /api/v1/namespaces/ray/pods/w/resize"]
+        );
+        assert!(!fence.is_busy(2), "the write has ended");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_keeps_its_causes() {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 403,
+            "reason": "Forbidden", "message": "too much",
+            "details": { "causes": [{ "reason": "NodeCapacity", "message": "m", "field": "f" }] }
+        });
+        let (requests, _) = server(403, status);
+        let fence = Fence::default();
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_secs(60),
+        )]));
+        let outcome = writer(&requests, &fence)
+            .resize_pod(&patch(), LONGEST)
+            .await;
+        let Err(Failure::Api(status)) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(
+            (status.code, status.causes),
+            (403, vec!["NodeCapacity".to_owned()])
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_wait_when_the_api_server_asks_for_patience() {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 429,
+            "reason": "TooManyRequests", "message": "later", "details": { "retryAfterSeconds": 3 }
+        });
+        let (requests, _) = server(429, status);
+        let first = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+        let outcome = first.get_cluster().await;
+        assert!(
+            matches!(&outcome, Err(Failure::Api(status)) if status.retry_after_s == Some(3.0)),
+            "{outcome:?}"
+        );
+        let other = Writer::new(requests, Key::new("ray", "other"), None);
+        let start = tokio::time::Instant::now();
+        let _ = other.get_cluster().await;
+        assert!(
+            start.elapsed() >= Duration::from_secs(3),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+}

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 
 use super::outcome::{GroupPlan, Plan, PodResize, RayletSync};
 use super::pod_size::STATUS_ANNOTATION;
-use crate::snapshot::Snapshot;
+use crate::snapshot::{History, Snapshot};
 
 /// `snapshot` after everything in `plan` was asked for. KubeRay, Kubernetes and Ray have taken
 /// note and done nothing yet.
@@ -44,12 +44,27 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
             forget_conditions(pod);
         }
     }
+    for pod in &mut after.pods {
+        if has_failed(pod, snapshot, plan) {
+            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+            note(pod, &[("last-failed-at", json!(now as i64))]);
+        }
+    }
     after.history = plan.remember.clone();
     after
 }
 
 fn name(pod: &Value) -> Option<&str> {
     pod.pointer("/metadata/name")?.as_str()
+}
+
+/// One more failure of the pod is to be remembered than before.
+fn has_failed(pod: &Value, snapshot: &Snapshot, plan: &Plan) -> bool {
+    let failures = |history: &History| {
+        let memory = history.resizes.get(name(pod)?)?;
+        Some(memory.failures)
+    };
+    failures(&plan.remember) > failures(&snapshot.history).or(Some(0))
 }
 
 fn raylet(snapshot: &Snapshot, pod: &str) -> Option<String> {

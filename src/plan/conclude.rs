@@ -8,6 +8,7 @@ use super::explain;
 use super::group::GroupConfig;
 use super::node::{Cause, Fate, Node, Stage};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
+use super::resize::Resize;
 use super::{launch, remember};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::PodRole;
@@ -57,36 +58,21 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
 fn drains(decided: &Decided<'_>) -> Vec<Drain> {
     let world = &decided.world;
     let drain = |node: &Node| match node.fate {
-        Fate::Remove(cause) if !node.ray_id.is_empty() && leaves_whole(decided, node) => {
-            Some(Drain {
-                pod: node.pod.clone(),
-                group: world.group_name(node).to_owned(),
-                node_id: node.ray_id.clone(),
-                cause,
-                idle_ms: node.idle_ms,
-            })
-        }
+        Fate::Remove(cause) if !node.ray_id.is_empty() && world.leaves_whole(node) => Some(Drain {
+            pod: node.pod.clone(),
+            group: world.group_name(node).to_owned(),
+            node_id: node.ray_id.clone(),
+            cause,
+            idle_ms: node.idle_ms,
+        }),
         _ => None,
     };
     world.in_order().filter_map(drain).collect()
 }
 
-/// A host of a multi-host replica goes only together with the others, because KubeRay deletes
-/// the whole replica.
-fn leaves_whole(decided: &Decided<'_>, node: &Node) -> bool {
-    let group = decided.world.groups.get(node.group);
-    if !decided.world.improvements.settled_replicas || group.is_none_or(|group| group.hosts <= 1) {
-        return true;
-    }
-    node.replica.is_some()
-        && decided.world.in_order().all(|other| {
-            other.group != node.group || other.replica != node.replica || !other.stays()
-        })
-}
-
 fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
     let resize = |node: &Node| {
-        let resize = node.resize.as_ref().filter(|resize| resize.is_to_send())?;
+        let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
         let (now, then) = (resize.current, resize.desired);
         Some(PodResize {
             pod: node.pod.clone(),
@@ -98,6 +84,12 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
         })
     };
     decided.world.in_order().filter_map(resize).collect()
+}
+
+/// The size of a node, if anything is to be done about it: what goes is left as it is.
+fn sized<'n>(decided: &Decided<'_>, node: &'n Node) -> Option<&'n Resize> {
+    let goes = decided.world.improvements.gentle_removal && !node.stays();
+    node.resize.as_ref().filter(|_| !goes)
 }
 
 /// Whole thousandths of cores.
@@ -112,7 +104,7 @@ pub(crate) fn milli(cpu: f64) -> i64 {
 fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
     let world = &decided.world;
     let sync = |node: &Node| {
-        let resize = node.resize.as_ref()?;
+        let resize = sized(decided, node)?;
         resize.noted_sync.then(|| RayletSync {
             pod: node.pod.clone(),
             node_id: resize.raylet.clone().unwrap_or_default(),
@@ -165,11 +157,7 @@ fn cancelled(decided: &Decided<'_>, group: usize) -> u64 {
 fn deletions(decided: &Decided<'_>, group: usize) -> Vec<Deletion> {
     let config = decided.world.groups.get(group);
     let on_their_way = decided.world.in_order().filter_map(|node| match node.fate {
-        Fate::Remove(cause)
-            if node.group == group
-                && node.stage == Stage::Allocated
-                && leaves_whole(decided, node) =>
-        {
+        Fate::Remove(cause) if node.group == group && decided.world.deletes(node) => {
             Some(Deletion {
                 pod: node.pod.clone(),
                 cause,

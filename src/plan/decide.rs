@@ -105,6 +105,8 @@ impl<'a> Decision<'a> {
         let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);
         if self.improvements().settled_first {
             rows::add_awaited(&mut list, &config, self.own);
+        }
+        if self.improvements().steady_choices {
             rows::by_name(&mut list);
         }
         let (mut world, demands) = self.world(&config, &list, now, &mut problems);

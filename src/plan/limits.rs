@@ -99,7 +99,7 @@ fn take_out(
             node.fate = Fate::Remove(cause);
         }
     }
-    if world.improvements.gentle_removal {
+    if world.improvements.steady_choices {
         // Their order decides between equals, and should in the next round as in this one.
         let still = |number: &usize| world.nodes.get(*number).is_some_and(Node::stays);
         stays = before.into_iter().filter(still).collect();

@@ -54,7 +54,7 @@ impl Nodes<'_> {
             });
             node.amounts.iter_mut().for_each(Amount::bound);
         }
-        if improvements.settled_first {
+        if improvements.steady_choices {
             node.amounts.iter_mut().for_each(Amount::fill);
         }
         if improvements.gentle_removal && node.stage == Stage::Stopping {

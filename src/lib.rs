@@ -17,6 +17,7 @@
 //! - [`report`]: findings and the catalogue as people and programs read them
 //! - [`manifests`]: what has to be applied to install Rayfit
 //! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
+//! - [`reconcile`]: from a plan to calls, and from their answers to the next round
 //!
 //! Around it lies the shell:
 //!
@@ -26,6 +27,7 @@
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`telemetry`]: logs and metrics
 //! - [`certs`]: certificates of our own; its state machine is pure
+//! - [`gcs`]: the client of Ray's GCS
 //! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in the place of Ray's autoscaler container
 //!
 //! # Invariants
@@ -44,6 +46,7 @@ pub mod cli;
 pub mod defaults;
 pub mod facts;
 pub mod finding;
+pub mod gcs;
 pub mod judge;
 pub mod manifests;
 pub mod objects;
@@ -52,6 +55,7 @@ pub mod plan;
 pub mod policy;
 pub mod quantity;
 pub mod ray;
+pub mod reconcile;
 pub mod report;
 pub mod rules;
 pub mod server;

@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use flate2::read::GzDecoder;
 use rayfit::plan::check::{Violation, check};
-use rayfit::plan::{GroupPlan, Plan, PodResize, Settings, Strategy, apply, decide};
+use rayfit::plan::{GroupPlan, Plan, Settings, Strategy, apply, decide};
 use rayfit::snapshot::Snapshot;
 use serde_json::{Value, json};
 
@@ -82,17 +82,13 @@ fn settles(snapshot: &Snapshot, plan: &Plan, settings: &Settings) -> Result<(), 
     let taken_back = |pod: &str| {
         plan.resizes
             .iter()
-            .any(|resize| resize.pod == pod && is_taken_back(resize))
+            .any(|resize| resize.pod == pod && resize.is_rollback())
     };
     if is_quiet(&again) && told.iter().all(|sync| taken_back(&sync.pod)) {
         return Ok(());
     }
     again.raylet_syncs = told;
     Err(format!("{plan}\nand again:\n{again}"))
-}
-
-fn is_taken_back(resize: &PodResize) -> bool {
-    (resize.cpu_milli, resize.memory_bytes) == (resize.cpu_milli_now, resize.memory_bytes_now)
 }
 
 fn is_quiet(plan: &Plan) -> bool {

@@ -7,6 +7,7 @@ use super::demand::{Demand, Kind};
 use super::explain;
 use super::group::GroupConfig;
 use super::node::{Cause, Fate, Node, Stage};
+use super::note::{PodNote, ResizeNote};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
 use super::resize::Resize;
 use super::{launch, remember};
@@ -32,6 +33,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
         plan.waiting = Some("the head does not run yet".to_owned());
         plan.groups = unchanged(decided);
     }
+    plan.notes = notes(decided, &plan);
     plan.remember = remember::history(snapshot, decided, &plan);
     plan
 }
@@ -99,6 +101,28 @@ fn sized<'n>(decided: &Decided<'_>, node: &'n Node) -> Option<&'n Resize> {
 )]
 pub(crate) fn milli(cpu: f64) -> i64 {
     (cpu * 1000.0).round() as i64
+}
+
+/// The record of each pod whose resize begins, ends, failed or taught something.
+fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
+    let note = |node: &Node| {
+        let resize = sized(decided, node)?;
+        let mut note = ResizeNote::from_resize(resize);
+        let noted = resize.noted.clone().unwrap_or_default();
+        if plan.waiting.is_some() && !resize.noted_sync {
+            return None;
+        }
+        if resize.is_to_send() && plan.waiting.is_none() {
+            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+            let now = decided.now as i64;
+            note.resizing_at = Some(now);
+        } else if note.learnt_the_same(&noted) && note.resizing_at == noted.resizing_at {
+            return None;
+        }
+        let pod = node.pod.clone();
+        Some(PodNote { pod, note })
+    };
+    decided.world.in_order().filter_map(note).collect()
 }
 
 fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {

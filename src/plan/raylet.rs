@@ -41,6 +41,7 @@ fn is_apart(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
     let at_first_size = resize.current == resize.base;
     let cpu_apart = (cpu - pod_cpu).abs() > RAYLET_STEP;
     let rounded_up = at_first_size && (cpu - pod_cpu.ceil()).abs() <= RAYLET_STEP;
-    let memory_apart = (resize.touched || !at_first_size) && (memory - pod_memory).abs() > 1.0;
+    let memory_apart =
+        (resize.noted.is_some() || !at_first_size) && (memory - pod_memory).abs() > 1.0;
     quiet && ((cpu_apart && !rounded_up) || memory_apart)
 }

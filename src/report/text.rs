@@ -48,7 +48,14 @@ fn finding(entry: &Entry) -> String {
     );
     out.push_str(&excerpt(entry));
     let margin = margin(entry);
-    for (label, text) in [("why", &finding.why), ("fix", &finding.fix)] {
+    let decided = finding.decided.as_ref().map(ToString::to_string);
+    let mode = decided.map(|decided| format!("{} {decided}", entry.mode));
+    for (label, text) in [
+        ("why", Some(&finding.why)),
+        ("fix", Some(&finding.fix)),
+        ("mode", mode.as_ref()),
+    ] {
+        let Some(text) = text else { continue };
         let wrapped = wrapped(&format!("{margin} = {label}: "), &harmless(text), WIDTH);
         out.push_str(&wrapped);
         out.push('\n');

@@ -25,8 +25,8 @@ release: tools-rust ## The binary, optimised (target/release/rayfit)
 test: tools fmt-check lint deny test-rust test-lab test-image ## Everything that must pass (does its own set-up)
 
 .PHONY: test-rust
-test-rust: tools ## Unit, property, fixture, server and command-line tests
-	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh $(CARGO) test --locked
+test-rust: tools ## Unit, property, fixture, server and command-line tests, and the GCS client with real Ray
+	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh RAYFIT_RAY=$$(scripts/ray.sh) $(CARGO) test --locked
 
 .PHONY: test-lab
 test-lab: tools build ## The real API server, KubeRay, cert-manager and Ray, in the lab

@@ -16,6 +16,7 @@
 //! - [`objects`]: the Ray objects in a document, and what admission makes of one
 //! - [`report`]: findings and the catalogue as people and programs read them
 //! - [`manifests`]: what has to be applied to install Rayfit
+//! - [`vap`]: the rules that the API server can judge by itself, as its policies
 //! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
 //! - [`reconcile`]: from a plan to calls, and from their answers to the next round
 //!
@@ -25,6 +26,7 @@
 //! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
+//! - [`watch`]: policies and facts, kept up to date from the API server
 //! - [`telemetry`]: logs and metrics
 //! - [`certs`]: certificates of our own; its state machine is pure
 //! - [`gcs`]: the client of Ray's GCS
@@ -63,4 +65,6 @@ pub mod sidecar;
 pub mod snapshot;
 pub mod telemetry;
 pub mod tls;
+pub mod vap;
+pub mod watch;
 pub mod yaml;

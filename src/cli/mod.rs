@@ -20,6 +20,7 @@ mod rules;
 mod serve;
 pub mod settings;
 mod source;
+mod vap;
 
 use std::process::ExitCode;
 
@@ -53,6 +54,7 @@ enum Command {
     Serve(Box<serve::Serve>),
     Manifests(manifests::Manifests),
     Crd(crd::Crd),
+    Vap(vap::Vap),
     DevCerts(dev_certs::DevCerts),
     Completions(completions::Completions),
 }
@@ -68,6 +70,7 @@ impl Command {
             Self::Serve(command) => command.run(),
             Self::Manifests(command) => command.run(),
             Self::Crd(command) => command.run(),
+            Self::Vap(command) => command.run(),
             Self::DevCerts(command) => command.run(),
             Self::Completions(command) => command.run(),
         }

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::Options;
 use super::names::{self, APP};
 use crate::certs::access::{self, Access, Scope};
+use crate::watch;
 
 /// Our namespace, with the pod security level that our pods keep to.
 pub fn namespace(options: &Options) -> Value {
@@ -25,8 +26,7 @@ pub fn namespace(options: &Options) -> Value {
     })
 }
 
-/// The account of our pods. Without certificates of our own it has no rights beyond those of
-/// every account.
+/// The account of our pods.
 pub fn service_account(options: &Options) -> Value {
     json!({
         "apiVersion": "v1",
@@ -34,6 +34,37 @@ pub fn service_account(options: &Options) -> Value {
         "metadata": names::metadata(APP, &options.namespace)
     })
 }
+
+/// Role and binding for what every install does: watching policies and facts.
+pub fn watching(options: &Options) -> Vec<Value> {
+    let rules: Vec<Value> = watch::access::NEEDED.iter().map(rule).collect();
+    cluster_wide(options, &format!("{APP}-watch"), &rules).into()
+}
+
+/// A `ClusterRole` of ours and its binding.
+fn cluster_wide(options: &Options, name: &str, rules: &[Value]) -> [Value; 2] {
+    [
+        json!({
+            "apiVersion": format!("{GROUP}/v1"),
+            "kind": "ClusterRole",
+            "metadata": names::cluster_metadata(name),
+            "rules": rules
+        }),
+        json!({
+            "apiVersion": format!("{GROUP}/v1"),
+            "kind": "ClusterRoleBinding",
+            "metadata": names::cluster_metadata(name),
+            "roleRef": { "apiGroup": GROUP, "kind": "ClusterRole", "name": name },
+            "subjects": subjects(options)
+        }),
+    ]
+}
+
+fn subjects(options: &Options) -> Value {
+    json!([{ "kind": "ServiceAccount", "name": APP, "namespace": options.namespace }])
+}
+
+const GROUP: &str = "rbac.authorization.k8s.io";
 
 /// Roles and bindings for managing our own certificates: exactly what that code uses.
 pub fn roles(options: &Options) -> Vec<Value> {
@@ -43,36 +74,23 @@ pub fn roles(options: &Options) -> Vec<Value> {
     };
     let (role, cluster_role) = (format!("{APP}-certificates"), format!("{APP}-ca-bundles"));
     let namespace = &options.namespace;
-    let group = "rbac.authorization.k8s.io";
-    let subjects = json!([{ "kind": "ServiceAccount", "name": APP, "namespace": namespace }]);
-    vec![
+    let mut objects = vec![
         json!({
-            "apiVersion": format!("{group}/v1"),
+            "apiVersion": format!("{GROUP}/v1"),
             "kind": "Role",
             "metadata": names::metadata(&role, namespace),
             "rules": rules(Scope::Namespace)
         }),
         json!({
-            "apiVersion": format!("{group}/v1"),
+            "apiVersion": format!("{GROUP}/v1"),
             "kind": "RoleBinding",
             "metadata": names::metadata(&role, namespace),
-            "roleRef": { "apiGroup": group, "kind": "Role", "name": role },
-            "subjects": subjects
+            "roleRef": { "apiGroup": GROUP, "kind": "Role", "name": role },
+            "subjects": subjects(options)
         }),
-        json!({
-            "apiVersion": format!("{group}/v1"),
-            "kind": "ClusterRole",
-            "metadata": names::cluster_metadata(&cluster_role),
-            "rules": rules(Scope::Cluster)
-        }),
-        json!({
-            "apiVersion": format!("{group}/v1"),
-            "kind": "ClusterRoleBinding",
-            "metadata": names::cluster_metadata(&cluster_role),
-            "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": cluster_role },
-            "subjects": subjects
-        }),
-    ]
+    ];
+    objects.extend(cluster_wide(options, &cluster_role, &rules(Scope::Cluster)));
+    objects
 }
 
 fn rule(need: &Access) -> Value {

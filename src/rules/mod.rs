@@ -7,11 +7,13 @@
 //! [`RULES`], add fixtures under `tests/fixtures/rules/<ID>/`.
 
 pub mod autoscaling;
+mod cel;
 pub mod changes;
 pub mod guards;
 pub mod ippr;
 mod subject;
 
+pub use cel::{Cel, Check, Each, PLAIN};
 pub use subject::Subject;
 
 use crate::finding::{Finding, RuleId};
@@ -50,6 +52,8 @@ pub struct Rule {
     pub without: &'static str,
     /// The first release that has it.
     pub since: &'static str,
+    /// What of it the API server can judge by itself.
+    pub cel: Cel,
     /// Reports what it finds.
     pub check: fn(&Subject<'_>, &mut Findings),
 }

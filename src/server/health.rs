@@ -26,6 +26,8 @@ pub struct Health {
     pub metrics: Arc<Metrics>,
     /// The webhook port accepts connections.
     pub listening: AtomicBool,
+    /// What admins decided is known, as far as it can be.
+    pub policies: Arc<AtomicBool>,
 }
 
 /// Why no calls should be sent here.
@@ -37,6 +39,9 @@ pub enum NotReady {
     /// The webhook port is not bound yet.
     #[error("not ready: the webhook port is not listening yet")]
     NotListening,
+    /// What admins decided is not known yet.
+    #[error("not ready: the RayPolicies have not been read yet; does the API server answer?")]
+    NoPolicies,
     /// There is no certificate.
     #[error("not ready: no certificate yet; is the Secret there, and mounted?")]
     NoCertificate,
@@ -53,6 +58,9 @@ impl Health {
         }
         if !self.listening.load(Ordering::Acquire) {
             return Err(NotReady::NotListening);
+        }
+        if !self.policies.load(Ordering::Acquire) {
+            return Err(NotReady::NoPolicies);
         }
         match self.certificates.not_after() {
             None => Err(NotReady::NoCertificate),

@@ -20,6 +20,7 @@ use crate::policy::Settings;
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
 use crate::tls::{CertificateDirectory, CertificateStore, server_config};
+use crate::watch;
 
 /// What a process is started with.
 #[derive(Debug, Clone)]
@@ -85,13 +86,15 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         shutdown: shutdown.clone(),
         metrics: metrics.clone(),
         listening: AtomicBool::new(false),
+        policies: Arc::default(),
     });
     let policy = Arc::new(ArcSwap::from_pointee(Policy {
         settings: options.settings.clone(),
         ..Policy::default()
     }));
     let _certifying = certify(&options, &certificates);
-    let _learning = tokio::spawn(learn(options.kubeconfig.clone(), policy.clone()));
+    let known = health.policies.clone();
+    let _learning = tokio::spawn(learn(options.kubeconfig.clone(), policy.clone(), known));
     let _health = serve_health(&options, health.clone()).await?;
     let listener = Listener::bind(options.address, options.connections)
         .await?
@@ -150,9 +153,15 @@ async fn certify_ourselves(
     }
 }
 
-async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>) {
+async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
     match facts::client(kubeconfig.as_deref()).await {
-        Ok(client) => facts::learn(client, policy).await,
+        Ok(client) => {
+            tokio::join!(
+                facts::learn(client.clone(), policy.clone()),
+                watch::run(client, policy, known)
+            );
+            return;
+        }
         Err(error) if kubeconfig.is_some() => {
             tracing::error!(%error, "no facts of the cluster: the kubeconfig cannot be used");
         }
@@ -160,6 +169,7 @@ async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>) {
             tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
         }
     }
+    known.store(true, Ordering::Release);
 }
 
 /// The health port stays open to the end, so that it is seen why the process is not ready.

@@ -50,12 +50,15 @@ pub(super) struct Vap {
 
 impl Vap {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let mut settings = Settings {
+            operator_user: self.operator_user,
+            ..Settings::default()
+        };
+        for (rule, mode) in self.rules {
+            settings.modes.set(rule, mode);
+        }
         let options = Options {
-            settings: Settings {
-                rules: self.rules.into_iter().collect(),
-                operator_user: self.operator_user,
-                ..Settings::default()
-            },
+            settings,
             failure_policy: if self.fail_closed {
                 FailurePolicy::Closed
             } else {

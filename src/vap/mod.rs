@@ -61,7 +61,7 @@ fn rule_objects(rule: &Rule, options: &Options) -> Vec<Value> {
 /// The modes in which the rule's expressions are, each with the one that the settings make of it;
 /// nothing of a rule that is off.
 fn modes(rule: &Rule, settings: &Settings) -> Vec<(Mode, Mode)> {
-    let set = settings.rules.get(&rule.id).copied();
+    let set = settings.modes.get(rule.id);
     let mut own: Vec<Mode> = rule.cel.checks().iter().map(|check| check.mode).collect();
     own.sort_unstable_by(|left, right| right.cmp(left));
     own.dedup();

@@ -64,9 +64,9 @@ fn a_rule_that_does_not_go_by_case_has_expressions_of_its_own_mode_only() {
 #[test]
 fn settings_decide_what_a_policy_leads_to() {
     let mut settings = Settings::default();
-    settings.rules.insert(RuleId(105), Mode::Off);
-    settings.rules.insert(RuleId(201), Mode::Audit);
-    settings.rules.insert(RuleId(213), Mode::Enforce);
+    settings.modes.set(RuleId(105), Mode::Off);
+    settings.modes.set(RuleId(201), Mode::Audit);
+    settings.modes.set(RuleId(213), Mode::Enforce);
     let objects = with(settings);
     let actions = |prefix: &str| -> Vec<Value> {
         let bindings = objects.iter().filter(|object| {

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::lease::Fence;
 use super::limiter::Limiter;
 use super::observe::Key;
+use super::words;
 use crate::reconcile::effect::PodPatch;
 use crate::reconcile::outcome::{ApiStatus, Failure};
 
@@ -73,7 +74,7 @@ impl Requests {
 
     fn failure(&self, error: &kube::Error) -> Failure {
         let kube::Error::Api(status) = error else {
-            return Failure::NoAnswer(chain(error));
+            return Failure::NoAnswer(words::text(error));
         };
         let details = status.details.as_ref();
         let seconds = details.map_or(0, |details| details.retry_after_seconds);
@@ -96,20 +97,6 @@ impl Requests {
             retry_after_s: (seconds > 0).then(|| f64::from(seconds)),
         })
     }
-}
-
-/// An error and what led to it; only the outermost says nothing of use.
-fn chain(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = error.source();
-    }
-    text
 }
 
 /// Requests about one RayCluster.

@@ -17,6 +17,7 @@ use tokio::time::sleep;
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched};
 use super::store::{CLUSTER_LABEL, Key, Store};
+use crate::controller::words;
 
 /// Objects per page of a list: whole pods are large until they are pruned.
 const PAGE: u32 = 100;
@@ -169,7 +170,12 @@ impl Observed {
                 }
                 Ok(Event::Delete(object)) => self.remove::<K>(K::id(&object)),
                 Err(error) => {
-                    tracing::warn!(%error, kind = K::KIND, namespace, "the watch failed, trying again");
+                    tracing::warn!(
+                        error = words::text(&error),
+                        kind = K::KIND,
+                        namespace,
+                        "the watch failed, trying again"
+                    );
                     sleep(pause).await;
                     pause = (pause * 2).min(RETRY.1);
                 }

@@ -32,7 +32,7 @@ func (w *World) Drive(ctx context.Context, c Cluster) (*Driver, error) {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := w.Lab.KubectlCommand(ctx, "exec", "-i", "-n", Namespace, head.Name(), "-c", "ray-head", "--", "python", "-u", "-c", driverScript, w.Board.URL)
+	cmd := w.Lab.KubectlCommand(ctx, "exec", "-i", "-n", Namespace, head.Name(), "-c", "ray-head", "--", "python", "-u", "-c", driverScript, w.Board.URL, c.Name)
 	d := &Driver{cancel: cancel, cmd: cmd, lines: make(chan string, 100), stderr: &bytes.Buffer{}, world: w}
 	cmd.Stderr = d.stderr
 	if d.stdin, err = cmd.StdinPipe(); err == nil {

@@ -10,15 +10,16 @@ import urllib.request
 
 import ray
 from ray.autoscaler.sdk import request_resources  # noqa: F401  (for the code)
-from ray.util.placement_group import placement_group, remove_placement_group  # noqa: F401
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-board = sys.argv[1]
+board, cluster = sys.argv[1:3]
 kept = {}
 
 
 def check_in(name, batch):
     """Says that a task works, and returns when it may end."""
+    name, batch = f"{cluster}:{name}", f"{cluster}:{batch}"
     query = urllib.parse.urlencode({"name": name, "batch": batch, "pod": os.environ["RAY_CLOUD_INSTANCE_ID"]})
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     opener.open(f"{board}/?{query}", timeout=3600).read()
@@ -52,14 +53,13 @@ def group(batch, bundles, strategy):
     kept[batch] = [made]
     for i, bundle in enumerate(bundles):
         where = PlacementGroupSchedulingStrategy(placement_group=made, placement_group_bundle_index=i)
-        hold(batch, 0)
         kept[batch].append(task.options(num_cpus=bundle["CPU"], scheduling_strategy=where).remote(f"{batch}-{i}", batch))
 
 
 def drop(batch):
     """Forgets a batch, its actors and its placement group."""
     for one in kept.pop(batch, []):
-        if isinstance(one, ray.util.placement_group.PlacementGroup):
+        if isinstance(one, PlacementGroup):
             remove_placement_group(one)
 
 

@@ -4,7 +4,10 @@
 package scaling_test
 
 import (
+	"fmt"
 	"os"
+	"slices"
+	"strings"
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
@@ -72,6 +75,45 @@ func do(t *testing.T, d *scaling.Driver, code string) {
 func until(t *testing.T, w *scaling.World, what string, condition func() error) {
 	t.Helper()
 	if err := w.Until(t.Context(), what, condition); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// modes are those to try: $RAYFIT_MODES, separated by commas.
+func modes(t *testing.T, w *scaling.World) []scaling.Mode {
+	t.Helper()
+	named := os.Getenv("RAYFIT_MODES")
+	if named == "" {
+		named = "central,sidecar"
+	}
+	var found []scaling.Mode
+	for _, mode := range strings.Split(named, ",") {
+		found = append(found, scaling.Mode(mode))
+	}
+	if slices.Contains(found, scaling.Central) {
+		if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// edit changes a number of a worker group.
+func edit(t *testing.T, w *scaling.World, c scaling.Cluster, group, field string, value int) {
+	t.Helper()
+	for i, g := range c.Groups {
+		if g.Name == group {
+			patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/workerGroupSpecs/%d/%s","value":%d}]`, i, field, value)
+			if _, _, err := w.Lab.Kubectl("patch", "raycluster", c.Name, "-n", scaling.Namespace, "--type=json", "--patch", patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+func upscaling(t *testing.T, w *scaling.World, c scaling.Cluster, mode string) {
+	t.Helper()
+	if err := w.Patch(t.Context(), c, rig.Object{}.Set("spec.autoscalerOptions.upscalingMode", mode)); err != nil {
 		t.Fatal(err)
 	}
 }

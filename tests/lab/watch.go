@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"net/http"
+	"strings"
 )
 
 // WatchEvent is one line of a watch: Type is ADDED, MODIFIED, DELETED, or
@@ -18,7 +19,11 @@ type WatchEvent[T any] struct {
 // the streaming form of list and watch. It returns when the watch breaks.
 func watch[T any](ctx context.Context, api *client, path string, handle func(WatchEvent[T])) error {
 	query := "watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion="
-	response, err := api.do(ctx, http.MethodGet, path+"?"+query, "", nil)
+	separator := "?"
+	if strings.Contains(path, "?") {
+		separator = "&"
+	}
+	response, err := api.do(ctx, http.MethodGet, path+separator+query, "", nil)
 	if err != nil {
 		return err
 	}
@@ -39,7 +44,7 @@ func watch[T any](ctx context.Context, api *client, path string, handle func(Wat
 	}
 }
 
-// Watch reports all objects at an API path as admin, then a bookmark, then every
+// Watch reports all objects at an API path, which may have a query, as admin, then a bookmark, then every
 // change, in order and as they come. It returns when the watch breaks, as it
 // does when the API server restarts.
 func Watch[T any](ctx context.Context, l *Lab, path string, handle func(WatchEvent[T])) error {

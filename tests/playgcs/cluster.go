@@ -27,10 +27,13 @@ type Cluster struct {
 	queued  map[string]*queue
 	kv      map[string][]byte
 	calls   map[string]int
-	reports int
-	seen    func() // called after the state was served with new demand
-	since   time.Time
+	killed  []string
+	hook    Hook
 }
+
+// Hook is called for each call of a method that changes something, before it is
+// carried out and again after, before its answer is sent.
+type Hook func(method string, after bool)
 
 // node is a Ray node.
 type node struct {
@@ -75,8 +78,35 @@ func (c *Cluster) Leave(pod string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if n := c.nodes[pod]; n != nil {
+		if n.busy() {
+			c.killed = append(c.killed, pod)
+		}
 		c.die(n)
 	}
+}
+
+// Killed are the pods that went while tasks ran on them.
+func (c *Cluster) Killed() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.killed)
+}
+
+// OnCall sets the hook; nil for none.
+func (c *Cluster) OnCall(hook Hook) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.hook = hook
+}
+
+// Total is how much of a resource a pod's node has, by Ray's books.
+func (c *Cluster) Total(pod, resource string) float64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if n := c.nodes[pod]; n != nil {
+		return n.total[resource]
+	}
+	return 0
 }
 
 func (c *Cluster) die(n *node) {
@@ -95,7 +125,6 @@ func (c *Cluster) Ask(count int, shape map[string]float64) {
 		c.queued[key] = &queue{shape: shape}
 	}
 	c.queued[key].count += count
-	c.since = time.Now()
 	c.place()
 }
 

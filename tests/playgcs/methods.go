@@ -17,7 +17,7 @@ const notFound = 17
 
 type method func(*Cluster, fields) (message, error)
 
-// methods by the last part of their names; they are distinct enough.
+// methods by their full names.
 var methods = map[string]method{
 	"ray.rpc.autoscaler.AutoscalerStateService/GetClusterResourceState":       (*Cluster).state,
 	"ray.rpc.autoscaler.AutoscalerStateService/ReportAutoscalingState":        (*Cluster).report,
@@ -38,11 +38,24 @@ func (c *Cluster) call(name string, request []byte) ([]byte, error) {
 	if err != nil {
 		return nil, status.Errorf(codes.InvalidArgument, "%s: %v", name, err)
 	}
+	short := name[strings.LastIndex(name, "/")+1:]
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	c.calls[name[strings.LastIndex(name, "/")+1:]]++
-	return do(c, read)
+	c.calls[short]++
+	hook := c.hook
+	c.mu.Unlock()
+	if hook == nil || reads[short] {
+		hook = func(string, bool) {}
+	}
+	hook(short, false)
+	c.mu.Lock()
+	reply, err := do(c, read)
+	c.mu.Unlock()
+	hook(short, true)
+	return reply, err
 }
+
+// reads are the methods that change nothing of a cluster.
+var reads = map[string]bool{"GetClusterResourceState": true, "InternalKVGet": true}
 
 // state is GetClusterResourceState: {1 cluster_resource_state}.
 func (c *Cluster) state(request fields) (message, error) {
@@ -100,10 +113,8 @@ func (n *node) encode(now time.Time) message {
 	return m
 }
 
-func (c *Cluster) report(fields) (message, error) {
-	c.reports++
-	return nil, nil
-}
+// report is ReportAutoscalingState, of which nothing is kept but that it came.
+func (c *Cluster) report(fields) (message, error) { return nil, nil }
 
 // drain is the autoscaler's DrainNode{1 node_id, 2 reason}: {1 is_accepted, 2 why not}.
 func (c *Cluster) drain(request fields) (message, error) {

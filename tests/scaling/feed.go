@@ -28,10 +28,11 @@ type feed struct {
 
 	mu    sync.Mutex
 	items map[string]*Seen // by uid
+	names map[string]*Seen // the last of each name
 }
 
 func newFeed(path string, changed func()) *feed {
-	return &feed{path: path, changed: changed, synced: make(chan struct{}), items: map[string]*Seen{}}
+	return &feed{path: path, changed: changed, synced: make(chan struct{}), items: map[string]*Seen{}, names: map[string]*Seen{}}
 }
 
 // follow watches until the context ends. A broken watch is opened again.
@@ -66,6 +67,9 @@ func (f *feed) record(event lab.WatchEvent[rig.Object]) (uid string) {
 		f.items[uid] = item
 	}
 	item.Object, item.Last = event.Object, now
+	if last := f.names[item.Name()]; last == nil || !item.First.Before(last.First) {
+		f.names[item.Name()] = item
+	}
 	if event.Type == "DELETED" {
 		item.Gone = now
 	}
@@ -86,6 +90,16 @@ func (f *feed) forgetAllBut(present map[string]bool) {
 	default:
 		close(f.synced)
 	}
+}
+
+// named is the last object of a name, as it was last seen.
+func (f *feed) named(name string) (Seen, bool) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if item := f.names[name]; item != nil {
+		return *item, true
+	}
+	return Seen{}, false
 }
 
 // all returns copies of the objects that pass, oldest first.

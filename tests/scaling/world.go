@@ -152,20 +152,20 @@ func (w *World) Head(c Cluster) (Seen, error) {
 
 // Pod is a pod by its name, as it was last seen.
 func (w *World) Pod(name string) (Seen, error) {
-	found := w.pods.all(func(p *Seen) bool { return p.Name() == name })
-	if len(found) == 0 {
+	found, ok := w.pods.named(name)
+	if !ok {
 		return Seen{}, fmt.Errorf("no pod %s", name)
 	}
-	return found[len(found)-1], nil
+	return found, nil
 }
 
 // RayCluster is a cluster's object.
 func (w *World) RayCluster(c Cluster) (Seen, error) {
-	found := w.clusters.all(func(o *Seen) bool { return o.Gone.IsZero() && o.Name() == c.Name })
-	if len(found) != 1 {
-		return Seen{}, fmt.Errorf("%d RayClusters %s", len(found), c.Name)
+	found, ok := w.clusters.named(c.Name)
+	if !ok || !found.Gone.IsZero() {
+		return Seen{}, fmt.Errorf("no RayCluster %s", c.Name)
 	}
-	return found[0], nil
+	return found, nil
 }
 
 // Events are the Kubernetes Events about an object, by its name, as "reason: note".

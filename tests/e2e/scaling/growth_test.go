@@ -28,7 +28,7 @@ func TestGrowth(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 2, Cores: 16, Memory: "64Gi", Ray: true})
 	for _, mode := range modes(t, w) {
 		t.Run(string(mode), func(t *testing.T) {
-			c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 4, Groups: growing()}
+			c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 60, Groups: growing()}
 			d := drive(t, w, c)
 			scene := growth{w, *c, d}
 			t.Run("a running pod grows", scene.runningPodGrows)
@@ -65,10 +65,7 @@ func (g growth) atWork(t *testing.T, name string, count int) {
 // none lets go and waits until no worker is left.
 func (g growth) none(t *testing.T, names ...string) {
 	t.Helper()
-	for _, name := range names {
-		letGo(t, g.w, g.c, g.d, name)
-	}
-	until(t, g.w, "no workers any more", func() error { return g.w.HasWorkers(g.c, "", 0) })
+	none(t, g.w, g.c, g.d, names...)
 }
 
 // size is the CPU that a pod is to have and the CPU that it has.

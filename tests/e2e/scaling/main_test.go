@@ -6,17 +6,41 @@ package scaling_test
 import (
 	"fmt"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
-// startWorld starts a lab with Ray in it, which ends with its test.
+// startWorld starts a lab with the operator and Ray in it, which ends with its
+// test, and observes it.
 func startWorld(t *testing.T, options lab.Options) *scaling.World {
+	t.Helper()
+	options.With = []string{lab.WithOperator}
+	// Probes are for pods that serve; here each would start a process a second.
+	options.OperatorEnv = []string{"ENABLE_PROBES_INJECTION=false"}
+	return observe(t, startLab(t, options))
+}
+
+// startPlayed starts a lab whose pods are on the books only, and a played GCS
+// for every cluster in it.
+func startPlayed(t *testing.T, options lab.Options) (*scaling.World, *playgcs.Server) {
+	t.Helper()
+	options.Workloads = lab.NoProcesses
+	w := startWorld(t, options)
+	gcs := playgcs.New()
+	t.Cleanup(gcs.Stop)
+	go gcs.Follow(t.Context(), w.Lab)
+	return w, gcs
+}
+
+// startLab starts a lab that ends with its test.
+func startLab(t *testing.T, options lab.Options) *lab.Lab {
 	t.Helper()
 	binary, err := rig.Binary()
 	if err != nil {
@@ -29,18 +53,35 @@ func startWorld(t *testing.T, options lab.Options) *scaling.World {
 	}
 	t.Cleanup(func() { _ = os.RemoveAll(dir) })
 	options.Dir, options.Progress, options.RayfitBinary = dir, os.Stderr, binary
-	options.With = []string{lab.WithOperator}
-	// Probes are for pods that serve; here each would start a process a second.
-	options.OperatorEnv = []string{"ENABLE_PROBES_INJECTION=false"}
 	l, err := lab.Start(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() {
+		keepLogs(t, l)
 		if err := l.Stop(); err != nil {
 			t.Error(err)
 		}
 	})
+	return l
+}
+
+// keepLogs copies the logs of a failed test's lab to $RAYFIT_KEEP_LOGS, if set.
+func keepLogs(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	folder := os.Getenv("RAYFIT_KEEP_LOGS")
+	if folder == "" || !t.Failed() {
+		return
+	}
+	target := filepath.Join(folder, t.Name())
+	if err := os.RemoveAll(target); err == nil {
+		err = os.CopyFS(target, os.DirFS(filepath.Join(l.Dir(), "logs")))
+		t.Logf("logs are kept in %s (%v)", target, err)
+	}
+}
+
+func observe(t *testing.T, l *lab.Lab) *scaling.World {
+	t.Helper()
 	w, err := scaling.Observe(t.Context(), l)
 	if err != nil {
 		t.Fatal(err)
@@ -49,12 +90,17 @@ func startWorld(t *testing.T, options lab.Options) *scaling.World {
 	return w
 }
 
-// drive makes a cluster and a driver in it, both of which end with their test.
-func drive(t *testing.T, w *scaling.World, c *scaling.Cluster) *scaling.Driver {
+func create(t *testing.T, w *scaling.World, c *scaling.Cluster) {
 	t.Helper()
 	if err := w.Create(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// drive makes a cluster and a driver in it, both of which end with their test.
+func drive(t *testing.T, w *scaling.World, c *scaling.Cluster) *scaling.Driver {
+	t.Helper()
+	create(t, w, c)
 	d, err := w.Drive(t.Context(), *c)
 	if err != nil {
 		t.Fatal(err)
@@ -108,6 +154,14 @@ func edit(t *testing.T, w *scaling.World, c scaling.Cluster, group, field string
 				t.Fatal(err)
 			}
 		}
+	}
+}
+
+// idle changes for how many seconds workers may be idle.
+func idle(t *testing.T, w *scaling.World, c scaling.Cluster, seconds int) {
+	t.Helper()
+	if err := w.Patch(t.Context(), c, rig.Object{}.Set("spec.autoscalerOptions.idleTimeoutSeconds", seconds)); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -8,6 +8,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net"
@@ -15,6 +16,7 @@ import (
 	"net/http/httputil"
 	"net/url"
 	"regexp"
+	"strconv"
 	"sync"
 	"time"
 
@@ -32,11 +34,11 @@ type Fault struct {
 
 	// Delay is waited for before anything else.
 	Delay time.Duration
-	// Status is answered instead of asking the API server, with Reason in a
-	// Kubernetes status, and with RetryAfter seconds.
-	Status     int
-	Reason     string
-	RetryAfter int
+	// Status is answered instead of asking the API server, with Reason and Cause
+	// in a Kubernetes status, and with RetryAfter seconds.
+	Status        int
+	Reason, Cause string
+	RetryAfter    int
 	// Before is called before the request is carried out, After when it has
 	// been and its answer is not yet sent.
 	Before, After func()
@@ -202,13 +204,23 @@ func pause(ctx context.Context, delay time.Duration) bool {
 
 func refuse(w http.ResponseWriter, f Fault) {
 	w.Header().Set("Content-Type", "application/json")
-	details := ""
+	details := map[string]any{}
 	if f.RetryAfter > 0 {
-		w.Header().Set("Retry-After", fmt.Sprint(f.RetryAfter))
-		details = fmt.Sprintf(`"details":{"retryAfterSeconds":%d},`, f.RetryAfter)
+		w.Header().Set("Retry-After", strconv.Itoa(f.RetryAfter))
+		details["retryAfterSeconds"] = f.RetryAfter
+	}
+	message := "injected by the proxy"
+	if f.Cause == "NodeCapacity" {
+		message = "node didn't have enough allocatable resources: cpu, requested: 4000, allocatable: 1000"
+	}
+	if f.Cause != "" {
+		details["causes"] = []any{map[string]any{"reason": f.Cause, "message": message}}
 	}
 	w.WriteHeader(f.Status)
-	_, _ = fmt.Fprintf(w, `{"kind":"Status","apiVersion":"v1","status":"Failure",%s"message":"injected by the proxy","reason":%q,"code":%d}`, details, f.Reason, f.Status)
+	_ = json.NewEncoder(w).Encode(map[string]any{
+		"kind": "Status", "apiVersion": "v1", "status": "Failure",
+		"message": message, "reason": f.Reason, "code": f.Status, "details": details,
+	})
 }
 
 // recorder remembers the status, and holds an answer back if it is to come

@@ -29,6 +29,7 @@ type Cluster struct {
 	calls   map[string]int
 	killed  []string
 	hook    Hook
+	changed func()
 }
 
 // Hook is called for each call of a method that changes something, before it is
@@ -54,8 +55,8 @@ type queue struct {
 	count int
 }
 
-func newCluster(name string) *Cluster {
-	return &Cluster{Name: name, nodes: map[string]*node{}, queued: map[string]*queue{}, kv: map[string][]byte{}, calls: map[string]int{}}
+func newCluster(name string, changed func()) *Cluster {
+	return &Cluster{Name: name, changed: changed, nodes: map[string]*node{}, queued: map[string]*queue{}, kv: map[string][]byte{}, calls: map[string]int{}}
 }
 
 // Join adds a node that is a pod's.
@@ -113,7 +114,18 @@ func (c *Cluster) die(n *node) {
 	n.dead = true
 	delete(c.nodes, n.pod)
 	c.gone = append(c.gone, n)
+	if len(c.gone) > mostGone {
+		c.gone = c.gone[1:]
+	}
+	c.touch()
+}
+
+// mostGone is how many nodes that are gone a GCS still tells of.
+const mostGone = 1000
+
+func (c *Cluster) touch() {
 	c.version++
+	c.changed()
 }
 
 // Ask adds tasks, each of which needs the same resources.
@@ -136,12 +148,12 @@ func (c *Cluster) Finish() {
 	for _, n := range c.nodes {
 		n.used, n.idleSince = map[string]float64{}, time.Now()
 	}
-	c.version++
+	c.touch()
 }
 
 // place puts waiting tasks onto nodes with room.
 func (c *Cluster) place() {
-	c.version++
+	defer c.touch()
 	for _, key := range slices.Sorted(maps.Keys(c.queued)) {
 		q := c.queued[key]
 		for _, pod := range slices.Sorted(maps.Keys(c.nodes)) {

@@ -15,7 +15,8 @@ import (
 
 // Server plays the GCS of many clusters, each at an address of its own.
 type Server struct {
-	grpc *grpc.Server
+	grpc    *grpc.Server
+	changed func()
 
 	mu        sync.Mutex
 	byAddress map[string]*Cluster
@@ -23,9 +24,10 @@ type Server struct {
 	clusters  map[string]*Cluster
 }
 
-// New makes a server without clusters.
-func New() *Server {
-	s := &Server{byAddress: map[string]*Cluster{}, listeners: map[string]net.Listener{}, clusters: map[string]*Cluster{}}
+// New makes a server without clusters. changed is called after every change of
+// one, and must not wait for anything.
+func New(changed func()) *Server {
+	s := &Server{changed: changed, byAddress: map[string]*Cluster{}, listeners: map[string]net.Listener{}, clusters: map[string]*Cluster{}}
 	s.grpc = grpc.NewServer(
 		grpc.ForceServerCodecV2(raw{}),
 		grpc.UnknownServiceHandler(s.handle),
@@ -40,7 +42,7 @@ func (s *Server) Cluster(name string) *Cluster {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.clusters[name] == nil {
-		s.clusters[name] = newCluster(name)
+		s.clusters[name] = newCluster(name, s.changed)
 	}
 	return s.clusters[name]
 }

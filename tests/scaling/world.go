@@ -36,13 +36,13 @@ func Observe(ctx context.Context, l *lab.Lab) (*World, error) {
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{Lab: l, cancel: cancel, change: make(chan struct{})}
 	var err error
-	if w.Board, err = newBoard(w.changed); err != nil {
+	if w.Board, err = newBoard(w.Look); err != nil {
 		cancel()
 		return nil, err
 	}
-	w.pods = newFeed("/api/v1/namespaces/"+Namespace+"/pods", w.changed)
-	w.clusters = newFeed(clustersPath, w.changed)
-	w.events = newFeed("/apis/events.k8s.io/v1/namespaces/"+Namespace+"/events", w.changed)
+	w.pods = newFeed("/api/v1/namespaces/"+Namespace+"/pods", w.Look)
+	w.clusters = newFeed(clustersPath, w.Look)
+	w.events = newFeed("/apis/events.k8s.io/v1/namespaces/"+Namespace+"/events", w.Look)
 	for _, f := range []*feed{w.pods, w.clusters, w.events} {
 		w.running.Go(func() { f.follow(ctx, l) })
 		select {
@@ -62,7 +62,8 @@ func (w *World) Close() {
 	w.running.Wait()
 }
 
-func (w *World) changed() {
+// Look makes everybody who waits look again: for changes that are seen elsewhere.
+func (w *World) Look() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(w.change)

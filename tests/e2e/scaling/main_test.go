@@ -33,7 +33,7 @@ func startPlayed(t *testing.T, options lab.Options) (*scaling.World, *playgcs.Se
 	t.Helper()
 	options.Workloads = lab.NoProcesses
 	w := startWorld(t, options)
-	gcs := playgcs.New()
+	gcs := playgcs.New(w.Look)
 	t.Cleanup(gcs.Stop)
 	go gcs.Follow(t.Context(), w.Lab)
 	return w, gcs
@@ -170,4 +170,18 @@ func upscaling(t *testing.T, w *scaling.World, c scaling.Cluster, mode string) {
 	if err := w.Patch(t.Context(), c, rig.Object{}.Set("spec.autoscalerOptions.upscalingMode", mode)); err != nil {
 		t.Fatal(err)
 	}
+}
+
+// kubectl runs kubectl, which must succeed, and returns its output.
+func kubectl(t *testing.T, w *scaling.World, args ...string) string {
+	t.Helper()
+	stdout, _, err := w.Lab.Kubectl(append(args, "-n", scaling.Namespace)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(stdout)
+}
+
+func annotate(name, value string) rig.Object {
+	return rig.Object{}.Set("metadata.annotations["+name+"]", value)
 }

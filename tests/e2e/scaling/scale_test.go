@@ -42,7 +42,7 @@ func TestLargeCluster(t *testing.T) {
 // more.
 func crowd(t *testing.T, clusters, workers int) {
 	l := startLab(t, lab.Options{AdmissionOnly: true})
-	gcs := playgcs.New()
+	gcs := playgcs.New(func() {})
 	t.Cleanup(gcs.Stop)
 	begin := time.Now()
 	herd, err := scaling.Raise(t.Context(), l, gcs, clusters, workers)

@@ -11,5 +11,6 @@
 //
 // Reading order: main.go (a run), reviews.go (what is sent), servers.go (what
 // is measured), load.go (how it is sent), procfs.go (cores),
-// report.go, table.go and chart.go (what is told of it).
+// report.go, table.go and chart.go (what is told of
+// it).
 package main

@@ -30,6 +30,7 @@ type Cluster struct {
 	killed  []string
 	hook    Hook
 	changed func()
+	shown   time.Time // when the newest demand was first told to anybody
 }
 
 // Hook is called for each call of a method that changes something, before it is
@@ -137,7 +138,15 @@ func (c *Cluster) Ask(count int, shape map[string]float64) {
 		c.queued[key] = &queue{shape: shape}
 	}
 	c.queued[key].count += count
+	c.shown = time.Time{}
 	c.place()
+}
+
+// Shown is when somebody was first told of the newest demand, zero before.
+func (c *Cluster) Shown() time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.shown
 }
 
 // Finish ends all tasks, those that wait included.

@@ -62,6 +62,9 @@ func (c *Cluster) state(request fields) (message, error) {
 	if last := request.number(1); last != 0 {
 		return nil, status.Errorf(codes.Internal, "last_seen_cluster_resource_state_version is %d: a real GCS aborts if it is larger than its own", last)
 	}
+	if len(c.queued) > 0 && c.shown.IsZero() {
+		c.shown = time.Now()
+	}
 	var state, reply message
 	state.number(1, c.version)
 	for _, n := range c.nodes {

@@ -66,7 +66,7 @@ deny-advisories: tools-rust ## Known vulnerabilities (fetches the advisory datab
 	scripts/cargo-deny.sh check advisories
 
 .PHONY: generate
-generate: build ## Regenerate manifests/, docs/rules.md and the README's table
+generate: build ## Regenerate manifests/, docs/rules.md, docs/schema/ and the README's table
 	scripts/generate.sh $(BIN)
 
 .PHONY: image

@@ -9,6 +9,7 @@
 //! nodes: []           # Node objects
 //! limitRanges: []     # LimitRange objects, of any namespaces
 //! resourceQuotas: []  # ResourceQuota objects, of any namespaces
+//! namespaces: []      # Namespace objects, for policies that go by their labels
 //! ```
 
 mod file;
@@ -40,12 +41,22 @@ pub struct Facts {
     pub limit_ranges: BTreeMap<String, Vec<LimitRange>>,
     /// The resource quotas, by namespace.
     pub resource_quotas: BTreeMap<String, Vec<ResourceQuota>>,
+    /// The labels of namespaces, by namespace.
+    pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
 }
 
 /// The namespace of objects that name none.
 pub const DEFAULT_NAMESPACE: &str = "default";
 
 impl Facts {
+    /// A label of a namespace; none if the namespace is not known.
+    pub fn namespace_label(&self, namespace: &str, label: &str) -> Option<&str> {
+        self.namespaces
+            .get(namespace)?
+            .get(label)
+            .map(String::as_str)
+    }
+
     /// The limit ranges of a namespace.
     pub fn limit_ranges_in(&self, namespace: &str) -> &[LimitRange] {
         self.limit_ranges.get(namespace).map_or(&[], Vec::as_slice)

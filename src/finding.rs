@@ -4,7 +4,7 @@
 use std::fmt;
 
 use crate::path::FieldPath;
-use crate::policy::Mode;
+use crate::policy::{Decided, Mode};
 
 /// The stable number of a rule or default: never reused, never renumbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,6 +50,8 @@ pub struct Finding {
     pub why: String,
     /// What to write instead, an imperative sentence.
     pub fix: String,
+    /// Who decided how far it goes, once that is folded and if it was not the rule itself.
+    pub decided: Option<Decided>,
 }
 
 impl Finding {

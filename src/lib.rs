@@ -26,6 +26,7 @@
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`telemetry`]: logs and metrics
 //! - [`certs`]: certificates of our own; its state machine is pure
+//! - [`gcs`]: the client of Ray's GCS
 //! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in the place of Ray's autoscaler container
 //!
 //! # Invariants
@@ -44,6 +45,7 @@ pub mod cli;
 pub mod defaults;
 pub mod facts;
 pub mod finding;
+pub mod gcs;
 pub mod judge;
 pub mod manifests;
 pub mod objects;

@@ -81,7 +81,7 @@ fn the_examples_are_what_they_say() {
     for clean in ["good", "rayjob", "rayservice"] {
         let run = rayfit(&["check", &format!("examples/{clean}.yaml")]);
         assert_eq!(run.code, 0, "{}", run.out);
-        assert_eq!(run.out, "1 object checked, nothing found\n");
+        assert_eq!(run.out, "1 Ray object checked, nothing found\n");
     }
     let run = rayfit(&["check", "examples/bad.yaml"]);
     assert_eq!(run.code, 1, "{}", run.out);

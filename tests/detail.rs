@@ -4,6 +4,7 @@
 
 use std::path::{Path, PathBuf};
 
+use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 use rayfit::admission::review::Review;
 use rayfit::admission::{Engine, Policy, Webhook, decide, response, tree};
@@ -33,7 +34,14 @@ fn review(object: &Value, old: Option<&Value>) -> String {
 /// What the webhook answers.
 fn answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
     let review = Review::parse(body.as_bytes()).unwrap();
-    let decision = decide::decide(webhook, &review, policy, Engine::default()).unwrap();
+    let decision = decide::decide(
+        webhook,
+        &review,
+        policy,
+        Timestamp::UNIX_EPOCH,
+        Engine::default(),
+    )
+    .unwrap();
     String::from_utf8(response::render(&review, &decision).unwrap()).unwrap()
 }
 
@@ -48,7 +56,9 @@ fn whole_answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
     let old = old
         .as_ref()
         .map(|old| RayObject::of_kind(kind, old.as_object().unwrap()));
-    let Policy { facts, settings } = policy;
+    let Policy {
+        facts, settings, ..
+    } = policy;
     let decision = match webhook {
         Webhook::Validate => decide::Decision::Judged(judge::judge(
             &object,

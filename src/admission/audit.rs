@@ -15,8 +15,24 @@ const VALUE_BYTES: usize = 10_000;
 /// Keys and values.
 pub type Annotations = BTreeMap<&'static str, String>;
 
-/// The rules that had findings, by what they led to.
+/// The rules that had findings, by what they led to; and the policies that decided that.
 pub fn of_verdict(verdict: &Verdict) -> Annotations {
+    let mut annotations = by_mode(verdict);
+    let decided: BTreeSet<String> = verdict
+        .findings()
+        .filter_map(|(_, finding)| Some((finding.rule, finding.decided.as_ref()?)))
+        .map(|(rule, decided)| match &decided.exemption {
+            None => format!("{rule}={}", decided.policy),
+            Some(_) => format!("{rule}={} (exempt)", decided.policy),
+        })
+        .collect();
+    if !decided.is_empty() {
+        annotations.insert("decided-by", bounded(decided.iter(), ","));
+    }
+    annotations
+}
+
+fn by_mode(verdict: &Verdict) -> Annotations {
     [
         ("denied", &verdict.denied),
         ("warned", &verdict.warned),

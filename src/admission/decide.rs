@@ -1,5 +1,8 @@
 //! From a review to a decision: what the core says about the object.
 
+use std::borrow::Cow;
+
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
@@ -10,7 +13,7 @@ use super::tree::{self, Detail};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge;
-use crate::policy::{Settings, Verdict};
+use crate::policy::{Policies, Settings, Verdict};
 use crate::ray::{Kind, RayObject};
 
 /// What objects are judged and defaulted by at one moment.
@@ -18,8 +21,18 @@ use crate::ray::{Kind, RayObject};
 pub struct Policy {
     /// What is known of the cluster.
     pub facts: Facts,
-    /// What its admins decided.
+    /// What its admins decided for every object.
     pub settings: Settings,
+    /// What they decided for some objects.
+    pub policies: Policies,
+}
+
+impl Policy {
+    /// The settings for `object` at `now`.
+    pub fn settings_for(&self, object: &RayObject<'_>, now: Timestamp) -> Cow<'_, Settings> {
+        self.policies
+            .settings_for(&self.settings, object, &self.facts, now)
+    }
 }
 
 /// The signature of [`judge::judge`].
@@ -58,11 +71,12 @@ pub enum Decision {
     Defaulted(Defaulted),
 }
 
-/// Decides on one review.
+/// Decides on one review, which came at `now`.
 pub fn decide(
     webhook: Webhook,
     review: &Review<'_>,
     policy: &Policy,
+    now: Timestamp,
     engine: Engine,
 ) -> Result<Decision, ReviewError> {
     let kind = match skip::kind_to_judge(review) {
@@ -79,16 +93,15 @@ pub fn decide(
         .as_ref()
         .map(|old| view(kind, old, "oldObject"))
         .transpose()?;
+    let settings = policy.settings_for(&object, now);
     Ok(match webhook {
-        Webhook::Mutate => {
-            Decision::Defaulted((engine.patch)(&object, old.as_ref(), &policy.settings))
-        }
+        Webhook::Mutate => Decision::Defaulted((engine.patch)(&object, old.as_ref(), &settings)),
         Webhook::Validate => Decision::Judged((engine.judge)(
             &object,
             old.as_ref(),
             Some(&review.user_info.username),
             &policy.facts,
-            &policy.settings,
+            &settings,
         )),
     })
 }

@@ -11,6 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderValue, StatusCode, header};
 use axum::response::Response;
 use axum::routing::post;
+use k8s_openapi::jiff::Timestamp;
 
 use super::decide::{Decision, Engine, Policy, decide};
 use super::limits::{Budget, Limits, Refusal};
@@ -142,9 +143,17 @@ impl Admission {
     }
 
     fn decide(&self, webhook: Webhook, review: &Review<'_>) -> Result<(Vec<u8>, Decision), Fault> {
-        let decision = decide(webhook, review, &self.policy.load(), self.engine)?;
+        let decision = decide(webhook, review, &self.policy.load(), now(), self.engine)?;
         Ok((response::render(review, &decision)?, decision))
     }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "exemptions end by the wall clock"
+)]
+fn now() -> Timestamp {
+    Timestamp::now()
 }
 
 /// Why a review has no answer.

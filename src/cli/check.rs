@@ -1,12 +1,15 @@
 //! `rayfit check`: the judgement of admission, offline.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use anyhow::Context as _;
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
+use super::policies::PolicyArgs;
 use super::progress::Progress;
 use super::settings::SettingsArgs;
 use super::source::{self, Source};
@@ -14,7 +17,7 @@ use super::{Outcome, outcome};
 use crate::facts::Facts;
 use crate::judge::judge;
 use crate::objects::{self, Identity, Item};
-use crate::policy::{Settings, Verdict};
+use crate::policy::{Policies, Settings, Verdict};
 use crate::ray::RayObject;
 use crate::report::{Report, Unread, Unreadable, github, json, sarif, text};
 use crate::yaml::{self, Document};
@@ -30,6 +33,7 @@ use crate::yaml::{self, Document};
     rayfit check deploy/ -o github\n  \
     helm template my-chart | rayfit check -\n  \
     rayfit check new.yaml --old stored.yaml   # judge it as an update\n  \
+    rayfit check deploy/ --policy policies.yaml\n  \
     kubectl get rayclusters -A -o json | rayfit check --no-defaults -\n\n\
     Exit codes: 0 nothing is denied, 1 something is denied, 2 some input could not be read.")]
 pub(super) struct Check {
@@ -52,6 +56,9 @@ pub(super) struct Check {
     /// What is known of the cluster (its version, its nodes), for the rules that need it
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
+
+    #[command(flatten)]
+    policies: PolicyArgs,
 
     #[command(flatten)]
     settings: SettingsArgs,
@@ -85,6 +92,8 @@ impl Check {
                 .map(facts)
                 .transpose()?
                 .unwrap_or_default(),
+            policies: self.policies.policies()?,
+            now: self.policies.now(),
             settings: self.settings.settings(),
             defaults: !self.no_defaults,
         };
@@ -116,6 +125,8 @@ fn print(report: &Report, format: Format) -> anyhow::Result<()> {
 struct Circumstances {
     old: BTreeMap<Identity, Value>,
     facts: Facts,
+    policies: Policies,
+    now: Timestamp,
     settings: Settings,
     defaults: bool,
 }
@@ -182,14 +193,23 @@ impl Circumstances {
     fn verdict(&self, object: &Value, identity: &Identity) -> anyhow::Result<Verdict> {
         let old = self.old.get(identity).and_then(RayObject::parse);
         let (admitted, _) = if self.defaults {
-            objects::admitted(object, old.as_ref(), &self.settings)
+            let settings = RayObject::parse(object).map(|parsed| self.settings_for(&parsed));
+            let settings = settings.unwrap_or(Cow::Borrowed(&self.settings));
+            objects::admitted(object, old.as_ref(), &settings)
                 .with_context(|| format!("the defaults for {identity} do not fit it"))?
         } else {
             (object.clone(), Vec::new())
         };
-        Ok(RayObject::parse(&admitted)
-            .map(|admitted| judge(&admitted, old.as_ref(), None, &self.facts, &self.settings))
-            .unwrap_or_default())
+        let Some(admitted) = RayObject::parse(&admitted) else {
+            return Ok(Verdict::default());
+        };
+        let settings = self.settings_for(&admitted);
+        Ok(judge(&admitted, old.as_ref(), None, &self.facts, &settings))
+    }
+
+    fn settings_for(&self, object: &RayObject<'_>) -> Cow<'_, Settings> {
+        self.policies
+            .settings_for(&self.settings, object, &self.facts, self.now)
     }
 }
 

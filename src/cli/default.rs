@@ -6,9 +6,11 @@ use std::path::PathBuf;
 use anyhow::Context as _;
 use serde_json::Value;
 
+use super::policies::PolicyArgs;
 use super::settings::SettingsArgs;
 use super::{Outcome, source};
 use crate::defaults::Applied;
+use crate::facts::Facts;
 use crate::objects::{self, Item};
 use crate::policy::Settings;
 use crate::ray::RayObject;
@@ -35,6 +37,9 @@ pub(super) struct Default {
     diff: bool,
 
     #[command(flatten)]
+    policies: PolicyArgs,
+
+    #[command(flatten)]
     settings: SettingsArgs,
 }
 
@@ -43,7 +48,14 @@ impl Default {
         let source = source::single(&self.input);
         let name = source.name();
         let text = source.read().with_context(|| name.clone())?;
-        let settings = self.settings.settings();
+        let (policies, now) = (self.policies.policies()?, self.policies.now());
+        let base = self.settings.settings();
+        let facts = Facts::default();
+        let settings = |object: &RayObject<'_>| {
+            policies
+                .settings_for(&base, object, &facts, now)
+                .into_owned()
+        };
         let write = writer(&text);
         let mut out = String::new();
         for (index, document) in yaml::read(&text).into_iter().enumerate() {
@@ -86,14 +98,17 @@ fn writer(text: &str) -> fn(&Value) -> String {
 }
 
 /// A document with the defaults of every Ray object in it.
-fn defaulted(document: &Value, settings: &Settings) -> anyhow::Result<(Value, Vec<Applied>)> {
+fn defaulted(
+    document: &Value,
+    settings: &impl Fn(&RayObject<'_>) -> Settings,
+) -> anyhow::Result<(Value, Vec<Applied>)> {
     let mut after = document.clone();
     let mut all = Vec::new();
     for Item { pointer, object } in objects::items(document) {
-        if RayObject::parse(&object).is_none() {
+        let Some(parsed) = RayObject::parse(&object) else {
             continue;
-        }
-        let (admitted, applied) = objects::admitted(&object, None, settings)
+        };
+        let (admitted, applied) = objects::admitted(&object, None, &settings(&parsed))
             .context("the defaults do not fit the object")?;
         if let (Some(place), false) = (after.pointer_mut(&pointer), applied.is_empty()) {
             *place = admitted;

@@ -87,6 +87,11 @@ pub(super) struct Manifests {
     )]
     api_server_ports: Vec<u16>,
 
+    /// Leave out the definition of RayPolicy, for those who install definitions apart from the rest
+    /// (`rayfit crd` prints it)
+    #[arg(long)]
+    no_crds: bool,
+
     /// Write a folder for kustomize instead, with an overlay for each kind of install
     ///
     /// Then: kubectl apply -k FOLDER/overlays/self-managed
@@ -129,6 +134,7 @@ impl Manifests {
             excluded_namespaces: self.excluded_namespaces,
             only_namespaces: self.only_namespaces,
             api_server_ports: self.api_server_ports,
+            definitions: !self.no_crds,
         }
     }
 }

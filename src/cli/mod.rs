@@ -6,6 +6,7 @@
 
 mod check;
 mod completions;
+mod crd;
 mod default;
 mod dev_certs;
 mod explain;
@@ -13,6 +14,7 @@ mod manifests;
 mod outcome;
 mod own_certificates;
 mod plan;
+mod policies;
 mod progress;
 mod rules;
 mod serve;
@@ -50,6 +52,7 @@ enum Command {
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
     Manifests(manifests::Manifests),
+    Crd(crd::Crd),
     DevCerts(dev_certs::DevCerts),
     Completions(completions::Completions),
 }
@@ -64,6 +67,7 @@ impl Command {
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
             Self::Manifests(command) => command.run(),
+            Self::Crd(command) => command.run(),
             Self::DevCerts(command) => command.run(),
             Self::Completions(command) => command.run(),
         }

@@ -1,14 +1,12 @@
 //! `rayfit plan`: what the controller would do on a snapshot, and why.
 
 use std::io::{self, Write};
-use std::path::PathBuf;
-
-use anyhow::Context as _;
-use serde_json::json;
+use std::path::{Path, PathBuf};
 
 use super::source::{self, Source};
 use super::{Outcome, outcome};
-use crate::plan::{Settings, Strategy, check, decide};
+use crate::plan::{Line, Settings, Strategy, check, decide, schema};
+use crate::report::json::pretty;
 use crate::snapshot::{self, Snapshot};
 
 /// The largest file of snapshots, in bytes: pods of ten thousand nodes take about 100 MB.
@@ -23,7 +21,7 @@ const MAX_BYTES: usize = 512 << 20;
     rayfit plan snapshot.yaml\n  \
     rayfit plan --strategy ray snapshot.yaml      # what Ray's own autoscaler would do\n  \
     rayfit plan -o json corpus.jsonl              # one JSON line per snapshot\n  \
-    rayfit plan --schema > plan.schema.json\n\n\
+    rayfit plan --schema snapshot > snapshot.schema.json\n\n\
     Exit codes: 0 decided, 2 some snapshot could not be read.")]
 pub(super) struct Plan {
     /// Files, folders, or - for standard input
@@ -42,9 +40,17 @@ pub(super) struct Plan {
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 
-    /// Print the JSON schema of a snapshot and of a line of output, and stop
-    #[arg(long)]
-    schema: bool,
+    /// Print the JSON schema of a snapshot, or of a line of `-o json`, and stop
+    #[arg(long, value_enum, value_name = "WHAT")]
+    schema: Option<Described>,
+}
+
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
+enum Described {
+    /// What is read
+    Snapshot,
+    /// What is written
+    Plan,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
@@ -68,35 +74,43 @@ enum Format {
 impl Plan {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let mut out = io::BufWriter::new(anstream::stdout());
-        if self.schema {
-            serde_json::to_writer_pretty(&mut out, &schema())?;
-            writeln!(out)?;
-            out.flush()?;
-            return Ok(Outcome::Clean);
-        }
         let mut result = Outcome::Clean;
-        for input in &self.inputs {
-            for source in source::expand(input).with_context(|| input.display().to_string())? {
-                result = result.max(self.plan_all(&source, &mut out)?);
+        match self.schema {
+            Some(Described::Snapshot) => out.write_all(pretty(&schema::snapshot()).as_bytes())?,
+            Some(Described::Plan) => out.write_all(pretty(&schema::line()).as_bytes())?,
+            None => {
+                for input in &self.inputs {
+                    result = result.max(self.plan_input(input, &mut out)?);
+                }
             }
         }
         out.flush()?;
         Ok(result)
     }
 
-    fn plan_all(&self, source: &Source, out: &mut impl Write) -> anyhow::Result<Outcome> {
-        let text = source
-            .read_up_to(MAX_BYTES)
-            .with_context(|| source.name())?;
+    /// What cannot be read is reported, and hides nothing else.
+    fn plan_input(&self, input: &Path, out: &mut impl Write) -> anyhow::Result<Outcome> {
+        let sources = match source::expand(input) {
+            Ok(sources) => sources,
+            Err(error) => return unread(&input.display(), &error, out),
+        };
+        let mut result = Outcome::Clean;
+        for source in &sources {
+            result = result.max(self.plan_source(source, out)?);
+        }
+        Ok(result)
+    }
+
+    fn plan_source(&self, source: &Source, out: &mut impl Write) -> anyhow::Result<Outcome> {
+        let text = match source.read_up_to(MAX_BYTES) {
+            Ok(text) => text,
+            Err(error) => return unread(&source.name(), &error, out),
+        };
         let mut result = Outcome::Clean;
         for read in snapshot::read_all(&text) {
             match read {
                 Ok(snapshot) => self.plan(&snapshot, out)?,
-                Err(error) => {
-                    out.flush()?;
-                    outcome::complain(format_args!("{}: {error}", source.name()));
-                    result = Outcome::Failed;
-                }
+                Err(error) => result = unread(&source.name(), &error, out)?,
             }
         }
         Ok(result)
@@ -115,9 +129,13 @@ impl Plan {
                 writeln!(out, "why:\n{report}")?;
             }
             Format::Json => {
-                let violations: Vec<String> = violations.iter().map(ToString::to_string).collect();
-                let line = json!({ "plan": plan, "report": report, "violations": violations });
-                writeln!(out, "{line}")?;
+                let violations = violations.iter().map(ToString::to_string).collect();
+                let line = Line {
+                    plan,
+                    report,
+                    violations,
+                };
+                writeln!(out, "{}", serde_json::to_string(&line)?)?;
             }
         }
         Ok(())
@@ -135,11 +153,13 @@ impl Plan {
     }
 }
 
-/// The schemas of what is read and what is written.
-fn schema() -> serde_json::Value {
-    json!({
-        "snapshot": schemars::schema_for!(Snapshot),
-        "plan": schemars::schema_for!(crate::plan::Plan),
-        "report": schemars::schema_for!(crate::plan::Report),
-    })
+/// Says what could not be read, after what was said before.
+fn unread(
+    name: &dyn std::fmt::Display,
+    error: &dyn std::error::Error,
+    out: &mut impl Write,
+) -> anyhow::Result<Outcome> {
+    out.flush()?;
+    outcome::complain(format_args!("{name}: {error}"));
+    Ok(Outcome::Failed)
 }

@@ -43,9 +43,11 @@ impl SettingsArgs {
     pub fn settings(self) -> Settings {
         let mut settings = Settings {
             operator_user: self.operator_user,
-            rules: self.rules.into_iter().collect(),
             ..Settings::default()
         };
+        for (rule, mode) in self.rules {
+            settings.modes.set(rule, mode);
+        }
         if !self.allowed_modes.is_empty() {
             settings.allowed_modes = self.allowed_modes;
         }
@@ -92,7 +94,7 @@ mod tests {
         let flags = "--rule RF105=off --rule rf105=Warn --allowed-mode ray,central \
                      --operator-user me --image x:1 --head-takes-no-work";
         let settings = read(&flags.split_whitespace().collect::<Vec<_>>()).unwrap();
-        assert_eq!(settings.rules[&RuleId(105)], Mode::Warn);
+        assert_eq!(settings.modes.get(RuleId(105)), Some(Mode::Warn));
         assert_eq!(
             settings.allowed_modes,
             [ReconcileMode::Ray, ReconcileMode::Central]

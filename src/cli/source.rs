@@ -24,6 +24,8 @@ pub(super) enum SourceError {
     Missing,
     #[error("the folder has no *.yaml, *.yml or *.json files; name the files")]
     Empty,
+    #[error("this is a folder; name one file in it")]
+    Folder,
     #[error("larger than {} MiB; split it", limit >> 20)]
     TooLarge { limit: usize },
     #[error("line {line}: this is no UTF-8 text; manifests are")]
@@ -36,6 +38,7 @@ impl From<io::Error> for SourceError {
     fn from(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::NotFound => Self::Missing,
+            io::ErrorKind::IsADirectory => Self::Folder,
             _ => Self::Io(error),
         }
     }

@@ -9,7 +9,7 @@ use super::{
     DEFAULT_NAMESPACE, Facts, KubernetesVersion, LimitRange, Node, Nodes, ResourceQuota,
     metadata_text,
 };
-use crate::ray::Fields;
+use crate::ray::{Fields, object_at};
 
 /// Why objects are no facts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -49,6 +49,8 @@ pub(super) struct FactsFile {
     limit_ranges: Objects,
     #[serde(default)]
     resource_quotas: Objects,
+    #[serde(default)]
+    namespaces: Objects,
 }
 
 /// Kubernetes objects, as a list or as the `List` object that kubectl prints.
@@ -133,8 +135,24 @@ impl TryFrom<FactsFile> for Facts {
                 "ResourceQuota",
                 ResourceQuota::read,
             )?,
+            namespaces: file
+                .namespaces
+                .read("namespaces", "Namespace", labelled)?
+                .into_iter()
+                .collect(),
         })
     }
+}
+
+/// The name and the labels of an object.
+fn labelled(object: &Fields) -> (String, BTreeMap<String, String>) {
+    let name = metadata_text(object, "name").unwrap_or_default();
+    let labels = object_at(object, "metadata").and_then(|metadata| object_at(metadata, "labels"));
+    let texts = labels
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())));
+    (name.to_owned(), texts.collect())
 }
 
 #[cfg(test)]

@@ -16,13 +16,19 @@ mod yaml;
 
 use serde_json::Value;
 
+use crate::policy::resource;
+
 pub use options::{Certificates, FailurePolicy, Options, OptionsError};
 pub use yaml::to_yaml;
 
 /// Everything to apply, in an order that works for `kubectl apply`: what others need comes first,
 /// the webhook configurations last.
 pub fn objects(options: &Options) -> Vec<Value> {
-    let mut objects = vec![access::namespace(options), access::service_account(options)];
+    let mut objects = Vec::new();
+    if options.definitions {
+        objects.push(names::labelled(resource::definition()));
+    }
+    objects.extend([access::namespace(options), access::service_account(options)]);
     if options.certificates == Some(Certificates::SelfManaged) {
         objects.extend(access::roles(options));
     }

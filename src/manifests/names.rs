@@ -37,3 +37,9 @@ pub fn cluster_metadata(name: &str) -> Value {
 pub fn service_host(namespace: &str) -> String {
     format!("{APP}.{namespace}.svc")
 }
+
+/// The object with our labels.
+pub fn labelled(mut object: Value) -> Value {
+    object["metadata"]["labels"] = selector();
+    object
+}

@@ -34,6 +34,8 @@ pub struct Options {
     pub only_namespaces: Vec<String>,
     /// The ports that API servers listen on, which the network policy lets us reach.
     pub api_server_ports: Vec<u16>,
+    /// With the definition of RayPolicy.
+    pub definitions: bool,
 }
 
 /// Who makes the serving certificate.
@@ -116,6 +118,7 @@ impl Default for Options {
             excluded_namespaces: Vec::new(),
             only_namespaces: Vec::new(),
             api_server_ports: vec![443, 6443, 8443, 16443],
+            definitions: true,
         }
     }
 }

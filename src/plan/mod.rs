@@ -8,7 +8,7 @@
 //! `demand` and `shape` (the requests), `pack` (the steps), `candidates` (picking the best node),
 //! `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `limits`
 //! (minima, maxima, idleness), `conclude`, `launch` and `remember` (the plan), `explain` (the
-//! report), [`check`] (what every plan must satisfy).
+//! report), [`check`] (what every plan must satisfy), [`schema`] (all of it as JSON schemas).
 
 pub mod apply;
 mod availability;
@@ -35,6 +35,7 @@ mod remember;
 mod report;
 mod resize;
 mod room;
+pub mod schema;
 mod shape;
 mod suggestion;
 mod view;
@@ -51,3 +52,4 @@ pub use outcome::{
 pub use pack::Step;
 pub use pod_size::STATUS_ANNOTATION;
 pub use report::{DemandReport, GroupReport, NodeReport, Placed, Report};
+pub use schema::Line;

@@ -1,16 +1,16 @@
 //! The settings under which objects are judged and defaulted.
 
-use std::collections::BTreeMap;
-
-use super::Mode;
-use crate::finding::RuleId;
+use super::{Limits, Modes};
+use crate::plan::Strategy;
 use crate::ray::ReconcileMode;
 
 /// The settings under which objects are judged and defaulted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// Rules whose mode differs from their own.
-    pub rules: BTreeMap<RuleId, Mode>,
+    /// How far rules are turned on, where not as far as by themselves.
+    pub modes: Modes,
+    /// What objects may ask for.
+    pub limits: Limits,
     /// The values of `rayfit.dev/reconcile` that users may choose.
     pub allowed_modes: Vec<ReconcileMode>,
     /// The user name of KubeRay's operator, whose objects are made from judged parents.
@@ -19,6 +19,33 @@ pub struct Settings {
     pub rayfit_user: String,
     /// What defaults write.
     pub defaults: DefaultValues,
+    /// Who scales clusters that do not say so, and how Rayfit does it.
+    pub reconcile: ReconcileSettings,
+}
+
+/// Who scales clusters that do not say so, and how Rayfit does it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ReconcileSettings {
+    /// The mode that objects get which have none (DF07); `None` leaves them without.
+    pub mode: Option<ReconcileMode>,
+    /// How to decide.
+    pub strategy: Strategy,
+    /// After how many seconds pods on their way that nothing needs are given up; `None` keeps
+    /// them.
+    pub pending_idle_timeout_seconds: Option<u32>,
+    /// Keep GPU nodes for requests that name a GPU.
+    pub conserve_gpus: bool,
+    /// How long to wait after a failed request.
+    pub back_off: BackOff,
+}
+
+/// How long to wait after a failed request: twice as long each time.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct BackOff {
+    /// After the first failure, in seconds.
+    pub initial_seconds: u32,
+    /// At most, in seconds.
+    pub max_seconds: u32,
 }
 
 /// What defaults write.
@@ -69,11 +96,28 @@ pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
 impl Default for Settings {
     fn default() -> Self {
         Self {
-            rules: BTreeMap::new(),
+            modes: Modes::default(),
+            limits: Limits::default(),
             allowed_modes: ReconcileMode::ALL.to_vec(),
             operator_user: KUBERAY_OPERATOR.to_owned(),
             rayfit_user: RAYFIT_ACCOUNT.to_owned(),
             defaults: DefaultValues::default(),
+            reconcile: ReconcileSettings::default(),
+        }
+    }
+}
+
+impl Default for ReconcileSettings {
+    fn default() -> Self {
+        Self {
+            mode: None,
+            strategy: Strategy::default(),
+            pending_idle_timeout_seconds: None,
+            conserve_gpus: true,
+            back_off: BackOff {
+                initial_seconds: 1,
+                max_seconds: 60,
+            },
         }
     }
 }

@@ -41,12 +41,10 @@ pub fn fold(
     inherited: impl Fn(&Finding) -> bool,
 ) -> Verdict {
     let mut verdict = Verdict::default();
-    for finding in findings {
-        let mut mode = settings
-            .rules
-            .get(&finding.rule)
-            .copied()
-            .unwrap_or(finding.mode);
+    for mut finding in findings {
+        let ruling = settings.modes.rule_on(finding.rule, finding.mode);
+        finding.decided = ruling.decided;
+        let mut mode = ruling.mode;
         if mode == Mode::Enforce && inherited(&finding) {
             mode = Mode::Warn;
         }
@@ -79,6 +77,7 @@ mod tests {
             problem: String::new(),
             why: String::new(),
             fix: String::new(),
+            decided: None,
         }
     }
 
@@ -92,7 +91,7 @@ mod tests {
     #[test]
     fn a_setting_overrides_the_rules_own_mode() {
         let mut settings = Settings::default();
-        settings.rules.insert(RuleId(101), Mode::Audit);
+        settings.modes.set(RuleId(101), Mode::Audit);
         let verdict = fold(
             vec![finding(Mode::Enforce)],
             &settings,
@@ -111,7 +110,9 @@ mod tests {
             inherited: bool,
         ) {
             let mut settings = Settings::default();
-            settings.rules.extend(set.map(|mode| (RuleId(101), mode)));
+            if let Some(mode) = set {
+                settings.modes.set(RuleId(101), mode);
+            }
             let verdict = fold(vec![finding(own)], &settings, ceiling, |_| inherited);
             prop_assert!(outcome(&verdict) <= ceiling);
             prop_assert!(outcome(&verdict) <= set.unwrap_or(own));

@@ -3,6 +3,9 @@
 use std::fmt;
 use std::str::FromStr;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// The annotation that holds a [`ReconcileMode`].
 pub const ANNOTATION: &str = "rayfit.dev/reconcile";
 
@@ -10,7 +13,21 @@ pub const ANNOTATION: &str = "rayfit.dev/reconcile";
 pub const PREFIX: &str = "rayfit.dev/";
 
 /// Who scales a cluster.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+#[derive(
+    Debug,
+    Clone,
+    Copy,
+    PartialEq,
+    Eq,
+    PartialOrd,
+    Ord,
+    Hash,
+    Default,
+    Deserialize,
+    Serialize,
+    JsonSchema,
+)]
+#[serde(rename_all = "lowercase")]
 pub enum ReconcileMode {
     /// Ray's own autoscaler container; what holds without an annotation.
     #[default]

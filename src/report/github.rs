@@ -31,10 +31,22 @@ fn finding(entry: &Entry) -> String {
         end_column = span.end.column,
         title = property(&format!("{} {name}", finding.rule)),
         message = data(&format!(
-            "{}: {}. {}\n{}",
-            finding.path, finding.problem, finding.why, finding.fix
+            "{}: {}. {}\n{}{}",
+            finding.path,
+            finding.problem,
+            finding.why,
+            finding.fix,
+            decided(entry)
         )),
     )
+}
+
+/// A line on who decided how far the finding goes, if it was a policy.
+fn decided(entry: &Entry) -> String {
+    let decided = entry.finding.decided.as_ref();
+    decided.map_or_else(String::new, |decided| {
+        format!("\n({} {decided})", entry.mode)
+    })
 }
 
 fn unread(unread: &Unread) -> String {

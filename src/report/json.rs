@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Entry, Level, Report, Unread, Unreadable};
+use crate::policy::Decided;
 
 /// The report as indented JSON, ended by a line break.
 pub fn render(report: &Report) -> String {
@@ -56,7 +57,18 @@ fn finding(entry: &Entry) -> Value {
         "problem": finding.problem,
         "why": finding.why,
         "fix": finding.fix,
+        "policy": finding.decided.as_ref().map(|decided| &*decided.policy),
+        "exemption": finding.decided.as_ref().and_then(exemption),
     })
+}
+
+fn exemption(decided: &Decided) -> Option<Value> {
+    let exemption = decided.exemption.as_ref()?;
+    Some(json!({
+        "reason": exemption.reason,
+        "ticket": exemption.ticket,
+        "expires": exemption.expires.to_string(),
+    }))
 }
 
 fn unread(unread: &Unread) -> Value {

@@ -19,7 +19,14 @@ const MORE_BYTES: usize = 80;
 
 /// One finding in one line: rule, place, problem, reason and remedy.
 pub fn line(finding: &Finding) -> String {
-    format!("{}. {} {}", headline(finding), finding.why, finding.fix)
+    let policy = finding.decided.as_ref();
+    let policy = policy.map_or_else(String::new, |decided| format!(" ({decided})"));
+    format!(
+        "{}. {} {}{policy}",
+        headline(finding),
+        finding.why,
+        finding.fix
+    )
 }
 
 /// One finding beside its place, as kubectl prints the causes of a denial. Neither the webhook nor
@@ -36,7 +43,13 @@ pub fn cause(finding: &Finding) -> String {
     let group = path
         .group()
         .map_or_else(String::new, |name| format!("group {}; ", printable(name)));
-    format!("{problem}. {why} {fix} ({group}rayfit explain {rule})")
+    let policy = finding
+        .decided
+        .as_ref()
+        .map_or_else(String::new, |decided| {
+            format!("{}; ", printable(&decided.to_string()))
+        });
+    format!("{problem}. {why} {fix} ({group}{policy}rayfit explain {rule})")
 }
 
 /// Rule, place and problem.
@@ -87,9 +100,20 @@ pub fn warnings(findings: &[Finding]) -> Vec<String> {
     warnings
 }
 
+/// Longest name of a policy in a warning, where room is short.
+const POLICY_CHARS: usize = 30;
+
 /// One finding as one warning, or as two where what is wrong and what to write do not fit into one.
 fn warning(finding: &Finding) -> Vec<String> {
-    let headline = printable(&headline(finding));
+    let headline = match &finding.decided {
+        None => headline(finding),
+        Some(decided) => {
+            let policy: String = decided.policy.chars().take(POLICY_CHARS).collect();
+            let Finding { path, problem, .. } = finding;
+            format!("{} [{policy}] {path}: {problem}", finding.rule)
+        }
+    };
+    let headline = printable(&headline);
     let fix = printable(&finding.fix);
     let whole = format!("{headline}. {fix}");
     if whole.chars().count() <= WARNING_CHARS {
@@ -149,6 +173,7 @@ mod tests {
             problem: problem.to_owned(),
             why: "Ray stops.".to_owned(),
             fix: "Write 2.60.0.".to_owned(),
+            decided: None,
         }
     }
 

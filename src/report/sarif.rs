@@ -55,7 +55,7 @@ const fn level(level: Level) -> &'static str {
 fn result(entry: &Entry) -> Value {
     let finding = &entry.finding;
     let index = RULES.iter().position(|rule| rule.id == finding.rule);
-    json!({
+    let mut result = json!({
         "ruleId": finding.rule.to_string(),
         "ruleIndex": index,
         "level": level(entry.level()),
@@ -78,7 +78,15 @@ fn result(entry: &Entry) -> Value {
                 "fullyQualifiedName": format!("{} {}", entry.object, finding.path),
             }],
         }],
-    })
+    });
+    if let Some(decided) = &finding.decided {
+        result["properties"] = json!({"policy": &*decided.policy});
+        if decided.exemption.is_some() {
+            let justification = decided.to_string();
+            result["suppressions"] = json!([{"kind": "external", "justification": justification}]);
+        }
+    }
+    result
 }
 
 /// A relative file stays relative, so that services find it in the repository.

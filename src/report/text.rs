@@ -48,7 +48,14 @@ fn finding(entry: &Entry) -> String {
     );
     out.push_str(&excerpt(entry));
     let margin = margin(entry);
-    for (label, text) in [("why", &finding.why), ("fix", &finding.fix)] {
+    let decided = finding.decided.as_ref().map(ToString::to_string);
+    let mode = decided.map(|decided| format!("{} {decided}", entry.mode));
+    for (label, text) in [
+        ("why", Some(&finding.why)),
+        ("fix", Some(&finding.fix)),
+        ("mode", mode.as_ref()),
+    ] {
+        let Some(text) = text else { continue };
         let wrapped = wrapped(&format!("{margin} = {label}: "), &harmless(text), WIDTH);
         out.push_str(&wrapped);
         out.push('\n');
@@ -116,18 +123,19 @@ fn clipped(entry: &Entry) -> (String, usize, usize) {
     )
 }
 
-/// `3 objects checked, 1 denied: 4 errors, 2 warnings, 1 note; 2 other objects passed over`
+/// `3 Ray objects checked, 1 denied: 4 errors, 2 warnings, 1 note; 2 other objects passed over`
 fn summary(report: &Report) -> String {
     let tally = report.tally;
     let denied = style(Level::Error);
     let outcome = match tally.denied {
-        0 if report.entries.is_empty() => "nothing found".to_owned(),
-        0 => format!("none denied: {}", levels(report)),
-        count => format!("{denied}{count} denied{denied:#}: {}", levels(report)),
+        0 if tally.checked == 0 => String::new(),
+        0 if report.entries.is_empty() => ", nothing found".to_owned(),
+        0 => format!(", none denied: {}", levels(report)),
+        count => format!(", {denied}{count} denied{denied:#}: {}", levels(report)),
     };
     let mut parts = vec![format!(
-        "{} checked, {outcome}",
-        counted(tally.checked, "object")
+        "{} checked{outcome}",
+        counted(tally.checked, "Ray object")
     )];
     if tally.others > 0 {
         let others = counted(tally.others, "other object");

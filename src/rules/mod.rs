@@ -74,6 +74,7 @@ impl Rule {
             problem: problem.into(),
             why: self.why.to_owned(),
             fix: fix.into(),
+            decided: None,
         }
     }
 }
@@ -180,7 +181,7 @@ pub fn find(id: RuleId) -> Option<&'static Rule> {
 pub fn run(subject: &Subject<'_>) -> Vec<Finding> {
     let mut findings = Findings::default();
     for rule in RULES {
-        if subject.settings.rules.get(&rule.id) != Some(&Mode::Off) {
+        if !subject.settings.modes.is_off(rule.id) {
             (rule.check)(subject, &mut findings);
         }
     }

@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use base64::Engine as _;
 use base64::alphabet::{STANDARD, URL_SAFE};
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
+use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Value;
 
@@ -16,6 +17,15 @@ where
     T: Deserialize<'de> + Default,
 {
     Ok(Option::deserialize(deserializer)?.unwrap_or_default())
+}
+
+/// An integer as canonical JSON writes it, in schemas.
+#[derive(JsonSchema)]
+#[serde(untagged)]
+#[expect(dead_code, reason = "only its schema is of use")]
+pub(super) enum Integer {
+    Number(i64),
+    Text(String),
 }
 
 /// An `int32` or `int64`: a number or a text.

@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::Deserializer;
 use serde::{Deserialize, Serialize};
 
-use super::canonical::{amounts, base64, enumerated, hex, integer, nullable};
+use super::canonical::{Integer, amounts, base64, enumerated, hex, integer, nullable};
 
 /// The state of the Ray cluster as its GCS knows it.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -60,6 +60,7 @@ pub struct NodeState {
     pub status: NodeStatus,
     /// For how long it has been idle, in milliseconds.
     #[serde(alias = "idle_duration_ms", deserialize_with = "integer")]
+    #[schemars(with = "Integer")]
     pub idle_duration_ms: i64,
     /// Labels that stay.
     #[serde(deserialize_with = "nullable")]
@@ -105,6 +106,7 @@ pub struct ResourceRequestByCount {
     pub request: ResourceRequest,
     /// How often.
     #[serde(deserialize_with = "integer")]
+    #[schemars(with = "Integer")]
     pub count: i64,
 }
 

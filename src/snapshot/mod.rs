@@ -5,15 +5,18 @@
 //! controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all use it.
 //!
 //! Reading order: this file, [`gcs`] (what Ray reports), [`history`] (what is remembered),
-//! [`pod`] (what matters of a pod).
+//! [`pod`] (what matters of a pod), [`autoscaling_state`] (what Ray is told in turn).
 
+pub mod autoscaling_state;
 mod canonical;
 pub mod gcs;
 pub mod history;
+mod node_id;
 pub mod pod;
 mod read;
 
 pub use history::History;
+pub use node_id::{NodeId, NotANodeId};
 pub use read::{SnapshotError, read_all};
 
 use schemars::JsonSchema;
@@ -22,6 +25,9 @@ use serde_json::Value;
 
 /// The `apiVersion` of a snapshot.
 pub const API_VERSION: &str = "rayfit.dev/v1alpha1";
+
+/// The `kind` of a snapshot.
+pub const KIND: &str = "Snapshot";
 
 /// The state of one RayCluster at one moment.
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::{API_VERSION, Snapshot};
+use super::{API_VERSION, KIND, Snapshot};
 
 /// Why a text is no snapshot.
 #[derive(Debug, thiserror::Error)]
@@ -15,8 +15,19 @@ pub enum SnapshotError {
         /// What the parser said.
         reason: String,
     },
-    /// JSON of another form.
-    #[error("line {line}: at {path}: {reason}")]
+    /// Something else, such as a RayCluster alone.
+    #[error(
+        "line {line}: {found} is no snapshot: write apiVersion: {API_VERSION}, kind: Snapshot \
+         (examples/snapshot.yaml is one)"
+    )]
+    Kind {
+        /// The first line of the document, from 1.
+        line: usize,
+        /// What it is.
+        found: String,
+    },
+    /// A snapshot of another form.
+    #[error("line {line}: {}{reason}", at(path))]
     Form {
         /// The first line of the document, from 1.
         line: usize,
@@ -25,6 +36,14 @@ pub enum SnapshotError {
         /// What is wrong there.
         reason: String,
     },
+}
+
+/// Nothing for the document itself, which is called `.`.
+fn at(path: &str) -> String {
+    match path {
+        "." => String::new(),
+        path => format!("at {path}: "),
+    }
 }
 
 /// Every snapshot in a text: JSON lines (each line an object of its own), or one document.
@@ -65,14 +84,14 @@ fn document(text: &str) -> Result<Value, SnapshotError> {
 
 fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
     let fault = |path: String, reason: String| SnapshotError::Form { line, path, reason };
+    let text = |key| value.get(key).and_then(Value::as_str).unwrap_or("nothing");
+    let (version, kind) = (text("apiVersion"), text("kind"));
+    if (version, kind) != (API_VERSION, KIND) {
+        let found = format!("\"{version} {kind}\"");
+        return Err(SnapshotError::Kind { line, found });
+    }
     let snapshot: Snapshot = serde_path_to_error::deserialize(value)
         .map_err(|error| fault(error.path().to_string(), error.inner().to_string()))?;
-    if snapshot.api_version != API_VERSION || snapshot.kind != "Snapshot" {
-        let found = format!("{} {}", snapshot.api_version, snapshot.kind);
-        let reason =
-            format!("{found:?} is no snapshot: write apiVersion: {API_VERSION}, kind: Snapshot");
-        return Err(fault("apiVersion, kind".to_owned(), reason));
-    }
     if snapshot.seconds().is_none() {
         let reason = format!(
             "{:?} is no RFC 3339 time such as 2026-01-31T12:00:00Z",

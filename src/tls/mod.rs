@@ -10,7 +10,7 @@ pub mod directory;
 pub mod pair;
 pub mod store;
 
-pub use config::server_config;
+pub use config::{provider, server_config};
 pub use directory::CertificateDirectory;
 pub use pair::{PairError, ServingPair};
 pub use store::{CertificateStore, Installed};

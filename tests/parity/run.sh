@@ -1,12 +1,16 @@
 #!/usr/bin/env bash
 # Fresh cases against Ray's own code: tests/parity/run.sh SEED COUNT. A new recording of the corpus:
-# tests/parity/run.sh record.
+# tests/parity/run.sh record; of Ray's messages: tests/parity/run.sh wire.
 set -euo pipefail
 cd "$(dirname "$0")/../.."
 python=$(tests/parity/python.sh)
 if [ "${1:-}" = record ]; then
     "$python" tests/parity/record.py --seed 1 --count 1200 | gzip -9n >tests/parity/corpus.jsonl.gz
     exec cargo test --locked --test ray_parity
+fi
+if [ "${1:-}" = wire ]; then
+    "$python" tests/parity/wire.py
+    exec cargo test --locked --lib --test protos wire
 fi
 cases=$(mktemp --suffix .jsonl)
 trap 'rm -f "$cases"' EXIT

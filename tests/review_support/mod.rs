@@ -161,6 +161,7 @@ fn finding(rule: u16) -> Finding {
         problem: "7 is too many".to_owned(),
         why: "Ray stops.".to_owned(),
         fix: "Write 3.".to_owned(),
+        decided: None,
     }
 }
 

@@ -80,7 +80,7 @@ func showsAll(t *testing.T, said string) {
 		"+    upscalingMode: Default",
 		"Warning: RF213", "raycluster.ray.io/unbounded created",
 		"raycluster.ray.io/legacy annotated", `"legacy" is invalid`, "raycluster.ray.io/legacy patched",
-		"1 object checked, 1 denied",
+		"1 Ray object checked, 1 denied",
 		"rayfit explain RF104",
 	} {
 		_, after, found := strings.Cut(rest, part)

@@ -1,0 +1,34 @@
+//! Compiles `proto/`, without protoc.
+//!
+//! The client goes into the library; the server, with messages of its own, is generated for tests
+//! only (`tests/play_gcs/`), so that no server is in what is released.
+
+use std::error::Error;
+use std::path::{Path, PathBuf};
+
+const PROTOS: &[&str] = &["autoscaler.proto", "common.proto", "gcs_service.proto"];
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "Cargo tells build scripts so where to write"
+)]
+fn main() -> Result<(), Box<dyn Error>> {
+    println!("cargo:rerun-if-changed=proto");
+    let out = PathBuf::from(std::env::var("OUT_DIR")?);
+    generate(&out.join("gcs_client"), true)?;
+    generate(&out.join("gcs_server"), false)?;
+    Ok(())
+}
+
+fn generate(folder: &Path, is_client: bool) -> Result<(), Box<dyn Error>> {
+    std::fs::create_dir_all(folder)?;
+    tonic_prost_build::configure()
+        .build_client(is_client)
+        .build_server(!is_client)
+        .build_transport(false)
+        .btree_map(".")
+        .include_file("ray.rs")
+        .out_dir(folder)
+        .compile_fds(protox::compile(PROTOS, ["proto"])?)?;
+    Ok(())
+}

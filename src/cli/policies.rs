@@ -1,0 +1,89 @@
+//! RayPolicies from files, as flags that commands share.
+
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+use k8s_openapi::jiff::Timestamp;
+use serde_json::Value;
+
+use super::{check, outcome};
+use crate::objects;
+use crate::policy::{self, Fault, Policies, Policy, Weight, compile};
+
+/// Flags that name policies.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Policies")]
+pub(super) struct PolicyArgs {
+    /// RayPolicies to fold as admission would; other objects in the file are passed over; can be
+    /// repeated
+    ///
+    /// The labels of namespaces, for policies that go by them, come from --facts.
+    #[arg(long = "policy", value_name = "FILE")]
+    files: Vec<PathBuf>,
+
+    /// Judge exemptions as of this time, RFC 3339 [default: now]
+    #[arg(long, value_name = "TIME")]
+    at: Option<Timestamp>,
+}
+
+impl PolicyArgs {
+    /// The policies of the files. What is wrong in one of them is an error: it would not hold.
+    pub(super) fn policies(&self) -> anyhow::Result<Policies> {
+        let mut policies = Vec::new();
+        for path in &self.files {
+            for document in check::documents(path)? {
+                for item in objects::items(&document.value) {
+                    if is_policy(&item.object) {
+                        let policy = read(&item.object).with_context(|| {
+                            format!("{}: this RayPolicy cannot hold", path.display())
+                        })?;
+                        policies.push(policy);
+                    }
+                }
+            }
+        }
+        if policies.is_empty() && !self.files.is_empty() {
+            bail!("no RayPolicy of rayfit.dev/v1alpha1 in the files of --policy");
+        }
+        Ok(Policies::new(policies))
+    }
+
+    /// The time by which exemptions are judged.
+    pub(super) fn now(&self) -> Timestamp {
+        self.at.unwrap_or_else(clock)
+    }
+}
+
+fn is_policy(object: &Value) -> bool {
+    object.get("kind").and_then(Value::as_str) == Some("RayPolicy")
+        && object
+            .get("apiVersion")
+            .and_then(Value::as_str)
+            .is_some_and(|version| version.starts_with("rayfit.dev/"))
+}
+
+fn read(object: &Value) -> anyhow::Result<Policy> {
+    let written = compile::read(object).map_err(|fault| anyhow::anyhow!("{fault}"))?;
+    let (policy, mut faults) = compile(&written);
+    faults.extend(policy::unknown(object, &written));
+    faults.sort_by_key(|fault| std::cmp::Reverse(fault.weight));
+    match (policy, faults.first()) {
+        (Some(policy), None) => Ok(policy),
+        (Some(policy), Some(fault)) if fault.weight == Weight::Doubt => {
+            faults.iter().for_each(outcome::complain);
+            Ok(policy)
+        }
+        _ => {
+            let texts: Vec<String> = faults.iter().map(Fault::to_string).collect();
+            bail!("{}", texts.join("\n"))
+        }
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the command line reads the clock for the core"
+)]
+fn clock() -> Timestamp {
+    Timestamp::now()
+}

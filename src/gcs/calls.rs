@@ -1,0 +1,225 @@
+//! The calls, in terms of our own types.
+
+use std::collections::BTreeMap;
+
+use tonic::transport::Channel;
+
+use super::wire::ray::rpc::autoscaler::autoscaler_state_service_client::AutoscalerStateServiceClient;
+use super::wire::ray::rpc::autoscaler::{
+    DrainNodeReason, DrainNodeRequest, GetClusterResourceStateRequest,
+    ReportAutoscalingStateRequest, ResizeRayletResourceInstancesRequest,
+};
+use super::wire::ray::rpc::internal_kv_gcs_service_client::InternalKvGcsServiceClient;
+use super::wire::ray::rpc::node_info_gcs_service_client::NodeInfoGcsServiceClient;
+use super::wire::ray::rpc::{
+    DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, InternalKvGetRequest,
+    InternalKvPutRequest,
+};
+use super::{Call, CallError, Client, Fault};
+use crate::snapshot::NodeId;
+use crate::snapshot::autoscaling_state::AutoscalingState;
+use crate::snapshot::gcs::ClusterResourceState;
+
+/// Ray's code for a key that is not there.
+const NO_SUCH_KEY: i32 = 17;
+
+/// What a raylet says to a drain.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Drain {
+    /// It takes no new work and goes. Also of a node that is unknown or gone already.
+    Accepted,
+    /// It stays, with the raylet's reason: it is no longer idle.
+    Rejected(String),
+}
+
+/// What a raylet is to have in all; `None` leaves an amount as it is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct RayletSize {
+    /// CPU in thousandths.
+    pub cpu_milli: Option<u64>,
+    /// Memory in bytes.
+    pub memory_bytes: Option<u64>,
+}
+
+impl Client {
+    /// The nodes and the demand. Ray gathers them about once a second.
+    pub async fn cluster_resource_state(&self) -> Result<ClusterResourceState, CallError> {
+        let reply = self
+            .call(
+                Call::ClusterState,
+                GetClusterResourceStateRequest {},
+                |channel, request| async move {
+                    self.autoscaler(channel)
+                        .get_cluster_resource_state(request)
+                        .await
+                },
+            )
+            .await?;
+        Ok(reply.cluster_resource_state.unwrap_or_default().into())
+    }
+
+    /// Tells the cluster what its scaler is doing; `ray status` shows it.
+    pub async fn report(&self, state: AutoscalingState) -> Result<(), CallError> {
+        let message = ReportAutoscalingStateRequest {
+            autoscaling_state: Some(state.into()),
+        };
+        self.call(Call::Report, message, |channel, request| async move {
+            self.autoscaler(channel)
+                .report_autoscaling_state(request)
+                .await
+        })
+        .await?;
+        Ok(())
+    }
+
+    /// Asks a node to go because it is idle. Its raylet refuses if it no longer is.
+    pub async fn drain_idle(&self, node: NodeId, why: &str) -> Result<Drain, CallError> {
+        self.drain(node, DrainNodeReason::IdleTermination, why, 0)
+            .await
+    }
+
+    /// Asks a node to go when its work is done. It accepts with work, and takes no more.
+    ///
+    /// `deadline_ms` is when the node will be gone in any case, in milliseconds since 1970; Ray
+    /// shows it to the work on the node and does not enforce it. 0 is none.
+    pub async fn drain_preempt(
+        &self,
+        node: NodeId,
+        why: &str,
+        deadline_ms: u64,
+    ) -> Result<Drain, CallError> {
+        let deadline_ms = i64::try_from(deadline_ms).unwrap_or(i64::MAX);
+        self.drain(node, DrainNodeReason::Preemption, why, deadline_ms)
+            .await
+    }
+
+    async fn drain(
+        &self,
+        node: NodeId,
+        reason: DrainNodeReason,
+        why: &str,
+        deadline_timestamp_ms: i64,
+    ) -> Result<Drain, CallError> {
+        let message = DrainNodeRequest {
+            node_id: node.as_bytes().to_vec(),
+            reason: reason.into(),
+            reason_message: why.to_owned(),
+            deadline_timestamp_ms,
+        };
+        let reply = self
+            .call(Call::Drain, message, |channel, request| async move {
+                self.autoscaler(channel).drain_node(request).await
+            })
+            .await?;
+        Ok(if reply.is_accepted {
+            Drain::Accepted
+        } else {
+            Drain::Rejected(reply.rejection_reason_message)
+        })
+    }
+
+    /// Stops a node at once: the work on it fails.
+    pub async fn stop_node(&self, node: NodeId) -> Result<(), CallError> {
+        let node_id = node.as_bytes().to_vec();
+        let message = StopNodeRequest {
+            drain_node_data: vec![DrainNodeData { node_id }],
+        };
+        let reply = self
+            .call(Call::Stop, message, |channel, request| async move {
+                NodeInfoGcsServiceClient::new(channel)
+                    .drain_node(request)
+                    .await
+            })
+            .await?;
+        self.checked(Call::Stop, reply.status)
+    }
+
+    /// Gives a raylet another size and returns all its totals, by resource. The cluster's state
+    /// shows them one or two seconds later.
+    pub async fn resize_raylet(
+        &self,
+        node: NodeId,
+        size: RayletSize,
+    ) -> Result<BTreeMap<String, f64>, CallError> {
+        let message = ResizeRayletResourceInstancesRequest {
+            node_id: node.as_bytes().to_vec(),
+            resources: size.resources(),
+        };
+        let reply = self
+            .call(Call::Resize, message, |channel, request| async move {
+                self.autoscaler(channel)
+                    .resize_raylet_resource_instances(request)
+                    .await
+            })
+            .await?;
+        Ok(reply.total_resources)
+    }
+
+    /// The value of a key, if there is one. The default namespace is empty.
+    pub async fn kv_get(&self, namespace: &str, key: &str) -> Result<Option<Vec<u8>>, CallError> {
+        let message = InternalKvGetRequest {
+            key: key.into(),
+            namespace: namespace.into(),
+        };
+        let reply = self
+            .call(Call::KvGet, message, |channel, request| async move {
+                self.kv(channel).internal_kv_get(request).await
+            })
+            .await?;
+        if let Some(GcsStatus { code, .. }) = reply.status
+            && code == NO_SUCH_KEY
+        {
+            return Ok(None);
+        }
+        self.checked(Call::KvGet, reply.status)?;
+        Ok(Some(reply.value))
+    }
+
+    /// Writes a key, over what it had. The default namespace is empty.
+    pub async fn kv_put(&self, namespace: &str, key: &str, value: &[u8]) -> Result<(), CallError> {
+        let message = InternalKvPutRequest {
+            key: key.into(),
+            value: value.to_vec(),
+            overwrite: true,
+            namespace: namespace.into(),
+        };
+        let reply = self
+            .call(Call::KvPut, message, |channel, request| async move {
+                self.kv(channel).internal_kv_put(request).await
+            })
+            .await?;
+        self.checked(Call::KvPut, reply.status)
+    }
+
+    /// The status inside of an answer: absent or 0 is good.
+    fn checked(&self, call: Call, status: Option<GcsStatus>) -> Result<(), CallError> {
+        match status {
+            Some(status) if status.code != 0 => Err(self.error(call, Fault::from_gcs(&status))),
+            _ => Ok(()),
+        }
+    }
+
+    fn autoscaler(&self, channel: Channel) -> AutoscalerStateServiceClient<Channel> {
+        AutoscalerStateServiceClient::new(channel).max_decoding_message_size(self.largest_answer())
+    }
+
+    fn kv(&self, channel: Channel) -> InternalKvGcsServiceClient<Channel> {
+        InternalKvGcsServiceClient::new(channel).max_decoding_message_size(self.largest_answer())
+    }
+}
+
+impl RayletSize {
+    /// By Ray's names and units: whole CPUs, bytes.
+    #[expect(
+        clippy::cast_precision_loss,
+        reason = "Ray counts in doubles; memory is exact to 8 PiB"
+    )]
+    fn resources(self) -> BTreeMap<String, f64> {
+        let cpu = self.cpu_milli.map(|milli| ("CPU", milli as f64 / 1000.0));
+        let memory = self.memory_bytes.map(|bytes| ("memory", bytes as f64));
+        let given = cpu.into_iter().chain(memory);
+        given
+            .map(|(name, amount)| (name.to_owned(), amount))
+            .collect()
+    }
+}

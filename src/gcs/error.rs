@@ -1,0 +1,196 @@
+//! What can go wrong with a call, told apart by what is to be done about it.
+
+use std::error::Error as StdError;
+use std::fmt;
+use std::time::Duration;
+
+use tonic::{Code, Status};
+
+use super::Address;
+use super::connect::ConnectError;
+use super::wire::ray::rpc::GcsStatus;
+
+/// A call of a GCS.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Call {
+    /// `GetClusterResourceState`
+    ClusterState,
+    /// `ReportAutoscalingState`
+    Report,
+    /// `DrainNode` of the autoscaler's service
+    Drain,
+    /// `DrainNode` of the nodes' service
+    Stop,
+    /// `ResizeRayletResourceInstances`
+    Resize,
+    /// `InternalKVGet`
+    KvGet,
+    /// `InternalKVPut`
+    KvPut,
+}
+
+/// A call that came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{call} at the GCS {address}: {fault}")]
+pub struct CallError {
+    /// Which one.
+    pub call: Call,
+    /// Of whom.
+    pub address: Address,
+    /// Why.
+    pub fault: Fault,
+}
+
+/// Why a call came to nothing.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fault {
+    /// No connection, or it broke.
+    #[error(
+        "unreachable: {0}; is the head pod running, and does a NetworkPolicy let Rayfit reach its \
+         GCS port?"
+    )]
+    Unreachable(String),
+    /// Not tried, because earlier attempts failed.
+    #[error("not tried: it was unreachable a moment ago; the next attempt is in {} s", .0.as_secs_f32().ceil())]
+    BackingOff(Duration),
+    /// No answer in time.
+    #[error("no answer within {} s; the GCS is overloaded or the network is cut", .0.as_secs_f32())]
+    Deadline(Duration),
+    /// TLS was tried and refused, by either side.
+    #[error(
+        "TLS failed: {0}; both sides need certificates of the same authority, the GCS's with the \
+         name or address that it is called by"
+    )]
+    Tls(String),
+    /// The token or a certificate of ours cannot be read.
+    #[error("credentials: {0}")]
+    Credentials(String),
+    /// The token is missing or not the right one.
+    #[error(
+        "not authenticated: {0}; use the token that the Ray cluster was started with \
+         (RAY_AUTH_TOKEN, in the cluster's Secret under auth_token)"
+    )]
+    Unauthenticated(String),
+    /// The GCS is not the leading one.
+    #[error("it is passive: another GCS leads; ask that one, or wait until this one leads")]
+    Passive,
+    /// What the call is about is not there (any more).
+    #[error("not found: {0}; look at the cluster's state again")]
+    NotFound(String),
+    /// The GCS refuses what was asked.
+    #[error("refused as invalid: {0}")]
+    InvalidArgument(String),
+    /// A Ray that does not know the call.
+    #[error("this Ray does not know the call: {0}; in-place resize needs Ray 2.56 or later")]
+    Unsupported(String),
+    /// An answer of more bytes than are taken.
+    #[error("the answer is too large to be taken: {0}")]
+    TooLarge(String),
+    /// Anything else.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl Fault {
+    /// No answer came, so that nothing is known of what the call did.
+    pub fn is_unanswered(&self) -> bool {
+        matches!(
+            self,
+            Self::Unreachable(_) | Self::Deadline(_) | Self::Tls(_)
+        )
+    }
+
+    /// What the transport or the server said.
+    pub(super) fn from_status(status: &Status, deadline: Duration) -> Self {
+        if let Some(source) = status.source() {
+            return Self::from_transport(source, deadline);
+        }
+        let message = || said(status);
+        match status.code() {
+            Code::Unauthenticated | Code::PermissionDenied => Self::Unauthenticated(message()),
+            Code::DeadlineExceeded | Code::Cancelled => Self::Deadline(deadline),
+            Code::Unavailable => Self::Unreachable(message()),
+            // What the client's side says of an answer above its limit.
+            Code::OutOfRange | Code::ResourceExhausted => Self::TooLarge(message()),
+            Code::Unimplemented => Self::Unsupported(message()),
+            Code::NotFound => Self::NotFound(message()),
+            Code::InvalidArgument => Self::InvalidArgument(message()),
+            // Ray's own statuses come with their name in the message.
+            Code::Aborted if status.message().contains("GcsPassive") => Self::Passive,
+            Code::Aborted if status.message().contains("NotFound") => Self::NotFound(message()),
+            Code::Aborted if status.message().contains("Invalid") => {
+                Self::InvalidArgument(message())
+            }
+            _ => Self::Other(message()),
+        }
+    }
+
+    /// A status inside of an answer.
+    pub(super) fn from_gcs(status: &GcsStatus) -> Self {
+        if status.message.contains("passive") {
+            return Self::Passive;
+        }
+        Self::Other(format!("status {}: {}", status.code, status.message))
+    }
+
+    fn from_transport(source: &(dyn StdError + 'static), deadline: Duration) -> Self {
+        for error in chain(source) {
+            if error.is::<tonic::TimeoutExpired>() {
+                return Self::Deadline(deadline);
+            }
+            match error.downcast_ref::<ConnectError>() {
+                Some(ConnectError::Material(fault)) => return Self::Credentials(fault.to_string()),
+                Some(ConnectError::Handshake(fault)) => return Self::Tls(fault.to_string()),
+                Some(ConnectError::Tcp(fault)) => return Self::Unreachable(fault.to_string()),
+                None => {}
+            }
+        }
+        let innermost = chain(source).last().map(ToString::to_string);
+        let reason = innermost.unwrap_or_default();
+        // With TLS 1.3 a server refuses our certificate after the handshake, when HTTP/2 already
+        // reads from the connection; that passes on the text alone.
+        if reason.starts_with("received fatal alert") {
+            return Self::Tls(reason);
+        }
+        Self::Unreachable(reason)
+    }
+}
+
+/// An error and what caused it, outermost first.
+fn chain<'a>(
+    error: &'a (dyn StdError + 'static),
+) -> impl Iterator<Item = &'a (dyn StdError + 'static)> {
+    std::iter::successors(Some(error), |&error| error.source())
+}
+
+/// The message, with the details that gRPC in C++ sends beside it.
+fn said(status: &Status) -> String {
+    let details = String::from_utf8_lossy(status.details());
+    match (status.message(), details.trim()) {
+        ("", "") => status.code().to_string(),
+        (message, "") => message.to_owned(),
+        ("", details) => details.to_owned(),
+        (message, details) => format!("{message}: {details}"),
+    }
+}
+
+impl Call {
+    /// The name of the method.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::ClusterState => "GetClusterResourceState",
+            Self::Report => "ReportAutoscalingState",
+            Self::Drain => "DrainNode",
+            Self::Stop => "NodeInfo DrainNode",
+            Self::Resize => "ResizeRayletResourceInstances",
+            Self::KvGet => "InternalKVGet",
+            Self::KvPut => "InternalKVPut",
+        }
+    }
+}
+
+impl fmt::Display for Call {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}

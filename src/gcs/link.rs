@@ -1,0 +1,123 @@
+//! The connection that a client has, or is about to have, and when it may try again.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::time::Instant;
+use tonic::transport::{Channel, Endpoint as Transport};
+
+use super::Endpoint;
+use super::connect::Connector;
+
+/// The longest pause between two attempts.
+const LONGEST_PAUSE: Duration = Duration::from_secs(15);
+
+/// A channel, and how often in a row it failed.
+pub(super) struct Link {
+    endpoint: Arc<Endpoint>,
+    channel: Option<Channel>,
+    /// Counts channels: what a call on an earlier one met says nothing of this one.
+    generation: u64,
+    failures: u32,
+    not_before: Option<Instant>,
+}
+
+impl Link {
+    pub(super) fn new(endpoint: Arc<Endpoint>) -> Self {
+        Self {
+            endpoint,
+            channel: None,
+            generation: 0,
+            failures: 0,
+            not_before: None,
+        }
+    }
+
+    /// The channel to use now and its generation, or how long to wait after failures.
+    pub(super) fn channel(&mut self, now: Instant) -> Result<(Channel, u64), Duration> {
+        let pause = self
+            .not_before
+            .map(|then| then.saturating_duration_since(now));
+        if let Some(pause) = pause.filter(|pause| !pause.is_zero()) {
+            return Err(pause);
+        }
+        let endpoint = &self.endpoint;
+        let channel = self.channel.get_or_insert_with(|| open(endpoint)).clone();
+        Ok((channel, self.generation))
+    }
+
+    /// The GCS answered, be it with an error.
+    pub(super) fn answered(&mut self, generation: u64) {
+        if generation == self.generation {
+            self.failures = 0;
+            self.not_before = None;
+        }
+    }
+
+    /// No answer came. The channel is given up: its connection may be a dead one that nobody
+    /// closed. (Pings would find that too, but gRPC servers cut off clients that ping them.)
+    pub(super) fn failed(&mut self, generation: u64, now: Instant) {
+        if generation != self.generation {
+            return;
+        }
+        self.channel = None;
+        self.generation += 1;
+        self.not_before = Some(now + pause(self.failures));
+        self.failures = self.failures.saturating_add(1);
+    }
+}
+
+/// How long to wait after one more failure than `earlier`: the first may be a connection that a
+/// restart of the GCS has cut, so that the next attempt is made at once.
+fn pause(earlier: u32) -> Duration {
+    match earlier {
+        0 => Duration::ZERO,
+        more => Duration::from_secs(1 << (more - 1).min(5)).min(LONGEST_PAUSE),
+    }
+}
+
+/// A channel that connects when it is first used, and again when the connection was closed.
+fn open(endpoint: &Arc<Endpoint>) -> Channel {
+    // Where to connect is the connector's matter; the address here only fills in `:authority`.
+    Transport::from_static("http://gcs")
+        .buffer_size(8)
+        .connect_with_connector_lazy(Connector(Arc::clone(endpoint)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::gcs::Address;
+
+    fn link() -> Link {
+        Link::new(Arc::new(Endpoint::plain(Address::new("127.0.0.1", 1))))
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn attempts_become_rarer_and_an_answer_ends_that() {
+        let (mut link, mut now) = (link(), Instant::now());
+        let mut pauses = Vec::new();
+        for _ in 0..7 {
+            let (_, generation) = link.channel(now).unwrap();
+            link.failed(generation, now);
+            let pause = link.channel(now).err().unwrap_or_default();
+            pauses.push(pause.as_secs());
+            now += pause;
+        }
+        assert_eq!(pauses, [0, 1, 2, 4, 8, 15, 15]);
+        let (_, generation) = link.channel(now).unwrap();
+        link.answered(generation);
+        link.failed(generation, now);
+        assert!(link.channel(now).is_ok(), "the count begins anew");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn calls_that_fail_together_count_once() {
+        let (mut link, now) = (link(), Instant::now());
+        let calls: Vec<u64> = (0..3).map(|_| link.channel(now).unwrap().1).collect();
+        for generation in calls {
+            link.failed(generation, now);
+        }
+        assert!(link.channel(now).is_ok());
+    }
+}

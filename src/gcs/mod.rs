@@ -1,0 +1,30 @@
+//! The client of Ray's GCS: what a scaler asks and tells a running Ray cluster, over gRPC.
+//!
+//! Reading order: [`Endpoint`] (where a GCS is, and what it wants to see), [`Client`] (the calls),
+//! [`CallError`] (what can go wrong with them), `wire` (messages, to and from our own types).
+//!
+//! What would end a GCS cannot be said with these types: a node id that is not 28 bytes, and a
+//! version of the cluster's state that is newer than its own.
+
+mod address;
+mod calls;
+mod client;
+mod connect;
+mod endpoint;
+mod environment;
+mod error;
+mod link;
+mod material;
+mod tls;
+mod token;
+mod wire;
+
+pub use address::{Address, DEFAULT_PORT, NotAnAddress};
+pub use calls::{Drain, RayletSize};
+pub use client::{Client, Limits};
+pub use endpoint::Endpoint;
+pub use environment::{EnvironmentError, from_environment};
+pub use error::{Call, CallError, Fault};
+pub use material::Material;
+pub use tls::Tls;
+pub use token::{Token, TokenSource};

@@ -1,0 +1,194 @@
+//! Bytes and canonical JSON lead to the same state: with what Ray itself wrote
+//! (`tests/parity/wire.jsonl.gz`), and with random messages and our own JSON.
+
+use std::io::{BufRead as _, BufReader};
+use std::path::Path;
+
+use base64::Engine as _;
+use proptest::collection::{btree_map, vec};
+use proptest::prelude::*;
+use prost::Message as _;
+use serde_json::Value;
+
+use super::ray::rpc;
+use super::ray::rpc::autoscaler as wire;
+use crate::snapshot::gcs::ClusterResourceState;
+
+fn from_bytes(bytes: &[u8]) -> ClusterResourceState {
+    wire::ClusterResourceState::decode(bytes).unwrap().into()
+}
+
+#[test]
+fn what_ray_writes_in_bytes_and_in_json_is_the_same() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/parity/wire.jsonl.gz");
+    let file = std::fs::File::open(path).unwrap();
+    let mut compared = 0;
+    for line in BufReader::new(flate2::read::GzDecoder::new(file)).lines() {
+        let case: Value = serde_json::from_str(&line.unwrap()).unwrap();
+        let bytes = base64::engine::general_purpose::STANDARD
+            .decode(case["bytes"].as_str().unwrap())
+            .unwrap();
+        let json: ClusterResourceState = serde_json::from_value(case["json"].clone()).unwrap();
+        assert_eq!(from_bytes(&bytes), json, "{case}");
+        compared += 1;
+    }
+    assert_eq!(compared, 250);
+}
+
+#[test]
+fn enum_values_of_a_later_ray_are_unsaid_and_amounts_that_are_none_left_out() {
+    let node = wire::NodeState {
+        status: 99,
+        total_resources: [("CPU".to_owned(), f64::NAN), ("GPU".to_owned(), 1.0)].into(),
+        ..Default::default()
+    };
+    let state = from_bytes(
+        &wire::ClusterResourceState {
+            node_states: vec![node],
+            ..Default::default()
+        }
+        .encode_to_vec(),
+    );
+    let node = &state.node_states[0];
+    assert!(!node.is_running());
+    assert_eq!(node.total_resources, [("GPU".to_owned(), 1.0)].into());
+}
+
+fn text() -> impl Strategy<Value = String> {
+    prop_oneof![
+        Just(String::new()),
+        "[a-zA-Z0-9_./:|-]{1,12}",
+        any::<String>()
+    ]
+}
+
+fn amounts() -> impl Strategy<Value = std::collections::BTreeMap<String, f64>> {
+    let amount = prop_oneof![(0..64u8).prop_map(f64::from), -1e300..1e300f64];
+    btree_map(text(), amount, 0..3)
+}
+
+fn selector() -> impl Strategy<Value = rpc::LabelSelector> {
+    let constraint = (text(), 0..3i32, vec(text(), 0..3)).prop_map(|(key, operator, values)| {
+        rpc::LabelSelectorConstraint {
+            label_key: key,
+            operator,
+            label_values: values,
+        }
+    });
+    vec(constraint, 0..3).prop_map(|label_constraints| rpc::LabelSelector { label_constraints })
+}
+
+fn constraint() -> impl Strategy<Value = wire::PlacementConstraint> {
+    let label = || proptest::option::of((text(), text()));
+    (label(), label()).prop_map(|(apart, together)| wire::PlacementConstraint {
+        anti_affinity: apart.map(|(label_name, label_value)| wire::AntiAffinityConstraint {
+            label_name,
+            label_value,
+        }),
+        affinity: together.map(|(label_name, label_value)| wire::AffinityConstraint {
+            label_name,
+            label_value,
+        }),
+    })
+}
+
+fn request() -> impl Strategy<Value = wire::ResourceRequest> {
+    (amounts(), vec(constraint(), 0..2), vec(selector(), 0..3)).prop_map(
+        |(resources_bundle, placement_constraints, label_selectors)| wire::ResourceRequest {
+            resources_bundle,
+            placement_constraints,
+            label_selectors,
+        },
+    )
+}
+
+fn counted() -> impl Strategy<Value = Vec<wire::ResourceRequestByCount>> {
+    let one = (proptest::option::of(request()), any::<i64>());
+    vec(
+        one.prop_map(|(request, count)| wire::ResourceRequestByCount { request, count }),
+        0..3,
+    )
+}
+
+fn gang() -> impl Strategy<Value = wire::GangResourceRequest> {
+    let bundles = || vec(request(), 0..3);
+    (bundles(), text(), vec(bundles(), 0..2)).prop_map(|(requests, details, selectors)| {
+        wire::GangResourceRequest {
+            requests,
+            details,
+            bundle_selectors: selectors
+                .into_iter()
+                .map(|resource_requests| wire::BundleSelector { resource_requests })
+                .collect(),
+        }
+    })
+}
+
+fn node() -> impl Strategy<Value = wire::NodeState> {
+    let labels = || btree_map(text(), text(), 0..3);
+    let names = (vec(any::<u8>(), 0..30), text(), text());
+    let rest = (
+        amounts(),
+        amounts(),
+        labels(),
+        labels(),
+        0..5i32,
+        any::<i64>(),
+    );
+    (names, rest).prop_map(|((node_id, instance_id, group), rest)| {
+        let (available_resources, total_resources, dynamic_labels, labels, status, idle) = rest;
+        wire::NodeState {
+            node_id,
+            instance_id,
+            ray_node_type_name: group,
+            available_resources,
+            total_resources,
+            dynamic_labels,
+            status,
+            idle_duration_ms: idle,
+            labels,
+        }
+    })
+}
+
+fn state() -> impl Strategy<Value = wire::ClusterResourceState> {
+    let constraints = vec(
+        counted()
+            .prop_map(|resource_requests| wire::ClusterResourceConstraint { resource_requests }),
+        0..2,
+    );
+    (vec(node(), 0..3), counted(), vec(gang(), 0..2), constraints).prop_map(
+        |(node_states, pending_resource_requests, gangs, cluster_resource_constraints)| {
+            wire::ClusterResourceState {
+                node_states,
+                pending_resource_requests,
+                pending_gang_resource_requests: gangs,
+                cluster_resource_constraints,
+            }
+        },
+    )
+}
+
+proptest! {
+    #[test]
+    fn a_state_survives_being_recorded(sent in state()) {
+        let read = from_bytes(&sent.encode_to_vec());
+        let recorded = serde_json::to_string(&read).unwrap();
+        prop_assert_eq!(serde_json::from_str::<ClusterResourceState>(&recorded).unwrap(), read);
+    }
+
+    #[test]
+    fn demand_goes_out_as_it_came_in(sent in request(), gang in gang()) {
+        // Unknown values aside (there are none here), only what is absent may become empty.
+        let ours: crate::snapshot::gcs::ResourceRequest = sent.clone().into();
+        prop_assert_eq!(wire::ResourceRequest::from(ours), sent);
+        let ours: crate::snapshot::gcs::GangResourceRequest = gang.clone().into();
+        prop_assert_eq!(wire::GangResourceRequest::from(ours), gang);
+    }
+
+    #[test]
+    fn no_bytes_are_too_strange(bytes in vec(any::<u8>(), 0..200)) {
+        // Read or refused: never a panic.
+        let _ = wire::ClusterResourceState::decode(bytes.as_slice()).map(ClusterResourceState::from);
+    }
+}

@@ -1,0 +1,30 @@
+//! What the planner reads and writes as JSON schemas: `docs/schema/`.
+
+use schemars::{JsonSchema, schema_for};
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::outcome::Plan;
+use super::report::Report;
+use crate::snapshot::Snapshot;
+
+/// A line of `rayfit plan -o json`: one for each snapshot.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Line {
+    /// What is to be done.
+    pub plan: Plan,
+    /// Why, and why not more.
+    pub report: Report,
+    /// What forbids to act on the plan, in words; empty if nothing does.
+    pub violations: Vec<String>,
+}
+
+/// The schema of a [`Snapshot`].
+pub fn snapshot() -> Value {
+    json!(schema_for!(Snapshot))
+}
+
+/// The schema of a [`Line`].
+pub fn line() -> Value {
+    json!(schema_for!(Line))
+}

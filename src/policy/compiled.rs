@@ -1,0 +1,111 @@
+//! A RayPolicy as it is folded: read once, in a form in which nothing can be wrong any more.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::settings::{DefaultValues, ReconcileSettings};
+use super::{Exemption, Limits, Mode, Scope};
+use crate::finding::RuleId;
+use crate::plan::Strategy;
+use crate::ray::ReconcileMode;
+
+/// A RayPolicy as it is folded.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Policy {
+    /// Its name.
+    pub name: Arc<str>,
+    /// Of policies that match the same object the one with the highest priority decides.
+    pub priority: i32,
+    /// Which objects it is about.
+    pub scope: Scope,
+    /// The furthest that any rule goes.
+    pub mode: Option<Mode>,
+    /// Modes of single rules.
+    pub rules: BTreeMap<RuleId, Mode>,
+    /// What objects may ask for.
+    pub limits: Limits,
+    /// What defaults fill in.
+    pub defaults: PartialDefaults,
+    /// Who scales the clusters, and how.
+    pub reconcile: PartialReconcile,
+    /// Findings that are only recorded for a time.
+    pub exemptions: Vec<Arc<Exemption>>,
+    /// Refuse Ray objects while no webhook answers.
+    pub fail_closed: Option<bool>,
+}
+
+/// What a policy says of [`DefaultValues`].
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct PartialDefaults {
+    pub(super) image: Option<String>,
+    pub(super) idle_timeout_seconds: Option<i64>,
+    pub(super) upscaling_mode: Option<String>,
+    pub(super) ray_cpu: Option<String>,
+    pub(super) ray_memory: Option<String>,
+    pub(super) rayfit_cpu: Option<String>,
+    pub(super) rayfit_memory: Option<String>,
+    pub(super) head_takes_no_work: Option<bool>,
+}
+
+/// What a policy says of [`ReconcileSettings`] and of the modes that are allowed.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PartialReconcile {
+    pub(super) mode: Option<ReconcileMode>,
+    pub(super) allowed_modes: Option<Vec<ReconcileMode>>,
+    pub(super) strategy: Option<Strategy>,
+    pub(super) pending_idle_timeout_seconds: Option<u32>,
+    pub(super) conserve_gpus: Option<bool>,
+    pub(super) back_off_initial_seconds: Option<u32>,
+    pub(super) back_off_max_seconds: Option<u32>,
+}
+
+/// Writes what is said over what was there.
+fn write<T: Clone>(place: &mut T, said: Option<&T>) {
+    if let Some(said) = said {
+        place.clone_from(said);
+    }
+}
+
+impl PartialDefaults {
+    pub(super) fn write_over(&self, values: &mut DefaultValues) {
+        write(&mut values.image, self.image.as_ref());
+        write(
+            &mut values.idle_timeout_seconds,
+            self.idle_timeout_seconds.as_ref(),
+        );
+        write(&mut values.upscaling_mode, self.upscaling_mode.as_ref());
+        write(&mut values.ray_sidecar.cpu, self.ray_cpu.as_ref());
+        write(&mut values.ray_sidecar.memory, self.ray_memory.as_ref());
+        write(&mut values.rayfit_sidecar.cpu, self.rayfit_cpu.as_ref());
+        write(
+            &mut values.rayfit_sidecar.memory,
+            self.rayfit_memory.as_ref(),
+        );
+        write(
+            &mut values.head_takes_no_work,
+            self.head_takes_no_work.as_ref(),
+        );
+    }
+}
+
+impl PartialReconcile {
+    pub(super) fn write_over(&self, settings: &mut ReconcileSettings) {
+        if self.mode.is_some() {
+            settings.mode = self.mode;
+        }
+        if self.pending_idle_timeout_seconds.is_some() {
+            settings.pending_idle_timeout_seconds = self.pending_idle_timeout_seconds;
+        }
+        write(&mut settings.strategy, self.strategy.as_ref());
+        write(&mut settings.conserve_gpus, self.conserve_gpus.as_ref());
+        let back_off = &mut settings.back_off;
+        write(
+            &mut back_off.initial_seconds,
+            self.back_off_initial_seconds.as_ref(),
+        );
+        write(
+            &mut back_off.max_seconds,
+            self.back_off_max_seconds.as_ref(),
+        );
+    }
+}

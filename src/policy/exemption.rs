@@ -1,0 +1,74 @@
+//! Exemptions, compiled: findings that are only recorded for a time.
+
+use std::collections::BTreeSet;
+
+use k8s_openapi::jiff::Timestamp;
+
+use super::scope::name_of;
+use super::selector::Pattern;
+use crate::facts::DEFAULT_NAMESPACE;
+use crate::finding::RuleId;
+use crate::ray::{Kind, RayObject};
+
+/// Findings of some rules in some objects that are only recorded for a time.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exemption {
+    /// The rules; `None` is all of them.
+    pub rules: Option<BTreeSet<RuleId>>,
+    /// The objects.
+    pub objects: Vec<Objects>,
+    /// Why.
+    pub reason: String,
+    /// Where the work on it is tracked.
+    pub ticket: Option<String>,
+    /// When it ends.
+    pub expires: Timestamp,
+}
+
+/// Some objects by name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Objects {
+    /// Any kind, if `None`.
+    pub kind: Option<Kind>,
+    /// Any namespace, if `None`.
+    pub namespace: Option<Pattern>,
+    /// Any name, if `None`.
+    pub name: Option<Pattern>,
+}
+
+impl Exemption {
+    /// It has not ended at `now`.
+    pub fn is_in_force(&self, now: Timestamp) -> bool {
+        now < self.expires
+    }
+
+    /// It is about `object`.
+    pub fn covers(&self, object: &RayObject<'_>) -> bool {
+        self.objects.iter().any(|objects| objects.contain(object))
+    }
+
+    /// It is about findings of `rule`.
+    pub fn is_about(&self, rule: RuleId) -> bool {
+        self.rules
+            .as_ref()
+            .is_none_or(|rules| rules.contains(&rule))
+    }
+}
+
+impl Objects {
+    fn contain(&self, object: &RayObject<'_>) -> bool {
+        let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+        let fits = |pattern: &Option<Pattern>, text: &str| {
+            pattern.as_ref().is_none_or(|pattern| pattern.matches(text))
+        };
+        self.kind.is_none_or(|kind| kind == object.kind)
+            && fits(&self.namespace, namespace)
+            && fits(&self.name, name_of(object))
+    }
+
+    /// It names no object in particular.
+    pub fn is_everything(&self) -> bool {
+        let any = |pattern: &Option<Pattern>| pattern.as_ref().is_none_or(Pattern::is_any);
+        any(&self.namespace) && any(&self.name)
+    }
+}

@@ -1,0 +1,78 @@
+//! What Ray objects may ask for, each limit with the policy that sets it.
+
+use std::sync::Arc;
+
+use crate::quantity::Quantity;
+
+/// What one object may ask for (rules RF501 to RF506).
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Limits {
+    /// Workers of all groups together.
+    pub workers_per_cluster: Option<Limit<i64>>,
+    /// Workers of one group.
+    pub workers_per_group: Option<Limit<i64>>,
+    /// CPU of a pod at its cap, in cores.
+    pub cpu_per_pod: Option<Limit<Quantity>>,
+    /// Memory of a pod at its cap, in bytes.
+    pub memory_per_pod: Option<Limit<Quantity>>,
+    /// GPUs of a cluster with all its workers.
+    pub gpus_per_cluster: Option<Limit<i64>>,
+    /// How long an idle worker may be kept, in seconds.
+    pub idle_timeout_seconds: Option<Limit<i64>>,
+    /// CPU of a cluster with all its workers at their caps, in cores.
+    pub cpu_per_cluster: Option<Limit<Quantity>>,
+    /// Memory of a cluster with all its workers at their caps, in bytes.
+    pub memory_per_cluster: Option<Limit<Quantity>>,
+}
+
+/// One limit.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Limit<T> {
+    /// The most that is allowed.
+    pub most: T,
+    /// The policy that says so.
+    pub policy: Arc<str>,
+}
+
+impl Limits {
+    /// Takes from `others` what is not limited yet.
+    pub fn complete(&mut self, others: &Self) {
+        fn or<T: Clone>(own: Option<T>, other: Option<&T>) -> Option<T> {
+            own.or_else(|| other.cloned())
+        }
+        let own = std::mem::take(self);
+        *self = Self {
+            workers_per_cluster: or(own.workers_per_cluster, others.workers_per_cluster.as_ref()),
+            workers_per_group: or(own.workers_per_group, others.workers_per_group.as_ref()),
+            cpu_per_pod: or(own.cpu_per_pod, others.cpu_per_pod.as_ref()),
+            memory_per_pod: or(own.memory_per_pod, others.memory_per_pod.as_ref()),
+            gpus_per_cluster: or(own.gpus_per_cluster, others.gpus_per_cluster.as_ref()),
+            idle_timeout_seconds: or(
+                own.idle_timeout_seconds,
+                others.idle_timeout_seconds.as_ref(),
+            ),
+            cpu_per_cluster: or(own.cpu_per_cluster, others.cpu_per_cluster.as_ref()),
+            memory_per_cluster: or(own.memory_per_cluster, others.memory_per_cluster.as_ref()),
+        };
+    }
+
+    /// The numbers of the rules that have a limit to go by.
+    pub fn rules(&self) -> impl Iterator<Item = u16> {
+        [
+            (501, self.workers_per_cluster.is_some()),
+            (502, self.workers_per_group.is_some()),
+            (
+                503,
+                self.cpu_per_pod.is_some() || self.memory_per_pod.is_some(),
+            ),
+            (504, self.gpus_per_cluster.is_some()),
+            (505, self.idle_timeout_seconds.is_some()),
+            (
+                506,
+                self.cpu_per_cluster.is_some() || self.memory_per_cluster.is_some(),
+            ),
+        ]
+        .into_iter()
+        .filter_map(|(rule, is_set)| is_set.then_some(rule))
+    }
+}

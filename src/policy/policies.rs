@@ -1,0 +1,353 @@
+//! All policies of a cluster, and how they fold into the settings for one object.
+
+use std::borrow::Cow;
+use std::cmp::Reverse;
+use std::sync::Arc;
+
+use k8s_openapi::jiff::Timestamp;
+
+use super::{Modes, Policy, Settings};
+use crate::facts::Facts;
+use crate::finding::RuleId;
+use crate::ray::RayObject;
+
+/// All policies of a cluster, in the order in which they decide: the highest priority first, equal
+/// ones by name.
+#[derive(Debug, Clone, Default)]
+pub struct Policies(Arc<[Policy]>);
+
+impl Policies {
+    /// Puts policies into their order.
+    pub fn new(mut policies: Vec<Policy>) -> Self {
+        policies.sort_by(|left, right| {
+            (Reverse(left.priority), &left.name).cmp(&(Reverse(right.priority), &right.name))
+        });
+        Self(policies.into())
+    }
+
+    /// There are none, so `base` holds for every object.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// The policies, in their order.
+    pub fn iter(&self) -> impl Iterator<Item = &Policy> {
+        self.0.iter()
+    }
+
+    /// The policies that are about `object`, in their order.
+    pub fn about<'a>(
+        &'a self,
+        object: &RayObject<'_>,
+        facts: &Facts,
+    ) -> impl Iterator<Item = &'a Policy> {
+        self.iter()
+            .filter(|policy| policy.scope.contains(object, facts))
+    }
+
+    /// The settings for `object` at `now`; `base` where no policy says anything. Of each matter the
+    /// first policy decides that is about the object and says anything of it.
+    pub fn settings_for<'a>(
+        &self,
+        base: &'a Settings,
+        object: &RayObject<'_>,
+        facts: &Facts,
+        now: Timestamp,
+    ) -> Cow<'a, Settings> {
+        let about: Vec<&Policy> = self.about(object, facts).collect();
+        if about.is_empty() {
+            return Cow::Borrowed(base);
+        }
+        let mut settings = base.clone();
+        // The first policy has the last word.
+        for policy in about.iter().rev() {
+            policy.defaults.write_over(&mut settings.defaults);
+            policy.reconcile.write_over(&mut settings.reconcile);
+            if let Some(allowed) = &policy.reconcile.allowed_modes {
+                settings.allowed_modes.clone_from(allowed);
+            }
+        }
+        settings.modes = Modes::default();
+        for (rank, policy) in about.iter().enumerate() {
+            settings.modes.take(rank, policy);
+            for rule in policy.limits.rules().map(RuleId) {
+                settings.modes.enforce_limit(rank, policy, rule);
+            }
+            settings.limits.complete(&policy.limits);
+            let exemptions = policy.exemptions.iter();
+            for exemption in exemptions.filter(|e| e.is_in_force(now) && e.covers(object)) {
+                settings.modes.exempt(rank, &policy.name, exemption);
+            }
+        }
+        settings.modes.complete(&base.modes);
+        Cow::Owned(settings)
+    }
+
+    /// Whether Ray objects are to be refused while no webhook answers, and which policy decides
+    /// it: the first that says anything.
+    pub fn fail_closed(&self) -> Option<(&Policy, bool)> {
+        self.iter()
+            .find_map(|policy| Some((policy, policy.fail_closed?)))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::policy::{Mode, Ruling, compile};
+
+    fn policy(name: &str, spec: &Value) -> Policy {
+        let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
+            "metadata": {"name": name}, "spec": spec});
+        let written = compile::read(&written).unwrap();
+        assert_eq!(crate::policy::unknown(&json!({"spec": spec}), &written), []);
+        let (policy, faults) = compile(&written);
+        assert_eq!(faults, []);
+        policy.unwrap()
+    }
+
+    const NOW: &str = "2027-01-01T00:00:00Z";
+
+    fn settings(policies: &[(&str, Value)]) -> Settings {
+        settings_at(policies, &Facts::default(), NOW)
+    }
+
+    fn settings_at(policies: &[(&str, Value)], facts: &Facts, now: &str) -> Settings {
+        let policies = policies.iter().map(|(name, spec)| policy(name, spec));
+        let policies = Policies::new(policies.collect());
+        let object = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": {"name": "exp-1", "namespace": "team-a", "labels": {"app": "x"}}});
+        let object = RayObject::parse(&object).unwrap();
+        let mut base = Settings::default();
+        base.modes.set(RuleId(214), Mode::Warn);
+        let now = now.parse().unwrap();
+        policies
+            .settings_for(&base, &object, facts, now)
+            .into_owned()
+    }
+
+    /// The mode and the policy that decided it; no name if none did.
+    fn came_to(settings: &Settings, rule: u16, own: Mode) -> (Mode, String) {
+        let Ruling { mode, decided, .. } = settings.modes.rule_on(RuleId(rule), own);
+        let policy = decided.map(|decided| decided.policy.to_string());
+        (mode, policy.unwrap_or_default())
+    }
+
+    fn by(policy: &str) -> String {
+        policy.to_owned()
+    }
+
+    #[test]
+    fn without_policies_flags_and_own_modes_hold() {
+        let settings = settings(&[]);
+        assert_eq!(
+            came_to(&settings, 101, Mode::Enforce),
+            (Mode::Enforce, by(""))
+        );
+        assert_eq!(came_to(&settings, 214, Mode::Audit), (Mode::Warn, by("")));
+    }
+
+    #[test]
+    fn mode_is_a_ceiling_and_a_rules_own_entry_is_exact() {
+        let settings = settings(&[("a", json!({"mode": "Warn", "rules": {"RF213": "Enforce"}}))]);
+        assert_eq!(
+            came_to(&settings, 101, Mode::Enforce),
+            (Mode::Warn, by("a"))
+        );
+        assert_eq!(came_to(&settings, 216, Mode::Audit), (Mode::Audit, by("a")));
+        assert_eq!(
+            came_to(&settings, 213, Mode::Warn),
+            (Mode::Enforce, by("a"))
+        );
+        // A policy with a mode has spoken of every rule, so the flag says nothing more.
+        assert_eq!(came_to(&settings, 214, Mode::Audit), (Mode::Audit, by("a")));
+    }
+
+    #[test]
+    fn the_higher_priority_decides_then_the_name() {
+        let settings = settings(&[
+            ("z", json!({"priority": 10, "rules": {"RF105": "Audit"}})),
+            ("b", json!({"mode": "Audit", "rules": {"RF105": "Enforce"}})),
+            ("a", json!({"mode": "Warn"})),
+        ]);
+        assert_eq!(
+            came_to(&settings, 105, Mode::Enforce),
+            (Mode::Audit, by("z"))
+        );
+        assert_eq!(
+            came_to(&settings, 101, Mode::Enforce),
+            (Mode::Warn, by("a"))
+        );
+    }
+
+    #[test]
+    fn a_rule_is_off_only_if_the_deciding_policy_says_so() {
+        let settings = settings(&[
+            ("a", json!({"priority": 1, "rules": {"RF105": "Warn"}})),
+            ("b", json!({"mode": "Off"})),
+        ]);
+        assert!(!settings.modes.is_off(RuleId(105)));
+        assert!(settings.modes.is_off(RuleId(101)));
+    }
+
+    #[test]
+    fn limits_are_enforced_unless_the_mode_of_their_policy_or_one_before_it_says_otherwise() {
+        let limit = json!({"maxWorkersPerCluster": 3});
+        let alone = settings(&[
+            ("a", json!({"limits": limit})),
+            ("b", json!({"mode": "Audit"})),
+        ]);
+        assert_eq!(
+            came_to(&alone, 501, Mode::Enforce),
+            (Mode::Enforce, by("a"))
+        );
+        assert_eq!(alone.limits.workers_per_cluster.as_ref().unwrap().most, 3);
+        let own = settings(&[("a", json!({"limits": limit, "mode": "Warn"}))]);
+        assert_eq!(came_to(&own, 501, Mode::Enforce), (Mode::Warn, by("a")));
+        let before = settings(&[
+            ("a", json!({"limits": limit})),
+            ("b", json!({"priority": 1, "mode": "Audit"})),
+        ]);
+        assert_eq!(came_to(&before, 501, Mode::Enforce), (Mode::Audit, by("b")));
+    }
+
+    fn exemption(expires: &str) -> Value {
+        json!([{"rules": ["RF105"], "objects": [{"namespace": "team-*", "name": "exp-1"}],
+            "reason": "moving to the new template", "ticket": "RAY-12", "expires": expires}])
+    }
+
+    #[test]
+    fn an_exemption_records_only_until_it_ends() {
+        let policies = [(
+            "a",
+            json!({"exemptions": exemption("2027-02-01T00:00:00Z")}),
+        )];
+        let at = |now| settings_at(&policies, &Facts::default(), now);
+        let during = at("2027-01-31T23:59:59Z");
+        assert_eq!(came_to(&during, 105, Mode::Enforce), (Mode::Audit, by("a")));
+        assert_eq!(
+            came_to(&during, 101, Mode::Enforce),
+            (Mode::Enforce, by(""))
+        );
+        let ruling = during.modes.rule_on(RuleId(105), Mode::Enforce);
+        assert_eq!(
+            ruling.decided.unwrap().to_string(),
+            "exempt until 2027-02-01T00:00:00Z by policy a: \"moving to the new template\" (\"RAY-12\")"
+        );
+        let after = at("2027-02-01T00:00:00Z");
+        assert_eq!(came_to(&after, 105, Mode::Enforce), (Mode::Enforce, by("")));
+    }
+
+    #[test]
+    fn an_exemption_does_not_soften_what_a_policy_before_it_decides() {
+        let exempting = json!({"exemptions": exemption("2027-02-01T00:00:00Z")});
+        let settings = settings(&[
+            ("a", json!({"priority": 1, "rules": {"RF105": "Enforce"}})),
+            ("b", exempting),
+        ]);
+        assert_eq!(
+            came_to(&settings, 105, Mode::Enforce),
+            (Mode::Enforce, by("a"))
+        );
+    }
+
+    #[test]
+    fn defaults_and_reconciliation_are_taken_value_by_value() {
+        let settings = settings(&[
+            (
+                "a",
+                json!({"priority": 1, "defaults": {"idleTimeoutSeconds": 30},
+                "reconcile": {"mode": "central", "backOff": {"maxSeconds": 10}}}),
+            ),
+            (
+                "b",
+                json!({"defaults": {"idleTimeoutSeconds": 90, "headTakesNoWork": true,
+                "rayContainer": {"cpu": 1, "memory": "1Gi"}},
+                "reconcile": {"mode": "ray", "strategy": "ray"}}),
+            ),
+        ]);
+        let (defaults, reconcile) = (&settings.defaults, &settings.reconcile);
+        assert_eq!(defaults.idle_timeout_seconds, 30);
+        assert!(defaults.head_takes_no_work);
+        assert_eq!(defaults.ray_sidecar.cpu, "1");
+        assert_eq!(reconcile.mode, Some(crate::ray::ReconcileMode::Central));
+        assert_eq!(reconcile.strategy, crate::plan::Strategy::Ray);
+        assert_eq!(reconcile.back_off.max_seconds, 10);
+        assert_eq!(reconcile.back_off.initial_seconds, 1);
+    }
+
+    #[test]
+    fn only_matching_policies_count() {
+        let facts = Facts {
+            namespaces: [("team-a".into(), [("tier".into(), "gold".into())].into())].into(),
+            ..Facts::default()
+        };
+        let label = |key: &str, value: &str| json!({"matchLabels": {key: value}});
+        for (scope, matches) in [
+            (json!({}), true),
+            (json!({"kinds": ["RayCluster"]}), true),
+            (json!({"kinds": ["RayJob", "RayService"]}), false),
+            (json!({"names": ["exp-*"]}), true),
+            (json!({"names": ["prod-*"]}), false),
+            (json!({"objectSelector": label("app", "x")}), true),
+            (json!({"objectSelector": label("app", "y")}), false),
+            (json!({"namespaceSelector": label("tier", "gold")}), true),
+            (json!({"namespaceSelector": label("tier", "tin")}), false),
+            (
+                json!({"namespaceSelector": label("kubernetes.io/metadata.name", "team-a")}),
+                true,
+            ),
+            (
+                json!({"namespaceSelector": label("tier", "gold"), "names": ["x"]}),
+                false,
+            ),
+        ] {
+            let policies = [("a", json!({"match": scope, "mode": "Audit"}))];
+            let settings = settings_at(&policies, &facts, NOW);
+            let (mode, _) = came_to(&settings, 101, Mode::Enforce);
+            assert_eq!(mode == Mode::Audit, matches, "{scope}");
+        }
+    }
+
+    #[test]
+    fn the_first_policy_that_says_anything_decides_on_failing_closed() {
+        let closed = |policies: &[(&str, Value)]| {
+            let policies = policies.iter().map(|(name, spec)| policy(name, spec));
+            let policies = Policies::new(policies.collect());
+            policies
+                .fail_closed()
+                .map(|(policy, closed)| (policy.name.to_string(), closed))
+        };
+        assert_eq!(closed(&[("a", json!({}))]), None);
+        let yes = ("a", json!({"failClosed": true}));
+        let no = ("b", json!({"failClosed": false, "priority": 1}));
+        assert_eq!(
+            closed(std::slice::from_ref(&yes)),
+            Some(("a".to_owned(), true))
+        );
+        assert_eq!(closed(&[yes, no]), Some(("b".to_owned(), false)));
+    }
+
+    proptest! {
+        /// Turning a policy's mode down never makes any finding go further.
+        #[test]
+        fn the_ladder_is_monotone(
+            own in prop::sample::select(vec![Mode::Audit, Mode::Warn, Mode::Enforce]),
+            exact in prop::option::of(prop::sample::select(vec!["Off", "Audit", "Warn", "Enforce"])),
+        ) {
+            let mut last = Mode::Off;
+            for step in ["Off", "Audit", "Warn", "Enforce"] {
+                let mut spec = json!({"mode": step});
+                if let Some(exact) = exact {
+                    spec["rules"] = json!({"RF105": exact});
+                }
+                let (mode, _) = came_to(&settings(&[("a", spec)]), 105, own);
+                prop_assert!(mode >= last);
+                last = mode;
+            }
+        }
+    }
+}

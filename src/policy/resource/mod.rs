@@ -1,0 +1,128 @@
+//! `RayPolicy` as Kubernetes stores it (`rayfit.dev/v1alpha1`). What it says is read once, by
+//! [`compile`](super::compile), into [`Policy`](super::Policy); nothing else looks at these types.
+//!
+//! The comments on fields are what `kubectl explain raypolicy` shows. Limits on lengths keep the
+//! cost of the CEL validations within what API servers allow.
+
+#![allow(
+    unreachable_pub,
+    reason = "the derive repeats the types where nobody reaches them"
+)]
+
+pub mod exemption;
+pub mod scope;
+pub mod status;
+pub mod values;
+
+use std::collections::BTreeMap;
+
+use kube::{CustomResource, CustomResourceExt as _, KubeSchema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use exemption::{ExemptObjects, Exemption};
+pub use scope::{LabelExpression, LabelOperator, LabelSelector, Match};
+pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
+pub use values::{Amount, BackOff, ContainerSize, Defaults, Limits, RayfitContainer, Reconcile};
+
+use super::Mode;
+
+/// How far Rayfit's rules are turned on for some Ray objects, what is filled in, and what the
+/// objects may ask for. Without any RayPolicy every rule has its own mode.
+///
+/// Of several policies that match an object the one with the highest priority decides, of equal
+/// ones the first by name; what it leaves open the next one decides.
+#[derive(CustomResource, Debug, Clone, Default, PartialEq, Deserialize, Serialize, KubeSchema)]
+#[kube(
+    group = "rayfit.dev",
+    version = "v1alpha1",
+    kind = "RayPolicy",
+    plural = "raypolicies",
+    shortname = "rayp",
+    category = "rayfit",
+    status = "RayPolicyStatus",
+    derive = "PartialEq",
+    derive = "Default",
+    doc = "How far Rayfit's rules are turned on for some Ray objects, what is filled in, and what \
+           the objects may ask for.",
+    printcolumn = r#"{"name": "Mode", "type": "string", "jsonPath": ".spec.mode"}"#,
+    printcolumn = r#"{"name": "Priority", "type": "integer", "jsonPath": ".spec.priority"}"#,
+    printcolumn = r#"{"name": "Objects", "type": "integer", "jsonPath": ".status.objects"}"#,
+    printcolumn = r#"{"name": "Denied", "type": "integer", "jsonPath": ".status.denied"}"#,
+    printcolumn = r#"{"name": "Would-Deny", "type": "integer", "jsonPath": ".status.wouldDeny"}"#,
+    printcolumn = r#"{"name": "Ready", "type": "string", "jsonPath": ".status.conditions[?(@.type==\"Ready\")].status"}"#,
+    printcolumn = r#"{"name": "Fail-Closed", "type": "boolean", "jsonPath": ".spec.failClosed", "priority": 1}"#,
+    printcolumn = r#"{"name": "Age", "type": "date", "jsonPath": ".metadata.creationTimestamp"}"#
+)]
+#[x_kube(
+    validation = Rule::new("!has(self.failClosed) || !self.failClosed || !has(self.match)")
+        .message("failClosed holds for the whole cluster: set it in a policy without match"),
+    validation = Rule::new("!has(self.rules) || self.rules.all(id, id.matches('^RF[1-9][0-9][0-9]$'))")
+        .message("rules are written like RF105 (rayfit rules lists them)")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct RayPolicySpec {
+    /// Which Ray objects the policy is about; all of them, if it is left out.
+    #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<Match>,
+
+    /// Of policies that match the same object the one with the highest priority decides.
+    #[serde(default)]
+    pub priority: i32,
+
+    /// The furthest that any rule goes: with Warn nothing is denied, with Audit nothing is said to
+    /// the user, with "Off" (in quotes) nothing is judged. Rules that are milder by themselves stay
+    /// so; with Enforce every rule has its own mode.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<Mode>,
+
+    /// Modes of single rules, whatever mode says: RF105: Enforce. Write "Off" in quotes.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 200))]
+    pub rules: BTreeMap<String, Mode>,
+
+    /// What Ray objects may ask for (rules RF501 to RF506).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub limits: Option<Limits>,
+
+    /// What defaults fill in, in place of Rayfit's own values.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defaults: Option<Defaults>,
+
+    /// Who scales the clusters, and how.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reconcile: Option<Reconcile>,
+
+    /// Findings that are only recorded for a time, each with its reason. An exemption softens what
+    /// this policy and those after it decide, never what one before it does.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub exemptions: Vec<Exemption>,
+
+    /// Refuse Ray objects while no webhook answers. It comes into effect once enough webhooks are
+    /// ready, and ends as soon as this is false. Only in a policy without match; the first policy
+    /// that says anything decides.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fail_closed: Option<bool>,
+}
+
+/// The CustomResourceDefinition to install.
+pub fn definition() -> Value {
+    let mut definition = serde_json::to_value(RayPolicy::crd()).unwrap_or_default();
+    write_integers(&mut definition);
+    definition
+}
+
+/// Bounds of integers are floating-point numbers on their way here; 60.0 is written as 60.
+fn write_integers(value: &mut Value) {
+    match value {
+        Value::Array(items) => items.iter_mut().for_each(write_integers),
+        Value::Object(map) => map.values_mut().for_each(write_integers),
+        Value::Number(number) if number.is_f64() => {
+            if let Ok(integer) = number.to_string().trim_end_matches(".0").parse::<i64>() {
+                *value = integer.into();
+            }
+        }
+        _ => {}
+    }
+}

@@ -1,0 +1,83 @@
+//! `match`: which Ray objects a policy is about.
+
+use std::collections::BTreeMap;
+
+use kube::KubeSchema;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Which Ray objects a policy is about: those for which everything that is written holds.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Match {
+    /// Labels of the object's namespace. A namespace can be named by its label
+    /// kubernetes.io/metadata.name.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub namespace_selector: Option<LabelSelector>,
+
+    /// Labels of the object itself. Whoever writes the object chooses them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub object_selector: Option<LabelSelector>,
+
+    /// Names of objects; * stands for any text.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100), inner(length(min = 1, max = 253)))]
+    pub names: Vec<String>,
+
+    /// RayCluster, RayJob, RayService, RayCronJob; all of them, if none is written.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(
+        length(max = 4),
+        inner(regex(pattern = "^Ray(Cluster|Job|Service|CronJob)$"))
+    )]
+    pub kinds: Vec<String>,
+}
+
+/// Requirements on labels, all of which must hold; an empty selector matches everything.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelSelector {
+    /// Labels with their values.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("maxProperties" = 50))]
+    pub match_labels: BTreeMap<String, String>,
+
+    /// Further requirements.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 50))]
+    pub match_expressions: Vec<LabelExpression>,
+}
+
+/// A requirement on one label.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize, KubeSchema)]
+#[x_kube(
+    validation = Rule::new("self.operator in ['In', 'NotIn'] ? (has(self.values) && size(self.values) > 0) : (!has(self.values) || size(self.values) == 0)")
+        .message("In and NotIn need values, Exists and DoesNotExist take none")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct LabelExpression {
+    /// The label.
+    #[schemars(length(min = 1, max = 317))]
+    pub key: String,
+
+    /// How it is compared.
+    pub operator: LabelOperator,
+
+    /// The values of the operators In and `NotIn`.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = 100))]
+    pub values: Vec<String>,
+}
+
+/// How a label is compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+pub enum LabelOperator {
+    /// It is there, with one of the values.
+    In,
+    /// It is not there, or with another value.
+    NotIn,
+    /// It is there.
+    Exists,
+    /// It is not there.
+    DoesNotExist,
+}

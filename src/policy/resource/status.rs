@@ -1,0 +1,121 @@
+//! `status`: what the background audit found, and whether the policy could be read.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What the background audit found, and whether the policy could be read.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RayPolicyStatus {
+    /// The generation of the policy that this is about.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+
+    /// Ray objects that the policy matches.
+    pub objects: i64,
+
+    /// Of those, the ones that would be denied now if they were made anew.
+    pub denied: i64,
+
+    /// Of those, the ones that would be denied if mode was Enforce, and are not now.
+    pub would_deny: i64,
+
+    /// Findings by rule.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub rules: Vec<RuleCount>,
+
+    /// The objects with the gravest findings, at most 20.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub worst_offenders: Vec<Offender>,
+
+    /// Ready: the policy could be read. `FailClosed`: Ray objects are refused while no webhook
+    /// answers.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    pub conditions: Vec<Condition>,
+}
+
+/// Findings of one rule.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RuleCount {
+    /// The rule.
+    pub rule: String,
+
+    /// Objects with findings that deny.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub denied: i64,
+
+    /// Objects with findings that warn.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub warned: i64,
+
+    /// Objects with findings that are only recorded.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub audited: i64,
+
+    /// Of the recorded ones, those that are exempt.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub exempt: i64,
+
+    /// Objects that would be denied if this rule was enforced, and are not now.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub would_deny: i64,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "serde passes a reference"
+)]
+fn is_zero(count: &i64) -> bool {
+    *count == 0
+}
+
+/// An object with findings.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct Offender {
+    /// Its kind.
+    pub kind: String,
+
+    /// Its namespace.
+    pub namespace: String,
+
+    /// Its name.
+    pub name: String,
+
+    /// Findings that deny, or would if mode was Enforce.
+    pub denials: i64,
+
+    /// Findings in all.
+    pub findings: i64,
+
+    /// The rules, the gravest first.
+    pub rules: Vec<String>,
+}
+
+/// A condition, as Kubernetes writes them.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// Which.
+    #[serde(rename = "type")]
+    pub type_: String,
+
+    /// True, False or Unknown.
+    pub status: String,
+
+    /// One word for programs.
+    pub reason: String,
+
+    /// A sentence for people.
+    pub message: String,
+
+    /// Since when it has this status.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_transition_time: String,
+
+    /// The generation of the policy that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}

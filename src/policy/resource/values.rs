@@ -1,0 +1,178 @@
+//! `limits`, `defaults` and `reconcile`: the values that a policy sets.
+
+use kube::KubeSchema;
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::plan::Strategy;
+use crate::ray::ReconcileMode;
+
+/// What Ray objects may ask for. The mode of these rules is this policy's, Enforce if it does not
+/// say.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Limits {
+    /// The most workers that the groups of a cluster may have together (RF501).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub max_workers_per_cluster: Option<i64>,
+
+    /// The most workers that one group may have (RF502).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub max_workers_per_group: Option<i64>,
+
+    /// The most CPU of a pod, at its cap in ray.io/ippr if it has one (RF503).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cpu_per_pod: Option<Amount>,
+
+    /// The most memory of a pod, at its cap in ray.io/ippr if it has one (RF503).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_memory_per_pod: Option<Amount>,
+
+    /// The most GPUs of a cluster with all its workers (RF504).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub max_gpus_per_cluster: Option<i64>,
+
+    /// The longest time, in seconds, that an idle worker may be kept (RF505).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0))]
+    pub max_idle_timeout_seconds: Option<i64>,
+
+    /// The most CPU of a cluster with all its workers, at their caps (RF506).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cpu_per_cluster: Option<Amount>,
+
+    /// The most memory of a cluster with all its workers, at their caps (RF506).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_memory_per_cluster: Option<Amount>,
+}
+
+/// An amount as Kubernetes writes it: 500m, 4, 16Gi.
+#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct Amount(pub Value);
+
+impl JsonSchema for Amount {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Amount".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "x-kubernetes-int-or-string": true,
+            "pattern": "^\\+?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$",
+            "maxLength": 40,
+        })
+    }
+}
+
+/// What defaults fill in, in place of Rayfit's own values.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Defaults {
+    /// Requests and limits of Ray's autoscaler container (DF04).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ray_container: Option<ContainerSize>,
+
+    /// autoscalerOptions.idleTimeoutSeconds (DF05).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 2_147_483_647))]
+    pub idle_timeout_seconds: Option<i64>,
+
+    /// autoscalerOptions.upscalingMode (DF05).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(regex(pattern = "^(Default|Aggressive|Conservative)$"))]
+    pub upscaling_mode: Option<String>,
+
+    /// Rayfit's container, for the clusters that it scales (DF06).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rayfit_container: Option<RayfitContainer>,
+
+    /// Give heads without num-cpus the value "0", so that no tasks land there (DF08).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub head_takes_no_work: Option<bool>,
+}
+
+/// Requests and limits of a container, which are equal.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ContainerSize {
+    /// CPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Amount>,
+
+    /// Memory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Amount>,
+}
+
+/// Rayfit's container.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct RayfitContainer {
+    /// Its image.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(min = 1, max = 512))]
+    pub image: Option<String>,
+
+    /// CPU, requests and limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cpu: Option<Amount>,
+
+    /// Memory, requests and limits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub memory: Option<Amount>,
+}
+
+/// Who scales the clusters, and how.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, KubeSchema)]
+#[x_kube(
+    validation = Rule::new("!has(self.mode) || !has(self.allowedModes) || self.mode in self.allowedModes")
+        .message("mode must be one of allowedModes")
+)]
+#[serde(rename_all = "camelCase")]
+pub struct Reconcile {
+    /// The mode that objects get in rayfit.dev/reconcile which have none (DF07).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mode: Option<ReconcileMode>,
+
+    /// The modes that objects may have in rayfit.dev/reconcile (RF402).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 3))]
+    pub allowed_modes: Option<Vec<ReconcileMode>>,
+
+    /// rayfit decides better than Ray's autoscaler, ray exactly as it does.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub strategy: Option<Strategy>,
+
+    /// After how many seconds pods on their way that nothing needs any more are given up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86_400))]
+    pub pending_idle_timeout_seconds: Option<i64>,
+
+    /// Keep GPU nodes for requests that name a GPU.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub conserve_gpus: Option<bool>,
+
+    /// How long to wait after a failed request before the next.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub back_off: Option<BackOff>,
+}
+
+/// How long to wait after a failed request: twice as long each time.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BackOff {
+    /// After the first failure, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 3_600))]
+    pub initial_seconds: Option<i64>,
+
+    /// At most, in seconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 86_400))]
+    pub max_seconds: Option<i64>,
+}

@@ -1,0 +1,56 @@
+//! Which objects a policy is about, compiled.
+
+use super::selector::{Labels, Pattern};
+use crate::facts::{DEFAULT_NAMESPACE, Facts};
+use crate::ray::{Kind, RayObject};
+
+/// The label that every namespace has, with its name.
+const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
+
+/// Which objects a policy is about; everything that is set must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Scope {
+    pub(super) namespace: Option<Labels>,
+    pub(super) object: Option<Labels>,
+    pub(super) names: Vec<Pattern>,
+    pub(super) kinds: Vec<Kind>,
+}
+
+impl Scope {
+    /// Whether `object` is one of them. Of a namespace that is not known only its name is.
+    pub fn contains(&self, object: &RayObject<'_>, facts: &Facts) -> bool {
+        self.has_kind(object.kind)
+            && self.has_name(name_of(object))
+            && self.has_labels(object)
+            && self.has_namespace(object.namespace().unwrap_or(DEFAULT_NAMESPACE), facts)
+    }
+
+    fn has_kind(&self, kind: Kind) -> bool {
+        self.kinds.is_empty() || self.kinds.contains(&kind)
+    }
+
+    fn has_name(&self, name: &str) -> bool {
+        self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name))
+    }
+
+    fn has_labels(&self, object: &RayObject<'_>) -> bool {
+        let selector = self.object.as_ref();
+        selector.is_none_or(|labels| labels.match_labels(|key| object.label(key)))
+    }
+
+    fn has_namespace(&self, name: &str, facts: &Facts) -> bool {
+        let selector = self.namespace.as_ref();
+        selector.is_none_or(|labels| {
+            labels.match_labels(|key| match key {
+                NAMESPACE_NAME => Some(name),
+                key => facts.namespace_label(name, key),
+            })
+        })
+    }
+}
+
+/// An object's name; where the API server is still to make one, what it will begin with.
+pub(super) fn name_of<'a>(object: &RayObject<'a>) -> &'a str {
+    let name = object.name().or_else(|| object.generate_name());
+    name.unwrap_or_default()
+}

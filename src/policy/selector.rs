@@ -1,0 +1,209 @@
+//! Selectors, compiled: labels as Kubernetes compares them, and names with `*`.
+
+use super::resource::{LabelExpression, LabelOperator, LabelSelector};
+use crate::ray::{label, label_key};
+
+/// Requirements on labels, all of which must hold.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Labels(Vec<Requirement>);
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Requirement {
+    key: String,
+    operator: LabelOperator,
+    values: Vec<String>,
+}
+
+/// Why a selector can select nothing as it is meant.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum SelectorFault {
+    /// A key that no label can have.
+    #[error("{0:?} is no label key")]
+    Key(String),
+    /// A value that no label can have.
+    #[error("{1:?} is no label value (key {0:?})")]
+    Value(String, String),
+    /// Values where there must be none, or none where there must be some.
+    #[error("{0:?}: In and NotIn need values, Exists and DoesNotExist take none")]
+    Values(String),
+}
+
+impl Labels {
+    /// Compiles a selector.
+    pub fn compile(selector: &LabelSelector) -> Result<Self, SelectorFault> {
+        let plain = selector.match_labels.iter().map(|(key, value)| {
+            requirement(&LabelExpression {
+                key: key.clone(),
+                operator: LabelOperator::In,
+                values: vec![value.clone()],
+            })
+        });
+        let expressions = selector.match_expressions.iter().map(requirement);
+        plain.chain(expressions).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// Whether the labels that `label` looks up meet every requirement.
+    pub fn match_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
+        self.0.iter().all(|need| need.holds(label(&need.key)))
+    }
+}
+
+fn requirement(expression: &LabelExpression) -> Result<Requirement, SelectorFault> {
+    let LabelExpression {
+        key,
+        operator,
+        values,
+    } = expression;
+    if !label_key::is_key(key) {
+        return Err(SelectorFault::Key(key.clone()));
+    }
+    if let Some(wrong) = values.iter().find(|value| !label::is_value(value)) {
+        return Err(SelectorFault::Value(key.clone(), wrong.clone()));
+    }
+    let takes_values = matches!(operator, LabelOperator::In | LabelOperator::NotIn);
+    if takes_values == values.is_empty() {
+        return Err(SelectorFault::Values(key.clone()));
+    }
+    Ok(Requirement {
+        key: key.clone(),
+        operator: *operator,
+        values: values.clone(),
+    })
+}
+
+impl Requirement {
+    fn holds(&self, label: Option<&str>) -> bool {
+        let listed = || label.is_some_and(|label| self.values.iter().any(|value| value == label));
+        match self.operator {
+            LabelOperator::In => listed(),
+            LabelOperator::NotIn => !listed(),
+            LabelOperator::Exists => label.is_some(),
+            LabelOperator::DoesNotExist => label.is_none(),
+        }
+    }
+}
+
+/// A name in which `*` stands for any text, the empty one included.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Pattern(String);
+
+impl Pattern {
+    /// A pattern.
+    pub fn new(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    /// Matches every name.
+    pub fn is_any(&self) -> bool {
+        self.0.bytes().all(|byte| byte == b'*')
+    }
+
+    /// Whether `name` is of this form.
+    pub fn matches(&self, name: &str) -> bool {
+        let Some((head, rest)) = self.0.split_once('*') else {
+            return self.0 == name;
+        };
+        let Some(mut name) = name.strip_prefix(head) else {
+            return false;
+        };
+        let mut parts: Vec<&str> = rest.split('*').collect();
+        let tail = parts.pop().unwrap_or_default();
+        for part in parts {
+            // The first place is as good as any: what follows a `*` may begin anywhere.
+            match name.split_once(part) {
+                Some((_, after)) => name = after,
+                None => return false,
+            }
+        }
+        name.ends_with(tail)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn expression(key: &str, operator: LabelOperator, values: &[&str]) -> LabelSelector {
+        LabelSelector {
+            match_expressions: vec![LabelExpression {
+                key: key.to_owned(),
+                operator,
+                values: values.iter().map(|&value| value.to_owned()).collect(),
+            }],
+            ..LabelSelector::default()
+        }
+    }
+
+    fn holds(selector: &LabelSelector, label: Option<&'static str>) -> bool {
+        let labels = Labels::compile(selector).unwrap();
+        labels.match_labels(|key| label.filter(|_| key == "team"))
+    }
+
+    #[test]
+    fn labels_are_compared_as_kubernetes_does() {
+        use LabelOperator::{DoesNotExist, Exists, In, NotIn};
+        for (operator, values, a, b, absent) in [
+            (In, &["a"][..], true, false, false),
+            (NotIn, &["a"], false, true, true),
+            (Exists, &[], true, true, false),
+            (DoesNotExist, &[], false, false, true),
+        ] {
+            let selector = expression("team", operator, values);
+            let found = [Some("a"), Some("b"), None].map(|label| holds(&selector, label));
+            assert_eq!(found, [a, b, absent], "{operator:?}");
+        }
+        assert!(holds(&LabelSelector::default(), None));
+    }
+
+    #[test]
+    fn selectors_that_cannot_select_are_refused() {
+        let compile = |key, operator, values: &[&str]| {
+            Labels::compile(&expression(key, operator, values)).map(|_| ())
+        };
+        assert_eq!(
+            compile("team", LabelOperator::In, &[]),
+            Err(SelectorFault::Values("team".to_owned()))
+        );
+        assert_eq!(
+            compile("team", LabelOperator::Exists, &["a"]),
+            Err(SelectorFault::Values("team".to_owned()))
+        );
+        assert!(compile("te am", LabelOperator::Exists, &[]).is_err());
+        assert!(compile("team", LabelOperator::In, &["a b"]).is_err());
+    }
+
+    #[test]
+    fn stars_stand_for_any_text() {
+        for (pattern, name, expected) in [
+            ("a", "a", true),
+            ("a", "ab", false),
+            ("exp-*", "exp-1", true),
+            ("exp-*", "my-exp-1", false),
+            ("*-gpu", "a-gpu", true),
+            ("a*b*c", "a1b2c", true),
+            ("a*b*c", "a1c2b", false),
+            ("ab*ba", "aba", false),
+            ("*", "", true),
+            ("**", "x", true),
+        ] {
+            assert_eq!(
+                Pattern::new(pattern).matches(name),
+                expected,
+                "{pattern} {name}"
+            );
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_with_a_part_replaced_by_a_star_matches(
+            head in "[a-z-]{0,8}", middle in "[a-z-]{0,8}", tail in "[a-z-]{0,8}",
+        ) {
+            let name = format!("{head}{middle}{tail}");
+            let pattern = format!("{head}*{tail}");
+            prop_assert!(Pattern::new(&pattern).matches(&name));
+        }
+    }
+}

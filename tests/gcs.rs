@@ -1,0 +1,443 @@
+//! The client of the GCS against a played one: what is sent and read, and what happens when the
+//! GCS is slow, away, somebody else, or speaks nonsense.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod play_gcs;
+
+use std::time::Duration;
+
+use play_gcs::{Played, PlayedGcs, messages, rpc};
+use rayfit::gcs::{
+    Address, Call, CallError, Client, Drain, Endpoint, Fault, Limits, Material, RayletSize,
+    TokenSource,
+};
+use rayfit::snapshot::NodeId;
+use rayfit::snapshot::autoscaling_state::{AutoscalingState, PendingRequest};
+use rayfit::snapshot::gcs::{ClusterResourceState, NodeStatus};
+use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+use tokio::net::TcpListener;
+use tonic::Code;
+
+const SHORT: Limits = Limits {
+    deadline: Duration::from_millis(300),
+    answer: 64 << 10,
+};
+
+fn client(address: Address, limits: Limits) -> Client {
+    Client::new(Endpoint::plain(address), limits)
+}
+
+fn node_id(byte: u8) -> NodeId {
+    NodeId::from([byte; 28])
+}
+
+fn with_one_node() -> Played {
+    let node = messages::NodeState {
+        node_id: node_id(7).as_bytes().to_vec(),
+        instance_id: "demo-w-1".to_owned(),
+        total_resources: [("CPU".to_owned(), 2.0), ("memory".to_owned(), 1e9)].into(),
+        status: messages::NodeStatus::Idle.into(),
+        idle_duration_ms: 1500,
+        ..Default::default()
+    };
+    Played {
+        state: messages::ClusterResourceState {
+            node_states: vec![node],
+            pending_resource_requests: vec![messages::ResourceRequestByCount {
+                request: Some(messages::ResourceRequest {
+                    resources_bundle: [("CPU".to_owned(), 0.5)].into(),
+                    label_selectors: vec![rpc::LabelSelector::default()],
+                    ..Default::default()
+                }),
+                count: 12,
+            }],
+            ..Default::default()
+        },
+        ..Played::default()
+    }
+}
+
+fn failing(code: Code, message: &str, details: &str) -> Played {
+    Played {
+        failure: Some((code, message.to_owned(), details.to_owned())),
+        ..Played::default()
+    }
+}
+
+/// Asks for the state until there is an answer, as a controller would: never sooner than it is
+/// told to.
+async fn until_answered(client: &Client) -> ClusterResourceState {
+    loop {
+        match client.cluster_resource_state().await {
+            Ok(state) => return state,
+            Err(error) => match error.fault {
+                Fault::BackingOff(pause) => tokio::time::sleep(pause).await,
+                Fault::Unreachable(_) | Fault::Deadline(_) => {}
+                other => panic!("{other}"),
+            },
+        }
+    }
+}
+
+async fn fault_of(client: &Client) -> Fault {
+    client.cluster_resource_state().await.unwrap_err().fault
+}
+
+#[tokio::test]
+async fn reads_the_state() {
+    let gcs = PlayedGcs::start(with_one_node()).await;
+    let client = client(gcs.address(), Limits::default());
+    let state = client.cluster_resource_state().await.unwrap();
+    let [node] = state.node_states.as_slice() else {
+        panic!("{state:?}");
+    };
+    assert_eq!(node.node_id, node_id(7).to_string());
+    assert_eq!(node.status, NodeStatus::Idle);
+    assert_eq!(node.total_resources["CPU"].to_string(), "2");
+    assert_eq!(state.pending_resource_requests[0].count, 12);
+    assert_eq!(
+        state.pending_resource_requests[0]
+            .request
+            .label_selectors
+            .len(),
+        1
+    );
+    client.cluster_resource_state().await.unwrap();
+    let played = gcs.played();
+    assert_eq!(played.connections, 1, "one connection serves every call");
+    let forbidden = |name: &&String| *name == "ray_cluster_id" || *name == "authorization";
+    assert_eq!(played.headers.iter().find(forbidden), None);
+}
+
+#[tokio::test]
+async fn sends_what_is_asked() {
+    let gcs = PlayedGcs::start(with_one_node()).await;
+    let client = client(gcs.address(), Limits::default());
+    let node = node_id(7);
+
+    let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
+    assert_eq!(drained, Drain::Accepted);
+    client
+        .drain_preempt(node, "above maxReplicas", 1234)
+        .await
+        .unwrap();
+    client.stop_node(node).await.unwrap();
+    let size = RayletSize {
+        cpu_milli: Some(2500),
+        memory_bytes: None,
+    };
+    let totals = client.resize_raylet(node, size).await.unwrap();
+    client
+        .report(AutoscalingState {
+            version: 1_700_000_000_000,
+            pending_requests: vec![PendingRequest {
+                group: "cpu".to_owned(),
+                count: 3,
+                since: 1_700_000_000,
+            }],
+            ..AutoscalingState::default()
+        })
+        .await
+        .unwrap();
+
+    let expected = [("CPU".to_owned(), 2.5), ("memory".to_owned(), 1e9)];
+    assert_eq!(totals, expected.into());
+    let played = gcs.played();
+    let reasons: Vec<_> = played
+        .drains
+        .iter()
+        .map(|drain| {
+            (
+                drain.node_id.as_slice() == node.as_bytes(),
+                drain.reason,
+                drain.reason_message.as_str(),
+                drain.deadline_timestamp_ms,
+            )
+        })
+        .collect();
+    assert_eq!(
+        reasons,
+        [
+            (true, 1, "idle for 60 s", 0),
+            (true, 2, "above maxReplicas", 1234)
+        ]
+    );
+    assert_eq!(played.stopped, [node.as_bytes().to_vec()]);
+    assert_eq!(
+        played.resizes[0].resources,
+        [("CPU".to_owned(), 2.5)].into()
+    );
+    let [report] = played.reports.as_slice() else {
+        panic!("{:?}", played.reports);
+    };
+    assert_eq!(report.autoscaler_state_version, 1_700_000_000_000);
+    assert_eq!(
+        report.pending_instance_requests[0].ray_node_type_name,
+        "cpu"
+    );
+    assert_eq!(report.pending_instance_requests[0].count, 3);
+}
+
+#[tokio::test]
+async fn a_rejected_drain_is_an_answer() {
+    let busy = "The node to be idle terminated is no longer idle.";
+    let gcs = PlayedGcs::start(Played {
+        rejection: Some(busy.to_owned()),
+        ..Played::default()
+    })
+    .await;
+    let client = client(gcs.address(), Limits::default());
+    let drained = client.drain_idle(node_id(1), "idle").await.unwrap();
+    assert_eq!(drained, Drain::Rejected(busy.to_owned()));
+}
+
+#[tokio::test]
+async fn keys_are_written_over_and_read() {
+    let gcs = PlayedGcs::start(Played::default()).await;
+    let client = client(gcs.address(), Limits::default());
+    assert_eq!(client.kv_get("", "__autoscaling_error").await, Ok(None));
+    for text in ["one", "two"] {
+        let put = client.kv_put("", "__autoscaling_error", text.as_bytes());
+        put.await.unwrap();
+        let got = client.kv_get("", "__autoscaling_error").await.unwrap();
+        assert_eq!(got.as_deref(), Some(text.as_bytes()));
+    }
+    let elsewhere = client.kv_get("__autoscaler", "__autoscaling_error").await;
+    assert_eq!(elsewhere, Ok(None));
+}
+
+#[tokio::test]
+async fn a_mute_gcs_costs_a_deadline() {
+    let gcs = PlayedGcs::start(Played {
+        is_mute: true,
+        ..Played::default()
+    })
+    .await;
+    let client = client(gcs.address(), SHORT);
+    assert_eq!(fault_of(&client).await, Fault::Deadline(SHORT.deadline));
+    gcs.played().is_mute = false;
+    let patient = client.with_deadline(Duration::from_secs(20));
+    patient.cluster_resource_state().await.unwrap();
+}
+
+#[tokio::test]
+async fn a_connection_that_leads_nowhere_is_given_up() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let client = client(Address::new("127.0.0.1", at.port()), SHORT);
+    let (hole, fault) = tokio::join!(listener.accept(), fault_of(&client));
+    assert_eq!(fault, Fault::Deadline(SHORT.deadline));
+    drop(listener);
+    let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
+    let patient = client.with_deadline(Duration::from_secs(20));
+    let state = patient.cluster_resource_state().await.unwrap();
+    assert_eq!(state.node_states.len(), 1);
+    drop((hole, gcs));
+}
+
+#[tokio::test]
+async fn a_restart_is_survived() {
+    let gcs = PlayedGcs::start(with_one_node()).await;
+    let client = client(gcs.address(), Limits::default());
+    client.cluster_resource_state().await.unwrap();
+
+    let at = gcs.kill().await;
+    let error = client.cluster_resource_state().await.unwrap_err();
+    assert!(matches!(error.fault, Fault::Unreachable(_)), "{error}");
+    assert_eq!(error.call, Call::ClusterState);
+    assert!(error.to_string().contains(&at.to_string()), "{error}");
+
+    let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
+    assert_eq!(until_answered(&client).await.node_states.len(), 1);
+    assert_eq!(gcs.played().connections, 1);
+}
+
+#[tokio::test]
+async fn a_restart_between_calls_goes_unnoticed() {
+    let gcs = PlayedGcs::start(with_one_node()).await;
+    let client = client(gcs.address(), Limits::default());
+    client.cluster_resource_state().await.unwrap();
+    let at = gcs.kill().await;
+    let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
+    // The client may learn only by this call that its connection is gone, but then no pause
+    // keeps it from the next.
+    if client.cluster_resource_state().await.is_err() {
+        client.cluster_resource_state().await.unwrap();
+    }
+    assert_eq!(gcs.played().connections, 1);
+}
+
+#[tokio::test]
+async fn a_gcs_that_is_away_is_not_pestered() {
+    let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let at = listener.local_addr().unwrap();
+    let counting = tokio::spawn(async move {
+        let mut attempts = 0;
+        // Accepts and hangs up, until a client says goodbye.
+        loop {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            let mut first = [0; 3];
+            let _ = stream.read_exact(&mut first).await;
+            if &first == b"BYE" {
+                return attempts;
+            }
+            attempts += 1;
+        }
+    });
+    let client = client(Address::new("127.0.0.1", at.port()), Limits::default());
+    let mut faults = Vec::new();
+    for _ in 0..50 {
+        faults.push(fault_of(&client).await);
+    }
+    let mut bye = tokio::net::TcpStream::connect(at).await.unwrap();
+    bye.write_all(b"BYE").await.unwrap();
+    let attempts = counting.await.unwrap();
+    let tried = faults
+        .iter()
+        .filter(|fault| matches!(fault, Fault::Unreachable(_)))
+        .count();
+    let held_back = faults
+        .iter()
+        .filter(|fault| matches!(fault, Fault::BackingOff(_)))
+        .count();
+    assert_eq!(tried + held_back, 50, "{faults:?}");
+    assert!(attempts < 10, "{attempts} connections for 50 calls");
+}
+
+#[tokio::test]
+async fn what_is_no_gcs_is_unreachable() {
+    for answer in [
+        "HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n".as_bytes(),
+        &[0xff; 4096],
+        b"",
+    ] {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let client = client(Address::new("127.0.0.1", port), Limits::default());
+        let server = async {
+            let (mut stream, _) = listener.accept().await.unwrap();
+            stream.write_all(answer).await.unwrap();
+        };
+        let ((), fault) = tokio::join!(server, fault_of(&client));
+        assert!(matches!(fault, Fault::Unreachable(_)), "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn an_answer_that_is_too_large_is_refused() {
+    let mut played = with_one_node();
+    let node = played.state.node_states[0].clone();
+    played.state.node_states = vec![node; 5000];
+    let gcs = PlayedGcs::start(played).await;
+    let client = client(
+        gcs.address(),
+        Limits {
+            answer: SHORT.answer,
+            ..Limits::default()
+        },
+    );
+    let fault = fault_of(&client).await;
+    assert!(
+        matches!(&fault, Fault::TooLarge(text) if text.contains("65536")),
+        "{fault}"
+    );
+    gcs.played().state.node_states.truncate(1);
+    client.cluster_resource_state().await.unwrap();
+}
+
+#[tokio::test]
+async fn failures_are_told_apart() {
+    for (code, message, details, expected) in [
+        (
+            Code::Aborted,
+            "NotFound",
+            "Raylet 07 is not alive.",
+            Fault::NotFound("NotFound: Raylet 07 is not alive.".to_owned()),
+        ),
+        (
+            Code::Aborted,
+            "InvalidArgument",
+            "",
+            Fault::InvalidArgument("InvalidArgument".to_owned()),
+        ),
+        (
+            Code::Aborted,
+            "Invalid",
+            "x",
+            Fault::InvalidArgument("Invalid: x".to_owned()),
+        ),
+        (
+            Code::Aborted,
+            "GcsPassive",
+            "GCS server is in passive (read-only) mode.",
+            Fault::Passive,
+        ),
+        (
+            Code::Aborted,
+            "IOError",
+            "disk",
+            Fault::Other("IOError: disk".to_owned()),
+        ),
+        (
+            Code::Unimplemented,
+            "",
+            "",
+            Fault::Unsupported(Code::Unimplemented.to_string()),
+        ),
+        (
+            Code::Unavailable,
+            "going",
+            "",
+            Fault::Unreachable("going".to_owned()),
+        ),
+    ] {
+        let gcs = PlayedGcs::start(failing(code, message, details)).await;
+        let client = client(gcs.address(), Limits::default());
+        assert_eq!(fault_of(&client).await, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_token_is_shown_where_it_is_asked_for() {
+    let folder = tempfile::tempdir().unwrap();
+    let file = folder.path().join("token");
+    let gcs = PlayedGcs::start(Played {
+        token: Some("right".to_owned()),
+        ..with_one_node()
+    })
+    .await;
+    let without = client(gcs.address(), Limits::default());
+    let fault = fault_of(&without).await;
+    assert!(matches!(fault, Fault::Unauthenticated(_)), "{fault}");
+
+    let with = Client::new(
+        Endpoint {
+            token: Some(TokenSource(Material::File(file.clone()))),
+            ..Endpoint::plain(gcs.address())
+        },
+        Limits::default(),
+    );
+    let fault = fault_of(&with).await;
+    assert!(matches!(fault, Fault::Credentials(_)), "{fault}");
+    std::fs::write(&file, "wrong-s3cret\n").unwrap();
+    let error = with.cluster_resource_state().await.unwrap_err();
+    assert!(matches!(error.fault, Fault::Unauthenticated(_)), "{error}");
+    let shown = format!("{error} {error:?} {:?}", with.endpoint());
+    assert!(!shown.contains("s3cret"), "{shown}");
+    // The token in the file is replaced: no new client is needed.
+    std::fs::write(&file, "right\n").unwrap();
+    with.cluster_resource_state().await.unwrap();
+}
+
+#[tokio::test]
+async fn clones_share_a_connection() {
+    let gcs = PlayedGcs::start(with_one_node()).await;
+    let client = client(gcs.address(), Limits::default());
+    let calls = (0..20).map(|_| {
+        let client = client.clone();
+        async move { client.cluster_resource_state().await.map(|_| ()) }
+    });
+    let answers: Vec<Result<(), CallError>> = futures_util::future::join_all(calls).await;
+    assert!(answers.iter().all(Result::is_ok), "{answers:?}");
+    assert_eq!(gcs.played().connections, 1);
+}

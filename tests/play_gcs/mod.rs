@@ -1,0 +1,301 @@
+//! A played GCS: the same services as Ray's, over gRPC, with whatever state a test gives it.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "each test binary includes it and uses a part of it"
+)]
+
+use std::collections::BTreeMap;
+use std::net::SocketAddr;
+use std::sync::{Arc, Mutex, MutexGuard};
+
+use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper_util::server::conn::auto::Builder;
+use hyper_util::service::TowerToHyperService;
+use rayfit::gcs::Address;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::TcpListener;
+use tokio::task::JoinSet;
+use tokio_rustls::TlsAcceptor;
+use tonic::service::Routes;
+use tonic::{Code, Request, Response, Status};
+
+/// The messages and services, as `build.rs` makes them for tests.
+#[allow(clippy::all, clippy::pedantic, reason = "generated")]
+mod generated {
+    include!(concat!(env!("OUT_DIR"), "/gcs_server/ray.rs"));
+}
+
+pub use generated::ray::rpc;
+pub use generated::ray::rpc::autoscaler as messages;
+
+use messages::autoscaler_state_service_server::{
+    AutoscalerStateService, AutoscalerStateServiceServer,
+};
+use rpc::internal_kv_gcs_service_server::{InternalKvGcsService, InternalKvGcsServiceServer};
+use rpc::node_info_gcs_service_server::{NodeInfoGcsService, NodeInfoGcsServiceServer};
+
+/// What the played GCS has, and what it was told.
+#[derive(Default)]
+pub struct Played {
+    /// What it answers to the question for its state.
+    pub state: messages::ClusterResourceState,
+    /// The token that it asks for.
+    pub token: Option<String>,
+    /// Never answers.
+    pub is_mute: bool,
+    /// Fails every call so.
+    pub failure: Option<(Code, String, String)>,
+    /// Why it rejects drains, if it does.
+    pub rejection: Option<String>,
+    /// Keys of the internal store, with their namespace.
+    pub keys: BTreeMap<(Vec<u8>, Vec<u8>), Vec<u8>>,
+    /// What it was told, oldest first.
+    pub reports: Vec<messages::AutoscalingState>,
+    pub drains: Vec<messages::DrainNodeRequest>,
+    pub stopped: Vec<Vec<u8>>,
+    pub resizes: Vec<messages::ResizeRayletResourceInstancesRequest>,
+    /// Names of the headers of the last call.
+    pub headers: Vec<String>,
+    /// How many connections there have been.
+    pub connections: usize,
+}
+
+/// A played GCS that listens. It ends, and its connections with it, when it is dropped.
+pub struct PlayedGcs {
+    played: Arc<Mutex<Played>>,
+    address: SocketAddr,
+    tls: Option<TlsAcceptor>,
+    running: JoinSet<()>,
+}
+
+impl PlayedGcs {
+    /// Listens on a free port of the loopback interface.
+    pub async fn start(played: Played) -> Self {
+        Self::listen("127.0.0.1:0".parse().unwrap(), played, None).await
+    }
+
+    /// The same, with mutual TLS.
+    pub async fn start_tls(played: Played, tls: rustls::ServerConfig) -> Self {
+        let acceptor = TlsAcceptor::from(Arc::new(tls));
+        Self::listen("127.0.0.1:0".parse().unwrap(), played, Some(acceptor)).await
+    }
+
+    /// Listens where an earlier one did.
+    pub async fn listen(at: SocketAddr, played: Played, tls: Option<TlsAcceptor>) -> Self {
+        let listener = TcpListener::bind(at).await.unwrap();
+        let address = listener.local_addr().unwrap();
+        let played = Arc::new(Mutex::new(played));
+        let mut running = JoinSet::new();
+        running.spawn(accept(listener, Arc::clone(&played), tls.clone()));
+        Self {
+            played,
+            address,
+            tls,
+            running: running,
+        }
+    }
+
+    /// Ends it as SIGKILL would, and returns what is needed to start it again.
+    pub async fn kill(mut self) -> SocketAddr {
+        self.running.shutdown().await;
+        self.address
+    }
+
+    pub fn address(&self) -> Address {
+        Address::new(self.address.ip().to_string(), self.address.port())
+    }
+
+    pub fn played(&self) -> MutexGuard<'_, Played> {
+        self.played.lock().unwrap()
+    }
+}
+
+/// Each connection is a task of this one, so that all end together.
+async fn accept(listener: TcpListener, played: Arc<Mutex<Played>>, tls: Option<TlsAcceptor>) {
+    let mut connections = JoinSet::new();
+    loop {
+        let (stream, _) = listener.accept().await.unwrap();
+        played.lock().unwrap().connections += 1;
+        let service = Service(Arc::clone(&played));
+        let tls = tls.clone();
+        connections.spawn(async move {
+            match tls {
+                None => serve(stream, service).await,
+                Some(tls) => {
+                    // A client that is refused is the client's matter.
+                    if let Ok(stream) = tls.accept(stream).await {
+                        serve(stream, service).await;
+                    }
+                }
+            }
+        });
+    }
+}
+
+async fn serve(stream: impl AsyncRead + AsyncWrite + Unpin + Send + 'static, service: Service) {
+    let routes = Routes::new(AutoscalerStateServiceServer::new(service.clone()))
+        .add_service(NodeInfoGcsServiceServer::new(service.clone()))
+        .add_service(InternalKvGcsServiceServer::new(service));
+    // However the connection ends is no matter of the server's.
+    let _ = Builder::new(TokioExecutor::new())
+        .http2_only()
+        .serve_connection(
+            TokioIo::new(stream),
+            TowerToHyperService::new(routes.into_axum_router()),
+        )
+        .await;
+}
+
+#[derive(Clone)]
+struct Service(Arc<Mutex<Played>>);
+
+impl Service {
+    /// What every call goes through first.
+    async fn enter<T>(&self, request: Request<T>) -> Result<T, Status> {
+        let (is_mute, verdict) = {
+            let mut played = self.0.lock().unwrap();
+            let metadata = request.metadata();
+            played.headers = metadata
+                .keys()
+                .map(|key| match key {
+                    tonic::metadata::KeyRef::Ascii(key) => key.to_string(),
+                    tonic::metadata::KeyRef::Binary(key) => key.to_string(),
+                })
+                .collect();
+            let shown = metadata.get("authorization").map(|value| value.as_bytes());
+            (played.is_mute, played.verdict(shown))
+        };
+        if is_mute {
+            std::future::pending::<()>().await;
+        }
+        verdict.map(|()| request.into_inner())
+    }
+
+    fn played(&self) -> MutexGuard<'_, Played> {
+        self.0.lock().unwrap()
+    }
+}
+
+impl Played {
+    fn verdict(&self, shown: Option<&[u8]>) -> Result<(), Status> {
+        if let Some((code, message, details)) = &self.failure {
+            let details = details.clone().into_bytes().into();
+            return Err(Status::with_details(*code, message, details));
+        }
+        let Some(token) = &self.token else {
+            return Ok(());
+        };
+        if shown == Some(format!("Bearer {token}").as_bytes()) {
+            return Ok(());
+        }
+        let text = "InvalidAuthToken: Authentication token is missing or incorrect";
+        Err(Status::unauthenticated(text))
+    }
+}
+
+#[tonic::async_trait]
+impl AutoscalerStateService for Service {
+    async fn get_cluster_resource_state(
+        &self,
+        request: Request<messages::GetClusterResourceStateRequest>,
+    ) -> Result<Response<messages::GetClusterResourceStateReply>, Status> {
+        self.enter(request).await?;
+        Ok(Response::new(messages::GetClusterResourceStateReply {
+            cluster_resource_state: Some(self.played().state.clone()),
+        }))
+    }
+
+    async fn report_autoscaling_state(
+        &self,
+        request: Request<messages::ReportAutoscalingStateRequest>,
+    ) -> Result<Response<messages::ReportAutoscalingStateReply>, Status> {
+        let told = self.enter(request).await?.autoscaling_state;
+        self.played().reports.extend(told);
+        Ok(Response::new(messages::ReportAutoscalingStateReply {}))
+    }
+
+    async fn drain_node(
+        &self,
+        request: Request<messages::DrainNodeRequest>,
+    ) -> Result<Response<messages::DrainNodeReply>, Status> {
+        let drain = self.enter(request).await?;
+        let mut played = self.played();
+        played.drains.push(drain);
+        Ok(Response::new(messages::DrainNodeReply {
+            is_accepted: played.rejection.is_none(),
+            rejection_reason_message: played.rejection.clone().unwrap_or_default(),
+        }))
+    }
+
+    async fn resize_raylet_resource_instances(
+        &self,
+        request: Request<messages::ResizeRayletResourceInstancesRequest>,
+    ) -> Result<Response<messages::ResizeRayletResourceInstancesReply>, Status> {
+        let resize = self.enter(request).await?;
+        let mut played = self.played();
+        played.resizes.push(resize.clone());
+        let nodes = &mut played.state.node_states;
+        let node = nodes.iter_mut().find(|node| node.node_id == resize.node_id);
+        let node = node.ok_or_else(|| Status::aborted("NotFound"))?;
+        node.total_resources.extend(resize.resources);
+        Ok(Response::new(
+            messages::ResizeRayletResourceInstancesReply {
+                total_resources: node.total_resources.clone(),
+            },
+        ))
+    }
+}
+
+#[tonic::async_trait]
+impl NodeInfoGcsService for Service {
+    async fn drain_node(
+        &self,
+        request: Request<rpc::DrainNodeRequest>,
+    ) -> Result<Response<rpc::DrainNodeReply>, Status> {
+        let nodes = self.enter(request).await?.drain_node_data;
+        let ids = nodes.into_iter().map(|node| node.node_id);
+        self.played().stopped.extend(ids);
+        Ok(Response::new(rpc::DrainNodeReply { status: None }))
+    }
+}
+
+#[tonic::async_trait]
+impl InternalKvGcsService for Service {
+    async fn internal_kv_get(
+        &self,
+        request: Request<rpc::InternalKvGetRequest>,
+    ) -> Result<Response<rpc::InternalKvGetReply>, Status> {
+        let asked = self.enter(request).await?;
+        let value = self
+            .played()
+            .keys
+            .get(&(asked.namespace, asked.key))
+            .cloned();
+        let code = if value.is_some() { 0 } else { 17 };
+        Ok(Response::new(rpc::InternalKvGetReply {
+            status: Some(rpc::GcsStatus {
+                code,
+                message: String::new(),
+            }),
+            value: value.unwrap_or_default(),
+        }))
+    }
+
+    async fn internal_kv_put(
+        &self,
+        request: Request<rpc::InternalKvPutRequest>,
+    ) -> Result<Response<rpc::InternalKvPutReply>, Status> {
+        let put = self.enter(request).await?;
+        let mut played = self.played();
+        let key = (put.namespace, put.key);
+        let added = !played.keys.contains_key(&key);
+        if added || put.overwrite {
+            played.keys.insert(key, put.value);
+        }
+        let status = Some(rpc::GcsStatus::default());
+        Ok(Response::new(rpc::InternalKvPutReply { status, added }))
+    }
+}

@@ -1,0 +1,104 @@
+//! The published schemas (`docs/schema/`) are those of the code, and they fit what is read and
+//! written.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+use std::io::Read as _;
+use std::path::Path;
+
+use flate2::read::GzDecoder;
+use jsonschema::Validator;
+use rayfit::plan::check::check;
+use rayfit::plan::{Line, Settings, Strategy, decide, schema};
+use rayfit::report::json::pretty;
+use rayfit::snapshot::Snapshot;
+use serde_json::Value;
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+}
+
+/// The published schema, as a validator that refuses keys that it does not know.
+fn published(name: &str) -> Validator {
+    let path = root().join(format!("docs/schema/{name}.schema.json"));
+    let mut schema: Value = serde_json::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
+    close(&mut schema);
+    jsonschema::validator_for(&schema).unwrap()
+}
+
+/// A key that was forgotten in a schema would pass unseen otherwise.
+fn close(schema: &mut Value) {
+    if let Some(fields) = schema.as_object_mut() {
+        if fields.contains_key("properties") {
+            fields.insert("additionalProperties".to_owned(), false.into());
+        }
+        fields.values_mut().for_each(close);
+    } else if let Some(list) = schema.as_array_mut() {
+        list.iter_mut().for_each(close);
+    }
+}
+
+fn faults(validator: &Validator, value: &Value) -> Vec<String> {
+    let faults = validator.iter_errors(value);
+    faults
+        .map(|fault| format!("{}: {fault}", fault.instance_path()))
+        .collect()
+}
+
+/// The recorded snapshots; there are some of every kind of object among them.
+fn recorded() -> Vec<Value> {
+    let file = std::fs::File::open(root().join("tests/parity/corpus.jsonl.gz")).unwrap();
+    let mut text = String::new();
+    GzDecoder::new(file).read_to_string(&mut text).unwrap();
+    let snapshot = |line: &str| serde_json::from_str::<Value>(line).unwrap()["snapshot"].take();
+    text.lines().map(snapshot).collect()
+}
+
+#[test]
+fn the_schemas_are_up_to_date() {
+    for (name, schema) in [("snapshot", schema::snapshot()), ("plan", schema::line())] {
+        let file = format!("docs/schema/{name}.schema.json");
+        let published = std::fs::read_to_string(root().join(&file)).unwrap();
+        assert!(
+            published == pretty(&schema),
+            "{file} has drifted: make generate"
+        );
+    }
+}
+
+#[test]
+fn snapshots_fit_their_schema_as_they_come_and_as_they_are_written() {
+    let validator = published("snapshot");
+    let example = std::fs::read_to_string(root().join("examples/snapshot.yaml")).unwrap();
+    let mut all = recorded();
+    all.push(serde_saphyr::from_str(&example).unwrap());
+    for value in all {
+        assert_eq!(faults(&validator, &value), [""; 0], "{value}");
+        let snapshot: Snapshot = serde_json::from_value(value).unwrap();
+        let written = serde_json::to_value(&snapshot).unwrap();
+        assert_eq!(faults(&validator, &written), [""; 0], "{written}");
+    }
+}
+
+#[test]
+fn plans_and_reports_fit_their_schema() {
+    let validator = published("plan");
+    for value in recorded() {
+        let snapshot: Snapshot = serde_json::from_value(value).unwrap();
+        for strategy in [Strategy::Ray, Strategy::Rayfit] {
+            let settings = Settings {
+                strategy,
+                pending_idle_timeout_s: Some(60.0),
+                ..Settings::default()
+            };
+            let (plan, report) = decide(&snapshot, &settings);
+            let violations = check(&snapshot, &plan);
+            let line = Line {
+                violations: violations.iter().map(ToString::to_string).collect(),
+                plan,
+                report,
+            };
+            let line = serde_json::to_value(&line).unwrap();
+            assert_eq!(faults(&validator, &line), [""; 0], "{line}");
+        }
+    }
+}

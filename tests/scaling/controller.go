@@ -22,7 +22,8 @@ const systemNamespace = "rayfit-system"
 // machine with the rights that an install gives to it.
 type Controller struct {
 	*rig.Server
-	lab *lab.Lab
+	lab  *lab.Lab
+	args []string
 }
 
 // StartController starts a replica that reaches the API server at a URL (that of
@@ -32,12 +33,16 @@ func StartController(ctx context.Context, l *lab.Lab, url string, args ...string
 	if err != nil {
 		return nil, err
 	}
-	server, err := rig.Serve(ctx, l, append([]string{"--kubeconfig=" + kubeconfig}, args...)...)
+	args = append([]string{"--no-webhooks", "--kubeconfig=" + kubeconfig, "--log=info"}, args...)
+	server, err := rig.Serve(ctx, l, args...)
 	if err != nil {
 		return nil, err
 	}
-	return &Controller{Server: server, lab: l}, nil
+	return &Controller{Server: server, lab: l, args: args}, nil
 }
+
+// Restart starts it again after Kill or Stop, as it was.
+func (c *Controller) Restart(ctx context.Context) error { return c.Server.Start(ctx, c.args...) }
 
 // Kill ends the process without a word to it.
 func (c *Controller) Kill() error {
@@ -84,7 +89,11 @@ users: [{name: rayfit, user: {token: %s}}]
 contexts: [{name: lab, context: {cluster: lab, user: rayfit, namespace: %s}}]
 current-context: lab
 `, url, base64.StdEncoding.EncodeToString(authority), strings.TrimSpace(token), systemNamespace)
-	file, err := os.CreateTemp(filepath.Join(l.Dir(), "users"), "rayfit-*.kubeconfig")
+	folder := filepath.Join(l.Dir(), "users")
+	if err := os.MkdirAll(folder, 0o755); err != nil {
+		return "", fmt.Errorf("make the directory for a kubeconfig: %w", err)
+	}
+	file, err := os.CreateTemp(folder, "rayfit-*.kubeconfig")
 	if err != nil {
 		return "", fmt.Errorf("write a kubeconfig: %w", err)
 	}

@@ -104,7 +104,7 @@ func TestKilledBetweenTwoEffects(t *testing.T) {
 				select {
 				case <-killed:
 					killed = nil
-					if err := controller.Start(t.Context()); err != nil {
+					if err := controller.Restart(t.Context()); err != nil {
 						t.Fatal(err)
 					}
 				default:

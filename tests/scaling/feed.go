@@ -16,8 +16,9 @@ import (
 type Seen struct {
 	rig.Object
 	First, Last time.Time
-	// Gone is when it was deleted, zero while it is there.
-	Gone time.Time
+	// Ready is when its condition Ready was first true, Gone when it was
+	// deleted, zero before.
+	Ready, Gone time.Time
 }
 
 // feed keeps a copy of the objects at an API path, those that are gone included.
@@ -67,6 +68,9 @@ func (f *feed) record(event lab.WatchEvent[rig.Object]) (uid string) {
 		f.items[uid] = item
 	}
 	item.Object, item.Last = event.Object, now
+	if item.Ready.IsZero() && ready(*item) == nil {
+		item.Ready = now
+	}
 	if last := f.names[item.Name()]; last == nil || !item.First.Before(last.First) {
 		f.names[item.Name()] = item
 	}

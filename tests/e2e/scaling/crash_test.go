@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"rayfit.dev/rayfit/tests/faulty"
-	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/scaling"
 )
@@ -41,11 +40,8 @@ var (
 
 // wreck is what the points lie in.
 type wreck struct {
-	w      *scaling.World
-	proxy  *faulty.Proxy
-	gcs    *playgcs.Server
-	played *playgcs.Cluster
-	c      scaling.Cluster
+	*stage
+	c scaling.Cluster
 }
 
 func api(method string, path *regexp.Regexp, skip int, after bool) func(*wreck, func()) {
@@ -63,7 +59,7 @@ func api(method string, path *regexp.Regexp, skip int, after bool) func(*wreck, 
 func ray(method string, after bool) func(*wreck, func()) {
 	return func(w *wreck, kill func()) {
 		var once sync.Once
-		w.played.OnCall(func(called string, isAfter bool) {
+		w.played(w.c).OnCall(func(called string, isAfter bool) {
 			if called == method && isAfter == after {
 				once.Do(kill)
 			}
@@ -74,31 +70,23 @@ func ray(method string, after bool) func(*wreck, func()) {
 // TestKilledBetweenTwoEffects kills the controller at each of the points, in a
 // cluster of its own, and starts it again: the end is as if nothing had been.
 func TestKilledBetweenTwoEffects(t *testing.T) {
-	w, gcs := startPlayed(t, lab.Options{Nodes: 2, Cores: 64, Memory: "256Gi"})
-	proxy, err := faulty.Start(w.Lab)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Stop)
-	controller, err := scaling.StartController(t.Context(), w.Lab, proxy.URL)
-	if err != nil {
-		t.Fatal(err)
-	}
+	s := played(t)
+	controller := s.control(t, s.proxy)
 	for i, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
 			c := scaling.Cluster{Name: fmt.Sprintf("crash-%d", i), Mode: scaling.Central, Idle: 2, Groups: []scaling.Group{
 				{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4},
 			}}
-			create(t, w, &c)
-			wreck := &wreck{w, proxy, gcs, gcs.Cluster(scaling.Namespace + "/" + c.Name), c}
-			until(t, w, "the first worker has joined", func() error { return joined(wreck.played, 2) })
+			create(t, s.World, &c)
+			wreck := &wreck{s, c}
+			until(t, s.World, "the first worker has joined", func() error { return joined(s.played(c), 2) })
 			killed := make(chan struct{})
 			crash.plant(wreck, func() {
 				if err := controller.Kill(); err != nil {
 					t.Error(err)
 				}
 				close(killed)
-				w.Look()
+				s.Look()
 			})
 			lifeOf(t, wreck, func() {
 				select {
@@ -113,8 +101,8 @@ func TestKilledBetweenTwoEffects(t *testing.T) {
 			if killed != nil {
 				t.Error("the point was never reached")
 			}
-			wreck.played.OnCall(nil)
-			if err := w.Delete(t.Context(), c); err != nil {
+			s.played(c).OnCall(nil)
+			if err := s.Delete(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		})
@@ -134,43 +122,43 @@ func joined(played *playgcs.Cluster, nodes int) error {
 func lifeOf(t *testing.T, r *wreck, revive func()) {
 	t.Helper()
 	const tasks = 6
-	r.played.Ask(tasks, map[string]float64{"CPU": 1})
-	until(t, r.w, "all tasks have a node", func() error {
+	r.played(r.c).Ask(tasks, map[string]float64{"CPU": 1})
+	until(t, r.World, "all tasks have a node", func() error {
 		revive()
-		if n := r.played.Waiting(); n > 0 {
+		if n := r.played(r.c).Waiting(); n > 0 {
 			return fmt.Errorf("%d tasks wait", n)
 		}
 		return nil
 	})
-	until(t, r.w, "pods and Ray agree on their size", func() error {
+	until(t, r.World, "pods and Ray agree on their size", func() error {
 		revive()
-		for _, pod := range r.w.Workers(r.c, "") {
+		for _, pod := range r.Workers(r.c, "") {
 			wanted, actual := size(pod)
-			if told := r.played.Total(pod.Name(), "CPU"); wanted != actual || fmt.Sprint(told) != actual {
+			if told := r.played(r.c).Total(pod.Name(), "CPU"); wanted != actual || fmt.Sprint(told) != actual {
 				return fmt.Errorf("pod %s is to have %s CPUs, has %s, and Ray knows %v", pod.Name(), wanted, actual, told)
 			}
 		}
 		return nil
 	})
-	r.played.Finish()
-	until(t, r.w, "the cluster is at rest again", func() error {
+	r.played(r.c).Finish()
+	until(t, r.World, "the cluster is at rest again", func() error {
 		revive()
 		return atRest(r)
 	})
-	if killed := r.played.Killed(); len(killed) > 0 {
+	if killed := r.played(r.c).Killed(); len(killed) > 0 {
 		t.Errorf("pods %v were deleted at their work", killed)
 	}
-	if made := len(r.w.EverWorkers(r.c, "")); made != 2 {
+	if made := len(r.EverWorkers(r.c, "")); made != 2 {
 		t.Errorf("%d workers were made instead of 2", made)
 	}
 }
 
 // atRest: one worker, asked for as one, and nothing left to delete.
 func atRest(r *wreck) error {
-	if err := r.w.HasWorkers(r.c, "", 1); err != nil {
+	if err := r.HasWorkers(r.c, "", 1); err != nil {
 		return err
 	}
-	object, err := r.w.RayCluster(r.c)
+	object, err := r.RayCluster(r.c)
 	if err != nil {
 		return err
 	}
@@ -180,21 +168,14 @@ func atRest(r *wreck) error {
 	if left, _ := object.Get("spec.workerGroupSpecs[0].scaleStrategy.workersToDelete").([]any); len(left) > 0 {
 		return fmt.Errorf("workersToDelete is %v", left)
 	}
-	return joined(r.played, 2)
+	return joined(r.played(r.c), 2)
 }
 
 // TestRefusals has the API server refuse what the controller writes, in turn and
 // at random places, and come back.
 func TestRefusals(t *testing.T) {
-	w, gcs := startPlayed(t, lab.Options{Nodes: 2, Cores: 64, Memory: "256Gi"})
-	proxy, err := faulty.Start(w.Lab)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Stop)
-	if _, err := scaling.StartController(t.Context(), w.Lab, proxy.URL); err != nil {
-		t.Fatal(err)
-	}
+	s := played(t)
+	s.control(t, s.proxy)
 	every := func(status int, reason string) []faulty.Fault {
 		var all []faulty.Fault
 		for _, path := range []*regexp.Regexp{clusterPath, resizePath, podPath} {
@@ -218,14 +199,14 @@ func TestRefusals(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			c := scaling.Cluster{Name: "refused-" + regexp.MustCompile(`\W+`).ReplaceAllString(name, "-"), Mode: scaling.Central, Idle: 2,
 				Groups: []scaling.Group{{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4}}}
-			create(t, w, &c)
-			r := &wreck{w, proxy, gcs, gcs.Cluster(scaling.Namespace + "/" + c.Name), c}
-			until(t, w, "the first worker has joined", func() error { return joined(r.played, 2) })
+			create(t, s.World, &c)
+			r := &wreck{s, c}
+			until(t, s.World, "the first worker has joined", func() error { return joined(r.played(r.c), 2) })
 			for _, f := range faults {
-				defer proxy.Inject(f)()
+				defer s.proxy.Inject(f)()
 			}
 			lifeOf(t, r, func() {})
-			if err := w.Delete(t.Context(), c); err != nil {
+			if err := s.Delete(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}
 		})

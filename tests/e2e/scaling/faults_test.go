@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/faulty"
-	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
@@ -21,28 +20,22 @@ const mostTakeover = 15 * time.Second
 // TestOneFaultIsNotTheNeighbours: while one object cannot be handled, everything
 // else scales as if it were not there.
 func TestOneFaultIsNotTheNeighbours(t *testing.T) {
-	w, gcs := startPlayed(t, lab.Options{Nodes: 2, Cores: 64, Memory: "256Gi"})
-	proxy, err := faulty.Start(w.Lab)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(proxy.Stop)
-	if _, err := scaling.StartController(t.Context(), w.Lab, proxy.URL); err != nil {
-		t.Fatal(err)
-	}
+	s := played(t)
+	s.control(t, s.proxy)
+	w := s.World
 	lives := func(t *testing.T, c scaling.Cluster, spoil func(*wreck)) {
 		create(t, w, &c)
-		r := &wreck{w, proxy, gcs, gcs.Cluster(scaling.Namespace + "/" + c.Name), c}
-		until(t, w, "the workers have joined", func() error { return joined(r.played, 3) })
+		r := &wreck{s, c}
+		until(t, w, "the workers have joined", func() error { return joined(s.played(c), 3) })
 		spoil(r)
-		r.played.Ask(6, map[string]float64{"CPU": 1})
+		s.played(c).Ask(6, map[string]float64{"CPU": 1})
 		until(t, w, "all tasks have a node", func() error {
-			if n := r.played.Waiting(); n > 0 {
+			if n := s.played(c).Waiting(); n > 0 {
 				return fmt.Errorf("%d tasks wait", n)
 			}
 			return nil
 		})
-		if killed := r.played.Killed(); len(killed) > 0 {
+		if killed := s.played(c).Killed(); len(killed) > 0 {
 			t.Errorf("pods %v were deleted at their work", killed)
 		}
 		if err := w.Delete(t.Context(), c); err != nil {
@@ -70,35 +63,35 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 	t.Run("a pod that cannot be patched", func(t *testing.T) {
 		lives(t, two("unpatchable"), func(r *wreck) {
 			pod := w.Workers(r.c, "grow")[0].Name()
-			proxy.Inject(faulty.Fault{Method: http.MethodPatch, Path: regexp.MustCompile("/pods/" + pod), Status: http.StatusForbidden, Reason: "Forbidden"})
+			t.Cleanup(s.proxy.Inject(faulty.Fault{Method: http.MethodPatch, Path: regexp.MustCompile("/pods/" + pod), Status: http.StatusForbidden, Reason: "Forbidden"}))
 		})
 	})
 	t.Run("a node without room, as the API server says it", func(t *testing.T) {
 		lives(t, two("no-room"), func(r *wreck) {
-			proxy.Inject(faulty.Fault{Method: http.MethodPatch, Path: regexp.MustCompile("/pods/no-room-.*/resize"), Status: http.StatusForbidden, Reason: "Forbidden", Cause: "NodeCapacity"})
+			t.Cleanup(s.proxy.Inject(faulty.Fault{Method: http.MethodPatch, Path: regexp.MustCompile("/pods/no-room-.*/resize"), Status: http.StatusForbidden, Reason: "Forbidden", Cause: "NodeCapacity"}))
 		})
 	})
 	t.Run("a GCS that is gone", func(t *testing.T) {
 		silent := two("silent")
 		create(t, w, &silent)
-		played := gcs.Cluster(scaling.Namespace + "/silent")
-		until(t, w, "the workers have joined", func() error { return joined(played, 3) })
+		ray := s.played(silent)
+		until(t, w, "the workers have joined", func() error { return joined(ray, 3) })
 		head, err := w.Head(silent)
 		if err != nil {
 			t.Fatal(err)
 		}
 		address := fmt.Sprintf("%v:%d", head.Get("status.podIP"), silent.Port)
-		gcs.Silence(address)
+		s.gcs.Silence(address)
 		lives(t, two("neighbour"), func(*wreck) {})
 		if err := w.HasWorkers(silent, "", 2); err != nil {
 			t.Errorf("of a cluster of which nothing is known: %v", err)
 		}
-		played.Ask(3, map[string]float64{"CPU": 1})
-		if err := gcs.Serve(played, address); err != nil {
+		ray.Ask(3, map[string]float64{"CPU": 1})
+		if err := s.gcs.Serve(ray, address); err != nil {
 			t.Fatal(err)
 		}
 		until(t, w, "it is back", func() error {
-			if n := played.Waiting(); n > 0 {
+			if n := ray.Waiting(); n > 0 {
 				return fmt.Errorf("%d tasks wait", n)
 			}
 			return nil
@@ -116,19 +109,16 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 // TestTakeover kills the replica that scales. The other one takes over, and at
 // no moment both wrote.
 func TestTakeover(t *testing.T) {
-	w, gcs := startPlayed(t, lab.Options{Nodes: 1, Cores: 64, Memory: "256Gi"})
+	s := played(t)
+	w := s.World
 	replicas := map[*faulty.Proxy]*scaling.Controller{}
 	for range 2 {
-		proxy, err := faulty.Start(w.Lab)
+		proxy, err := faulty.Start(s.Lab)
 		if err != nil {
 			t.Fatal(err)
 		}
 		t.Cleanup(proxy.Stop)
-		controller, err := scaling.StartController(t.Context(), w.Lab, proxy.URL)
-		if err != nil {
-			t.Fatal(err)
-		}
-		replicas[proxy] = controller
+		replicas[proxy] = s.control(t, proxy)
 	}
 	var clusters []scaling.Cluster
 	for i := range 8 {
@@ -138,7 +128,7 @@ func TestTakeover(t *testing.T) {
 	}
 	ask := func(workers int) {
 		for _, c := range clusters {
-			gcs.Cluster(scaling.Namespace+"/"+c.Name).Ask(1, map[string]float64{"CPU": 1})
+			s.played(c).Ask(1, map[string]float64{"CPU": 1})
 		}
 		until(t, w, "each cluster has its workers", func() error {
 			for _, c := range clusters {

@@ -4,13 +4,16 @@
 package scaling_test
 
 import (
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
+	"rayfit.dev/rayfit/tests/faulty"
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
@@ -27,33 +30,94 @@ func startWorld(t *testing.T, options lab.Options) *scaling.World {
 	return observe(t, startLab(t, options))
 }
 
-// startPlayed starts a lab whose pods are on the books only, and a played GCS
-// for every cluster in it.
-func startPlayed(t *testing.T, options lab.Options) (*scaling.World, *playgcs.Server) {
+// stage is a lab whose pods are on the books only, with a played GCS for every
+// cluster and a proxy that can make the API server fail. Tests share one.
+type stage struct {
+	*scaling.World
+	gcs   *playgcs.Server
+	proxy *faulty.Proxy
+}
+
+var shared struct {
+	sync.Once
+	stage *stage
+	end   []func()
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, end := range slices.Backward(shared.end) {
+		end()
+	}
+	os.Exit(code)
+}
+
+func played(t *testing.T) *stage {
 	t.Helper()
-	options.Workloads = lab.NoProcesses
-	w := startWorld(t, options)
+	shared.Do(func() { shared.stage, shared.err = newStage() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.stage
+}
+
+func newStage() (*stage, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	l, err := newLab(ctx, lab.Options{Nodes: 1 + most()/200, Cores: 256, Memory: "1Ti", Workloads: lab.NoProcesses, With: []string{lab.WithOperator}})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	shared.end = append(shared.end, func() { _ = os.RemoveAll(l.Dir()) }, func() { _ = l.Stop() }, cancel)
+	w, err := scaling.Observe(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	shared.end = append(shared.end, w.Close)
 	gcs := playgcs.New(w.Look)
-	t.Cleanup(gcs.Stop)
-	go gcs.Follow(t.Context(), w.Lab)
-	return w, gcs
+	shared.end = append(shared.end, gcs.Stop)
+	go gcs.Follow(ctx, l)
+	proxy, err := faulty.Start(l)
+	if err != nil {
+		return nil, err
+	}
+	shared.end = append(shared.end, proxy.Stop)
+	return &stage{w, gcs, proxy}, nil
+}
+
+// played is the played Ray of a cluster.
+func (s *stage) played(c scaling.Cluster) *playgcs.Cluster {
+	return s.gcs.Cluster(scaling.Namespace + "/" + c.Name)
+}
+
+// control starts a controller behind a stage's proxy, which ends with its test.
+func (s *stage) control(t *testing.T, proxy *faulty.Proxy) *scaling.Controller {
+	t.Helper()
+	controller, err := scaling.StartController(t.Context(), s.Lab, proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the controller's log:\n%s", tail(controller.Log(), 40))
+		}
+		if controller.PID() != 0 {
+			_ = controller.Stop()
+		}
+	})
+	return controller
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
 }
 
 // startLab starts a lab that ends with its test.
 func startLab(t *testing.T, options lab.Options) *lab.Lab {
 	t.Helper()
-	binary, err := rig.Binary()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// Not t.TempDir: the test's name would make paths of sockets too long.
-	dir, err := os.MkdirTemp("", "rayfit-scaling-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	options.Dir, options.Progress, options.RayfitBinary = dir, os.Stderr, binary
-	l, err := lab.Start(t.Context(), options)
+	l, err := newLab(t.Context(), options)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -62,8 +126,23 @@ func startLab(t *testing.T, options lab.Options) *lab.Lab {
 		if err := l.Stop(); err != nil {
 			t.Error(err)
 		}
+		_ = os.RemoveAll(l.Dir())
 	})
 	return l
+}
+
+func newLab(ctx context.Context, options lab.Options) (*lab.Lab, error) {
+	binary, err := rig.Binary()
+	if err != nil {
+		return nil, err
+	}
+	// Not t.TempDir: the test's name would make paths of sockets too long.
+	dir, err := os.MkdirTemp("", "rayfit-scaling-")
+	if err != nil {
+		return nil, err
+	}
+	options.Dir, options.Progress, options.RayfitBinary = dir, os.Stderr, binary
+	return lab.Start(ctx, options)
 }
 
 // keepLogs copies the logs of a failed test's lab to $RAYFIT_KEEP_LOGS, if set.

@@ -116,21 +116,24 @@ func memory(t *testing.T, c *scaling.Controller, figure string) float64 {
 	return mebibytes
 }
 
+// most is to how many workers one cluster is taken.
+func most() int {
+	if full() {
+		return 1000
+	}
+	return 100
+}
+
 // TestFromNothingToMany takes one cluster from no worker to as many as there are
 // tasks, through the real operator, scheduler and kubelets.
 func TestFromNothingToMany(t *testing.T) {
-	tasks := 100
-	if full() {
-		tasks = 1000
-	}
-	w, gcs := startPlayed(t, lab.Options{Nodes: 1 + tasks/200, Cores: 256, Memory: "1Ti"})
-	controller, err := scaling.StartController(t.Context(), w.Lab, "")
-	if err != nil {
-		t.Fatal(err)
-	}
+	tasks := most()
+	s := played(t)
+	w := s.World
+	controller := s.control(t, s.proxy)
 	c := &scaling.Cluster{Name: "many", Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 2 * tasks}}}
 	create(t, w, c)
-	played := gcs.Cluster(scaling.Namespace + "/" + c.Name)
+	played := s.played(*c)
 	begin := time.Now()
 	played.Ask(tasks, map[string]float64{"CPU": 1})
 	var patched time.Duration
@@ -152,5 +155,8 @@ func TestFromNothingToMany(t *testing.T) {
 	}
 	if full() && patched > time.Second {
 		t.Errorf("the one patch came after %s", patched)
+	}
+	if err := w.Delete(t.Context(), *c); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,12 +5,14 @@
 package faulty
 
 import (
+	"bytes"
 	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -25,10 +27,10 @@ import (
 
 // Fault is what happens to the requests that it matches.
 type Fault struct {
-	// Method and Path are what it matches: a method, or empty for all that
-	// write; a pattern for the path, or nil for every one.
-	Method string
-	Path   *regexp.Regexp
+	// Method, Path and Body are what it matches: a method, or empty for all that
+	// write; patterns for the path and for what is sent, or nil for every one.
+	Method     string
+	Path, Body *regexp.Regexp
 	// Skip requests that match pass first, then Times are hit; 0 for all.
 	Skip, Times int
 
@@ -133,9 +135,17 @@ func (p *Proxy) Writes() []Write {
 	return append([]Write{}, p.writes...)
 }
 
+// mostBody is more than any request here sends.
+const mostBody = 64 << 20
+
 // ServeHTTP carries a request out, with the first fault that hits it.
 func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
-	f := p.hit(r)
+	body, err := io.ReadAll(http.MaxBytesReader(w, r.Body, mostBody))
+	if err != nil {
+		panic(http.ErrAbortHandler)
+	}
+	r.Body = io.NopCloser(bytes.NewReader(body))
+	f := p.hit(r, body)
 	if !pause(r.Context(), f.Delay) {
 		return
 	}
@@ -165,11 +175,11 @@ func (p *Proxy) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	answer.send()
 }
 
-func (p *Proxy) hit(r *http.Request) Fault {
+func (p *Proxy) hit(r *http.Request, body []byte) Fault {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	for _, f := range p.faults {
-		if !f.matches(r) {
+		if !f.matches(r, body) {
 			continue
 		}
 		f.seen++
@@ -180,11 +190,11 @@ func (p *Proxy) hit(r *http.Request) Fault {
 	return Fault{}
 }
 
-func (f *Fault) matches(r *http.Request) bool {
+func (f *Fault) matches(r *http.Request, body []byte) bool {
 	if f.Method == "" && !writes(r) || f.Method != "" && f.Method != r.Method {
 		return false
 	}
-	return f.Path == nil || f.Path.MatchString(r.URL.Path)
+	return (f.Path == nil || f.Path.MatchString(r.URL.Path)) && (f.Body == nil || f.Body.Match(body))
 }
 
 func writes(r *http.Request) bool { return r.Method != http.MethodGet && r.Method != http.MethodHead }

@@ -7,6 +7,7 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
+	"sync/atomic"
 	"syscall"
 
 	"sigs.k8s.io/yaml"
@@ -26,6 +27,8 @@ type Controller struct {
 	args []string
 }
 
+var replicas atomic.Int32
+
 // StartController starts a replica that reaches the API server at a URL (that of
 // the lab if empty), and waits until it is ready.
 func StartController(ctx context.Context, l *lab.Lab, url string, args ...string) (*Controller, error) {
@@ -33,7 +36,10 @@ func StartController(ctx context.Context, l *lab.Lab, url string, args ...string
 	if err != nil {
 		return nil, err
 	}
-	args = append([]string{"--no-webhooks", "--kubeconfig=" + kubeconfig, "--log=info"}, args...)
+	// A name of its own, as that of a pod: whoever comes again under it may go on
+	// at once, without waiting until its Leases have run out.
+	replica := fmt.Sprintf("replica-%d", replicas.Add(1))
+	args = append([]string{"--no-webhooks", "--kubeconfig=" + kubeconfig, "--replica=" + replica, "--log=info"}, args...)
 	server, err := rig.Serve(ctx, l, args...)
 	if err != nil {
 		return nil, err

@@ -12,24 +12,24 @@ import (
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
-// crashes are the points at which the controller is killed: the moment before or
-// after one of its effects, of which those in parentheses are only some.
+// crashes are the points at which the controller is killed: the moments before
+// and after each of its effects.
 var crashes = []struct {
 	name  string
 	plant func(w *wreck, kill func())
 }{
-	{"before the RayCluster is patched", api("PATCH", clusterPath, 0, false)},
-	{"after the RayCluster was patched", api("PATCH", clusterPath, 0, true)},
-	{"before a pod is resized", api("PATCH", resizePath, 0, false)},
-	{"after a pod was resized", api("PATCH", resizePath, 0, true)},
-	{"before a pod is annotated", api("PATCH", podPath, 0, false)},
-	{"after a pod was annotated", api("PATCH", podPath, 0, true)},
+	{"before workers are asked for", api(clusterPath, `/replicas"`, false)},
+	{"after workers were asked for", api(clusterPath, `/replicas"`, true)},
+	{"before a pod is resized", api(resizePath, "", false)},
+	{"after a pod was resized", api(resizePath, "", true)},
+	{"before a pod is annotated", api(podPath, "ippr-status", false)},
+	{"after a pod was annotated", api(podPath, "ippr-status", true)},
 	{"before the raylet is resized", ray("ResizeRayletResourceInstances", false)},
 	{"after the raylet was resized", ray("ResizeRayletResourceInstances", true)},
 	{"before a node is drained", ray("DrainNode", false)},
 	{"after a node was drained", ray("DrainNode", true)},
-	{"before workers are named for deletion", api("PATCH", clusterPath, 1, false)},
-	{"after workers were named for deletion", api("PATCH", clusterPath, 1, true)},
+	{"before workers are named for deletion", api(clusterPath, `workersToDelete.*-worker-`, false)},
+	{"after workers were named for deletion", api(clusterPath, `workersToDelete.*-worker-`, true)},
 }
 
 var (
@@ -44,9 +44,9 @@ type wreck struct {
 	c scaling.Cluster
 }
 
-func api(method string, path *regexp.Regexp, skip int, after bool) func(*wreck, func()) {
+func api(path *regexp.Regexp, body string, after bool) func(*wreck, func()) {
 	return func(w *wreck, kill func()) {
-		f := faulty.Fault{Method: method, Path: path, Skip: skip, Times: 1}
+		f := faulty.Fault{Method: http.MethodPatch, Path: path, Body: regexp.MustCompile(body), Times: 1}
 		if after {
 			f.After, f.CutAfter = kill, true
 		} else {

@@ -41,6 +41,7 @@ func (c *Cluster) call(name string, request []byte) ([]byte, error) {
 	short := name[strings.LastIndex(name, "/")+1:]
 	c.mu.Lock()
 	c.calls[short]++
+	c.changed()
 	hook := c.hook
 	c.mu.Unlock()
 	if hook == nil || reads[short] {

@@ -88,7 +88,7 @@ func TestKilledBetweenTwoEffects(t *testing.T) {
 				close(killed)
 				s.Look()
 			})
-			lifeOf(t, wreck, func() {
+			lifeOf(t, wreck, 2, func() {
 				select {
 				case <-killed:
 					killed = nil
@@ -117,9 +117,9 @@ func joined(played *playgcs.Cluster, nodes int) error {
 }
 
 // lifeOf asks for more than a pod can grow to, waits until all of it is placed,
-// ends it, and waits until the cluster is at its minimum and settled. revive is
-// called at every look.
-func lifeOf(t *testing.T, r *wreck, revive func()) {
+// ends it, and waits until the cluster is at its minimum and settled. There are
+// never more workers than most; two can do. revive is called at every look.
+func lifeOf(t *testing.T, r *wreck, most int, revive func()) {
 	t.Helper()
 	const tasks = 6
 	r.played(r.c).Ask(tasks, map[string]float64{"CPU": 1})
@@ -148,7 +148,7 @@ func lifeOf(t *testing.T, r *wreck, revive func()) {
 	if killed := r.played(r.c).Killed(); len(killed) > 0 {
 		t.Errorf("pods %v were deleted at their work", killed)
 	}
-	if made := len(r.EverWorkers(r.c, "")); made != 2 {
+	if made := len(r.EverWorkers(r.c, "")); made > most {
 		t.Errorf("%d workers were made instead of 2", made)
 	}
 }
@@ -205,7 +205,8 @@ func TestRefusals(t *testing.T) {
 			for _, f := range faults {
 				defer s.proxy.Inject(f)()
 			}
-			lifeOf(t, r, func() {})
+			// A pod that could not be resized may be given a neighbour.
+			lifeOf(t, r, 3, func() {})
 			if err := s.Delete(t.Context(), c); err != nil {
 				t.Fatal(err)
 			}

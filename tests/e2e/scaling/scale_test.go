@@ -57,8 +57,8 @@ func crowd(t *testing.T, clusters, workers int) {
 	w := observe(t, l)
 	seen := func() error {
 		for i := range clusters {
-			if herd.Played(i).Calls()["GetClusterResourceState"] < 3 {
-				return fmt.Errorf("cluster %d was not asked three times", i)
+			if err := asked(herd.Played(i)); err != nil {
+				return err
 			}
 		}
 		return nil
@@ -107,6 +107,14 @@ func crowd(t *testing.T, clusters, workers int) {
 	}
 }
 
+// asked is nil when somebody follows a played cluster.
+func asked(played *playgcs.Cluster) error {
+	if n := played.Calls()["GetClusterResourceState"]; n < 3 {
+		return fmt.Errorf("%s was asked %d times instead of three", played.Name, n)
+	}
+	return nil
+}
+
 func memory(t *testing.T, c *scaling.Controller, figure string) float64 {
 	t.Helper()
 	mebibytes, err := rig.Memory(c.PID(), figure)
@@ -134,6 +142,7 @@ func TestFromNothingToMany(t *testing.T) {
 	c := &scaling.Cluster{Name: "many", Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 2 * tasks}}}
 	create(t, w, c)
 	played := s.played(*c)
+	until(t, w, "the controller looks after it", func() error { return asked(played) })
 	begin := time.Now()
 	played.Ask(tasks, map[string]float64{"CPU": 1})
 	var patched time.Duration

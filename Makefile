@@ -25,8 +25,8 @@ release: tools-rust ## The binary, optimised (target/release/rayfit)
 test: tools fmt-check lint deny test-rust test-lab test-image ## Everything that must pass (does its own set-up)
 
 .PHONY: test-rust
-test-rust: tools ## Unit, property, fixture, server and command-line tests
-	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh $(CARGO) test --locked
+test-rust: tools ## Unit, property, fixture, server and command-line tests, and the GCS client with real Ray
+	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh RAYFIT_RAY=$$(scripts/ray.sh) $(CARGO) test --locked
 
 .PHONY: test-lab
 test-lab: tools build ## The real API server, KubeRay, cert-manager and Ray, in the lab
@@ -38,7 +38,7 @@ test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's ba
 
 .PHONY: test-long
 test-long: tools release ## Soaks and long random runs (hours)
-	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh PROPTEST_CASES=20000 $(CARGO) test --locked --release
+	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh RAYFIT_RAY=$$(scripts/ray.sh) PROPTEST_CASES=20000 $(CARGO) test --locked --release
 	tests/parity/run.sh $(or $(SEED),$(shell date +%s)) $(or $(COUNT),20000)
 	cd tests && RAYFIT_BIN=$(RELEASE) $(GO) test -count=5 -timeout 180m ./e2e/...
 	cd tests && RAYFIT_LONG=1 RAYFIT_MODES=ray,central,sidecar RAYFIT_BIN=$(RELEASE) $(GO) test -timeout 90m ./e2e/scaling

@@ -10,39 +10,46 @@
 //! limitRanges: []     # LimitRange objects, of any namespaces
 //! resourceQuotas: []  # ResourceQuota objects, of any namespaces
 //! namespaces: []      # Namespace objects, for policies that go by their labels
+//! pods: []            # Pod objects of Ray clusters
 //! ```
 
 mod file;
 pub mod limits;
 pub mod node;
+pub mod pods;
 pub mod scheduling;
 mod version;
 
 pub use file::FactsError;
 pub use limits::{LimitRange, ResourceQuota};
 pub use node::{Node, Nodes};
+pub use pods::{Pods, RayPod};
 pub use version::{KubernetesVersion, NoKubernetesVersion};
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 
 use crate::ray::{Fields, text_at};
 
-/// What is known of the cluster; every part may be unknown.
+/// What is known of the cluster; every part may be unknown. The parts are shared: a copy with one
+/// part replaced costs nothing.
 #[derive(Debug, Clone, PartialEq, Eq, Default, Deserialize)]
 #[serde(try_from = "file::FactsFile")]
 pub struct Facts {
     /// The API server's version.
     pub kubernetes: Option<KubernetesVersion>,
     /// The nodes; none if they are unknown.
-    pub nodes: Nodes,
+    pub nodes: Arc<Nodes>,
     /// The limit ranges, by namespace.
-    pub limit_ranges: BTreeMap<String, Vec<LimitRange>>,
+    pub limit_ranges: Arc<BTreeMap<String, Vec<LimitRange>>>,
     /// The resource quotas, by namespace.
-    pub resource_quotas: BTreeMap<String, Vec<ResourceQuota>>,
+    pub resource_quotas: Arc<BTreeMap<String, Vec<ResourceQuota>>>,
     /// The labels of namespaces, by namespace.
-    pub namespaces: BTreeMap<String, BTreeMap<String, String>>,
+    pub namespaces: Arc<BTreeMap<String, BTreeMap<String, String>>>,
+    /// The pods of Ray clusters.
+    pub pods: Arc<Pods>,
 }
 
 /// The namespace of objects that name none.

@@ -16,7 +16,9 @@
 //! - [`objects`]: the Ray objects in a document, and what admission makes of one
 //! - [`report`]: findings and the catalogue as people and programs read them
 //! - [`manifests`]: what has to be applied to install Rayfit
+//! - [`vap`]: the rules that the API server can judge by itself, as its policies
 //! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
+//! - [`reconcile`]: from a plan to calls, and from their answers to the next round
 //!
 //! Around it lies the shell:
 //!
@@ -24,9 +26,11 @@
 //! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
+//! - [`watch`]: policies and facts, kept up to date from the API server
 //! - [`telemetry`]: logs and metrics
 //! - [`certs`]: certificates of our own; its state machine is pure
 //! - [`gcs`]: the client of Ray's GCS
+//! - [`controller`]: what scales live clusters: watches, Leases, calls of the API server and the GCS
 //! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in the place of Ray's autoscaler container
 //!
 //! # Invariants
@@ -42,6 +46,7 @@
 pub mod admission;
 pub mod certs;
 pub mod cli;
+pub mod controller;
 pub mod defaults;
 pub mod facts;
 pub mod finding;
@@ -54,6 +59,7 @@ pub mod plan;
 pub mod policy;
 pub mod quantity;
 pub mod ray;
+pub mod reconcile;
 pub mod report;
 pub mod rules;
 pub mod server;
@@ -61,4 +67,6 @@ pub mod sidecar;
 pub mod snapshot;
 pub mod telemetry;
 pub mod tls;
+pub mod vap;
+pub mod watch;
 pub mod yaml;

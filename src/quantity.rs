@@ -121,6 +121,11 @@ impl Quantity {
         self.0.checked_sub(other.0).map(Self)
     }
 
+    /// So many times as much, or `None` beyond what can be represented.
+    pub fn checked_mul(self, times: i64) -> Option<Self> {
+        self.0.checked_mul(times.into()).map(Self)
+    }
+
     /// As CPU for people: `1500m`, `2`.
     pub fn display_cpu(self) -> String {
         let milli = self.ceil_milli();

@@ -8,10 +8,12 @@
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 use rayfit::defaults::{self, DEFAULTS, Defaulted};
-use rayfit::policy::Settings;
-use rayfit::ray::RayObject;
+use rayfit::facts::Facts;
+use rayfit::policy::{Policies, Settings, compile};
+use rayfit::ray::{RayObject, ReconcileMode};
 use serde_json::{Value, json};
 
 fn settings() -> Settings {
@@ -53,11 +55,9 @@ fn ray_cluster(text: &str) -> Value {
 #[test]
 fn every_default_turns_its_example_into_what_it_says() {
     for default in DEFAULTS {
-        let settings = if default.id.0 == 8 {
-            settings()
-        } else {
-            Settings::default()
-        };
+        let mut settings = Settings::default();
+        settings.defaults.head_takes_no_work = default.id.0 == 8;
+        settings.reconcile.mode = (default.id.0 == 7).then_some(ReconcileMode::Central);
         let result = stored(&ray_cluster(default.before), None, &settings);
         assert_eq!(result, ray_cluster(default.after), "{}", default.id);
         let applied = draft(&ray_cluster(default.before), None, &settings).applied;
@@ -75,7 +75,10 @@ fn fixtures() {
         .unwrap()
         .map(|entry| entry.unwrap().path())
         .filter(|path| path.extension().is_some_and(|ending| ending == "yaml"))
-        .filter(|path| !path.to_str().unwrap().ends_with(".old.yaml"))
+        .filter(|path| {
+            let name = path.to_str().unwrap();
+            !name.ends_with(".old.yaml") && !name.ends_with(".policy.yaml")
+        })
         .collect();
     paths.sort();
     assert!(paths.len() >= 14, "fixtures are missing: {}", paths.len());
@@ -83,7 +86,13 @@ fn fixtures() {
     for path in paths {
         let old = path.with_extension("old.yaml");
         let old = old.exists().then(|| read(&old));
-        let defaulted = draft(&read(&path), old.as_ref(), &settings());
+        let policy = path.with_extension("policy.yaml");
+        let settings = if policy.exists() {
+            under(&read(&policy), &read(&path))
+        } else {
+            settings()
+        };
+        let defaulted = draft(&read(&path), old.as_ref(), &settings);
         let mut text = String::new();
         for applied in &defaulted.applied {
             writeln!(text, "{applied}").unwrap();
@@ -91,7 +100,7 @@ fn fixtures() {
         for operation in &defaulted.operations.0 {
             writeln!(text, "{}", serde_json::to_string(operation).unwrap()).unwrap();
         }
-        stored(&read(&path), old.as_ref(), &settings());
+        stored(&read(&path), old.as_ref(), &settings);
         insta::with_settings!({
             snapshot_path => &folder,
             prepend_module_to_snapshot => false,
@@ -100,6 +109,22 @@ fn fixtures() {
             insta::assert_snapshot!(path.file_stem().unwrap().to_str().unwrap(), text);
         });
     }
+}
+
+/// The settings for an object under a RayPolicy.
+fn under(policy: &Value, object: &Value) -> Settings {
+    let written = compile::read(policy).unwrap_or_else(|fault| panic!("{fault}"));
+    let (policy, faults) = compile(&written);
+    assert_eq!(faults, []);
+    let (base, facts) = (Settings::default(), Facts::default());
+    Policies::new(vec![policy.unwrap()])
+        .settings_for(
+            &base,
+            &RayObject::parse(object).unwrap(),
+            &facts,
+            Timestamp::UNIX_EPOCH,
+        )
+        .into_owned()
 }
 
 /// A container of a group template, with every shape that defaults look at.

@@ -1,8 +1,9 @@
 //! Every rule against its fixtures, its own examples and the registry's promises.
 //!
 //! `tests/fixtures/rules/<ID>/bad-*.yaml` must have a finding of that rule, `near-*.yaml` (near
-//! misses) none of it. Beside `x.yaml` may lie `x.old.yaml` (the stored object: an update) and
-//! `x.facts.yaml` (facts of the cluster). The findings of each fixture are snapshots.
+//! misses) none of it. Beside `x.yaml` may lie `x.old.yaml` (the stored object: an update),
+//! `x.facts.yaml` (facts of the cluster), `x.policy.yaml` (a RayPolicy) and `x.user.yaml` (who
+//! resizes a pod). The findings of each fixture are snapshots.
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
@@ -10,10 +11,12 @@ use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
+use k8s_openapi::jiff::Timestamp;
 use rayfit::facts::Facts;
 use rayfit::finding::Finding;
-use rayfit::policy::Settings;
+use rayfit::policy::{Policies, Policy, Settings, compile};
 use rayfit::ray::{Kind, RayObject};
+use rayfit::rules::guards::resize_by_others;
 use rayfit::rules::{self, RULES, Rule, Subject};
 use serde_json::Value;
 
@@ -32,9 +35,19 @@ fn companion(path: &Path, kind: &str) -> Option<Value> {
 }
 
 fn findings(object: &Value, old: Option<&Value>, facts: &Facts) -> Vec<Finding> {
+    findings_under(object, old, facts, &Policies::default())
+}
+
+fn findings_under(
+    object: &Value,
+    old: Option<&Value>,
+    facts: &Facts,
+    policies: &Policies,
+) -> Vec<Finding> {
     let object = RayObject::parse(object).expect("a Ray object");
     let old = old.map(|old| RayObject::parse(old).expect("a Ray object"));
-    let settings = Settings::default();
+    let base = Settings::default();
+    let settings = policies.settings_for(&base, &object, facts, Timestamp::UNIX_EPOCH);
     let subject = Subject {
         object: &object,
         old: old.as_ref(),
@@ -88,7 +101,26 @@ fn findings_of(path: &Path) -> Vec<Finding> {
     let facts = companion(path, "facts").map_or_else(Facts::default, |facts| {
         serde_json::from_value(facts).unwrap_or_else(|e| panic!("{}: {e}", path.display()))
     });
-    findings(&read(path), companion(path, "old").as_ref(), &facts)
+    let (object, old) = (read(path), companion(path, "old"));
+    if let (Some(user), Some(old)) = (companion(path, "user"), &old) {
+        return resized(&object, old, user.as_str().unwrap());
+    }
+    let policies = companion(path, "policy").map(|written| policy(&written));
+    let policies = Policies::new(policies.into_iter().collect());
+    findings_under(&object, old.as_ref(), &facts, &policies)
+}
+
+fn resized(pod: &Value, old: &Value, user: &str) -> Vec<Finding> {
+    let (pod, old) = (pod.as_object().unwrap(), old.as_object().unwrap());
+    let found = resize_by_others::find(pod, old, user, &Settings::default());
+    found.into_iter().collect()
+}
+
+fn policy(written: &Value) -> Policy {
+    let written = compile::read(written).unwrap_or_else(|fault| panic!("{fault}"));
+    let (policy, faults) = compile(&written);
+    assert_eq!(faults, []);
+    policy.unwrap()
 }
 
 #[test]
@@ -139,8 +171,9 @@ fn example(yaml: &str) -> Value {
 #[test]
 fn every_bad_example_has_the_finding_and_every_good_one_has_not() {
     for rule in RULES {
-        // Rules on changes or facts show them in words; their fixtures prove them.
-        let needs_more = rule.id.0 / 100 == 3 || [114, 115, 117].contains(&rule.id.0);
+        // Rules on changes, facts or policies show them in words; their fixtures prove them.
+        let needs_more =
+            [3, 5].contains(&(rule.id.0 / 100)) || [114, 115, 117, 401].contains(&rule.id.0);
         let found = |yaml| {
             findings(&example(yaml), None, &Facts::default())
                 .iter()

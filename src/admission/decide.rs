@@ -7,13 +7,14 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Webhook;
+use super::resize;
 use super::review::{Review, ReviewError};
 use super::skip::{self, Skip};
 use super::tree::{self, Detail};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge;
-use crate::policy::{Policies, Settings, Verdict};
+use crate::policy::{self, Policies, Settings, Verdict, compile};
 use crate::ray::{Kind, RayObject};
 
 /// What objects are judged and defaulted by at one moment.
@@ -69,6 +70,8 @@ pub enum Decision {
     Judged(Verdict),
     /// Filled in (mutating webhook).
     Defaulted(Defaulted),
+    /// A RayPolicy, judged itself.
+    Policy(policy::review::Review),
 }
 
 /// Decides on one review, which came at `now`.
@@ -79,6 +82,12 @@ pub fn decide(
     now: Timestamp,
     engine: Engine,
 ) -> Result<Decision, ReviewError> {
+    if webhook == Webhook::Validate && is_policy(review) {
+        return review_policy(review, policy, now).map(Decision::Policy);
+    }
+    if webhook == Webhook::Validate && resize::is_one(review) {
+        return Ok(Decision::Judged(resize::judge(review, policy, now)?));
+    }
     let kind = match skip::kind_to_judge(review) {
         Ok(kind) => kind,
         Err(skip) => return Ok(Decision::Skipped(skip)),
@@ -106,8 +115,52 @@ pub fn decide(
     })
 }
 
+/// A RayPolicy is created or updated.
+fn is_policy(review: &Review<'_>) -> bool {
+    review.kind.group == "rayfit.dev"
+        && review.kind.kind == "RayPolicy"
+        && review.sub_resource.is_empty()
+        && matches!(&*review.operation, "CREATE" | "UPDATE")
+}
+
+/// Judges a RayPolicy. A stored one that cannot be read excuses nothing.
+fn review_policy(
+    review: &Review<'_>,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<policy::review::Review, ReviewError> {
+    let (object, old) = objects(review)?;
+    let read = |raw: &RawValue, field| {
+        serde_json::from_str::<Value>(raw.get())
+            .map_err(|error| ReviewError::Object(field, error.into()))
+    };
+    let new = match compile::read(&read(object, "object")?) {
+        Ok(new) => new,
+        Err(fault) => {
+            return Ok(policy::review::Review {
+                refused: vec![fault],
+                ..Default::default()
+            });
+        }
+    };
+    let old = old.map(|old| read(old, "oldObject")).transpose()?;
+    let old = old.and_then(|old| compile::read(&old).ok());
+    let Policy {
+        facts, policies, ..
+    } = policy;
+    Ok(policy::review::review(
+        &new,
+        old.as_ref(),
+        policies,
+        facts,
+        now,
+    ))
+}
+
 /// The object and, for an update, the stored one; both raw.
-fn objects<'a>(review: &Review<'a>) -> Result<(&'a RawValue, Option<&'a RawValue>), ReviewError> {
+pub(super) fn objects<'a>(
+    review: &Review<'a>,
+) -> Result<(&'a RawValue, Option<&'a RawValue>), ReviewError> {
     let is_update = review.operation == "UPDATE";
     let needs = if is_update { "an update" } else { "a create" };
     let object = review

@@ -9,6 +9,7 @@ pub mod audit;
 pub mod deadline;
 pub mod decide;
 pub mod limits;
+mod resize;
 pub mod response;
 pub mod review;
 pub mod router;

@@ -11,7 +11,7 @@ use super::decide::Decision;
 use super::review::Review;
 use crate::defaults::Defaulted;
 use crate::finding::Finding;
-use crate::policy::Verdict;
+use crate::policy::{self, Verdict};
 use crate::report::message;
 
 #[derive(Serialize)]
@@ -78,6 +78,7 @@ pub fn render(review: &Review<'_>, decision: &Decision) -> Result<Vec<u8>, Rende
         Decision::Skipped(_) => allowed(),
         Decision::Judged(verdict) => judged(review, verdict),
         Decision::Defaulted(defaulted) => patched(defaulted)?,
+        Decision::Policy(found) => reviewed(review, found),
     };
     let envelope = Envelope {
         api_version: "admission.k8s.io/v1",
@@ -121,17 +122,42 @@ fn patched<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
     })
 }
 
+/// The answer to a RayPolicy.
+fn reviewed<'a>(review: &'a Review<'_>, found: &policy::review::Review) -> Response<'a> {
+    let causes = found.refused.iter().map(|fault| Cause {
+        reason: "FieldValueInvalid",
+        message: fault.problem.clone(),
+        field: fault.place.clone(),
+    });
+    let texts: Vec<String> = found.refused.iter().map(ToString::to_string).collect();
+    Response {
+        allowed: found.refused.is_empty(),
+        status: (!found.refused.is_empty()).then(|| Status {
+            code: 422,
+            reason: "Invalid",
+            message: texts.join("; "),
+            details: details(review, causes.collect()),
+        }),
+        warnings: message::remarks(&found.doubted),
+        ..Response::default()
+    }
+}
+
+fn details<'a>(review: &'a Review<'_>, causes: Vec<Cause>) -> Details<'a> {
+    Details {
+        name: review.display_name(),
+        group: &review.kind.group,
+        kind: &review.kind.kind,
+        causes,
+    }
+}
+
 fn invalid<'a>(review: &'a Review<'_>, findings: &[Finding]) -> Status<'a> {
     Status {
         code: 422,
         reason: "Invalid",
         message: message::denial(findings),
-        details: Details {
-            name: review.display_name(),
-            group: &review.kind.group,
-            kind: &review.kind.kind,
-            causes: findings.iter().take(CAUSES).map(cause).collect(),
-        },
+        details: details(review, findings.iter().take(CAUSES).map(cause).collect()),
     }
 }
 

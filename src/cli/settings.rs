@@ -57,7 +57,10 @@ impl SettingsArgs {
     }
 }
 
-fn rule_and_mode(text: &str) -> Result<(RuleId, Mode), Box<dyn std::error::Error + Send + Sync>> {
+/// Reads `RF213=off`.
+pub(super) fn rule_and_mode(
+    text: &str,
+) -> Result<(RuleId, Mode), Box<dyn std::error::Error + Send + Sync>> {
     let (rule, mode) = text
         .split_once('=')
         .ok_or("write a rule and a mode, like RF213=off")?;

@@ -12,6 +12,7 @@ pub mod draft;
 pub mod head_work;
 pub mod ray_sidecar;
 pub mod rayfit_sidecar;
+pub mod reconcile_mode;
 pub mod requests;
 pub mod resize_policy;
 pub mod scaling_speed;
@@ -25,7 +26,7 @@ pub use draft::{Draft, Origin};
 
 use crate::path::FieldPath;
 use crate::policy::Settings;
-use crate::ray::RayObject;
+use crate::ray::{Fields, RayObject};
 
 /// The stable number of a default: never reused, never renumbered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -60,7 +61,7 @@ pub struct DefaultRule {
     pub apply: fn(&mut Draft<'_>),
 }
 
-/// Every default, by number, in the order in which they are applied.
+/// Every default, by number.
 pub static DEFAULTS: &[&DefaultRule] = &[
     &requests::DEFAULT,
     &resize_policy::DEFAULT,
@@ -68,6 +69,7 @@ pub static DEFAULTS: &[&DefaultRule] = &[
     &ray_sidecar::DEFAULT,
     &scaling_speed::DEFAULT,
     &rayfit_sidecar::DEFAULT,
+    &reconcile_mode::DEFAULT,
     &head_work::DEFAULT,
 ];
 
@@ -112,9 +114,44 @@ pub fn patch(
     if object.is_deleting() || old.is_some_and(RayObject::is_deleting) {
         return Defaulted::default();
     }
+    let mut first = Draft::new(object, old, settings);
+    (reconcile_mode::DEFAULT.apply)(&mut first);
+    let mode = first.finish();
+    let rest = match with(object, &mode) {
+        None => fill_in(object, old, settings),
+        Some(root) => fill_in(&RayObject::of_kind(object.kind, &root), old, settings),
+    };
+    mode.followed_by(rest)
+}
+
+/// The object with a mode filled in, by which the other defaults go; `None` if it is as it was.
+fn with(object: &RayObject<'_>, mode: &Defaulted) -> Option<Fields> {
+    if mode.applied.is_empty() {
+        return None;
+    }
+    let mut root = Value::Object(object.root.clone());
+    json_patch::patch(&mut root, &mode.operations).ok()?;
+    match root {
+        Value::Object(root) => Some(root),
+        _ => None,
+    }
+}
+
+/// Every default but the mode.
+fn fill_in(object: &RayObject<'_>, old: Option<&RayObject<'_>>, settings: &Settings) -> Defaulted {
     let mut draft = Draft::new(object, old, settings);
     for default in DEFAULTS {
-        (default.apply)(&mut draft);
+        if default.id != reconcile_mode::DEFAULT.id {
+            (default.apply)(&mut draft);
+        }
     }
     draft.finish()
+}
+
+impl Defaulted {
+    fn followed_by(mut self, other: Self) -> Self {
+        self.operations.0.extend(other.operations.0);
+        self.applied.extend(other.applied);
+        self
+    }
 }

@@ -1,12 +1,13 @@
 //! Facts as they are written in a file: native Kubernetes objects.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::Value;
 
 use super::{
-    DEFAULT_NAMESPACE, Facts, KubernetesVersion, LimitRange, Node, Nodes, ResourceQuota,
+    DEFAULT_NAMESPACE, Facts, KubernetesVersion, LimitRange, Node, Nodes, RayPod, ResourceQuota,
     metadata_text,
 };
 use crate::ray::{Fields, object_at};
@@ -51,6 +52,8 @@ pub(super) struct FactsFile {
     resource_quotas: Objects,
     #[serde(default)]
     namespaces: Objects,
+    #[serde(default)]
+    pods: Objects,
 }
 
 /// Kubernetes objects, as a list or as the `List` object that kubectl prints.
@@ -124,22 +127,28 @@ impl TryFrom<FactsFile> for Facts {
     fn try_from(file: FactsFile) -> Result<Self, FactsError> {
         Ok(Self {
             kubernetes: file.kubernetes_version,
-            nodes: Nodes::new(file.nodes.read("nodes", "Node", Node::read)?),
-            limit_ranges: file.limit_ranges.by_namespace(
-                "limitRanges",
-                "LimitRange",
-                LimitRange::read,
-            )?,
-            resource_quotas: file.resource_quotas.by_namespace(
-                "resourceQuotas",
-                "ResourceQuota",
-                ResourceQuota::read,
-            )?,
-            namespaces: file
-                .namespaces
-                .read("namespaces", "Namespace", labelled)?
-                .into_iter()
-                .collect(),
+            nodes: Nodes::new(file.nodes.read("nodes", "Node", Node::read)?).into(),
+            limit_ranges: file
+                .limit_ranges
+                .by_namespace("limitRanges", "LimitRange", LimitRange::read)?
+                .into(),
+            resource_quotas: file
+                .resource_quotas
+                .by_namespace("resourceQuotas", "ResourceQuota", ResourceQuota::read)?
+                .into(),
+            namespaces: Arc::new(
+                file.namespaces
+                    .read("namespaces", "Namespace", labelled)?
+                    .into_iter()
+                    .collect(),
+            ),
+            pods: Arc::new(
+                file.pods
+                    .read("pods", "Pod", RayPod::read)?
+                    .into_iter()
+                    .flatten()
+                    .collect(),
+            ),
         })
     }
 }

@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Options;
 use super::names::{self, APP};
-use crate::certs::access::{self, Access, Scope};
+use super::{Certificates, Options};
+use crate::certs::access::{self as certificates, Access, Scope};
+use crate::controller::access as scaling;
+use crate::watch::access as watch;
 
 /// Our namespace, with the pod security level that our pods keep to.
 pub fn namespace(options: &Options) -> Value {
@@ -25,8 +27,7 @@ pub fn namespace(options: &Options) -> Value {
     })
 }
 
-/// The account of our pods. Without certificates of our own it has no rights beyond those of
-/// every account.
+/// The account of our pods.
 pub fn service_account(options: &Options) -> Value {
     json!({
         "apiVersion": "v1",
@@ -35,42 +36,86 @@ pub fn service_account(options: &Options) -> Value {
     })
 }
 
-/// Roles and bindings for managing our own certificates: exactly what that code uses.
+/// Roles and bindings: exactly what the code uses.
 pub fn roles(options: &Options) -> Vec<Value> {
-    let rules = |scope| -> Vec<Value> {
-        let of_scope = access::NEEDED.iter().filter(|need| need.scope == scope);
-        of_scope.map(rule).collect()
+    let mut roles = Vec::new();
+    roles.extend(granted(options, "watch", Within::Cluster, watch::NEEDED));
+    if options.certificates == Some(Certificates::SelfManaged) {
+        let of = |scope| {
+            certificates::NEEDED
+                .iter()
+                .filter(move |need| need.scope == scope)
+        };
+        let own = Within::Namespace(&options.namespace);
+        roles.extend(granted(options, "certificates", own, of(Scope::Namespace)));
+        roles.extend(granted(
+            options,
+            "ca-bundles",
+            Within::Cluster,
+            of(Scope::Cluster),
+        ));
+    }
+    if options.controller {
+        let own = Within::Namespace(&options.namespace);
+        roles.extend(granted(options, "leases", own, scaling::LEASES));
+        if options.only_namespaces.is_empty() {
+            roles.extend(granted(options, "nodes", Within::Cluster, scaling::NODES));
+        }
+        for within in scaled(options) {
+            roles.extend(granted(options, "scaling", within, scaling::CLUSTERS));
+            if options.ray_auth {
+                roles.extend(granted(options, "ray-auth", within, scaling::RAY_AUTH));
+            }
+        }
+    }
+    roles
+}
+
+/// Where clusters are scaled.
+fn scaled(options: &Options) -> Vec<Within<'_>> {
+    if options.only_namespaces.is_empty() {
+        return vec![Within::Cluster];
+    }
+    let namespaces = options.only_namespaces.iter();
+    namespaces
+        .map(|namespace| Within::Namespace(namespace))
+        .collect()
+}
+
+/// Where rights hold.
+#[derive(Debug, Clone, Copy)]
+enum Within<'a> {
+    Cluster,
+    Namespace(&'a str),
+}
+
+/// A role with the rights and its binding to our account.
+fn granted<'a>(
+    options: &Options,
+    purpose: &str,
+    within: Within<'_>,
+    rights: impl IntoIterator<Item = &'a Access>,
+) -> [Value; 2] {
+    let name = format!("{APP}-{purpose}");
+    let (role, metadata) = match within {
+        Within::Cluster => ("ClusterRole", names::cluster_metadata(&name)),
+        Within::Namespace(namespace) => ("Role", names::metadata(&name, namespace)),
     };
-    let (role, cluster_role) = (format!("{APP}-certificates"), format!("{APP}-ca-bundles"));
-    let namespace = &options.namespace;
+    let rules: Vec<Value> = rights.into_iter().map(rule).collect();
     let group = "rbac.authorization.k8s.io";
-    let subjects = json!([{ "kind": "ServiceAccount", "name": APP, "namespace": namespace }]);
-    vec![
+    [
         json!({
             "apiVersion": format!("{group}/v1"),
-            "kind": "Role",
-            "metadata": names::metadata(&role, namespace),
-            "rules": rules(Scope::Namespace)
+            "kind": role,
+            "metadata": metadata,
+            "rules": rules
         }),
         json!({
             "apiVersion": format!("{group}/v1"),
-            "kind": "RoleBinding",
-            "metadata": names::metadata(&role, namespace),
-            "roleRef": { "apiGroup": group, "kind": "Role", "name": role },
-            "subjects": subjects
-        }),
-        json!({
-            "apiVersion": format!("{group}/v1"),
-            "kind": "ClusterRole",
-            "metadata": names::cluster_metadata(&cluster_role),
-            "rules": rules(Scope::Cluster)
-        }),
-        json!({
-            "apiVersion": format!("{group}/v1"),
-            "kind": "ClusterRoleBinding",
-            "metadata": names::cluster_metadata(&cluster_role),
-            "roleRef": { "apiGroup": group, "kind": "ClusterRole", "name": cluster_role },
-            "subjects": subjects
+            "kind": format!("{role}Binding"),
+            "metadata": metadata,
+            "roleRef": { "apiGroup": group, "kind": role, "name": name },
+            "subjects": [{ "kind": "ServiceAccount", "name": APP, "namespace": options.namespace }]
         }),
     ]
 }

@@ -15,7 +15,7 @@ pub const VALIDATE_PATH: &str = "/validate";
 /// Finalizers of invalid objects must be removable. The stored object decides: a caller cannot
 /// forge it. On a CREATE there is none; `||` in CEL takes the side that is true even if the other
 /// one is an error, so this is total.
-const NOT_DELETING: &str =
+pub const NOT_DELETING: &str =
     "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)";
 
 /// Only the spec, labels and annotations are judged; heartbeats of owners, finalizers and managed
@@ -24,7 +24,7 @@ const NOT_DELETING: &str =
 /// That a scaler changed only `replicas` is not skipped here: to tell needs each group of the one
 /// list compared with each of the other, whose cost is over the API server's limit for large
 /// objects; under failure policy Ignore that error would let them pass unjudged.
-const CHANGED: &str = "request.operation != 'UPDATE' \
+pub const CHANGED: &str = "request.operation != 'UPDATE' \
      || (has(object.spec) && has(oldObject.spec) ? object.spec != oldObject.spec : has(object.spec) != has(oldObject.spec)) \
      || (has(object.metadata.labels) && has(oldObject.metadata.labels) ? object.metadata.labels != oldObject.metadata.labels : has(object.metadata.labels) != has(oldObject.metadata.labels)) \
      || (has(object.metadata.annotations) && has(oldObject.metadata.annotations) ? object.metadata.annotations != oldObject.metadata.annotations : has(object.metadata.annotations) != has(oldObject.metadata.annotations))";
@@ -60,8 +60,76 @@ pub fn validating(options: &Options) -> Value {
             webhook["failurePolicy"] = json!(policy);
             webhook
         })
+        .chain([of_policies(options), of_resizes(options)])
         .collect();
     configuration
+}
+
+/// The webhook for RayPolicies. It fails open: a policy that cannot hold changes nothing, and one
+/// that ends an outage must be storable during it.
+fn of_policies(options: &Options) -> Value {
+    json!({
+        "name": "validate.raypolicy.rayfit.dev",
+        "clientConfig": service(options, VALIDATE_PATH),
+        "rules": [{
+            "apiGroups": ["rayfit.dev"],
+            "apiVersions": ["v1alpha1"],
+            "resources": ["raypolicies"],
+            "operations": ["CREATE", "UPDATE"],
+            "scope": "Cluster"
+        }],
+        "matchPolicy": "Equivalent",
+        "matchConditions": [{ "name": "not-being-deleted", "expression": NOT_DELETING }],
+        "namespaceSelector": {},
+        "objectSelector": {},
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "timeoutSeconds": options.timeout_seconds,
+        "admissionReviewVersions": ["v1"]
+    })
+}
+
+/// The webhook for resizes of Ray pods. Those that are meant (by kubelets, by Rayfit, by Ray's
+/// autoscaler, which runs in the pod's namespace) are never asked about, and none waits long.
+fn of_resizes(options: &Options) -> Value {
+    let rayfit = format!("system:serviceaccount:{}:{APP}", options.namespace);
+    let stranger = format!(
+        "request.userInfo.username != '{rayfit}' \
+         && !request.userInfo.username.startsWith('system:node:') \
+         && !request.userInfo.username.startsWith('system:serviceaccount:' + request.namespace + ':')"
+    );
+    json!({
+        "name": "validate.resize.rayfit.dev",
+        "clientConfig": service(options, VALIDATE_PATH),
+        "rules": [{
+            "apiGroups": [""],
+            "apiVersions": ["v1"],
+            "resources": ["pods/resize"],
+            "operations": ["UPDATE"],
+            "scope": "Namespaced"
+        }],
+        "matchPolicy": "Equivalent",
+        "matchConditions": [{ "name": "by-a-stranger", "expression": stranger }],
+        "namespaceSelector": { "matchExpressions": namespaces(options) },
+        "objectSelector": {
+            "matchExpressions": [{ "key": "ray.io/cluster", "operator": "Exists" }]
+        },
+        "failurePolicy": "Ignore",
+        "sideEffects": "None",
+        "timeoutSeconds": 1,
+        "admissionReviewVersions": ["v1"]
+    })
+}
+
+fn service(options: &Options, path: &str) -> Value {
+    json!({
+        "service": {
+            "name": APP,
+            "namespace": options.namespace,
+            "path": path,
+            "port": 443
+        }
+    })
 }
 
 fn configuration(options: &Options, kind: &str, name: &str) -> Value {
@@ -86,14 +154,7 @@ fn configuration(options: &Options, kind: &str, name: &str) -> Value {
 fn webhook(options: &Options, kind: Kind, verb: &str, path: &str) -> Value {
     json!({
         "name": format!("{verb}.{}.rayfit.dev", kind.name().to_lowercase()),
-        "clientConfig": {
-            "service": {
-                "name": APP,
-                "namespace": options.namespace,
-                "path": path,
-                "port": 443
-            }
-        },
+        "clientConfig": service(options, path),
         "rules": [{
             "apiGroups": ["ray.io"],
             "apiVersions": ["v1", "v1alpha1"],

@@ -3,8 +3,8 @@
 
 use serde_json::{Value, json};
 
+use super::note::STATUS_ANNOTATION;
 use super::outcome::{GroupPlan, Plan, PodResize, RayletSync};
-use super::pod_size::STATUS_ANNOTATION;
 use crate::snapshot::Snapshot;
 
 /// `snapshot` after everything in `plan` was asked for. KubeRay, Kubernetes and Ray have taken

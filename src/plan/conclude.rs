@@ -7,10 +7,11 @@ use super::demand::{Demand, Kind};
 use super::explain;
 use super::group::GroupConfig;
 use super::node::{Cause, Fate, Node, Stage};
+use super::note::{PodNote, ResizeNote};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
 use super::{launch, remember};
 use crate::snapshot::Snapshot;
-use crate::snapshot::pod::PodRole;
+use crate::snapshot::pod::{Pod, PodRole};
 
 /// The plan of a decision.
 pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
@@ -24,6 +25,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
     };
     let running = |node: &Node| node.head && node.stage == Stage::Running;
     if decided.world.in_order().any(running) {
+        plan.notes = notes(decided);
         plan.drains = drains(decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(decided);
@@ -84,6 +86,24 @@ fn leaves_whole(decided: &Decided<'_>, node: &Node) -> bool {
         })
 }
 
+/// KubeRay deletes a multi-host replica as soon as one of its pods is to be deleted: that waits
+/// until Ray has stopped in all of them.
+fn stopped_whole(decided: &Decided<'_>, group: usize, pod: &Pod<'_>) -> bool {
+    let world = &decided.world;
+    let hosts = world.groups.get(group).map_or(1, |group| group.hosts);
+    let Some(replica) = pod.replica.filter(|_| hosts > 1) else {
+        return true;
+    };
+    let runs = |node: &Node| {
+        node.group == group
+            && node.replica.as_deref() == Some(replica)
+            && matches!(node.stage, Stage::Running | Stage::Stopping)
+    };
+    let mut draining = decided.leftovers.draining.iter();
+    !world.improvements.settled_replicas
+        || !world.in_order().any(runs) && draining.all(|other| other.replica != Some(replica))
+}
+
 fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
     let resize = |node: &Node| {
         let resize = node.resize.as_ref().filter(|resize| resize.is_to_send())?;
@@ -107,6 +127,25 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
 )]
 pub(crate) fn milli(cpu: f64) -> i64 {
     (cpu * 1000.0).round() as i64
+}
+
+/// The record of each pod whose resize begins, ends, failed or taught something.
+fn notes(decided: &Decided<'_>) -> Vec<PodNote> {
+    let note = |node: &Node| {
+        let resize = node.resize.as_ref()?;
+        let mut note = ResizeNote::from_resize(resize);
+        let noted = resize.noted.clone().unwrap_or_default();
+        if resize.is_to_send() {
+            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+            let now = decided.now as i64;
+            note.resizing_at = Some(now);
+        } else if note.learnt_the_same(&noted) && note.resizing_at == noted.resizing_at {
+            return None;
+        }
+        let pod = node.pod.clone();
+        Some(PodNote { pod, note })
+    };
+    decided.world.in_order().filter_map(note).collect()
 }
 
 fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
@@ -182,7 +221,8 @@ fn deletions(decided: &Decided<'_>, group: usize) -> Vec<Deletion> {
         .leftovers
         .stopped
         .iter()
-        .filter(|pod| pod.role == PodRole::Worker && of_group(pod.group));
+        .filter(|pod| pod.role == PodRole::Worker && of_group(pod.group))
+        .filter(|pod| stopped_whole(decided, group, pod));
     let stopped = stopped.map(|pod| Deletion {
         pod: pod.name.to_owned(),
         cause: Cause::Stopped,
@@ -197,7 +237,7 @@ fn deletions(decided: &Decided<'_>, group: usize) -> Vec<Deletion> {
 
 /// The pods of a group that stay as far as KubeRay is concerned.
 fn observed(decided: &Decided<'_>, group: &GroupConfig) -> u64 {
-    let counts = |pod: &&crate::snapshot::pod::Pod<'_>| {
+    let counts = |pod: &&Pod<'_>| {
         pod.role == PodRole::Worker
             && pod.group == group.name
             && !pod.deleting

@@ -6,7 +6,7 @@
 //!
 //! Reading order: `decide` (the phases), `group` (the configuration), `view` (the nodes),
 //! `demand` and `shape` (the requests), `pack` (the steps), `candidates` (picking the best node),
-//! `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `limits`
+//! `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `note` (what of it stands on the pod), `limits`
 //! (minima, maxima, idleness), `conclude`, `launch` and `remember` (the plan), `explain` (the
 //! report), [`check`] (what every plan must satisfy), [`schema`] (all of it as JSON schemas).
 
@@ -27,6 +27,7 @@ mod limits;
 mod names;
 mod node;
 mod nodes;
+mod note;
 mod outcome;
 mod pack;
 mod pod_size;
@@ -46,10 +47,11 @@ pub use decide::{Settings, decide};
 pub use improvements::{Improvements, Strategy};
 pub use launch::RAY_CONCURRENT_LAUNCHES;
 pub use node::Cause;
+pub use note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use outcome::{
     Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, Problem, RayletSync, Unmet,
 };
 pub use pack::Step;
-pub use pod_size::STATUS_ANNOTATION;
+pub(crate) use pod_size::gap;
 pub use report::{DemandReport, GroupReport, NodeReport, Placed, Report};
 pub use schema::Line;

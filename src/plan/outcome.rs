@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::improvements::Strategy;
 use super::node::Cause;
+use super::note::PodNote;
 use crate::snapshot::History;
 
 /// What is to be done about a RayCluster now.
@@ -24,6 +25,10 @@ pub struct Plan {
     pub resizes: Vec<PodResize>,
     /// Raylets to tell the size of their pod.
     pub raylet_syncs: Vec<RayletSync>,
+    /// What is to stand on pods about their resizes, where it is not what stands there. Part of
+    /// how the plan is carried out, not of what it says.
+    #[serde(skip)]
+    pub notes: Vec<PodNote>,
     /// Ray nodes to drain; their pods are deleted once Ray has stopped.
     pub drains: Vec<Drain>,
     /// Demands that cannot be met.

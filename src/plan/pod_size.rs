@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::improvements::Improvements;
+use super::note::{ResizeNote, STATUS_ANNOTATION};
 use super::resize::{Caps, Progress, Resize, Size};
 use super::room::{bytes, cores};
 use super::suggestion;
@@ -11,9 +12,6 @@ use crate::quantity::Quantity;
 use crate::ray::{Fields, list_at, object_at, text_at};
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
-
-/// Ray's record of a pod's resizes, an annotation on the pod.
-pub const STATUS_ANNOTATION: &str = "ray.io/ippr-status";
 
 /// For how long a suggestion holds, in seconds.
 const SUGGESTION_LIFETIME_S: f64 = 600.0;
@@ -69,7 +67,7 @@ pub(crate) fn resize(
         room: usize::MAX,
         noted_sync: false,
         never_shrinks: around.improvements.bounded_suggestions,
-        touched: false,
+        noted: None,
         barred: None,
     };
     restore(&mut resize, pod)?;
@@ -130,24 +128,17 @@ pub(super) fn amount(map: Option<&Fields>, resource: &str) -> Option<Quantity> {
 }
 
 fn restore(resize: &mut Resize, pod: &Pod<'_>) -> Result<(), String> {
-    let Some(text) = pod
-        .annotation(STATUS_ANNOTATION)
-        .filter(|text| !text.is_empty())
-    else {
-        return Ok(());
-    };
-    let status: Value = serde_json::from_str(text).map_err(|error| {
+    let note = ResizeNote::of(pod).map_err(|error| {
         format!("its annotation {STATUS_ANNOTATION} is no JSON ({error}): remove it")
     })?;
-    let whole = |key: &str| status.get(key).and_then(Value::as_i64);
-    let text = |key: &str| status.get(key).and_then(Value::as_str).map(str::to_owned);
-    resize.touched = true;
-    resize.raylet = text("raylet-id");
-    resize.resizing_at = whole("resizing-at");
-    resize.suggested_cpu = status.get("suggested-max-cpu").and_then(Value::as_f64);
-    resize.suggested_memory = whole("suggested-max-memory");
-    resize.failed_at = whole("last-failed-at");
-    resize.failure = text("last-failed-reason");
+    let Some(note) = note else { return Ok(()) };
+    resize.raylet.clone_from(&note.raylet_id);
+    resize.resizing_at = note.resizing_at;
+    resize.suggested_cpu = note.suggested_max_cpu;
+    resize.suggested_memory = note.suggested_max_memory;
+    resize.failed_at = note.last_failed_at;
+    resize.failure.clone_from(&note.last_failed_reason);
+    resize.noted = Some(note);
     Ok(())
 }
 
@@ -255,16 +246,24 @@ fn bound(resize: &mut Resize, used: Size) {
 
 /// A failure bars the pod for a while only.
 fn wait_after_failure(resize: &mut Resize, around: Around) {
-    let Some(at) = resize.failed_at else { return };
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
+    let noted = resize.failed_at.map(|at| at as f64);
+    let Some(at) = [noted, around.memory.failed_at]
+        .into_iter()
+        .flatten()
+        .reduce(f64::max)
+    else {
+        return;
+    };
     let doublings = around.memory.failures.saturating_sub(1).min(16);
     let wait = (FIRST_WAIT_S * f64::from(1_u32 << doublings)).min(LONGEST_WAIT_S);
-    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
-    let left = at as f64 + wait - around.now;
+    let left = at + wait - around.now;
     if left <= 0.0 {
         resize.failed_at = None;
         resize.failure = None;
     } else {
-        let why = resize.failure.clone().unwrap_or_default();
+        let asked = || "it could not be asked for".to_owned();
+        let why = resize.failure.clone().unwrap_or_else(asked);
         resize.barred = Some(format!(
             "its last resize failed ({why}); it may grow again in {left:.0} s"
         ));

@@ -42,6 +42,7 @@ fn is_apart(node: &Node, resize: &Resize) -> bool {
     let at_first_size = resize.current == resize.base;
     let cpu_apart = (cpu - pod_cpu).abs() > RAYLET_STEP;
     let rounded_up = at_first_size && (cpu - pod_cpu.ceil()).abs() <= RAYLET_STEP;
-    let memory_apart = (resize.touched || !at_first_size) && (memory - pod_memory).abs() > 1.0;
+    let memory_apart =
+        (resize.noted.is_some() || !at_first_size) && (memory - pod_memory).abs() > 1.0;
     quiet && !node.ray_id.is_empty() && ((cpu_apart && !rounded_up) || memory_apart)
 }

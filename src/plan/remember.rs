@@ -98,17 +98,30 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &Node) -> Option<Res
         .copied()
         .unwrap_or_default();
     let memory = ResizeMemory {
-        failures: before.failures + u32::from(has_just_failed(resize, decided.now)),
+        failures: if has_come_through(resize) {
+            0
+        } else {
+            before.failures + u32::from(has_just_failed(resize))
+        },
         suggested_at: is_suggested(resize).then(|| before.suggested_at.unwrap_or(decided.now)),
+        failed_at: before.failed_at.filter(|_| !has_come_through(resize)),
     };
     let grown =
         resize.failed_at.is_none() && !resize.base.is_below(resize.current) && before.failures == 0;
     (!grown || memory.suggested_at.is_some() || memory.failures > 0).then_some(memory)
 }
 
-#[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-fn has_just_failed(resize: &Resize, now: f64) -> bool {
-    resize.failed_at == Some(now as i64)
+/// It failed in this round: what stands on the pod does not say so yet.
+fn has_just_failed(resize: &Resize) -> bool {
+    let noted = resize.noted.as_ref();
+    resize.failed_at.is_some() && noted.is_none_or(|note| note.last_failed_at.is_none())
+}
+
+/// A resize that stood on the pod as asked for is done, and did not have to be taken back.
+fn has_come_through(resize: &Resize) -> bool {
+    let noted = resize.noted.as_ref();
+    let asked = noted.is_some_and(|note| note.resizing_at.is_some());
+    asked && resize.noted_sync && resize.failed_at.is_none()
 }
 
 fn is_suggested(resize: &Resize) -> bool {

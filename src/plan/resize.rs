@@ -1,6 +1,7 @@
 //! Growing a pod in place: where it is, what it may become.
 //! (Ray, `v2/schema.py`, `IPPRStatus`.)
 
+use super::note::ResizeNote;
 use super::room::Room;
 
 /// How far a group's pods may grow.
@@ -80,8 +81,8 @@ pub(crate) struct Resize {
     pub(crate) noted_sync: bool,
     /// Growing in one dimension leaves the other as it is, even if its cap is lower.
     pub(crate) never_shrinks: bool,
-    /// Ray or the controller has resized it before.
-    pub(crate) touched: bool,
+    /// The record of its resizes as it stands on the pod, if it was ever resized.
+    pub(crate) noted: Option<ResizeNote>,
     /// Growing is out of the question for now, whatever Ray thinks.
     pub(crate) barred: Option<String>,
 }

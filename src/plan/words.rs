@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::outcome::{GroupPlan, Plan, PodResize};
+use super::outcome::{GroupPlan, Plan, PodResize, RayletSync};
 use crate::quantity::Quantity;
 
 impl fmt::Display for Plan {
@@ -16,11 +16,10 @@ impl fmt::Display for Plan {
             write_group(f, group)?;
         }
         for resize in &self.resizes {
-            writeln!(f, "  resize {}: {}", resize.pod, sizes(resize))?;
+            writeln!(f, "  resize {}: {}", resize.pod, resize.sizes())?;
         }
         for sync in &self.raylet_syncs {
-            let (cpu, memory) = (cpu(sync.cpu_milli), memory(sync.memory_bytes));
-            writeln!(f, "  tell the raylet of {}: {cpu} CPU, {memory}", sync.pod)?;
+            writeln!(f, "  tell the raylet of {}: {}", sync.pod, sync.size())?;
         }
         for drain in &self.drains {
             let idle = drain.idle_ms / 1000;
@@ -91,19 +90,36 @@ fn new_nodes(count: u64) -> String {
     }
 }
 
-fn sizes(resize: &PodResize) -> String {
-    let same =
-        resize.cpu_milli == resize.cpu_milli_now && resize.memory_bytes == resize.memory_bytes_now;
-    if same {
-        return format!(
-            "back to {} CPU, {}",
-            cpu(resize.cpu_milli),
-            memory(resize.memory_bytes)
-        );
+impl PodResize {
+    /// From what to what, for people.
+    pub fn sizes(&self) -> String {
+        let (from, to) = (cpu(self.cpu_milli_now), cpu(self.cpu_milli));
+        let (less, more) = (memory(self.memory_bytes_now), memory(self.memory_bytes));
+        if self.is_rollback() {
+            format!("back to {to} CPU, {more}")
+        } else {
+            format!("{from} -> {to} CPU, {less} -> {more}")
+        }
     }
-    let (from, to) = (cpu(resize.cpu_milli_now), cpu(resize.cpu_milli));
-    let (less, more) = (memory(resize.memory_bytes_now), memory(resize.memory_bytes));
-    format!("{from} -> {to} CPU, {less} -> {more}")
+
+    /// What the pod has, for people.
+    pub fn size_now(&self) -> String {
+        let (cpu, memory) = (cpu(self.cpu_milli_now), memory(self.memory_bytes_now));
+        format!("{cpu} CPU, {memory}")
+    }
+
+    /// It asks for what the pod has: an earlier resize is taken back.
+    pub fn is_rollback(&self) -> bool {
+        self.cpu_milli == self.cpu_milli_now && self.memory_bytes == self.memory_bytes_now
+    }
+}
+
+impl RayletSync {
+    /// The size, for people.
+    pub fn size(&self) -> String {
+        let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
+        format!("{cpu} CPU, {memory}")
+    }
 }
 
 fn cpu(milli: i64) -> String {

@@ -249,13 +249,12 @@ fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
 fn exemptions(written: &[resource::Exemption], faults: &mut Faults) -> Vec<Arc<Exemption>> {
     let exemptions = written.iter().enumerate();
     exemptions
-        .filter_map(|(index, exemption)| {
-            exempt(exemption, &format!("spec.exemptions[{index}]"), faults).map(Arc::new)
-        })
+        .filter_map(|(index, exemption)| exempt(exemption, index, faults).map(Arc::new))
         .collect()
 }
 
-fn exempt(written: &resource::Exemption, place: &str, faults: &mut Faults) -> Option<Exemption> {
+fn exempt(written: &resource::Exemption, index: usize, faults: &mut Faults) -> Option<Exemption> {
+    let place = format!("spec.exemptions[{index}]");
     let expires = written.expires.parse().map_err(|_| {
         format!(
             "{:?} is no time: write one like 2027-01-31T00:00:00Z",
@@ -282,6 +281,7 @@ fn exempt(written: &resource::Exemption, place: &str, faults: &mut Faults) -> Op
         })
         .collect();
     Some(Exemption {
+        index,
         rules,
         objects,
         reason: written.reason.clone(),

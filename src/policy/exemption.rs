@@ -13,6 +13,8 @@ use crate::ray::{Kind, RayObject};
 /// Findings of some rules in some objects that are only recorded for a time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemption {
+    /// Its position in the policy, from 0.
+    pub index: usize,
     /// The rules; `None` is all of them.
     pub rules: Option<BTreeSet<RuleId>>,
     /// The objects.

@@ -13,6 +13,7 @@ mod mode;
 mod modes;
 mod policies;
 pub mod resource;
+pub mod review;
 mod scope;
 pub mod selector;
 pub mod settings;

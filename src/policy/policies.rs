@@ -282,7 +282,9 @@ mod tests {
     #[test]
     fn only_matching_policies_count() {
         let facts = Facts {
-            namespaces: [("team-a".into(), [("tier".into(), "gold".into())].into())].into(),
+            namespaces: std::sync::Arc::new(
+                [("team-a".into(), [("tier".into(), "gold".into())].into())].into(),
+            ),
             ..Facts::default()
         };
         let label = |key: &str, value: &str| json!({"matchLabels": {key: value}});

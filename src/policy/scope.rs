@@ -38,7 +38,22 @@ impl Scope {
         selector.is_none_or(|labels| labels.match_labels(|key| object.label(key)))
     }
 
-    fn has_namespace(&self, name: &str, facts: &Facts) -> bool {
+    /// Whether an object could be in both. Of names and labels of objects nothing is known, so
+    /// they count as such that could meet.
+    pub fn may_overlap(&self, other: &Self, facts: &Facts) -> bool {
+        let kinds = Kind::ALL
+            .into_iter()
+            .any(|kind| self.has_kind(kind) && other.has_kind(kind));
+        let namespaces = facts.namespaces.is_empty()
+            || facts
+                .namespaces
+                .keys()
+                .any(|name| self.has_namespace(name, facts) && other.has_namespace(name, facts));
+        kinds && namespaces
+    }
+
+    /// Whether objects of a namespace are among them.
+    pub fn has_namespace(&self, name: &str, facts: &Facts) -> bool {
         let selector = self.namespace.as_ref();
         selector.is_none_or(|labels| {
             labels.match_labels(|key| match key {

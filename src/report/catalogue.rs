@@ -5,7 +5,7 @@ use anstyle::Style;
 use serde_json::{Value, json};
 
 use super::json::pretty;
-use super::page::{Page, standing};
+use super::page::{Page, coverage, standing};
 
 const BOLD: Style = Style::new().bold();
 
@@ -51,6 +51,7 @@ fn object(page: &Page) -> Value {
         "summary": page.summary,
         "texts": titled(&page.texts),
         "examples": titled(&page.examples),
+        "withoutWebhook": {"covered": page.without_webhook.0, "gap": page.without_webhook.1},
         "since": page.since,
     })
 }
@@ -95,11 +96,12 @@ fn anchor(page: &Page) -> String {
 
 fn section(page: &Page) -> String {
     let head = format!(
-        "\n## {} {}\n\n{}. {}\n",
+        "\n## {} {}\n\n{}. {}\n\n{}\n",
         page.id,
         page.name,
         capitalised(page.summary),
-        standing(page)
+        standing(page),
+        coverage(page)
     );
     let texts = page.texts.iter();
     let texts = texts.map(|(title, text)| format!("\n**{title}.** {text}\n"));

@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::finding::Finding;
+use crate::policy::Fault;
 
 /// Kubernetes asks for warnings of at most so many characters. The path to a field in a template
 /// takes half of them, so the remedy gets a warning of its own where it does not fit.
@@ -99,6 +100,18 @@ pub fn warnings(findings: &[Finding]) -> Vec<String> {
     }
     warnings
 }
+
+/// Warnings about a policy, within what API servers pass on.
+pub fn remarks(faults: &[Fault]) -> Vec<String> {
+    let texts = faults.iter().map(|fault| {
+        let text = printable(&fault.to_string());
+        text.chars().take(REMARK_CHARS).collect()
+    });
+    within(texts, WARNINGS_CHARS, |text: &String| text.chars().count()).0
+}
+
+/// Longest remark on a policy: admins are told in whole sentences.
+const REMARK_CHARS: usize = 250;
 
 /// Longest name of a policy in a warning, where room is short.
 const POLICY_CHARS: usize = 30;

@@ -6,6 +6,7 @@ use super::wrap::wrapped;
 use crate::defaults::{DEFAULTS, DefaultRule};
 use crate::finding::nearest;
 use crate::rules::{OwnMode, RULES, Rule};
+use crate::vap;
 
 /// A rule or default, for people.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -24,6 +25,8 @@ pub struct Page {
     pub texts: Vec<(&'static str, &'static str)>,
     /// Titled manifests, in reading order.
     pub examples: Vec<(&'static str, &'static str)>,
+    /// How much of it the API server can do by itself, and what it cannot (see [`crate::vap`]).
+    pub without_webhook: (&'static str, Option<&'static str>),
     /// The first release that has it.
     pub since: &'static str,
 }
@@ -57,6 +60,7 @@ impl From<&Rule> for Page {
                 ("Without it", rule.without),
             ],
             examples: vec![("Reported", rule.bad.trim()), ("Instead", rule.good.trim())],
+            without_webhook: rule.cel.said(),
             since: rule.since,
         }
     }
@@ -75,6 +79,11 @@ impl From<&DefaultRule> for Page {
                 ("Before", default.before.trim()),
                 ("As stored", default.after.trim()),
             ],
+            without_webhook: if vap::defaults::covers(default.id) {
+                ("yes", None)
+            } else {
+                ("no", None)
+            },
             since: default.since,
         }
     }
@@ -111,6 +120,7 @@ pub fn render(page: &Page) -> String {
         format!("{BOLD}{} {}{BOLD:#}", page.id, page.name),
         wrapped("", page.summary, WIDTH),
         wrapped("", &standing(page), WIDTH),
+        wrapped("", &coverage(page), WIDTH),
     ];
     for (title, text) in &page.texts {
         parts.push(format!(
@@ -123,6 +133,13 @@ pub fn render(page: &Page) -> String {
         parts.push(format!("{BOLD}{title}{BOLD:#}\n    {indented}"));
     }
     parts.join("\n\n") + "\n"
+}
+
+/// What `rayfit vap` makes of it: `Without a webhook (rayfit vap): in part. ...`
+pub(super) fn coverage(page: &Page) -> String {
+    let (covered, gap) = page.without_webhook;
+    let gap = gap.map_or_else(String::new, |gap| format!(" {gap}"));
+    format!("Without a webhook (`rayfit vap`): {covered}.{gap}")
 }
 
 /// `Mode: enforce. Since 0.1.0.`

@@ -7,11 +7,14 @@
 //! [`RULES`], add fixtures under `tests/fixtures/rules/<ID>/`.
 
 pub mod autoscaling;
+mod cel;
 pub mod changes;
 pub mod guards;
 pub mod ippr;
+pub mod limits;
 mod subject;
 
+pub use cel::{Cel, Check, Each, PLAIN};
 pub use subject::Subject;
 
 use crate::finding::{Finding, RuleId};
@@ -50,6 +53,8 @@ pub struct Rule {
     pub without: &'static str,
     /// The first release that has it.
     pub since: &'static str,
+    /// What of it the API server can judge by itself.
+    pub cel: Cel,
     /// Reports what it finds.
     pub check: fn(&Subject<'_>, &mut Findings),
 }
@@ -166,10 +171,20 @@ pub static RULES: &[&Rule] = &[
     &autoscaling::group_resources_quantity::RULE,
     &autoscaling::priority_ray_version::RULE,
     &autoscaling::no_container::RULE,
+    &changes::max_lowered::RULE,
+    &changes::group_removed::RULE,
+    &changes::cap_lowered::RULE,
     &changes::mode_changed::RULE,
     &changes::scaling_overwritten::RULE,
     &changes::restarts_pods::RULE,
+    &guards::resize_by_others::RULE,
     &guards::reconcile_invalid::RULE,
+    &limits::workers_per_cluster::RULE,
+    &limits::workers_per_group::RULE,
+    &limits::pod_size::RULE,
+    &limits::gpus_per_cluster::RULE,
+    &limits::idle_timeout::RULE,
+    &limits::cluster_size::RULE,
 ];
 
 /// The rule of that number.

@@ -24,8 +24,12 @@ pub struct Health {
     pub shutdown: Arc<Shutdown>,
     /// What `/metrics` shows.
     pub metrics: Arc<Metrics>,
+    /// There are webhooks here.
+    pub webhooks: bool,
     /// The webhook port accepts connections.
     pub listening: AtomicBool,
+    /// What admins decided is known, as far as it can be.
+    pub policies: Arc<AtomicBool>,
 }
 
 /// Why no calls should be sent here.
@@ -37,6 +41,9 @@ pub enum NotReady {
     /// The webhook port is not bound yet.
     #[error("not ready: the webhook port is not listening yet")]
     NotListening,
+    /// What admins decided is not known yet.
+    #[error("not ready: the RayPolicies have not been read yet; does the API server answer?")]
+    NoPolicies,
     /// There is no certificate.
     #[error("not ready: no certificate yet; is the Secret there, and mounted?")]
     NoCertificate,
@@ -51,8 +58,14 @@ impl Health {
         if self.shutdown.phase() > Phase::Serving {
             return Err(NotReady::Stopping);
         }
+        if !self.webhooks {
+            return Ok(());
+        }
         if !self.listening.load(Ordering::Acquire) {
             return Err(NotReady::NotListening);
+        }
+        if !self.policies.load(Ordering::Acquire) {
+            return Err(NotReady::NoPolicies);
         }
         match self.certificates.not_after() {
             None => Err(NotReady::NoCertificate),

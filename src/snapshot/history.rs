@@ -59,4 +59,8 @@ pub struct ResizeMemory {
     /// When the node last told how much it could give, in seconds since 1970.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_at: Option<f64>,
+    /// When a resize last could not be asked for, in seconds since 1970. (That one was asked for
+    /// and failed stands on the pod.)
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub failed_at: Option<f64>,
 }

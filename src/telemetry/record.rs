@@ -123,9 +123,11 @@ impl Record {
             Decision::Skipped(skip) => Outcome::Skipped(*skip),
             Decision::Defaulted(defaulted) if defaulted.applied.is_empty() => Outcome::Allowed,
             Decision::Defaulted(_) => Outcome::Patched,
+            Decision::Policy(found) if !found.refused.is_empty() => Outcome::Denied,
+            Decision::Policy(found) if found.doubted.is_empty() => Outcome::Allowed,
             Decision::Judged(verdict) if !verdict.is_allowed() => Outcome::Denied,
             Decision::Judged(verdict) if verdict.warned.is_empty() => Outcome::Allowed,
-            Decision::Judged(_) => Outcome::Warned,
+            Decision::Judged(_) | Decision::Policy(_) => Outcome::Warned,
         };
         if let Decision::Judged(verdict) = decision {
             let findings = verdict.findings();

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"strings"
 	"time"
 )
 
@@ -102,11 +103,14 @@ func (c *client) get(ctx context.Context, path string) ([]byte, error) {
 // benchmarks to which a kubectl for each call would be too slow. The content
 // type follows the method: PATCH sends a JSON merge patch.
 func (l *Lab) Request(ctx context.Context, method, path string, body []byte) ([]byte, error) {
-	contentType := "application/json"
+	return l.api.call(ctx, method, path, contentTypeOf(method), body)
+}
+
+func contentTypeOf(method string) string {
 	if method == http.MethodPatch {
-		contentType = "application/merge-patch+json"
+		return "application/merge-patch+json"
 	}
-	return l.api.call(ctx, method, path, contentType, body)
+	return "application/json"
 }
 
 // waitHealthy waits until a component answers its health URL with success.
@@ -130,4 +134,23 @@ func (l *Lab) waitHealthy(ctx context.Context, component, url string) error {
 		}
 		return nil
 	})
+}
+
+// RequestWarned is Request, with the warnings that the API server sends along.
+func (l *Lab) RequestWarned(ctx context.Context, method, path string, body []byte) (answer []byte, warnings []string, err error) {
+	response, err := l.api.do(ctx, method, path, contentTypeOf(method), body)
+	if err != nil {
+		return nil, nil, err
+	}
+	defer response.Body.Close()
+	if answer, err = io.ReadAll(response.Body); err != nil {
+		return nil, nil, fmt.Errorf("%s %s: read the answer: %w", method, path, err)
+	}
+	for _, header := range response.Header.Values("Warning") {
+		warnings = append(warnings, strings.TrimPrefix(header, "299 - "))
+	}
+	if response.StatusCode >= http.StatusBadRequest {
+		return nil, warnings, statusError(response.StatusCode, answer)
+	}
+	return answer, warnings, nil
 }

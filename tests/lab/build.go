@@ -42,6 +42,10 @@ var recipes = []recipe{
 		name: "certmanager", title: "cert-manager " + CertManagerVersion, first: "about 2 min",
 		target: ".", ldflags: "-s -w",
 	},
+	{
+		name: "helm", title: "Helm " + HelmVersion, first: "about 2 min",
+		target: HelmModule + "/cmd/helm", ldflags: "-s -w",
+	},
 }
 
 // build makes everything that the options need, before any directory is touched.
@@ -77,18 +81,25 @@ func (l *Lab) build(ctx context.Context) error {
 	return err
 }
 
+// rayName is what Build calls the environment with Ray.
+const rayName = "ray"
+
 // Binaries are the names that Build knows.
 func Binaries() []string {
-	names := make([]string, 0, len(recipes))
+	names := make([]string, 0, len(recipes)+1)
 	for _, r := range recipes {
 		names = append(names, r.name)
 	}
-	return names
+	return append(names, rayName)
 }
 
 // Build returns the path of one of the lab's binaries, building it if the cache
-// has none for these sources and this Go version.
+// has none for these sources and this Go version; for "ray", the bin folder of
+// the virtual environment with Ray.
 func Build(ctx context.Context, name string, progress io.Writer) (string, error) {
+	if name == rayName {
+		return rayEnvironment(ctx, newProgress(progress))
+	}
 	for _, r := range recipes {
 		if r.name == name {
 			return r.build(ctx, newProgress(progress))

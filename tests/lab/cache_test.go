@@ -128,6 +128,7 @@ func TestVersionsAgree(t *testing.T) {
 		"kube":        "k8s.io/kubernetes v" + KubernetesVersion,
 		"operator":    KubeRayModule + " v" + KubeRayVersion,
 		"certmanager": CertManagerModule + " v" + CertManagerVersion,
+		"helm":        HelmModule + " v" + HelmVersion,
 	} {
 		content, err := os.ReadFile(filepath.Join(folder, "go.mod"))
 		if err != nil {

@@ -8,10 +8,12 @@ const (
 	KubeRayVersion     = "1.6.2"
 	CertManagerVersion = "1.21.2"
 	RayVersion         = "2.60.0"
+	HelmVersion        = "4.3.1"
 )
 
 // Go modules whose files (CRDs, samples) the lab reads, for [Module].
 const (
 	KubeRayModule     = "github.com/ray-project/kuberay/ray-operator"
 	CertManagerModule = "github.com/cert-manager/cert-manager"
+	HelmModule        = "helm.sh/helm/v4"
 )

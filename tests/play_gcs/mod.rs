@@ -94,7 +94,7 @@ impl PlayedGcs {
             played,
             address,
             tls,
-            running: running,
+            running,
         }
     }
 
@@ -165,7 +165,9 @@ impl Service {
                     tonic::metadata::KeyRef::Binary(key) => key.to_string(),
                 })
                 .collect();
-            let shown = metadata.get("authorization").map(|value| value.as_bytes());
+            let shown = metadata
+                .get("authorization")
+                .map(tonic::metadata::AsciiMetadataValue::as_bytes);
             (played.is_mute, played.verdict(shown))
         };
         if is_mute {

@@ -18,7 +18,10 @@ use std::path::Path;
 
 use base64::Engine as _;
 use rayfit::tls::{CertificateStore, Installed, PairError};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
+use rcgen::{
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
+    date_time_ymd,
+};
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
 
@@ -48,7 +51,12 @@ impl Issued {
 pub type Authority = CertifiedIssuer<'static, KeyPair>;
 
 fn params(days: i64) -> CertificateParams {
-    let mut params = CertificateParams::new(vec![NAME.to_owned()]).unwrap();
+    params_for(&[NAME], days)
+}
+
+fn params_for(names: &[&str], days: i64) -> CertificateParams {
+    let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();
+    let mut params = CertificateParams::new(names).unwrap();
     let now = std::time::SystemTime::now();
     let days = std::time::Duration::from_secs(u64::try_from(days).unwrap() * 86_400);
     params.not_before = (now - std::time::Duration::from_secs(3600)).into();
@@ -65,8 +73,17 @@ pub fn ca(days: i64) -> Authority {
 
 /// A leaf of `authority` that lives for so many days.
 pub fn issue(authority: &Authority, days: i64) -> Issued {
+    issue_for(authority, &[NAME], days)
+}
+
+/// A leaf of `authority` with these names and addresses.
+pub fn issue_for(authority: &Authority, names: &[&str], days: i64) -> Issued {
     let key = KeyPair::generate().unwrap();
-    let leaf = params(days).signed_by(&key, authority).unwrap();
+    let mut params = params_for(names, days);
+    // With its authority's name OpenSSL would take it for self-signed.
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, names[0]);
+    let leaf = params.signed_by(&key, authority).unwrap();
     Issued {
         chain: leaf.pem(),
         key: key.serialize_pem(),

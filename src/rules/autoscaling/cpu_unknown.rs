@@ -4,7 +4,7 @@ use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Container, Fields, Group, node_resources};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF203
 pub static RULE: Rule = Rule {
@@ -43,8 +43,17 @@ spec:
               nothing scales; only its log says why (Ray, `autoscaling_config.py`, \
               `_get_num_cpus`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"s.auto && g.containers.size() > 0 && !('CPU' in g.resources) && !('num-cpus' in g.params) && !('cpu' in g.limits) && !('cpu' in g.requests)
+  ? ['.template.spec.containers[0].resources.limits has no cpu, and nothing else says how many CPUs there are'] : []"#,
+    fix: "Add a CPU limit to the ray container.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.autoscaled_groups() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF223
 pub static RULE: Rule = Rule {
@@ -37,8 +37,17 @@ spec:
               container fails at its start, and in a pod that never restarts containers \
               (autoscaler v2) that is for good.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Object,
+    mode: Mode::Enforce,
+    faults: r#"!s.auto || !(s.mode in ['central', 'sidecar']) ? [] : ['command', 'args'].filter(k, k in s.options && s.options[k].size() > 0)
+  .map(k, s.path + '.autoscalerOptions.' + k + ' replaces the command that starts Rayfit in mode ' + s.mode)"#,
+    fix: "Remove it; or write rayfit.dev/reconcile: ray for Ray's own autoscaler.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {

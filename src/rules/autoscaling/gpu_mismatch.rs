@@ -6,7 +6,7 @@ use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::start_params::start_integer;
 use crate::ray::{Container, Group, list_at, object_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF215
 pub static RULE: Rule = Rule {
@@ -49,8 +49,25 @@ spec:
               in the start command (KubeRay, `addWellKnownAcceleratorResources`); nobody compares \
               the two.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Group,
+        mode: Mode::Warn,
+        faults: r#"!s.auto || g.containers.size() == 0 || 'GPU' in g.resources || !g.params[?'num-gpus'].orValue('').matches('^[0-9]{1,9}$')
+  || g.limits.exists(k, k.contains('gpu') && !k.endsWith('gpu') || k.startsWith('nvidia.com/mig-'))
+  || g.limits.exists(k, k.endsWith('gpu') && string(g.limits[k]).matches('[eE][-+]?[0-9.]{3}'))
+  || has(g.containers[0].?resources.orValue({}).claims) ? []
+: [g.limits.filter(k, k.endsWith('gpu') && quantity(string(g.limits[k])).isGreaterThan(quantity('0')))].map(gpus,
+  gpus.size() > 1 || (gpus.size() == 1 ? quantity(string(g.limits[gpus[0]])).compareTo(quantity(g.params['num-gpus'])) == 0 : int(g.params['num-gpus']) == 0)
+  ? '' : '.rayStartParams.num-gpus "' + g.params['num-gpus'] + '" is not what the limits of the ray container give it')"#,
+        fix: "Remove num-gpus, and Ray takes the number from the limits.",
+    }],
+    "Slices of GPUs (`nvidia.com/mig-..`), several kinds of GPUs in one container, and numbers not written in digits alone pass.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.autoscaled_groups() {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::{RuleId, shown, shown_text};
 use crate::policy::Mode;
 use crate::ray::{label, label_key, object_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF222
 pub static RULE: Rule = Rule {
@@ -34,8 +34,19 @@ spec:
               until it is mended (KubeRay, `validateRayGroupLabels`); Ray's autoscaler raises \
               ValueError in every round (Ray, `label_utils.py`, `validate_node_label_syntax`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"[g.spec.?labels.orValue({})].map(labels, labels.filter(k,
+  !k.matches(r'^([a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?(\.[a-z0-9]([-a-z0-9]{0,61}[a-z0-9])?)*/)?[A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?$') || k.indexOf('/') > 253
+  || !labels[k].matches('^([A-Za-z0-9]([-A-Za-z0-9_.]{0,61}[A-Za-z0-9])?)?$'))
+  .map(k, '.labels.' + k + ' "' + labels[k] + '" is not in the syntax of labels').join('\n'))"#,
+    fix: "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with a letter or digit.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.groups() {

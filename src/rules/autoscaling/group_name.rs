@@ -6,7 +6,7 @@ use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, Kind, RayObject, label};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF202
 pub static RULE: Rule = Rule {
@@ -39,8 +39,27 @@ spec:
               group, or a worker group called `headgroup`, replaces the earlier (Ray, \
               `_generate_available_node_types_from_ray_cr_spec`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[
+    Check {
+        each: Each::Worker,
+        mode: Mode::Enforce,
+        faults: r#"g.name == 'headgroup' ? ['.groupName is the name of the head group']
+: g.name.size() > 63 || !g.name.matches('^([A-Za-z0-9]([-A-Za-z0-9_.]*[A-Za-z0-9])?)?$') ? ['.groupName cannot be the value of a label']
+: (s.kept < g.name.size() ? g.name.substring(0, s.kept) : g.name).matches(r'_|\.\.|\.-|-\.') ? ['.groupName cannot be part of a name of a pod'] : []"#,
+        fix: "Use letters, digits and dashes, at most 63.",
+    },
+    Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"[s.groups.filter(g, !g.head).map(g, g.name)].map(names, names.filter(n, names.indexOf(n) != names.lastIndexOf(n))
+  .map(n, s.path + '.workerGroupSpecs: more than one group is called "' + n + '"').join('\n'))"#,
+        fix: "Give each worker group a name of its own.",
+    },
+]);
 
 /// KubeRay cuts `<cluster>-<group>` to this length in names of pods.
 const POD_NAME_PREFIX: usize = 50;

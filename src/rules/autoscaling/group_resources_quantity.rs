@@ -6,7 +6,7 @@ use crate::finding::{Finding, RuleId, shown, shown_text};
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF227
 pub static RULE: Rule = Rule {
@@ -36,8 +36,17 @@ spec:
               in its log, and passes negative amounts to `ray start`, which refuses them \
               (KubeRay, `updateRayStartParamsResources`; Ray, `resource_and_label_spec.py`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"g.resources.filter(k, g.resources[k].matches(r'[eE][-+]?[0-9.]{3}') || !isQuantity(g.resources[k]) || quantity(g.resources[k]).isLessThan(quantity('0')))
+  .map(k, '.resources.' + k + ' "' + g.resources[k] + '" is no quantity of at least 0')"#,
+    fix: r#"Write it like CPU: "4" or memory: "16Gi"."#,
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.groups() {

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::finding::RuleId;
 use crate::policy::Mode;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF212
 pub static RULE: Rule = Rule {
@@ -34,8 +34,16 @@ spec:
     without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
               mended (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Worker,
+    mode: Mode::Enforce,
+    faults: r#"s.auto && g.spec.?suspend.orValue(false) ? ['.suspend suspends the group while autoscaling is on'] : []"#,
+    fix: "Remove suspend; write 0 for replicas, minReplicas and maxReplicas to have no workers.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.autoscaled().into_iter().flat_map(|c| &c.workers) {

@@ -7,7 +7,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::ray::start_params::start_integer;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF214
 pub static RULE: Rule = Rule {
@@ -37,8 +37,21 @@ spec:
               `generateRayStartCommand`), and Ray schedules on it as on any node. The head also \
               runs the cluster's control plane (GCS), so its death is the cluster's.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Head,
+    mode: Mode::Audit,
+    faults: r#"!s.auto || s.ippr.contains('"headgroup"') ? []
+: g.resources.size() > 0 && g.resources.exists(k, k.lowerAscii() == 'cpu')
+? (g.resources.exists(k, k.lowerAscii() == 'cpu' && !g.resources[k].matches('[eE][-+]?[0-9.]{3}') && isQuantity(g.resources[k]) && quantity(g.resources[k]).compareTo(quantity('0')) == 0) ? [] : ['.resources lets tasks run on the head'])
+: 'num-cpus' in g.params
+? (g.params['num-cpus'].matches(r'^\s*[+]?[0_]*[1-9][0-9_]*\s*$') || g.resources.size() > 0 && !g.params['num-cpus'].matches(r'^\s*[-+]?0+(_0+)*\s*$') ? ['.rayStartParams.num-cpus "' + g.params['num-cpus'] + '" lets tasks run on the head'] : [])
+: ['.rayStartParams.num-cpus is absent, so tasks run on the head too']"#,
+    fix: r#"Write num-cpus: "0" in the rayStartParams of the head group."#,
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(head) = subject.autoscaled().and_then(|c| c.head.as_ref()) else {

@@ -6,7 +6,7 @@ use crate::finding::{RuleId, shown};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::Cluster;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF221
 pub static RULE: Rule = Rule {
@@ -35,8 +35,24 @@ spec:
               TypeError in every round and nothing scales (Ray, `autoscaling_config.py`, \
               `_derive_autoscaling_config_from_ray_cr`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[
+    Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"s.options.?idleTimeoutSeconds.orValue(0) < 0 ? [s.path + '.autoscalerOptions.idleTimeoutSeconds ' + string(s.options.idleTimeoutSeconds) + ' is negative'] : []"#,
+        fix: "Write the seconds after which an idle worker goes, 60 for example.",
+    },
+    Check {
+        each: Each::Worker,
+        mode: Mode::Enforce,
+        faults: r#"g.spec.?idleTimeoutSeconds.orValue(0) < 0 ? ['.idleTimeoutSeconds ' + string(g.spec.idleTimeoutSeconds) + ' is negative'] : []"#,
+        fix: "Write the seconds after which an idle worker goes, 60 for example.",
+    },
+]);
 
 const KEY: &str = "idleTimeoutSeconds";
 

@@ -6,7 +6,7 @@ use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Fields, Kind, list_at, object_at, text_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF220
 pub static RULE: Rule = Rule {
@@ -40,8 +40,18 @@ spec:
     without: "KubeRay reports the RayJob as invalid and sets it to failed; a RayCronJob makes no \
               jobs (KubeRay, `validateDeletionRules` and `validateLegacyDeletionPolicies`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Object,
+    mode: Mode::Enforce,
+    faults: r#"!s.auto ? [] : [s.object.kind == 'RayJob' ? s.object.?spec.?deletionStrategy.orValue({}) : s.object.kind == 'RayCronJob' ? s.object.?spec.?jobTemplate.?deletionStrategy.orValue({}) : {}]
+  .map(strategy, (['onSuccess', 'onFailure'].filter(k, k in strategy && strategy[k].?policy.orValue('') == 'DeleteWorkers').map(k, 'deletionStrategy.' + k + ' is DeleteWorkers')
+  + strategy.?deletionRules.orValue([]).filter(r, r.?policy.orValue('') == 'DeleteWorkers').map(r, 'deletionStrategy.deletionRules has DeleteWorkers')).join('\n'))"#,
+    fix: "Write policy: DeleteCluster or DeleteNone, or set enableInTreeAutoscaling: false.",
+}]);
 
 const POLICY: &str = "DeleteWorkers";
 

@@ -4,7 +4,7 @@ use crate::finding::{RuleId, shown, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Kind, RayObject};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF219
 pub static RULE: Rule = Rule {
@@ -35,8 +35,18 @@ spec:
               `raycluster_webhook.go`); a Kueue without that check stops the cluster and queues \
               it anew at every change of its size.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Object,
+    mode: Mode::Warn,
+    faults: r#"s.auto && s.object.kind != 'RayCronJob' && s.object.metadata.?labels[?'kueue.x-k8s.io/queue-name'].orValue('') != ''
+  && s.annotations[?'kueue.x-k8s.io/elastic-job'].orValue('') != 'true'
+  ? ['metadata.annotations lacks kueue.x-k8s.io/elastic-job while queue ' + s.object.metadata.labels['kueue.x-k8s.io/queue-name'] + ' manages a cluster with autoscaling on'] : []"#,
+    fix: r#"Annotate the object with kueue.x-k8s.io/elastic-job: "true", or set enableInTreeAutoscaling: false."#,
+}]);
 
 const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 const ELASTIC: &str = "kueue.x-k8s.io/elastic-job";

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF207
 pub static RULE: Rule = Rule {
@@ -34,8 +34,16 @@ spec:
               warning in its log, so tasks with a label selector start no workers (Ray, \
               `_get_labels_from_group_spec`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"'labels' in g.params ? ['.rayStartParams.labels "' + g.params['labels'] + '" stands where KubeRay allows no labels'] : []"#,
+    fix: "Remove it and write the labels as a map in the group itself.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.groups() {

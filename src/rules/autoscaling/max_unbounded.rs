@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::Group;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF213
 pub static RULE: Rule = Rule {
@@ -36,8 +36,16 @@ spec:
               `WorkerGroupSpec`), and Ray's autoscaler takes it as the group's limit (Ray, \
               `_node_type_from_group_spec`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Worker,
+    mode: Mode::Warn,
+    faults: r#"s.auto && g.spec.?maxReplicas.orValue(2147483647) == 2147483647 ? ['.maxReplicas sets no limit'] : []"#,
+    fix: "Write how many workers the group may have at most.",
+}]);
 
 /// What the API server fills in.
 const UNBOUNDED: i64 = i32::MAX as i64;

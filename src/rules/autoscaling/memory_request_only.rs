@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::{Cluster, Container, Fields, Group, object_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF216
 pub static RULE: Rule = Rule {
@@ -46,8 +46,17 @@ spec:
               start` from the limit only (KubeRay, `generateRayStartCommand`), and without it Ray \
               measures what it can see.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Audit,
+    faults: r#"s.auto && 'memory' in g.requests && !('memory' in g.limits) && !('memory' in g.resources) && !('memory' in g.params) && !s.ippr.contains('"' + g.name + '"')
+  ? ['.template.spec.containers[0].resources.limits is without memory, while ' + string(g.requests['memory']) + ' is requested'] : []"#,
+    fix: "Write a memory limit like the request.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.autoscaled().into_iter().flat_map(Cluster::groups) {

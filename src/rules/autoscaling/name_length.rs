@@ -6,7 +6,7 @@ use crate::finding::{RuleId, shown, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Kind, label_key};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF224
 pub static RULE: Rule = Rule {
@@ -32,8 +32,18 @@ metadata: {name: try-2}
               `ValidateRayServiceMetadata`, `ValidateRayCronJobSpec`). A name cannot be changed \
               later.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Object,
+    mode: Mode::Enforce,
+    faults: r#"[s.object.kind == 'RayCluster' ? 53 : s.object.kind == 'RayCronJob' ? 36 : 47].map(most, s.name.size() > most
+  ? 'metadata.name has ' + string(s.name.size()) + ' characters, more than the ' + string(most) + ' that are possible' : '')
++ (s.name.matches('^[a-z]([-a-z0-9]*[a-z0-9])?$') ? [] : ['metadata.name ' + s.name + ' is no DNS label'])"#,
+    fix: "Use lower-case letters, digits and dashes; begin with a letter and end with a letter or digit.",
+}]);
 
 /// What the API server appends to `generateName`.
 const GENERATED: usize = 5;

@@ -6,7 +6,7 @@ use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{Cluster, Group};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF210
 pub static RULE: Rule = Rule {
@@ -39,8 +39,18 @@ spec:
               That newer Ray versions choose v2 by themselves does not help, KubeRay looks at the \
               spec.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Worker,
+    mode: Mode::Enforce,
+    faults: r#"s.version == 'v2' || (s.env.size() > 0 && s.env[s.env.size() - 1].?value.orValue('') in ['1', 'true']) ? []
+: (has(g.spec.idleTimeoutSeconds) ? ['.idleTimeoutSeconds needs autoscaler v2'] : [])
++ (has(g.spec.priority) && g.spec.priority != 0 ? ['.priority needs autoscaler v2'] : [])"#,
+    fix: "Set autoscalerOptions.version: v2, or remove it.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.cluster().filter(|cluster| !cluster.uses_v2()) else {

@@ -6,7 +6,7 @@ use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Group, object_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF229
 pub static RULE: Rule = Rule {
@@ -36,8 +36,16 @@ spec:
               (KubeRay, `ValidateRayClusterSpec`); Ray takes the first container of each group \
               and raises IndexError or KeyError (Ray, `_get_ray_resources_from_group_spec`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"has(g.spec.template) && g.containers.size() == 0 ? ['.template.spec.containers has no container'] : []"#,
+    fix: "Add the ray container, the first of the list.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.groups() {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::{Cluster, Kind};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF226
 pub static RULE: Rule = Rule {
@@ -32,8 +32,26 @@ spec:
               Its container is never restarted in a pod with autoscaler v2, so groups that are \
               added later do not scale either.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[
+    Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"s.auto && !(s.mode in ['central', 'sidecar']) && (!has(s.cluster.workerGroupSpecs) || s.object.kind != 'RayCluster' && s.cluster.workerGroupSpecs.size() == 0)
+  ? [s.path + '.workerGroupSpecs is absent, while autoscaling is on'] : []"#,
+        fix: "Add a worker group, or set enableInTreeAutoscaling: false for a head alone.",
+    },
+    Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"s.auto && s.mode in ['central', 'sidecar'] && (!has(s.cluster.workerGroupSpecs) || s.object.kind != 'RayCluster' && s.cluster.workerGroupSpecs.size() == 0)
+  ? [s.path + '.workerGroupSpecs is absent, while autoscaling is on'] : []"#,
+        fix: "Add a worker group, or set enableInTreeAutoscaling: false for a head alone.",
+    },
+]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::{RuleId, shown, shown_text};
 use crate::policy::Mode;
 use crate::ray::{Cluster, RayVersion};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF228
 pub static RULE: Rule = Rule {
@@ -34,8 +34,17 @@ spec:
     without: "KubeRay from 1.7 on reports the spec as invalid in an Event and touches no pod \
               until it is mended (KubeRay, `validateWorkerGroupPriority`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Worker,
+    mode: Mode::Enforce,
+    faults: r#"has(g.spec.priority) && g.spec.priority != 0 && !s.cluster.?rayVersion.orValue('').matches(r'^v?(2\.(5[6-9]|[6-9][0-9]|[1-9][0-9]{2,})|([3-9]|[1-9][0-9]+)\.[0-9])')
+  ? ['.priority needs Ray 2.56.0, and rayVersion is "' + s.cluster.?rayVersion.orValue('') + '"'] : []"#,
+    fix: "Set rayVersion to the images' version if that is 2.56.0 or newer; or remove priority.",
+}]);
 
 /// The first Ray that knows priorities.
 const FIRST: RayVersion = RayVersion::new(2, 56, 0);

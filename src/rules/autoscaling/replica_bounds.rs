@@ -3,7 +3,7 @@
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::Group;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF201
 pub static RULE: Rule = Rule {
@@ -36,8 +36,27 @@ spec:
               Counts of replicas outside the bounds are clamped (KubeRay, \
               `GetWorkerGroupDesiredReplicas`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[
+    Check {
+        each: Each::Worker,
+        mode: Mode::Enforce,
+        faults: r#"['replicas', 'minReplicas', 'maxReplicas'].filter(k, k in g.spec && g.spec[k] < 0).map(k, '.' + k + ' ' + string(g.spec[k]) + ' is negative')
++ (has(g.spec.minReplicas) && has(g.spec.maxReplicas) && g.spec.maxReplicas >= 0 && g.spec.minReplicas > g.spec.maxReplicas
+  ? ['.minReplicas ' + string(g.spec.minReplicas) + ' is above maxReplicas ' + string(g.spec.maxReplicas)] : [])"#,
+        fix: "Write numbers of at least 0, and minReplicas not above maxReplicas.",
+    },
+    Check {
+        each: Each::Worker,
+        mode: Mode::Warn,
+        faults: r#"has(g.spec.replicas) && has(g.spec.maxReplicas) && g.spec.maxReplicas >= 0 && g.spec.replicas > g.spec.maxReplicas
+  ? ['.replicas ' + string(g.spec.replicas) + ' is above maxReplicas ' + string(g.spec.maxReplicas)] : []"#,
+        fix: "Lower replicas or raise maxReplicas.",
+    },
+]);
 
 const MISLEADING: &str = "KubeRay counts it as minReplicas, so the number hides how many workers \
                           there will be.";

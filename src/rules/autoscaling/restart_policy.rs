@@ -3,7 +3,7 @@
 use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::{AutoscalerVersion, Cluster, Group, text_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF208
 pub static RULE: Rule = Rule {
@@ -38,8 +38,17 @@ spec:
               mended (KubeRay, `ValidateRayClusterSpec`). Where the field is absent KubeRay sets \
               Never itself.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"s.auto && s.version == 'v2' && !(g.spec.?template.?spec.?restartPolicy.orValue('') in ['', 'Never'])
+  ? ['.template.spec.restartPolicy ' + g.spec.template.spec.restartPolicy + ' is not allowed with autoscalerOptions.version: v2'] : []"#,
+    fix: "Write restartPolicy: Never, or remove it.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let v2 = Some(AutoscalerVersion::V2);

@@ -6,7 +6,7 @@ use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, object_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF217
 pub static RULE: Rule = Rule {
@@ -39,8 +39,29 @@ spec:
               that never restarts containers (autoscaler v2), it stays away until the head pod is \
               replaced.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[
+    Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"!s.auto ? [] : [s.options.?resources.?limits.orValue({})].map(limits, s.options.?resources.?requests.orValue({})
+  .filter(r, r in limits && ![limits[r], s.options.resources.requests[r]].exists(a, string(a).matches('[eE][-+]?[0-9.]{3}'))
+    && isQuantity(string(s.options.resources.requests[r])) && isQuantity(string(limits[r])) && quantity(string(s.options.resources.requests[r])).isGreaterThan(quantity(string(limits[r]))))
+  .map(r, s.path + '.autoscalerOptions.resources.requests.' + r + ' ' + string(s.options.resources.requests[r]) + ' is above the limit ' + string(limits[r])).join('\n'))"#,
+        fix: "Lower the request or raise the limit.",
+    },
+    Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"!s.auto || s.mode in ['central', 'sidecar'] ? [] : [string(s.options.?resources.?limits[?'memory'].orValue(''))]
+  .filter(m, !m.matches('[eE][-+]?[0-9.]{3}') && isQuantity(m) && quantity(m).isLessThan(quantity('256Mi')) && quantity(m).compareTo(quantity('0')) != 0)
+  .map(m, s.path + ".autoscalerOptions.resources.limits.memory " + m + " is too little for Ray's autoscaler")"#,
+        fix: "Write memory: 512Mi; 256Mi is the least.",
+    },
+]);
 
 /// What Ray's autoscaler needs at least, with some room.
 const ENOUGH: Quantity = Quantity::from_units(256 << 20);

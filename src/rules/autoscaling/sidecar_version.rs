@@ -3,7 +3,7 @@
 use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::{Cluster, RayVersion};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF218
 pub static RULE: Rule = Rule {
@@ -46,8 +46,23 @@ spec:
               when the head is upgraded, and the autoscaler's start skips Ray's version check \
               (Ray, `run_autoscaler.py`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"!s.auto || s.mode in ['central', 'sidecar'] || s.cluster.?rayVersion.orValue('').matches(r'^v?[01]\.[0-9]') ? []
+: s.groups.filter(g, g.head && g.containers.size() > 0).map(g, [s.options.?image.orValue(''), g.containers[0].?image.orValue('')]
+  .map(image, image.find(r'(^|/)(rayproject/ray-[^:/@]+|ray|ray-ml|ray-llm):v?[0-9]+\.[0-9]+\.[0-9]+').find(r'[0-9]+\.[0-9]+\.[0-9]+$')))
+  .filter(pair, pair[0] != '' && pair[1] != '' && pair[0] != pair[1] && !(pair[1].matches(r'^[01]\.') && s.cluster.?rayVersion.orValue('') == ''))
+  .map(pair, s.path + '.autoscalerOptions.image is Ray ' + pair[0] + ', the head is ' + pair[1])"#,
+        fix: "Remove autoscalerOptions.image; KubeRay then takes the image of the head.",
+    }],
+    "Tags with fewer than three numbers pass.",
+);
 
 /// From this version on the head's own image holds a fitting autoscaler.
 const SELF_CONTAINED: RayVersion = RayVersion::new(2, 0, 0);

@@ -3,7 +3,7 @@
 use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::{list_at, text_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF211
 pub static RULE: Rule = Rule {
@@ -32,8 +32,16 @@ spec:
     without: "KubeRay 1.7 reports the spec as invalid in an Event and touches no pod until it is \
               mended (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Object,
+    mode: Mode::Enforce,
+    faults: r#"s.options.?env.orValue([]).filter(e, e.name == 'KUBERAY_GEN_AUTOSCALER_START_CMD').map(e, s.path + '.autoscalerOptions.env has ' + e.name + ', which KubeRay sets itself')"#,
+    fix: "Remove it.",
+}]);
 
 const ENV: &str = "KUBERAY_GEN_AUTOSCALER_START_CMD";
 

@@ -7,7 +7,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::ray::start_params::start_integer;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF204
 pub static RULE: Rule = Rule {
@@ -39,8 +39,19 @@ spec:
               `_get_num_gpus`, `_get_memory`). A negative number fails the check of the resulting \
               configuration, which allows none (Ray, `ray-schema.json`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params
+  && !((k == 'num-cpus' ? 'CPU' : k == 'num-gpus' ? 'GPU' : 'memory') in g.resources)
+  && !g.params[k].matches(r'^\s*([+]?[0-9]+(_[0-9]+)*|-0+(_0+)*)\s*$'))
+  .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" is not a whole number of at least 0')"#,
+    fix: "Write a whole number in quotes.",
+}]);
 
 /// Each parameter with the resource in the group's `resources` that takes precedence over it.
 const PARAMS: [(&str, &str); 3] = [

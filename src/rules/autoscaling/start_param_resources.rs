@@ -6,7 +6,7 @@ use crate::finding::{RuleId, shown, shown_text};
 use crate::policy::Mode;
 use crate::ray::Group;
 use crate::ray::start_params::{StartResourcesError, start_resources_object};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF205
 pub static RULE: Rule = Rule {
@@ -41,8 +41,19 @@ spec:
               `autoscaling_config.py`, `_get_custom_resources`). A negative amount fails the check \
               of the resulting configuration (Ray, `ray-schema.json`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"s.auto && g.resources.size() == 0 && 'resources' in g.params && !(g.params['resources'].size() > 1
+  && g.params['resources'].substring(1, g.params['resources'].size() - 1).replace('\\', '')
+    .matches(r'^\s*\{\s*("[^"\x00-\x1f]*"\s*:\s*(0|[1-9][0-9]{0,18})\s*(,\s*"[^"\x00-\x1f]*"\s*:\s*(0|[1-9][0-9]{0,18})\s*)*)?\}\s*$'))
+  ? ['.rayStartParams.resources is not JSON of whole numbers in quotes of its own'] : []"#,
+    fix: r#"Write it like this: resources: "'{\"license\": 1}'"."#,
+}]);
 
 const PARAM: &str = "resources";
 

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::{Finding, RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::Group;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF225
 pub static RULE: Rule = Rule {
@@ -33,8 +33,12 @@ spec:
               without quotes as a number and a boolean. A null is dropped without a word, and the \
               flag with it (Kubernetes, pruning of nulls in custom resources).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel =
+    Cel::NotCovered("The API server refuses such an object by itself, before any policy is asked.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.groups() {

@@ -6,7 +6,7 @@ use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::start_params::start_integer;
 use crate::ray::{Fields, Group};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF206
 pub static RULE: Rule = Rule {
@@ -37,8 +37,17 @@ spec:
     without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
               mended (KubeRay, `validateRayGroupResources`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Group,
+    mode: Mode::Enforce,
+    faults: r#"g.resources.size() == 0 ? [] : ['num-cpus', 'num-gpus', 'memory', 'resources'].filter(k, g.params[?k].orValue('') != '')
+  .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" stands beside the resources of the group')"#,
+    fix: "Remove it and write the amount in the group's resources.",
+}]);
 
 /// Each parameter with its name in `resources`; `resources` holds any number of them.
 const PARAMS: [(&str, &str); 4] = [

@@ -5,7 +5,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{AutoscalerVersion, Cluster, Group};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF209
 pub static RULE: Rule = Rule {
@@ -44,8 +44,18 @@ spec:
     without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
               mended (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Object,
+    mode: Mode::Enforce,
+    faults: r#"s.env.size() == 0 ? []
+: s.auto ? (has(s.options.version) ? ['RAY_enable_autoscaler_v2 of the head is set beside autoscalerOptions.version ' + s.version] : [])
+: s.env[s.env.size() - 1].?value.orValue('') in ['1', 'true'] ? ['RAY_enable_autoscaler_v2 of the head asks for autoscaler v2 while enableInTreeAutoscaling is not true'] : []"#,
+    fix: "Remove RAY_enable_autoscaler_v2; autoscalerOptions.version says which version is meant.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some((cluster, env)) = subject.cluster().and_then(|c| Some((c, c.v2_env()?))) else {

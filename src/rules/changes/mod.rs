@@ -1,5 +1,8 @@
 //! RF3xx: changes, judged on updates only.
 
+pub mod cap_lowered;
+pub mod group_removed;
+pub mod max_lowered;
 pub mod mode_changed;
 pub mod restarts_pods;
 pub mod scaling_overwritten;
@@ -7,6 +10,7 @@ pub mod scaling_overwritten;
 use serde_json::Value;
 
 use super::Subject;
+use crate::facts::{DEFAULT_NAMESPACE, RayPod};
 use crate::ray::{Cluster, Kind};
 
 /// A RayCluster whose pods run, before and after the update.
@@ -28,6 +32,13 @@ impl<'a> LiveChange<'a> {
         let new = subject.cluster()?;
         (has_pods(old) && has_pods(new)).then_some(Self { old, new })
     }
+}
+
+/// The pods of the RayCluster that run or are to run; none if they are not known.
+fn pods<'a>(subject: &Subject<'a>) -> impl Iterator<Item = &'a RayPod> {
+    let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+    let name = subject.object.name().unwrap_or_default();
+    subject.facts.pods.of(namespace, name).iter()
 }
 
 fn has_pods(cluster: &Cluster<'_>) -> bool {

@@ -5,7 +5,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::reconcile::ANNOTATION;
 use crate::ray::{Cluster, RayObject, ReconcileMode};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 use super::LiveChange;
 
@@ -36,8 +36,18 @@ spec:
               `sidecar` the container is the same, Rayfit, which reads the annotation itself, so \
               that change takes effect at once.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[Check {
+    each: Each::Change,
+    mode: Mode::Warn,
+    faults: r#"s.object.kind == 'RayCluster' && s.auto && s.mode != old.mode && [s.mode, old.mode].all(m, m in ['ray', 'central', 'sidecar'])
+  && [s, old].all(o, !o.cluster.?suspend.orValue(false) && o.cluster.?managedBy.orValue('ray.io/kuberay-operator') == 'ray.io/kuberay-operator')
+  ? ['metadata.annotations rayfit.dev/reconcile changes who scales the running cluster, from ' + old.mode + ' to ' + s.mode] : []"#,
+    fix: "To or from ray it holds from when on the head pod is replaced.",
+}]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(change), Some(old)) = (LiveChange::of(subject), subject.old) else {

@@ -7,7 +7,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, Group, object_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 use super::LiveChange;
 
@@ -40,8 +40,13 @@ spec:
               Listing a group in `ray.io/ippr` can do it as well, by the defaults that Rayfit \
               then adds to the group's template.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered(
+    "It takes a comparison of pod templates part by part; equal amounts may be written differently.",
+);
 
 /// What the hash leaves out, by the object it stands in.
 const OF_SPEC: &[&str] = &["upgradeStrategy", "headGroupSpec", "workerGroupSpecs"];

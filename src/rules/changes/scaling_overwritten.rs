@@ -8,7 +8,7 @@ use crate::finding::{RuleId, shown};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Cluster, Fields, Group, RayObject, object_at, text_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 use super::LiveChange;
 
@@ -48,8 +48,13 @@ spec:
               them at once (KubeRay, `reconcilePods`). A manifest that is applied again brings \
               its own numbers back each time.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered(
+    "It takes the accounts that scale a cluster, one of which the stored object names, and each group against the stored one.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(change), Some(object)) = (LiveChange::of(subject), subject.old) else {

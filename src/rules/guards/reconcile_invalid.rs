@@ -7,7 +7,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::reconcile::{ANNOTATION, PREFIX};
 use crate::ray::{Kind, ReconcileMode};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF402
 pub static RULE: Rule = Rule {
@@ -36,8 +36,26 @@ metadata:
               RayService to the RayCluster it makes, but gives the RayJobs of a RayCronJob only \
               its own (KubeRay, `constructRayJob`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::Covered(&[
+    Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"s.object.kind != 'RayCronJob' && !(s.annotations[?'rayfit.dev/reconcile'].orValue('ray') in ['ray', 'central', 'sidecar'])
+  ? ['metadata.annotations rayfit.dev/reconcile "' + s.annotations['rayfit.dev/reconcile'] + '" is no mode'] : []"#,
+        fix: "Write ray, central or sidecar.",
+    },
+    Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || k != 'rayfit.dev/reconcile'))
+  .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is no annotation that Rayfit knows'))"#,
+        fix: "Remove it.",
+    },
+]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (key, value) in subject.object.annotations().into_iter().flatten() {

@@ -4,7 +4,7 @@ use crate::finding::{Finding, RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{AutoscalerVersion, Cluster, Group, list_at, text_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF112
 pub static RULE: Rule = Rule {
@@ -40,8 +40,22 @@ spec:
               where it is switched off; the IPPR provider belongs to version 2 (Ray, \
               `run_kuberay_autoscaler`). Where nothing is set, Ray 2.47 and later choose version 2.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"!s.auto || s.object.kind == 'RayCronJob' || !s.groups.exists(g, '"' + g.name + '"' in s.keys) ? []
+: (s.version == 'v1' ? [s.path + '.autoscalerOptions.version "v1" cannot resize pods in place'] : [])
++ (s.env.size() > 0 && !has(s.env[s.env.size() - 1].valueFrom) && !(s.env[s.env.size() - 1].?value.orValue('').lowerAscii() in ['1', 'true'])
+  ? ['RAY_enable_autoscaler_v2 of the head switches version 2 of the autoscaler off'] : [])"#,
+        fix: "Write autoscalerOptions.version: v2 and remove RAY_enable_autoscaler_v2.",
+    }],
+    PLAIN,
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled() else {

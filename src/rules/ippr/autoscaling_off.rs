@@ -3,7 +3,7 @@
 use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::Kind;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF111
 pub static RULE: Rule = Rule {
@@ -35,8 +35,19 @@ spec:
               that to the head pod only with `enableInTreeAutoscaling: true` (KubeRay, \
               `DefaultHeadPodTemplate`; Ray, KubeRay IPPR provider).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"s.has && !s.auto && s.object.kind != 'RayCronJob' && s.entries.size() > 0 ? [s.path + '.enableInTreeAutoscaling is not true, so nobody acts on the annotation'] : []"#,
+        fix: "Write enableInTreeAutoscaling: true, or remove the annotation.",
+    }],
+    PLAIN,
+);
 
 const KEY: &str = "enableInTreeAutoscaling";
 

@@ -8,7 +8,7 @@ use crate::quantity::Quantity;
 use crate::ray::ippr::GroupCaps;
 use crate::ray::pod_size::{BesideRay, gap};
 use crate::ray::{Cluster, Group, Resource};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF115
 pub static RULE: Rule = Rule {
@@ -49,8 +49,11 @@ spec:
               PodResizeValidator); Ray 2.60 does not catch that, and its whole round is lost (Ray, \
               KubeRay IPPR provider, `do_ippr_requests`). Node autoscalers add no node for a resize.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("A policy sees no nodes.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject

@@ -5,7 +5,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
 use crate::ray::ippr::GroupCaps;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF109
 pub static RULE: Rule = Rule {
@@ -50,8 +50,33 @@ spec:
               included (Ray, `IPPRStatus.can_resize_up` and the resource demand scheduler's \
               `queue_resize_request`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[
+        Check {
+            each: Each::Listed,
+            mode: Mode::Enforce,
+            faults: r#"isQuantity(l.cpu) && g.limits[?'cpu'].or(g.requests[?'cpu']).hasValue()
+  ? [string(g.limits[?'cpu'].or(g.requests[?'cpu']).value())].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.cpu).isGreaterThan(quantity('0')) && quantity(l.cpu).isLessThan(quantity(size)))
+    .map(size, ': max-cpu ' + l.cpu + ' is below the ' + size + ' that the pods start with')
+  : []"#,
+            fix: "Write a cap that is at least the size.",
+        },
+        Check {
+            each: Each::Listed,
+            mode: Mode::Enforce,
+            faults: r#"isQuantity(l.memory) && g.limits[?'memory'].or(g.requests[?'memory']).hasValue()
+  ? [string(g.limits[?'memory'].or(g.requests[?'memory']).value())].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.memory).isGreaterThan(quantity('0')) && quantity(l.memory).isLessThan(quantity(size)))
+    .map(size, ': max-memory ' + l.memory + ' is below the ' + size + ' that the pods start with')
+  : []"#,
+            fix: "Write a cap that is at least the size.",
+        },
+    ],
+    PLAIN,
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (group, caps) in subject.listed_groups() {

@@ -5,7 +5,7 @@ use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::ray::ippr::ANNOTATION;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF116
 pub static RULE: Rule = Rule {
@@ -42,8 +42,19 @@ spec:
               `jobTemplate` has no metadata to write one in (KubeRay, RayCronJob controller). \
               RayJob and RayService do pass their annotations on to the RayCluster.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"s.object.kind == 'RayCronJob' && (s.entries.size() > 0 || s.ippr != '' && !s.ippr.matches(r'(?s)^\s*\{.*\}\s*$')) ? ['does not reach the clusters that this schedule makes'] : []"#,
+        fix: "Remove it; create RayJobs with the annotation where pods must grow in place.",
+    }],
+    PLAIN,
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     if subject.kind() == Kind::RayCronJob && !subject.object.ippr.is_idle() {

@@ -6,7 +6,7 @@ use crate::finding::{Finding, RuleId, shown};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Group, start_params};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF106
 pub static RULE: Rule = Rule {
@@ -44,8 +44,20 @@ spec:
               `rayStartParams` alone. In `rayStartParams.resources` Ray refuses `CPU` and `memory` \
               and does not start at all (Ray, `RayParams`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Listed,
+        mode: Mode::Enforce,
+        faults: r#"g.resources.filter(k, k.lowerAscii() in ['cpu', 'memory']).map(k, '.resources.' + k + ' "' + string(g.resources[k]) + '" fixes the size of a group that is to grow in place')
++ (g.resources.size() == 0 && g.params[?'resources'].orValue('').replace('\\', '').matches(r'(?i)"(cpu|memory)"\s*:') ? ['.rayStartParams.resources fixes the size of a group that is to grow in place'] : [])"#,
+        fix: "Remove it; Ray takes the size from the ray container's limits.",
+    }],
+    PLAIN,
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (group, _) in subject.listed_groups() {

@@ -5,7 +5,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
 use crate::ray::ippr::{Cap, CapFault, GroupCaps};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF104
 pub static RULE: Rule = Rule {
@@ -42,8 +42,25 @@ spec:
               failed, after which Ray never resizes that pod again (Ray, KubeRay IPPR provider, \
               `_build_ippr_group_spec` and `_handle_failed_or_timed_out_ippr`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Listed,
+        mode: Mode::Enforce,
+        faults: r#"(l.cpu == 'none' ? [] : !isQuantity(l.cpu) ? [': max-cpu ' + l.cpu + ' is not a quantity']
+  : !quantity(l.cpu).isGreaterThan(quantity('0')) ? [': max-cpu ' + l.cpu + ' is not above 0']
+  : quantity(l.cpu).isGreaterThan(quantity('100k')) ? [': max-cpu ' + l.cpu + ' is more than any pod can have'] : [])
++ (l.memory == 'none' ? [] : !isQuantity(l.memory) ? [': max-memory ' + l.memory + ' is not a quantity']
+  : !quantity(l.memory).isGreaterThan(quantity('0')) ? [': max-memory ' + l.memory + ' is not above 0']
+  : quantity(l.memory).isGreaterThan(quantity('1Pi')) ? [': max-memory ' + l.memory + ' is more than any pod can have'] : [])
++ (l.entry.matches(r'"resize-timeout"\s*:\s*(-|0+(\.0*)?\s*[,}])') ? [': resize-timeout is not above 0'] : [])"#,
+        fix: r#"Write amounts that a pod can have, such as "8" and "32Gi", and the seconds that a resize may take, such as 300."#,
+    }],
+    PLAIN,
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (_, caps) in subject.listed_groups() {

@@ -5,7 +5,7 @@ use crate::finding::{Finding, RuleId};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::ippr::ANNOTATION;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF114
 pub static RULE: Rule = Rule {
@@ -44,8 +44,11 @@ spec:
               from 1.35; 1.33 refuses to lower a memory limit (Kubernetes, feature gates and pod \
               validation).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("A policy does not learn the API server's version.");
 
 /// The first version with `pods/resize` switched on.
 const FIRST: KubernetesVersion = KubernetesVersion::new(1, 33);

@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::ray::ippr::GroupCaps;
 use crate::ray::pod_size::{BesideRay, gap};
 use crate::ray::{Cluster, Container, Group, Resource};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF117
 pub static RULE: Rule = Rule {
@@ -46,8 +46,11 @@ spec:
               refusal, and every round of the autoscaler ends there (Ray, KubeRay IPPR provider, \
               `do_ippr_requests`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("A policy sees no LimitRanges and quotas.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);

@@ -6,7 +6,7 @@ use crate::finding::{Finding, RuleId};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Container, Fields, Group, Resource};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF107
 pub static RULE: Rule = Rule {
@@ -51,8 +51,19 @@ spec:
               (Ray, KubeRay IPPR provider, `_build_ippr_group_spec`). The API server fills in \
               requests in pods, but not in the templates that Ray reads.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Listed,
+        mode: Mode::Enforce,
+        faults: r#"g.containers.size() == 0 ? [] : ['cpu', 'memory'].filter(r, !(r in g.requests)).map(r, '.template.spec.containers[0].resources.requests has no ' + r)"#,
+        fix: "Write the requests that the pods are to start with; limits alone do not help.",
+    }],
+    PLAIN,
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (group, _) in subject.listed_groups() {

@@ -5,7 +5,7 @@ use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::ippr::GroupCaps;
 use crate::ray::{Group, Resource};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF110
 pub static RULE: Rule = Rule {
@@ -48,8 +48,22 @@ spec:
     without: "Ray resizes a pod only where its CPU or its memory is below the cap (Ray, \
               `IPPRStatus.can_resize_up`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Listed,
+        mode: Mode::Warn,
+        faults: r#"['cpu', 'memory'].all(r, isQuantity(l[r]) && g.limits[?r].or(g.requests[?r]).hasValue()
+  && !string(g.limits[?r].or(g.requests[?r]).value()).matches('[eE][-+]?[0-9.]{3}')
+  && isQuantity(string(g.limits[?r].or(g.requests[?r]).value()))
+  && quantity(l[r]).compareTo(quantity(string(g.limits[?r].or(g.requests[?r]).value()))) == 0) ? [': both caps are what the pods start with'] : []"#,
+        fix: "Raise max-cpu or max-memory, or take the group out of the annotation.",
+    }],
+    PLAIN,
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (group, caps) in subject.listed_groups() {

@@ -6,7 +6,7 @@ use crate::finding::{Finding, RuleId, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Cluster, RayVersion, ReconcileMode};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF113
 pub static RULE: Rule = Rule {
@@ -42,8 +42,23 @@ spec:
               (Ray 2.56.0 brought it). Rayfit resizes by itself where it scales the cluster, so \
               the rule is about Ray's own autoscaler alone.",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"!s.auto || s.mode != 'ray' || s.object.kind == 'RayCronJob' || !s.groups.exists(g, '"' + g.name + '"' in s.keys) ? []
+: s.cluster.?rayVersion.orValue('') != ''
+? (s.cluster.rayVersion.matches(r'^v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))') ? [s.path + '.rayVersion ' + s.cluster.rayVersion + ' does not know ray.io/ippr'] : [])
+: s.groups.filter(g, g.head && g.containers.size() > 0 && g.containers[0].?image.orValue('').matches(r'(^|/)rayproject/ray(-[^:/@]*)?:v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))'))
+  .map(g, g.path + ' image ' + g.containers[0].image + ' does not know ray.io/ippr')"#,
+        fix: "Use Ray 2.56.0 or later, or remove the annotation.",
+    }],
+    PLAIN,
+);
 
 /// The first Ray that resizes in place.
 const FIRST: RayVersion = RayVersion::new(2, 56, 0);

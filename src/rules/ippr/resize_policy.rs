@@ -6,7 +6,7 @@ use crate::finding::{Finding, RuleId, shown};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{AutoscalerVersion, Container, Group, Resource, list_at, text_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF108
 pub static RULE: Rule = Rule {
@@ -59,8 +59,32 @@ spec:
               allowed (Kubernetes, pod validation, `validateResizePolicy`; KubeRay sets Never in \
               `DefaultHeadPodTemplate` and `DefaultWorkerPodTemplate`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[
+        Check {
+            each: Each::Listed,
+            mode: Mode::Enforce,
+            faults: r#"g.containers.size() == 0 ? [] : g.containers[0].?resizePolicy.orValue([])
+  .filter(p, p.resourceName in ['cpu', 'memory'] && p.?restartPolicy.orValue('NotRequired') != 'NotRequired')
+  .map(p, '.template.spec.containers[0].resizePolicy for ' + p.resourceName + ' is ' + p.restartPolicy)"#,
+            fix: "Write NotRequired.",
+        },
+        Check {
+            each: Each::Group,
+            mode: Mode::Enforce,
+            faults: r#"(s.auto && s.version == 'v2') || g.spec.?template.?spec.?restartPolicy.orValue('') == 'Never'
+  ? g.containers.map(c, c.?resizePolicy.orValue([]).filter(p, p.?restartPolicy.orValue('') == 'RestartContainer')
+    .map(p, '.template.spec.containers[name=' + c.name + '].resizePolicy for ' + p.resourceName + ' is RestartContainer, in a pod that never restarts containers').join('\n'))
+  : []"#,
+            fix: "Write NotRequired.",
+        },
+    ],
+    PLAIN,
+);
 
 const NEVER: &str = "The API server refuses every pod of the group: where a container is never \
                      restarted, a resize cannot restart it either.";

@@ -6,7 +6,7 @@ use crate::finding::{Finding, RuleId, nearest, shown, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, KeyPlace, Problem};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF101
 pub static RULE: Rule = Rule {
@@ -43,8 +43,28 @@ spec:
               a missing `groups` pass the schema and do nothing. (Ray, KubeRay IPPR provider, \
               `validate_and_set_ippr_specs`, and `IPPRSpecsSchema`.)",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Object,
+        mode: Mode::Enforce,
+        faults: r#"(s.ippr != '' && !s.ippr.matches(r'(?s)^\s*\{.*\}\s*$') ? ['is not a JSON object'] : [])
++ (s.ippr.matches(r'^\s*\{\s*[^"}\s]') ? ['is not JSON: its keys are not in quotes'] : [])
++ (s.ippr.matches(r'^\s*\{\s*"') && !s.ippr.contains('"groups"') && !s.ippr.contains('\\') ? ['has no key "groups"'] : [])
++ (s.ippr.matches(r'^\s*\{\s*"groups"\s*:\s*[^{\s]') ? ['its "groups" is not an object'] : [])
++ (s.ippr.matches(r'^\s*\{\s*"groups"\s*:\s*\{\s*"[^"\\]*"\s*:\s*[^{\s]') ? ['a group in it is not an object'] : [])
++ s.entries.filter(e, !e.matches(r'"max-cpu"\s*:\s*[^{\s]')).map(e, 'max-cpu is missing in ' + e)
++ s.entries.filter(e, !e.matches(r'"max-memory"\s*:\s*[^{\s]')).map(e, 'max-memory is missing in ' + e)
++ s.entries.filter(e, !e.matches(r'"resize-timeout"\s*:\s*[^{\s]')).map(e, 'resize-timeout is missing in ' + e)
++ s.entries.filter(e, e.matches(r'"max-(cpu|memory)"\s*:\s*(true|false|null)')).map(e, 'a cap is no quantity in ' + e)
++ s.entries.filter(e, e.matches(r'"resize-timeout"\s*:\s*("|true|false|null)')).map(e, 'resize-timeout is no number in ' + e)"#,
+        fix: r#"Write {"groups":{"workers":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":300}}}."#,
+    }],
+    "Other faults of JSON, keys that stand twice and fractions of bytes or seconds pass; CEL cannot parse JSON.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let annotation = subject

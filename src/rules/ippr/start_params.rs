@@ -2,7 +2,7 @@
 
 use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF105
 pub static RULE: Rule = Rule {
@@ -38,8 +38,19 @@ spec:
               in the autoscaler's log (Ray, KubeRay IPPR provider, \
               `validate_and_set_ippr_specs`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Listed,
+        mode: Mode::Enforce,
+        faults: r#"['num-cpus', 'memory'].filter(k, k in g.params).map(k, '.rayStartParams.' + k + ' "' + string(g.params[k]) + '" fixes the size of a group that is to grow in place')"#,
+        fix: "Remove it; Ray takes the size from the ray container's limits.",
+    }],
+    PLAIN,
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (group, _) in subject.listed_groups() {

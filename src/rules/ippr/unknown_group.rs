@@ -6,7 +6,7 @@ use crate::finding::{Finding, RuleId, nearest, shown_text};
 use crate::policy::Mode;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::ippr::GroupCaps;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF103
 pub static RULE: Rule = Rule {
@@ -40,8 +40,20 @@ spec:
               called `headgroup`, and drops the others (Ray, KubeRay IPPR provider, \
               `validate_and_set_ippr_specs`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"!s.has ? [] : [s.groups.map(g, '"' + g.name + '"')].map(names, s.keys.filter(k, k != '"headgroup"' && !(k in names))
+  .map(k, 'names a group that this cluster does not have: ' + k).join('\n'))"#,
+        fix: "Ray ignores the entry; name one of the groups.",
+    }],
+    PLAIN,
+);
 
 /// So many are reported; an annotation has room for tens of thousands.
 const MOST: usize = 100;

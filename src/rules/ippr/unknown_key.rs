@@ -3,7 +3,7 @@
 use crate::finding::{Finding, RuleId, nearest, shown_text};
 use crate::policy::Mode;
 use crate::ray::ippr::{GROUP_KEYS, KeyPlace, Problem};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF102
 pub static RULE: Rule = Rule {
@@ -35,8 +35,20 @@ spec:
     without: "Ray's schema of the annotation allows further keys at every level, and nothing reads \
               them, so a misspelt key passes and has no effect (Ray, `IPPRSpecsSchema`).",
     since: "0.1.0",
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Object,
+        mode: Mode::Warn,
+        faults: r#"s.entries.map(e, e.substring(e.indexOf('{') + 1).findAll(r'"[^"\\]*"\s*:\s*("[^"\\]*"|[-+.0-9a-zA-Z]+)')
+  .filter(p, !p.matches(r'^"(max-cpu|max-memory|resize-timeout)"')).map(p, p + ' in ' + e.find('^"[^"]*"')).join('\n'))"#,
+        fix: "Ray ignores it; remove it, or write max-cpu, max-memory or resize-timeout.",
+    }],
+    "Keys beside `groups` pass, and all of an annotation in which a group holds an object, a list or an escaped character.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let ippr = &subject.object.ippr;

@@ -70,10 +70,12 @@ Example:
   lab restart
 `
 	buildHelp = `
-Build binaries into the cache and print their paths; without names, all.
+Build binaries into the cache and print their paths; without names, all. "ray"
+is the virtual environment with Ray; its path is that of its bin folder.
 
-Example:
+Examples:
   lab build kube
+  $(lab build ray)/ray --version
 `
 )
 

@@ -1,0 +1,68 @@
+//! Writes to `pods/resize`, which rule RF401 is about.
+
+use std::collections::BTreeMap;
+
+use k8s_openapi::jiff::Timestamp;
+use serde_json::value::RawValue;
+use serde_json::{Value, json};
+
+use super::decide::{Policy, objects};
+use super::review::{Review, ReviewError};
+use crate::policy::{Mode, Verdict, fold};
+use crate::ray::{Fields, Kind, RayObject, object_at};
+use crate::rules::guards::resize_by_others;
+
+/// A pod is resized.
+pub(super) fn is_one(review: &Review<'_>) -> bool {
+    review.kind.group.is_empty()
+        && review.kind.kind == "Pod"
+        && review.sub_resource == "resize"
+        && review.operation == "UPDATE"
+}
+
+/// Judges a resize by the policies that are about the pod's RayCluster, as far as its pod shows it.
+pub(super) fn judge(
+    review: &Review<'_>,
+    policy: &Policy,
+    now: Timestamp,
+) -> Result<Verdict, ReviewError> {
+    let (pod, old) = objects(review)?;
+    let pod = read(pod, "object")?;
+    let Some(old) = old.map(|old| read(old, "oldObject")).transpose()? else {
+        return Ok(Verdict::default());
+    };
+    let cluster = cluster_of(&old);
+    let Some(cluster) = RayObject::parse(&cluster) else {
+        return Ok(Verdict::default());
+    };
+    let settings = policy.settings_for(&cluster, now);
+    if settings.modes.is_off(resize_by_others::RULE.id) {
+        return Ok(Verdict::default());
+    }
+    let user = &review.user_info.username;
+    let found = resize_by_others::find(&pod, &old, user, &settings);
+    Ok(fold(
+        Vec::from_iter(found),
+        &settings,
+        Mode::Enforce,
+        |_| false,
+    ))
+}
+
+fn read(raw: &RawValue, field: &'static str) -> Result<Fields, ReviewError> {
+    serde_json::from_str(raw.get()).map_err(|error| ReviewError::Object(field, error.into()))
+}
+
+/// What a pod shows of its RayCluster: name, namespace, and the labels that KubeRay copied.
+fn cluster_of(pod: &Fields) -> Value {
+    let metadata = object_at(pod, "metadata");
+    let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));
+    let name = labels.and_then(|labels| labels.get("ray.io/cluster"));
+    let namespace = metadata.and_then(|metadata| metadata.get("namespace"));
+    let labels: BTreeMap<&String, &Value> = labels.into_iter().flatten().collect();
+    json!({
+        "apiVersion": "ray.io/v1",
+        "kind": Kind::RayCluster.name(),
+        "metadata": { "name": name, "namespace": namespace, "labels": labels },
+    })
+}

@@ -1,0 +1,75 @@
+//! `rayfit vap`: the rules as policies of the API server, for clusters without webhooks.
+
+use std::io::Write as _;
+
+use super::Outcome;
+use super::settings::rule_and_mode;
+use crate::finding::RuleId;
+use crate::manifests::{FailurePolicy, to_yaml};
+use crate::policy::settings::KUBERAY_OPERATOR;
+use crate::policy::{Mode, Settings};
+use crate::vap::{self, Options};
+
+/// The rules as `ValidatingAdmissionPolicies`, to standard output
+///
+/// For Kubernetes clusters that allow no webhooks: the API server judges by itself. Kubernetes 1.30
+/// or later. `rayfit rules -o json` and the pages of docs/rules say how much of each rule that is.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit vap | kubectl apply --server-side -f -\n  \
+    rayfit vap --defaults --rule RF213=off > rayfit-policies.yaml\n  \
+    rayfit vap --only-namespace team-a | kubectl apply --server-side -f -\n  \
+    rayfit vap --defaults | kubectl delete --ignore-not-found -f -   (uninstall)")]
+pub(super) struct Vap {
+    /// How far one rule is turned on: off, audit, warn or enforce; can be repeated
+    #[arg(long = "rule", value_name = "ID=MODE", value_parser = rule_and_mode)]
+    rules: Vec<(RuleId, Mode)>,
+
+    /// Also fill in requests and resize policy of groups that grow in place (DF01, DF02)
+    ///
+    /// As `MutatingAdmissionPolicies`, which API servers have from Kubernetes 1.36 on.
+    #[arg(long)]
+    defaults: bool,
+
+    /// Refuse objects that are too large to be judged, instead of storing them unjudged
+    #[arg(long)]
+    fail_closed: bool,
+
+    /// Leave this namespace alone, beside kube-system; can be repeated
+    #[arg(long = "exclude-namespace", value_name = "NAME")]
+    excluded_namespaces: Vec<String>,
+
+    /// Judge Ray objects in this namespace only; can be repeated
+    #[arg(long = "only-namespace", value_name = "NAME")]
+    only_namespaces: Vec<String>,
+
+    /// The user that KubeRay's operator runs as
+    #[arg(long, value_name = "USER", default_value = KUBERAY_OPERATOR)]
+    operator_user: String,
+}
+
+impl Vap {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let mut settings = Settings {
+            operator_user: self.operator_user,
+            ..Settings::default()
+        };
+        for (rule, mode) in self.rules {
+            settings.modes.set(rule, mode);
+        }
+        let options = Options {
+            settings,
+            failure_policy: if self.fail_closed {
+                FailurePolicy::Closed
+            } else {
+                FailurePolicy::Open
+            },
+            excluded_namespaces: self.excluded_namespaces,
+            only_namespaces: self.only_namespaces,
+            defaults: self.defaults,
+        };
+        let yaml = to_yaml(&vap::objects(&options));
+        std::io::stdout().write_all(yaml.as_bytes())?;
+        Ok(Outcome::Clean)
+    }
+}

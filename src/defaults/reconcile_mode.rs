@@ -1,0 +1,77 @@
+//! DF07: who scales the cluster, where a policy says it.
+
+use serde_json::json;
+
+use super::draft::Before;
+use super::{DefaultId, DefaultRule, Draft};
+use crate::path::FieldPath;
+use crate::ray::{Cluster, Kind, RayObject, reconcile};
+
+/// DF07
+pub static DEFAULT: DefaultRule = DefaultRule {
+    id: DefaultId(7),
+    name: "reconcile-mode",
+    summary: "`rayfit.dev/reconcile`, only where a policy sets a mode",
+    what: "With autoscaling on, and only where a RayPolicy sets `reconcile.mode`, an object without \
+           the annotation `rayfit.dev/reconcile` gets it with that mode; the other defaults then \
+           follow it. Not a RayCronJob, whose annotations reach no cluster, and not an object that \
+           was there before: who scales a running cluster does not change behind its owner's back.",
+    why: "A team's clusters are scaled in one way without anybody having to know of it.",
+    before: r#"
+# where a RayPolicy sets reconcile: {mode: central}
+metadata:
+  annotations: {}
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {version: v2, image: x, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+"#,
+    after: r#"
+# where a RayPolicy sets reconcile: {mode: central}
+metadata:
+  annotations: {rayfit.dev/reconcile: central}
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {version: v2, image: x, resources: {}, idleTimeoutSeconds: 60, upscalingMode: Default}
+"#,
+    since: "0.1.0",
+    apply,
+};
+
+fn apply(draft: &mut Draft<'_>) {
+    let Some(mode) = draft.settings.reconcile.mode else {
+        return;
+    };
+    let annotations = draft
+        .object
+        .metadata()
+        .and_then(|all| all.get("annotations"));
+    let open = annotations.is_none_or(|all| {
+        all.as_object()
+            .is_some_and(|all| !all.contains_key(reconcile::ANNOTATION))
+    });
+    if !open || !is_scaled(draft.object) || draft.object.metadata().is_none() {
+        return;
+    }
+    let before = Before {
+        had_reason: draft.old.is_some_and(is_scaled),
+        value: draft
+            .old
+            .and_then(|old| old.annotations()?.get(reconcile::ANNOTATION)),
+    };
+    let Some((value, origin)) = before.settle(json!(mode.name())) else {
+        return;
+    };
+    if annotations.is_none() {
+        draft.make_parent(&FieldPath::of(&["metadata", "annotations"]));
+    }
+    draft.add(
+        DefaultId(7),
+        FieldPath::annotation(reconcile::ANNOTATION),
+        value,
+        origin,
+    );
+}
+
+fn is_scaled(object: &RayObject<'_>) -> bool {
+    object.kind != Kind::RayCronJob && object.cluster.as_ref().is_some_and(Cluster::autoscaling)
+}

@@ -1,0 +1,136 @@
+//! The pods of Ray clusters, as far as an update of their cluster can hurt them.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::metadata_text;
+use crate::quantity::Quantity;
+use crate::ray::{Container, Fields, Resource, list_at, object_at, text_at};
+
+/// The label with the name of a pod's RayCluster.
+pub const CLUSTER: &str = "ray.io/cluster";
+
+/// A pod of a Ray cluster that runs or is to run.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct RayPod {
+    /// Its namespace.
+    pub namespace: String,
+    /// Its name.
+    pub name: String,
+    /// The RayCluster that it belongs to.
+    pub cluster: String,
+    /// Its group; `headgroup` for the head.
+    pub group: String,
+    /// CPU of the ray container, in cores: its limit, or else its request.
+    pub cpu: Option<Quantity>,
+    /// Memory of the ray container, in bytes: its limit, or else its request.
+    pub memory: Option<Quantity>,
+}
+
+impl RayPod {
+    /// Reads a Pod object; `None` if it is no Ray pod, has ended, or is being deleted.
+    pub fn read(object: &Fields) -> Option<Self> {
+        let metadata = object_at(object, "metadata")?;
+        let labels = object_at(metadata, "labels")?;
+        let phase = object_at(object, "status").and_then(|status| text_at(status, "phase"));
+        let is_leaving = metadata.contains_key("deletionTimestamp");
+        if is_leaving || matches!(phase, Some("Succeeded" | "Failed")) {
+            return None;
+        }
+        let spec = object_at(object, "spec");
+        let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
+        let ray = containers.first().and_then(Value::as_object);
+        let amount = |resource: Resource| {
+            let container = Container::new(0, ray?);
+            let resource = resource.name();
+            container
+                .limit(resource)
+                .or_else(|| container.request(resource))
+        };
+        Some(Self {
+            namespace: metadata_text(object, "namespace")?.to_owned(),
+            name: metadata_text(object, "name")?.to_owned(),
+            cluster: text_at(labels, CLUSTER)?.to_owned(),
+            group: text_at(labels, "ray.io/group")
+                .unwrap_or_default()
+                .to_owned(),
+            cpu: amount(Resource::Cpu),
+            memory: amount(Resource::Memory),
+        })
+    }
+
+    /// How much of a resource the ray container has.
+    pub fn amount(&self, resource: Resource) -> Option<Quantity> {
+        match resource {
+            Resource::Cpu => self.cpu,
+            Resource::Memory => self.memory,
+        }
+    }
+}
+
+/// The pods of all Ray clusters.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Pods(BTreeMap<String, BTreeMap<String, Vec<RayPod>>>);
+
+impl FromIterator<RayPod> for Pods {
+    fn from_iter<I: IntoIterator<Item = RayPod>>(pods: I) -> Self {
+        let mut index = Self::default();
+        for pod in pods {
+            let of_namespace = index.0.entry(pod.namespace.clone()).or_default();
+            of_namespace
+                .entry(pod.cluster.clone())
+                .or_default()
+                .push(pod);
+        }
+        index
+    }
+}
+
+impl Pods {
+    /// The pods of a RayCluster; none if they are not known.
+    pub fn of(&self, namespace: &str, cluster: &str) -> &[RayPod] {
+        self.0
+            .get(namespace)
+            .and_then(|clusters| clusters.get(cluster))
+            .map_or(&[], Vec::as_slice)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn pod(change: impl Fn(&mut Value)) -> Option<RayPod> {
+        let mut pod = json!({
+            "metadata": {"name": "p", "namespace": "n",
+                "labels": {"ray.io/cluster": "c", "ray.io/group": "g"}},
+            "spec": {"containers": [{"resources": {
+                "requests": {"cpu": "1", "memory": "1Gi"}, "limits": {"memory": "2Gi"}}}]},
+            "status": {"phase": "Running"}});
+        change(&mut pod);
+        RayPod::read(pod.as_object().unwrap())
+    }
+
+    #[test]
+    fn reads_group_and_size() {
+        let pod = pod(|_| ()).unwrap();
+        assert_eq!((pod.cluster.as_str(), pod.group.as_str()), ("c", "g"));
+        assert_eq!(pod.amount(Resource::Cpu), Some(Quantity::from_units(1)));
+        assert_eq!(pod.amount(Resource::Memory), Quantity::parse("2Gi").ok());
+        let pods: Pods = [pod].into_iter().collect();
+        assert_eq!((pods.of("n", "c").len(), pods.of("n", "d").len()), (1, 0));
+    }
+
+    #[test]
+    fn pods_that_ended_or_leave_or_are_not_rays_do_not_count() {
+        assert_eq!(pod(|pod| pod["status"]["phase"] = json!("Succeeded")), None);
+        assert_eq!(
+            pod(|pod| pod["metadata"]["deletionTimestamp"] = json!("x")),
+            None
+        );
+        assert_eq!(pod(|pod| pod["metadata"]["labels"] = json!({})), None);
+    }
+}

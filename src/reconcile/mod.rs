@@ -1,0 +1,50 @@
+//! From a plan to what is done about it, and from what came of it to the next round.
+//!
+//! A round is: see (a [`Snapshot`](crate::snapshot::Snapshot)), decide whether this cluster is
+//! ours to scale ([`standing`], [`tenure`]), plan, turn the plan into [`Effect`]s ([`round`]),
+//! let the shell perform them, and fold what came of them into the [`Memory`] of the next round.
+//! Everything here is data and pure functions: the shell asks the API server and the GCS, and
+//! has the clock.
+//!
+//! Nothing that has to survive is kept in memory alone. A process that is killed between any two
+//! effects finds in the objects what it needs to finish the work: the next round starts from
+//! them.
+//!
+//! Reading order: [`settings`], [`standing`] and [`tenure`] (may we act), [`effect`] and
+//! [`chain`] (what can be done, and in which order), [`round`] (one round, from a snapshot to
+//! chains), `replicas`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
+//! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity` and
+//! [`cadence`] (when it is), [`ray_status`], `told` and [`driver_log`] (what Ray and its users
+//! see of it), [`news`], `deeds` and `states` (what Kubernetes' users see).
+
+mod activity;
+pub mod backoff;
+pub mod cadence;
+pub mod chain;
+mod deeds;
+mod drain;
+pub mod driver_log;
+pub mod effect;
+pub mod memory;
+pub mod news;
+pub mod outcome;
+pub mod ray_status;
+mod replicas;
+mod resize;
+pub mod round;
+pub mod settings;
+mod size;
+pub mod standing;
+mod states;
+pub mod tenure;
+pub mod told;
+
+pub use chain::Chain;
+pub use effect::{Effect, Reply, Subject};
+pub use memory::{Done, Memory};
+pub use news::{News, Said};
+pub use outcome::{Failure, Meaning};
+pub use round::{Round, Skipped, round};
+pub use settings::Settings;
+pub use standing::{Reason, Role, Standing, standing};
+pub use tenure::{Record, Tenure, Turn};

@@ -1,0 +1,293 @@
+//! One round: from a snapshot to what is to be done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::backoff::Waits;
+use super::chain::Chain;
+use super::drain;
+use super::effect::{Effect, Subject, Task};
+use super::memory::Memory;
+use super::news::State;
+use super::replicas::{self, Change};
+use super::resize::{Planned, PodSteps};
+use super::settings::Settings;
+use super::size::PodSize;
+use super::{activity, ray_status, states};
+use crate::plan::check::{self, Violation};
+use crate::plan::{self, Plan, Report};
+use crate::snapshot::{NodeId, Snapshot};
+
+/// What is to be done in one round, and what is to be said.
+#[derive(Debug, Clone, Default)]
+pub struct Round {
+    /// What is to be done: independent of each other, most urgent first.
+    pub chains: Vec<Chain>,
+    /// What the plan wants and is not done now, with the reason.
+    pub skipped: Vec<Skipped>,
+    /// Something is pending or on its way: look again soon.
+    pub busy: bool,
+    /// The time of the snapshot, in seconds since 1970.
+    pub at: f64,
+    /// The plan behind it.
+    pub plan: Plan,
+    /// Why the plan is as it is.
+    pub report: Report,
+    /// What is to be said of the state that was seen.
+    pub(super) states: Vec<State>,
+    /// The pods that are there.
+    pub(super) pods: BTreeSet<String>,
+    /// CPUs and GPUs of all Ray nodes that run.
+    pub(super) totals: Option<(f64, f64)>,
+}
+
+/// Something that is not done now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Skipped {
+    /// What it is about.
+    pub about: Subject,
+    /// Why.
+    pub why: String,
+    /// When it will be tried again, in seconds since 1970, if it waits for that only.
+    pub until: Option<f64>,
+    /// Somebody should know: it is more than a race or a first hiccup.
+    pub lasting: bool,
+}
+
+/// Plans and turns the plan into effects. The snapshot has the memory's history and the time.
+pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round {
+    let (plan, report) = plan::decide(snapshot, &settings.plan);
+    let now = snapshot.seconds().unwrap_or_default();
+    let mut made = Making {
+        snapshot,
+        plan: &plan,
+        waits: &memory.waits,
+        now,
+        chains: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let barred = made.barred();
+    made.replicas(&barred, memory.splits(now));
+    made.pods(&barred);
+    made.drains();
+    made.say(memory);
+    let (chains, skipped) = (made.chains, made.skipped);
+    Round {
+        at: now,
+        busy: activity::is_busy(snapshot, &plan),
+        states: states::states(snapshot, &plan),
+        pods: snapshot
+            .pods
+            .iter()
+            .filter_map(|pod| Some(pod.pointer("/metadata/name")?.as_str()?.to_owned()))
+            .collect(),
+        totals: Some(activity::totals(snapshot)),
+        chains,
+        skipped,
+        plan,
+        report,
+    }
+}
+
+/// The round of a cluster that cannot be seen: nothing is done on missing data, and it is said
+/// why. `why` names what is missing, such as "its GCS at 10.0.0.7:6379 does not answer". Nothing
+/// that is remembered is lost over it.
+pub fn blind(memory: &Memory, why: &str, now: f64) -> Round {
+    Round {
+        at: now,
+        skipped: vec![Skipped {
+            about: Subject::Cluster,
+            why: format!("nothing is done: {why}"),
+            until: None,
+            lasting: true,
+        }],
+        states: vec![State::blind(why)],
+        plan: Plan {
+            waiting: Some(why.to_owned()),
+            remember: memory.history.clone(),
+            ..Plan::default()
+        },
+        ..Round::default()
+    }
+}
+
+struct Making<'a> {
+    snapshot: &'a Snapshot,
+    plan: &'a Plan,
+    waits: &'a Waits,
+    now: f64,
+    chains: Vec<Chain>,
+    skipped: Vec<Skipped>,
+}
+
+impl Making<'_> {
+    /// Whatever breaks a rule that every plan must keep is not done.
+    fn barred(&mut self) -> BTreeSet<Subject> {
+        let violations = check::check(self.snapshot, self.plan);
+        let concerns = |violation: &Violation| match violation {
+            Violation::AboveMax { group, .. } => Subject::Group(group.clone()),
+            Violation::DeletesRunning { pod } => self.group_deleting(pod),
+            Violation::AboveCap { pod, .. }
+            | Violation::Shrinks { pod, .. }
+            | Violation::ResizedTwice { pod }
+            | Violation::LosesRequest { pod, .. } => Subject::Pod(pod.clone()),
+        };
+        let barred: Vec<(Subject, String)> = violations
+            .iter()
+            .map(|violation| (concerns(violation), format!("not done: {violation}")))
+            .collect();
+        for (about, why) in &barred {
+            self.skip(about.clone(), why.clone());
+        }
+        barred.into_iter().map(|(about, _)| about).collect()
+    }
+
+    fn group_deleting(&self, pod: &str) -> Subject {
+        let deletes = |group: &&plan::GroupPlan| group.delete.iter().any(|gone| gone.pod == pod);
+        let group = self.plan.groups.iter().find(deletes);
+        group.map_or(Subject::Cluster, |group| Subject::Group(group.name.clone()))
+    }
+
+    fn skip(&mut self, about: Subject, why: String) {
+        self.skipped.push(Skipped {
+            about,
+            why,
+            until: None,
+            lasting: true,
+        });
+    }
+
+    /// Whether a task of a subject has to wait, which is then said.
+    fn waits(&mut self, about: &Subject, task: Task) -> bool {
+        let Some(wait) = self.waits.of(about, task, self.now) else {
+            return false;
+        };
+        self.skipped.push(Skipped {
+            about: about.clone(),
+            why: wait.why.clone(),
+            until: Some(wait.until),
+            lasting: wait.failures > 2,
+        });
+        true
+    }
+
+    /// One patch for all groups; or, after the API server refused such a one, for one group after
+    /// the other, so that it becomes clear which of them it is about.
+    fn replicas(&mut self, barred: &BTreeSet<Subject>, split: bool) {
+        let changes = replicas::changes(self.snapshot, &self.plan.groups);
+        if changes.is_empty() || self.waits(&Subject::Cluster, Task::Replicas) {
+            return;
+        }
+        let mut allowed: Vec<Change<'_>> = Vec::new();
+        for change in changes {
+            let about = Subject::Group(change.group.name.clone());
+            if !barred.contains(&about) && !self.waits(&about, Task::Replicas) {
+                allowed.push(change);
+            }
+        }
+        if split {
+            allowed.truncate(1);
+        }
+        if let Some(patch) = replicas::patch(self.snapshot, &allowed) {
+            let lines: Vec<&str> = patch
+                .changes
+                .iter()
+                .map(|change| change.line.as_str())
+                .collect();
+            let why = lines.join("; ");
+            let effect = Effect::PatchCluster(patch);
+            self.chains.push(Chain::one(Subject::Cluster, why, effect));
+        }
+    }
+
+    /// Resizes of pods, raylets that are told, and what is noted of both.
+    fn pods(&mut self, barred: &BTreeSet<Subject>) {
+        let mut planned: BTreeMap<&str, Planned<'_>> = BTreeMap::new();
+        for resize in &self.plan.resizes {
+            planned.entry(&resize.pod).or_default().resize = Some(resize);
+        }
+        for sync in &self.plan.raylet_syncs {
+            planned.entry(&sync.pod).or_default().sync = Some(sync);
+        }
+        for note in &self.plan.notes {
+            planned.entry(&note.pod).or_default().note = Some(&note.note);
+        }
+        let pods: BTreeMap<&str, _> = self
+            .snapshot
+            .pods
+            .iter()
+            .filter_map(|pod| Some((pod.pointer("/metadata/name")?.as_str()?, pod)))
+            .collect();
+        for (name, mut planned) in planned {
+            let about = Subject::Pod(name.to_owned());
+            if barred.contains(&about) || self.waits(&about, Task::Resize) {
+                continue;
+            }
+            planned.node_id = self.node_id(name);
+            let pod = pods.get(name).and_then(|pod| PodSize::of(pod));
+            let why = why_resized(planned);
+            if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
+                self.chains.push(Chain::pod(about, why, steps));
+            }
+        }
+    }
+
+    /// The Ray node that runs in a pod.
+    fn node_id(&self, pod: &str) -> Option<NodeId> {
+        let nodes = &self.snapshot.gcs.node_states;
+        let node = nodes
+            .iter()
+            .rfind(|node| node.instance_id == pod && node.is_running());
+        node?.node_id.parse().ok()
+    }
+
+    fn drains(&mut self) {
+        for planned in &self.plan.drains {
+            let about = Subject::Pod(planned.pod.clone());
+            if self.waits(&about, Task::Drain) {
+                continue;
+            }
+            match drain::of(planned) {
+                Ok(drain) => {
+                    let why = format!("drain {}: {}", planned.pod, drain.message);
+                    let effect = Effect::Drain(drain);
+                    self.chains.push(Chain::one(about, why, effect));
+                }
+                Err(error) => self.skip(about, format!("not drained: {error}")),
+            }
+        }
+    }
+
+    /// What Ray is told, where it is something new.
+    fn say(&mut self, memory: &Memory) {
+        #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
+        let version = (self.now * 1000.0) as i64;
+        let state = ray_status::state(self.snapshot, self.plan, version);
+        let error = ray_status::error_text(self.plan, &self.skipped);
+        let mut say = |why: &str, effect| {
+            let chain = Chain::one(Subject::Cluster, why.to_owned(), effect);
+            self.chains.push(chain);
+        };
+        let free = |task| self.waits.of(&Subject::Cluster, task, self.now).is_none();
+        if free(Task::Report) && memory.told.wants_state(&state, self.now) {
+            say("tell Ray how its scaling stands", Effect::Report(state));
+        }
+        if free(Task::Error) && memory.told.wants_error(&error, self.now) {
+            say("tell Ray what is wrong", Effect::PutError(error));
+        }
+    }
+}
+
+fn why_resized(planned: Planned<'_>) -> String {
+    let mut parts = Vec::new();
+    if let Some(sync) = planned.sync {
+        let size = sync.size();
+        parts.push(format!("tell the raylet of {}: {size}", sync.pod));
+    }
+    if let Some(resize) = planned.resize {
+        parts.push(format!("resize {}: {}", resize.pod, resize.sizes()));
+    }
+    if parts.is_empty() {
+        parts.push("note what was learnt about resizing it".to_owned());
+    }
+    parts.join("; ")
+}

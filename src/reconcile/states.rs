@@ -1,0 +1,113 @@
+//! What is told of what holds for a while: demands that cannot be met, faults in the objects,
+//! resizes that wait or failed.
+
+use serde_json::Value;
+
+use super::driver_log::Message;
+use super::news::{News, State};
+use crate::plan::{Plan, Problem, ResizeNote, Unmet};
+use crate::ray::{list_at, text_at};
+use crate::snapshot::Snapshot;
+use crate::snapshot::pod::Pod;
+
+/// Most reasons that are given for one demand.
+const REASONS: usize = 4;
+
+const RESIZING: &str = "Resizing";
+
+/// Everything that holds and is worth telling.
+pub(super) fn states(snapshot: &Snapshot, plan: &Plan) -> Vec<State> {
+    let unmet = plan.unmet.iter().map(unmet);
+    let problems = plan.problems.iter().map(problem);
+    let mut states: Vec<State> = unmet.chain(problems).collect();
+    states.extend(snapshot.pods.iter().filter_map(pending_resize));
+    states.extend(failed_resizes(snapshot, plan));
+    states
+}
+
+impl State {
+    /// The cluster cannot be seen.
+    pub(super) fn blind(why: &str) -> Self {
+        Self {
+            key: format!("blind:{why}"),
+            news: News::warning("NotObserved", "Scaling", format!("nothing is done: {why}")),
+            message: None,
+        }
+    }
+}
+
+fn unmet(unmet: &Unmet) -> State {
+    let (count, demand) = (unmet.count, &unmet.demand);
+    let reasons: Vec<&str> = unmet
+        .reasons
+        .iter()
+        .take(REASONS)
+        .map(String::as_str)
+        .collect();
+    let message = format!(
+        "{count} x {demand} cannot be placed: {}",
+        reasons.join("; ")
+    );
+    State {
+        key: format!("unmet:{:?}:{demand}", unmet.kind),
+        news: News::warning("CannotFit", "Scaling", message),
+        message: Some(Message::unmet(unmet)),
+    }
+}
+
+fn problem(problem: &Problem) -> State {
+    let Problem { at, reason, effect } = problem;
+    State {
+        key: format!("problem:{at}:{reason}"),
+        news: News::warning("Problem", "Planning", format!("{at}: {reason}; {effect}")),
+        message: None,
+    }
+}
+
+/// What the kubelet says of a resize that it does not carry out.
+fn pending_resize(pod: &Value) -> Option<State> {
+    let pod = Pod::parse(pod)?;
+    let conditions = list_at(pod.status?, "conditions").iter();
+    let pending = conditions.filter_map(Value::as_object).find(|condition| {
+        text_at(condition, "type") == Some("PodResizePending")
+            && text_at(condition, "status") == Some("True")
+    })?;
+    let (reason, why) = match text_at(pending, "reason") {
+        Some("Infeasible") => ("ResizeInfeasible", "its node can never hold it"),
+        _ => ("ResizeDeferred", "its node has no room now"),
+    };
+    let told = text_at(pending, "message").unwrap_or_default();
+    let name = pod.name;
+    let message = format!("the resize of pod {name} waits: {why} ({told})");
+    Some(State {
+        key: format!("{reason}:{name}"),
+        news: News::warning(reason, RESIZING, message).on(name),
+        message: None,
+    })
+}
+
+/// Resizes of which it is now noted that they failed.
+fn failed_resizes<'a>(snapshot: &'a Snapshot, plan: &'a Plan) -> impl Iterator<Item = State> + 'a {
+    plan.notes.iter().filter_map(|planned| {
+        let at = planned.note.last_failed_at?;
+        let named = |pod: &Pod<'_>| pod.name == planned.pod;
+        let pod = snapshot.pods.iter().filter_map(Pod::parse).find(named)?;
+        let noted = ResizeNote::of(&pod).ok().flatten().unwrap_or_default();
+        if noted.last_failed_at == Some(at) {
+            return None;
+        }
+        let (name, why) = (pod.name, planned.note.last_failed_reason.as_deref());
+        let why = why.unwrap_or_default();
+        let reason = if why.ends_with("timed out") {
+            "ResizeTimedOut"
+        } else {
+            "ResizeFailed"
+        };
+        let message = format!("the resize of pod {name} is taken back: {why}");
+        Some(State {
+            key: format!("failed:{name}:{at}"),
+            news: News::warning(reason, RESIZING, message).on(name),
+            message: None,
+        })
+    })
+}

@@ -1,0 +1,76 @@
+//! What of a rule the API server can judge by itself, in CEL: the source of `rayfit vap`.
+//!
+//! Each rule says so beside its check, so that the two are read and changed together. What an
+//! expression finds must be a finding of the rule; `tests/e2e/vap` holds both against each other
+//! on a real API server.
+
+use crate::policy::Mode;
+
+/// How much of a rule CEL can express.
+#[derive(Debug)]
+pub enum Cel {
+    /// All of it.
+    Covered(&'static [Check]),
+    /// What is found is a finding; the sentence says what passes although the rule would find it.
+    InPart(&'static [Check], &'static str),
+    /// Nothing; the sentence says why.
+    NotCovered(&'static str),
+}
+
+impl Cel {
+    /// The expressions; none if the rule is not covered.
+    pub const fn checks(&self) -> &'static [Check] {
+        match self {
+            Self::Covered(checks) | Self::InPart(checks, _) => checks,
+            Self::NotCovered(_) => &[],
+        }
+    }
+
+    /// For people: `yes`, `in part` or `no`, and the sentence about what is missing.
+    pub const fn said(&self) -> (&'static str, Option<&'static str>) {
+        match self {
+            Self::Covered(_) => ("yes", None),
+            Self::InPart(_, gap) => ("in part", Some(gap)),
+            Self::NotCovered(why) => ("no", Some(why)),
+        }
+    }
+}
+
+/// What passes of every rule about groups that `ray.io/ippr` lists: CEL has no JSON parser, so the
+/// annotation is read by regular expressions.
+pub const PLAIN: &str = "An annotation passes in which a group holds an object, a list or an \
+                         escaped character: CEL cannot parse JSON, and reads its plain form only.";
+
+/// One expression of a rule.
+#[derive(Debug)]
+pub struct Check {
+    /// For what it is evaluated.
+    pub each: Each,
+    /// The mode of what it finds, where no setting says otherwise.
+    pub mode: Mode,
+    /// A list of texts, one for each fault: the place and what is wrong there. Two faults of one
+    /// object are told apart by their texts, so these hold what makes the fault (path, value).
+    ///
+    /// `s` is the object as [`crate::vap::variables`] describes it; a text may be empty (no fault)
+    /// or hold several faults in lines.
+    pub faults: &'static str,
+    /// What to write instead, an imperative sentence.
+    pub fix: &'static str,
+}
+
+/// For what an expression is evaluated, and the name by which it finds it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Each {
+    /// The object: `s`.
+    Object,
+    /// Each group, the head included: `g`. Its path is put before each text.
+    Group,
+    /// The head group, likewise.
+    Head,
+    /// Each worker group, likewise.
+    Worker,
+    /// Each group that `ray.io/ippr` lists, likewise; `l` is its entry there.
+    Listed,
+    /// An update: `s`, and `old` for the stored object.
+    Change,
+}

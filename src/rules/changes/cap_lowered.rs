@@ -1,0 +1,72 @@
+//! RF303: a cap below the present size of a running pod.
+
+use super::{LiveChange, pods};
+use crate::facts::RayPod;
+use crate::finding::{RuleId, shown_text};
+use crate::policy::Mode;
+use crate::ray::Resource;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF303
+pub static RULE: Rule = Rule {
+    id: RuleId(303),
+    name: "cap-lowered",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "A cap in `ray.io/ippr` is lowered below the present size of a running pod",
+    what: "Compares a lowered `max-cpu` or `max-memory` with the size that the group's pods have \
+           grown to, and names the largest. Silent where the pods are not known.",
+    why: "The pod stays above the cap: it is never shrunk below what it uses, and does not grow \
+          either.",
+    bad: r#"
+# while a pod of group small has 6 CPUs
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+"#,
+    good: r#"
+# while a pod of group small has 6 CPUs
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"6","max-memory":"8Gi","resize-timeout":300}}}'
+"#,
+    without: "Nothing reads the size of running pods when the annotation changes; Ray takes the new \
+              cap for the pod's maximum and plans with less than there is (Ray, KubeRay IPPR \
+              provider).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let (Some(_), Some(old)) = (LiveChange::of(subject), subject.old) else {
+        return;
+    };
+    for (group, caps) in subject.resized_groups() {
+        let Some(before) = group.name.and_then(|name| old.ippr.caps(name)) else {
+            continue;
+        };
+        for resource in Resource::ALL {
+            let (Some(cap), Some(was)) = (caps.amount(resource), before.amount(resource)) else {
+                continue;
+            };
+            let size = |pod: &RayPod| pod.amount(resource);
+            let of_group = pods(subject).filter(|pod| Some(pod.group.as_str()) == group.name);
+            let Some(largest) = of_group.max_by_key(|pod| size(pod)) else {
+                continue;
+            };
+            let Some(has) = size(largest).filter(|has| cap < was && cap < *has) else {
+                continue;
+            };
+            let (cap, has_shown) = (resource.say(cap), resource.say(has));
+            let problem = format!(
+                "{cap} is below what pod {} has now: {has_shown}",
+                shown_text(&largest.name)
+            );
+            let fix = format!(
+                "Write {:?} or more, or replace the pod when the cluster can bear it.",
+                resource.show(has)
+            );
+            let path = caps.key_path(resource.cap_key());
+            findings.add(RULE.finding(path, problem, fix).valued(cap));
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! RF301: `maxReplicas` below the workers that run.
+
+use super::{LiveChange, pods};
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::ray::ReconcileMode;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF301
+pub static RULE: Rule = Rule {
+    id: RuleId(301),
+    name: "max-lowered",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "`maxReplicas` is lowered below the workers that run",
+    what: "Compares a lowered `maxReplicas` of a worker group with the pods of the group that run \
+           now, and says how many of them have to go. Silent where the pods are not known.",
+    why: "The workers above the maximum are stopped at once, and the tasks on them fail.",
+    bad: "
+# while 5 workers run
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    maxReplicas: 2  # was 10
+",
+    good: "
+# while 5 workers run
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    maxReplicas: 5  # was 10
+",
+    without: "Ray's autoscaler stops the raylets above the maximum without waiting for their work; \
+              running tasks fail with `NodeDiedError` (Ray, `autoscaler/v2/scheduler.py`, \
+              `_enforce_max_workers_per_type`). Rayfit drains them instead.",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(change) = LiveChange::of(subject) else {
+        return;
+    };
+    for group in &change.new.workers {
+        let Some(name) = group.name else { continue };
+        let Some(max) = group.integer("maxReplicas").filter(|max| *max >= 0) else {
+            continue;
+        };
+        let before = change.old.group(name).map(|old| old.integer("maxReplicas"));
+        let is_lowered = before.is_some_and(|before| before.is_none_or(|before| max < before));
+        let hosts = group
+            .integer("numOfHosts")
+            .filter(|hosts| *hosts > 0)
+            .unwrap_or(1);
+        let running = pods(subject).filter(|pod| pod.group == name).count();
+        let running = i64::try_from(running).unwrap_or(i64::MAX);
+        let excess = running.saturating_sub(max.saturating_mul(hosts));
+        if !is_lowered || excess <= 0 {
+            continue;
+        }
+        let problem =
+            format!("{max} is below the {running} workers of the group that run now, by {excess}");
+        let fix = format!(
+            "Write {} or more, or wait until the work on the others is done.",
+            running.div_euclid(hosts) + i64::from(running % hosts != 0)
+        );
+        let finding = RULE.finding(group.path().key("maxReplicas"), problem, fix);
+        let finding = finding.valued(max.to_string());
+        findings.add(match subject.reconcile_mode() {
+            ReconcileMode::Ray if change.new.autoscaling() => finding,
+            ReconcileMode::Ray => {
+                finding.because("KubeRay deletes the workers above the maximum, whatever they do.")
+            }
+            _ => {
+                finding.because("Rayfit drains workers above the maximum: no new work goes there.")
+            }
+        });
+    }
+}

@@ -1,0 +1,125 @@
+//! RF401: somebody resizes a pod that its Ray cluster's scaler resizes.
+
+use crate::finding::{Finding, RuleId, shown_text};
+use crate::path::FieldPath;
+use crate::policy::{Mode, Settings};
+use crate::ray::{Fields, list_at, object_at};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF401
+pub static RULE: Rule = Rule {
+    id: RuleId(401),
+    name: "resize-by-others",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "A pod of a Ray cluster is resized by somebody who is not its scaler",
+    what: "Looks at writes to `pods/resize` of pods with the label `ray.io/cluster` and reports \
+           those that change resources and come from anybody but Rayfit, kubelets and the service \
+           accounts of the pod's own namespace, as which Ray's autoscaler runs. Only in the \
+           webhook: in a manifest no resize can be seen.",
+    why: "Ray does not learn of it: the raylet goes on with the size that it was told, and the next \
+          resize by the scaler undoes this one.",
+    bad: "
+# kubectl patch pod raycluster-small-worker-x --subresource resize
+spec:
+  containers:
+  - name: ray-worker
+    resources: {limits: {cpu: 8}}
+",
+    good: "
+# in the RayCluster
+metadata:
+  annotations:
+    ray.io/ippr: '{\"groups\":{\"small\":{\"max-cpu\":\"8\",\"max-memory\":\"8Gi\",\"resize-timeout\":300}}}'
+",
+    without: "Nobody compares the size of a raylet with that of its pod after a resize by a third \
+              party such as the vertical pod autoscaler (Ray, KubeRay IPPR provider).",
+    since: "0.1.0",
+    check,
+};
+
+/// No Ray object shows a resize; see [`find`].
+fn check(_: &Subject<'_>, _: &mut Findings) {}
+
+/// What is to be said of a resize of `pod`, which was `old`, by `user`.
+pub fn find(pod: &Fields, old: &Fields, user: &str, settings: &Settings) -> Option<Finding> {
+    let metadata = object_at(old, "metadata")?;
+    let labels = object_at(metadata, "labels")?;
+    let cluster = labels.get("ray.io/cluster")?.as_str()?;
+    let namespace = metadata.get("namespace")?.as_str()?;
+    if may_resize(user, namespace, settings) || sizes(pod) == sizes(old) {
+        return None;
+    }
+    let problem = format!(
+        "{} resizes a pod of RayCluster {}, whose scaler sizes it",
+        shown_text(user),
+        shown_text(cluster)
+    );
+    Some(RULE.finding(
+        FieldPath::of(&["spec", "containers"]),
+        problem,
+        "Change the caps in the RayCluster's ray.io/ippr instead, or keep the other autoscaler off \
+         Ray's pods.",
+    ))
+}
+
+/// Rayfit, kubelets, and whoever runs in the namespace: Ray's autoscaler is one of them.
+fn may_resize(user: &str, namespace: &str, settings: &Settings) -> bool {
+    user == settings.rayfit_user
+        || user.starts_with("system:node:")
+        || user
+            .strip_prefix("system:serviceaccount:")
+            .and_then(|account| account.strip_prefix(namespace))
+            .is_some_and(|name| name.starts_with(':'))
+}
+
+/// The resources of each container.
+fn sizes(pod: &Fields) -> Vec<Option<&serde_json::Value>> {
+    let spec = object_at(pod, "spec");
+    let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
+    containers
+        .iter()
+        .map(|container| container.get("resources"))
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+
+    fn pod(cpu: &str) -> Value {
+        json!({"metadata": {"name": "p", "namespace": "team-a",
+            "labels": {"ray.io/cluster": "demo"}},
+            "spec": {"containers": [{"resources": {"limits": {"cpu": cpu}}}]}})
+    }
+
+    fn found(new: &Value, old: &Value, user: &str) -> bool {
+        let (new, old) = (new.as_object().unwrap(), old.as_object().unwrap());
+        find(new, old, user, &Settings::default()).is_some()
+    }
+
+    #[test]
+    fn only_strangers_are_pointed_out() {
+        let (new, old) = (pod("4"), pod("2"));
+        for (user, expected) in [
+            ("alice", true),
+            ("system:serviceaccount:kube-system:vpa-updater", true),
+            ("system:serviceaccount:team-ab:demo", true),
+            ("system:serviceaccount:team-a:demo", false),
+            ("system:node:n1", false),
+            (crate::policy::settings::RAYFIT_ACCOUNT, false),
+        ] {
+            assert_eq!(found(&new, &old, user), expected, "{user}");
+        }
+    }
+
+    #[test]
+    fn what_resizes_nothing_or_no_ray_pod_is_nobodys_business() {
+        let old = pod("2");
+        assert!(!found(&old, &old, "alice"));
+        let mut other = pod("2");
+        other["metadata"]["labels"] = json!({});
+        assert!(!found(&pod("4"), &other, "alice"));
+    }
+}

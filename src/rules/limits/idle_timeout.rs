@@ -1,0 +1,71 @@
+//! RF505: idle workers kept longer than a policy allows.
+
+use super::allowance;
+use crate::finding::RuleId;
+use crate::path::FieldPath;
+use crate::policy::{Limit, Mode};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF505
+pub static RULE: Rule = Rule {
+    id: RuleId(505),
+    name: "idle-timeout-limit",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "Idle workers are kept longer than a RayPolicy allows",
+    what: "Looks at `idleTimeoutSeconds` of `autoscalerOptions` and of each worker group, with \
+           autoscaling on. Only where a RayPolicy sets `limits.maxIdleTimeoutSeconds`.",
+    why: "Workers without work cost as much as those with work.",
+    bad: "
+# where a RayPolicy sets maxIdleTimeoutSeconds: 600
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {idleTimeoutSeconds: 86400}
+",
+    good: "
+# where a RayPolicy sets maxIdleTimeoutSeconds: 600
+spec:
+  enableInTreeAutoscaling: true
+  autoscalerOptions: {idleTimeoutSeconds: 600}
+",
+    without: "Any number of seconds is taken; the default is 60 (KubeRay, RayCluster's definition).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let limit = subject.settings.limits.idle_timeout_seconds.as_ref();
+    let (Some(limit), Some(cluster)) = (limit, subject.autoscaled()) else {
+        return;
+    };
+    let general = cluster.autoscaler_option("idleTimeoutSeconds");
+    if let Some(seconds) = general.and_then(serde_json::Value::as_i64) {
+        compare(
+            limit,
+            seconds,
+            cluster.option_path("idleTimeoutSeconds"),
+            findings,
+        );
+    }
+    for group in &cluster.workers {
+        if let Some(seconds) = group.integer("idleTimeoutSeconds") {
+            compare(
+                limit,
+                seconds,
+                group.path().key("idleTimeoutSeconds"),
+                findings,
+            );
+        }
+    }
+}
+
+fn compare(limit: &Limit<i64>, seconds: i64, path: FieldPath, findings: &mut Findings) {
+    if seconds <= limit.most {
+        return;
+    }
+    let problem = format!(
+        "{seconds} seconds is too long: {}",
+        allowance(limit, &limit.most.to_string())
+    );
+    let fix = format!("Write {} or less.", limit.most);
+    findings.add(RULE.finding(path, problem, fix).valued(seconds.to_string()));
+}

@@ -1,0 +1,78 @@
+//! RF503: a pod larger than a policy allows.
+
+use super::{allowance, of_pod};
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::ray::{Cluster, Group, Resource};
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF503
+pub static RULE: Rule = Rule {
+    id: RuleId(503),
+    name: "pod-size",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "A pod with more CPU or memory than a RayPolicy allows, caps in `ray.io/ippr` included",
+    what: "Looks at what a pod of each group may come to have: its ray container, at its cap in \
+           `ray.io/ippr` if that is above its size, and its other containers. Only where a \
+           RayPolicy sets `limits.maxCpuPerPod` or `limits.maxMemoryPerPod`.",
+    why: "The cluster's admins limit how large a pod may become.",
+    bad: r#"
+# where a RayPolicy sets maxCpuPerPod: 16
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"64","max-memory":"8Gi","resize-timeout":300}}}'
+"#,
+    good: r#"
+# where a RayPolicy sets maxCpuPerPod: 16
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"16","max-memory":"8Gi","resize-timeout":300}}}'
+"#,
+    without: "A LimitRange is checked when a pod is made and again at each resize, long after the \
+              RayCluster was applied (Kubernetes, admission plugin LimitRanger).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.cluster() else {
+        return;
+    };
+    for group in cluster.groups() {
+        for resource in Resource::ALL {
+            check_group(subject, (cluster, group), resource, findings);
+        }
+    }
+}
+
+fn check_group(
+    subject: &Subject<'_>,
+    (cluster, group): (&Cluster<'_>, &Group<'_>),
+    resource: Resource,
+    findings: &mut Findings,
+) {
+    let limits = &subject.settings.limits;
+    let limit = match resource {
+        Resource::Cpu => &limits.cpu_per_pod,
+        Resource::Memory => &limits.memory_per_pod,
+    };
+    let ippr = &subject.object.ippr;
+    let has = of_pod(cluster, group, ippr, resource);
+    let Some(limit) = limit.as_ref().filter(|limit| has > limit.most) else {
+        return;
+    };
+    let caps = group.name.and_then(|name| ippr.caps(name));
+    let path = match caps.filter(|caps| caps.amount(resource).is_some()) {
+        Some(caps) => caps.key_path(resource.cap_key()),
+        None => group.ray_container_path().key("resources"),
+    };
+    let shown = resource.say(has);
+    let most = resource.say(limit.most);
+    let problem = format!(
+        "a pod of {} may come to {shown} in all, and {}",
+        group.title(),
+        allowance(limit, &most)
+    );
+    let fix = format!("Lower it so that the whole pod has {most} or less.");
+    findings.add(RULE.finding(path, problem, fix).valued(shown));
+}

@@ -1,0 +1,64 @@
+//! RF501: more workers in a cluster than a policy allows.
+
+use super::{Count, allowance};
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF501
+pub static RULE: Rule = Rule {
+    id: RuleId(501),
+    name: "workers-per-cluster",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "More workers in a cluster than a RayPolicy allows",
+    what: "Adds up what the worker groups may come to: `maxReplicas` with autoscaling, else \
+           `replicas`, times `numOfHosts`. Only where a RayPolicy sets \
+           `limits.maxWorkersPerCluster`.",
+    why: "The cluster's admins limit how large a Ray cluster may become.",
+    bad: "
+# where a RayPolicy sets maxWorkersPerCluster: 10
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - {groupName: a, maxReplicas: 8}
+  - {groupName: b, maxReplicas: 8}
+",
+    good: "
+# where a RayPolicy sets maxWorkersPerCluster: 10
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - {groupName: a, maxReplicas: 5}
+  - {groupName: b, maxReplicas: 5}
+",
+    without: "KubeRay and Ray have no limit of this kind; a ResourceQuota stops single pods, with \
+              the rest of the cluster waiting for them (KubeRay, `calculateMaxReplicas`).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let limit = subject.settings.limits.workers_per_cluster.as_ref();
+    let (Some(limit), Some(cluster)) = (limit, subject.cluster()) else {
+        return;
+    };
+    let counts = cluster
+        .workers
+        .iter()
+        .map(|group| Count::of(cluster, group));
+    let shown = match Count::sum(counts) {
+        Count::AtMost(count) if count <= limit.most => return,
+        Count::AtMost(count) => format!("{count} workers together"),
+        Count::Unbounded => "any number of workers, since a group has no maxReplicas".to_owned(),
+    };
+    let problem = format!(
+        "the groups may come to {shown}, and {}",
+        allowance(limit, &limit.most.to_string())
+    );
+    let fix = format!(
+        "Lower maxReplicas of the groups to {} together.",
+        limit.most
+    );
+    let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+    findings.add(finding.valued(shown));
+}

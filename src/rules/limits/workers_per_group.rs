@@ -1,0 +1,67 @@
+//! RF502: more workers in a group than a policy allows.
+
+use super::{Count, allowance};
+use crate::finding::RuleId;
+use crate::policy::Mode;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+
+/// RF502
+pub static RULE: Rule = Rule {
+    id: RuleId(502),
+    name: "workers-per-group",
+    mode: OwnMode::Always(Mode::Enforce),
+    summary: "More workers in a group than a RayPolicy allows",
+    what: "Looks at what each worker group may come to: `maxReplicas` with autoscaling, else \
+           `replicas`, times `numOfHosts`. Only where a RayPolicy sets `limits.maxWorkersPerGroup`.",
+    why: "The cluster's admins limit how large a worker group may become.",
+    bad: "
+# where a RayPolicy sets maxWorkersPerGroup: 10
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - {groupName: a, maxReplicas: 50}
+",
+    good: "
+# where a RayPolicy sets maxWorkersPerGroup: 10
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - {groupName: a, maxReplicas: 10}
+",
+    without: "Without `maxReplicas` KubeRay takes 2,147,483,647, and the autoscaler adds workers as \
+              long as there is demand (KubeRay, RayCluster's definition).",
+    since: "0.1.0",
+    check,
+};
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let limit = subject.settings.limits.workers_per_group.as_ref();
+    let (Some(limit), Some(cluster)) = (limit, subject.cluster()) else {
+        return;
+    };
+    for group in &cluster.workers {
+        let shown = match Count::of(cluster, group) {
+            Count::AtMost(count) if count <= limit.most => continue,
+            Count::AtMost(count) => format!("{count} workers"),
+            Count::Unbounded => "any number of workers".to_owned(),
+        };
+        let problem = format!(
+            "the group may come to {shown}, and {}",
+            allowance(limit, &limit.most.to_string())
+        );
+        let hosts = group
+            .integer("numOfHosts")
+            .filter(|hosts| *hosts > 0)
+            .unwrap_or(1);
+        let key = if cluster.autoscaling() {
+            "maxReplicas"
+        } else {
+            "replicas"
+        };
+        let fix = format!("Write {key}: {} or less.", limit.most.div_euclid(hosts));
+        findings.add(
+            RULE.finding(group.path().key(key), problem, fix)
+                .valued(shown),
+        );
+    }
+}

@@ -1,0 +1,78 @@
+//! Which requests a policy is about: the same as the webhooks.
+
+use serde_json::{Value, json};
+
+use super::Options;
+use crate::manifests::webhooks::{CHANGED, NOT_DELETING};
+use crate::manifests::{FailurePolicy, names};
+use crate::ray::Kind;
+
+/// The API of policies and bindings. (Validating: Kubernetes 1.30; mutating: 1.36.)
+pub(super) const API_VERSION: &str = "admissionregistration.k8s.io/v1";
+
+/// A policy or binding of ours. The component differs from the webhooks', so that neither is
+/// deleted by the other's label.
+pub(super) fn object(kind: &str, name: &str, spec: &Value) -> Value {
+    json!({
+        "apiVersion": API_VERSION,
+        "kind": kind,
+        "metadata": {
+            "name": name,
+            "labels": {
+                "app.kubernetes.io/name": names::APP,
+                "app.kubernetes.io/component": "policies"
+            }
+        },
+        "spec": spec
+    })
+}
+
+/// Which objects, in which namespaces.
+pub(super) fn constraints(options: &Options) -> Value {
+    let resources: Vec<&str> = Kind::ALL.iter().map(|kind| kind.plural()).collect();
+    json!({
+        "matchPolicy": "Equivalent",
+        "namespaceSelector": { "matchExpressions": namespaces(options) },
+        "resourceRules": [{
+            "apiGroups": ["ray.io"],
+            "apiVersions": ["v1", "v1alpha1"],
+            "operations": ["CREATE", "UPDATE"],
+            "resources": resources,
+            "scope": "Namespaced"
+        }]
+    })
+}
+
+fn namespaces(options: &Options) -> Vec<Value> {
+    let by_name = |operator: &str, names: &[String]| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
+    let mut excluded = vec!["kube-system".to_owned()];
+    excluded.extend_from_slice(&options.excluded_namespaces);
+    let mut expressions = vec![by_name("NotIn", &excluded)];
+    if !options.only_namespaces.is_empty() {
+        expressions.push(by_name("In", &options.only_namespaces));
+    }
+    expressions
+}
+
+/// What is never judged: objects that are being deleted, updates of nothing that is judged, and
+/// what KubeRay's operator makes from a judged parent.
+pub(super) fn conditions(options: &Options) -> Value {
+    let operator = Value::from(options.settings.operator_user.as_str());
+    let by_operator = format!(
+        "request.userInfo.username != {operator} || !object.metadata.?ownerReferences.orValue([])\
+         .exists(owner, owner.apiVersion.startsWith('ray.io/') && owner.?controller.orValue(false))"
+    );
+    json!([
+        { "name": "not-being-deleted", "expression": NOT_DELETING },
+        { "name": "judged-parts-changed", "expression": CHANGED },
+        { "name": "not-made-from-a-judged-parent", "expression": by_operator }
+    ])
+}
+
+/// What a failing expression leads to.
+pub(super) const fn failure_policy(options: &Options) -> &'static str {
+    match options.failure_policy {
+        FailurePolicy::Open => "Ignore",
+        FailurePolicy::Closed => "Fail",
+    }
+}

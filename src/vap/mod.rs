@@ -1,0 +1,75 @@
+//! The rules that CEL can express, as `ValidatingAdmissionPolicies` with bindings: for Kubernetes
+//! clusters that allow no webhooks. Pure.
+//!
+//! Each policy is one rule in one mode, so that a rule is turned on or off by its binding, and an
+//! expression that fails concerns no other rule. What the expressions stand on is in
+//! [`variables`]; the expressions themselves stand beside the rules ([`crate::rules::Cel`]).
+//! [`defaults`] holds the two defaults that an API server can fill in by itself.
+
+pub mod defaults;
+mod matching;
+mod policy;
+pub mod variables;
+
+use serde_json::Value;
+
+use crate::manifests::FailurePolicy;
+use crate::policy::{Mode, Settings};
+use crate::rules::{RULES, Rule};
+
+/// What can be chosen about the policies.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Options {
+    /// How far each rule is turned on, and KubeRay's account.
+    pub settings: Settings,
+    /// What happens to an object for which an expression fails, because the object is too large.
+    pub failure_policy: FailurePolicy,
+    /// Namespaces beside kube-system that are left alone.
+    pub excluded_namespaces: Vec<String>,
+    /// The only namespaces whose Ray objects are judged; all, if none is named.
+    pub only_namespaces: Vec<String>,
+    /// With the defaults; they need Kubernetes 1.36.
+    pub defaults: bool,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            settings: Settings::default(),
+            failure_policy: FailurePolicy::Open,
+            excluded_namespaces: Vec::new(),
+            only_namespaces: Vec::new(),
+            defaults: false,
+        }
+    }
+}
+
+/// Everything to apply: each policy, followed by its binding.
+pub fn objects(options: &Options) -> Vec<Value> {
+    let defaults = options.defaults.then(|| defaults::objects(options));
+    let rules = RULES.iter().flat_map(|rule| rule_objects(rule, options));
+    defaults.into_iter().flatten().chain(rules).collect()
+}
+
+fn rule_objects(rule: &Rule, options: &Options) -> Vec<Value> {
+    modes(rule, &options.settings)
+        .into_iter()
+        .flat_map(|(own, mode)| policy::objects(rule, own, mode, options))
+        .collect()
+}
+
+/// The modes in which the rule's expressions are, each with the one that the settings make of it;
+/// nothing of a rule that is off.
+fn modes(rule: &Rule, settings: &Settings) -> Vec<(Mode, Mode)> {
+    let set = settings.modes.get(rule.id);
+    let mut own: Vec<Mode> = rule.cel.checks().iter().map(|check| check.mode).collect();
+    own.sort_unstable_by(|left, right| right.cmp(left));
+    own.dedup();
+    own.into_iter()
+        .map(|own| (own, set.unwrap_or(own)))
+        .filter(|(_, mode)| *mode != Mode::Off)
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

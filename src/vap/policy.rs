@@ -1,0 +1,118 @@
+//! The policy of one rule in one mode.
+
+use serde_json::{Value, json};
+
+use super::matching::{self, conditions, constraints, failure_policy};
+use super::{Options, variables};
+use crate::policy::Mode;
+use crate::rules::{Check, Each, OwnMode, Rule};
+
+/// The policy and its binding. `own` is the mode of the expressions, `mode` what they lead to.
+pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &Options) -> [Value; 2] {
+    let name = name(rule, own);
+    let policy = json!({
+        "failurePolicy": failure_policy(options),
+        "matchConstraints": constraints(options),
+        "matchConditions": conditions(options),
+        "variables": [
+            { "name": "subjects", "expression": variables::SUBJECTS },
+            { "name": "faults", "expression": faults(rule, own) },
+            { "name": "reported", "expression": reported(mode) }
+        ],
+        "validations": [{
+            "expression": "variables.reported.size() == 0",
+            "messageExpression": message_expression(rule, own),
+            // Where that would be longer than the API server allows.
+            "message": format!("{} {}: {}", rule.id, rule.name, plain(rule.summary)),
+            "reason": "Invalid"
+        }]
+    });
+    let binding = json!({ "policyName": name, "validationActions": [action(mode)] });
+    [
+        matching::object("ValidatingAdmissionPolicy", &name, &policy),
+        matching::object("ValidatingAdmissionPolicyBinding", &name, &binding),
+    ]
+}
+
+/// `rf105-ippr-start-params.rayfit.dev`; of a rule that goes by case the mode too.
+fn name(rule: &Rule, own: Mode) -> String {
+    let id = rule.id.to_string().to_lowercase();
+    match rule.mode {
+        OwnMode::Always(_) => format!("{id}-{}.rayfit.dev", rule.name),
+        OwnMode::ByCase(_) => format!("{id}-{}-{own}.rayfit.dev", rule.name),
+    }
+}
+
+const fn action(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => "Deny",
+        Mode::Warn => "Warn",
+        Mode::Audit | Mode::Off => "Audit",
+    }
+}
+
+/// For each of the object and the stored object, the texts of its faults.
+fn faults(rule: &Rule, own: Mode) -> String {
+    let checks = rule.cel.checks().iter().filter(|check| check.mode == own);
+    let lists: Vec<String> = checks.map(of_check).collect();
+    format!(
+        "variables.subjects.map(s, [\n{}\n].join('\\n').split('\\n').filter(f, f != ''))",
+        lists.join(",\n")
+    )
+}
+
+/// All faults that a check finds in the object `s`, in lines: CEL cannot flatten lists before
+/// Kubernetes 1.34.
+fn of_check(check: &Check) -> String {
+    let found = check.faults;
+    let groups = |filter: &str| format!("s.groups{filter}.map(g, {}).join('\\n')", placed(found));
+    match check.each {
+        Each::Object => format!("({found}).join('\\n')"),
+        Each::Group => groups(""),
+        Each::Head => groups(".filter(g, g.head)"),
+        Each::Worker => groups(".filter(g, !g.head)"),
+        Each::Listed => format!(
+            "{}.map(l, [l.g].map(g, {}).join('\\n')).join('\\n')",
+            variables::LISTED,
+            placed(found)
+        ),
+        // Once: the stored object is not compared with itself.
+        Each::Change => format!(
+            "(variables.subjects.size() < 2 ? [] : [variables.subjects[1]].map(old, ({found}).join('\\n'))).join('\\n')"
+        ),
+    }
+}
+
+/// The faults of the group `g`, in lines, each with the group's path before it.
+fn placed(found: &str) -> String {
+    format!("({found}).join('\\n').split('\\n').filter(f, f != '').map(f, g.path + f).join('\\n')")
+}
+
+/// What is reported of the faults. What an object had before an update never denies the update;
+/// warnings and records are about the object as it is.
+const fn reported(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => {
+            "variables.faults[0].filter(f, variables.faults.size() < 2 || !(f in variables.faults[1]))"
+        }
+        _ => "variables.faults[0]",
+    }
+}
+
+/// One line, as the API server wants it.
+fn message_expression(rule: &Rule, own: Mode) -> String {
+    let mut fixes: Vec<&str> = Vec::new();
+    for check in rule.cel.checks().iter().filter(|check| check.mode == own) {
+        if !fixes.contains(&check.fix) {
+            fixes.push(check.fix);
+        }
+    }
+    let head = Value::from(format!("{} {}: ", rule.id, rule.name));
+    let end = Value::from(format!(". {}", fixes.join(" ")));
+    format!("{head} + variables.reported.join('; ') + {end}")
+}
+
+/// Without Markdown's marks of code.
+fn plain(text: &str) -> String {
+    text.replace('`', "")
+}

@@ -1,0 +1,82 @@
+//! Facts: what nodes have, what namespaces allow, which Ray pods there are.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kube::Client;
+use kube::api::Object;
+use serde::Serialize;
+
+use super::change;
+use super::follow::follow;
+use super::kinds::{self, NodeSpec, NodeStatus, Nothing, PodSpec, PodStatus, Whole, fields};
+use crate::admission::Policy;
+use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
+use crate::ray::Fields;
+
+/// Keeps facts up to date.
+pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>) {
+    tokio::join!(
+        follow(
+            client,
+            kinds::nodes(),
+            |object: Object<NodeSpec, NodeStatus>| Some(Node::read(&fields(&object))),
+            |nodes| {
+                let nodes = Arc::new(Nodes::new(all(nodes)));
+                change(policy, |next| next.facts.nodes = nodes.clone());
+            },
+        ),
+        follow(
+            client,
+            kinds::limit_ranges(),
+            |object: Object<Whole, Nothing>| of_namespace(&object, LimitRange::read),
+            |ranges| {
+                let ranges = Arc::new(grouped(all(ranges)));
+                change(policy, |next| next.facts.limit_ranges = ranges.clone());
+            },
+        ),
+        follow(
+            client,
+            kinds::resource_quotas(),
+            |object: Object<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
+            |quotas| {
+                let quotas = Arc::new(grouped(all(quotas)));
+                change(policy, |next| next.facts.resource_quotas = quotas.clone());
+            },
+        ),
+        follow(
+            client,
+            kinds::pods(),
+            |object: Object<PodSpec, PodStatus>| RayPod::read(&fields(&object)),
+            |pods| {
+                let pods = Arc::new(all(pods).into_iter().collect());
+                change(policy, |next| next.facts.pods = Arc::clone(&pods));
+            },
+        ),
+    );
+}
+
+/// What is known; nothing, where it is unknown.
+fn all<T: Clone>(known: Option<&BTreeMap<String, T>>) -> Vec<T> {
+    known
+        .into_iter()
+        .flat_map(BTreeMap::values)
+        .cloned()
+        .collect()
+}
+
+fn of_namespace<P: Serialize + Clone, U: Serialize + Clone, T>(
+    object: &Object<P, U>,
+    read: impl Fn(&Fields) -> T,
+) -> Option<(String, T)> {
+    Some((object.metadata.namespace.clone()?, read(&fields(object))))
+}
+
+fn grouped<T>(items: Vec<(String, T)>) -> BTreeMap<String, Vec<T>> {
+    let mut groups: BTreeMap<String, Vec<T>> = BTreeMap::new();
+    for (namespace, item) in items {
+        groups.entry(namespace).or_default().push(item);
+    }
+    groups
+}

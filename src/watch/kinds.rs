@@ -1,0 +1,131 @@
+//! The kinds that are watched, and the parts of their objects that are read at all.
+
+use std::time::Duration;
+
+use kube::api::ApiResource;
+use kube::core::GroupVersionKind;
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::follow::Kind;
+use crate::facts::pods::CLUSTER;
+use crate::ray::Fields;
+
+/// How soon a change of policies is in force.
+const SOON: Duration = Duration::from_millis(20);
+
+/// How soon a change of facts is known. Pods come and go in bursts.
+const GATHERED: Duration = Duration::from_millis(500);
+
+fn resource((group, version, kind): (&str, &str, &str), plural: &str) -> ApiResource {
+    ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
+}
+
+pub(super) fn policies() -> Kind {
+    Kind {
+        title: "RayPolicies",
+        resource: resource(("rayfit.dev", "v1alpha1", "RayPolicy"), "raypolicies"),
+        labels: None,
+        pace: SOON,
+    }
+}
+
+pub(super) fn namespaces() -> Kind {
+    Kind {
+        title: "namespaces",
+        resource: resource(("", "v1", "Namespace"), "namespaces"),
+        labels: None,
+        pace: SOON,
+    }
+}
+
+pub(super) fn nodes() -> Kind {
+    Kind {
+        title: "nodes",
+        resource: resource(("", "v1", "Node"), "nodes"),
+        labels: None,
+        pace: GATHERED,
+    }
+}
+
+pub(super) fn limit_ranges() -> Kind {
+    Kind {
+        title: "LimitRanges",
+        resource: resource(("", "v1", "LimitRange"), "limitranges"),
+        labels: None,
+        pace: GATHERED,
+    }
+}
+
+pub(super) fn resource_quotas() -> Kind {
+    Kind {
+        title: "ResourceQuotas",
+        resource: resource(("", "v1", "ResourceQuota"), "resourcequotas"),
+        labels: None,
+        pace: GATHERED,
+    }
+}
+
+pub(super) fn pods() -> Kind {
+    Kind {
+        title: "pods of Ray clusters",
+        resource: resource(("", "v1", "Pod"), "pods"),
+        labels: Some(CLUSTER),
+        pace: GATHERED,
+    }
+}
+
+/// All of a part.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(transparent)]
+pub(super) struct Whole(Fields);
+
+/// Nothing of a part.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+pub(super) struct Nothing {}
+
+/// Of a node's spec: what keeps pods off.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct NodeSpec {
+    taints: Value,
+    unschedulable: Value,
+}
+
+/// Of a node's status: what pods can have.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct NodeStatus {
+    allocatable: Value,
+}
+
+/// Of a pod's spec: what its containers have.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct PodSpec {
+    containers: Vec<PodContainer>,
+}
+
+/// Of a container: what it has.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct PodContainer {
+    resources: Value,
+}
+
+/// Of a pod's status: whether it has ended.
+#[derive(Debug, Clone, Default, Deserialize, Serialize)]
+#[serde(default)]
+pub(super) struct PodStatus {
+    phase: Value,
+}
+
+/// The object as the core reads it.
+pub(super) fn fields<P: Serialize + Clone, U: Serialize + Clone>(
+    object: &kube::api::Object<P, U>,
+) -> Fields {
+    match serde_json::to_value(object) {
+        Ok(Value::Object(fields)) => fields,
+        _ => Map::new(),
+    }
+}

@@ -1,0 +1,83 @@
+//! Policies, and the labels of namespaces by which they match.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use kube::Client;
+use kube::api::Object;
+use serde_json::Value;
+
+use super::follow::follow;
+use super::kinds::{self, Nothing, fields};
+use crate::admission::Policy;
+use crate::policy::{self, Fault, Policies, compile};
+
+/// Keeps policies and the labels of namespaces up to date; `known` becomes true once both are, or
+/// cannot be.
+pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>, known: &AtomicBool) {
+    let (policies_known, namespaces_known) = (AtomicBool::new(false), AtomicBool::new(false));
+    let both = || {
+        if policies_known.load(Ordering::Acquire) && namespaces_known.load(Ordering::Acquire) {
+            known.store(true, Ordering::Release);
+        }
+    };
+    tokio::join!(
+        follow(
+            client,
+            kinds::policies(),
+            |object: Object<Value, Nothing>| Some(read(&object)),
+            |policies| {
+                if let Some(policies) = policies {
+                    let policies = policies.values().flatten().cloned().collect();
+                    publish(policy, &Policies::new(policies));
+                }
+                policies_known.store(true, Ordering::Release);
+                both();
+            },
+        ),
+        follow(
+            client,
+            kinds::namespaces(),
+            |object: Object<Nothing, Nothing>| {
+                Some((
+                    object.metadata.name?,
+                    object.metadata.labels.unwrap_or_default(),
+                ))
+            },
+            |namespaces| {
+                let labels = namespaces.into_iter().flat_map(|all| all.values()).cloned();
+                let labels = std::sync::Arc::new(labels.collect());
+                super::change(policy, |next| {
+                    next.facts.namespaces = std::sync::Arc::clone(&labels);
+                });
+                namespaces_known.store(true, Ordering::Release);
+                both();
+            },
+        ),
+    );
+}
+
+fn publish(policy: &ArcSwap<Policy>, policies: &Policies) {
+    let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
+    tracing::info!(policies = names.join(","), "policies in force");
+    super::change(policy, |next| next.policies = policies.clone());
+}
+
+/// What holds of a policy; the API server validates it, but an older or newer definition may have
+/// let pass what this version cannot read.
+fn read(object: &Object<Value, Nothing>) -> Option<policy::Policy> {
+    let object = Value::Object(fields(object));
+    let name = object.pointer("/metadata/name").and_then(Value::as_str);
+    let say = |fault: &Fault| tracing::warn!(policy = name, %fault, "a RayPolicy has a fault");
+    match compile::read(&object) {
+        Ok(written) => {
+            let (policy, faults) = compile(&written);
+            faults.iter().for_each(say);
+            policy
+        }
+        Err(fault) => {
+            say(&fault);
+            None
+        }
+    }
+}

@@ -1,0 +1,294 @@
+//! The client of the GCS against real Ray: every call, and what makes a GCS refuse one.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod real_ray;
+mod tls_support;
+
+use std::time::Duration;
+
+use rayfit::gcs::{Client, Drain, Endpoint, Fault, RayletSize, TokenSource};
+use rayfit::snapshot::NodeId;
+use rayfit::snapshot::autoscaling_state::{
+    AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
+};
+use rayfit::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
+use real_ray::{HEAD, Ray, client_with};
+use tokio::sync::Mutex;
+
+/// One Ray at a time is enough for the machine.
+static TURN: Mutex<()> = Mutex::const_new(());
+
+/// Asks until the state is as wanted, for at most two minutes.
+async fn until(
+    client: &Client,
+    what: &str,
+    is_so: impl Fn(&ClusterResourceState) -> bool,
+) -> ClusterResourceState {
+    let mut last = None;
+    let found = tokio::time::timeout(Duration::from_mins(2), async {
+        loop {
+            match client.cluster_resource_state().await {
+                Ok(state) if is_so(&state) => return state,
+                other => last = Some(other),
+            }
+            tokio::time::sleep(Duration::from_millis(100)).await;
+        }
+    });
+    let found = found.await;
+    found.unwrap_or_else(|_| panic!("waited for {what} in vain; last: {last:?}"))
+}
+
+fn id(node: &NodeState) -> NodeId {
+    node.node_id.parse().unwrap()
+}
+
+fn head(state: &ClusterResourceState) -> &NodeState {
+    state
+        .node_states
+        .iter()
+        .find(|node| node.is_head())
+        .unwrap()
+}
+
+fn worker(state: &ClusterResourceState) -> Option<&NodeState> {
+    let mut nodes = state.node_states.iter();
+    nodes.find(|node| node.total_resources.contains_key("worker"))
+}
+
+fn is_all(node: &NodeState, resource: &str, amount: f64) -> bool {
+    node.total_resources
+        .get(resource)
+        .is_some_and(|total| (total - amount).abs() < 1e-6)
+}
+
+#[tokio::test]
+async fn every_call_does_what_it_says() {
+    let _turn = TURN.lock().await;
+    let ray = Ray::head(&[]);
+    let client = ray.client();
+    let state = until(&client, "the head", |state| !state.node_states.is_empty()).await;
+    let node = id(head(&state));
+    assert!(head(&state).is_running());
+
+    resizes(&client, node).await;
+    keys(&client).await;
+    reports(&client, &ray).await;
+    faults(&client, node).await;
+    drains(&client, &ray).await;
+
+    client.stop_node(node).await.unwrap();
+    let dead = |state: &ClusterResourceState| {
+        let mut nodes = state.node_states.iter();
+        nodes.any(|other| id(other) == node && other.status == NodeStatus::Dead)
+    };
+    until(&client, "the head's end", dead).await;
+}
+
+async fn resizes(client: &Client, node: NodeId) {
+    let grown = RayletSize {
+        cpu_milli: Some(3500),
+        memory_bytes: Some(3 << 30),
+    };
+    let totals = client.resize_raylet(node, grown).await.unwrap();
+    assert_eq!(totals["CPU"].to_string(), "3.5", "{totals:?}");
+    assert_eq!(totals["memory"].to_string(), (3_u64 << 30).to_string());
+    let state = until(client, "3.5 CPUs", |state| is_all(head(state), "CPU", 3.5)).await;
+    assert!(is_all(
+        head(&state),
+        "memory",
+        f64::from(3 << 10) * 1_048_576.0
+    ));
+    let only_cpu = RayletSize {
+        cpu_milli: Some(2000),
+        memory_bytes: None,
+    };
+    let totals = client.resize_raylet(node, only_cpu).await.unwrap();
+    assert_eq!(totals["memory"].to_string(), (3_u64 << 30).to_string());
+    until(client, "2 CPUs", |state| is_all(head(state), "CPU", 2.0)).await;
+}
+
+async fn keys(client: &Client) {
+    assert_eq!(client.kv_get("", "no such key").await, Ok(None));
+    for text in ["one", "two"] {
+        let put = client.kv_put("", "__autoscaling_error", text.as_bytes());
+        put.await.unwrap();
+        let got = client.kv_get("", "__autoscaling_error").await.unwrap();
+        assert_eq!(got.as_deref(), Some(text.as_bytes()));
+    }
+    let flag = client.kv_get("__autoscaler", "__autoscaler_v2_enabled");
+    assert_eq!(flag.await.unwrap().as_deref(), Some(b"1".as_slice()));
+}
+
+async fn reports(client: &Client, ray: &Ray) {
+    let group = "cpu-group".to_owned();
+    let state = AutoscalingState {
+        version: 1_700_000_000_000,
+        pending_requests: vec![PendingRequest {
+            group: group.clone(),
+            count: 3,
+            since: 1_700_000_000,
+        }],
+        pending_instances: vec![PendingInstance {
+            group: group.clone(),
+            pod: "demo-cpu-group-worker-abcde".to_owned(),
+            address: "10.1.2.3".to_owned(),
+            details: "waits for its image".to_owned(),
+        }],
+        failed_requests: vec![FailedRequest {
+            group,
+            count: 1,
+            reason: "no node holds it".to_owned(),
+            started: 1_700_000_000,
+            failed: 1_700_000_060,
+        }],
+        ..AutoscalingState::default()
+    };
+    client.report(state.clone()).await.unwrap();
+    let shown = ray.run(&["status", "--address", &ray.address().to_string(), "-v"]);
+    for text in [
+        "cpu-group, 1 launching",
+        "demo-cpu-group-worker-abcde: cpu-group, waits for its image",
+        "no node holds it",
+        "two",
+    ] {
+        assert!(shown.contains(text), "no {text:?} in\n{shown}");
+    }
+    // A later report without them takes the place of this one.
+    let later = AutoscalingState {
+        version: state.version + 1,
+        ..AutoscalingState::default()
+    };
+    client.report(later).await.unwrap();
+    let shown = ray.run(&["status", "--address", &ray.address().to_string()]);
+    assert!(!shown.contains("launching"), "{shown}");
+}
+
+async fn faults(client: &Client, node: NodeId) {
+    let nobody = NodeId::from([1; 28]);
+    let size = RayletSize {
+        cpu_milli: Some(1000),
+        memory_bytes: None,
+    };
+    let fault = client.resize_raylet(nobody, size).await.unwrap_err().fault;
+    assert!(matches!(fault, Fault::NotFound(_)), "{fault}");
+    let nothing = client.resize_raylet(node, RayletSize::default()).await;
+    assert_eq!(nothing.unwrap()["CPU"].to_string(), "2");
+    let drained = client.drain_idle(nobody, "idle").await.unwrap();
+    assert_eq!(drained, Drain::Accepted, "unknown nodes are gone already");
+}
+
+/// A busy worker stays; an idle one goes.
+async fn drains(client: &Client, ray: &Ray) {
+    ray.worker("127.0.0.3");
+    let driver = ray.driver(
+        "import ray, time\n\
+         ray.init(log_to_driver=False)\n\
+         work = ray.remote(num_cpus=1, resources={'worker': 1})(lambda: time.sleep(3600))\n\
+         ray.get(work.remote())\n",
+    );
+    let busy = |state: &ClusterResourceState| {
+        worker(state).is_some_and(|node| {
+            node.status == NodeStatus::Running && !node.available_resources.contains_key("worker")
+        })
+    };
+    let state = until(client, "a busy worker", busy).await;
+    let node = id(worker(&state).unwrap());
+    let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
+    assert!(
+        matches!(&drained, Drain::Rejected(why) if why.contains("no longer idle")),
+        "{drained:?}"
+    );
+    drop(driver);
+    let idle = |state: &ClusterResourceState| {
+        worker(state).is_some_and(|node| node.status == NodeStatus::Idle)
+    };
+    until(client, "an idle worker", idle).await;
+    let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
+    assert_eq!(drained, Drain::Accepted);
+    let gone = |state: &ClusterResourceState| {
+        let mut nodes = state.node_states.iter();
+        nodes.any(|other| id(other) == node && other.status == NodeStatus::Dead)
+    };
+    until(client, "the worker's end", gone).await;
+    // So that the next steps find a node that is there.
+    let drained = client.drain_preempt(node, "gone already", 0).await.unwrap();
+    assert_eq!(drained, Drain::Accepted);
+}
+
+#[tokio::test]
+async fn a_killed_gcs_is_found_again() {
+    let _turn = TURN.lock().await;
+    let ray = Ray::head(&[]);
+    let client = ray.client();
+    until(&client, "the head", |state| !state.node_states.is_empty()).await;
+    let mut again = ray.kill_gcs();
+    let fault = client.cluster_resource_state().await.unwrap_err().fault;
+    assert!(matches!(fault, Fault::Unreachable(_)), "{fault}");
+    let mut gcs = again.spawn().unwrap();
+    // The new one begins anew and knows no node until the raylet comes back, if it does.
+    until(&client, "the new GCS", |_| true).await;
+    assert_eq!(gcs.try_wait().unwrap(), None, "it still runs");
+    gcs.kill().unwrap();
+    gcs.wait().unwrap();
+}
+
+#[tokio::test]
+async fn a_token_is_needed_where_ray_has_one() {
+    let _turn = TURN.lock().await;
+    let ray = Ray::head(&[
+        ("RAY_AUTH_MODE", "token"),
+        ("RAY_AUTH_TOKEN", "0123456789abcdef"),
+    ]);
+    until(&ray.client(), "the head", |state| {
+        !state.node_states.is_empty()
+    })
+    .await;
+    let wrong = TokenSource(b"0123456789".to_vec().into());
+    for token in [None, Some(wrong)] {
+        let endpoint = Endpoint {
+            token,
+            ..Endpoint::plain(ray.address())
+        };
+        let client = client_with(endpoint);
+        let fault = client.cluster_resource_state().await.unwrap_err().fault;
+        assert!(matches!(fault, Fault::Unauthenticated(_)), "{fault}");
+    }
+}
+
+#[tokio::test]
+async fn certificates_are_needed_where_ray_has_them() {
+    let _turn = TURN.lock().await;
+    let folder = tempfile::tempdir().unwrap();
+    let authority = tls_support::ca(1);
+    let pair = tls_support::issue_for(&authority, &[HEAD, "localhost", "127.0.0.1"], 1);
+    let write = |name: &str, content: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, content).unwrap();
+        path.to_str().unwrap().to_owned()
+    };
+    let ray = Ray::head(&[
+        ("RAY_USE_TLS", "1"),
+        ("RAY_TLS_SERVER_CERT", &write("tls.crt", &pair.chain)),
+        ("RAY_TLS_SERVER_KEY", &write("tls.key", &pair.key)),
+        ("RAY_TLS_CA_CERT", &write("ca.crt", &authority.pem())),
+    ]);
+    let client = ray.client();
+    until(&client, "the head", |state| !state.node_states.is_empty()).await;
+
+    let plain = client_with(Endpoint::plain(ray.address()));
+    let fault = plain.cluster_resource_state().await.unwrap_err().fault;
+    assert!(matches!(fault, Fault::Unreachable(_)), "{fault}");
+
+    let stranger = tls_support::issue_for(&tls_support::ca(1), &["localhost"], 1);
+    let mut endpoint = client.endpoint().clone();
+    if let Some(tls) = &mut endpoint.tls {
+        tls.certificate = stranger.chain.into_bytes().into();
+        tls.key = stranger.key.into_bytes().into();
+    }
+    let client = client_with(endpoint);
+    let fault = client.cluster_resource_state().await.unwrap_err().fault;
+    assert!(
+        matches!(fault, Fault::Tls(_) | Fault::Unreachable(_)),
+        "{fault}"
+    );
+}

@@ -1,0 +1,206 @@
+//! Real Ray processes on the loopback interface.
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    reason = "each test binary includes it and uses a part of it"
+)]
+#![allow(
+    clippy::disallowed_methods,
+    reason = "tests are told by the environment where Ray is"
+)]
+
+use std::ffi::OsStr;
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Output, Stdio};
+
+use rayfit::gcs::{Address, Client, Endpoint, Limits, from_environment};
+use rustix::process::{Pid, Signal, kill_process};
+use tempfile::TempDir;
+
+/// The head's address. Not 127.0.0.1, for which Ray takes the machine's own address instead.
+pub const HEAD: &str = "127.0.0.2";
+
+/// A Ray cluster. Its processes are ended when it is dropped.
+pub struct Ray {
+    bin: PathBuf,
+    folder: TempDir,
+    port: u16,
+    variables: Vec<(String, String)>,
+}
+
+impl Ray {
+    /// A head with two CPUs, started with these environment variables.
+    pub fn head(variables: &[(&str, &str)]) -> Self {
+        let ray = Self {
+            bin: bin(),
+            // Short: the path of a Unix socket has at most 107 bytes.
+            folder: tempfile::Builder::new()
+                .prefix("ray-")
+                .tempdir_in("/tmp")
+                .unwrap(),
+            port: free_port(),
+            variables: variables
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), (*value).to_owned()))
+                .collect(),
+        };
+        let port = ray.port.to_string();
+        let folder = ray.folder.path().to_str().unwrap();
+        let args = ["start", "--head", "--port", &port, "--temp-dir", folder];
+        let node = ["--node-ip-address", HEAD, "--num-cpus", "2"];
+        let less = ["--include-dashboard=false", "--disable-usage-stats"];
+        ray.run(&[args.as_slice(), &node, &less].concat());
+        ray
+    }
+
+    /// A worker node with one CPU and one of the resource `worker`.
+    pub fn worker(&self, ip: &str) {
+        let address = self.address().to_string();
+        let args = ["start", "--address", &address, "--node-ip-address", ip];
+        let size = ["--num-cpus", "1", "--resources", r#"{"worker": 1}"#];
+        self.run(&[args.as_slice(), &size, &["--disable-usage-stats"]].concat());
+    }
+
+    /// Where its GCS listens.
+    pub fn address(&self) -> Address {
+        Address::new(HEAD, self.port)
+    }
+
+    /// A client with the credentials that the cluster's own environment names.
+    pub fn client(&self) -> Client {
+        client_with(from_environment(self.address(), |name| self.variable(name)).unwrap())
+    }
+
+    /// What `ray ARGS` prints.
+    pub fn run(&self, args: &[&str]) -> String {
+        let Output {
+            status,
+            stdout,
+            stderr,
+        } = self
+            .command("timeout")
+            .arg("120")
+            .arg(self.bin.join("ray"))
+            .args(args)
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&stdout).into_owned();
+        let errors = String::from_utf8_lossy(&stderr);
+        assert!(status.success(), "ray {args:?}: {status}\n{said}{errors}");
+        said
+    }
+
+    /// Runs Python code as a driver of the cluster.
+    pub fn driver(&self, code: &str) -> Driver {
+        let child = self
+            .command(self.bin.join("python"))
+            .args(["-c", code])
+            .env("RAY_ADDRESS", self.address().to_string())
+            .stdout(Stdio::null())
+            .stderr(Stdio::null())
+            .spawn()
+            .unwrap();
+        Driver(child)
+    }
+
+    /// Kills the GCS, and returns how to start it again.
+    pub fn kill_gcs(&self) -> Command {
+        let (pid, line) = self
+            .processes()
+            .into_iter()
+            .find(|(_, line)| line[0].ends_with("/gcs_server"))
+            .expect("a GCS runs");
+        kill(pid);
+        let mut command = Command::new(&line[0]);
+        command.args(&line[1..]).envs(self.variables.clone());
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        command
+    }
+
+    fn variable(&self, name: &str) -> Option<String> {
+        let found = self.variables.iter().find(|(key, _)| key == name);
+        found.map(|(_, value)| value.clone())
+    }
+
+    fn command(&self, program: impl AsRef<OsStr>) -> Command {
+        let mut command = Command::new(program);
+        command
+            .envs(self.variables.clone())
+            .env("RAY_USAGE_STATS_ENABLED", "0")
+            .env("RAY_enable_autoscaler_v2", "1");
+        command
+    }
+
+    /// Our processes, known by the temporary folder in their command lines.
+    fn processes(&self) -> Vec<(Pid, Vec<String>)> {
+        let ours = self.folder.path().to_str().unwrap();
+        let entries = fs::read_dir("/proc").unwrap().flatten();
+        entries
+            .filter_map(|entry| {
+                let pid = entry.file_name().to_str()?.parse().ok()?;
+                let line = fs::read_to_string(entry.path().join("cmdline")).ok()?;
+                let words: Vec<String> = line.split_terminator('\0').map(str::to_owned).collect();
+                let is_ours = words.iter().any(|word| word.contains(ours));
+                Some((Pid::from_raw(pid)?, words)).filter(|_| is_ours)
+            })
+            .collect()
+    }
+}
+
+impl Drop for Ray {
+    fn drop(&mut self) {
+        // Some of them start others while they are ended.
+        while let Some((pid, _)) = self.processes().first() {
+            kill(*pid);
+        }
+    }
+}
+
+pub fn client_with(endpoint: Endpoint) -> Client {
+    Client::new(endpoint, Limits::default())
+}
+
+/// A Python process, ended when it is dropped.
+pub struct Driver(Child);
+
+impl Drop for Driver {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+fn kill(pid: Pid) {
+    // One that has just ended by itself is as good.
+    let _ = kill_process(pid, Signal::KILL);
+    let process = Path::new("/proc").join(pid.as_raw_nonzero().to_string());
+    // Until it is gone, or a zombie whose parent has yet to look.
+    while fs::read_to_string(process.join("cmdline")).is_ok_and(|line| !line.is_empty()) {
+        std::thread::yield_now();
+    }
+}
+
+/// The folder with `ray` and its `python`.
+fn bin() -> PathBuf {
+    let named = std::env::var("RAYFIT_RAY").unwrap_or_else(|_| {
+        panic!(
+            "this test runs against real Ray 2.60.0: run it by `make test-rust`, or name the bin \
+             folder of a virtual environment that has it: RAYFIT_RAY=$(scripts/ray.sh)"
+        )
+    });
+    let bin = PathBuf::from(named);
+    assert!(
+        bin.join("ray").exists(),
+        "there is no ray in RAYFIT_RAY={}",
+        bin.display()
+    );
+    bin
+}
+
+fn free_port() -> u16 {
+    let listener = std::net::TcpListener::bind((HEAD, 0)).unwrap();
+    listener.local_addr().unwrap().port()
+}

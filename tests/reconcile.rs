@@ -1,0 +1,446 @@
+//! The scaler against a played cluster: it gets where it should, it is crashed at every point
+//! and gets there too, and whatever fails, no work is lost and no rule is broken.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod played_cluster;
+
+use played_cluster::api::api;
+use played_cluster::{Group, START, Setup, Task, World};
+use proptest::prelude::*;
+use rayfit::plan::check::check;
+use rayfit::reconcile::{Chain, Done, Effect, Failure, Memory, Settings, round};
+use serde_json::Value;
+
+const STEP_S: f64 = 1.0;
+
+/// What happens to an effect.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Fate {
+    /// It is done.
+    Done,
+    /// The process is killed before it is sent.
+    KilledBefore,
+    /// The process is killed after it was done, before the answer.
+    KilledAfter,
+    /// The API server or the GCS answers with an error; nothing was done.
+    Fails(u16),
+    /// It was done, and the answer was lost.
+    Lost,
+}
+
+/// A scaler in a world.
+struct Run {
+    world: World,
+    memory: Memory,
+    /// How many effects there were that change something.
+    effects: usize,
+    kinds: Vec<&'static str>,
+    /// What was done, for people.
+    log: Vec<String>,
+}
+
+impl Run {
+    fn new(setup: Setup) -> Self {
+        let world = World::new(setup);
+        Self {
+            world,
+            memory: Memory::default(),
+            effects: 0,
+            kinds: Vec::new(),
+            log: Vec::new(),
+        }
+    }
+
+    fn want(&mut self, count: usize, cpu: f64, seconds: Option<f64>) {
+        let task = Task { cpu, left: seconds };
+        self.world.waiting.extend(std::iter::repeat_n(task, count));
+    }
+
+    /// One round and the time until the next.
+    fn round(&mut self, fate: &mut impl FnMut(usize) -> Fate) -> bool {
+        let settings = Settings::default();
+        let snapshot = self.world.snapshot(self.memory.history.clone());
+        let planned = round(&snapshot, &self.memory, &settings);
+        assert_eq!(
+            check(&snapshot, &planned.plan),
+            [],
+            "at {}",
+            self.world.now - START
+        );
+        let mut done = Vec::new();
+        let mut alive = true;
+        for chain in planned.chains.clone() {
+            alive = alive && self.chain(chain, fate, &mut done);
+        }
+        if alive {
+            self.memory
+                .fold(&planned, &done, &settings, self.world.now, || 0.5);
+        } else {
+            self.memory = Memory::default();
+        }
+        self.world.step(STEP_S);
+        assert_eq!(
+            self.world.faults,
+            [] as [String; 0],
+            "at {}",
+            self.world.now - START
+        );
+        planned.plan.is_quiet() && done.iter().all(|done| !done.effect.is_kubernetes())
+    }
+
+    /// Whether the process survived.
+    fn chain(
+        &mut self,
+        mut chain: Chain,
+        fate: &mut impl FnMut(usize) -> Fate,
+        done: &mut Vec<Done>,
+    ) -> bool {
+        while let Some(effect) = chain.next() {
+            let changes = !matches!(effect, Effect::Report(_) | Effect::PutError(_));
+            let what = if changes {
+                self.effects += 1;
+                self.kinds.push(effect.kind());
+                fate(self.effects - 1)
+            } else {
+                Fate::Done
+            };
+            let result = match what {
+                Fate::KilledBefore => return false,
+                Fate::KilledAfter => {
+                    let _ = self.world.perform(&effect);
+                    return false;
+                }
+                Fate::Fails(code) => Err(api(code, "injected", &[])),
+                Fate::Lost => {
+                    let _ = self.world.perform(&effect);
+                    Err(Failure::NoAnswer("injected".to_owned()))
+                }
+                Fate::Done => self.world.perform(&effect),
+            };
+            if changes {
+                let at = self.world.now - START;
+                let (kind, why) = (effect.kind(), &chain.why);
+                self.log.push(format!("{at}: {kind} ({why}): {result:?}"));
+            }
+            chain.answered(result.as_ref(), self.world.now);
+            done.push(Done {
+                about: chain.about.clone(),
+                effect,
+                result,
+            });
+        }
+        true
+    }
+
+    /// Rounds until nothing moves for some time; fails if that takes too many.
+    fn settle(&mut self, fate: &mut impl FnMut(usize) -> Fate) {
+        let (mut quiet, mut outcome) = (0, Value::Null);
+        for _ in 0..400 {
+            let still = self.round(fate);
+            let now = self.world.outcome();
+            let rests = still && !self.world.works() && now == outcome;
+            quiet = if rests { quiet + 1 } else { 0 };
+            outcome = now;
+            if quiet >= 12 {
+                return;
+            }
+        }
+        let last = self.log.len().saturating_sub(24);
+        panic!(
+            "it does not settle:\n{}\n{outcome:#}",
+            self.log[last..].join("\n")
+        );
+    }
+}
+
+fn group(name: &'static str, cpu: i64, min: i64, max: i64) -> Group {
+    Group {
+        name,
+        cpu,
+        min,
+        max,
+        hosts: 1,
+        cap: None,
+    }
+}
+
+fn setup(groups: Vec<Group>) -> Setup {
+    Setup {
+        groups,
+        kube_nodes: vec![8, 8],
+        knows_nodes: true,
+        watch_lag: 1,
+        pods_exit: false,
+    }
+}
+
+/// A story: what is there, and what happens.
+struct Story {
+    name: &'static str,
+    setup: Setup,
+    tell: fn(&mut Run, &mut dyn FnMut(usize) -> Fate),
+}
+
+fn stories() -> Vec<Story> {
+    let growing = |cap| Group {
+        cap: Some(cap),
+        ..group("cpu", 1, 1, 4)
+    };
+    let slices = Group {
+        hosts: 2,
+        ..group("cpu", 1, 0, 3)
+    };
+    vec![
+        Story {
+            name: "up and down again",
+            setup: setup(vec![group("cpu", 1, 0, 6)]),
+            tell: up_and_down,
+        },
+        Story {
+            name: "a pod grows",
+            setup: setup(vec![growing(3)]),
+            tell: grows,
+        },
+        Story {
+            name: "growing is deferred",
+            setup: Setup {
+                kube_nodes: vec![4, 4],
+                knows_nodes: false,
+                ..setup(vec![Group {
+                    min: 2,
+                    ..growing(3)
+                }])
+            },
+            tell: grows,
+        },
+        Story {
+            name: "no node can hold the cap",
+            setup: Setup {
+                kube_nodes: vec![3, 3],
+                knows_nodes: false,
+                ..setup(vec![growing(6)])
+            },
+            tell: grows,
+        },
+        Story {
+            name: "the maximum is lowered",
+            setup: setup(vec![group("cpu", 1, 0, 6)]),
+            tell: lowered,
+        },
+        Story {
+            name: "slices of two hosts",
+            setup: setup(vec![slices]),
+            tell: up_and_down,
+        },
+        Story {
+            name: "pods end with their Ray",
+            setup: Setup {
+                pods_exit: true,
+                ..setup(vec![group("cpu", 1, 0, 6)])
+            },
+            tell: up_and_down,
+        },
+    ]
+}
+
+fn up_and_down(run: &mut Run, fate: &mut dyn FnMut(usize) -> Fate) {
+    let mut fate = fate;
+    run.want(3, 1.0, Some(15.0));
+    run.want(1, 1.0, None);
+    run.settle(&mut fate);
+}
+
+fn grows(run: &mut Run, fate: &mut dyn FnMut(usize) -> Fate) {
+    let mut fate = fate;
+    run.settle(&mut fate);
+    run.want(5, 1.0, None);
+    run.settle(&mut fate);
+}
+
+fn lowered(run: &mut Run, fate: &mut dyn FnMut(usize) -> Fate) {
+    let mut fate = fate;
+    run.want(4, 1.0, Some(25.0));
+    for _ in 0..10 {
+        run.round(&mut fate);
+    }
+    run.world.edit("cpu", "maxReplicas", 2);
+    run.want(1, 1.0, None);
+    run.settle(&mut fate);
+}
+
+fn told(story: &Story, fate: impl Fn(usize) -> Fate) -> Run {
+    let mut run = Run::new(story.setup.clone());
+    let mut fate = |number| fate(number);
+    (story.tell)(&mut run, &mut fate);
+    run
+}
+
+#[test]
+fn stories_end_as_they_should() {
+    let mut ends = String::new();
+    for story in stories() {
+        let run = told(&story, |_| Fate::Done);
+        ends += &format!(
+            "{}: {}\n  {:#}\n",
+            story.name,
+            run.kinds.join(", "),
+            run.world.outcome()
+        );
+    }
+    insta::assert_snapshot!(ends);
+}
+
+/// Killed before or after any effect, and started again without memory: the same end.
+#[test]
+fn a_crash_at_any_point_changes_nothing_in_the_end() {
+    for story in stories() {
+        let whole = told(&story, |_| Fate::Done);
+        let end = whole.world.outcome();
+        for number in 0..whole.effects {
+            for fate in [Fate::KilledBefore, Fate::KilledAfter] {
+                let run = told(&story, |at| if at == number { fate } else { Fate::Done });
+                let kind = whole.kinds[number];
+                assert_eq!(
+                    run.world.outcome(),
+                    end,
+                    "{}: {fate:?} effect {number}, {kind}",
+                    story.name
+                );
+            }
+        }
+    }
+}
+
+/// Once failed or unanswered, every effect is tried again: the same end.
+#[test]
+fn a_failure_at_any_point_changes_nothing_in_the_end() {
+    for story in stories() {
+        let whole = told(&story, |_| Fate::Done);
+        let end = whole.world.outcome();
+        for number in 0..whole.effects {
+            for fate in [Fate::Fails(409), Fate::Fails(500), Fate::Lost] {
+                let run = told(&story, |at| if at == number { fate } else { Fate::Done });
+                let (kind, waiting) = (whole.kinds[number], &run.world.waiting);
+                assert!(
+                    waiting.is_empty(),
+                    "{}: {fate:?} effect {number}, {kind}",
+                    story.name
+                );
+                if kind != "resize-pod" {
+                    // A pod that could not be resized is passed over for a new one.
+                    assert_eq!(
+                        run.world.outcome(),
+                        end,
+                        "{}: {fate:?} effect {number}, {kind}",
+                        story.name
+                    );
+                }
+            }
+        }
+    }
+}
+
+/// Random demand in a random world.
+#[derive(Debug, Clone)]
+struct Chance {
+    setup: Setup,
+    bursts: Vec<(usize, u8, Option<u8>, u8)>,
+    fates: Vec<u8>,
+}
+
+fn chance() -> impl Strategy<Value = Chance> {
+    let group = |name| {
+        (
+            1..3_i64,
+            0..2_i64,
+            2..5_i64,
+            1..3_i64,
+            prop::option::of(2..6_i64),
+        )
+            .prop_map(move |(cpu, min, max, hosts, cap)| {
+                let cap = cap.filter(|cap| *cap > cpu);
+                Group {
+                    name,
+                    cpu,
+                    min,
+                    max,
+                    hosts,
+                    cap,
+                }
+            })
+    };
+    let setup = (
+        group("a"),
+        group("b"),
+        prop_oneof![Just(vec![200]), prop::collection::vec(4..9_i64, 2..4)],
+        any::<bool>(),
+        1..4_u64,
+        any::<bool>(),
+    )
+        .prop_map(
+            |(a, b, kube_nodes, knows_nodes, watch_lag, pods_exit)| Setup {
+                groups: vec![a, b],
+                kube_nodes,
+                knows_nodes,
+                watch_lag,
+                pods_exit,
+            },
+        );
+    let burst = (
+        1..6_usize,
+        1..4_u8,
+        prop::option::weighted(0.8, 1..30_u8),
+        0..20_u8,
+    );
+    let bursts = prop::collection::vec(burst, 1..5);
+    (setup, bursts, prop::collection::vec(any::<u8>(), 64)).prop_map(|(setup, bursts, fates)| {
+        Chance {
+            setup,
+            bursts,
+            fates,
+        }
+    })
+}
+
+/// One in five effects goes wrong, for as long as there are fates.
+fn fated(fates: &[u8]) -> impl FnMut(usize) -> Fate + '_ {
+    |number| match fates.get(number).map_or(0, |fate| fate % 32) {
+        1 => Fate::KilledBefore,
+        2 => Fate::KilledAfter,
+        3 => Fate::Fails(409),
+        4 => Fate::Fails(500),
+        5 => Fate::Lost,
+        6 => Fate::Fails(403),
+        7 => Fate::Fails(429),
+        _ => Fate::Done,
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
+
+    /// Whatever fails and whenever the process is killed: no busy worker is deleted, no plan
+    /// breaks a rule, no pod is resized beyond its bounds, and in the end all is at rest.
+    #[test]
+    fn nothing_is_lost_whatever_goes_wrong(chance in chance()) {
+        let mut run = Run::new(chance.setup.clone());
+        let mut fate = fated(&chance.fates);
+        for (count, cpu, seconds, rounds) in &chance.bursts {
+            run.want(*count, f64::from(*cpu), seconds.map(f64::from));
+            for _ in 0..*rounds {
+                run.round(&mut fate);
+            }
+        }
+        if run.world.setup.kube_nodes == [200] {
+            run.settle(&mut fate);
+        } else {
+            // Where Kubernetes is full, a new pod may come in vain again and again.
+            for _ in 0..100 {
+                run.round(&mut fate);
+            }
+        }
+        for ray in run.world.rays.iter().filter(|ray| !ray.dead) {
+            prop_assert!(ray.used() <= ray.cpu);
+        }
+    }
+}

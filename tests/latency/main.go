@@ -78,6 +78,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = controller.Stop() }()
+	if err := followed(ctx, herd); err != nil {
+		return err
+	}
 	taken, err := measure(ctx, w, herd)
 	if err != nil {
 		return err
@@ -88,6 +91,18 @@ func run(ctx context.Context) error {
 	}
 	text := fmt.Sprintf("%s. %d clusters of %d pods.\n\n%s", tables.ThisMachine(), *clusters, workers+1, table(taken).Markdown())
 	return tables.Write(filepath.Join(*docs, "benchmarks.md"), begin, end, text)
+}
+
+// followed waits until the controller asks every cluster's GCS.
+func followed(ctx context.Context, herd *scaling.Herd) error {
+	return lab.Eventually(ctx, scaling.Patience, "every cluster is followed", func() error {
+		for i := range herd.Clusters {
+			if n := herd.Played(i).Calls()["GetClusterResourceState"]; n < 3 {
+				return fmt.Errorf("%s was asked %d times", herd.Clusters[i].Name, n)
+			}
+		}
+		return nil
+	})
 }
 
 // samples are times until the accepted PATCH, by what they begin with.

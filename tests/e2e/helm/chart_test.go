@@ -78,6 +78,7 @@ var choices = []struct {
 	{"cert-manager", []string{"--cert-manager"}, []string{"certificates=cert-manager"}},
 	{"fail-closed", []string{"--fail-closed"}, []string{"failClosed=true"}},
 	{"fail-closed with cert-manager", []string{"--fail-closed", "--cert-manager"}, []string{"failClosed=true", "certificates=cert-manager"}},
+	{"definitions apart", []string{"--no-crds"}, []string{"crds=false"}},
 	{"a single pod", []string{"--replicas=1"}, []string{"replicas=1"}},
 	{"another namespace", []string{"--namespace=elsewhere", "--cert-manager"}, []string{"namespace=elsewhere", "certificates=cert-manager"}},
 	{"everything", []string{

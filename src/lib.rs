@@ -30,6 +30,7 @@
 //! - [`telemetry`]: logs and metrics
 //! - [`certs`]: certificates of our own; its state machine is pure
 //! - [`gcs`]: the client of Ray's GCS
+//! - [`controller`]: what scales live clusters: watches, Leases, calls of the API server and the GCS
 //! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in the place of Ray's autoscaler container
 //!
 //! # Invariants
@@ -45,6 +46,7 @@
 pub mod admission;
 pub mod certs;
 pub mod cli;
+pub mod controller;
 pub mod defaults;
 pub mod facts;
 pub mod finding;

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rayfit::certs::access::{Access, Scope};
+use rayfit::certs::access::{Access, NEEDED, Scope};
+use rayfit::controller::access as scaling;
 use rayfit::manifests::{Certificates, Options, kustomize, names, objects, to_yaml};
-use rayfit::{certs, watch};
-use serde_json::Value;
+use rayfit::watch;
+use serde_json::{Value, json};
 
 const REGENERATE: &str = "cargo run -- manifests --write-to manifests";
 
@@ -187,16 +188,12 @@ fn every_webhook_is_safe_for_the_cluster() {
         assert_eq!(names.len(), 8, "{name}: {names:?}");
         for webhook in webhooks {
             let spared = &webhook["namespaceSelector"]["matchExpressions"][0]["values"];
-            assert_eq!(
-                spared,
-                &serde_json::json!(["kube-system", options.namespace]),
-                "{name}"
-            );
+            assert_eq!(spared, &json!(["kube-system", options.namespace]), "{name}");
             assert_eq!(webhook["sideEffects"], "None");
             assert_eq!(webhook["timeoutSeconds"], 3);
             assert_eq!(webhook["matchPolicy"], "Equivalent");
             let rule = &webhook["rules"][0];
-            assert_eq!(rule["apiGroups"], serde_json::json!(["ray.io"]));
+            assert_eq!(rule["apiGroups"], json!(["ray.io"]));
             let resource = rule["resources"][0].as_str().unwrap();
             assert!(!resource.contains(['/', '*']), "{resource}");
             assert!(
@@ -217,7 +214,7 @@ fn a_trial_judges_the_namespaces_that_were_named() {
         let expressions = &webhook["namespaceSelector"]["matchExpressions"];
         assert_eq!(expressions[0]["operator"], "NotIn", "{webhook}");
         assert_eq!(expressions[1]["operator"], "In");
-        assert_eq!(expressions[1]["values"], serde_json::json!(["team-a"]));
+        assert_eq!(expressions[1]["values"], json!(["team-a"]));
         assert_eq!(expressions[1]["key"], "kubernetes.io/metadata.name");
     }
 }
@@ -242,46 +239,121 @@ fn only_fail_closed_refuses_and_never_through_the_mutating_webhook() {
     }
 }
 
+/// The rules of a role, by kind and name; in a namespace if one is given.
+fn rules<'a>(objects: &'a [Value], kind: &str, namespace: Option<&str>, name: &str) -> &'a Value {
+    let found = objects.iter().find(|object| {
+        let metadata = &object["metadata"];
+        object["kind"] == kind
+            && metadata["name"] == name
+            && metadata["namespace"].as_str() == namespace
+    });
+    &found.unwrap_or_else(|| panic!("no {kind} {name}"))["rules"]
+}
+
+fn as_rules<'a>(needed: impl IntoIterator<Item = &'a Access>) -> Value {
+    let rule = |need: &Access| {
+        let mut rule = json!({ "apiGroups": [need.group], "resources": [need.resource] });
+        if let Some(name) = need.name {
+            rule["resourceNames"] = json!([name]);
+        }
+        rule["verbs"] = json!(need.verbs);
+        rule
+    };
+    needed.into_iter().map(rule).collect()
+}
+
+/// The roles, by kind, namespace and name.
+fn roles(objects: &[Value]) -> Vec<String> {
+    let is_role = |object: &&Value| matches!(object["kind"].as_str(), Some("Role" | "ClusterRole"));
+    let title = |object: &Value| {
+        let metadata = &object["metadata"];
+        let namespace = metadata["namespace"].as_str().unwrap_or_default();
+        format!(
+            "{} {namespace}/{}",
+            object["kind"].as_str().unwrap(),
+            metadata["name"].as_str().unwrap()
+        )
+    };
+    objects.iter().filter(is_role).map(title).collect()
+}
+
 #[test]
 fn rights_are_exactly_those_that_the_code_uses() {
-    let own = objects(&Options::default().with_certificates(Certificates::SelfManaged));
-    let of_scope = |needed: &[Access], scope| -> Vec<Access> {
-        let needed = needed.iter().filter(|need| need.scope == scope);
-        needed.copied().collect()
+    let own = objects(
+        &Options::default()
+            .with_certificates(Certificates::SelfManaged)
+            .with_ray_auth(),
+    );
+    let system = Some("rayfit-system");
+    let of = |scope| NEEDED.iter().filter(move |need| need.scope == scope);
+    assert_eq!(
+        *rules(&own, "Role", system, "rayfit-certificates"),
+        as_rules(of(Scope::Namespace))
+    );
+    assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-ca-bundles"),
+        as_rules(of(Scope::Cluster))
+    );
+    assert_eq!(
+        *rules(&own, "Role", system, "rayfit-leases"),
+        as_rules(scaling::LEASES)
+    );
+    assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-nodes"),
+        as_rules(scaling::NODES)
+    );
+    assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-scaling"),
+        as_rules(scaling::CLUSTERS)
+    );
+    assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-ray-auth"),
+        as_rules(scaling::RAY_AUTH)
+    );
+    assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-watch"),
+        as_rules(watch::access::NEEDED)
+    );
+    assert_eq!(roles(&own).len(), 7);
+}
+
+#[test]
+fn rights_that_are_not_needed_are_not_asked_for() {
+    let issued = Options::default().with_certificates(Certificates::CertManager);
+    let webhooks_only = Options {
+        controller: false,
+        ..issued.clone()
     };
-    let certificates = certs::access::NEEDED;
-    let watching = watch::access::NEEDED;
-    for (kind, name, needed) in [
-        (
-            "Role",
-            "rayfit-certificates",
-            of_scope(certificates, Scope::Namespace),
-        ),
-        (
-            "ClusterRole",
-            "rayfit-ca-bundles",
-            of_scope(certificates, Scope::Cluster),
-        ),
-        (
-            "ClusterRole",
-            "rayfit-watch",
-            of_scope(watching, Scope::Cluster),
-        ),
-    ] {
-        let role = own
-            .iter()
-            .find(|object| object["kind"] == kind && object["metadata"]["name"] == name)
-            .unwrap();
-        let granted = role["rules"].as_array().unwrap();
-        assert_eq!(granted.len(), needed.len(), "{name}");
-        for (rule, need) in granted.iter().zip(needed) {
-            assert_eq!(rule["apiGroups"], serde_json::json!([need.group]));
-            assert_eq!(rule["resources"], serde_json::json!([need.resource]));
-            assert_eq!(rule["verbs"], serde_json::json!(need.verbs));
-            let names = need.name.map(|name| serde_json::json!([name]));
-            assert_eq!(rule.get("resourceNames"), names.as_ref());
-        }
-    }
+    assert_eq!(
+        roles(&objects(&webhooks_only)),
+        ["ClusterRole /rayfit-watch"]
+    );
+    let usual = [
+        "ClusterRole /rayfit-watch",
+        "Role rayfit-system/rayfit-leases",
+        "ClusterRole /rayfit-nodes",
+        "ClusterRole /rayfit-scaling",
+    ];
+    assert_eq!(roles(&objects(&issued)), usual, "no Secrets");
+    let trial = Options {
+        only_namespaces: vec!["team-a".to_owned(), "team-b".to_owned()],
+        ..issued
+    };
+    let trial = objects(&trial);
+    let restricted = [
+        "ClusterRole /rayfit-watch",
+        "Role rayfit-system/rayfit-leases",
+        "Role team-a/rayfit-scaling",
+        "Role team-b/rayfit-scaling",
+    ];
+    assert_eq!(roles(&trial), restricted);
+    let arguments = &pod(&trial)["containers"][0]["args"];
+    assert!(
+        arguments
+            .as_array()
+            .unwrap()
+            .contains(&json!("--namespaces=team-a,team-b"))
+    );
 }
 
 #[test]
@@ -299,7 +371,7 @@ fn pods_keep_to_the_restricted_level() {
         assert_eq!(security["runAsNonRoot"], true);
         assert_eq!(security["readOnlyRootFilesystem"], true);
         assert_eq!(security["allowPrivilegeEscalation"], false);
-        assert_eq!(security["capabilities"]["drop"], serde_json::json!(["ALL"]));
+        assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
         assert!(pod["hostNetwork"].is_null());
     }
 }

@@ -24,6 +24,8 @@ pub enum Scope {
     Namespace,
     /// In the whole cluster.
     Cluster,
+    /// In the namespaces whose clusters are scaled: all, or those that were chosen.
+    Scaled,
 }
 
 const WEBHOOKS: &str = "admissionregistration.k8s.io";

@@ -74,7 +74,9 @@ pub(super) struct Manifests {
     #[arg(long = "exclude-namespace", value_name = "NAME")]
     excluded_namespaces: Vec<String>,
 
-    /// Judge Ray objects in this namespace only, to try Rayfit on one team first; can be repeated
+    /// Judge Ray objects and scale clusters in this namespace only; can be repeated
+    ///
+    /// To try Rayfit on one team first. The right to scale is then given in that namespace only.
     #[arg(long = "only-namespace", value_name = "NAME")]
     only_namespaces: Vec<String>,
 
@@ -87,6 +89,23 @@ pub(super) struct Manifests {
     )]
     api_server_ports: Vec<u16>,
 
+    /// Install the webhooks only: without the rights that scaling clusters needs
+    #[arg(long)]
+    no_controller: bool,
+
+    /// Allow to read Secrets, for Ray clusters with token authentication or TLS in mode central
+    #[arg(long, conflicts_with = "no_controller")]
+    ray_auth: bool,
+
+    /// The ports of Ray's GCS in head pods, which the network policy lets Rayfit reach
+    #[arg(
+        long,
+        value_name = "PORTS",
+        value_delimiter = ',',
+        default_value = "6379"
+    )]
+    gcs_ports: Vec<u16>,
+
     /// Leave out the definition of RayPolicy, for those who install definitions apart from the rest
     /// (`rayfit crd` prints it)
     #[arg(long)]
@@ -95,7 +114,7 @@ pub(super) struct Manifests {
     /// Write a folder for kustomize instead, with an overlay for each kind of install
     ///
     /// Then: kubectl apply -k FOLDER/overlays/self-managed
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed", "ray_auth"])]
     write_to: Option<PathBuf>,
 }
 
@@ -134,6 +153,9 @@ impl Manifests {
             excluded_namespaces: self.excluded_namespaces,
             only_namespaces: self.only_namespaces,
             api_server_ports: self.api_server_ports,
+            controller: !self.no_controller,
+            ray_auth: self.ray_auth,
+            gcs_ports: self.gcs_ports,
             definitions: !self.no_crds,
         }
     }

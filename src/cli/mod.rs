@@ -6,20 +6,25 @@
 
 mod check;
 mod completions;
+mod controller;
 mod crd;
 mod default;
 mod dev_certs;
 mod explain;
+mod live;
 mod manifests;
 mod outcome;
 mod own_certificates;
 mod plan;
 mod policies;
 mod progress;
+mod record;
 mod rules;
 mod serve;
 pub mod settings;
+mod sidecar;
 mod source;
+mod status;
 mod vap;
 
 use std::process::ExitCode;
@@ -49,9 +54,12 @@ enum Command {
     Check(check::Check),
     Default(default::Default),
     Plan(plan::Plan),
+    Record(record::Record),
+    Status(status::Status),
     Explain(explain::Explain),
     Rules(rules::Rules),
     Serve(Box<serve::Serve>),
+    Sidecar(sidecar::Sidecar),
     Manifests(manifests::Manifests),
     Crd(crd::Crd),
     Vap(vap::Vap),
@@ -65,9 +73,12 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::Default(command) => command.run(),
             Self::Plan(command) => command.run(),
+            Self::Record(command) => command.run(),
+            Self::Status(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),
             Self::Serve(command) => command.run(),
+            Self::Sidecar(command) => command.run(),
             Self::Manifests(command) => command.run(),
             Self::Crd(command) => command.run(),
             Self::Vap(command) => command.run(),

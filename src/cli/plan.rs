@@ -3,8 +3,10 @@
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
+use super::live::{self, LiveArgs, Look};
 use super::source::{self, Source};
 use super::{Outcome, outcome};
+use crate::controller::observe::Key;
 use crate::plan::{Line, Settings, Strategy, check, decide, schema};
 use crate::report::json::pretty;
 use crate::snapshot::{self, Snapshot};
@@ -15,17 +17,21 @@ const MAX_BYTES: usize = 512 << 20;
 /// What the controller would do now, why, and why it does not do more
 ///
 /// Reads snapshots: YAML or JSON files, files of one JSON object per line, folders with *.yaml,
-/// *.yml and *.json, or standard input. Nothing is changed anywhere.
+/// *.yml and *.json, or standard input; or looks at a live cluster. Nothing is changed anywhere.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit plan snapshot.yaml\n  \
+    rayfit plan ray/demo                          # a live RayCluster\n  \
     rayfit plan --strategy ray snapshot.yaml      # what Ray's own autoscaler would do\n  \
     rayfit plan -o json corpus.jsonl              # one JSON line per snapshot\n  \
     rayfit plan --schema snapshot > snapshot.schema.json\n\n\
     Exit codes: 0 decided, 2 some snapshot could not be read.")]
 pub(super) struct Plan {
-    /// Files, folders, or - for standard input
-    #[arg(required_unless_present = "schema", value_name = "SNAPSHOT|DIR|-")]
+    /// Files, folders, - for standard input, or live clusters
+    #[arg(
+        required_unless_present = "schema",
+        value_name = "SNAPSHOT|DIR|-|NAMESPACE/NAME"
+    )]
     inputs: Vec<PathBuf>,
 
     /// How to decide
@@ -43,6 +49,9 @@ pub(super) struct Plan {
     /// Print the JSON schema of a snapshot, or of a line of `-o json`, and stop
     #[arg(long, value_enum, value_name = "WHAT")]
     schema: Option<Described>,
+
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
@@ -90,6 +99,12 @@ impl Plan {
 
     /// What cannot be read is reported, and hides nothing else.
     fn plan_input(&self, input: &Path, out: &mut impl Write) -> anyhow::Result<Outcome> {
+        if let Some(cluster) = live_cluster(input) {
+            return match self.live.look_once(&cluster).and_then(Look::complete) {
+                Ok(snapshot) => self.plan(&snapshot, out).map(|()| Outcome::Clean),
+                Err(error) => unread(&cluster, anyhow::anyhow!("{error:#}").as_ref(), out),
+            };
+        }
         let sources = match source::expand(input) {
             Ok(sources) => sources,
             Err(error) => return unread(&input.display(), &error, out),
@@ -151,6 +166,12 @@ impl Plan {
             ..Settings::default()
         }
     }
+}
+
+/// What is no file or folder and looks like NAMESPACE/NAME is a live cluster.
+fn live_cluster(input: &Path) -> Option<Key> {
+    let name = input.to_str().filter(|_| !input.exists())?;
+    live::cluster_name(name).ok()
 }
 
 /// Says what could not be read, after what was said before.

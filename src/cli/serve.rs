@@ -7,6 +7,7 @@ use std::time::Duration;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use super::Outcome;
+use super::controller::ControllerArgs;
 use super::own_certificates::OwnCertificatesArgs;
 use super::settings::SettingsArgs;
 use crate::admission::Limits;
@@ -16,14 +17,15 @@ use crate::server::run::{CertificateSource, Options, run};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::tls::CertificateDirectory;
 
-/// Runs the two admission webhooks: POST /mutate fills in defaults, POST /validate judges
+/// Runs the admission webhooks, and scales the clusters in mode central
 ///
-/// A second port serves /livez, /readyz and /metrics without TLS. On SIGTERM the process is not
+/// POST /mutate fills in defaults, POST /validate judges. A second port serves /livez, /readyz and /metrics without TLS. On SIGTERM the process is not
 /// ready at once, serves on for --shutdown-delay, then lets calls end and exits with 0; a second
 /// signal stops it at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
-    rayfit serve --cert-dir ./certs --bind 127.0.0.1 --log-format text")]
+    rayfit serve --cert-dir ./certs --bind 127.0.0.1 --log-format text\n  \
+    rayfit serve --no-webhooks --kubeconfig ~/.kube/config --log-format text")]
 pub(super) struct Serve {
     /// Address for both ports
     #[arg(long, value_name = "IP", default_value = "::")]
@@ -102,6 +104,17 @@ pub(super) struct Serve {
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: String,
 
+    /// Do not serve the webhooks: scale clusters only
+    #[arg(long, conflicts_with = "no_controller")]
+    no_webhooks: bool,
+
+    /// Do not scale clusters: serve the webhooks only
+    #[arg(long)]
+    no_controller: bool,
+
+    #[command(flatten)]
+    controller: ControllerArgs,
+
     #[command(flatten)]
     own_certificates: OwnCertificatesArgs,
 
@@ -123,6 +136,9 @@ impl Serve {
 
     fn options(self) -> anyhow::Result<Options> {
         let health_ip = self.health_bind.unwrap_or(self.bind);
+        let settings = self.settings.settings();
+        let controller =
+            (!self.no_controller).then(|| self.controller.options(&settings.defaults.image));
         let certificates = match self.own_certificates.options()? {
             Some(own) => CertificateSource::Own(own),
             None => CertificateSource::Directory {
@@ -135,10 +151,12 @@ impl Serve {
             },
         };
         Ok(Options {
+            webhooks: !self.no_webhooks,
+            controller,
             address: SocketAddr::new(self.bind, self.port),
             health_address: SocketAddr::new(health_ip, self.health_port),
             certificates,
-            settings: self.settings.settings(),
+            settings,
             kubeconfig: self.kubeconfig,
             limits: Limits {
                 reviews: self.max_reviews as usize,

@@ -2,10 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Options;
 use super::names::{self, APP};
-use crate::certs::access::{self, Access, Scope};
-use crate::watch;
+use super::{Certificates, Options};
+use crate::certs::access::{self as certificates, Access, Scope};
+use crate::controller::access as scaling;
+use crate::watch::access as watch;
 
 /// Our namespace, with the pod security level that our pods keep to.
 pub fn namespace(options: &Options) -> Value {
@@ -35,62 +36,88 @@ pub fn service_account(options: &Options) -> Value {
     })
 }
 
-/// Role and binding for what every install does: watching policies and facts.
-pub fn watching(options: &Options) -> Vec<Value> {
-    let rules: Vec<Value> = watch::access::NEEDED.iter().map(rule).collect();
-    cluster_wide(options, &format!("{APP}-watch"), &rules).into()
+/// Roles and bindings: exactly what the code uses.
+pub fn roles(options: &Options) -> Vec<Value> {
+    let mut roles = Vec::new();
+    roles.extend(granted(options, "watch", Within::Cluster, watch::NEEDED));
+    if options.certificates == Some(Certificates::SelfManaged) {
+        let of = |scope| {
+            certificates::NEEDED
+                .iter()
+                .filter(move |need| need.scope == scope)
+        };
+        let own = Within::Namespace(&options.namespace);
+        roles.extend(granted(options, "certificates", own, of(Scope::Namespace)));
+        roles.extend(granted(
+            options,
+            "ca-bundles",
+            Within::Cluster,
+            of(Scope::Cluster),
+        ));
+    }
+    if options.controller {
+        let own = Within::Namespace(&options.namespace);
+        roles.extend(granted(options, "leases", own, scaling::LEASES));
+        if options.only_namespaces.is_empty() {
+            roles.extend(granted(options, "nodes", Within::Cluster, scaling::NODES));
+        }
+        for within in scaled(options) {
+            roles.extend(granted(options, "scaling", within, scaling::CLUSTERS));
+            if options.ray_auth {
+                roles.extend(granted(options, "ray-auth", within, scaling::RAY_AUTH));
+            }
+        }
+    }
+    roles
 }
 
-/// A `ClusterRole` of ours and its binding.
-fn cluster_wide(options: &Options, name: &str, rules: &[Value]) -> [Value; 2] {
+/// Where clusters are scaled.
+fn scaled(options: &Options) -> Vec<Within<'_>> {
+    if options.only_namespaces.is_empty() {
+        return vec![Within::Cluster];
+    }
+    let namespaces = options.only_namespaces.iter();
+    namespaces
+        .map(|namespace| Within::Namespace(namespace))
+        .collect()
+}
+
+/// Where rights hold.
+#[derive(Debug, Clone, Copy)]
+enum Within<'a> {
+    Cluster,
+    Namespace(&'a str),
+}
+
+/// A role with the rights and its binding to our account.
+fn granted<'a>(
+    options: &Options,
+    purpose: &str,
+    within: Within<'_>,
+    rights: impl IntoIterator<Item = &'a Access>,
+) -> [Value; 2] {
+    let name = format!("{APP}-{purpose}");
+    let (role, metadata) = match within {
+        Within::Cluster => ("ClusterRole", names::cluster_metadata(&name)),
+        Within::Namespace(namespace) => ("Role", names::metadata(&name, namespace)),
+    };
+    let rules: Vec<Value> = rights.into_iter().map(rule).collect();
+    let group = "rbac.authorization.k8s.io";
     [
         json!({
-            "apiVersion": format!("{GROUP}/v1"),
-            "kind": "ClusterRole",
-            "metadata": names::cluster_metadata(name),
+            "apiVersion": format!("{group}/v1"),
+            "kind": role,
+            "metadata": metadata,
             "rules": rules
         }),
         json!({
-            "apiVersion": format!("{GROUP}/v1"),
-            "kind": "ClusterRoleBinding",
-            "metadata": names::cluster_metadata(name),
-            "roleRef": { "apiGroup": GROUP, "kind": "ClusterRole", "name": name },
-            "subjects": subjects(options)
+            "apiVersion": format!("{group}/v1"),
+            "kind": format!("{role}Binding"),
+            "metadata": metadata,
+            "roleRef": { "apiGroup": group, "kind": role, "name": name },
+            "subjects": [{ "kind": "ServiceAccount", "name": APP, "namespace": options.namespace }]
         }),
     ]
-}
-
-fn subjects(options: &Options) -> Value {
-    json!([{ "kind": "ServiceAccount", "name": APP, "namespace": options.namespace }])
-}
-
-const GROUP: &str = "rbac.authorization.k8s.io";
-
-/// Roles and bindings for managing our own certificates: exactly what that code uses.
-pub fn roles(options: &Options) -> Vec<Value> {
-    let rules = |scope| -> Vec<Value> {
-        let of_scope = access::NEEDED.iter().filter(|need| need.scope == scope);
-        of_scope.map(rule).collect()
-    };
-    let (role, cluster_role) = (format!("{APP}-certificates"), format!("{APP}-ca-bundles"));
-    let namespace = &options.namespace;
-    let mut objects = vec![
-        json!({
-            "apiVersion": format!("{GROUP}/v1"),
-            "kind": "Role",
-            "metadata": names::metadata(&role, namespace),
-            "rules": rules(Scope::Namespace)
-        }),
-        json!({
-            "apiVersion": format!("{GROUP}/v1"),
-            "kind": "RoleBinding",
-            "metadata": names::metadata(&role, namespace),
-            "roleRef": { "apiGroup": GROUP, "kind": "Role", "name": role },
-            "subjects": subjects(options)
-        }),
-    ];
-    objects.extend(cluster_wide(options, &cluster_role, &rules(Scope::Cluster)));
-    objects
 }
 
 fn rule(need: &Access) -> Value {

@@ -21,6 +21,7 @@ pub fn tree(options: &Options) -> Tree {
     let base = Options {
         certificates: None,
         failure_policy: super::FailurePolicy::Open,
+        ray_auth: false,
         ..options.clone()
     };
     let plain = objects(&base);
@@ -36,6 +37,12 @@ pub fn tree(options: &Options) -> Tree {
         "fail-closed",
         &plain,
         &objects(&base.fail_closed()),
+    );
+    component(
+        &mut tree,
+        "ray-auth",
+        &plain,
+        &objects(&base.with_ray_auth()),
     );
     for certificates in ["cert-manager", "self-managed"] {
         overlay(&mut tree, certificates, &[certificates]);

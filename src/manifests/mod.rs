@@ -29,10 +29,7 @@ pub fn objects(options: &Options) -> Vec<Value> {
         objects.push(names::labelled(resource::definition()));
     }
     objects.extend([access::namespace(options), access::service_account(options)]);
-    objects.extend(access::watching(options));
-    if options.certificates == Some(Certificates::SelfManaged) {
-        objects.extend(access::roles(options));
-    }
+    objects.extend(access::roles(options));
     objects.extend(match options.certificates {
         Some(Certificates::SelfManaged) => vec![certificates::empty_secret(options)],
         Some(Certificates::CertManager) => certificates::issued(options),

@@ -45,12 +45,26 @@ pub fn metrics_service(options: &Options) -> Value {
 }
 
 /// In: our two ports, from anywhere, since nobody knows the addresses of API servers and kubelets.
-/// Out: DNS and the ports of API servers, nothing else.
+/// Out: DNS, the ports of API servers and, to scale them, the GCS of Ray heads; nothing else.
 pub fn policy(options: &Options) -> Value {
     let tcp = |ports: &[u16]| -> Vec<Value> {
         let port = |port: &u16| json!({ "port": port, "protocol": "TCP" });
         ports.iter().map(port).collect()
     };
+    let mut egress = vec![
+        json!({ "ports": [
+            { "port": 53, "protocol": "UDP" },
+            { "port": 53, "protocol": "TCP" }
+        ] }),
+        json!({ "ports": tcp(&options.api_server_ports) }),
+    ];
+    if options.controller {
+        let heads = json!({
+            "namespaceSelector": {},
+            "podSelector": { "matchLabels": { "ray.io/node-type": "head" } }
+        });
+        egress.push(json!({ "to": [heads], "ports": tcp(&options.gcs_ports) }));
+    }
     json!({
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
@@ -59,13 +73,7 @@ pub fn policy(options: &Options) -> Value {
             "podSelector": { "matchLabels": names::selector() },
             "policyTypes": ["Ingress", "Egress"],
             "ingress": [{ "ports": tcp(&[options.port, options.health_port]) }],
-            "egress": [
-                { "ports": [
-                    { "port": 53, "protocol": "UDP" },
-                    { "port": 53, "protocol": "TCP" }
-                ] },
-                { "ports": tcp(&options.api_server_ports) }
-            ]
+            "egress": egress
         }
     })
 }

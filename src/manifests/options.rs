@@ -7,6 +7,7 @@ use crate::policy::settings::IMAGE;
 
 /// What can be chosen about an install.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
 pub struct Options {
     /// The namespace that everything of ours lives in.
     pub namespace: String,
@@ -30,10 +31,17 @@ pub struct Options {
     pub timeout_seconds: u8,
     /// Namespaces beside kube-system and our own that are left alone.
     pub excluded_namespaces: Vec<String>,
-    /// The only namespaces whose Ray objects are judged; all, if none is named.
+    /// The only namespaces whose Ray objects are judged and whose clusters are scaled; all, if
+    /// none is named.
     pub only_namespaces: Vec<String>,
     /// The ports that API servers listen on, which the network policy lets us reach.
     pub api_server_ports: Vec<u16>,
+    /// Scale clusters in mode central.
+    pub controller: bool,
+    /// May read the Secrets of Ray clusters with token authentication or TLS.
+    pub ray_auth: bool,
+    /// The ports of Ray's GCS in head pods, which the network policy lets us reach.
+    pub gcs_ports: Vec<u16>,
     /// With the definition of RayPolicy.
     pub definitions: bool,
 }
@@ -118,6 +126,9 @@ impl Default for Options {
             excluded_namespaces: Vec::new(),
             only_namespaces: Vec::new(),
             api_server_ports: vec![443, 6443, 8443, 16443],
+            controller: true,
+            ray_auth: false,
+            gcs_ports: vec![6379],
             definitions: true,
         }
     }
@@ -138,6 +149,15 @@ impl Options {
     pub fn fail_closed(&self) -> Self {
         Self {
             failure_policy: FailurePolicy::Closed,
+            ..self.clone()
+        }
+    }
+
+    /// The same install, with the right to read Ray clusters' Secrets.
+    #[must_use]
+    pub fn with_ray_auth(&self) -> Self {
+        Self {
+            ray_auth: true,
             ..self.clone()
         }
     }

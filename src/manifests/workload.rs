@@ -20,7 +20,7 @@ pub fn disruption_budget(options: &Options) -> Option<Value> {
     })
 }
 
-/// The Deployment of the webhooks.
+/// The Deployment.
 pub fn deployment(options: &Options) -> Value {
     json!({
         "apiVersion": "apps/v1",
@@ -146,17 +146,16 @@ fn container(options: &Options) -> Value {
             "seccompProfile": { "type": "RuntimeDefault" }
         }
     });
-    match options.certificates {
-        Some(Certificates::CertManager) => {
-            let mount =
-                json!({ "name": "certs", "mountPath": CERTIFICATE_FOLDER, "readOnly": true });
-            container["volumeMounts"] = json!([mount]);
-        }
-        Some(Certificates::SelfManaged) => {
-            let name = json!({ "fieldRef": { "fieldPath": "metadata.name" } });
-            container["env"] = json!([{ "name": "POD_NAME", "valueFrom": name }]);
-        }
-        None => {}
+    if options.certificates == Some(Certificates::CertManager) {
+        let mount = json!({ "name": "certs", "mountPath": CERTIFICATE_FOLDER, "readOnly": true });
+        container["volumeMounts"] = json!([mount]);
+    }
+    if options.controller || options.certificates == Some(Certificates::SelfManaged) {
+        let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+        container["env"] = json!([
+            field("POD_NAME", "metadata.name"),
+            field("POD_NAMESPACE", "metadata.namespace")
+        ]);
     }
     container
 }
@@ -185,5 +184,13 @@ fn arguments(options: &Options) -> Vec<String> {
         ],
         None => Vec::new(),
     });
+    if !options.controller {
+        arguments.push("--no-controller".to_owned());
+    } else if !options.only_namespaces.is_empty() {
+        arguments.push(format!(
+            "--namespaces={}",
+            options.only_namespaces.join(",")
+        ));
+    }
     arguments
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
+use hyper::header::{HeaderValue, USER_AGENT};
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
@@ -17,15 +18,21 @@ const AGAIN: Duration = Duration::from_mins(10);
 /// How soon after a failure.
 const RETRY: Duration = Duration::from_secs(30);
 
+/// What audit logs call us.
+const NAME: &str = concat!("rayfit/", env!("CARGO_PKG_VERSION"));
+
 /// A client for `kubeconfig`, or else for the cluster that the process runs in.
 pub async fn client(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
-    let config = match kubeconfig {
+    let mut config = match kubeconfig {
         None => Config::incluster()?,
         Some(file) => {
             let kubeconfig = Kubeconfig::read_from(file)?;
             Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
         }
     };
+    config
+        .headers
+        .push((USER_AGENT, HeaderValue::from_static(NAME)));
     Ok(Client::try_from(config)?)
 }
 

@@ -24,6 +24,8 @@ pub struct Health {
     pub shutdown: Arc<Shutdown>,
     /// What `/metrics` shows.
     pub metrics: Arc<Metrics>,
+    /// There are webhooks here.
+    pub webhooks: bool,
     /// The webhook port accepts connections.
     pub listening: AtomicBool,
     /// What admins decided is known, as far as it can be.
@@ -55,6 +57,9 @@ impl Health {
     pub fn ready_at(&self, now: SystemTime) -> Result<(), NotReady> {
         if self.shutdown.phase() > Phase::Serving {
             return Err(NotReady::Stopping);
+        }
+        if !self.webhooks {
+            return Ok(());
         }
         if !self.listening.load(Ordering::Acquire) {
             return Err(NotReady::NotListening);

@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
+use tokio::sync::watch as flag;
 use tokio::task::JoinHandle;
 
 use super::health::{self, Health};
@@ -16,6 +17,7 @@ use super::shutdown::{Phase, Shutdown};
 use super::{Times, facts};
 use crate::admission::{self, Admission, Engine, Limits, Policy};
 use crate::certs;
+use crate::controller;
 use crate::policy::Settings;
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
@@ -25,6 +27,10 @@ use crate::watch;
 /// What a process is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
+    /// Serve the webhooks.
+    pub webhooks: bool,
+    /// Scale clusters.
+    pub controller: Option<controller::Options>,
     /// Where webhooks listen.
     pub address: SocketAddr,
     /// Where health and metrics listen.
@@ -85,38 +91,97 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         certificates: certificates.clone(),
         shutdown: shutdown.clone(),
         metrics: metrics.clone(),
+        webhooks: options.webhooks,
         listening: AtomicBool::new(false),
         policies: Arc::default(),
     });
+    let _health = serve_health(&options, health.clone()).await?;
+    let (stop_scaling, stopping) = flag::channel(false);
+    let scaling = scale(&options, &metrics, stopping);
+    let serving = if options.webhooks {
+        let serving = serve_webhooks(&options, certificates, &health).await?;
+        health.listening.store(true, Ordering::Release);
+        Some(serving)
+    } else {
+        None
+    };
+    signals.next().await;
+    stop_scaling.send_replace(true);
+    let stopped = async {
+        if let Some(serving) = serving {
+            tokio::join!(stop(&options, &shutdown, serving), ended(scaling));
+        } else {
+            shutdown.enter(Phase::Leaving);
+            ended(scaling).await;
+        }
+    };
+    tokio::select! {
+        () = stopped => {
+            tracing::info!("stopped");
+            Ok(())
+        }
+        () = signals.next() => anyhow::bail!("stopped at once by a second signal"),
+    }
+}
+
+async fn serve_webhooks(
+    options: &Options,
+    certificates: Arc<CertificateStore>,
+    health: &Health,
+) -> anyhow::Result<JoinHandle<()>> {
     let policy = Arc::new(ArcSwap::from_pointee(Policy {
         settings: options.settings.clone(),
         ..Policy::default()
     }));
-    let _certifying = certify(&options, &certificates);
-    let known = health.policies.clone();
-    let _learning = tokio::spawn(learn(options.kubeconfig.clone(), policy.clone(), known));
-    let _health = serve_health(&options, health.clone()).await?;
+    // Both go on until the process ends, also while it stops: until then it serves.
+    drop(certify(options, &certificates));
+    drop(tokio::spawn(learn(
+        options.kubeconfig.clone(),
+        policy.clone(),
+        health.policies.clone(),
+    )));
     let listener = Listener::bind(options.address, options.connections)
         .await?
         .with_tls(server_config(certificates)?)
         .with_times(options.times)
-        .counted_in(metrics.connections.clone());
+        .counted_in(health.metrics.connections.clone());
     tracing::info!(
         version = env!("CARGO_PKG_VERSION"),
         webhooks = %listener.address()?,
         "serving"
     );
-    let admission = Admission::with(policy, metrics, Engine::default(), options.limits);
+    let admission = Admission::with(
+        policy,
+        health.metrics.clone(),
+        Engine::default(),
+        options.limits,
+    );
     let router = admission::router(Arc::new(admission));
-    let serving = tokio::spawn(listener.serve(router, shutdown.clone()));
-    health.listening.store(true, Ordering::Release);
-    signals.next().await;
-    tokio::select! {
-        () = stop(&options, &shutdown, serving) => {
-            tracing::info!("stopped");
-            Ok(())
-        }
-        () = signals.next() => anyhow::bail!("stopped at once by a second signal"),
+    Ok(tokio::spawn(
+        listener.serve(router, health.shutdown.clone()),
+    ))
+}
+
+fn scale(
+    options: &Options,
+    metrics: &Arc<Metrics>,
+    mut stop: flag::Receiver<bool>,
+) -> Option<JoinHandle<()>> {
+    let scaling = options.controller.clone()?;
+    let (kubeconfig, metrics) = (options.kubeconfig.clone(), metrics.scaling.clone());
+    Some(tokio::spawn(async move {
+        let client = tokio::select! {
+            client = client_at_last(kubeconfig, "to scale clusters of") => client,
+            _ = stop.wait_for(|stop| *stop) => return,
+        };
+        controller::run(scaling, client, metrics, stop).await;
+    }))
+}
+
+/// A panic in it is logged where it happens.
+async fn ended(task: Option<JoinHandle<()>>) {
+    if let Some(task) = task {
+        let _ = task.await;
     }
 }
 
@@ -139,17 +204,22 @@ async fn certify_ourselves(
     own: certs::Options,
     store: Arc<CertificateStore>,
 ) {
-    let client = loop {
+    let client = client_at_last(kubeconfig, "to keep certificates in").await;
+    if let Err(error) = certs::run(own, client, store, std::future::pending()).await {
+        tracing::error!(%error, "certificates are not managed");
+    }
+}
+
+/// Waits for the account's token and the like.
+async fn client_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> kube::Client {
+    loop {
         match facts::client(kubeconfig.as_deref()).await {
-            Ok(client) => break client,
+            Ok(client) => return client,
             Err(error) => {
-                tracing::warn!(%error, "no API server to keep certificates in, trying again");
+                tracing::warn!(%error, purpose, "no API server, trying again");
                 tokio::time::sleep(CLIENT_RETRY).await;
             }
         }
-    };
-    if let Err(error) = certs::run(own, client, store, std::future::pending()).await {
-        tracing::error!(%error, "certificates are not managed");
     }
 }
 

@@ -5,10 +5,11 @@
 //! every version of KubeRay.
 
 mod command;
-mod standby;
+mod start;
+pub mod work;
 
 pub use command::{Autoscaler, CommandError, parse};
-pub use standby::run;
+pub use start::{options, run, start};
 
 /// Whether a program started under `name` (its zeroth argument) is meant to be the shell of our
 /// image. A login shell's name begins with a dash.

@@ -15,6 +15,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::controller::ScalingMetrics;
 use super::record::{Outcome, Record};
 use crate::ray::Kind;
 use crate::tls::CertificateStore;
@@ -29,6 +30,8 @@ pub struct Metrics {
     findings: Family<FindingLabels, Counter>,
     overload: Counter,
     panics: Counter,
+    /// What is counted of scaling.
+    pub scaling: Arc<ScalingMetrics>,
     /// Reviews that are being worked on.
     pub in_flight: Level,
     /// Connections to the webhook port.
@@ -98,11 +101,13 @@ impl Metrics {
             findings: Family::default(),
             overload: Counter::default(),
             panics: Counter::default(),
+            scaling: Arc::default(),
             in_flight: Level::default(),
             connections: Level::default(),
         };
         metrics.register_reviews();
         metrics.register_server();
+        metrics.scaling.register(&mut metrics.registry);
         let certificate = Certificate(store);
         metrics.registry.register_collector(Box::new(certificate));
         metrics

@@ -1,0 +1,208 @@
+//! One look at a live cluster.
+
+use std::collections::BTreeSet;
+
+use anyhow::Context as _;
+use k8s_openapi::api::core::v1::{Node, Pod};
+use kube::Client;
+use kube::api::{Api, DynamicObject, ListParams, Request};
+use serde_json::Value;
+
+use super::forward::forward;
+use crate::controller::clock::Clock;
+use crate::controller::credentials::Credentials;
+use crate::controller::head::{self, Head};
+use crate::controller::observe::{Key, prune};
+use crate::gcs::Address;
+use crate::ray::ippr;
+use crate::reconcile::effect::ERROR_KEY;
+use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::{API_VERSION, History, Snapshot};
+
+/// What was seen.
+pub(crate) struct Look {
+    /// All that a decision needs; without what may be secret.
+    pub(crate) snapshot: Snapshot,
+    /// Why the GCS could not be asked, if so: then nothing is known of demand.
+    pub(crate) unreachable: Option<String>,
+    /// What `ray status` shows as the scaler's error; empty if nothing is wrong.
+    pub(crate) error: String,
+}
+
+impl Look {
+    /// The snapshot, if the GCS could be asked.
+    pub(crate) fn complete(self) -> anyhow::Result<Snapshot> {
+        match self.unreachable {
+            None => Ok(self.snapshot),
+            Some(why) => anyhow::bail!("without its GCS nothing can be decided: {why}"),
+        }
+    }
+}
+
+/// Looks at a cluster; its GCS is asked at `address` or through a forwarded port.
+pub(crate) async fn look(
+    client: &Client,
+    key: &Key,
+    address: Option<Address>,
+) -> anyhow::Result<Look> {
+    let cluster = cluster(client, key).await?;
+    let own = pods(
+        client,
+        Some(&key.namespace),
+        &format!("ray.io/cluster={}", key.name),
+        "",
+    )
+    .await?;
+    let asked = ask(client, key, &cluster, &own, address).await;
+    let (gcs, error, unreachable) = match asked {
+        Ok((state, error)) => (state, error, None),
+        Err(error) => (
+            ClusterResourceState::default(),
+            String::new(),
+            Some(format!("{error:#}")),
+        ),
+    };
+    let (nodes, others) = neighbours(client, &cluster, &own).await;
+    let snapshot = Snapshot {
+        api_version: API_VERSION.to_owned(),
+        kind: "Snapshot".to_owned(),
+        time: Clock::timestamp().to_string(),
+        ray_cluster: prune::ray_cluster(&cluster),
+        pods: own.iter().chain(&others).map(prune::pod).collect(),
+        nodes,
+        gcs,
+        history: History::default(),
+    };
+    Ok(Look {
+        snapshot,
+        unreachable,
+        error,
+    })
+}
+
+async fn cluster(client: &Client, key: &Key) -> anyhow::Result<Value> {
+    let path = format!("/apis/ray.io/v1/namespaces/{}/rayclusters", key.namespace);
+    let request = Request::new(path).get(&key.name, &kube::api::GetParams::default())?;
+    let cluster = client.request(request).await;
+    cluster.with_context(|| format!("RayCluster {key} cannot be read"))
+}
+
+async fn pods(
+    client: &Client,
+    namespace: Option<&str>,
+    labels: &str,
+    fields: &str,
+) -> anyhow::Result<Vec<Value>> {
+    let api: Api<Pod> = match namespace {
+        Some(namespace) => Api::namespaced(client.clone(), namespace),
+        None => Api::all(client.clone()),
+    };
+    let pods = api
+        .list(&ListParams::default().labels(labels).fields(fields))
+        .await;
+    let pods = pods.context("pods cannot be listed")?;
+    Ok(pods
+        .items
+        .iter()
+        .filter_map(|pod| serde_json::to_value(pod).ok())
+        .collect())
+}
+
+/// The nodes of pods that may grow, and the other pods on them. Who may not see them goes without:
+/// then no resize is checked for room.
+async fn neighbours(
+    client: &Client,
+    cluster: &Value,
+    own: &[Value],
+) -> (Option<Vec<Value>>, Vec<Value>) {
+    if cluster["metadata"]["annotations"]
+        .get(ippr::ANNOTATION)
+        .is_none()
+    {
+        return (None, Vec::new());
+    }
+    let hosts: BTreeSet<&str> = own
+        .iter()
+        .filter_map(|pod| pod["spec"]["nodeName"].as_str())
+        .collect();
+    let known: BTreeSet<&str> = own
+        .iter()
+        .filter_map(|pod| pod["metadata"]["uid"].as_str())
+        .collect();
+    let (mut nodes, mut others) = (Vec::new(), Vec::new());
+    for host in hosts {
+        let node = Api::<Node>::all(client.clone()).get(host).await;
+        let beside = pods(client, None, "", &format!("spec.nodeName={host}")).await;
+        let (Ok(node), Ok(beside)) = (node, beside) else {
+            return (None, Vec::new());
+        };
+        nodes.extend(
+            serde_json::to_value(node)
+                .ok()
+                .map(|node| prune::node(&node)),
+        );
+        let is_known = |pod: &Value| {
+            pod["metadata"]["uid"]
+                .as_str()
+                .is_some_and(|uid| known.contains(uid))
+        };
+        others.extend(beside.into_iter().filter(|pod| !is_known(pod)));
+    }
+    (Some(nodes), others)
+}
+
+async fn ask(
+    client: &Client,
+    key: &Key,
+    cluster: &Value,
+    pods: &[Value],
+    address: Option<Address>,
+) -> anyhow::Result<(ClusterResourceState, String)> {
+    let head = head::head(key, cluster, pods)?;
+    let address = if let Some(address) = address {
+        address
+    } else {
+        let api = Api::namespaced(client.clone(), &key.namespace);
+        forward(api, head.pod.clone(), head.address.port()).await?
+    };
+    let head = Head { address, ..head };
+    let gcs = Credentials::Secrets(client.clone())
+        .client(key, &head)
+        .await?;
+    let state = gcs.cluster_resource_state().await?;
+    let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
+    Ok((state, String::from_utf8_lossy(&error).into_owned()))
+}
+
+/// The pods of all RayClusters, of one namespace or of all.
+pub(crate) async fn ray_pods(
+    client: &Client,
+    namespace: Option<&str>,
+) -> anyhow::Result<Vec<Value>> {
+    pods(client, namespace, "ray.io/cluster", "").await
+}
+
+/// All RayClusters, of one namespace or of all.
+pub(crate) async fn clusters(
+    client: &Client,
+    namespace: Option<&str>,
+) -> anyhow::Result<Vec<Value>> {
+    let kind = kube::api::ApiResource::from_gvk(&kube::api::GroupVersionKind::gvk(
+        "ray.io",
+        "v1",
+        "RayCluster",
+    ));
+    let api: Api<DynamicObject> = match namespace {
+        Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
+        None => Api::all_with(client.clone(), &kind),
+    };
+    let list = api
+        .list(&ListParams::default())
+        .await
+        .context("RayClusters cannot be listed")?;
+    Ok(list
+        .items
+        .iter()
+        .filter_map(|cluster| serde_json::to_value(cluster).ok())
+        .collect())
+}

@@ -1,0 +1,107 @@
+//! Looking at live clusters, with the rights of whoever runs the command. Nothing is changed.
+
+mod forward;
+mod look;
+
+use std::path::PathBuf;
+
+use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+
+use look::look;
+pub(super) use look::{Look, clusters, ray_pods};
+
+use crate::controller::observe::Key;
+use crate::gcs::Address;
+
+/// Where clusters are, as flags that several commands share.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Live clusters")]
+pub(super) struct LiveArgs {
+    /// Cluster to ask; without it, that of KUBECONFIG, ~/.kube/config or the pod
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Context of the kubeconfig
+    #[arg(long, value_name = "NAME")]
+    context: Option<String>,
+
+    /// Address of the Ray cluster's GCS; without it, a port is forwarded to the head pod
+    #[arg(long, value_name = "HOST:PORT")]
+    gcs_address: Option<Address>,
+}
+
+impl LiveArgs {
+    /// A client of the API server.
+    pub(super) async fn client(&self) -> anyhow::Result<Client> {
+        let options = KubeConfigOptions {
+            context: self.context.clone(),
+            ..KubeConfigOptions::default()
+        };
+        let config = match &self.kubeconfig {
+            Some(file) => {
+                Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await?
+            }
+            None if self.context.is_some() => Config::from_kubeconfig(&options).await?,
+            None => Config::infer().await?,
+        };
+        Ok(Client::try_from(config)?)
+    }
+
+    /// Looks at a cluster.
+    pub(super) fn look_once(&self, key: &Key) -> anyhow::Result<Look> {
+        block_on(async {
+            let client = self.client().await?;
+            look(&client, key, self.gcs_address.clone()).await
+        })
+    }
+}
+
+/// Runs a command's asynchronous part.
+pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyhow::Result<T> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let result = runtime.block_on(work);
+    // A forwarded port may still be open.
+    runtime.shutdown_background();
+    result
+}
+
+/// Reads `NAMESPACE/NAME`.
+pub(super) fn cluster_name(text: &str) -> Result<Key, String> {
+    let wrong =
+        || format!("{text:?} names no RayCluster: write NAMESPACE/NAME, for example ray/demo");
+    let (namespace, name) = text.split_once('/').ok_or_else(wrong)?;
+    let is_label = |part: &str| {
+        let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';
+        !part.is_empty() && part.len() <= 63 && part.bytes().all(inner)
+    };
+    if is_label(namespace) && is_label(name) {
+        Ok(Key::new(namespace, name))
+    } else {
+        Err(wrong())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_cluster_is_named_by_namespace_and_name() {
+        assert_eq!(cluster_name("ray/demo"), Ok(Key::new("ray", "demo")));
+        for wrong in [
+            "demo",
+            "a/b/c",
+            "/demo",
+            "ray/",
+            "ray/demo.yaml",
+            "../demo",
+            "Ray/demo",
+        ] {
+            let error = cluster_name(wrong).unwrap_err();
+            assert!(error.contains("NAMESPACE/NAME"), "{wrong}: {error}");
+        }
+    }
+}

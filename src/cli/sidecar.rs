@@ -1,0 +1,47 @@
+//! `rayfit sidecar`.
+
+use std::path::PathBuf;
+
+use super::Outcome;
+use crate::sidecar::{self, Autoscaler};
+use crate::telemetry::logs::LogFormat;
+
+/// Scales one cluster from its head pod, in the place of Ray's autoscaler
+///
+/// Works while the RayCluster's rayfit.dev/reconcile is sidecar and stands by otherwise; never
+/// ends by itself. In Rayfit's image, what KubeRay starts as /bin/bash does the same.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:\n  \
+    rayfit sidecar --cluster-name demo --cluster-namespace ray")]
+pub(super) struct Sidecar {
+    /// Name of the RayCluster
+    #[arg(long, value_name = "NAME", env = "RAY_CLUSTER_NAME")]
+    cluster_name: String,
+
+    /// Its namespace
+    #[arg(long, value_name = "NAME", env = "RAY_CLUSTER_NAMESPACE")]
+    cluster_namespace: String,
+
+    /// API server; without it, that of the cluster that the process runs in
+    #[arg(long, value_name = "FILE")]
+    kubeconfig: Option<PathBuf>,
+
+    /// Log lines as text or JSON
+    #[arg(long, value_enum, default_value = "text")]
+    log_format: LogFormat,
+
+    /// Level of log lines (error, warn, info, debug), or directives like rayfit=debug,hyper=warn
+    #[arg(long, value_name = "LEVEL", default_value = "info")]
+    log: String,
+}
+
+impl Sidecar {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let asked = Autoscaler {
+            cluster: self.cluster_name,
+            namespace: self.cluster_namespace,
+        };
+        let options = sidecar::options(asked, self.kubeconfig);
+        sidecar::start(options, self.log_format, &self.log).map(|()| Outcome::Clean)
+    }
+}

@@ -1,0 +1,231 @@
+//! One RayCluster in full. Pure.
+
+use std::fmt::Write as _;
+
+use super::overview::{resize_conditions, scaler};
+use super::table::Table;
+use crate::cli::live::Look;
+use crate::controller::observe::Key;
+use crate::plan::{Plan, Report, Settings, decide};
+use crate::quantity::Quantity;
+use crate::ray::ippr::{self, Ippr};
+use crate::ray::{Kind, RayObject, Resource, object_at};
+use crate::snapshot::Snapshot;
+use crate::snapshot::pod::{Pod, PodRole};
+
+/// Pods that are listed; of more, those that say something are.
+const PODS: usize = 50;
+
+/// A cluster, as far as it can be seen.
+pub(super) fn text(key: &Key, look: &Look) -> String {
+    let snapshot = &look.snapshot;
+    let (plan, report) = decide(snapshot, &Settings::default());
+    let mut text = head(key, look);
+    let _ = write!(text, "\n{}", groups(snapshot, &report));
+    let pods = pods(snapshot);
+    if !pods.is_empty() {
+        let _ = write!(text, "\n{pods}");
+    }
+    if look.unreachable.is_none() {
+        let _ = write!(text, "\n{}", demand(&report));
+        text += &unmet(&plan);
+    }
+    for problem in &plan.problems {
+        let _ = writeln!(
+            text,
+            "\nproblem: {}: {}; {}",
+            problem.at, problem.reason, problem.effect
+        );
+    }
+    if !look.error.is_empty() {
+        let _ = writeln!(text, "\nlast error:\n{}", look.error.trim_end());
+    }
+    text
+}
+
+fn head(key: &Key, look: &Look) -> String {
+    let cluster = &look.snapshot.ray_cluster;
+    let empty = serde_json::Map::new();
+    let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap_or(&empty));
+    let by = scaler(&object);
+    let by = if by.is_empty() {
+        "nobody of Rayfit".to_owned()
+    } else {
+        by
+    };
+    let gcs = look.unreachable.as_ref().map_or_else(
+        || {
+            format!(
+                "{} nodes",
+                look.snapshot
+                    .gcs
+                    .node_states
+                    .iter()
+                    .filter(|node| node.is_running())
+                    .count()
+            )
+        },
+        |why| format!("cannot be asked: {why}"),
+    );
+    let on = cluster["spec"]["enableInTreeAutoscaling"] == true;
+    let mut text = format!("{key}\n");
+    for (name, value) in [
+        (
+            "mode",
+            format!("{}, scaled by {by}", object.reconcile_mode()),
+        ),
+        (
+            "autoscaling",
+            if on {
+                "on".to_owned()
+            } else {
+                "off".to_owned()
+            },
+        ),
+        (
+            "state",
+            cluster["status"]["state"]
+                .as_str()
+                .unwrap_or("unknown")
+                .to_owned(),
+        ),
+        ("ray", gcs),
+    ] {
+        let _ = writeln!(text, "  {name:<12} {value}");
+    }
+    text
+}
+
+fn groups(snapshot: &Snapshot, report: &Report) -> Table {
+    let mut table = Table::new(&[
+        "GROUP", "RUNNING", "PENDING", "REPLICAS", "MIN", "MAX", "NOTE",
+    ]);
+    let specs = snapshot.ray_cluster["spec"]["workerGroupSpecs"].as_array();
+    for group in &report.groups {
+        let spec = specs
+            .into_iter()
+            .flatten()
+            .find(|spec| spec["groupName"] == *group.name);
+        let number = |key: &str| {
+            spec.and_then(|spec| spec[key].as_i64())
+                .map(|n| n.to_string())
+                .unwrap_or_default()
+        };
+        table.line([
+            group.name.clone(),
+            group.running.to_string(),
+            group.pending.to_string(),
+            number("replicas"),
+            number("minReplicas"),
+            number("maxReplicas"),
+            group.limit.clone().unwrap_or_default(),
+        ]);
+    }
+    table
+}
+
+/// Sizes against caps, of pods that may grow or are being resized.
+fn pods(snapshot: &Snapshot) -> Table {
+    let annotation = snapshot.ray_cluster["metadata"]["annotations"][ippr::ANNOTATION].as_str();
+    let caps = Ippr::parse(annotation.unwrap_or_default());
+    let mut table = Table::new(&["POD", "GROUP", "CPU", "CAP", "MEMORY", "CAP", "RESIZE"]);
+    let name = snapshot.cluster_name();
+    let parsed = snapshot.pods.iter().filter_map(Pod::parse);
+    let own = parsed
+        .filter(|pod| pod.cluster() == Some(name) && pod.role != PodRole::Other && !pod.ended);
+    for pod in own {
+        let resize = resize(&pod);
+        let grows = caps.caps(group_name(&pod));
+        if grows.is_none() && resize.is_empty() || table.len() > PODS && resize.is_empty() {
+            continue;
+        }
+        let cap = |resource| grows.and_then(|caps| caps.amount(resource));
+        table.line([
+            pod.name.to_owned(),
+            pod.group.to_owned(),
+            size(&pod, "cpu")
+                .map(Quantity::display_cpu)
+                .unwrap_or_default(),
+            cap(Resource::Cpu)
+                .map(Quantity::display_cpu)
+                .unwrap_or_default(),
+            size(&pod, "memory")
+                .map(Quantity::display_memory)
+                .unwrap_or_default(),
+            cap(Resource::Memory)
+                .map(Quantity::display_memory)
+                .unwrap_or_default(),
+            resize,
+        ]);
+    }
+    table
+}
+
+/// The annotation calls the head's group so, whatever its label says.
+fn group_name<'a>(pod: &Pod<'a>) -> &'a str {
+    if pod.role == PodRole::Head {
+        "headgroup"
+    } else {
+        pod.group
+    }
+}
+
+/// What the ray container has now, else what it is to have.
+fn size(pod: &Pod<'_>, resource: &str) -> Option<Quantity> {
+    let of = |container: &crate::ray::Fields| {
+        let resources = object_at(container, "resources")?;
+        let part =
+            |part: &str| Quantity::from_json(object_at(resources, part)?.get(resource)?).ok();
+        part("limits").or_else(|| part("requests"))
+    };
+    let container = pod.containers().next()?;
+    let status = pod
+        .container_statuses()
+        .find(|status| status.get("name") == container.get("name"));
+    status.and_then(of).or_else(|| of(container))
+}
+
+fn resize(pod: &Pod<'_>) -> String {
+    let words = resize_conditions(pod).map(|condition| {
+        let reason = condition["reason"]
+            .as_str()
+            .filter(|reason| !reason.is_empty());
+        let message = condition["message"]
+            .as_str()
+            .filter(|message| !message.is_empty());
+        let reason = reason.unwrap_or("in progress");
+        message.map_or_else(
+            || reason.to_owned(),
+            |message| format!("{reason}: {message}"),
+        )
+    });
+    words.collect::<Vec<_>>().join("; ")
+}
+
+fn demand(report: &Report) -> String {
+    if report.demands.is_empty() {
+        return "nothing is pending\n".to_owned();
+    }
+    let mut table = Table::new(&["PENDING", "UNITS", "NOT MET", "GOES TO"]);
+    for demand in &report.demands {
+        let placed: Vec<String> = demand.placed.iter().map(ToString::to_string).collect();
+        table.line([
+            demand.demand.clone(),
+            demand.count.to_string(),
+            demand.unmet.to_string(),
+            placed.join("; "),
+        ]);
+    }
+    table.to_string()
+}
+
+fn unmet(plan: &Plan) -> String {
+    let mut text = String::new();
+    for unmet in &plan.unmet {
+        let _ = writeln!(text, "\ncannot be met: {} x {}", unmet.count, unmet.demand);
+        for reason in &unmet.reasons {
+            let _ = writeln!(text, "  {reason}");
+        }
+    }
+    text
+}

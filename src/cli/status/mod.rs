@@ -1,0 +1,50 @@
+//! `rayfit status`: what runs, what is on its way, and what cannot be done.
+
+mod detail;
+mod overview;
+mod table;
+
+use std::io::{self, Write as _};
+
+use super::Outcome;
+use super::live::{self, LiveArgs};
+use crate::controller::observe::Key;
+
+/// How RayClusters are scaled: modes, sizes, what is on its way, what cannot be met
+///
+/// Without a name: one line for each RayCluster that you may see, from the API server alone. With
+/// one: its groups, pods and demand as well, for which its GCS is asked through a forwarded port.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit status\n  \
+    rayfit status -n ray\n  \
+    rayfit status ray/demo")]
+pub(super) struct Status {
+    /// The RayCluster
+    #[arg(value_name = "NAMESPACE/NAME", value_parser = live::cluster_name)]
+    cluster: Option<Key>,
+
+    /// RayClusters of this namespace only
+    #[arg(short, long, value_name = "NAME", conflicts_with = "cluster")]
+    namespace: Option<String>,
+
+    #[command(flatten)]
+    live: LiveArgs,
+}
+
+impl Status {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let text = match &self.cluster {
+            Some(cluster) => detail::text(cluster, &self.live.look_once(cluster)?),
+            None => live::block_on(async {
+                let client = self.live.client().await?;
+                let namespace = self.namespace.as_deref();
+                let clusters = live::clusters(&client, namespace).await?;
+                let pods = live::ray_pods(&client, namespace).await?;
+                Ok(overview::text(&clusters, &pods))
+            })?,
+        };
+        io::stdout().write_all(text.as_bytes())?;
+        Ok(Outcome::Clean)
+    }
+}

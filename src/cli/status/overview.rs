@@ -1,0 +1,156 @@
+//! One line for each RayCluster. Pure.
+
+use serde_json::Value;
+
+use super::table::Table;
+use crate::ray::{Kind, RayObject, ippr};
+use crate::reconcile::tenure::RECORD;
+use crate::snapshot::pod::{Pod, PodRole};
+
+/// All RayClusters, given their pods.
+pub(super) fn text(clusters: &[Value], pods: &[Value]) -> String {
+    if clusters.is_empty() {
+        return "No RayClusters found.\n".to_owned();
+    }
+    let pods: Vec<Pod<'_>> = pods.iter().filter_map(Pod::parse).collect();
+    let mut table = Table::new(&[
+        "NAMESPACE",
+        "NAME",
+        "MODE",
+        "SCALED BY",
+        "WORKERS",
+        "WANTED",
+        "MAX",
+        "RESIZING",
+        "STATE",
+    ]);
+    for cluster in clusters {
+        let Some(root) = cluster.as_object() else {
+            continue;
+        };
+        let object = RayObject::of_kind(Kind::RayCluster, root);
+        let (namespace, name) = (
+            object.namespace().unwrap_or_default(),
+            object.name().unwrap_or_default(),
+        );
+        let workers: Vec<&Pod<'_>> = pods
+            .iter()
+            .filter(|pod| pod.cluster() == Some(name) && namespace_of(pod) == namespace)
+            .filter(|pod| pod.role == PodRole::Worker && !pod.ended)
+            .collect();
+        let resizing = workers.iter().filter(|pod| is_resizing(pod)).count();
+        let grows = object.annotation(ippr::ANNOTATION).is_some();
+        table.line([
+            namespace.to_owned(),
+            name.to_owned(),
+            object.reconcile_mode().to_string(),
+            scaler(&object),
+            workers.len().to_string(),
+            sum(cluster, "replicas"),
+            sum(cluster, "maxReplicas"),
+            if grows {
+                resizing.to_string()
+            } else {
+                String::new()
+            },
+            state(cluster),
+        ]);
+    }
+    table.to_string()
+}
+
+/// Who scales it, as the record says; a sidecar without the UID of its pod.
+pub(super) fn scaler(object: &RayObject<'_>) -> String {
+    let record = object.annotation(RECORD).unwrap_or_default();
+    match record.split_once('/') {
+        Some(("sidecar", _)) => "sidecar".to_owned(),
+        Some(_) => "changing".to_owned(),
+        None => record.to_owned(),
+    }
+}
+
+/// Kubernetes has a resize of the pod in work.
+pub(super) fn is_resizing(pod: &Pod<'_>) -> bool {
+    resize_conditions(pod).next().is_some()
+}
+
+/// The conditions that a pod has while a resize is not done.
+pub(super) fn resize_conditions<'a>(pod: &'a Pod<'_>) -> impl Iterator<Item = &'a Value> {
+    let conditions = pod.status.and_then(|status| status.get("conditions"));
+    let conditions = conditions.and_then(Value::as_array).into_iter().flatten();
+    conditions.filter(|condition| {
+        let kind = condition["type"].as_str().unwrap_or_default();
+        kind.starts_with("PodResize") && condition["status"] == "True"
+    })
+}
+
+fn namespace_of<'a>(pod: &Pod<'a>) -> &'a str {
+    pod.metadata
+        .get("namespace")
+        .and_then(Value::as_str)
+        .unwrap_or_default()
+}
+
+/// A number of all worker groups together, counted in pods.
+fn sum(cluster: &Value, key: &str) -> String {
+    let groups = cluster["spec"]["workerGroupSpecs"]
+        .as_array()
+        .into_iter()
+        .flatten();
+    let of = |group: &Value| {
+        let hosts = group["numOfHosts"].as_i64().unwrap_or(1);
+        group[key].as_i64().unwrap_or(0).saturating_mul(hosts)
+    };
+    let sum = groups.map(of).fold(0_i64, i64::saturating_add);
+    // KubeRay's own default is the largest 32-bit number: no bound.
+    if sum >= i64::from(i32::MAX) {
+        "none".to_owned()
+    } else {
+        sum.to_string()
+    }
+}
+
+fn state(cluster: &Value) -> String {
+    if cluster["spec"]["suspend"] == true {
+        return "suspended".to_owned();
+    }
+    cluster["status"]["state"]
+        .as_str()
+        .unwrap_or_default()
+        .to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_line_says_how_a_cluster_is_scaled() {
+        let cluster = json!({
+            "metadata": { "namespace": "ray", "name": "demo", "annotations": {
+                "rayfit.dev/reconcile": "sidecar", "rayfit.dev/scaled-by": "sidecar/1-2", "ray.io/ippr": "{}"
+            } },
+            "spec": { "workerGroupSpecs": [{ "replicas": 2, "maxReplicas": 4, "numOfHosts": 2 }, { "replicas": 1, "maxReplicas": 3 }] },
+            "status": { "state": "ready" }
+        });
+        let pod = json!({
+            "metadata": { "namespace": "ray", "name": "w", "labels": { "ray.io/cluster": "demo", "ray.io/node-type": "worker" } },
+            "status": { "phase": "Running", "conditions": [{ "type": "PodResizeInProgress", "status": "True" }] }
+        });
+        let text = text(&[cluster], &[pod]);
+        let line: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
+        assert_eq!(
+            line,
+            [
+                "ray", "demo", "sidecar", "sidecar", "1", "5", "11", "1", "ready"
+            ]
+        );
+    }
+
+    #[test]
+    fn without_clusters_it_says_so() {
+        assert_eq!(text(&[], &[]), "No RayClusters found.\n");
+    }
+}

@@ -1,0 +1,45 @@
+//! The shell's clocks.
+
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use k8s_openapi::jiff::Timestamp;
+
+/// A wall clock, and one that never jumps.
+#[derive(Debug, Clone, Copy)]
+pub struct Clock {
+    start: Instant,
+}
+
+impl Default for Clock {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+        }
+    }
+}
+
+impl Clock {
+    /// Seconds since 1970.
+    pub fn wall(self) -> f64 {
+        #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
+        let now = SystemTime::now();
+        now.duration_since(UNIX_EPOCH)
+            .map_or(0.0, |since| since.as_secs_f64())
+    }
+
+    /// Seconds since some moment; it never jumps.
+    pub fn steady(self) -> f64 {
+        self.start.elapsed().as_secs_f64()
+    }
+
+    /// The wall clock as RFC 3339.
+    pub fn rfc3339(self) -> String {
+        Self::timestamp().to_string()
+    }
+
+    /// The wall clock as Kubernetes writes it.
+    pub fn timestamp() -> Timestamp {
+        #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
+        Timestamp::now()
+    }
+}

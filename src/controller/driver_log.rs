@@ -1,0 +1,77 @@
+//! What drivers print as `(autoscaler +3s) ...`: lines in the log folder of the head, which only a
+//! sidecar can reach.
+
+use std::fs::OpenOptions;
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use super::clock::Clock;
+use crate::reconcile::driver_log::Message;
+
+/// The file that Ray's log monitor reads, below the folder of the session.
+const FILE: &str = "logs/events/event_AUTOSCALER.log";
+
+/// Where messages go.
+#[derive(Debug, Clone, Default)]
+pub struct DriverLog {
+    place: Option<Place>,
+}
+
+#[derive(Debug, Clone)]
+struct Place {
+    session: PathBuf,
+    host: String,
+    clock: Clock,
+}
+
+impl DriverLog {
+    /// Nowhere.
+    pub fn none() -> Self {
+        Self::default()
+    }
+
+    /// Into the folder of Ray's session, as the process on `host`.
+    pub fn of_session(session: PathBuf, host: String, clock: Clock) -> Self {
+        Self {
+            place: Some(Place {
+                session,
+                host,
+                clock,
+            }),
+        }
+    }
+
+    /// Writes messages. They are in our own log too, so a failure costs little.
+    pub fn tell(&self, messages: &[Message]) {
+        let Some(place) = self.place.as_ref().filter(|_| !messages.is_empty()) else {
+            return;
+        };
+        if let Err(error) = place.append(messages) {
+            tracing::debug!(%error, "drivers are not told");
+        }
+    }
+}
+
+impl Place {
+    fn append(&self, messages: &[Message]) -> std::io::Result<()> {
+        let mut file = OpenOptions::new()
+            .append(true)
+            .create(true)
+            .open(self.session.join(FILE))?;
+        #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
+        let seconds = self.clock.wall() as i64;
+        let lines: String = messages
+            .iter()
+            .map(|message| message.line(&id(), &self.host, std::process::id(), seconds) + "\n")
+            .collect();
+        file.write_all(lines.as_bytes())
+    }
+}
+
+/// 36 hexadecimal digits, as Ray's events have.
+fn id() -> String {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let random = || std::hash::RandomState::new().build_hasher().finish();
+    let digits = format!("{:016x}{:016x}{:016x}", random(), random(), random());
+    digits.get(..36).unwrap_or_default().to_owned()
+}

@@ -1,0 +1,190 @@
+//! One light task for each cluster that this replica looks after.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, sleep, sleep_until};
+
+use super::announce::{About, Announcer};
+use super::clock::Clock;
+use super::credentials::Credentials;
+use super::driver_log::DriverLog;
+use super::judge::{IsOurs, Judge};
+use super::lease::{Fence, shard_of};
+use super::measure::Measures;
+use super::observe::store::ClusterEntry;
+use super::observe::{Key, Observed};
+use super::tender::{Pause, State, Tender, together};
+use super::writer::{Requests, Writer};
+use crate::ray::ReconcileMode;
+use crate::reconcile::{Role, Settings};
+
+/// What all clusters share.
+#[derive(Clone)]
+pub struct Fleet {
+    /// What was seen.
+    pub observed: Observed,
+    /// Requests to the API server.
+    pub requests: Requests,
+    /// Which shards are ours.
+    pub fence: Fence,
+    /// How many shards there are.
+    pub shards: u32,
+    /// For GCSs.
+    pub credentials: Credentials,
+    /// Rayfit's images.
+    pub is_ours: IsOurs,
+    /// How clusters are scaled.
+    pub settings: Settings,
+    /// Tells people.
+    pub announcer: Announcer,
+    /// Counts.
+    pub measures: Measures,
+}
+
+/// A task, and how it is told.
+struct Worker {
+    uid: Arc<str>,
+    changed: Arc<Notify>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Fleet {
+    /// Looks after clusters until `stop` is true; then lets what is being written end.
+    pub async fn run(self, mut changes: UnboundedReceiver<Key>, mut stop: watch::Receiver<bool>) {
+        let mut held = self.fence.held();
+        let mut workers = HashMap::new();
+        loop {
+            tokio::select! {
+                () = told(&mut stop) => break,
+                key = changes.recv() => match key {
+                    Some(key) => self.consider(&mut workers, &key),
+                    None => break,
+                },
+                _ = held.changed() => self.consider_all(&mut workers),
+            }
+        }
+        for worker in workers.values() {
+            worker.stop.send_replace(true);
+        }
+        for (_, worker) in workers {
+            let _ = worker.task.await;
+        }
+    }
+
+    fn consider_all(&self, workers: &mut HashMap<Key, Worker>) {
+        let known: BTreeSet<Key> = self.observed.read().clusters_in(None);
+        let gone: Vec<Key> = workers
+            .keys()
+            .filter(|key| !known.contains(*key))
+            .cloned()
+            .collect();
+        for key in known.iter().chain(&gone) {
+            self.consider(workers, key);
+        }
+    }
+
+    /// Starts, wakes or ends the task of a cluster.
+    fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
+        let entry = self.observed.read().cluster(key).cloned();
+        let wanted = entry.filter(|entry| is_central(entry) && self.is_held(&entry.uid));
+        let running = workers.get(key).filter(|worker| !worker.task.is_finished());
+        match (wanted, running) {
+            (Some(entry), Some(worker)) if worker.uid == entry.uid => worker.changed.notify_one(),
+            (Some(entry), _) => {
+                self.end(workers, key);
+                workers.insert(key.clone(), self.start(key, &entry));
+            }
+            (None, _) => self.end(workers, key),
+        }
+    }
+
+    fn is_held(&self, uid: &str) -> bool {
+        self.fence
+            .held()
+            .borrow()
+            .contains(&shard_of(uid, self.shards))
+    }
+
+    /// The task ends by itself after what it is writing.
+    fn end(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
+        if let Some(worker) = workers.remove(key) {
+            worker.stop.send_replace(true);
+            self.measures.forget(key);
+        }
+    }
+
+    fn start(&self, key: &Key, entry: &ClusterEntry) -> Worker {
+        let shard = shard_of(&entry.uid, self.shards);
+        let fence = Some((self.fence.clone(), shard));
+        let tender = Tender {
+            judge: Judge {
+                key: key.clone(),
+                role: Role::Central,
+                is_ours: self.is_ours.clone(),
+                observed: self.observed.clone(),
+            },
+            writer: Writer::new(self.requests.clone(), key.clone(), fence),
+            credentials: self.credentials.clone(),
+            settings: self.settings,
+            about: About {
+                key: key.clone(),
+                uid: entry.uid.to_string(),
+            },
+            announcer: self.announcer.clone(),
+            driver_log: DriverLog::none(),
+            measures: self.measures.clone(),
+            clock: Clock::default(),
+            state: State::default(),
+        };
+        let changed = Arc::new(Notify::new());
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(tend(tender, changed.clone(), stopped));
+        Worker {
+            uid: entry.uid.clone(),
+            changed,
+            stop,
+            task,
+        }
+    }
+}
+
+/// Looks again and again, until told to stop.
+pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Receiver<bool>) {
+    while !*stop.borrow() {
+        let began = Instant::now();
+        let pause = tender.look().await;
+        let earliest = began + together(began.elapsed());
+        let rest = async {
+            match pause {
+                Pause::For(time) => sleep(time).await,
+                Pause::UntilChanged => std::future::pending().await,
+            }
+        };
+        tokio::select! {
+            () = told(&mut stop) => return,
+            () = rest => {}
+            () = changed.notified() => sleep_until(earliest).await,
+        }
+    }
+}
+
+/// Waits to be told to stop. Nobody left to tell is the same.
+pub async fn told(stop: &mut watch::Receiver<bool>) {
+    let _ = stop.wait_for(|stop| *stop).await;
+}
+
+/// Ours to look after, or to hand over.
+fn is_central(entry: &ClusterEntry) -> bool {
+    let central = ReconcileMode::Central.name();
+    // Whoever holds or takes the turn stands at the end of the record.
+    entry.mode.as_deref() == Some(central)
+        || entry
+            .scaled_by
+            .as_deref()
+            .is_some_and(|record| record.ends_with(central))
+}

@@ -1,0 +1,163 @@
+//! Writes only while the Lease is held: every write asks here first.
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use tokio::sync::watch;
+
+/// Why a write is not sent.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Fenced {
+    /// The shard is another replica's.
+    #[error("shard {0} is looked after by another replica")]
+    NotHeld(u32),
+    /// The Lease may end before the request does.
+    #[error(
+        "the Lease of shard {shard} ends in {left:?}, before the request could be done: is the API server slow?"
+    )]
+    TooLate {
+        /// The shard.
+        shard: u32,
+        /// What is left of the Lease.
+        left: Duration,
+    },
+}
+
+/// Says for which shards this process may write, and until when.
+#[derive(Debug, Clone)]
+pub struct Fence {
+    inner: Arc<Inner>,
+}
+
+#[derive(Debug)]
+struct Inner {
+    state: Mutex<State>,
+    held: watch::Sender<Vec<u32>>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    /// The end of trust by shard.
+    until: BTreeMap<u32, Instant>,
+    /// Writes that have begun and not ended, by shard.
+    writing: BTreeMap<u32, u32>,
+}
+
+/// A write that has begun; dropped when it ends.
+#[derive(Debug)]
+pub struct Writing {
+    inner: Arc<Inner>,
+    shard: u32,
+}
+
+impl Default for Fence {
+    fn default() -> Self {
+        let inner = Inner {
+            state: Mutex::default(),
+            held: watch::Sender::new(Vec::new()),
+        };
+        Self {
+            inner: Arc::new(inner),
+        }
+    }
+}
+
+impl Fence {
+    /// Sets what is held. Shards that are not named are closed at once.
+    pub fn set(&self, until: BTreeMap<u32, Instant>) {
+        let shards: Vec<u32> = until.keys().copied().collect();
+        self.inner.lock().until = until;
+        self.inner.held.send_if_modified(|held| {
+            let changed = *held != shards;
+            *held = shards;
+            changed
+        });
+    }
+
+    /// The shards that are held, as they change.
+    pub fn held(&self) -> watch::Receiver<Vec<u32>> {
+        self.inner.held.subscribe()
+    }
+
+    /// Begins a write that takes at most `longest`.
+    pub fn begin(&self, shard: u32, longest: Duration) -> Result<Writing, Fenced> {
+        let mut state = self.inner.lock();
+        let until = *state.until.get(&shard).ok_or(Fenced::NotHeld(shard))?;
+        let left = until.saturating_duration_since(Instant::now());
+        if left < longest {
+            return Err(Fenced::TooLate { shard, left });
+        }
+        *state.writing.entry(shard).or_default() += 1;
+        drop(state);
+        Ok(Writing {
+            inner: self.inner.clone(),
+            shard,
+        })
+    }
+
+    /// Something is being written for the shard.
+    pub fn is_busy(&self, shard: u32) -> bool {
+        self.inner.lock().writing.contains_key(&shard)
+    }
+}
+
+impl Inner {
+    /// A panic elsewhere leaves the maps whole: every change of them is one step.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Drop for Writing {
+    fn drop(&mut self) {
+        let mut state = self.inner.lock();
+        if let Some(count) = state.writing.get_mut(&self.shard) {
+            *count -= 1;
+            if *count == 0 {
+                state.writing.remove(&self.shard);
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    fn held(seconds: u64) -> BTreeMap<u32, Instant> {
+        BTreeMap::from([(3, Instant::now() + Duration::from_secs(seconds))])
+    }
+
+    #[test]
+    fn nothing_is_written_without_a_lease_or_when_it_may_end_first() {
+        let fence = Fence::default();
+        assert_eq!(fence.begin(3, SECOND).unwrap_err(), Fenced::NotHeld(3));
+        fence.set(held(100));
+        assert!(fence.begin(3, SECOND).is_ok());
+        assert_eq!(fence.begin(4, SECOND).unwrap_err(), Fenced::NotHeld(4));
+        assert!(matches!(
+            fence.begin(3, SECOND * 200),
+            Err(Fenced::TooLate { shard: 3, .. })
+        ));
+        fence.set(BTreeMap::new());
+        assert_eq!(fence.begin(3, SECOND).unwrap_err(), Fenced::NotHeld(3));
+    }
+
+    #[test]
+    fn a_shard_is_busy_until_its_last_write_ends() {
+        let fence = Fence::default();
+        fence.set(held(100));
+        let (first, second) = (
+            fence.begin(3, SECOND).unwrap(),
+            fence.begin(3, SECOND).unwrap(),
+        );
+        fence.set(BTreeMap::new());
+        drop(first);
+        assert!(fence.is_busy(3));
+        drop(second);
+        assert!(!fence.is_busy(3));
+    }
+}

@@ -1,0 +1,297 @@
+//! Keeping Leases: the [`Ledger`]'s steps, performed on the API server.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use futures_util::future::join_all;
+use futures_util::{Stream, StreamExt as _};
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{Api, DeleteParams, ObjectMeta, PostParams, Preconditions};
+use kube::runtime::watcher::{self, Event, watcher};
+use kube::{Client, ResourceExt as _};
+use tokio::sync::watch;
+use tokio::time::{sleep, timeout};
+
+use super::fence::Fence;
+use super::ledger::{Ledger, Name, Record, Step, Terms};
+use crate::controller::clock::Clock;
+use crate::controller::fleet::told;
+
+/// The label of our Leases; its value says which kind.
+const LABEL: &str = "rayfit.dev/lease";
+const SHARD: &str = "rayfit-shard-";
+const REPLICA: &str = "rayfit-replica-";
+
+/// How long to wait after the watch of the Leases failed.
+const WATCH_RETRY: Duration = Duration::from_secs(1);
+
+/// What a replica takes part with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The namespace of the Leases.
+    pub namespace: String,
+    /// The name of this replica, unlike that of any other.
+    pub replica: String,
+    /// The number of shards; the same for all replicas.
+    pub shards: u32,
+    /// The times.
+    pub terms: Terms,
+}
+
+/// Keeps this replica's share of the shards and tells `fence`, until `stop` is true and everything
+/// was given back. Errors of the API server are logged and tried again.
+pub async fn keep(options: Options, client: Client, fence: Fence, mut stop: watch::Receiver<bool>) {
+    let api: Api<Lease> = Api::namespaced(client, &options.namespace);
+    let start = Instant::now();
+    let ledger = Ledger::new(options.replica.clone(), options.shards, options.terms);
+    let mut keeper = Keeper {
+        api: api.clone(),
+        options,
+        start,
+        fence,
+        ledger,
+        told: false,
+    };
+    let mut events = Box::pin(watcher(api, watcher::Config::default().labels(LABEL)));
+    let mut pause = Duration::ZERO;
+    loop {
+        let now = start.elapsed();
+        let again = keeper.ledger.look_again(now).saturating_sub(now);
+        tokio::select! {
+            event = next(&mut events, pause) => pause = keeper.note(event),
+            () = sleep(again) => {}
+            () = told(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
+        }
+        keeper.tell();
+        keeper.work().await;
+        keeper.tell();
+        if keeper.ledger.is_stopping() && keeper.ledger.is_empty() {
+            return;
+        }
+    }
+}
+
+async fn next<E>(events: &mut (impl Stream<Item = E> + Unpin), pause: Duration) -> Option<E> {
+    if !pause.is_zero() {
+        sleep(pause).await;
+    }
+    events.next().await
+}
+
+struct Keeper {
+    api: Api<Lease>,
+    options: Options,
+    start: Instant,
+    fence: Fence,
+    ledger: Ledger,
+    told: bool,
+}
+
+impl Keeper {
+    /// Notes what was seen; how long to wait before looking again.
+    fn note(&mut self, event: Option<Result<Event<Lease>, watcher::Error>>) -> Duration {
+        let now = self.start.elapsed();
+        match event {
+            Some(Ok(Event::Apply(lease) | Event::InitApply(lease))) => self.saw(&lease, now),
+            Some(Ok(Event::Delete(lease))) => {
+                if let Some(name) = name_of(&lease) {
+                    self.ledger.gone(&name);
+                }
+            }
+            Some(Ok(Event::InitDone)) => self.ledger.complete(),
+            Some(Ok(Event::Init)) | None => {}
+            Some(Err(error)) => {
+                self.complain(&error);
+                return WATCH_RETRY;
+            }
+        }
+        Duration::ZERO
+    }
+
+    fn saw(&mut self, lease: &Lease, now: Duration) {
+        if let Some(name) = name_of(lease) {
+            self.ledger.note(name, record_of(lease), now);
+        }
+    }
+
+    /// Says once, not every second, what keeps us from the Leases.
+    fn complain(&mut self, error: &dyn std::fmt::Display) {
+        if !std::mem::replace(&mut self.told, true) {
+            tracing::warn!(%error, namespace = self.options.namespace, "Leases cannot be used: nothing is scaled by this replica until they can");
+        }
+    }
+
+    fn tell(&self) {
+        let until = self
+            .ledger
+            .trusted()
+            .map(|(shard, until)| (shard, self.start + until));
+        self.fence.set(until.collect::<BTreeMap<_, _>>());
+    }
+
+    async fn work(&mut self) {
+        let now = self.start.elapsed();
+        let fence = self.fence.clone();
+        let steps = self.ledger.steps(now, |shard| fence.is_busy(shard));
+        for step in &steps {
+            self.ledger.attempted(step.name(), now);
+        }
+        // A request that hangs must not keep the others from being renewed.
+        let longest = self.options.terms.renew;
+        let performed = steps.into_iter().map(|step| {
+            let (api, options) = (&self.api, &self.options);
+            async move {
+                let result = timeout(longest, perform(api, options, &step)).await;
+                (step, result)
+            }
+        });
+        for (step, result) in join_all(performed).await {
+            match result {
+                Ok(Ok(lease)) => self.done(step, lease.as_ref(), now),
+                Ok(Err(error)) => self.failed(&step, &error).await,
+                Err(_) => self.complain(&format_args!("no answer within {longest:?}")),
+            }
+        }
+    }
+
+    fn done(&mut self, step: Step, lease: Option<&Lease>, sent: Duration) {
+        self.told = false;
+        let record = lease.map(record_of).unwrap_or_default();
+        match step {
+            Step::Create(name) => {
+                tracing::info!(lease = lease_name(&name), "Lease created and taken");
+                self.ledger.holds(name, record, sent);
+            }
+            Step::Hold(name, before) => {
+                if before.holder.as_deref() != Some(&self.options.replica) {
+                    tracing::info!(
+                        lease = lease_name(&name),
+                        from = before.holder,
+                        "Lease taken"
+                    );
+                }
+                self.ledger.holds(name, record, sent);
+            }
+            Step::Release(name, _) => {
+                tracing::info!(lease = lease_name(&name), "Lease given back");
+                self.ledger.released(&name, record, self.start.elapsed());
+            }
+            Step::Remove(name, _) => self.ledger.gone(&name),
+        }
+    }
+
+    /// After a refusal the object is read again: what is remembered of it may be old.
+    async fn failed(&mut self, step: &Step, error: &kube::Error) {
+        let conflict =
+            matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
+        if !conflict {
+            self.complain(error);
+            return;
+        }
+        let name = lease_name(step.name());
+        match timeout(self.options.terms.renew, self.api.get_opt(&name)).await {
+            Ok(Ok(Some(lease))) => self.saw(&lease, self.start.elapsed()),
+            Ok(Ok(None)) => self.ledger.gone(step.name()),
+            Ok(Err(error)) => self.complain(&error),
+            Err(_) => {}
+        }
+    }
+}
+
+async fn perform(
+    api: &Api<Lease>,
+    options: &Options,
+    step: &Step,
+) -> Result<Option<Lease>, kube::Error> {
+    let post = PostParams::default();
+    match step {
+        Step::Create(name) => {
+            let lease = object(name, options, None, Some(&options.replica));
+            api.create(&post, &lease).await.map(Some)
+        }
+        Step::Hold(name, record) => {
+            let lease = object(name, options, Some(record), Some(&options.replica));
+            api.replace(&lease_name(name), &post, &lease)
+                .await
+                .map(Some)
+        }
+        Step::Release(name, record) => {
+            let lease = object(name, options, Some(record), None);
+            api.replace(&lease_name(name), &post, &lease)
+                .await
+                .map(Some)
+        }
+        Step::Remove(name, record) => {
+            let preconditions = Preconditions {
+                resource_version: Some(record.version.clone()),
+                uid: None,
+            };
+            let delete = DeleteParams {
+                preconditions: Some(preconditions),
+                ..DeleteParams::default()
+            };
+            api.delete(&lease_name(name), &delete).await.map(|_| None)
+        }
+    }
+}
+
+fn object(name: &Name, options: &Options, record: Option<&Record>, holder: Option<&str>) -> Lease {
+    let kind = match name {
+        Name::Replica(_) => "replica",
+        Name::Shard(_) => "shard",
+    };
+    let seconds = options
+        .terms
+        .duration
+        .as_secs()
+        .try_into()
+        .unwrap_or(i32::MAX);
+    let now = MicroTime(Clock::timestamp());
+    let taken = record.is_none_or(|record| record.holder.as_deref() != holder);
+    Lease {
+        metadata: ObjectMeta {
+            name: Some(lease_name(name)),
+            namespace: Some(options.namespace.clone()),
+            labels: Some([(LABEL.to_owned(), kind.to_owned())].into()),
+            resource_version: record.map(|record| record.version.clone()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(LeaseSpec {
+            holder_identity: holder.map(str::to_owned),
+            lease_duration_seconds: Some(seconds),
+            renew_time: Some(now.clone()),
+            acquire_time: taken.then_some(now),
+            ..LeaseSpec::default()
+        }),
+    }
+}
+
+fn lease_name(name: &Name) -> String {
+    match name {
+        Name::Replica(replica) => format!("{REPLICA}{replica}"),
+        Name::Shard(shard) => format!("{SHARD}{shard}"),
+    }
+}
+
+fn name_of(lease: &Lease) -> Option<Name> {
+    let name = lease.name_any();
+    if let Some(replica) = name.strip_prefix(REPLICA) {
+        return Some(Name::Replica(replica.to_owned()));
+    }
+    name.strip_prefix(SHARD)?.parse().ok().map(Name::Shard)
+}
+
+fn record_of(lease: &Lease) -> Record {
+    let spec = lease.spec.as_ref();
+    let seconds = spec
+        .and_then(|spec| spec.lease_duration_seconds)
+        .unwrap_or(0);
+    Record {
+        holder: spec
+            .and_then(|spec| spec.holder_identity.clone())
+            .filter(|holder| !holder.is_empty()),
+        version: lease.metadata.resource_version.clone().unwrap_or_default(),
+        duration: Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+    }
+}

@@ -1,0 +1,15 @@
+//! One leader per shard, by Lease.
+//!
+//! Clusters are divided into a fixed number of shards; each shard has a Lease in our namespace, and
+//! each replica has one that says that it is alive, from which all replicas compute the same fair
+//! share. [`ledger`] decides (pure), [`keeper`] talks to the API server, [`fence`] is asked before
+//! every write.
+
+pub mod fence;
+pub mod keeper;
+pub mod ledger;
+pub mod shards;
+
+pub use fence::{Fence, Fenced};
+pub use ledger::Terms;
+pub use shards::shard_of;

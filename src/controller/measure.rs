@@ -1,0 +1,83 @@
+//! What is counted of rounds, for `/metrics`.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::observe::Key;
+use crate::gcs::Fault;
+use crate::reconcile::{Done, Meaning, Reply, Round};
+use crate::telemetry::controller::{Demand, ScalingMetrics};
+
+/// Counts for one process; by default where nobody reads them.
+#[derive(Clone, Default)]
+pub struct Measures {
+    metrics: Arc<ScalingMetrics>,
+}
+
+impl Measures {
+    /// Counts into `metrics`.
+    pub fn new(metrics: Arc<ScalingMetrics>) -> Self {
+        Self { metrics }
+    }
+
+    /// A round took so long, from the question to the GCS to the last effect.
+    pub fn round(&self, took: Duration) {
+        self.metrics.round(took);
+    }
+
+    /// A call of a GCS came to nothing.
+    pub fn gcs_error(&self, fault: &Fault) {
+        self.metrics.gcs_error(match fault {
+            Fault::Unreachable(_) | Fault::BackingOff(_) => "unreachable",
+            Fault::Deadline(_) => "deadline",
+            Fault::Tls(_) | Fault::Credentials(_) | Fault::Unauthenticated(_) => "credentials",
+            Fault::Passive => "passive",
+            _ => "other",
+        });
+    }
+
+    /// What came of the effects of a round.
+    pub fn done(&self, done: &[Done]) {
+        for Done { effect, result, .. } in done {
+            let outcome = match result {
+                Ok(Reply::DrainRefused) => "refused",
+                Ok(_) => "done",
+                Err(failure) => outcome(&failure.meaning()),
+            };
+            self.metrics.effect(effect.kind(), outcome);
+        }
+    }
+
+    /// What a cluster wants and does not have.
+    pub fn demand(&self, key: &Key, round: &Round) {
+        let pending = round.report.demands.iter().map(|demand| demand.count).sum();
+        let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
+        let launched = round.plan.groups.iter().map(|group| group.launch_now).sum();
+        self.metrics.demand(
+            &key.to_string(),
+            Demand {
+                pending,
+                unmet,
+                launched,
+            },
+        );
+    }
+
+    /// A cluster is not looked after any more.
+    pub fn forget(&self, key: &Key) {
+        self.metrics.forget(&key.to_string());
+    }
+}
+
+/// A short name for what came of a failed effect.
+fn outcome(meaning: &Meaning) -> &'static str {
+    match meaning {
+        Meaning::Stale => "stale",
+        Meaning::Gone => "gone",
+        Meaning::TooLarge(_) => "too-large",
+        Meaning::Refused => "refused",
+        Meaning::Forbidden => "forbidden",
+        Meaning::Busy { .. } => "busy",
+        Meaning::Transient => "failed",
+    }
+}

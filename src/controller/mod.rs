@@ -1,0 +1,32 @@
+//! The controller: what scales live clusters, for all clusters in mode `central` from one process,
+//! or for one cluster from its head pod.
+//!
+//! Everything that is decided is decided by [`reconcile`](crate::reconcile), from values. This is
+//! the shell around it: it watches, asks the GCS, sends, and has the clock.
+//!
+//! Reading order: [`observe`] (what is seen and kept), [`lease`] (which replica may write),
+//! [`tender`] (one cluster: see, decide, act), [`judge`] and [`permit`] (may it be written now),
+//! [`head`] and [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the API server),
+//! [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`]
+//! (what people see), [`fleet`] (a task for
+//! each cluster), [`run`] (a process), [`access`] (the rights that it needs).
+
+pub mod access;
+pub mod announce;
+pub mod clock;
+pub mod credentials;
+pub mod driver_log;
+pub mod fleet;
+pub mod head;
+pub mod judge;
+pub mod lease;
+pub mod limiter;
+pub mod measure;
+pub mod observe;
+pub mod perform;
+pub mod permit;
+pub mod run;
+pub mod tender;
+pub mod writer;
+
+pub use run::{Options, run};

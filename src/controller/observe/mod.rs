@@ -1,0 +1,9 @@
+//! Observing: what is watched, what is kept of it, and where.
+
+pub mod kept;
+pub mod prune;
+pub mod store;
+pub mod watch;
+
+pub use store::{Key, Scene};
+pub use watch::{Observed, Reach};

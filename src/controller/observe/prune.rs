@@ -1,0 +1,191 @@
+//! What decisions need of the objects that are watched. Environments, volumes, commands of Ray's
+//! containers and managed fields are most of an object, may hold secrets, and are left out. Pure.
+
+use serde_json::{Map, Value, json};
+
+/// The whole object once more, as kubectl applied it.
+const LAST_APPLIED: &str = "kubectl.kubernetes.io/last-applied-configuration";
+
+/// Of a Pod: who it is, what its containers may use and do use, how it is.
+pub fn pod(object: &Value) -> Value {
+    let (spec, status) = (&object["spec"], &object["status"]);
+    let mut kept = json!({
+        "metadata": metadata(&object["metadata"]),
+        "spec": pick(spec, &["nodeName", "overhead", "priority", "priorityClassName"]),
+        "status": pick(status, &["phase", "reason", "podIP", "qosClass", "observedGeneration", "startTime"]),
+    });
+    kept["spec"]["containers"] = each(&spec["containers"], |container| {
+        let mut kept = pick(container, &["name", "image", "resources", "resizePolicy"]);
+        if container["name"] == "autoscaler" {
+            // Whether it is Ray's autoscaler is told by what it runs.
+            kept.extend(pick(container, &["command", "args"]));
+        } else if let Some(ports) = container.get("ports") {
+            kept.insert("ports".to_owned(), ports.clone());
+        }
+        kept
+    });
+    if spec["initContainers"].is_array() {
+        kept["spec"]["initContainers"] = each(&spec["initContainers"], |container| {
+            pick(container, &["name", "restartPolicy", "resources"])
+        });
+    }
+    kept["status"]["conditions"] = each(&status["conditions"], |condition| {
+        pick(
+            condition,
+            &[
+                "type",
+                "status",
+                "reason",
+                "message",
+                "lastTransitionTime",
+                "observedGeneration",
+            ],
+        )
+    });
+    kept["status"]["containerStatuses"] = each(&status["containerStatuses"], |status| {
+        let keys = [
+            "name",
+            "image",
+            "ready",
+            "started",
+            "restartCount",
+            "state",
+            "resources",
+            "allocatedResources",
+        ];
+        pick(status, &keys)
+    });
+    kept
+}
+
+/// Of a RayCluster: all but the insides of its pods that no decision reads.
+pub fn ray_cluster(object: &Value) -> Value {
+    let mut kept = object.clone();
+    kept["metadata"] = Value::Object(metadata(&object["metadata"]));
+    // The cluster's own labels and annotations may name a queue, an owner, a mode.
+    for key in ["labels", "annotations"] {
+        if let Some(map) = object["metadata"][key].as_object() {
+            let mut map = map.clone();
+            map.shift_remove(LAST_APPLIED);
+            kept["metadata"][key] = Value::Object(map);
+        }
+    }
+    if let Some(spec) = kept.get_mut("spec").and_then(Value::as_object_mut) {
+        if let Some(head) = spec.get_mut("headGroupSpec") {
+            template(head);
+        }
+        let groups = spec
+            .get_mut("workerGroupSpecs")
+            .and_then(Value::as_array_mut);
+        for group in groups.into_iter().flatten() {
+            template(group);
+        }
+        if let Some(options) = spec
+            .get_mut("autoscalerOptions")
+            .and_then(Value::as_object_mut)
+        {
+            for key in ["env", "envFrom", "volumeMounts", "securityContext"] {
+                options.shift_remove(key);
+            }
+        }
+    }
+    kept
+}
+
+/// Of a Node: what it has to give.
+pub fn node(object: &Value) -> Value {
+    json!({
+        "metadata": pick(&object["metadata"], &["name", "uid", "resourceVersion"]),
+        "spec": pick(&object["spec"], &["unschedulable", "taints"]),
+        "status": pick(&object["status"], &["allocatable"]),
+    })
+}
+
+fn metadata(metadata: &Value) -> Map<String, Value> {
+    let keys = [
+        "name",
+        "namespace",
+        "uid",
+        "resourceVersion",
+        "generation",
+        "creationTimestamp",
+        "deletionTimestamp",
+        "finalizers",
+        "ownerReferences",
+    ];
+    let mut kept = pick(metadata, &keys);
+    for key in ["labels", "annotations"] {
+        if let Some(map) = metadata[key].as_object() {
+            let ours = map
+                .iter()
+                .filter(|(name, _)| name.starts_with("ray.io/") || name.starts_with("rayfit.dev/"));
+            kept.insert(
+                key.to_owned(),
+                ours.map(|(name, value)| (name.clone(), value.clone()))
+                    .collect(),
+            );
+        }
+    }
+    kept
+}
+
+/// A pod template: its containers without what they run, its environment and its volumes.
+fn template(group: &mut Value) {
+    let Some(template) = group.get_mut("template").and_then(Value::as_object_mut) else {
+        return;
+    };
+    let labels = template
+        .get("metadata")
+        .map(|metadata| pick(metadata, &["labels"]));
+    let spec = template.get("spec").cloned().unwrap_or_default();
+    let kept = pick(
+        &spec,
+        &[
+            "nodeSelector",
+            "overhead",
+            "restartPolicy",
+            "priorityClassName",
+            "tolerations",
+            "runtimeClassName",
+        ],
+    );
+    let containers = each(&spec["containers"], |container| {
+        pick(
+            container,
+            &[
+                "name",
+                "image",
+                "resources",
+                "resizePolicy",
+                "ports",
+                "restartPolicy",
+            ],
+        )
+    });
+    let inits = each(&spec["initContainers"], |container| {
+        pick(container, &["name", "restartPolicy", "resources"])
+    });
+    let mut kept = Value::Object(kept);
+    kept["containers"] = containers;
+    if inits.as_array().is_some_and(|inits| !inits.is_empty()) {
+        kept["initContainers"] = inits;
+    }
+    template.insert("spec".to_owned(), kept);
+    if let Some(labels) = labels {
+        template.insert("metadata".to_owned(), Value::Object(labels));
+    }
+}
+
+fn pick(object: &Value, keys: &[&str]) -> Map<String, Value> {
+    let kept = keys
+        .iter()
+        .filter_map(|key| Some(((*key).to_owned(), object.get(*key)?.clone())));
+    kept.collect()
+}
+
+fn each(list: &Value, keep: impl Fn(&Value) -> Map<String, Value>) -> Value {
+    let list = list.as_array().into_iter().flatten();
+    list.filter(|object| object.is_object())
+        .map(|object| Value::Object(keep(object)))
+        .collect()
+}

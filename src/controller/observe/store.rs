@@ -1,0 +1,310 @@
+//! The objects as they were last seen, indexed by cluster and by node.
+
+use std::collections::{BTreeSet, HashMap};
+use std::fmt;
+use std::sync::Arc;
+
+use kube::ResourceExt as _;
+use kube::api::ObjectMeta;
+use serde_json::Value;
+
+use super::kept::{Kept, Nodes, Pods, RayClusters};
+use crate::ray::{ippr, reconcile};
+use crate::reconcile::tenure;
+
+/// The label by which pods belong to a RayCluster.
+pub(super) const CLUSTER_LABEL: &str = "ray.io/cluster";
+
+/// A namespaced object's name.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Key {
+    /// Its namespace.
+    pub namespace: Arc<str>,
+    /// Its name.
+    pub name: Arc<str>,
+}
+
+impl Key {
+    /// The key of a namespace and a name.
+    pub fn new(namespace: &str, name: &str) -> Self {
+        Self {
+            namespace: namespace.into(),
+            name: name.into(),
+        }
+    }
+
+    /// The key of an object; `None` for what has no namespace or name.
+    pub fn of(meta: &ObjectMeta) -> Option<Self> {
+        Some(Self::new(meta.namespace.as_deref()?, meta.name.as_deref()?))
+    }
+}
+
+impl fmt::Display for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// A RayCluster and what decisions about it look at.
+#[derive(Debug, Clone)]
+pub struct Scene {
+    /// The RayCluster.
+    pub cluster: Value,
+    /// Its pods, and those of other RayClusters on the nodes of pods that may grow.
+    pub pods: Vec<Value>,
+    /// The nodes of pods that may grow.
+    pub nodes: Option<Vec<Value>>,
+}
+
+/// A RayCluster as it is kept.
+#[derive(Debug, Clone)]
+pub struct ClusterEntry {
+    /// Its UID.
+    pub uid: Arc<str>,
+    /// `rayfit.dev/reconcile`
+    pub mode: Option<Arc<str>>,
+    /// `rayfit.dev/scaled-by`
+    pub scaled_by: Option<Arc<str>>,
+    /// It has `ray.io/ippr`.
+    pub grows: bool,
+    version: String,
+    json: Arc<[u8]>,
+}
+
+struct PodEntry {
+    cluster: Key,
+    node: Option<Arc<str>>,
+    json: Box<[u8]>,
+}
+
+impl ClusterEntry {
+    /// Resource versions are numbers that grow.
+    fn is_newer_than(&self, other: &Self) -> bool {
+        let (this, other_version) = (self.version.parse::<u64>(), other.version.parse::<u64>());
+        self.uid == other.uid
+            && matches!((this, other_version), (Ok(this), Ok(other)) if this > other)
+    }
+}
+
+/// Everything that was seen.
+#[derive(Default)]
+pub struct Store {
+    clusters: HashMap<Key, ClusterEntry>,
+    pods: HashMap<Key, PodEntry>,
+    by_cluster: HashMap<Key, BTreeSet<Arc<str>>>,
+    by_node: HashMap<Arc<str>, BTreeSet<Key>>,
+    nodes: HashMap<Arc<str>, Box<[u8]>>,
+}
+
+impl Store {
+    /// A RayCluster was created or changed.
+    pub fn put_cluster(&mut self, kept: &Kept<RayClusters>) -> Option<Key> {
+        let key = Key::of(&kept.meta)?;
+        let annotation = |name: &str| {
+            kept.annotations()
+                .get(name)
+                .map(|text| text.as_str().into())
+        };
+        let entry = ClusterEntry {
+            uid: kept.uid().unwrap_or_default().into(),
+            version: kept.resource_version().unwrap_or_default(),
+            mode: annotation(reconcile::ANNOTATION),
+            scaled_by: annotation(tenure::RECORD),
+            grows: kept.annotations().contains_key(ippr::ANNOTATION),
+            json: kept.json.clone().into(),
+        };
+        // What we wrote is known from the reply before the watch tells of it, and of older things.
+        if self
+            .clusters
+            .get(&key)
+            .is_some_and(|known| known.is_newer_than(&entry))
+        {
+            return None;
+        }
+        self.clusters.insert(key.clone(), entry);
+        Some(key)
+    }
+
+    /// A RayCluster is gone.
+    pub fn remove_cluster(&mut self, key: &Key) -> Option<Key> {
+        self.clusters.remove(key).map(|_| key.clone())
+    }
+
+    /// A pod was created or changed; its cluster.
+    pub fn put_pod(&mut self, kept: Kept<Pods>) -> Option<Key> {
+        let key = Key::of(&kept.meta)?;
+        let cluster = Key::new(&key.namespace, kept.labels().get(CLUSTER_LABEL)?);
+        self.remove_pod(&key);
+        let node = node_of(&kept.json).map(Arc::from);
+        if let Some(node) = &node {
+            self.by_node
+                .entry(Arc::clone(node))
+                .or_default()
+                .insert(key.clone());
+        }
+        self.by_cluster
+            .entry(cluster.clone())
+            .or_default()
+            .insert(key.name.clone());
+        let entry = PodEntry {
+            cluster: cluster.clone(),
+            node,
+            json: kept.json,
+        };
+        self.pods.insert(key, entry);
+        Some(cluster)
+    }
+
+    /// A pod is gone; its cluster.
+    pub fn remove_pod(&mut self, key: &Key) -> Option<Key> {
+        let entry = self.pods.remove(key)?;
+        drop_from(&mut self.by_cluster, &entry.cluster, &key.name);
+        if let Some(node) = &entry.node {
+            drop_from(&mut self.by_node, node, key);
+        }
+        Some(entry.cluster)
+    }
+
+    /// A node was created or changed.
+    pub fn put_node(&mut self, kept: Kept<Nodes>) {
+        if let Some(name) = kept.meta.name.as_deref() {
+            self.nodes.insert(name.into(), kept.json);
+        }
+    }
+
+    /// A node is gone.
+    pub fn remove_node(&mut self, name: &str) {
+        self.nodes.remove(name);
+    }
+
+    /// The RayClusters that are known, of one namespace or of all.
+    pub fn clusters_in(&self, namespace: Option<&str>) -> BTreeSet<Key> {
+        within(self.clusters.keys(), namespace)
+    }
+
+    /// The pods that are known, of one namespace or of all.
+    pub fn pods_in(&self, namespace: Option<&str>) -> BTreeSet<Key> {
+        within(self.pods.keys(), namespace)
+    }
+
+    /// The nodes that are known.
+    pub fn node_names(&self) -> BTreeSet<Arc<str>> {
+        self.nodes.keys().cloned().collect()
+    }
+
+    /// A RayCluster.
+    pub fn cluster(&self, key: &Key) -> Option<&ClusterEntry> {
+        self.clusters.get(key)
+    }
+
+    /// Every RayCluster.
+    pub fn clusters(&self) -> impl Iterator<Item = (&Key, &ClusterEntry)> {
+        self.clusters.iter()
+    }
+
+    /// The texts of what a decision about a cluster needs; cheap, so that it can be done under a
+    /// lock.
+    pub fn texts(&self, key: &Key) -> Option<Texts> {
+        let cluster = self.clusters.get(key)?;
+        let mut names: BTreeSet<Key> = self.pods_of(key).collect();
+        let mut nodes = None;
+        if cluster.grows {
+            let hosts: BTreeSet<&Arc<str>> = names
+                .iter()
+                .filter_map(|pod| self.pods.get(pod)?.node.as_ref())
+                .collect();
+            nodes = Some(
+                hosts
+                    .iter()
+                    .filter_map(|host| self.nodes.get(*host).cloned())
+                    .collect(),
+            );
+            names.extend(
+                hosts
+                    .iter()
+                    .filter_map(|host| self.by_node.get(*host))
+                    .flatten()
+                    .cloned(),
+            );
+        }
+        let pods = names
+            .iter()
+            .filter_map(|pod| Some(self.pods.get(pod)?.json.clone()))
+            .collect();
+        Some(Texts {
+            cluster: cluster.json.clone(),
+            pods,
+            nodes,
+        })
+    }
+
+    fn pods_of(&self, cluster: &Key) -> impl Iterator<Item = Key> {
+        let names = self.by_cluster.get(cluster).into_iter().flatten();
+        names.map(|name| Key {
+            namespace: cluster.namespace.clone(),
+            name: name.clone(),
+        })
+    }
+}
+
+/// A scene as JSON texts.
+#[derive(Debug)]
+pub struct Texts {
+    cluster: Arc<[u8]>,
+    pods: Vec<Box<[u8]>>,
+    nodes: Option<Vec<Box<[u8]>>>,
+}
+
+impl Texts {
+    /// How many pods there are: the cost of [`Self::read`].
+    pub fn pods(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// Reads them. They were written by us, so nothing is lost.
+    pub fn read(&self) -> Scene {
+        let read = |texts: &[Box<[u8]>]| {
+            texts
+                .iter()
+                .filter_map(|text| serde_json::from_slice(text).ok())
+                .collect()
+        };
+        Scene {
+            cluster: serde_json::from_slice(&self.cluster).unwrap_or_default(),
+            pods: read(&self.pods),
+            nodes: self.nodes.as_deref().map(read),
+        }
+    }
+}
+
+fn within<'a>(keys: impl Iterator<Item = &'a Key>, namespace: Option<&str>) -> BTreeSet<Key> {
+    keys.filter(|key| namespace.is_none_or(|namespace| *key.namespace == *namespace))
+        .cloned()
+        .collect()
+}
+
+fn drop_from<K, V>(index: &mut HashMap<K, BTreeSet<V>>, key: &K, value: &V)
+where
+    K: std::hash::Hash + Eq,
+    V: Ord,
+{
+    if let Some(set) = index.get_mut(key) {
+        set.remove(value);
+        if set.is_empty() {
+            index.remove(key);
+        }
+    }
+}
+
+fn node_of(json: &[u8]) -> Option<String> {
+    #[derive(serde::Deserialize)]
+    struct Pod {
+        spec: Spec,
+    }
+    #[derive(serde::Deserialize)]
+    #[serde(rename_all = "camelCase")]
+    struct Spec {
+        node_name: Option<String>,
+    }
+    serde_json::from_slice::<Pod>(json).ok()?.spec.node_name
+}

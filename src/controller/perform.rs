@@ -1,0 +1,170 @@
+//! Performing effects: each chain on its own, so that what fails in one stops no other.
+
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{self, StreamExt as _};
+
+use super::clock::Clock;
+use super::permit::Permit;
+use super::writer::{LONGEST, Writer};
+use crate::gcs::{self, CallError, Fault, RayletSize};
+use crate::reconcile::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
+use crate::reconcile::outcome::{Failure, GcsKind};
+use crate::reconcile::{Chain, Done, Effect, Reply};
+
+/// Chains of one cluster at once.
+const AT_ONCE: usize = 16;
+
+/// Performs the effects of one cluster.
+pub struct Performer<'a> {
+    /// For the API server.
+    pub writer: &'a Writer,
+    /// For the GCS.
+    pub gcs: &'a gcs::Client,
+    /// Whether effects on pods and Ray nodes may be sent.
+    pub permit: &'a Permit<'a>,
+    /// The clock.
+    pub clock: Clock,
+}
+
+impl Performer<'_> {
+    /// Performs all chains; what came of each effect that was tried.
+    pub async fn all(&self, chains: Vec<Chain>) -> Vec<Done> {
+        let performed = stream::iter(chains)
+            .map(|chain| self.chain(chain))
+            .buffer_unordered(AT_ONCE);
+        performed.concat().await
+    }
+
+    async fn chain(&self, mut chain: Chain) -> Vec<Done> {
+        let mut done = Vec::new();
+        while let Some(effect) = chain.next() {
+            let result = self.effect(&effect).await;
+            self.log(&chain, &effect, &result);
+            chain.answered(result.as_ref(), self.clock.wall());
+            done.push(Done {
+                about: chain.about.clone(),
+                effect,
+                result,
+            });
+        }
+        done
+    }
+
+    async fn effect(&self, effect: &Effect) -> Result<Reply, Failure> {
+        let longest = if effect.needs_permit() {
+            self.permit.ensure().await?
+        } else {
+            LONGEST
+        };
+        match effect {
+            Effect::PatchCluster(patch) => {
+                let asked = Instant::now();
+                let cluster = self.writer.patch_cluster(&patch.operations).await?;
+                self.permit.wrote(&cluster, asked).await;
+                Ok(Reply::Ok)
+            }
+            Effect::NotePod(patch) => self
+                .writer
+                .patch_pod(patch, longest)
+                .await
+                .map(|()| Reply::Ok),
+            Effect::ResizePod(patch) => self
+                .writer
+                .resize_pod(patch, longest)
+                .await
+                .map(|()| Reply::Ok),
+            Effect::ResizeRaylet(resize) => self.resize_raylet(resize, longest).await,
+            Effect::Drain(drain) => self.drain(drain, longest).await,
+            Effect::Report(state) => {
+                self.gcs
+                    .report(state.clone())
+                    .await
+                    .map_err(|error| gcs_failure(&error))?;
+                Ok(Reply::Ok)
+            }
+            Effect::PutError(text) => {
+                let put = self.gcs.kv_put("", ERROR_KEY, text.as_bytes()).await;
+                put.map_err(|error| gcs_failure(&error))?;
+                Ok(Reply::Ok)
+            }
+        }
+    }
+
+    async fn resize_raylet(
+        &self,
+        resize: &RayletResize,
+        longest: Duration,
+    ) -> Result<Reply, Failure> {
+        let amount = |amount: Option<i64>| amount.map(u64::try_from).transpose();
+        let (Ok(cpu_milli), Ok(memory_bytes)) =
+            (amount(resize.cpu_milli), amount(resize.memory_bytes))
+        else {
+            return Err(Failure::NotSent(
+                "a raylet cannot have less than nothing".to_owned(),
+            ));
+        };
+        let gcs = self.gcs.with_deadline(longest);
+        let size = RayletSize {
+            cpu_milli,
+            memory_bytes,
+        };
+        let totals = gcs
+            .resize_raylet(resize.node_id, size)
+            .await
+            .map_err(|error| gcs_failure(&error))?;
+        let total = |name: &str| totals.get(name).copied();
+        Ok(Reply::RayletTotals {
+            cpu: total("CPU"),
+            memory: total("memory"),
+        })
+    }
+
+    async fn drain(&self, drain: &Drain, longest: Duration) -> Result<Reply, Failure> {
+        let gcs = self.gcs.with_deadline(longest);
+        let answer = match drain.kind {
+            DrainKind::Idle => gcs.drain_idle(drain.node_id, &drain.message).await,
+            DrainKind::WhenDone => gcs.drain_preempt(drain.node_id, &drain.message, 0).await,
+        };
+        Ok(match answer.map_err(|error| gcs_failure(&error))? {
+            gcs::Drain::Accepted => Reply::DrainAccepted,
+            gcs::Drain::Rejected(_) => Reply::DrainRefused,
+        })
+    }
+
+    /// One line for each effect, with its reason. Reports are no actions.
+    fn log(&self, chain: &Chain, effect: &Effect, result: &Result<Reply, Failure>) {
+        let (action, about, why) = (effect.kind(), chain.about.to_string(), &chain.why);
+        let cluster = self.writer.key().to_string();
+        let quiet = matches!(effect, Effect::Report(_) | Effect::PutError(_));
+        match result {
+            Ok(_) if quiet => tracing::debug!(cluster, action, about, "done"),
+            Ok(Reply::DrainRefused) => {
+                tracing::info!(cluster, action, about, why, "refused: it has work again");
+            }
+            Ok(_) => tracing::info!(cluster, action, about, why, "done"),
+            Err(failure) => {
+                let problem = failure.explain(effect);
+                tracing::warn!(cluster, action, about, why, problem, "failed");
+            }
+        }
+    }
+}
+
+/// A failed call as the core understands it.
+pub fn gcs_failure(error: &CallError) -> Failure {
+    let kind = match &error.fault {
+        Fault::NotFound(_) => GcsKind::NotFound,
+        Fault::InvalidArgument(_) => GcsKind::InvalidArgument,
+        Fault::Unauthenticated(_) | Fault::Credentials(_) | Fault::Tls(_) => {
+            GcsKind::Unauthenticated
+        }
+        Fault::Passive => GcsKind::Passive,
+        Fault::Unreachable(_) | Fault::BackingOff(_) | Fault::Deadline(_) => GcsKind::Unreachable,
+        Fault::Unsupported(_) | Fault::TooLarge(_) | Fault::Other(_) => GcsKind::Other,
+    };
+    Failure::Gcs {
+        kind,
+        message: error.to_string(),
+    }
+}

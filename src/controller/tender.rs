@@ -1,0 +1,309 @@
+//! Looking after one RayCluster: see, decide, act, remember.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+
+use super::announce::{About, Announcer};
+use super::clock::Clock;
+use super::credentials::Credentials;
+use super::driver_log::DriverLog;
+use super::head::{self, Head};
+use super::judge::Judge;
+use super::measure::Measures;
+use super::observe::Scene;
+use super::perform::Performer;
+use super::permit::{Grant, Permit};
+use super::writer::Writer;
+use crate::gcs;
+use crate::reconcile::{
+    self, Done, Meaning, Memory, Round, Settings, Standing, cadence, round, tenure::Turn,
+};
+use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::{API_VERSION, Snapshot};
+
+/// After a change of the objects was seen, the next look is not sooner than this after the last
+/// one began: a thousand pods that start are not a thousand looks.
+const TOGETHER: Duration = Duration::from_millis(50);
+
+/// How long to wait while the first lists are not complete: a pod that is not known is not missing.
+const LISTING: Duration = Duration::from_millis(100);
+
+/// How long to wait after a write that decides whose turn it is failed.
+const TURN_RETRY: Duration = Duration::from_secs(1);
+
+/// From so many pods on, deciding may take so long that other tasks must not wait for it.
+const MANY_PODS: usize = 100;
+
+/// Looks after one cluster.
+pub struct Tender {
+    /// Says whose it is.
+    pub judge: Judge,
+    /// Writes to the API server.
+    pub writer: Writer,
+    /// For its GCS.
+    pub credentials: Credentials,
+    /// How it is scaled.
+    pub settings: Settings,
+    /// Whom Events are on.
+    pub about: About,
+    /// Tells people.
+    pub announcer: Announcer,
+    /// Tells Ray's drivers.
+    pub driver_log: DriverLog,
+    /// Counts.
+    pub measures: Measures,
+    /// The clock.
+    pub clock: Clock,
+    /// What is remembered.
+    pub state: State,
+}
+
+/// What is remembered of a cluster from look to look. All of it may be lost at any time.
+#[derive(Default)]
+pub struct State {
+    grant: Mutex<Grant>,
+    memory: Memory,
+    gcs: Option<(Head, gcs::Client)>,
+    /// What was last said of why nothing is done.
+    said: String,
+}
+
+/// When to look again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// After so long, or when something changes.
+    For(Duration),
+    /// When something changes.
+    UntilChanged,
+}
+
+impl Tender {
+    /// One look at the cluster, and what it leads to.
+    pub async fn look(&mut self) -> Pause {
+        if !self.judge.observed.is_complete() {
+            return Pause::For(LISTING);
+        }
+        let texts = self.judge.observed.read().texts(&self.judge.key);
+        let Some(texts) = texts else {
+            return Pause::UntilChanged;
+        };
+        let heavy = texts.pods() >= MANY_PODS;
+        let scene = apart(heavy, || texts.read());
+        let standing = self.judge.standing(&scene.cluster, &scene.pods);
+        let now = self.clock.steady();
+        let turn = self.state.grant.get_mut().tenure.turn(
+            &scene.cluster,
+            &standing,
+            &self.judge.role,
+            now,
+        );
+        match turn {
+            Turn::Act => self.act(scene, heavy).await,
+            Turn::Claim(patch) | Turn::Release(patch) => self.take_turn(&patch, &standing).await,
+            Turn::Wait { until, why } => {
+                self.say(why);
+                Pause::For(Duration::try_from_secs_f64(until - now).unwrap_or(TURN_RETRY))
+            }
+            Turn::Rest => {
+                self.rest(&standing);
+                Pause::UntilChanged
+            }
+        }
+    }
+
+    /// Nothing is under way here between two looks, so a turn can be given back at once.
+    async fn take_turn(&mut self, patch: &json_patch::Patch, standing: &Standing) -> Pause {
+        let claimed = *standing == Standing::Ours;
+        match self.writer.patch_cluster(patch).await {
+            Ok(cluster) => {
+                self.judge.learn(&cluster);
+                let cluster = self.judge.key.to_string();
+                tracing::info!(
+                    cluster,
+                    claimed,
+                    "whose turn it is was written into rayfit.dev/scaled-by"
+                );
+                Pause::For(Duration::ZERO)
+            }
+            Err(failure) => {
+                if failure.meaning() == Meaning::Stale {
+                    self.look_up().await;
+                }
+                self.say(format!("whose turn it is cannot be written: {failure:?}"));
+                Pause::For(TURN_RETRY)
+            }
+        }
+    }
+
+    fn rest(&mut self, standing: &Standing) {
+        self.state.gcs = None;
+        self.state.memory = Memory::default();
+        if let Standing::Leave(reason) = standing {
+            self.say(reason.to_string());
+        }
+    }
+
+    /// Says why nothing is done, when that changes.
+    fn say(&mut self, why: String) {
+        if self.state.said != why {
+            let cluster = self.judge.key.to_string();
+            if !why.is_empty() {
+                tracing::info!(cluster, why, "not scaled");
+            }
+            self.state.said = why;
+        }
+    }
+
+    async fn act(&mut self, scene: Scene, heavy: bool) -> Pause {
+        let began = Instant::now();
+        let pause = match self.ask(&scene).await {
+            Ok((client, gcs)) => {
+                self.say(String::new());
+                if self.state.memory.changed_at == 0.0 {
+                    // Whether it has been quiet for long is not known.
+                    self.state.memory.changed_at = self.clock.wall();
+                }
+                self.round(scene, &client, gcs, heavy).await
+            }
+            Err(why) => self.blind(why),
+        };
+        self.measures.round(began.elapsed());
+        pause
+    }
+
+    /// The state of the Ray cluster, or why it cannot be had.
+    async fn ask(&mut self, scene: &Scene) -> Result<(gcs::Client, ClusterResourceState), String> {
+        let client = self.client(scene).await?;
+        match client.cluster_resource_state().await {
+            Ok(state) => Ok((client, state)),
+            Err(error) => {
+                self.measures.gcs_error(&error.fault);
+                if matches!(
+                    error.fault,
+                    gcs::Fault::Unauthenticated(_)
+                        | gcs::Fault::Credentials(_)
+                        | gcs::Fault::Tls(_)
+                ) {
+                    // The Secret may have been replaced.
+                    self.state.gcs = None;
+                }
+                Err(error.to_string())
+            }
+        }
+    }
+
+    async fn client(&mut self, scene: &Scene) -> Result<gcs::Client, String> {
+        let key = &self.judge.key;
+        let head = head::head(key, &scene.cluster, &scene.pods).map_err(|none| none.to_string())?;
+        if let Some((known, client)) = &self.state.gcs
+            && *known == head
+        {
+            return Ok(client.clone());
+        }
+        let client = self
+            .credentials
+            .client(key, &head)
+            .await
+            .map_err(|error| error.to_string())?;
+        self.state.gcs = Some((head, client.clone()));
+        Ok(client)
+    }
+
+    /// Nothing is done on missing data.
+    fn blind(&mut self, why: String) -> Pause {
+        let now = self.clock.wall();
+        let round = round::blind(&self.state.memory, &why, now);
+        self.say(why);
+        self.finish(&round, &[], now)
+    }
+
+    async fn round(
+        &mut self,
+        scene: Scene,
+        gcs: &gcs::Client,
+        state: ClusterResourceState,
+        heavy: bool,
+    ) -> Pause {
+        let snapshot = Snapshot {
+            api_version: API_VERSION.to_owned(),
+            kind: "Snapshot".to_owned(),
+            time: self.clock.rfc3339(),
+            ray_cluster: scene.cluster,
+            pods: scene.pods,
+            nodes: scene.nodes,
+            gcs: state,
+            history: self.state.memory.history.clone(),
+        };
+        let round = apart(heavy, || {
+            reconcile::round(&snapshot, &self.state.memory, &self.settings)
+        });
+        let permit = Permit {
+            grant: &self.state.grant,
+            writer: &self.writer,
+            judge: &self.judge,
+            pods: &snapshot.pods,
+            clock: self.clock,
+        };
+        let performer = Performer {
+            writer: &self.writer,
+            gcs,
+            permit: &permit,
+            clock: self.clock,
+        };
+        let done = performer.all(round.chains.clone()).await;
+        if done.iter().any(is_stale) {
+            self.look_up().await;
+        }
+        self.finish(&round, &done, self.clock.wall())
+    }
+
+    /// Reads the RayCluster: a watch may lag, and a sidecar has none.
+    async fn look_up(&self) {
+        match self.writer.get_cluster().await {
+            Ok(cluster) => self.judge.learn(&cluster),
+            Err(failure) => tracing::debug!(?failure, cluster = %self.judge.key, "not read"),
+        }
+    }
+
+    /// Remembers, tells, and says when to look again.
+    fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Pause {
+        let memory = &mut self.state.memory;
+        let said = memory.fold(round, done, &self.settings, now, jitter);
+        self.measures.done(done);
+        self.measures.demand(&self.judge.key, round);
+        self.announcer.tell(&self.about, &said.news);
+        self.driver_log.tell(&said.messages);
+        let seconds = cadence::next_s(round.busy, memory.changed_at, now, &self.settings.pace);
+        Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))
+    }
+}
+
+/// Another write was faster, or what was seen is old.
+fn is_stale(done: &Done) -> bool {
+    matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale)
+}
+
+/// How long after the beginning of a look that took so long the next one begins at the earliest,
+/// when something changed meanwhile: half of the time is left to others.
+pub fn together(took: Duration) -> Duration {
+    TOGETHER.max(took * 2)
+}
+
+/// Runs what may take long so that other tasks go on.
+fn apart<T>(heavy: bool, work: impl FnOnce() -> T) -> T {
+    let runtime = tokio::runtime::Handle::current();
+    if heavy && runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::MultiThread {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
+}
+
+/// From 0 to 1.
+fn jitter() -> f64 {
+    use std::hash::{BuildHasher as _, Hasher as _};
+    let random = std::hash::RandomState::new().build_hasher().finish();
+    let bits = u32::try_from(random >> 32).unwrap_or_default();
+    f64::from(bits) / f64::from(u32::MAX)
+}

@@ -1,0 +1,246 @@
+//! Scaling the one cluster whose head pod this is, while its mode says so; standing by otherwise.
+//!
+//! The account of a head pod may read its RayCluster but not watch it. So it is read every few
+//! seconds, and whenever something of ours needs to know; its pods are watched while there is work.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, Patch, PatchParams};
+use kube::{Client, ResourceExt as _};
+use serde_json::{Value, json};
+use tokio::sync::{Notify, mpsc, watch};
+use tokio::task::JoinHandle;
+use tokio::time::sleep;
+
+use crate::controller::announce::{About, Announcer};
+use crate::controller::clock::Clock;
+use crate::controller::credentials::Credentials;
+use crate::controller::driver_log::DriverLog;
+use crate::controller::fleet::{tend, told};
+use crate::controller::judge::{self, Judge};
+use crate::controller::measure::Measures;
+use crate::controller::observe::{Key, Observed, Reach};
+use crate::controller::tender::{State, Tender};
+use crate::controller::writer::{MANAGER, Requests, Writer};
+use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
+use crate::reconcile::outcome::Failure;
+use crate::reconcile::standing::SIGN_ANNOTATION;
+use crate::reconcile::tenure::RECORD;
+use crate::reconcile::{Role, Settings};
+use crate::server::facts;
+
+/// How often the RayCluster is read while there is work, and while there is none.
+const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
+
+/// How long to wait after an error.
+const RETRY: Duration = Duration::from_secs(5);
+
+/// Requests to the API server: a second, and at once.
+const RATE: (u32, u32) = (20, 40);
+
+/// What a sidecar is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The RayCluster.
+    pub cluster: String,
+    /// Its namespace.
+    pub namespace: String,
+    /// The pod that this is.
+    pub head_pod: Option<String>,
+    /// Which API server; without it, that of the cluster that the pod runs in.
+    pub kubeconfig: Option<PathBuf>,
+    /// The environment.
+    pub variable: fn(&str) -> Option<String>,
+    /// The folder of Ray's session.
+    pub session: PathBuf,
+}
+
+/// Works until `stop` is true.
+pub async fn work(options: Options, mut stop: watch::Receiver<bool>) {
+    let sidecar = tokio::select! {
+        sidecar = Sidecar::prepare(options) => sidecar,
+        () = told(&mut stop) => return,
+    };
+    let mut job: Option<Job> = None;
+    loop {
+        let pause = sidecar.look(&mut job).await;
+        tokio::select! {
+            () = told(&mut stop) => break,
+            () = sleep(pause) => {}
+        }
+    }
+    if let Some(job) = job {
+        job.end().await;
+    }
+}
+
+struct Sidecar {
+    options: Options,
+    client: Client,
+    key: Key,
+    role: Role,
+    writer: Writer,
+}
+
+impl Sidecar {
+    /// Waits for the API server, and marks the pod as one with Rayfit in it.
+    async fn prepare(options: Options) -> Self {
+        let key = Key::new(&options.namespace, &options.cluster);
+        let mut told = String::new();
+        loop {
+            match ready(&options).await {
+                Ok((client, head_uid)) => {
+                    let requests = Requests::new(client.clone(), RATE.0, RATE.1);
+                    let writer = Writer::new(requests, key.clone(), None);
+                    return Self {
+                        options,
+                        client,
+                        key,
+                        role: Role::Sidecar { head_uid },
+                        writer,
+                    };
+                }
+                Err(error) => {
+                    let text = format!("{error:#}");
+                    if told != text {
+                        tracing::warn!(error = text, "not ready to scale, trying again");
+                        told = text;
+                    }
+                    sleep(RETRY).await;
+                }
+            }
+        }
+    }
+
+    /// Reads the RayCluster and starts or ends the work; how long to wait until the next time.
+    async fn look(&self, job: &mut Option<Job>) -> Duration {
+        let cluster = match self.writer.get_cluster().await {
+            Ok(cluster) => Some(cluster),
+            Err(Failure::Api(status)) if status.code == 404 => None,
+            Err(failure) => {
+                tracing::debug!(?failure, "the RayCluster could not be read");
+                return RETRY;
+            }
+        };
+        let cluster = cluster.filter(|cluster| self.is_wanted(cluster));
+        if let Some(ended) = job.take_if(|job| cluster.is_none() || job.task.is_finished()) {
+            tracing::info!("standing by");
+            ended.end().await;
+        }
+        let Some(cluster) = cluster else {
+            return READ.1;
+        };
+        let job = job.get_or_insert_with(|| {
+            tracing::info!("at work");
+            self.begin(&cluster)
+        });
+        job.observed.learn(&cluster);
+        READ.0
+    }
+
+    /// Ours to scale, or to hand over.
+    fn is_wanted(&self, cluster: &Value) -> bool {
+        let annotation = |name: &str| cluster["metadata"]["annotations"][name].as_str();
+        let Role::Sidecar { head_uid } = &self.role else {
+            return false;
+        };
+        // Whoever holds or takes the turn stands at the end of the record.
+        annotation(ANNOTATION) == Some(ReconcileMode::Sidecar.name())
+            || annotation(RECORD).is_some_and(|record| record.ends_with(head_uid.as_str()))
+    }
+
+    fn begin(&self, cluster: &Value) -> Job {
+        let (tell, changes) = mpsc::unbounded_channel();
+        let observed = Observed::new(tell);
+        let clock = Clock::default();
+        let tender = Tender {
+            judge: Judge {
+                key: self.key.clone(),
+                role: self.role.clone(),
+                is_ours: judge::images(""),
+                observed: observed.clone(),
+            },
+            writer: self.writer.clone(),
+            credentials: Credentials::Environment(self.options.variable),
+            settings: Settings::default(),
+            about: About {
+                key: self.key.clone(),
+                uid: cluster["metadata"]["uid"]
+                    .as_str()
+                    .unwrap_or_default()
+                    .to_owned(),
+            },
+            announcer: Announcer::silent(),
+            driver_log: DriverLog::of_session(
+                self.options.session.clone(),
+                self.options.head_pod.clone().unwrap_or_default(),
+                clock,
+            ),
+            measures: Measures::default(),
+            clock,
+            state: State::default(),
+        };
+        let notify = Arc::new(Notify::new());
+        let (stop, stopped) = watch::channel(false);
+        let watching = observed
+            .clone()
+            .watch(self.client.clone(), Reach::PodsOf(self.key.clone()));
+        Job {
+            observed,
+            watching: tokio::spawn(watching),
+            waking: tokio::spawn(wake(changes, notify.clone())),
+            task: tokio::spawn(tend(tender, notify, stopped)),
+            stop,
+        }
+    }
+}
+
+/// The work, while there is any.
+struct Job {
+    observed: Observed,
+    watching: JoinHandle<()>,
+    waking: JoinHandle<()>,
+    task: JoinHandle<()>,
+    stop: watch::Sender<bool>,
+}
+
+impl Job {
+    /// After what is being written.
+    async fn end(self) {
+        self.stop.send_replace(true);
+        let _ = self.task.await;
+        self.watching.abort();
+        self.waking.abort();
+    }
+}
+
+async fn wake(mut changes: mpsc::UnboundedReceiver<Key>, notify: Arc<Notify>) {
+    while changes.recv().await.is_some() {
+        notify.notify_one();
+    }
+}
+
+/// A client, and the UID of the pod that this is, marked as one with Rayfit in it.
+async fn ready(options: &Options) -> anyhow::Result<(Client, String)> {
+    let client = facts::client(options.kubeconfig.as_deref()).await?;
+    let name = options.head_pod.as_deref();
+    let name = name
+        .ok_or_else(|| anyhow::anyhow!("neither RAY_HEAD_POD_NAME nor HOSTNAME names this pod"))?;
+    let pods: Api<Pod> = Api::namespaced(client.clone(), &options.namespace);
+    let pod = pods.get(name).await?;
+    let sign = env!("CARGO_PKG_VERSION");
+    if pod.annotations().get(SIGN_ANNOTATION).map(String::as_str) != Some(sign) {
+        let patch =
+            json!({ "metadata": { "uid": pod.uid(), "annotations": { SIGN_ANNOTATION: sign } } });
+        let params = PatchParams {
+            field_manager: Some(MANAGER.to_owned()),
+            ..PatchParams::default()
+        };
+        pods.patch_metadata(name, &params, &Patch::Merge(&patch))
+            .await?;
+    }
+    Ok((client, pod.uid().unwrap_or_default()))
+}

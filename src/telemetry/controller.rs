@@ -1,0 +1,190 @@
+//! Metrics of the controller. No label holds a cluster's name: sums over all clusters are kept, and
+//! `rayfit status` tells of single ones.
+
+use std::collections::HashMap;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::counter::Counter;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::metrics::histogram::Histogram;
+use prometheus_client::registry::{Registry, Unit};
+
+/// Upper bounds of the round histogram, in seconds.
+const ROUND: [f64; 12] = [
+    0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
+];
+
+/// Upper bounds of the time from demand to capacity, in seconds.
+const CAPACITY: [f64; 12] = [
+    0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0,
+];
+
+/// What is counted.
+#[derive(Debug)]
+pub struct ScalingMetrics {
+    round: Histogram,
+    effects: Family<EffectLabels, Counter>,
+    gcs_errors: Family<ErrorLabels, Counter>,
+    launches: Counter,
+    pending: Gauge,
+    unmet: Gauge,
+    clusters: Family<ModeLabels, Gauge>,
+    capacity: Histogram,
+    wants: Mutex<HashMap<String, Want>>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EffectLabels {
+    action: &'static str,
+    outcome: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ErrorLabels {
+    kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct ModeLabels {
+    mode: &'static str,
+}
+
+/// What a cluster wants.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Demand {
+    /// Units of demand that Ray reports.
+    pub pending: u64,
+    /// Those that cannot be met.
+    pub unmet: u64,
+    /// Pods that were asked for in this round.
+    pub launched: u64,
+}
+
+#[derive(Debug)]
+struct Want {
+    demand: Demand,
+    since: Option<Instant>,
+}
+
+impl Default for ScalingMetrics {
+    fn default() -> Self {
+        Self {
+            round: Histogram::new(ROUND),
+            effects: Family::default(),
+            gcs_errors: Family::default(),
+            launches: Counter::default(),
+            pending: Gauge::default(),
+            unmet: Gauge::default(),
+            clusters: Family::default(),
+            capacity: Histogram::new(CAPACITY),
+            wants: Mutex::default(),
+        }
+    }
+}
+
+impl ScalingMetrics {
+    /// Registers everything.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register_with_unit(
+            "round_duration",
+            "Time of one look at a cluster, from the question to its GCS to the last effect",
+            Unit::Seconds,
+            self.round.clone(),
+        );
+        registry.register(
+            "effects",
+            "Requests that change something, by kind and by what came of them",
+            self.effects.clone(),
+        );
+        registry.register(
+            "gcs_errors",
+            "Calls of GCSs that came to nothing, by kind",
+            self.gcs_errors.clone(),
+        );
+        registry.register(
+            "launches",
+            "Pods that were asked for",
+            self.launches.clone(),
+        );
+        registry.register("pending_demand", "Units of demand (tasks, actors, bundles) that Ray reports as pending, over all clusters", self.pending.clone());
+        registry.register(
+            "unmet_demand",
+            "Units of demand that no group can meet, over all clusters",
+            self.unmet.clone(),
+        );
+        registry.register("clusters", "RayClusters by mode", self.clusters.clone());
+        registry.register_with_unit(
+            "demand_to_capacity",
+            "Time from demand being seen to none being pending, by cluster",
+            Unit::Seconds,
+            self.capacity.clone(),
+        );
+    }
+
+    /// A round took so long.
+    pub fn round(&self, took: Duration) {
+        self.round.observe(took.as_secs_f64());
+    }
+
+    /// A GCS could not be asked.
+    pub fn gcs_error(&self, kind: &'static str) {
+        self.gcs_errors.get_or_create(&ErrorLabels { kind }).inc();
+    }
+
+    /// An effect was tried.
+    pub fn effect(&self, action: &'static str, outcome: &'static str) {
+        self.effects
+            .get_or_create(&EffectLabels { action, outcome })
+            .inc();
+    }
+
+    /// How many RayClusters there are of a mode.
+    pub fn clusters(&self, mode: &'static str, count: usize) {
+        self.clusters
+            .get_or_create(&ModeLabels { mode })
+            .set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// What a cluster wants now.
+    pub fn demand(&self, cluster: &str, demand: Demand) {
+        self.launches.inc_by(demand.launched);
+        let mut wants = self.wants();
+        let want = wants.entry(cluster.to_owned()).or_insert(Want {
+            demand: Demand::default(),
+            since: None,
+        });
+        want.demand = demand;
+        match want.since {
+            None if demand.pending > demand.unmet => want.since = Some(Instant::now()),
+            Some(since) if demand.pending <= demand.unmet => {
+                self.capacity.observe(since.elapsed().as_secs_f64());
+                want.since = None;
+            }
+            _ => {}
+        }
+        self.sum(&wants);
+    }
+
+    /// A cluster is not looked after any more.
+    pub fn forget(&self, cluster: &str) {
+        let mut wants = self.wants();
+        wants.remove(cluster);
+        self.sum(&wants);
+    }
+
+    fn sum(&self, wants: &HashMap<String, Want>) {
+        let total = |part: fn(&Demand) -> u64| {
+            let total: u64 = wants.values().map(|want| part(&want.demand)).sum();
+            i64::try_from(total).unwrap_or(i64::MAX)
+        };
+        self.pending.set(total(|demand| demand.pending));
+        self.unmet.set(total(|demand| demand.unmet));
+    }
+
+    fn wants(&self) -> MutexGuard<'_, HashMap<String, Want>> {
+        self.wants.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -5,8 +5,6 @@ set -eu
 rayfit=${1:?usage: generate.sh RAYFIT}
 cd "$(dirname "$0")/.."
 "$rayfit" manifests --write-to manifests
-# What the Helm chart takes as it stands; the rest of it is written by hand.
-cp manifests/base/custom-resource-definition.yaml manifests/base/cluster-role.yaml manifests/helm/files/
 "$rayfit" rules -o markdown > docs/rules.md
 for what in snapshot plan; do
   "$rayfit" plan --schema "$what" > "docs/schema/$what.schema.json"

@@ -60,17 +60,21 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
         .map(|(table, _)| table)
         .expect("docs/security.md has the table of rights between two comments");
     let rows = table.lines().filter_map(|line| {
-        let (resource, rest) = line.strip_prefix("| `")?.split_once("` | ")?;
+        let (role, rest) = line.strip_prefix("| `")?.split_once("` | `")?;
+        let (resource, rest) = rest.split_once("` | ")?;
         let verbs = rest.split_once(" | ")?.0.split(", ").map(str::to_owned);
-        Some((resource.to_owned(), verbs.collect::<BTreeSet<_>>()))
+        Some(((role.to_owned(), resource.to_owned()), verbs.collect()))
     });
-    let said: BTreeMap<String, BTreeSet<String>> = rows.collect();
+    let said: BTreeMap<(String, String), BTreeSet<String>> = rows.collect();
     let options = Options::default().with_certificates(Certificates::SelfManaged);
-    let mut granted: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
-    for object in objects(&options) {
+    let mut granted = BTreeMap::new();
+    for object in objects(&options.with_ray_auth()) {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
         for rule in object["rules"].as_array().into_iter().flatten() {
             for resource in texts(&rule["resources"]) {
-                granted.entry(resource).or_default().extend(texts(&rule["verbs"]));
+                let verbs: BTreeSet<String> = texts(&rule["verbs"]).into_iter().collect();
+                let role = name.trim_start_matches("rayfit-").to_owned();
+                granted.insert((role, resource), verbs);
             }
         }
     }
@@ -79,5 +83,6 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
 
 fn texts(list: &Value) -> Vec<String> {
     let list = list.as_array().into_iter().flatten();
-    list.filter_map(|text| Some(text.as_str()?.to_owned())).collect()
+    list.filter_map(|text| Some(text.as_str()?.to_owned()))
+        .collect()
 }

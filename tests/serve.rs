@@ -383,9 +383,15 @@ async fn alerts_and_dashboard_ask_for_metrics_that_are_there() {
             let known = there.get(&metric);
             let known = known.unwrap_or_else(|| panic!("no metric {metric}: {expression}"));
             for label in &labels {
-                assert!(known.contains(label), "{metric} has no {label}: {expression}");
+                assert!(
+                    known.contains(label),
+                    "{metric} has no {label}: {expression}"
+                );
             }
         }
     }
-    assert!(ours > 15, "only {ours} of the metrics asked for are Rayfit's");
+    assert!(
+        ours > 15,
+        "only {ours} of the metrics asked for are Rayfit's"
+    );
 }

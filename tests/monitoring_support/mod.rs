@@ -40,7 +40,10 @@ pub fn scraped(text: &str) -> Series {
     for line in text.lines().filter(|line| !line.starts_with('#')) {
         let name = line.split(['{', ' ']).next().unwrap();
         let labels = series.entry(name.to_owned()).or_default();
-        if let Some((inside, _)) = line.split_once('{').and_then(|(_, rest)| rest.rsplit_once('}')) {
+        if let Some((inside, _)) = line
+            .split_once('{')
+            .and_then(|(_, rest)| rest.rsplit_once('}'))
+        {
             labels.extend(inside.split("\",").filter_map(label));
         }
     }
@@ -63,9 +66,15 @@ pub fn asked(expression: &str) -> (Vec<String>, Vec<String>) {
     if metrics.is_empty() {
         return (metrics, Vec::new());
     }
-    let selectors = expression.split('{').skip(1).filter_map(|s| s.split('}').next());
+    let selectors = expression
+        .split('{')
+        .skip(1)
+        .filter_map(|s| s.split('}').next());
     let selected = selectors.flat_map(|s| s.split("\",").filter_map(label));
-    let grouped = expression.split("by (").skip(1).filter_map(|s| s.split(')').next());
+    let grouped = expression
+        .split("by (")
+        .skip(1)
+        .filter_map(|s| s.split(')').next());
     let grouped = grouped.flat_map(words).filter(|word| !word.is_empty());
     let labels = selected.chain(grouped).collect();
     (metrics, labels)

@@ -26,9 +26,7 @@ use super::replicas::annotate;
 use super::standing::{Role, Standing, is_of_mode};
 use crate::ray::{Kind, RayObject, text_at};
 
-/// The annotation that names the scaler: `central`, `sidecar/<uid of the head pod>`, `nobody`, or
-/// `taking/<version>/` and one of the first two.
-pub const RECORD: &str = "rayfit.dev/scaled-by";
+pub use crate::ray::reconcile::RECORD;
 
 /// For how long a read of the RayCluster permits effects, in seconds, from the moment it was
 /// asked for to the end of the last effect.

@@ -28,6 +28,12 @@ pub const LONGEST: Duration = Duration::from_secs(4);
 /// How long all wait when the API server asks for patience and does not say for how long.
 const PATIENCE: Duration = Duration::from_secs(1);
 
+/// How soon a request is sent again after an error of the API server's own, within its time.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// How often a request is sent in one go.
+const TRIES: u32 = 3;
+
 /// Requests at once.
 const AT_ONCE: usize = 32;
 
@@ -179,7 +185,23 @@ impl Writer {
             }
             None => None,
         };
-        self.requests.send(request, longest).await
+        let deadline = tokio::time::Instant::now() + longest;
+        let mut tries = 1;
+        loop {
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            match self.requests.send(request.clone(), left).await {
+                // Every write of ours may be repeated: it sets values, or tests a version.
+                Err(Failure::Api(status))
+                    if status.code >= 500 && tries < TRIES && left > AGAIN * 2 =>
+                {
+                    tries += 1;
+                    tracing::debug!(cluster = %self.key, code = status.code, "sending it again");
+                    tokio::time::sleep(AGAIN).await;
+                    self.requests.limiter.pass().await;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     fn clusters(&self) -> Request {

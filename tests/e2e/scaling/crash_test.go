@@ -102,9 +102,6 @@ func TestKilledBetweenTwoEffects(t *testing.T) {
 				t.Error("the point was never reached")
 			}
 			s.played(c).OnCall(nil)
-			if err := s.Delete(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
 		})
 	}
 }
@@ -207,9 +204,6 @@ func TestRefusals(t *testing.T) {
 			}
 			// A pod that could not be resized may be given a neighbour.
 			lifeOf(t, r, 3, func() {})
-			if err := s.Delete(t.Context(), c); err != nil {
-				t.Fatal(err)
-			}
 		})
 	}
 }

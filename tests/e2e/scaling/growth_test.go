@@ -222,8 +222,16 @@ func (g growth) saysWhy() error {
 // A kubelet that hangs: the resize is taken back in its time, and the rest of
 // the tasks get a pod elsewhere.
 func (g growth) timesOut(t *testing.T) {
+	// Not on the head's node, through whose kubelet we talk to the driver.
+	head, err := g.w.Head(g.c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	home, _ := head.Get("spec.nodeName").(string)
+	cordon(t, g.w, home, true)
 	g.hold(t, "stuck", "hung", 1)
 	g.atWork(t, "hung", 1)
+	cordon(t, g.w, home, false)
 	pod := g.onlyPod(t, "stuck")
 	node, _ := pod.Get("spec.nodeName").(string)
 	cordon(t, g.w, node, true)

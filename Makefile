@@ -37,16 +37,8 @@ test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's ba
 	scripts/image.sh test
 
 .PHONY: test-long
-<<<<<<< HEAD
-test-long: tools release ## Soaks and long random runs (hours)
-	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh RAYFIT_RAY=$$(scripts/ray.sh) PROPTEST_CASES=20000 $(CARGO) test --locked --release
-	tests/parity/run.sh $(or $(SEED),$(shell date +%s)) $(or $(COUNT),20000)
-	cd tests && RAYFIT_BIN=$(RELEASE) $(GO) test -count=5 -timeout 180m ./e2e/...
-	cd tests && RAYFIT_LONG=1 RAYFIT_MODES=ray,central,sidecar RAYFIT_BIN=$(RELEASE) $(GO) test -timeout 90m ./e2e/scaling
-=======
-test-long: tools ## Long random runs, fresh parity cases, the lab twice (about 35 minutes; PARTS="random parity")
+test-long: tools ## Long random runs, fresh parity cases, the lab twice (about 50 minutes; PARTS="random parity")
 	scripts/test-long.sh $(PARTS)
->>>>>>> main
 
 .PHONY: fmt
 fmt: ## Format everything

@@ -8,7 +8,7 @@
 # COUNT   how many of them (default 20000)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all=(build random parity e2e)
+all=(build random parity e2e scaling)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000}
 # Optimised a little, with every check that a debug build has.
@@ -36,6 +36,13 @@ parity() {
 # Packages may do more of the same where RAYFIT_LONG is set.
 e2e() {
   (cd tests && RAYFIT_LONG=1 RAYFIT_BIN=$OLDPWD/target/$profile/rayfit "$go" test -count=2 -timeout 60m ./e2e/...)
+}
+
+# The scenarios that Rayfit is tried on, with Ray's own autoscaler: that it is the scenarios that are
+# right.
+scaling() {
+  (cd tests && RAYFIT_MODES=ray RAYFIT_BIN=$OLDPWD/target/$profile/rayfit "$go" test -count=1 -timeout 30m \
+    -run 'TestDemand|TestGrowth' ./e2e/scaling)
 }
 
 minutes() {

@@ -19,22 +19,18 @@ pub fn text(error: &(dyn Error + 'static)) -> String {
 
 /// The words of one error, and whether what caused it adds nothing.
 fn words(error: &(dyn Error + 'static)) -> (String, bool) {
-    match error.downcast_ref::<kube::Error>() {
-        Some(kube::Error::Api(status)) => {
-            let said = if status.message.is_empty() {
-                &status.reason
-            } else {
-                &status.message
-            };
-            (said.clone(), true)
-        }
-        _ => {
-            let text = error.to_string();
-            // A wrapper's words hold the whole status after a colon.
-            let short = text.split(": ApiError").next().unwrap_or(&text);
-            (short.to_owned(), false)
-        }
+    if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
+        let said = if status.message.is_empty() {
+            &status.reason
+        } else {
+            &status.message
+        };
+        return (said.clone(), true);
     }
+    let text = error.to_string();
+    // A wrapper's words hold the whole status after a colon.
+    let short = text.split(": ApiError").next().unwrap_or(&text);
+    (short.to_owned(), false)
 }
 
 #[cfg(test)]

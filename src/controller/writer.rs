@@ -288,7 +288,7 @@ mod tests {
         assert_eq!(*sent.lock().unwrap(), [""; 0]);
         fence.set(BTreeMap::from([(
             2,
-            Instant::now() + Duration::from_secs(60),
+            Instant::now() + Duration::from_mins(1),
         )]));
         writer.resize_pod(&patch(), LONGEST).await.unwrap();
         assert_eq!(
@@ -309,7 +309,7 @@ mod tests {
         let fence = Fence::default();
         fence.set(BTreeMap::from([(
             2,
-            Instant::now() + Duration::from_secs(60),
+            Instant::now() + Duration::from_mins(1),
         )]));
         let outcome = writer(&requests, &fence)
             .resize_pod(&patch(), LONGEST)

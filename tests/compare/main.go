@@ -41,7 +41,7 @@ func run(ctx context.Context) error {
 	}
 	defer os.RemoveAll(dir)
 	l, err := lab.Start(ctx, lab.Options{
-		Dir: dir, Nodes: 1, Cores: 256, Memory: "1Ti", Ray: true, Audit: lab.AuditRequest,
+		Dir: dir, Nodes: 1, Cores: 256, Memory: "1Ti", Ray: true, Audit: lab.AuditMetadata,
 		With: []string{lab.WithOperator}, OperatorEnv: []string{"ENABLE_PROBES_INJECTION=false"},
 		RayfitBinary: *rayfit, Progress: os.Stderr,
 	})

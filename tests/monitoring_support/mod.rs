@@ -10,7 +10,7 @@ use serde_json::Value;
 /// Labels by metric.
 pub type Series = BTreeMap<String, BTreeSet<String>>;
 
-/// Every PromQL expression of `manifests/monitoring`.
+/// Every `PromQL` expression of `manifests/monitoring`.
 pub fn expressions() -> Vec<String> {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/monitoring");
     let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();

@@ -9,21 +9,16 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
-	"rayfit.dev/rayfit/tests/rig"
 )
 
 // Call is a finished request in the API server's audit log.
 type Call struct {
-	Verb      string
-	User      string
-	Agent     string
-	Object    string // resource, or resource/subresource
-	Name      string
-	Began     time.Time
-	Ended     time.Time
-	Status    int
-	Body      rig.Object // what was sent, at audit level Request
-	BodyPatch []any      // what was sent if it was a JSON patch
+	Verb   string
+	User   string
+	Object string // resource, or resource/subresource
+	Name   string
+	Ended  time.Time
+	Status int
 }
 
 // Calls are the requests of whom `by` says yes to that ended after a moment. The
@@ -49,11 +44,6 @@ func Calls(l *lab.Lab, after time.Time, by func(Call) bool) ([]Call, error) {
 	return calls, nil
 }
 
-// Writes says whether a call changes something.
-func (c Call) Writes() bool {
-	return c.Verb != "get" && c.Verb != "list" && c.Verb != "watch"
-}
-
 // ByRayfit says whether a call is a controller's, on the rights of an install.
 func ByRayfit(c Call) bool { return c.User == "system:serviceaccount:"+systemNamespace+":rayfit" }
 
@@ -66,27 +56,22 @@ func ByHead(cluster string) func(Call) bool {
 
 func parseCall(line []byte) (Call, bool) {
 	var event struct {
-		Stage, Verb, UserAgent string
-		User                   struct{ Username string }
-		ObjectRef              struct{ Resource, Subresource, Name string }
-		ResponseStatus         struct{ Code int }
-		RequestObject          json.RawMessage
-		RequestReceived        time.Time `json:"requestReceivedTimestamp"`
-		StageTime              time.Time `json:"stageTimestamp"`
+		Stage, Verb    string
+		User           struct{ Username string }
+		ObjectRef      struct{ Resource, Subresource, Name string }
+		ResponseStatus struct{ Code int }
+		StageTime      time.Time `json:"stageTimestamp"`
 	}
 	if json.Unmarshal(line, &event) != nil || event.Stage != "ResponseComplete" {
 		return Call{}, false
 	}
 	call := Call{
-		Verb: event.Verb, User: event.User.Username, Agent: event.UserAgent,
+		Verb: event.Verb, User: event.User.Username,
 		Object: event.ObjectRef.Resource, Name: event.ObjectRef.Name,
-		Began: event.RequestReceived, Ended: event.StageTime, Status: event.ResponseStatus.Code,
+		Ended: event.StageTime, Status: event.ResponseStatus.Code,
 	}
 	if event.ObjectRef.Subresource != "" {
 		call.Object += "/" + event.ObjectRef.Subresource
-	}
-	if json.Unmarshal(event.RequestObject, &call.Body) != nil {
-		_ = json.Unmarshal(event.RequestObject, &call.BodyPatch)
 	}
 	return call, true
 }

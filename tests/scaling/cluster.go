@@ -74,7 +74,9 @@ func (c Cluster) Object() rig.Object {
 		object.Set("metadata.annotations[ray.io/ippr]", growth)
 	}
 	if c.Unmanned {
-		object.Set("metadata.annotations[ray.io/overwrite-container-cmd]", "true")
+		// The operator then leaves all commands to us, and tells the head's.
+		object.Set("metadata.annotations[ray.io/overwrite-container-cmd]", "true").
+			Set("spec.headGroupSpec.template.spec.containers[0].command", []string{"/bin/bash", "-c", "eval exec ${KUBERAY_GEN_RAY_START_CMD/0.0.0.0/$POD_IP}"})
 	}
 	return object
 }

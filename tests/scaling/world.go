@@ -96,17 +96,6 @@ func (w *World) Until(ctx context.Context, what string, condition func() error) 
 	}
 }
 
-// Never is nil if the condition fails for as long as until does: what must not
-// happen before something else has.
-func (w *World) Never(ctx context.Context, what string, until, condition func() error) error {
-	return w.Until(ctx, what, func() error {
-		if condition() == nil {
-			return &Lost{what}
-		}
-		return until()
-	})
-}
-
 // Lost is a condition that cannot come true any more.
 type Lost struct{ What string }
 

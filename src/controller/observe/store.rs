@@ -396,7 +396,7 @@ mod tests {
         let scene = store.texts(&key).unwrap().read();
         assert_eq!(names(&scene.pods), ["a"]);
         assert_eq!(names(&scene.nodes.unwrap()), ["n1"]);
-        assert!(store.by_node.get("n2").is_none());
+        assert!(!store.by_node.contains_key("n2"));
     }
 
     #[test]

@@ -38,9 +38,6 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 		if killed := s.played(c).Killed(); len(killed) > 0 {
 			t.Errorf("pods %v were deleted at their work", killed)
 		}
-		if err := w.Delete(t.Context(), c); err != nil {
-			t.Fatal(err)
-		}
 	}
 	two := func(name string) scaling.Cluster {
 		return scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{

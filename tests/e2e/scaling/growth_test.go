@@ -26,7 +26,7 @@ func growing() []scaling.Group {
 // TestGrowth runs the same scenarios of growing in place for each mode.
 func TestGrowth(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 2, Cores: 16, Memory: "64Gi", Ray: true})
-	for _, mode := range modes(t, w) {
+	for i, mode := range modes(t, w) {
 		t.Run(string(mode), func(t *testing.T) {
 			c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 60, Groups: growing()}
 			d := drive(t, w, c)
@@ -37,6 +37,9 @@ func TestGrowth(t *testing.T) {
 			t.Run("resized by somebody else", scene.resizedBySomebodyElse)
 			if mode == scaling.Ray {
 				return // which bars the pod for life, and counts it at its cap
+			}
+			if i > 0 && !full() {
+				return // the same code acts; the first mode has shown it
 			}
 			t.Run("Ray ends in a grown pod", scene.rayEnds)
 			t.Run("waits for room on the node", scene.waitsForRoom)

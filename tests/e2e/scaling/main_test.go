@@ -169,11 +169,18 @@ func observe(t *testing.T, l *lab.Lab) *scaling.World {
 	return w
 }
 
+// create makes a cluster that ends with its test.
 func create(t *testing.T, w *scaling.World, c *scaling.Cluster) {
 	t.Helper()
 	if err := w.Create(t.Context(), c); err != nil {
 		t.Fatal(err)
 	}
+	t.Cleanup(func() {
+		// Not the test's context, which has ended.
+		if err := w.Delete(context.Background(), *c); err != nil {
+			t.Error(err)
+		}
+	})
 }
 
 // drive makes a cluster and a driver in it, both of which end with their test.

@@ -165,7 +165,4 @@ func TestFromNothingToMany(t *testing.T) {
 	if full() && patched > time.Second {
 		t.Errorf("the one patch came after %s", patched)
 	}
-	if err := w.Delete(t.Context(), *c); err != nil {
-		t.Error(err)
-	}
 }

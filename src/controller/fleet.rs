@@ -178,7 +178,8 @@ impl Fleet {
 pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Receiver<bool>) {
     while !*stop.borrow() {
         let began = Instant::now();
-        let pause = tender.look().await;
+        // On the heap while it lasts: a thousand tasks that rest are small then.
+        let pause = Box::pin(tender.look()).await;
         let earliest = began + together(began.elapsed());
         let rest = async {
             match pause {

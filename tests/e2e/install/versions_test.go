@@ -26,21 +26,27 @@ func stored(t *testing.T) string {
 func TestAnUpgradeFromEarlierManifestsAndBackLosesNoCall(t *testing.T) {
 	l := cluster(t)
 	earlier, now := stored(t), rayfit(t, "manifests", "--self-managed", "--fail-closed", "--replicas=2")
-	install(t, l, earlier)
 	t.Cleanup(func() { uninstall(t, l, now) })
+	if _, _, err := l.Apply(earlier); err != nil {
+		t.Fatal(err)
+	}
+	object := goodCluster(t)
+	answers := func() error { return create(t.Context(), l, object) }
+	rolledOut(t, l)
+	eventually(t, time.Minute, "the webhooks answer", answers)
 	readyPods(t, l, 2)
 
-	object := goodCluster(t)
 	load := startLoad(t, 4, 40, func(ctx context.Context) error { return create(ctx, l, object) })
 	load.underWay(t, 20)
 	for _, manifests := range []string{now, earlier, now} {
+		load.underWay(t, load.calls.Load()+20)
 		if _, _, err := l.Apply(manifests); err != nil {
 			t.Fatal(err)
 		}
 		// The pods' template may be the same in both.
 		must(t, l, "rollout", "restart", "deployment/rayfit", "-n", system)
 		rolledOut(t, l)
-		trusted(t, l)
+		readyPods(t, l, 2)
 		if _, _, err := l.Apply(example(t, "bad.yaml")); err == nil {
 			t.Error("a bad RayCluster was stored")
 		}

@@ -29,12 +29,25 @@ func (s *script) burst(ctx context.Context, c scaling.Cluster, d *scaling.Driver
 		if err := d.Do(ctx, fmt.Sprintf(`hold(%q, %d, num_cpus=1, resources={%q: 1})`, groupOf(n), n, groupOf(n))); err != nil {
 			return err
 		}
-		err := s.w.Until(ctx, fmt.Sprintf("%d pods are made", n), func() error { return s.w.HasWorkers(c, groupOf(n), n) })
+		err := s.w.Until(ctx, fmt.Sprintf("%d pods are asked for", n), func() error {
+			object, err := s.w.RayCluster(c)
+			if err != nil {
+				return err
+			}
+			if asked := object.Get(fmt.Sprintf("spec.workerGroupSpecs[%d].replicas", i)); asked != float64(n) {
+				return fmt.Errorf("replicas is %v", asked)
+			}
+			s.got.asked[i] = object.Last.Sub(begin).Seconds()
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		err = s.w.Until(ctx, fmt.Sprintf("%d pods are made", n), func() error { return s.w.HasWorkers(c, groupOf(n), n) })
 		if err != nil {
 			return err
 		}
 		pods := s.w.Workers(c, groupOf(n))
-		s.got.first[i] = pods[0].First.Sub(begin).Seconds()
 		s.got.last[i] = pods[n-1].First.Sub(begin).Seconds()
 		calls, err := s.calls(c, begin)
 		if err != nil {

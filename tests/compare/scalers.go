@@ -20,7 +20,7 @@ const watched = 30 * time.Second
 
 // figures are what one round found for one scaler. Times are seconds.
 type figures struct {
-	first, last [3]float64 // from demand to the first and the last pod of each burst
+	asked, last [3]float64 // from demand until all pods of a burst are asked for, and the last one is made
 	patches     [3]float64 // requests that change something, for each burst
 	idleCalls   float64    // requests a minute while nothing happens
 	memory      float64    // MiB, after the bursts

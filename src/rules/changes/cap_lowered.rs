@@ -5,7 +5,7 @@ use crate::facts::RayPod;
 use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::Resource;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF303
 pub static RULE: Rule = Rule {
@@ -33,6 +33,7 @@ metadata:
               cap for the pod's maximum and plans with less than there is (Ray, KubeRay IPPR \
               provider).",
     since: "0.1.0",
+    cel: Cel::NotCovered("it compares with the pods that run, which CEL does not see"),
     check,
 };
 

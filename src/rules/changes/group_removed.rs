@@ -4,7 +4,7 @@ use super::{LiveChange, pods};
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF302
 pub static RULE: Rule = Rule {
@@ -40,6 +40,7 @@ spec:
               `KeyError` while one of them has a live raylet, so it never heals (Ray, \
               `autoscaler/v2/instance_manager/cloud_providers/kuberay/cloud_provider.py`).",
     since: "0.1.0",
+    cel: Cel::NotCovered("it compares with the pods that run, which CEL does not see"),
     check,
 };
 

@@ -4,7 +4,7 @@ use super::{LiveChange, pods};
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF301
 pub static RULE: Rule = Rule {
@@ -35,6 +35,7 @@ spec:
               running tasks fail with `NodeDiedError` (Ray, `autoscaler/v2/scheduler.py`, \
               `_enforce_max_workers_per_type`). Rayfit drains them instead.",
     since: "0.1.0",
+    cel: Cel::NotCovered("it compares with the pods that run, which CEL does not see"),
     check,
 };
 

@@ -4,7 +4,7 @@ use crate::finding::{Finding, RuleId, shown_text};
 use crate::path::FieldPath;
 use crate::policy::{Mode, Settings};
 use crate::ray::{Fields, list_at, object_at};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF401
 pub static RULE: Rule = Rule {
@@ -34,6 +34,7 @@ metadata:
     without: "Nobody compares the size of a raylet with that of its pod after a resize by a third \
               party such as the vertical pod autoscaler (Ray, KubeRay IPPR provider).",
     since: "0.1.0",
+    cel: Cel::NotCovered("it is about resizes of pods, not about Ray objects"),
     check,
 };
 

@@ -4,7 +4,7 @@ use super::allowance;
 use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::{Limit, Mode};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF505
 pub static RULE: Rule = Rule {
@@ -29,6 +29,7 @@ spec:
 ",
     without: "Any number of seconds is taken; the default is 60 (KubeRay, RayCluster's definition).",
     since: "0.1.0",
+    cel: Cel::NotCovered("the limit is in a RayPolicy, which CEL cannot fold"),
     check,
 };
 

@@ -4,7 +4,7 @@ use super::{allowance, of_pod};
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::{Cluster, Group, Resource};
-use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF503
 pub static RULE: Rule = Rule {
@@ -31,6 +31,7 @@ metadata:
     without: "A LimitRange is checked when a pod is made and again at each resize, long after the \
               RayCluster was applied (Kubernetes, admission plugin LimitRanger).",
     since: "0.1.0",
+    cel: Cel::NotCovered("the limit is in a RayPolicy, which CEL cannot fold"),
     check,
 };
 

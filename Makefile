@@ -37,10 +37,8 @@ test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's ba
 	scripts/image.sh test
 
 .PHONY: test-long
-test-long: tools release ## Soaks and long random runs (hours)
-	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh RAYFIT_RAY=$$(scripts/ray.sh) PROPTEST_CASES=20000 $(CARGO) test --locked --release
-	tests/parity/run.sh $(or $(SEED),$(shell date +%s)) $(or $(COUNT),20000)
-	cd tests && RAYFIT_BIN=$(RELEASE) $(GO) test -count=5 -timeout 180m ./e2e/...
+test-long: tools ## Long random runs, fresh parity cases, the lab twice (about 50 minutes; PARTS="random parity")
+	scripts/test-long.sh $(PARTS)
 
 .PHONY: fmt
 fmt: ## Format everything
@@ -86,8 +84,16 @@ parity: tools ## Fresh cases for the planner against Ray's own code (SEED=1 COUN
 	tests/parity/run.sh $(or $(SEED),1) $(or $(COUNT),1000)
 
 .PHONY: bench-plan
-bench-plan: tools release ## Rayfit's planner beside Ray's scheduler, one run, into docs/benchmarks.md
+bench-plan: tools ## Rayfit's planner beside Ray's scheduler, into docs/benchmarks.md (up to an hour, most of it Ray's)
 	scripts/bench-plan.sh
+
+.PHONY: compare
+compare: tools release ## Ray's own autoscaler and Rayfit on the same scripts, into docs/benchmarks.md
+	cd tests && $(GO) run ./compare --rayfit $(RELEASE) --docs $(CURDIR)/docs
+
+.PHONY: bench-reconcile
+bench-reconcile: tools release ## From demand in the GCS to the accepted PATCH, into docs/benchmarks.md
+	cd tests && $(GO) run ./latency --rayfit $(RELEASE) --docs $(CURDIR)/docs
 
 .PHONY: fuzz
 fuzz: ## Fuzz the parsers for five minutes each (needs a nightly toolchain and cargo-fuzz)

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# demo.sh BINARY: what a person sees of Rayfit, with kubectl, in about a minute.
+# demo.sh BINARY: what a person sees of Rayfit, with kubectl, in about two minutes.
 #
 # Without more it starts a lab of its own (tests/lab/README.md) and ends it again. On a cluster of
 # yours it works in namespaces of its own, asks to judge nothing else, and removes what it made:
@@ -67,10 +67,10 @@ end_lab() {
 }
 
 start_lab() {
-  say "A Kubernetes cluster on this machine, with KubeRay's resources (built once, about 6 minutes)"
+  say "A Kubernetes cluster on this machine, with KubeRay and Ray (built once, about 10 minutes)"
   (cd "$repository/tests" && go build -o "$work/bin/lab" ./lab/cmd/lab)
   undo+=(end_lab)
-  "$work/bin/lab" up --dir "$work/lab" --nodes 1 --rayfit-binary "$binary" >/dev/null
+  "$work/bin/lab" up --dir "$work/lab" --nodes 1 --ray --with operator --rayfit-binary "$binary" >/dev/null
   export KUBECONFIG=$work/lab/kubeconfig PATH=$work/lab/bin:$PATH
   system=rayfit-system
   install=(--self-managed)
@@ -162,7 +162,7 @@ remove_namespace() {
   kubectl delete namespace "$demo" --ignore-not-found >/dev/null
 }
 
-# The examples, suspended: where KubeRay's operator runs, no Ray nodes are to be started.
+# The examples, suspended: no Ray nodes are to be started for them.
 write_files() {
   local prepare="s/namespace: research/namespace: $demo/; s/^spec:/spec:\n  suspend: true/"
   sed "$prepare" "$repository/examples/bad.yaml" >bad.yaml
@@ -228,6 +228,79 @@ show() {
   run_refused 'rayfit check bad.yaml | tail -n 1'
 }
 
+# A Ray cluster that works, for the lab only: images are names there, and since many Ray nodes share
+# one machine, each listens on its pod's address and the GCS on a port of its own.
+write_live() {
+  local port
+  port=$(python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])')
+  cat >live.yaml <<YAML
+apiVersion: ray.io/v1
+kind: RayCluster
+metadata:
+  name: live
+  namespace: $demo
+  annotations:
+    rayfit.dev/reconcile: central   # scaled by Rayfit, not by Ray's own autoscaler
+    ray.io/ippr: |
+      {"groups": {"cpu": {"max-cpu": "3", "max-memory": "1Gi", "resize-timeout": 60}}}
+spec:
+  rayVersion: 2.60.0
+  enableInTreeAutoscaling: true
+  headGroupSpec:
+    rayStartParams: {num-cpus: "0", port: "$port", node-ip-address: \$POD_IP, object-store-memory: "100000000"}
+    template:
+      spec:
+        containers:
+        - name: ray-head
+          image: rayproject/ray:2.60.0
+          resources: {limits: {cpu: "1", memory: 2Gi}}
+  workerGroupSpecs:
+  - groupName: cpu
+    minReplicas: 1
+    maxReplicas: 1
+    rayStartParams: {node-ip-address: \$POD_IP, object-store-memory: "100000000"}
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          image: rayproject/ray:2.60.0
+          resources: {limits: {cpu: "1", memory: 1Gi}}
+YAML
+  cat >task.py <<'PYTHON'
+import os, time, ray
+
+address = os.environ["POD_IP"]
+ray.init(f"{address}:{os.environ['RAY_PORT']}", _node_ip_address=address, log_to_driver=False, logging_level="error")
+
+@ray.remote(num_cpus=3)
+def where():
+    return os.environ["RAY_CLOUD_INSTANCE_ID"]
+
+print("Ray has", ray.cluster_resources().get("CPU"), "CPUs; a task that needs 3 ...", flush=True)
+begin = time.time()
+pod = ray.get(where.remote())
+print(f"... has run {time.time() - begin:.1f} s later in pod {pod}")
+PYTHON
+}
+
+show_growth() {
+  write_live
+  say "For real: a Ray cluster with one worker of one CPU, which may grow to three. Rayfit scales it"
+  run kubectl apply -f live.yaml
+  run "kubectl wait --for=jsonpath={.status.state}=ready raycluster/live -n $demo --timeout=180s"
+  local worker="kubectl get pods -n $demo -l ray.io/cluster=live,ray.io/node-type=worker"
+  local columns=POD:.metadata.name,CPU:.status.containerStatuses[0].resources.limits.cpu,RESTARTS:.status.containerStatuses[0].restartCount
+  run "$worker -o custom-columns='$columns'"
+
+  say "A task that does not fit: the pod grows in place, without a restart, and the task runs in it"
+  local head
+  head=$(kubectl get pods -n "$demo" -l ray.io/cluster=live,ray.io/node-type=head -o name)
+  run "kubectl exec -i -n $demo $head -c ray-head -- python - <task.py"
+  run "$worker -o custom-columns='$columns'"
+  run "kubectl get events -n $demo --field-selector involvedObject.name=live,reportingComponent=rayfit.dev/controller -o custom-columns=REASON:.reason,MESSAGE:.message"
+  run "rayfit status $demo/live"
+}
+
 look_further() {
   say "To look further"
   cat <<EOF
@@ -252,5 +325,8 @@ write_files
 before_rayfit
 install_rayfit
 show
+if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+  show_growth
+fi
 look_further
 echo

@@ -1,9 +1,12 @@
 //! What is generated from the code is what the code would generate.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use rayfit::manifests::{Certificates, Options, objects};
 use rayfit::report::{catalogue, page};
+use serde_json::Value;
 
 fn read(file: &str) -> String {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
@@ -45,4 +48,41 @@ fn the_table_in_the_readme_is_up_to_date() {
         table == catalogue::markdown_table(&page::all(), "docs/rules.md"),
         "the table in README.md has drifted: paste the output of cargo run -- rules -o markdown-table"
     );
+}
+
+/// Every right that the manifests grant is in the table, with its verbs, and no other is.
+#[test]
+fn the_table_of_rights_is_what_the_manifests_grant() {
+    let text = read("docs/security.md");
+    let table = text
+        .split_once("<!-- rights -->")
+        .and_then(|(_, rest)| rest.split_once("<!-- /rights -->"))
+        .map(|(table, _)| table)
+        .expect("docs/security.md has the table of rights between two comments");
+    let rows = table.lines().filter_map(|line| {
+        let (role, rest) = line.strip_prefix("| `")?.split_once("` | `")?;
+        let (resource, rest) = rest.split_once("` | ")?;
+        let verbs = rest.split_once(" | ")?.0.split(", ").map(str::to_owned);
+        Some(((role.to_owned(), resource.to_owned()), verbs.collect()))
+    });
+    let said: BTreeMap<(String, String), BTreeSet<String>> = rows.collect();
+    let options = Options::default().with_certificates(Certificates::SelfManaged);
+    let mut granted = BTreeMap::new();
+    for object in objects(&options.with_ray_auth()) {
+        let name = object["metadata"]["name"].as_str().unwrap_or_default();
+        for rule in object["rules"].as_array().into_iter().flatten() {
+            for resource in texts(&rule["resources"]) {
+                let verbs: BTreeSet<String> = texts(&rule["verbs"]).into_iter().collect();
+                let role = name.trim_start_matches("rayfit-").to_owned();
+                granted.insert((role, resource), verbs);
+            }
+        }
+    }
+    assert_eq!(said, granted);
+}
+
+fn texts(list: &Value) -> Vec<String> {
+    let list = list.as_array().into_iter().flatten();
+    list.filter_map(|text| Some(text.as_str()?.to_owned()))
+        .collect()
 }

@@ -73,22 +73,22 @@ fn launches_are_needed(snapshot: &Snapshot, settings: &Settings) -> Result<(), S
     }
 }
 
-/// Sent again and again, plans come to rest in a few rounds though no pod or node moves: a
-/// rollback is followed by telling the raylet, a deleted pod by its replacement, no more.
+/// A plan that was sent leaves nothing to do, though no pod or node has moved yet. Only where it
+/// took a resize back is the raylet told in the next round: Kubernetes has to agree first.
 fn settles(snapshot: &Snapshot, plan: &Plan, settings: &Settings) -> Result<(), String> {
-    let (mut snapshot, mut plan) = (snapshot.clone(), plan.clone());
-    for _ in 0..4 {
-        if is_quiet(&plan) {
-            return Ok(());
-        }
-        snapshot = apply::sent(&snapshot, &plan);
-        plan = decide(&snapshot, settings).0;
+    let after = apply::sent(snapshot, plan);
+    let mut again = decide(&after, settings).0;
+    let told = std::mem::take(&mut again.raylet_syncs);
+    let taken_back = |pod: &str| {
+        plan.resizes
+            .iter()
+            .any(|resize| resize.pod == pod && resize.is_rollback())
+    };
+    if is_quiet(&again) && told.iter().all(|sync| taken_back(&sync.pod)) {
+        return Ok(());
     }
-    if is_quiet(&plan) {
-        Ok(())
-    } else {
-        Err(serde_json::to_string(&plan).unwrap())
-    }
+    again.raylet_syncs = told;
+    Err(format!("{plan}\nand again:\n{again}"))
 }
 
 fn is_quiet(plan: &Plan) -> bool {

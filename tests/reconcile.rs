@@ -4,6 +4,8 @@
 
 mod played_cluster;
 
+use std::fmt::Write as _;
+
 use played_cluster::api::api;
 use played_cluster::{Group, START, Setup, Task, World};
 use proptest::prelude::*;
@@ -280,12 +282,8 @@ fn stories_end_as_they_should() {
     let mut ends = String::new();
     for story in stories() {
         let run = told(&story, |_| Fate::Done);
-        ends += &format!(
-            "{}: {}\n  {:#}\n",
-            story.name,
-            run.kinds.join(", "),
-            run.world.outcome()
-        );
+        let (name, kinds, outcome) = (story.name, run.kinds.join(", "), run.world.outcome());
+        writeln!(ends, "{name}: {kinds}\n  {outcome:#}").unwrap();
     }
     insta::assert_snapshot!(ends);
 }

@@ -44,13 +44,13 @@ fn faults(validator: &Validator, value: &Value) -> Vec<String> {
         .collect()
 }
 
-/// The recorded snapshots; there are some of every kind of object among them.
+/// A quarter of the recorded snapshots; there are some of every kind of object among them.
 fn recorded() -> Vec<Value> {
     let file = std::fs::File::open(root().join("tests/parity/corpus.jsonl.gz")).unwrap();
     let mut text = String::new();
     GzDecoder::new(file).read_to_string(&mut text).unwrap();
     let snapshot = |line: &str| serde_json::from_str::<Value>(line).unwrap()["snapshot"].take();
-    text.lines().map(snapshot).collect()
+    text.lines().step_by(4).map(snapshot).collect()
 }
 
 #[test]

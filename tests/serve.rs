@@ -15,10 +15,12 @@ use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
 use tokio::process::{Child, ChildStderr, Command};
 
 mod client_support;
+mod monitoring_support;
 mod review_support;
 mod tls_support;
 
 use client_support::{Connection, connect, get, request, usual};
+use monitoring_support::{asked, expressions, scraped};
 use review_support::{SECRET, bad_cluster, cluster, create};
 use tls_support::{expired, mount, self_signed};
 
@@ -361,4 +363,35 @@ async fn a_port_that_is_taken_is_said_with_what_to_do() {
     assert_eq!(output.status.code(), Some(2));
     let text = String::from_utf8(output.stderr).unwrap();
     assert!(text.contains("choose another address or port"), "{text}");
+}
+
+/// Each alert and each panel of the dashboard asks for a metric of that name, with those labels.
+#[tokio::test]
+async fn alerts_and_dashboard_ask_for_metrics_that_are_there() {
+    let process = Process::ready(&["--rule", "RF105=audit"]).await;
+    let mut connection = Connection::open(process.webhooks).await.unwrap();
+    let review = create(&bad_cluster()).to_string();
+    connection.review(&review).await.unwrap();
+    let there = scraped(&get(process.health, "/metrics").await.unwrap().body);
+    let expressions = expressions();
+    assert!(expressions.len() > 20, "{expressions:?}");
+    let mut ours = 0;
+    for expression in expressions {
+        let (metrics, labels) = asked(&expression);
+        ours += metrics.len();
+        for metric in metrics {
+            let known = there.get(&metric);
+            let known = known.unwrap_or_else(|| panic!("no metric {metric}: {expression}"));
+            for label in &labels {
+                assert!(
+                    known.contains(label),
+                    "{metric} has no {label}: {expression}"
+                );
+            }
+        }
+    }
+    assert!(
+        ours > 15,
+        "only {ours} of the metrics asked for are Rayfit's"
+    );
 }

@@ -37,11 +37,19 @@ enum Place {
     Root,
     Metadata,
     Annotations,
-    /// In the spec, above the pod templates.
-    Spec,
-    Template,
-    PodSpec,
-    Container,
+    /// In the spec, above the pod templates; in the head group or not.
+    Spec {
+        head: bool,
+    },
+    Template {
+        head: bool,
+    },
+    PodSpec {
+        head: bool,
+    },
+    Container {
+        head: bool,
+    },
     /// Nothing is left out from here on.
     Kept,
     /// Left out.
@@ -54,26 +62,27 @@ impl Place {
         match (self, key) {
             (Self::Root, "status")
             | (Self::Metadata, "managedFields")
-            | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration") => {
-                Self::Unread
-            }
-            (Self::PodSpec, key) if POD_SPEC.contains(&key) => Self::Unread,
-            (Self::Container, key) if CONTAINER.contains(&key) => Self::Unread,
+            | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration")
+            | (Self::Template { .. }, "metadata")
+            // Rules look at the environment of heads only.
+            | (Self::Container { head: false }, "env") => Self::Unread,
+            (Self::PodSpec { .. }, key) if POD_SPEC.contains(&key) => Self::Unread,
+            (Self::Container { .. }, key) if CONTAINER.contains(&key) => Self::Unread,
             (Self::Root, "metadata") => Self::Metadata,
             (Self::Metadata, "annotations") => Self::Annotations,
-            (Self::Spec, "template") => Self::Template,
-            (Self::Root, "spec") => Self::Spec,
-            (Self::Spec, key) if SPEC.contains(&key) => Self::Spec,
-            (Self::Template, "spec") => Self::PodSpec,
-            (Self::PodSpec, "containers" | "initContainers") => Self::Container,
+            (Self::Root, "spec") => Self::Spec { head: false },
+            (Self::Spec { .. }, "headGroupSpec") => Self::Spec { head: true },
+            (Self::Spec { head }, "template") => Self::Template { head },
+            (Self::Spec { head }, key) if SPEC.contains(&key) => Self::Spec { head },
+            (Self::Template { head }, "spec") => Self::PodSpec { head },
+            (Self::PodSpec { head }, "containers" | "initContainers") => Self::Container { head },
             _ => Self::Kept,
         }
     }
 }
 
-/// The ways through a spec to its pod templates, of every kind.
+/// The ways through a spec to its pod templates, of every kind, beside `headGroupSpec`.
 const SPEC: &[&str] = &[
-    "headGroupSpec",
     "jobTemplate",
     "rayClusterConfig",
     "rayClusterSpec",

@@ -7,7 +7,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::Outcome;
-use crate::manifests::{self, Certificates, FailurePolicy, Options, kustomize, names, to_yaml};
+use crate::manifests::{
+    self, Certificates, FailurePolicy, Options, chart, kustomize, names, to_yaml,
+};
 use crate::policy::settings::IMAGE;
 
 /// The YAML that installs Rayfit, to standard output
@@ -124,7 +126,11 @@ impl Manifests {
         let options = self.options();
         options.check()?;
         match folder {
-            Some(folder) => write_tree(&folder, &kustomize::tree(&options))?,
+            Some(folder) => {
+                let mut tree = kustomize::tree(&options);
+                tree.extend(chart::files());
+                write_tree(&folder, &tree)?;
+            }
             None => std::io::stdout().write_all(yaml(&options).as_bytes())?,
         }
         Ok(Outcome::Clean)

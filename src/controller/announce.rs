@@ -13,6 +13,7 @@ use tokio::sync::mpsc;
 
 use super::clock::Clock;
 use super::observe::Key;
+use super::words;
 use crate::reconcile::news::{News, NewsKind};
 
 /// Events that wait to be published; more are dropped, and the log has them.
@@ -106,7 +107,7 @@ impl Publisher {
             self.series
                 .retain(|_, published| published.at.elapsed() < SERIES);
             if let Err(error) = self.publish(&about, news).await {
-                tracing::debug!(%error, cluster = %about.key, "an Event could not be published");
+                tracing::debug!(error = words::text(&error), cluster = %about.key, "an Event could not be published");
             }
         }
     }

@@ -6,6 +6,7 @@ use kube::api::{Api, ResourceExt as _};
 
 use super::head::Head;
 use super::observe::Key;
+use super::words;
 use crate::gcs::{self, Endpoint, Limits, Material, Tls, TokenSource};
 
 /// Where credentials come from.
@@ -91,7 +92,7 @@ impl Secrets {
             .await
             .map_err(|error| CredentialsError::Secret {
                 name: name.to_owned(),
-                reason: error.to_string(),
+                reason: words::text(&error),
             })
     }
 }

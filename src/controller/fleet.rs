@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
+use std::time::Duration;
 
 use tokio::sync::mpsc::UnboundedReceiver;
 use tokio::sync::{Notify, watch};
 use tokio::task::JoinHandle;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::announce::{About, Announcer};
 use super::clock::Clock;
@@ -21,6 +22,9 @@ use super::tender::{Pause, State, Tender, together};
 use super::writer::{Requests, Writer};
 use crate::ray::ReconcileMode;
 use crate::reconcile::{Role, Settings};
+
+/// How often clusters are counted.
+const COUNT: Duration = Duration::from_secs(10);
 
 /// What all clusters share.
 #[derive(Clone)]
@@ -58,8 +62,10 @@ impl Fleet {
     pub async fn run(self, mut changes: UnboundedReceiver<Key>, mut stop: watch::Receiver<bool>) {
         let mut held = self.fence.held();
         let mut workers = HashMap::new();
+        let mut count = interval(COUNT);
         loop {
             tokio::select! {
+                _ = count.tick() => self.count(),
                 () = told(&mut stop) => break,
                 key = changes.recv() => match key {
                     Some(key) => self.consider(&mut workers, &key),
@@ -73,6 +79,21 @@ impl Fleet {
         }
         for (_, worker) in workers {
             let _ = worker.task.await;
+        }
+    }
+
+    /// For metrics: RayClusters by mode.
+    fn count(&self) {
+        let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0));
+        for (_, entry) in self.observed.read().clusters() {
+            let mode = entry.mode.as_deref().and_then(|mode| mode.parse().ok());
+            let mode: ReconcileMode = mode.unwrap_or_default();
+            if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == mode) {
+                *count += 1;
+            }
+        }
+        for (mode, count) in counts {
+            self.measures.clusters(mode, count);
         }
     }
 
@@ -157,7 +178,8 @@ impl Fleet {
 pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Receiver<bool>) {
     while !*stop.borrow() {
         let began = Instant::now();
-        let pause = tender.look().await;
+        // On the heap while it lasts: a thousand tasks that rest are small then.
+        let pause = Box::pin(tender.look()).await;
         let earliest = began + together(began.elapsed());
         let rest = async {
             match pause {

@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::observe::Key;
 use crate::gcs::Fault;
+use crate::ray::ReconcileMode;
 use crate::reconcile::{Done, Meaning, Reply, Round};
 use crate::telemetry::controller::{Demand, ScalingMetrics};
 
@@ -61,6 +62,11 @@ impl Measures {
                 launched,
             },
         );
+    }
+
+    /// How many RayClusters there are of a mode.
+    pub fn clusters(&self, mode: ReconcileMode, count: usize) {
+        self.metrics.clusters(mode.name(), count);
     }
 
     /// A cluster is not looked after any more.

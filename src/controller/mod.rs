@@ -9,7 +9,8 @@
 //! [`head`] and [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the API server),
 //! [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`]
 //! (what people see), [`fleet`] (a task for
-//! each cluster), [`run`] (a process), [`access`] (the rights that it needs).
+//! each cluster), [`run`] (a process), [`access`] (the rights that it needs),
+//! [`words`] (errors, for people).
 
 pub mod access;
 pub mod announce;
@@ -27,6 +28,7 @@ pub mod perform;
 pub mod permit;
 pub mod run;
 pub mod tender;
+pub mod words;
 pub mod writer;
 
 pub use run::{Options, run};

@@ -26,7 +26,7 @@ use crate::snapshot::{API_VERSION, Snapshot};
 /// one began: a thousand pods that start are not a thousand looks.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// How long to wait while the first lists are not complete: a pod that is not known is not missing.
+/// How long to wait while the first list of pods is not complete: a pod that is not known is not missing.
 const LISTING: Duration = Duration::from_millis(100);
 
 /// How long to wait after a write that decides whose turn it is failed.
@@ -81,10 +81,14 @@ pub enum Pause {
 impl Tender {
     /// One look at the cluster, and what it leads to.
     pub async fn look(&mut self) -> Pause {
-        if !self.judge.observed.is_complete() {
-            return Pause::For(LISTING);
-        }
-        let texts = self.judge.observed.read().texts(&self.judge.key);
+        let key = &self.judge.key;
+        let texts = {
+            let store = self.judge.observed.read();
+            if !store.knows_pods(&key.namespace) {
+                return Pause::For(LISTING);
+            }
+            store.texts(key)
+        };
         let Some(texts) = texts else {
             return Pause::UntilChanged;
         };

@@ -15,6 +15,7 @@ use tokio::time::timeout;
 use super::lease::Fence;
 use super::limiter::Limiter;
 use super::observe::Key;
+use super::words;
 use crate::reconcile::effect::PodPatch;
 use crate::reconcile::outcome::{ApiStatus, Failure};
 
@@ -26,6 +27,12 @@ pub const LONGEST: Duration = Duration::from_secs(4);
 
 /// How long all wait when the API server asks for patience and does not say for how long.
 const PATIENCE: Duration = Duration::from_secs(1);
+
+/// How soon a request is sent again after an error of the API server's own, within its time.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// How often a request is sent in one go.
+const TRIES: u32 = 3;
 
 /// Requests at once.
 const AT_ONCE: usize = 32;
@@ -73,7 +80,7 @@ impl Requests {
 
     fn failure(&self, error: &kube::Error) -> Failure {
         let kube::Error::Api(status) = error else {
-            return Failure::NoAnswer(chain(error));
+            return Failure::NoAnswer(words::text(error));
         };
         let details = status.details.as_ref();
         let seconds = details.map_or(0, |details| details.retry_after_seconds);
@@ -96,20 +103,6 @@ impl Requests {
             retry_after_s: (seconds > 0).then(|| f64::from(seconds)),
         })
     }
-}
-
-/// An error and what led to it; only the outermost says nothing of use.
-fn chain(error: &kube::Error) -> String {
-    let mut text = error.to_string();
-    let mut source = std::error::Error::source(error);
-    while let Some(error) = source {
-        let more = error.to_string();
-        if !text.contains(&more) {
-            text = format!("{text}: {more}");
-        }
-        source = error.source();
-    }
-    text
 }
 
 /// Requests about one RayCluster.
@@ -192,7 +185,23 @@ impl Writer {
             }
             None => None,
         };
-        self.requests.send(request, longest).await
+        let deadline = tokio::time::Instant::now() + longest;
+        let mut tries = 1;
+        loop {
+            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
+            match self.requests.send(request.clone(), left).await {
+                // Every write of ours may be repeated: it sets values, or tests a version.
+                Err(Failure::Api(status))
+                    if status.code >= 500 && tries < TRIES && left > AGAIN * 2 =>
+                {
+                    tries += 1;
+                    tracing::debug!(cluster = %self.key, code = status.code, "sending it again");
+                    tokio::time::sleep(AGAIN).await;
+                    self.requests.limiter.pass().await;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 
     fn clusters(&self) -> Request {
@@ -216,4 +225,124 @@ fn params() -> PatchParams {
 
 fn unsendable(error: &kube::core::request::Error) -> Failure {
     Failure::NotSent(format!("the request cannot be built: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+    use std::sync::Mutex;
+    use std::time::Instant;
+
+    use hyper::{Request as Sent, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use super::*;
+
+    /// An API server that answers everything so, and what it was sent.
+    fn server(code: u16, body: Value) -> (Requests, Arc<Mutex<Vec<String>>>) {
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let seen = sent.clone();
+        let service = tower::service_fn(move |request: Sent<Body>| {
+            seen.lock()
+                .unwrap()
+                .push(format!("{} {}", request.method(), request.uri().path()));
+            let answer = Response::builder()
+                .status(code)
+                .body(Body::from(body.to_string().into_bytes()));
+            async move { Ok::<_, Infallible>(answer.unwrap()) }
+        });
+        (Requests::new(Client::new(service, "ray"), 1000, 1000), sent)
+    }
+
+    fn writer(requests: &Requests, fence: &Fence) -> Writer {
+        Writer::new(
+            requests.clone(),
+            Key::new("ray", "demo"),
+            Some((fence.clone(), 2)),
+        )
+    }
+
+    fn patch() -> PodPatch {
+        PodPatch {
+            pod: "w".to_owned(),
+            body: json!({}),
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_without_the_lease() {
+        let (requests, sent) = server(200, json!({}));
+        let fence = Fence::default();
+        let writer = writer(&requests, &fence);
+        let outcome = writer.resize_pod(&patch(), LONGEST).await;
+        assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
+        // It would end before the request could be done.
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_secs(1),
+        )]));
+        let outcome = writer.patch_cluster(&Operations(Vec::new())).await;
+        assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
+        assert_eq!(*sent.lock().unwrap(), [""; 0]);
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_mins(1),
+        )]));
+        writer.resize_pod(&patch(), LONGEST).await.unwrap();
+        assert_eq!(
+            *sent.lock().unwrap(),
+            ["PATCH /api/v1/namespaces/ray/pods/w/resize"]
+        );
+        assert!(!fence.is_busy(2), "the write has ended");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_keeps_its_causes() {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 403,
+            "reason": "Forbidden", "message": "too much",
+            "details": { "causes": [{ "reason": "NodeCapacity", "message": "m", "field": "f" }] }
+        });
+        let (requests, _) = server(403, status);
+        let fence = Fence::default();
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_mins(1),
+        )]));
+        let outcome = writer(&requests, &fence)
+            .resize_pod(&patch(), LONGEST)
+            .await;
+        let Err(Failure::Api(status)) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(
+            (status.code, status.causes),
+            (403, vec!["NodeCapacity".to_owned()])
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_wait_when_the_api_server_asks_for_patience() {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 429,
+            "reason": "TooManyRequests", "message": "later", "details": { "retryAfterSeconds": 3 }
+        });
+        let (requests, _) = server(429, status);
+        let first = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+        let outcome = first.get_cluster().await;
+        assert!(
+            matches!(&outcome, Err(Failure::Api(status)) if status.retry_after_s == Some(3.0)),
+            "{outcome:?}"
+        );
+        let other = Writer::new(requests, Key::new("ray", "other"), None);
+        let start = tokio::time::Instant::now();
+        let _ = other.get_cluster().await;
+        assert!(
+            start.elapsed() >= Duration::from_secs(3),
+            "{:?}",
+            start.elapsed()
+        );
+    }
 }

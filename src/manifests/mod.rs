@@ -6,6 +6,7 @@
 
 pub mod access;
 pub mod certificates;
+pub mod chart;
 pub mod kustomize;
 pub mod names;
 pub mod network;

@@ -3,7 +3,7 @@
 
 use serde_json::{Value, json};
 
-use super::note::STATUS_ANNOTATION;
+use super::note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 use super::outcome::{GroupPlan, Plan, PodResize, RayletSync};
 use crate::snapshot::Snapshot;
 
@@ -12,7 +12,6 @@ use crate::snapshot::Snapshot;
 #[must_use]
 pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     let mut after = snapshot.clone();
-    let now = snapshot.seconds().unwrap_or_default();
     for group in &plan.groups {
         set_group(&mut after.ray_cluster, group);
     }
@@ -30,18 +29,15 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
             .iter_mut()
             .find(|pod| name(pod) == Some(resize.pod.as_str()))
         {
-            let raylet = raylet(snapshot, &resize.pod);
             keep_given(pod);
             set_size(pod, resize);
-            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
-            note(
-                pod,
-                &[
-                    ("raylet-id", json!(raylet)),
-                    ("resizing-at", json!(now as i64)),
-                ],
-            );
             forget_conditions(pod);
+        }
+    }
+    for PodNote { pod, note } in &plan.notes {
+        let noted = |other: &&mut Value| name(other) == Some(pod);
+        if let Some(pod) = after.pods.iter_mut().find(noted) {
+            annotate(pod, note);
         }
     }
     after.history = plan.remember.clone();
@@ -50,15 +46,6 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
 
 fn name(pod: &Value) -> Option<&str> {
     pod.pointer("/metadata/name")?.as_str()
-}
-
-fn raylet(snapshot: &Snapshot, pod: &str) -> Option<String> {
-    let node = snapshot
-        .gcs
-        .node_states
-        .iter()
-        .find(|node| node.instance_id == pod && node.is_running());
-    node.map(|node| node.node_id.clone())
 }
 
 /// Of two groups of one name the last counts, as for Ray.
@@ -140,21 +127,11 @@ fn set_size(pod: &mut Value, resize: &PodResize) {
     }
 }
 
-/// Changes Ray's record of the pod's resizes.
-fn note(pod: &mut Value, entries: &[(&str, Value)]) {
-    let old = pod
-        .pointer("/metadata/annotations")
-        .and_then(|all| all.get(STATUS_ANNOTATION)?.as_str());
-    let mut status: Value = old
-        .and_then(|text| serde_json::from_str(text).ok())
-        .unwrap_or_else(|| json!({}));
-    for (key, value) in entries {
-        status[*key] = value.clone();
-    }
+fn annotate(pod: &mut Value, note: &ResizeNote) {
     if !pod["metadata"]["annotations"].is_object() {
         pod["metadata"]["annotations"] = json!({});
     }
-    pod["metadata"]["annotations"][STATUS_ANNOTATION] = json!(status.to_string());
+    pod["metadata"]["annotations"][STATUS_ANNOTATION] = json!(note.text());
 }
 
 fn forget_conditions(pod: &mut Value) {
@@ -171,13 +148,6 @@ fn forget_conditions(pod: &mut Value) {
 }
 
 fn set_raylet(after: &mut Snapshot, sync: &RayletSync) {
-    if let Some(pod) = after
-        .pods
-        .iter_mut()
-        .find(|pod| name(pod) == Some(sync.pod.as_str()))
-    {
-        note(pod, &[("resizing-at", Value::Null)]);
-    }
     let same = |node: &&mut crate::snapshot::gcs::NodeState| node.node_id == sync.node_id;
     if let Some(node) = after.gcs.node_states.iter_mut().find(same) {
         #[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]

@@ -9,6 +9,7 @@ use super::group::GroupConfig;
 use super::node::{Cause, Fate, Node, Stage};
 use super::note::{PodNote, ResizeNote};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
+use super::resize::Resize;
 use super::{launch, remember};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
@@ -25,7 +26,6 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
     };
     let running = |node: &Node| node.head && node.stage == Stage::Running;
     if decided.world.in_order().any(running) {
-        plan.notes = notes(decided);
         plan.drains = drains(decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(decided);
@@ -33,6 +33,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
         plan.waiting = Some("the head does not run yet".to_owned());
         plan.groups = unchanged(decided);
     }
+    plan.notes = notes(decided, &plan);
     plan.remember = remember::history(snapshot, decided, &plan);
     plan
 }
@@ -59,31 +60,16 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
 fn drains(decided: &Decided<'_>) -> Vec<Drain> {
     let world = &decided.world;
     let drain = |node: &Node| match node.fate {
-        Fate::Remove(cause) if !node.ray_id.is_empty() && leaves_whole(decided, node) => {
-            Some(Drain {
-                pod: node.pod.clone(),
-                group: world.group_name(node).to_owned(),
-                node_id: node.ray_id.clone(),
-                cause,
-                idle_ms: node.idle_ms,
-            })
-        }
+        Fate::Remove(cause) if !node.ray_id.is_empty() && world.leaves_whole(node) => Some(Drain {
+            pod: node.pod.clone(),
+            group: world.group_name(node).to_owned(),
+            node_id: node.ray_id.clone(),
+            cause,
+            idle_ms: node.idle_ms,
+        }),
         _ => None,
     };
     world.in_order().filter_map(drain).collect()
-}
-
-/// A host of a multi-host replica goes only together with the others, because KubeRay deletes
-/// the whole replica.
-fn leaves_whole(decided: &Decided<'_>, node: &Node) -> bool {
-    let group = decided.world.groups.get(node.group);
-    if !decided.world.improvements.settled_replicas || group.is_none_or(|group| group.hosts <= 1) {
-        return true;
-    }
-    node.replica.is_some()
-        && decided.world.in_order().all(|other| {
-            other.group != node.group || other.replica != node.replica || !other.stays()
-        })
 }
 
 /// KubeRay deletes a multi-host replica as soon as one of its pods is to be deleted: that waits
@@ -106,7 +92,7 @@ fn stopped_whole(decided: &Decided<'_>, group: usize, pod: &Pod<'_>) -> bool {
 
 fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
     let resize = |node: &Node| {
-        let resize = node.resize.as_ref().filter(|resize| resize.is_to_send())?;
+        let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
         let (now, then) = (resize.current, resize.desired);
         Some(PodResize {
             pod: node.pod.clone(),
@@ -120,6 +106,12 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
     decided.world.in_order().filter_map(resize).collect()
 }
 
+/// The size of a node, if anything is to be done about it: what goes is left as it is.
+fn sized<'n>(decided: &Decided<'_>, node: &'n Node) -> Option<&'n Resize> {
+    let goes = decided.world.improvements.gentle_removal && !node.stays();
+    node.resize.as_ref().filter(|_| !goes)
+}
+
 /// Whole thousandths of cores.
 #[expect(
     clippy::cast_possible_truncation,
@@ -130,12 +122,15 @@ pub(crate) fn milli(cpu: f64) -> i64 {
 }
 
 /// The record of each pod whose resize begins, ends, failed or taught something.
-fn notes(decided: &Decided<'_>) -> Vec<PodNote> {
+fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
     let note = |node: &Node| {
-        let resize = node.resize.as_ref()?;
+        let resize = sized(decided, node)?;
         let mut note = ResizeNote::from_resize(resize);
         let noted = resize.noted.clone().unwrap_or_default();
-        if resize.is_to_send() {
+        if plan.waiting.is_some() && !resize.noted_sync {
+            return None;
+        }
+        if resize.is_to_send() && plan.waiting.is_none() {
             #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
             let now = decided.now as i64;
             note.resizing_at = Some(now);
@@ -151,7 +146,7 @@ fn notes(decided: &Decided<'_>) -> Vec<PodNote> {
 fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
     let world = &decided.world;
     let sync = |node: &Node| {
-        let resize = node.resize.as_ref()?;
+        let resize = sized(decided, node)?;
         resize.noted_sync.then(|| RayletSync {
             pod: node.pod.clone(),
             node_id: resize.raylet.clone().unwrap_or_default(),
@@ -204,11 +199,7 @@ fn cancelled(decided: &Decided<'_>, group: usize) -> u64 {
 fn deletions(decided: &Decided<'_>, group: usize) -> Vec<Deletion> {
     let config = decided.world.groups.get(group);
     let on_their_way = decided.world.in_order().filter_map(|node| match node.fate {
-        Fate::Remove(cause)
-            if node.group == group
-                && node.stage == Stage::Allocated
-                && leaves_whole(decided, node) =>
-        {
+        Fate::Remove(cause) if node.group == group && decided.world.deletes(node) => {
             Some(Deletion {
                 pod: node.pod.clone(),
                 cause,

@@ -14,8 +14,9 @@ use super::nodes::{self, Nodes};
 use super::outcome::{Plan, Problem};
 use super::report::Report;
 use super::room::Room;
+use super::rows::{self, Leftovers, Row};
 use super::shape::Shapes;
-use super::view::{self, Leftovers, Row, Sight};
+use super::view::{self, Sight};
 use super::world::World;
 use super::{availability, conclude, explain, limits};
 use crate::ray::{Cluster, Kind as ObjectKind, object_at, text_at};
@@ -101,11 +102,14 @@ impl<'a> Decision<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
         let mut config = read_config(self.snapshot);
         let mut problems = std::mem::take(&mut config.problems);
-        let (mut rows, leftovers) = view::rows(self.snapshot, self.own);
+        let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);
         if self.improvements().settled_first {
-            view::add_awaited(&mut rows, &config, self.own);
+            rows::add_awaited(&mut list, &config, self.own);
         }
-        let (mut world, demands) = self.world(&config, &rows, now, &mut problems);
+        if self.improvements().steady_choices {
+            rows::by_name(&mut list);
+        }
+        let (mut world, demands) = self.world(&config, &list, now, &mut problems);
         if self.improvements().settled_replicas {
             world.leaving = nodes::leaving(&config, &leftovers);
         }

@@ -45,6 +45,10 @@ pub struct Improvements {
     pub isolated_faults: bool,
     /// Everything that is needed is launched at once. Ray launches ten nodes per round.
     pub no_launch_cap: bool,
+    /// Of nodes that are equally good the first by name wins, and a full resource counts in scores,
+    /// so that a round decides as the one before it. With Ray the order of its reports decides, and
+    /// a node's score falls the moment it is full.
+    pub steady_choices: bool,
     /// Replicas are settled in every round, whole slices only, and those of failed launches are
     /// given back. Ray's drift up.
     pub settled_replicas: bool,
@@ -63,6 +67,7 @@ impl Strategy {
             gentle_removal: on,
             isolated_faults: on,
             no_launch_cap: on,
+            steady_choices: on,
             settled_replicas: on,
         }
     }

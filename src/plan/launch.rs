@@ -68,13 +68,18 @@ fn by_first_waiting(world: &World) -> Vec<usize> {
 }
 
 /// All that is needed, as far as there are places; with `Conservative`, no more on the way than
-/// there are running nodes. Pods that are about to go keep their place until they are gone.
+/// there are running nodes. What drains keeps its place until it is gone; what is deleted or given
+/// back in this round does not.
 fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
     let waits = |node: &Node| {
         node.fate == Fate::Launch || node.stage == Stage::Queued && node.fate == Fate::Stay
     };
     let needed = world.count(waits);
-    let present = world.count(|node| !matches!(node.stage, Stage::New | Stage::Queued));
+    let present = world.count(|node| match node.stage {
+        Stage::New | Stage::Queued => false,
+        Stage::Requested => node.stays(),
+        Stage::Allocated | Stage::Stopping | Stage::Running => !world.deletes(node),
+    });
     let running = world.count(|node| node.stage == Stage::Running && node.stays());
     let coming = world.count(|node| {
         matches!(node.stage, Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay

@@ -82,6 +82,7 @@ fn take_out(
     if extra == 0 {
         return (Vec::new(), numbers);
     }
+    let before = numbers.clone();
     sort_for_removal(world, &mut numbers);
     let is_head = |number: &usize| world.nodes.get(*number).is_some_and(|node| node.head);
     let head = numbers
@@ -97,6 +98,11 @@ fn take_out(
         if let Some(node) = world.nodes.get_mut(*number) {
             node.fate = Fate::Remove(cause);
         }
+    }
+    if world.improvements.steady_choices {
+        // Their order decides between equals, and should in the next round as in this one.
+        let still = |number: &usize| world.nodes.get(*number).is_some_and(Node::stays);
+        stays = before.into_iter().filter(still).collect();
     }
     (numbers, stays)
 }

@@ -4,11 +4,12 @@
 //! a [`Report`]. It packs demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray`
 //! decides exactly as that, strategy `Rayfit` has the [named improvements](Improvements).
 //!
-//! Reading order: `decide` (the phases), `group` (the configuration), `view` (the nodes),
-//! `demand` and `shape` (the requests), `pack` (the steps), `candidates` (picking the best node),
-//! `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `note` (what of it stands on the pod), `limits`
-//! (minima, maxima, idleness), `conclude`, `launch` and `remember` (the plan), `explain` (the
-//! report), [`check`] (what every plan must satisfy), [`schema`] (all of it as JSON schemas).
+//! Reading order: `decide` (the phases), `group` (the configuration), `rows` and `view` (the nodes),
+//! `demand` and `shape` (the requests), `pack` and `steps` (packing), `candidates` (picking the best
+//! node), `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `note`
+//! (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`, `launch` and
+//! `remember` (the plan), `explain` (the report), [`check`] (what every plan must satisfy),
+//! [`schema`] (all of it as JSON schemas).
 
 pub mod apply;
 mod availability;
@@ -36,8 +37,10 @@ mod remember;
 mod report;
 mod resize;
 mod room;
+mod rows;
 pub mod schema;
 mod shape;
+mod steps;
 mod suggestion;
 mod view;
 mod words;

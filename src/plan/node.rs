@@ -72,6 +72,14 @@ pub(crate) struct Amount {
 }
 
 impl Amount {
+    /// Of what there is and what is not listed as free, nothing is free. (Ray leaves it out of its
+    /// scores, so that a node counts for less the moment it is full.)
+    pub(crate) fn fill(&mut self) {
+        if self.total.is_some() {
+            self.free = self.free.map(|free| free.or(Some(0.0)));
+        }
+    }
+
     /// No more is free than there is, and no less than nothing.
     pub(crate) fn bound(&mut self) {
         if let Some(total) = self.total.filter(|total| *total > 0.0) {
@@ -92,6 +100,9 @@ pub(crate) struct Take {
     /// In which step of the packing.
     pub(crate) step: super::pack::Step,
 }
+
+/// The names of CPU and memory.
+pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 
 /// A Ray node.
 #[derive(Debug, Clone)]
@@ -153,6 +164,36 @@ impl Node {
             amount.total = Some(total.max(0.0));
             for free in &mut amount.free {
                 *free = Some((free.unwrap_or(0.0) + delta).max(0.0));
+            }
+        }
+        self.class = [None; 2];
+    }
+
+    /// It is counted at the size that a resize will give it, above what it has.
+    pub(crate) fn is_enlarged(&self, (cpu, memory): SizeNames) -> bool {
+        let Some(resize) = self.resize.as_ref().filter(|r| r.is_in_progress()) else {
+            return false;
+        };
+        let total = |name: Option<Name>| self.amount(name?)?.total;
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+        let current = [resize.current.cpu, resize.current.memory as f64];
+        let above = |(name, current)| total(name).is_some_and(|total| total > current);
+        [cpu, memory].into_iter().zip(current).any(above)
+    }
+
+    /// Gives back the size that it had as `large`; what was taken since it was `small` stays taken.
+    pub(crate) fn enlarge_again(&mut self, (large, small): (&Self, &Self), names: SizeNames) {
+        for name in [names.0, names.1].into_iter().flatten() {
+            let (Some(large), Some(small)) = (large.amount(name), small.amount(name)) else {
+                continue;
+            };
+            if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
+                amount.total = large.total;
+                for source in [Source::Demand as usize, Source::Constraint as usize] {
+                    let free = |amount: &Amount| amount.free[source].unwrap_or(0.0);
+                    let taken = free(small) - free(amount);
+                    amount.free[source] = Some(free(large) - taken);
+                }
             }
         }
         self.class = [None; 2];

@@ -10,7 +10,8 @@ use super::outcome::Problem;
 use super::pod_size::{self, Around};
 use super::raylet;
 use super::resize::{Resize, Size};
-use super::view::{Leftovers, Row, Sight};
+use super::rows::{Leftovers, Row};
+use super::view::Sight;
 use crate::snapshot::History;
 use crate::snapshot::pod::Pod;
 
@@ -52,6 +53,9 @@ impl Nodes<'_> {
                 effect: "only what there is counts".to_owned(),
             });
             node.amounts.iter_mut().for_each(Amount::bound);
+        }
+        if improvements.steady_choices {
+            node.amounts.iter_mut().for_each(Amount::fill);
         }
         if improvements.gentle_removal && node.stage == Stage::Stopping {
             node.fate = Fate::Remove(Cause::Leaving);
@@ -167,9 +171,12 @@ pub(super) fn size(
             return;
         };
         node.at_cap = true;
-        node.set_total(cpu, caps.cpu.max(total(node, cpu)));
+        let grown = node.resize.as_ref().map(|resize| resize.current);
+        let (more, most) = grown.map_or((0.0, 0), |size| (size.cpu, size.memory));
+        node.set_total(cpu, caps.cpu.max(more).max(total(node, cpu)));
         #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-        node.set_total(memory, (caps.memory as f64).max(total(node, memory)));
+        let most = caps.memory.max(most) as f64;
+        node.set_total(memory, most.max(total(node, memory)));
     };
     templates.iter_mut().for_each(at_cap);
     if !improvements.settled_first {

@@ -9,8 +9,7 @@ use serde::Serialize;
 
 use super::candidates::Candidates;
 use super::fit::{Run, Trial};
-use super::names::Name;
-use super::node::{Fate, Node, Source, Stage, Take};
+use super::node::{Fate, Node, SizeNames, Source, Stage, Take};
 use super::resize::{Resize, Size};
 use super::room::Room;
 use super::world::World;
@@ -133,37 +132,6 @@ impl Packing<'_> {
         self.grow(order)
     }
 
-    /// Free room, growth in flight, new growth, nodes on their way.
-    fn by_steps(&mut self) -> Vec<usize> {
-        let order = self.world.order.clone();
-        let of = |world: &World, part: fn(&Node) -> bool| -> Vec<usize> {
-            let takes = |number: &usize| world.nodes.get(*number).is_some_and(part);
-            order.iter().copied().filter(takes).collect()
-        };
-        let running = of(self.world, |node| {
-            node.stays() && node.stage == Stage::Running
-        });
-        self.pick_existing(Part::Only(Step::Free), &running);
-        let flying = of(self.world, |node| {
-            let resize = node.resize.as_ref();
-            node.stays()
-                && node.stage == Stage::Running
-                && resize.is_some_and(Resize::is_in_progress)
-        });
-        for number in &flying {
-            self.change(*number, |node, names| {
-                show_resize(node, names, |resize| resize.desired);
-            });
-        }
-        self.pick_existing(Part::Only(Step::InFlight), &flying);
-        self.grow(running);
-        let pending = of(self.world, |node| {
-            node.stays() && !matches!(node.stage, Stage::Running | Stage::Stopping)
-        });
-        self.pick_existing(Part::Only(Step::Pending), &pending);
-        order
-    }
-
     /// Sets running nodes aside on which nothing fits, whatever the labels.
     fn split_exhausted(&mut self) -> (Vec<usize>, Vec<usize>) {
         let mut known: HashMap<u32, bool> = HashMap::new();
@@ -247,7 +215,7 @@ impl Packing<'_> {
         let (source, runs) = (self.source, std::mem::take(&mut self.runs));
         self.change(number, |node, _| {
             let step = match part {
-                Part::Existing | Part::Only(Step::Free) => step_of(node),
+                Part::Existing => step_of(node),
                 Part::Only(step) => step,
             };
             apply(node, trial, source, &runs, step);
@@ -305,9 +273,6 @@ impl Packing<'_> {
     }
 }
 
-/// The names of CPU and memory.
-pub(super) type SizeNames = (Option<Name>, Option<Name>);
-
 /// The step that placing on a node as it is now belongs to.
 fn step_of(node: &Node) -> Step {
     let in_progress = node.resize.as_ref().is_some_and(Resize::is_in_progress);
@@ -345,7 +310,7 @@ fn apply(node: &mut Node, trial: &Trial, source: Source, runs: &[Run], step: Ste
 }
 
 /// Counts a node with a resize in progress at another size.
-fn show_resize(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
+pub(super) fn show_resize(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
     if node.resize.as_ref().is_some_and(Resize::is_in_progress) {
         show_size(node, names, size);
     }

@@ -274,12 +274,10 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
 pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
     let container = Container::of(pod);
     let gap = |resource| {
-        let limit = amount(container.given_limits, resource)?;
-        let request = amount(container.given_requests, resource)?;
-        limit.checked_sub(request)
+        crate::ray::pod_size::gap(
+            amount(container.given_limits, resource),
+            amount(container.given_requests, resource),
+        )
     };
-    (
-        gap("cpu").unwrap_or_default(),
-        gap("memory").unwrap_or_default(),
-    )
+    (gap("cpu"), gap("memory"))
 }

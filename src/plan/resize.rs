@@ -109,6 +109,11 @@ impl Resize {
         self.raylet.is_some() && self.progress == Progress::New
     }
 
+    /// It is to be sent, and asks for what the pod has: an earlier resize is taken back.
+    pub(crate) fn is_taken_back(&self) -> bool {
+        self.is_to_send() && self.desired == self.current
+    }
+
     /// Asked for, or about to be.
     pub(crate) fn is_in_progress(&self) -> bool {
         self.resizing_at.is_some() || self.is_to_send()

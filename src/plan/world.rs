@@ -5,7 +5,7 @@ use super::fit::{Rules, Run};
 use super::group::GroupConfig;
 use super::improvements::Improvements;
 use super::names::{Name, Names};
-use super::node::{Fate, Node};
+use super::node::{Fate, Node, Stage};
 use super::room::Room;
 use super::shape::Shapes;
 
@@ -85,6 +85,24 @@ impl World {
         groups
             .map(|(group, present)| group.max.saturating_sub(present))
             .collect()
+    }
+
+    /// A host of a multi-host replica goes only together with the others, because KubeRay deletes
+    /// the whole replica.
+    pub(crate) fn leaves_whole(&self, node: &Node) -> bool {
+        let group = self.groups.get(node.group);
+        if !self.improvements.settled_replicas || group.is_none_or(|group| group.hosts <= 1) {
+            return true;
+        }
+        node.replica.is_some()
+            && self.in_order().all(|other| {
+                other.group != node.group || other.replica != node.replica || !other.stays()
+            })
+    }
+
+    /// Its pod goes at once: Ray does not run in it.
+    pub(crate) fn deletes(&self, node: &Node) -> bool {
+        !node.stays() && node.stage == Stage::Allocated && self.leaves_whole(node)
     }
 
     /// The head is never launched: it is KubeRay's alone. (Ray would, if it were missing.)

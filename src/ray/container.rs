@@ -2,7 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Fields, list_at, object_at, text_at};
+use super::pod_size::gap;
+use super::{Fields, Resource, list_at, object_at, text_at};
 use crate::quantity::Quantity;
 
 /// A container of a pod template.
@@ -63,6 +64,11 @@ impl<'a> Container<'a> {
     /// What Ray takes as the container's size: the limit, or else the request.
     pub fn size(&self, resource: &str) -> Option<Quantity> {
         self.limit(resource).or_else(|| self.request(resource))
+    }
+
+    /// What a resize keeps between limit and request.
+    pub fn gap(&self, resource: Resource) -> Quantity {
+        gap(self.limit(resource.name()), self.request(resource.name()))
     }
 
     /// The entries of `resizePolicy` with their positions.

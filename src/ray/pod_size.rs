@@ -65,13 +65,9 @@ impl BesideRay {
     }
 }
 
-/// By how much the limit of a container is above its request. A resize keeps it, so that the
-/// pod's quality of service does not change (Ray, KubeRay IPPR provider, `_resource_gap`).
-pub fn gap(container: &Container<'_>, resource: Resource) -> Quantity {
-    let (limit, request) = (
-        container.limit(resource.name()),
-        container.request(resource.name()),
-    );
+/// By how much a container's limit is above its request. A resize keeps it, so that the pod's
+/// quality of service does not change (Ray, KubeRay IPPR provider, `_resource_gap`).
+pub fn gap(limit: Option<Quantity>, request: Option<Quantity>) -> Quantity {
     limit
         .zip(request)
         .and_then(|(limit, request)| limit.checked_sub(request))
@@ -128,17 +124,9 @@ mod tests {
 
     #[test]
     fn the_gap_is_between_limit_and_request() {
-        let gap_of = |resources: Value| {
-            let container = json!({"resources": resources});
-            gap(
-                &Container::new(0, container.as_object().unwrap()),
-                Resource::Cpu,
-            )
-        };
-        let both = json!({"limits": {"cpu": "4"}, "requests": {"cpu": "1"}});
-        assert_eq!(gap_of(both), Quantity::from_units(3));
-        assert_eq!(gap_of(json!({"requests": {"cpu": "1"}})), Quantity::ZERO);
-        let upside_down = json!({"limits": {"cpu": "1"}, "requests": {"cpu": "4"}});
-        assert_eq!(gap_of(upside_down), Quantity::ZERO);
+        let cores = |cores| Some(Quantity::from_units(cores));
+        assert_eq!(gap(cores(4), cores(1)), Quantity::from_units(3));
+        assert_eq!(gap(None, cores(1)), Quantity::ZERO);
+        assert_eq!(gap(cores(1), cores(4)), Quantity::ZERO);
     }
 }

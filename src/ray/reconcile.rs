@@ -9,6 +9,10 @@ use serde::{Deserialize, Serialize};
 /// The annotation that holds a [`ReconcileMode`].
 pub const ANNOTATION: &str = "rayfit.dev/reconcile";
 
+/// The annotation in which Rayfit notes which of its scalers is at work: `central`,
+/// `sidecar/<uid of the head pod>`, `nobody`, or `taking/<version>/` and one of the first two.
+pub const RECORD: &str = "rayfit.dev/scaled-by";
+
 /// The prefix of all our annotations.
 pub const PREFIX: &str = "rayfit.dev/";
 

@@ -10,7 +10,7 @@ use super::settings::Backoff;
 const KEPT: usize = 4096;
 
 /// The first wait after a refusal is so many times as long as after another failure.
-const PATIENCE: f64 = 10.0;
+const PATIENCE: f64 = 20.0;
 
 /// A jitter of 0 to 1 makes a wait so much shorter or longer at the most.
 const SPREAD: f64 = 0.25;
@@ -141,10 +141,7 @@ mod tests {
             waits.failed(key(), &failed(Meaning::Transient, 100.0), &settings);
             lengths.push(until(&waits, 100.0).unwrap() - 100.0);
         }
-        assert_eq!(
-            lengths,
-            [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 120.0, 120.0]
-        );
+        assert_eq!(lengths, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 120.0]);
         waits.went_well(&key());
         assert_eq!(until(&waits, 100.0), None);
     }
@@ -172,7 +169,7 @@ mod tests {
     #[test]
     fn jitter_spreads_by_a_quarter() {
         let settings = Backoff::default();
-        for (jitter, expected) in [(0.0, 0.75), (1.0, 1.25)] {
+        for (jitter, expected) in [(0.0, 0.375), (1.0, 0.625)] {
             let mut waits = Waits::default();
             let mut failed = failed(Meaning::Transient, 0.0);
             failed.jitter = jitter;

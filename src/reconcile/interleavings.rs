@@ -53,7 +53,11 @@ impl Object {
             annotations[RECORD] = json!(record);
         }
         let version = self.version.to_string();
-        json!({"metadata": {"name": "a", "resourceVersion": version, "annotations": annotations}})
+        let head = json!({"head": {"podIP": "10.0.0.7"}});
+        json!({
+            "metadata": {"name": "a", "resourceVersion": version, "annotations": annotations},
+            "status": head,
+        })
     }
 
     fn changed(&self) -> Self {

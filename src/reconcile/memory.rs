@@ -3,11 +3,12 @@
 use std::collections::BTreeSet;
 
 use super::backoff::{Failed, Waits};
-use super::effect::{Effect, Reply, Subject};
+use super::effect::{Effect, Reply, Subject, Task};
 use super::news::{Said, Teller};
 use super::outcome::{Failure, Meaning};
 use super::round::Round;
 use super::settings::Settings;
+use super::settling::Settling;
 use super::told::Told;
 use crate::snapshot::History;
 use crate::snapshot::history::InstanceStatus;
@@ -18,6 +19,9 @@ const SPLIT_S: f64 = 300.0;
 /// For how long a node that refused to be drained is not asked again: until the GCS knows that it
 /// has work.
 const REFUSED_DRAIN_S: f64 = 3.0;
+
+/// A resize is tried so often before its pod is passed over.
+const TRIES: u32 = 3;
 
 /// What is remembered of a cluster.
 #[derive(Debug, Clone, Default)]
@@ -31,6 +35,7 @@ pub struct Memory {
     pub(super) told: Told,
     teller: Teller,
     split_until: f64,
+    pub(super) settling: Settling,
 }
 
 /// One effect that was tried.
@@ -56,12 +61,16 @@ impl Memory {
         mut jitter: impl FnMut() -> f64,
     ) -> Said {
         self.history = round.plan.remember.clone();
+        self.settling = round.settling.unwrap_or(self.settling);
         self.forget_what_was_not_asked(round, done);
         self.waits.forget_old(now, &settings.backoff);
         for done in done {
             match &done.result {
                 Ok(reply) => self.went_well(done, *reply, now),
-                Err(failure) => self.failed(done, failure, settings, now, jitter()),
+                Err(failure) => {
+                    self.failed(done, failure, settings, now, jitter());
+                    self.bar(round, done, failure.meaning(), now);
+                }
             }
         }
         if round.busy || done.iter().any(|done| done.effect.is_kubernetes()) {
@@ -161,14 +170,30 @@ impl Memory {
             jitter,
         };
         self.waits.failed(key, &failed, &settings.backoff);
-        let harmless = matches!(meaning, Meaning::Stale | Meaning::Gone);
-        if let (Effect::ResizePod(patch), false) = (&done.effect, harmless) {
-            let resizes = &mut self.history.resizes;
-            let memory = resizes.entry(patch.pod.clone()).or_default();
-            memory.failures = memory.failures.saturating_add(1);
-            if !matches!(meaning, Meaning::TooLarge(_)) {
-                memory.failed_at = Some(now);
+    }
+
+    /// A pod that cannot be resized is passed over for a while, so that its demand gets another
+    /// one. What may work in a moment is tried a few times before.
+    fn bar(&mut self, round: &Round, done: &Done, meaning: Meaning, now: f64) {
+        let Subject::Pod(pod) = &done.about else {
+            return;
+        };
+        let grows = round.plan.resizes.iter().any(|resize| resize.pod == *pod);
+        let patient = match meaning {
+            Meaning::Stale | Meaning::Gone => true,
+            Meaning::Busy { .. } | Meaning::Transient => {
+                let wait = self.waits.of(&done.about, Task::Resize, now);
+                wait.is_none_or(|wait| wait.failures < TRIES)
             }
+            Meaning::TooLarge(_) | Meaning::Refused | Meaning::Forbidden => false,
+        };
+        if !grows || done.effect.task() != Task::Resize || patient {
+            return;
+        }
+        let memory = self.history.resizes.entry(pod.clone()).or_default();
+        memory.failures = memory.failures.saturating_add(1);
+        if !matches!(meaning, Meaning::TooLarge(_)) {
+            memory.failed_at = Some(now);
         }
     }
 

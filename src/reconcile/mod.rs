@@ -12,7 +12,7 @@
 //!
 //! Reading order: [`settings`], [`standing`] and [`tenure`] (may we act), [`effect`] and
 //! [`chain`] (what can be done, and in which order), [`round`] (one round, from a snapshot to
-//! chains), `replicas`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
+//! chains), `replicas`, `settling`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
 //! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity` and
 //! [`cadence`] (when it is), [`ray_status`], `told` and [`driver_log`] (what Ray and its users
 //! see of it), [`news`], `deeds` and `states` (what Kubernetes' users see).
@@ -33,6 +33,7 @@ mod replicas;
 mod resize;
 pub mod round;
 pub mod settings;
+mod settling;
 mod size;
 pub mod standing;
 mod states;

@@ -114,6 +114,11 @@ pub(super) fn annotate(object: &Value, key: &str, value: &str) -> Option<Patch> 
 }
 
 impl Change<'_> {
+    /// It asks for new nodes, and for nothing that must not wait.
+    pub(super) fn launches(&self) -> bool {
+        self.group.launch_now > 0 && self.group.replicas > self.now && self.group.delete.is_empty()
+    }
+
     fn operations(&self) -> Vec<Value> {
         let at = format!("/spec/workerGroupSpecs/{}", self.index);
         let mut operations = vec![json!({

@@ -11,6 +11,7 @@ use super::news::State;
 use super::replicas::{self, Change};
 use super::resize::{Planned, PodSteps};
 use super::settings::Settings;
+use super::settling::Settling;
 use super::size::PodSize;
 use super::{activity, ray_status, states};
 use crate::plan::check::{self, Violation};
@@ -36,6 +37,7 @@ pub struct Round {
     pub(super) states: Vec<State>,
     /// The pods that are there.
     pub(super) pods: BTreeSet<String>,
+    pub(super) settling: Option<Settling>,
     /// CPUs and GPUs of all Ray nodes that run.
     pub(super) totals: Option<(f64, f64)>,
 }
@@ -66,7 +68,8 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
         skipped: Vec::new(),
     };
     let barred = made.barred();
-    made.replicas(&barred, memory.splits(now));
+    let settling = memory.settling.after(snapshot, now);
+    made.replicas(&barred, memory.splits(now), settling);
     made.pods(&barred);
     made.drains();
     made.say(memory);
@@ -80,6 +83,7 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
             .iter()
             .filter_map(|pod| Some(pod.pointer("/metadata/name")?.as_str()?.to_owned()))
             .collect(),
+        settling: Some(settling),
         totals: Some(activity::totals(snapshot)),
         chains,
         skipped,
@@ -172,7 +176,7 @@ impl Making<'_> {
 
     /// One patch for all groups; or, after the API server refused such a one, for one group after
     /// the other, so that it becomes clear which of them it is about.
-    fn replicas(&mut self, barred: &BTreeSet<Subject>, split: bool) {
+    fn replicas(&mut self, barred: &BTreeSet<Subject>, split: bool, settling: Settling) {
         let changes = replicas::changes(self.snapshot, &self.plan.groups);
         if changes.is_empty() || self.waits(&Subject::Cluster, Task::Replicas) {
             return;
@@ -180,6 +184,10 @@ impl Making<'_> {
         let mut allowed: Vec<Change<'_>> = Vec::new();
         for change in changes {
             let about = Subject::Group(change.group.name.clone());
+            if change.launches() && settling.is_unsettled(self.now) {
+                self.hold(about);
+                continue;
+            }
             if !barred.contains(&about) && !self.waits(&about, Task::Replicas) {
                 allowed.push(change);
             }
@@ -197,6 +205,16 @@ impl Making<'_> {
             let effect = Effect::PatchCluster(patch);
             self.chains.push(Chain::one(Subject::Cluster, why, effect));
         }
+    }
+
+    /// A race that ends by itself.
+    fn hold(&mut self, about: Subject) {
+        self.skipped.push(Skipped {
+            about,
+            why: "a node has just taken work; whether more is needed shows in a moment".to_owned(),
+            until: None,
+            lasting: false,
+        });
     }
 
     /// Resizes of pods, raylets that are told, and what is noted of both.

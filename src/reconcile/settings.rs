@@ -49,7 +49,7 @@ impl Default for Pace {
 impl Default for Backoff {
     fn default() -> Self {
         Self {
-            first_s: 1.0,
+            first_s: 0.5,
             longest_s: 120.0,
         }
     }

@@ -5,7 +5,7 @@
 //!
 //! 1. Who is to scale and is not in the record puts itself there by a patch that tests the
 //!    object's `resourceVersion`. If the record says `nobody`, it was handed over, and that is
-//!    all. Otherwise it first writes that it is taking over, and completes that when it has seen
+//!    all; likewise if nothing is recorded of a cluster that never had a head. Otherwise it first writes that it is taking over, and completes that when it has seen
 //!    this very entry for [`GRACE_S`].
 //! 2. Effects on pods and Ray nodes are sent only on the strength of a read of the RayCluster
 //!    (a GET, or an accepted patch of ours; a sidecar also reads its own pod) that began less than
@@ -26,9 +26,7 @@ use super::replicas::annotate;
 use super::standing::{Role, Standing, is_of_mode};
 use crate::ray::{Kind, RayObject, text_at};
 
-/// The annotation that names the scaler: `central`, `sidecar/<uid of the head pod>`, `nobody`, or
-/// `taking/<version>/` and one of the first two.
-pub const RECORD: &str = "rayfit.dev/scaled-by";
+pub use crate::ray::reconcile::RECORD;
 
 /// For how long a read of the RayCluster permits effects, in seconds, from the moment it was
 /// asked for to the end of the last effect.
@@ -160,6 +158,7 @@ impl Tenure {
                 };
             }
             (Record::Nobody, _) | (_, Some(_)) => write(&own),
+            (Record::Absent, None) if is_new(cluster) => write(&own),
             _ => {
                 let version = object
                     .metadata()
@@ -194,6 +193,12 @@ impl Tenure {
         self.taking = Some(entry);
         Some(since)
     }
+}
+
+/// It never had a head, so nobody ever talked to its Ray and nothing can be under way.
+fn is_new(cluster: &Value) -> bool {
+    let head = cluster.pointer("/status/head/podIP");
+    head.and_then(Value::as_str).is_none_or(str::is_empty)
 }
 
 fn release(held_since: f64, now: f64, patch: Option<Patch>) -> Turn {

@@ -4,6 +4,8 @@ import (
 	"fmt"
 	"html"
 	"strings"
+
+	"rayfit.dev/rayfit/tests/tables"
 )
 
 // bar is one bar of a plot, in a group with others.
@@ -22,15 +24,15 @@ func (r results) plots() map[string]string {
 	var cpu []bar
 	for _, c := range r.rows() {
 		cpu = append(cpu,
-			bar{c.review, theirs, 1, amount(c.theirs) + " µs"},
-			bar{c.review, ours, c.validate / c.theirs, amount(c.validate) + " µs"})
+			bar{c.review, theirs, 1, tables.Amount(c.theirs) + " µs"},
+			bar{c.review, ours, c.validate / c.theirs, tables.Amount(c.validate) + " µs"})
 	}
 	var memory []bar
 	for _, g := range r.goals() {
 		if g.unit == "MiB" {
 			memory = append(memory,
-				bar{g.what, theirs, g.theirs, amount(g.theirs) + " MiB"},
-				bar{g.what, ours, g.ours, amount(g.ours) + " MiB"})
+				bar{g.what, theirs, g.theirs, tables.Amount(g.theirs) + " MiB"},
+				bar{g.what, ours, g.ours, tables.Amount(g.ours) + " MiB"})
 		}
 	}
 	return map[string]string{

@@ -10,6 +10,7 @@
 // what is told is the median of the rounds.
 //
 // Reading order: main.go (a run), reviews.go (what is sent), servers.go (what
-// is measured), load.go (how it is sent), procfs.go (what a process used),
-// report.go, table.go and chart.go (what is told of it).
+// is measured), load.go (how it is sent), procfs.go (cores),
+// report.go, table.go and chart.go (what is told of
+// it).
 package main

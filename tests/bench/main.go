@@ -10,6 +10,7 @@ import (
 	"syscall"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/tables"
 )
 
 func main() {
@@ -80,7 +81,7 @@ func measureAll(ctx context.Context, l *lab.Lab, rayfit string, rounds int, quic
 	if err != nil {
 		return results{}, err
 	}
-	outcome := results{machine: thisMachine(), rounds: rounds, of: map[string][]figures{}}
+	outcome := results{machine: tables.ThisMachine(), rounds: rounds, of: map[string][]figures{}}
 	for round := range rounds {
 		for _, c := range both {
 			fmt.Fprintf(os.Stderr, "round %d of %d: %s\n", round+1, rounds, c.name)

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"strings"
 	"time"
+
+	"rayfit.dev/rayfit/tests/rig"
 )
 
 // What is measured at a given rate: updates of 40 KB, at 1,000 per second.
@@ -57,7 +59,7 @@ func (m *measurement) of(ctx context.Context, c contender) (figures, error) {
 	defer s.stop()
 	time.Sleep(settle)
 	got := figures{readyMS: milliseconds(s.ready), cases: map[string]speed{}}
-	if got.idleMiB, err = memory(s.pid(), "VmRSS"); err != nil {
+	if got.idleMiB, err = rig.Memory(s.pid(), "VmRSS"); err != nil {
 		return figures{}, err
 	}
 	if err := s.connect(ctx, m.config); err != nil {
@@ -87,7 +89,7 @@ func (m *measurement) steady(ctx context.Context, s *server) (steady, error) {
 	if err != nil {
 		return steady{}, fmt.Errorf("%s at %d per second: %w", s.name, steadyRate, err)
 	}
-	peak, err := memory(s.pid(), "VmHWM")
+	peak, err := rig.Memory(s.pid(), "VmHWM")
 	return steady{
 		perSecond: float64(at.count) / came.took.Seconds(),
 		p50MS:     milliseconds(quantile(came.waits, 0.50)),
@@ -105,7 +107,7 @@ func (m *measurement) speed(ctx context.Context, s *server, path string, review 
 	if err := isAllowed(answer); err != nil {
 		return speed{}, err
 	}
-	before, err := cpuTime(s.pid())
+	before, err := rig.CPUTime(s.pid())
 	if err != nil {
 		return speed{}, err
 	}
@@ -113,7 +115,7 @@ func (m *measurement) speed(ctx context.Context, s *server, path string, review 
 	if err != nil {
 		return speed{}, err
 	}
-	after, err := cpuTime(s.pid())
+	after, err := rig.CPUTime(s.pid())
 	if err != nil {
 		return speed{}, err
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/tables"
 )
 
 // Between these lines of benchmarks.md stands what a run writes.
@@ -17,7 +18,7 @@ const (
 )
 
 func (r results) print(out io.Writer) {
-	fmt.Fprintf(out, "%s; median of %d rounds\n\n%s\n%s", r.machine, r.rounds, aligned(r.goalTable()), aligned(r.caseTable()))
+	fmt.Fprintf(out, "%s; median of %d rounds\n\n%s\n%s", r.machine, r.rounds, r.goalTable().Aligned(), r.caseTable().Aligned())
 }
 
 // write brings benchmarks.md and its plots in the folder up to date.
@@ -27,7 +28,7 @@ func (r results) write(folder string) error {
 	if err != nil {
 		return fmt.Errorf("read the page to write into: %w", err)
 	}
-	page, err := replaced(string(raw), r.measured())
+	page, err := tables.Replaced(string(raw), begin, end, r.measured())
 	if err != nil {
 		return fmt.Errorf("%s: %w", path, err)
 	}
@@ -43,21 +44,12 @@ func (r results) write(folder string) error {
 	return nil
 }
 
-func replaced(page, text string) (string, error) {
-	before, rest, found := strings.Cut(page, begin)
-	_, after, closed := strings.Cut(rest, end)
-	if !found || !closed {
-		return "", fmt.Errorf("the lines %q and %q are missing: put them where the results belong", begin, end)
-	}
-	return before + begin + "\n\n" + text + "\n" + end + after, nil
-}
-
 func (r results) measured() string {
 	var text strings.Builder
 	fmt.Fprintf(&text, "%s. KubeRay operator %s. Median of %d rounds.\n\n", r.machine, lab.KubeRayVersion, r.rounds)
-	fmt.Fprintf(&text, "%s\n", markdown(r.goalTable()))
+	fmt.Fprintf(&text, "%s\n", r.goalTable().Markdown())
 	text.WriteString("![CPU time of one request](benchmarks-cpu.svg)\n\n")
 	text.WriteString("![Memory](benchmarks-memory.svg)\n\n")
-	fmt.Fprintf(&text, "%s", markdown(r.caseTable()))
+	fmt.Fprintf(&text, "%s", r.caseTable().Markdown())
 	return text.String()
 }

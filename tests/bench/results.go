@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"rayfit.dev/rayfit/tests/tables"
 )
 
 const (
@@ -13,7 +15,7 @@ const (
 
 // results are what a run found: the figures of each round, by contender.
 type results struct {
-	machine machine
+	machine tables.Machine
 	rounds  int
 	of      map[string][]figures
 }

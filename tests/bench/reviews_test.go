@@ -3,6 +3,8 @@ package main
 import (
 	"encoding/json"
 	"testing"
+
+	"rayfit.dev/rayfit/tests/tables"
 )
 
 func TestReviewsAreAsLongAsTheirNamesSay(t *testing.T) {
@@ -22,11 +24,11 @@ func TestReviewsAreAsLongAsTheirNamesSay(t *testing.T) {
 }
 
 func TestReplacedKeepsThePageAroundTheMarkers(t *testing.T) {
-	page, err := replaced("a\n"+begin+"\nold\n"+end+"\nb\n", "new")
+	page, err := tables.Replaced("a\n"+begin+"\nold\n"+end+"\nb\n", begin, end, "new")
 	if want := "a\n" + begin + "\n\nnew\n" + end + "\nb\n"; err != nil || page != want {
 		t.Errorf("got %q, %v; want %q", page, err, want)
 	}
-	if _, err := replaced("no markers", "new"); err == nil {
+	if _, err := tables.Replaced("no markers", begin, end, "new"); err == nil {
 		t.Error("a page without markers was accepted")
 	}
 }

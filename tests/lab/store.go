@@ -2,9 +2,6 @@ package lab
 
 import (
 	"context"
-	"encoding/json"
-	"fmt"
-	"net/http"
 	"slices"
 	"sync"
 	"time"
@@ -18,11 +15,6 @@ type collection[T any] struct {
 	items map[string]T
 	// changed is called after each change, never concurrently.
 	changed func()
-}
-
-type watchEvent[T any] struct {
-	Type   string `json:"type"`
-	Object T      `json:"object"`
 }
 
 // retryInterval is the pause before a watch is opened again; the API server is
@@ -42,41 +34,21 @@ func (c *collection[T]) follow(ctx context.Context, api *client) {
 }
 
 func (c *collection[T]) watchOnce(ctx context.Context, api *client) error {
-	// The server first sends what exists, then a bookmark, then changes: the
-	// streaming form of list and watch.
-	query := "?watch=true&sendInitialEvents=true&allowWatchBookmarks=true&resourceVersionMatch=NotOlderThan&resourceVersion="
-	response, err := api.do(ctx, http.MethodGet, c.path+query, "", nil)
-	if err != nil {
-		return err
-	}
-	defer response.Body.Close()
-	if response.StatusCode != http.StatusOK {
-		return fmt.Errorf("watch %s: %s", c.path, response.Status)
-	}
 	fresh := map[string]T{}
 	initial := true
-	decoder := json.NewDecoder(response.Body)
-	for {
-		var event watchEvent[T]
-		if err := decoder.Decode(&event); err != nil {
-			return fmt.Errorf("watch %s: %w", c.path, err)
-		}
-		switch event.Type {
-		case "BOOKMARK":
+	return watch(ctx, api, c.path, func(event WatchEvent[T]) {
+		switch {
+		case event.Type == "BOOKMARK":
 			if initial {
 				initial = false
 				c.replace(fresh)
 			}
-		case "ERROR":
-			return fmt.Errorf("watch %s ended by the server", c.path)
+		case initial:
+			fresh[c.key(event.Object)] = event.Object
 		default:
-			if initial {
-				fresh[c.key(event.Object)] = event.Object
-			} else {
-				c.change(event)
-			}
+			c.change(event)
 		}
-	}
+	})
 }
 
 func (c *collection[T]) replace(items map[string]T) {
@@ -86,7 +58,7 @@ func (c *collection[T]) replace(items map[string]T) {
 	c.changed()
 }
 
-func (c *collection[T]) change(event watchEvent[T]) {
+func (c *collection[T]) change(event WatchEvent[T]) {
 	c.mu.Lock()
 	if event.Type == "DELETED" {
 		delete(c.items, c.key(event.Object))

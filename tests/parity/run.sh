@@ -15,4 +15,4 @@ fi
 cases=$(mktemp --suffix .jsonl)
 trap 'rm -f "$cases"' EXIT
 "$python" tests/parity/record.py --seed "${1:-$RANDOM$RANDOM}" --count "${2:-1000}" >"$cases"
-RAYFIT_PARITY_CASES=$cases cargo test --locked --test ray_parity -- --nocapture
+RAYFIT_PARITY_CASES=$cases cargo test --locked --profile "${RAYFIT_CARGO_PROFILE:-dev}" --test ray_parity -- --nocapture

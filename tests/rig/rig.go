@@ -1,10 +1,13 @@
 package rig
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"os"
+	"os/exec"
+	"strings"
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
@@ -40,4 +43,19 @@ func Binary() (string, error) {
 		return "", fmt.Errorf("RAYFIT_BIN: run `make test-lab`, which builds the binary first: %w", err)
 	}
 	return path, nil
+}
+
+// Output is what the binary prints when it is run with arguments.
+func Output(ctx context.Context, args ...string) (string, error) {
+	binary, err := Binary()
+	if err != nil {
+		return "", err
+	}
+	cmd := exec.CommandContext(ctx, binary, args...)
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	if err := cmd.Run(); err != nil {
+		return "", fmt.Errorf("rayfit %s: %w: %s", strings.Join(args, " "), err, &stderr)
+	}
+	return stdout.String(), nil
 }

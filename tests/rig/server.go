@@ -7,7 +7,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
+	"strings"
 	"sync/atomic"
 	"time"
 
@@ -57,8 +59,10 @@ func (s *Server) Start(ctx context.Context, args ...string) error {
 		"--cert-dir=" + s.certificates,
 		"--shutdown-delay=0",
 		"--log-format=text",
-		"--log=debug",
 	}, args...)
+	if !slices.ContainsFunc(args, func(arg string) bool { return strings.HasPrefix(arg, "--log=") }) {
+		argv = append(argv, "--log=debug")
+	}
 	if err := s.lab.Run(s.Name, argv...); err != nil {
 		return err
 	}

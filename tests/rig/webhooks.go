@@ -1,13 +1,11 @@
 package rig
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
-	"os/exec"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -107,13 +105,7 @@ func (r *Rig) manifests(ctx context.Context, policy FailurePolicy) (string, erro
 	if policy == FailClosed {
 		args = append(args, "--fail-closed")
 	}
-	cmd := exec.CommandContext(ctx, r.Server.binary, args...)
-	var stdout, stderr bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &stdout, &stderr
-	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("rayfit manifests: %w: %s", err, &stderr)
-	}
-	return stdout.String(), nil
+	return Output(ctx, args...)
 }
 
 func (r *Rig) create(ctx context.Context, configuration Object) error {

@@ -40,3 +40,35 @@ matchExpressions:
 {{- end }}
 {{- end }}
 {{- end }}
+
+{{/* A role for a purpose, in a namespace if there is one, and its binding to the account. */}}
+{{- define "rayfit.role" }}
+{{- $kind := ternary "Role" "ClusterRole" (not (empty .namespace)) }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ $kind }}
+metadata:
+  name: rayfit-{{ .purpose }}
+  {{- with .namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels: {{- include "rayfit.selector" .root | nindent 4 }}
+rules: {{- get (.root.Files.Get "files/rights.yaml" | fromYaml) .purpose | toYaml | nindent 0 }}
+---
+apiVersion: rbac.authorization.k8s.io/v1
+kind: {{ $kind }}Binding
+metadata:
+  name: rayfit-{{ .purpose }}
+  {{- with .namespace }}
+  namespace: {{ . }}
+  {{- end }}
+  labels: {{- include "rayfit.selector" .root | nindent 4 }}
+roleRef:
+  apiGroup: rbac.authorization.k8s.io
+  kind: {{ $kind }}
+  name: rayfit-{{ .purpose }}
+subjects:
+- kind: ServiceAccount
+  name: rayfit
+  namespace: {{ .root.Release.Namespace }}
+{{- end }}

@@ -3,19 +3,25 @@
 
 use std::net::Ipv4Addr;
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use k8s_openapi::api::core::v1::Pod;
 use kube::api::Api;
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpListener;
 
+use crate::controller::words::text;
 use crate::gcs::Address;
 
 /// Leads to `port` of `pod` until the process ends; where.
 pub(super) async fn forward(pods: Api<Pod>, pod: String, port: u16) -> anyhow::Result<Address> {
     // Once before anything is promised: a missing right is to be said in its own words.
-    drop(pods.portforward(&pod, &[port]).await.with_context(|| {
-        format!("no port can be forwarded to pod {pod} (needs the verb create on pods/portforward, or --gcs-address)")
+    let tried = pods.portforward(&pod, &[port]).await;
+    drop(tried.map_err(|error| {
+        let why = text(&error);
+        anyhow!(
+            "no port can be forwarded to pod {pod}: {why}; it needs the right to create \
+             pods/portforward (or use --gcs-address)"
+        )
     })?);
     let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
     let address = Address::new("127.0.0.1", listener.local_addr()?.port());

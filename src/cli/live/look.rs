@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::Context as _;
+use anyhow::anyhow;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Request};
@@ -13,6 +13,7 @@ use crate::controller::clock::Clock;
 use crate::controller::credentials::Credentials;
 use crate::controller::head::{self, Head};
 use crate::controller::observe::{Key, prune};
+use crate::controller::words::text;
 use crate::gcs::Address;
 use crate::ray::ippr;
 use crate::reconcile::effect::ERROR_KEY;
@@ -84,7 +85,7 @@ async fn cluster(client: &Client, key: &Key) -> anyhow::Result<Value> {
     let path = format!("/apis/ray.io/v1/namespaces/{}/rayclusters", key.namespace);
     let request = Request::new(path).get(&key.name, &kube::api::GetParams::default())?;
     let cluster = client.request(request).await;
-    cluster.with_context(|| format!("RayCluster {key} cannot be read"))
+    cluster.map_err(|error| anyhow!("RayCluster {key} cannot be read: {}", text(&error)))
 }
 
 async fn pods(
@@ -100,7 +101,7 @@ async fn pods(
     let pods = api
         .list(&ListParams::default().labels(labels).fields(fields))
         .await;
-    let pods = pods.context("pods cannot be listed")?;
+    let pods = pods.map_err(|error| anyhow!("pods cannot be listed: {}", text(&error)))?;
     Ok(pods
         .items
         .iter()
@@ -196,10 +197,8 @@ pub(crate) async fn clusters(
         Some(namespace) => Api::namespaced_with(client.clone(), namespace, &kind),
         None => Api::all_with(client.clone(), &kind),
     };
-    let list = api
-        .list(&ListParams::default())
-        .await
-        .context("RayClusters cannot be listed")?;
+    let list = api.list(&ListParams::default()).await;
+    let list = list.map_err(|error| anyhow!("RayClusters cannot be listed: {}", text(&error)))?;
     Ok(list
         .items
         .iter()

@@ -17,6 +17,7 @@ use super::fence::Fence;
 use super::ledger::{Ledger, Name, Record, Step, Terms};
 use crate::controller::clock::Clock;
 use crate::controller::fleet::told;
+use crate::controller::words;
 
 /// The label of our Leases; its value says which kind.
 const LABEL: &str = "rayfit.dev/lease";
@@ -102,7 +103,7 @@ impl Keeper {
             Some(Ok(Event::InitDone)) => self.ledger.complete(),
             Some(Ok(Event::Init)) | None => {}
             Some(Err(error)) => {
-                self.complain(&error);
+                self.complain(&words::text(&error));
                 return WATCH_RETRY;
             }
         }
@@ -116,7 +117,7 @@ impl Keeper {
     }
 
     /// Says once, not every second, what keeps us from the Leases.
-    fn complain(&mut self, error: &dyn std::fmt::Display) {
+    fn complain(&mut self, error: &str) {
         if !std::mem::replace(&mut self.told, true) {
             tracing::warn!(%error, namespace = self.options.namespace, "Leases cannot be used: nothing is scaled by this replica until they can");
         }
@@ -150,7 +151,7 @@ impl Keeper {
             match result {
                 Ok(Ok(lease)) => self.done(step, lease.as_ref(), now),
                 Ok(Err(error)) => self.failed(&step, &error).await,
-                Err(_) => self.complain(&format_args!("no answer within {longest:?}")),
+                Err(_) => self.complain(&format!("no answer within {longest:?}")),
             }
         }
     }
@@ -186,14 +187,14 @@ impl Keeper {
         let conflict =
             matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
         if !conflict {
-            self.complain(error);
+            self.complain(&words::text(error));
             return;
         }
         let name = lease_name(step.name());
         match timeout(self.options.terms.renew, self.api.get_opt(&name)).await {
             Ok(Ok(Some(lease))) => self.saw(&lease, self.start.elapsed()),
             Ok(Ok(None)) => self.ledger.gone(step.name()),
-            Ok(Err(error)) => self.complain(&error),
+            Ok(Err(error)) => self.complain(&words::text(&error)),
             Err(_) => {}
         }
     }

@@ -88,7 +88,7 @@ struct Seen {
 }
 
 /// What one replica knows.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Ledger {
     me: String,
     shards: u32,

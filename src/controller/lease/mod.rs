@@ -6,6 +6,8 @@
 //! every write.
 
 pub mod fence;
+#[cfg(test)]
+mod interleavings;
 pub mod keeper;
 pub mod ledger;
 pub mod shards;

@@ -189,3 +189,103 @@ fn each(list: &Value, keep: impl Fn(&Value) -> Map<String, Value>) -> Value {
         .map(|object| Value::Object(keep(object)))
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn container() -> Value {
+        json!({
+            "name": "ray-worker", "image": "rayproject/ray:2.60.0",
+            "command": ["/bin/bash"], "args": ["ray start"],
+            "env": [{ "name": "TOKEN", "value": "s3cret" }],
+            "envFrom": [{ "secretRef": { "name": "s3cret" } }],
+            "volumeMounts": [{ "name": "v", "mountPath": "/s3cret" }],
+            "livenessProbe": { "exec": { "command": ["s3cret"] } },
+            "resources": { "limits": { "cpu": "1" } },
+            "resizePolicy": [{ "resourceName": "cpu", "restartPolicy": "NotRequired" }]
+        })
+    }
+
+    fn metadata() -> Value {
+        json!({
+            "name": "w", "namespace": "ray", "uid": "1", "resourceVersion": "2",
+            "managedFields": [{ "manager": "s3cret" }],
+            "labels": { "ray.io/cluster": "demo", "team": "s3cret" },
+            "annotations": {
+                "ray.io/ippr-status": "{}", "rayfit.dev/autoscaler": "0",
+                "kubectl.kubernetes.io/last-applied-configuration": "s3cret"
+            }
+        })
+    }
+
+    #[test]
+    fn of_pods_only_what_decisions_need_is_kept() {
+        let kept = pod(&json!({
+            "metadata": metadata(),
+            "spec": { "nodeName": "n", "volumes": ["s3cret"], "containers": [container()] },
+            "status": {
+                "phase": "Running", "podIP": "10.0.0.1", "hostIP": "s3cret",
+                "conditions": [{ "type": "PodResizePending", "status": "True", "reason": "Deferred", "message": "full" }],
+                "containerStatuses": [{ "name": "ray-worker", "containerID": "s3cret", "resources": { "limits": { "cpu": "1" } } }]
+            }
+        }));
+        assert!(!kept.to_string().contains("s3cret"), "{kept}");
+        let container = &kept["spec"]["containers"][0];
+        assert_eq!(container["resources"]["limits"]["cpu"], "1");
+        assert!(container.get("command").is_none(), "{container}");
+        assert_eq!(kept["metadata"]["annotations"]["ray.io/ippr-status"], "{}");
+        assert_eq!(kept["status"]["conditions"][0]["message"], "full");
+        assert_eq!(
+            kept["status"]["containerStatuses"][0]["resources"]["limits"]["cpu"],
+            "1"
+        );
+    }
+
+    #[test]
+    fn what_the_autoscaler_container_runs_is_kept() {
+        let mut autoscaler = container();
+        autoscaler["name"] = json!("autoscaler");
+        let kept = pod(&json!({ "metadata": metadata(), "spec": { "containers": [autoscaler] } }));
+        assert_eq!(kept["spec"]["containers"][0]["args"], json!(["ray start"]));
+    }
+
+    #[test]
+    fn of_ray_clusters_the_insides_of_pods_are_left_out() {
+        let template = json!({
+            "metadata": { "labels": { "a": "b" }, "annotations": { "vault": "s3cret" } },
+            "spec": { "containers": [container()], "volumes": ["s3cret"], "serviceAccountName": "s3cret" }
+        });
+        let mut object = json!({
+            "metadata": metadata(),
+            "spec": {
+                "headGroupSpec": { "rayStartParams": { "port": "6380" }, "template": template },
+                "workerGroupSpecs": [{ "groupName": "cpu", "replicas": 1, "template": template }, { "groupName": "odd" }],
+                "autoscalerOptions": { "idleTimeoutSeconds": 5, "env": ["s3cret"] }
+            }
+        });
+        object["metadata"]["labels"] = json!({ "kueue.x-k8s.io/queue-name": "q" });
+        let kept = ray_cluster(&object);
+        assert!(!kept.to_string().contains("s3cret"), "{kept}");
+        let group = &kept["spec"]["workerGroupSpecs"][0];
+        assert_eq!(group["replicas"], 1);
+        assert_eq!(
+            group["template"]["spec"]["containers"][0]["resizePolicy"][0]["resourceName"],
+            "cpu"
+        );
+        assert_eq!(kept["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "q");
+        assert_eq!(kept["spec"]["autoscalerOptions"]["idleTimeoutSeconds"], 5);
+        assert_eq!(
+            kept["spec"]["workerGroupSpecs"][1],
+            json!({ "groupName": "odd" })
+        );
+    }
+
+    #[test]
+    fn objects_without_parts_are_no_trouble() {
+        for keep in [pod, ray_cluster, node] {
+            keep(&json!({ "metadata": { "name": "x" } }));
+            keep(&json!({}));
+        }
+    }
+}

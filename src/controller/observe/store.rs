@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
 use serde_json::Value;
 
-use super::kept::{Kept, Nodes, Pods, RayClusters};
+use super::kept::{Kept, Nodes, Pods, RayClusters, Watched as _};
 use crate::ray::{ippr, reconcile};
 use crate::reconcile::tenure;
 
@@ -94,9 +94,25 @@ pub struct Store {
     by_cluster: HashMap<Key, BTreeSet<Arc<str>>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
     nodes: HashMap<Arc<str>, Box<[u8]>>,
+    /// Kinds, and namespaces (or all), of which everything that there is was listed once.
+    listed: BTreeSet<(&'static str, Option<String>)>,
 }
 
 impl Store {
+    /// All objects of a kind were listed, of one namespace or of all.
+    pub fn listed(&mut self, kind: &'static str, namespace: Option<&str>) {
+        self.listed.insert((kind, namespace.map(str::to_owned)));
+    }
+
+    /// Pods of a namespace that are not known are not there.
+    pub fn knows_pods(&self, namespace: &str) -> bool {
+        self.has_listed(Pods::KIND, None) || self.has_listed(Pods::KIND, Some(namespace))
+    }
+
+    fn has_listed(&self, kind: &'static str, namespace: Option<&str>) -> bool {
+        self.listed.contains(&(kind, namespace.map(str::to_owned)))
+    }
+
     /// A RayCluster was created or changed.
     pub fn put_cluster(&mut self, kept: &Kept<RayClusters>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
@@ -208,7 +224,8 @@ impl Store {
         let cluster = self.clusters.get(key)?;
         let mut names: BTreeSet<Key> = self.pods_of(key).collect();
         let mut nodes = None;
-        if cluster.grows {
+        // Without nodes no resize is checked for room; with none of them, none would have any.
+        if cluster.grows && self.has_listed(Nodes::KIND, None) {
             let hosts: BTreeSet<&Arc<str>> = names
                 .iter()
                 .filter_map(|pod| self.pods.get(pod)?.node.as_ref())
@@ -307,4 +324,99 @@ fn node_of(json: &[u8]) -> Option<String> {
         node_name: Option<String>,
     }
     serde_json::from_slice::<Pod>(json).ok()?.spec.node_name
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cluster(version: &str, mode: &str) -> Kept<RayClusters> {
+        Kept::of(&json!({ "metadata": {
+            "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": version,
+            "annotations": { "rayfit.dev/reconcile": mode, "ray.io/ippr": "{}" }
+        }, "spec": {} }))
+    }
+
+    fn pod(cluster: &str, name: &str, node: &str) -> Kept<Pods> {
+        Kept::of(&json!({
+            "metadata": { "namespace": "ray", "name": name, "labels": { "ray.io/cluster": cluster } },
+            "spec": { "nodeName": node }
+        }))
+    }
+
+    fn store() -> (Store, Key) {
+        let mut store = Store::default();
+        let key = store.put_cluster(&cluster("10", "central")).unwrap();
+        for (cluster, name, node) in [
+            ("demo", "a", "n1"),
+            ("demo", "b", "n2"),
+            ("other", "c", "n1"),
+            ("other", "d", "n3"),
+        ] {
+            store.put_pod(pod(cluster, name, node));
+        }
+        for name in ["n1", "n2", "n3"] {
+            store.put_node(Kept::of(&json!({ "metadata": { "name": name } })));
+        }
+        (store, key)
+    }
+
+    fn names(objects: &[Value]) -> Vec<&str> {
+        objects
+            .iter()
+            .map(|object| object["metadata"]["name"].as_str().unwrap())
+            .collect()
+    }
+
+    #[test]
+    fn a_scene_has_the_clusters_pods_their_nodes_and_who_else_is_there() {
+        let (mut store, key) = store();
+        store.listed("Node", None);
+        let scene = store.texts(&key).unwrap().read();
+        assert_eq!(names(&scene.pods), ["a", "b", "c"]);
+        assert_eq!(names(&scene.nodes.unwrap()), ["n1", "n2"]);
+    }
+
+    #[test]
+    fn without_nodes_being_seen_nothing_is_said_of_them() {
+        let (store, key) = store();
+        let scene = store.texts(&key).unwrap().read();
+        assert_eq!(names(&scene.pods), ["a", "b"]);
+        assert!(scene.nodes.is_none());
+    }
+
+    #[test]
+    fn a_pod_that_moves_or_goes_leaves_no_trace() {
+        let (mut store, key) = store();
+        store.listed("Node", None);
+        store.put_pod(pod("other", "c", "n3"));
+        assert_eq!(store.remove_pod(&Key::new("ray", "b")), Some(key.clone()));
+        let scene = store.texts(&key).unwrap().read();
+        assert_eq!(names(&scene.pods), ["a"]);
+        assert_eq!(names(&scene.nodes.unwrap()), ["n1"]);
+        assert!(!store.by_node.contains_key("n2"));
+    }
+
+    #[test]
+    fn what_is_older_than_what_is_known_is_ignored() {
+        let (mut store, key) = store();
+        store.put_cluster(&cluster("12", "sidecar"));
+        assert_eq!(store.put_cluster(&cluster("11", "central")), None);
+        assert_eq!(
+            store.cluster(&key).unwrap().mode.as_deref(),
+            Some("sidecar")
+        );
+    }
+
+    #[test]
+    fn pods_are_known_once_their_namespace_was_listed() {
+        let mut store = Store::default();
+        assert!(!store.knows_pods("ray"));
+        store.listed("Pod", Some("other"));
+        assert!(!store.knows_pods("ray"));
+        store.listed("Pod", Some("ray"));
+        assert!(store.knows_pods("ray"));
+    }
 }

@@ -3,7 +3,6 @@
 
 use std::collections::BTreeSet;
 use std::pin::pin;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::Duration;
 
@@ -17,6 +16,7 @@ use tokio::time::sleep;
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched};
 use super::store::{CLUSTER_LABEL, Key, Store};
+use crate::controller::words;
 
 /// Objects per page of a list: whole pods are large until they are pruned.
 const PAGE: u32 = 100;
@@ -46,8 +46,6 @@ struct Inner {
     store: RwLock<Store>,
     /// Which cluster something changed for; nobody listens any more when the process stops.
     changed: UnboundedSender<Key>,
-    /// Watches whose first list is not complete yet.
-    missing: AtomicUsize,
 }
 
 impl Observed {
@@ -56,7 +54,6 @@ impl Observed {
         let inner = Inner {
             store: RwLock::default(),
             changed,
-            missing: AtomicUsize::new(usize::MAX),
         };
         Self {
             inner: Arc::new(inner),
@@ -83,17 +80,11 @@ impl Observed {
         self.put(Kept::<RayClusters>::of(cluster));
     }
 
-    /// Every watch has listed what there is: what is not in the store is not there.
-    pub fn is_complete(&self) -> bool {
-        self.inner.missing.load(Ordering::Acquire) == 0
-    }
-
     /// Watches for ever. Errors are logged and tried again.
     pub async fn watch(self, client: Client, reach: Reach) {
         let mut watches = JoinSet::new();
         match reach {
             Reach::Everything => {
-                self.inner.missing.store(3, Ordering::Release);
                 watches.spawn(
                     self.clone()
                         .follow::<RayClusters>(client.clone(), Part::default()),
@@ -102,7 +93,6 @@ impl Observed {
                 watches.spawn(self.clone().follow::<Nodes>(client, Part::default()));
             }
             Reach::Namespaces(names) => {
-                self.inner.missing.store(2 * names.len(), Ordering::Release);
                 for namespace in names {
                     let part = Part {
                         namespace: Some(namespace),
@@ -116,7 +106,6 @@ impl Observed {
                 }
             }
             Reach::PodsOf(cluster) => {
-                self.inner.missing.store(1, Ordering::Release);
                 let part = Part {
                     namespace: Some(cluster.namespace.to_string()),
                     selector: Some(format!("{CLUSTER_LABEL}={}", cluster.name)),
@@ -137,7 +126,7 @@ impl Observed {
             Some(namespace) => Api::namespaced_with(client, namespace, &()),
             None => Api::all_with(client, &()),
         };
-        let mut config = watcher::Config::default().any_semantic().page_size(PAGE);
+        let mut config = watcher::Config::default().page_size(PAGE);
         config.label_selector = selector.or(K::SELECTOR.map(str::to_owned));
         let mut events = pin!(watcher(api, config));
         let mut listed: Option<BTreeSet<K::Id>> = None;
@@ -158,7 +147,7 @@ impl Observed {
                         &listed.take().unwrap_or_default(),
                     );
                     if std::mem::take(&mut first) {
-                        self.inner.missing.fetch_sub(1, Ordering::AcqRel);
+                        self.write().listed(K::KIND, namespace.as_deref());
                         tracing::debug!(kind = K::KIND, namespace, "first list complete");
                     }
                     pause = RETRY.0;
@@ -169,7 +158,12 @@ impl Observed {
                 }
                 Ok(Event::Delete(object)) => self.remove::<K>(K::id(&object)),
                 Err(error) => {
-                    tracing::warn!(%error, kind = K::KIND, namespace, "the watch failed, trying again");
+                    tracing::warn!(
+                        error = words::text(&error),
+                        kind = K::KIND,
+                        namespace,
+                        "the watch failed, trying again"
+                    );
                     sleep(pause).await;
                     pause = (pause * 2).min(RETRY.1);
                 }

@@ -55,7 +55,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         match group.spec.get("maxReplicas") {
             None | Some(Value::Null) => report(group, "is absent: there is no limit", findings),
             Some(max) if max.as_i64() == Some(UNBOUNDED) => {
-                report(group, "2147483647 is no limit", findings);
+                report(
+                    group,
+                    "2147483647, which is there if nothing was written, is no limit",
+                    findings,
+                );
             }
             Some(_) => {}
         }

@@ -5,7 +5,7 @@ use crate::facts::RayPod;
 use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::Resource;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF303
 pub static RULE: Rule = Rule {
@@ -33,9 +33,11 @@ metadata:
               cap for the pod's maximum and plans with less than there is (Ray, KubeRay IPPR \
               provider).",
     since: "0.1.0",
-    cel: Cel::NotCovered("it compares with the pods that run, which CEL does not see"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("CEL sees the object and the stored one, not the pods that run.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(_), Some(old)) = (LiveChange::of(subject), subject.old) else {

@@ -4,7 +4,7 @@ use super::{LiveChange, pods};
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF302
 pub static RULE: Rule = Rule {
@@ -40,9 +40,11 @@ spec:
               `KeyError` while one of them has a live raylet, so it never heals (Ray, \
               `autoscaler/v2/instance_manager/cloud_providers/kuberay/cloud_provider.py`).",
     since: "0.1.0",
-    cel: Cel::NotCovered("it compares with the pods that run, which CEL does not see"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("CEL sees the object and the stored one, not the pods that run.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(change) = LiveChange::of(subject) else {

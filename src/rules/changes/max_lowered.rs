@@ -4,7 +4,7 @@ use super::{LiveChange, pods};
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF301
 pub static RULE: Rule = Rule {
@@ -35,9 +35,11 @@ spec:
               running tasks fail with `NodeDiedError` (Ray, `autoscaler/v2/scheduler.py`, \
               `_enforce_max_workers_per_type`). Rayfit drains them instead.",
     since: "0.1.0",
-    cel: Cel::NotCovered("it compares with the pods that run, which CEL does not see"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("CEL sees the object and the stored one, not the pods that run.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(change) = LiveChange::of(subject) else {

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::{Finding, RuleId, nearest, shown, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::reconcile::{ANNOTATION, PREFIX};
+use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD};
 use crate::ray::{Kind, ReconcileMode};
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
@@ -65,6 +65,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let finding = match () {
             () if subject.kind() == Kind::RayCronJob => Some(on_cron_job(key)),
             () if key == ANNOTATION => in_vain(subject, value),
+            () if key == RECORD => None,
             () => Some(unknown_key(key)),
         };
         if let Some(finding) = finding {

@@ -4,7 +4,7 @@ use crate::finding::{Finding, RuleId, shown_text};
 use crate::path::FieldPath;
 use crate::policy::{Mode, Settings};
 use crate::ray::{Fields, list_at, object_at};
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF401
 pub static RULE: Rule = Rule {
@@ -34,9 +34,11 @@ metadata:
     without: "Nobody compares the size of a raylet with that of its pod after a resize by a third \
               party such as the vertical pod autoscaler (Ray, KubeRay IPPR provider).",
     since: "0.1.0",
-    cel: Cel::NotCovered("it is about resizes of pods, not about Ray objects"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("It is about requests to resize pods, not about Ray objects.");
 
 /// No Ray object shows a resize; see [`find`].
 fn check(_: &Subject<'_>, _: &mut Findings) {}

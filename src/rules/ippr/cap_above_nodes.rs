@@ -6,7 +6,7 @@ use crate::finding::{Finding, RuleId, shown_text};
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::ippr::GroupCaps;
-use crate::ray::pod_size::{BesideRay, gap};
+use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Group, Resource};
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
@@ -118,7 +118,7 @@ impl Need {
     ) -> Option<Self> {
         let cap = caps.amount(resource)?;
         let beside = BesideRay::of(cluster, group, resource).requests;
-        let slack = gap(&group.ray_container()?, resource).checked_sub(beside)?;
+        let slack = group.ray_container()?.gap(resource).checked_sub(beside)?;
         Some(Self {
             resource,
             cap,

@@ -60,7 +60,7 @@ const CEL: Cel = Cel::InPart(
             each: Each::Listed,
             mode: Mode::Enforce,
             faults: r#"isQuantity(l.cpu) && g.limits[?'cpu'].or(g.requests[?'cpu']).hasValue()
-  ? [string(g.limits[?'cpu'].or(g.requests[?'cpu']).value())].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.cpu).isGreaterThan(quantity('0')) && quantity(l.cpu).isLessThan(quantity(size)))
+  ? ['%s'.format([g.limits[?'cpu'].or(g.requests[?'cpu']).value()])].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.cpu).isGreaterThan(quantity('0')) && quantity(l.cpu).isLessThan(quantity(size)))
     .map(size, ': max-cpu ' + l.cpu + ' is below the ' + size + ' that the pods start with')
   : []"#,
             fix: "Write a cap that is at least the size.",
@@ -69,7 +69,7 @@ const CEL: Cel = Cel::InPart(
             each: Each::Listed,
             mode: Mode::Enforce,
             faults: r#"isQuantity(l.memory) && g.limits[?'memory'].or(g.requests[?'memory']).hasValue()
-  ? [string(g.limits[?'memory'].or(g.requests[?'memory']).value())].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.memory).isGreaterThan(quantity('0')) && quantity(l.memory).isLessThan(quantity(size)))
+  ? ['%s'.format([g.limits[?'memory'].or(g.requests[?'memory']).value()])].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.memory).isGreaterThan(quantity('0')) && quantity(l.memory).isLessThan(quantity(size)))
     .map(size, ': max-memory ' + l.memory + ' is below the ' + size + ' that the pods start with')
   : []"#,
             fix: "Write a cap that is at least the size.",

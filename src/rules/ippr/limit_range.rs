@@ -5,7 +5,7 @@ use crate::finding::{Finding, RuleId, shown_text};
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::ippr::GroupCaps;
-use crate::ray::pod_size::{BesideRay, gap};
+use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Container, Group, Resource};
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
@@ -166,7 +166,7 @@ fn by_quota<'a>(
             beside,
         })
     };
-    let gap = gap(container, resource);
+    let gap = container.gap(resource);
     let (limits, requests) = (quota.limits.of(resource), quota.requests.of(resource));
     [
         room(limits, beside.limits, Quantity::ZERO, Limit::AllLimits),

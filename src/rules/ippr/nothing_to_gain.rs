@@ -57,9 +57,9 @@ const CEL: Cel = Cel::InPart(
         each: Each::Listed,
         mode: Mode::Warn,
         faults: r#"['cpu', 'memory'].all(r, isQuantity(l[r]) && g.limits[?r].or(g.requests[?r]).hasValue()
-  && !string(g.limits[?r].or(g.requests[?r]).value()).matches('[eE][-+]?[0-9.]{3}')
-  && isQuantity(string(g.limits[?r].or(g.requests[?r]).value()))
-  && quantity(l[r]).compareTo(quantity(string(g.limits[?r].or(g.requests[?r]).value()))) == 0) ? [': both caps are what the pods start with'] : []"#,
+  && !'%s'.format([g.limits[?r].or(g.requests[?r]).value()]).matches('[eE][-+]?[0-9.]{3}')
+  && isQuantity('%s'.format([g.limits[?r].or(g.requests[?r]).value()]))
+  && quantity(l[r]).compareTo(quantity('%s'.format([g.limits[?r].or(g.requests[?r]).value()]))) == 0) ? [': both caps are what the pods start with'] : []"#,
         fix: "Raise max-cpu or max-memory, or take the group out of the annotation.",
     }],
     PLAIN,

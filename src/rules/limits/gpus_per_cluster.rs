@@ -4,7 +4,7 @@ use super::{Count, allowance};
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::{Group, node_resources};
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF504
 pub static RULE: Rule = Rule {
@@ -33,9 +33,11 @@ spec:
     without: "KubeRay and Ray have no limit of this kind; a ResourceQuota of the namespace counts \
               what runs, for all clusters together (Kubernetes, ResourceQuota).",
     since: "0.1.0",
-    cel: Cel::NotCovered("the limit is in a RayPolicy, which CEL cannot fold"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let limit = subject.settings.limits.gpus_per_cluster.as_ref();

@@ -4,7 +4,7 @@ use super::allowance;
 use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::{Limit, Mode};
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF505
 pub static RULE: Rule = Rule {
@@ -29,9 +29,11 @@ spec:
 ",
     without: "Any number of seconds is taken; the default is 60 (KubeRay, RayCluster's definition).",
     since: "0.1.0",
-    cel: Cel::NotCovered("the limit is in a RayPolicy, which CEL cannot fold"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let limit = subject.settings.limits.idle_timeout_seconds.as_ref();

@@ -4,7 +4,7 @@ use super::{allowance, of_pod};
 use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::{Cluster, Group, Resource};
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF503
 pub static RULE: Rule = Rule {
@@ -31,9 +31,11 @@ metadata:
     without: "A LimitRange is checked when a pod is made and again at each resize, long after the \
               RayCluster was applied (Kubernetes, admission plugin LimitRanger).",
     since: "0.1.0",
-    cel: Cel::NotCovered("the limit is in a RayPolicy, which CEL cannot fold"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.cluster() else {

@@ -3,7 +3,7 @@
 use super::{Count, allowance};
 use crate::finding::RuleId;
 use crate::policy::Mode;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF501
 pub static RULE: Rule = Rule {
@@ -34,9 +34,11 @@ spec:
     without: "KubeRay and Ray have no limit of this kind; a ResourceQuota stops single pods, with \
               the rest of the cluster waiting for them (KubeRay, `calculateMaxReplicas`).",
     since: "0.1.0",
-    cel: Cel::NotCovered("the limit is in a RayPolicy, which CEL cannot fold"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let limit = subject.settings.limits.workers_per_cluster.as_ref();

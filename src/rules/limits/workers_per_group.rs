@@ -3,7 +3,7 @@
 use super::{Count, allowance};
 use crate::finding::RuleId;
 use crate::policy::Mode;
-use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF502
 pub static RULE: Rule = Rule {
@@ -31,9 +31,11 @@ spec:
     without: "Without `maxReplicas` KubeRay takes 2,147,483,647, and the autoscaler adds workers as \
               long as there is demand (KubeRay, RayCluster's definition).",
     since: "0.1.0",
-    cel: Cel::NotCovered("the limit is in a RayPolicy, which CEL cannot fold"),
+    cel: CEL,
     check,
 };
+
+const CEL: Cel = Cel::NotCovered("Limits are set by RayPolicies, which CEL does not see.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let limit = subject.settings.limits.workers_per_group.as_ref();

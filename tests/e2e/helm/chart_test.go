@@ -78,6 +78,11 @@ var choices = []struct {
 	{"cert-manager", []string{"--cert-manager"}, []string{"certificates=cert-manager"}},
 	{"fail-closed", []string{"--fail-closed"}, []string{"failClosed=true"}},
 	{"fail-closed with cert-manager", []string{"--fail-closed", "--cert-manager"}, []string{"failClosed=true", "certificates=cert-manager"}},
+	{"definitions apart", []string{"--no-crds"}, []string{"crds=false"}},
+	{"webhooks only", []string{"--no-controller"}, []string{"controller=false"}},
+	{"webhooks only with cert-manager", []string{"--no-controller", "--cert-manager"}, []string{"controller=false", "certificates=cert-manager"}},
+	{"may read Secrets", []string{"--ray-auth", "--gcs-ports=6379,6380"}, []string{"rayAuth=true", "gcsPorts={6379,6380}"}},
+	{"in two namespaces", []string{"--ray-auth", "--only-namespace=a", "--only-namespace=b"}, []string{"rayAuth=true", "onlyNamespaces={a,b}"}},
 	{"a single pod", []string{"--replicas=1"}, []string{"replicas=1"}},
 	{"another namespace", []string{"--namespace=elsewhere", "--cert-manager"}, []string{"namespace=elsewhere", "certificates=cert-manager"}},
 	{"everything", []string{

@@ -72,9 +72,7 @@ func (o *output) String() string {
 // showsAll checks that everything that the demo promises is there, in order.
 func showsAll(t *testing.T, said string) {
 	t.Helper()
-	rest := said
-	for _, part := range []string{
-		"raycluster.ray.io/legacy created", "successfully rolled out",
+	showsInOrder(t, said, "raycluster.ray.io/legacy created", "successfully rolled out",
 		"$ kubectl apply -f bad.yaml", "is invalid", "RF104", "RF105", "RF108", "RF201", "RF204",
 		"created (server dry run)", "raycluster.ray.io/notebook created",
 		"+    upscalingMode: Default",
@@ -82,7 +80,13 @@ func showsAll(t *testing.T, said string) {
 		"raycluster.ray.io/legacy annotated", `"legacy" is invalid`, "raycluster.ray.io/legacy patched",
 		"1 Ray object checked, 1 denied",
 		"rayfit explain RF104",
-	} {
+	)
+}
+
+func showsInOrder(t *testing.T, said string, parts ...string) {
+	t.Helper()
+	rest := said
+	for _, part := range parts {
 		_, after, found := strings.Cut(rest, part)
 		if !found {
 			t.Fatalf("the demo does not show %q where it should:\n%s", part, said)
@@ -108,6 +112,8 @@ func TestTheDemoShowsAllInALabOfItsOwn(t *testing.T) {
 		t.Fatalf("%v\n%s", err, said)
 	}
 	showsAll(t, said.String())
+	showsInOrder(t, said.String(), "raycluster.ray.io/live created", "condition met", " 1     0",
+		"Ray has 1.0 CPUs", "has run", "in pod live-cpu-worker-", " 3     0", "Resized", "nothing is pending")
 }
 
 func TestTheDemoShowsAllOnAnExistingCluster(t *testing.T) {

@@ -1,4 +1,4 @@
-package main
+package tables
 
 import (
 	"fmt"
@@ -7,15 +7,16 @@ import (
 	"strings"
 )
 
-// machine is what has to be known of a computer to judge figures from it.
-type machine struct {
+// Machine is what has to be known of a computer to judge figures from it.
+type Machine struct {
 	cpu    string
 	cores  int
 	kernel string
 }
 
-func thisMachine() machine {
-	return machine{cpu: cpuModel(), cores: runtime.NumCPU(), kernel: kernel()}
+// ThisMachine is the one that this runs on.
+func ThisMachine() Machine {
+	return Machine{cpu: cpuModel(), cores: runtime.NumCPU(), kernel: kernel()}
 }
 
 func cpuModel() string {
@@ -41,6 +42,6 @@ func kernel() string {
 	return "Linux " + release
 }
 
-func (m machine) String() string {
+func (m Machine) String() string {
 	return fmt.Sprintf("%s, %d cores, %s", m.cpu, m.cores, m.kernel)
 }

@@ -1,0 +1,70 @@
+//! The improved order of packing: what is settled first.
+
+use super::node::{Node, Stage};
+use super::pack::{Packing, Part, Step, show_resize, show_size};
+use super::resize::Resize;
+use super::world::World;
+
+impl Packing<'_> {
+    /// Free room, growth in flight, new growth, nodes on their way.
+    pub(super) fn by_steps(&mut self) -> Vec<usize> {
+        let order = self.world.order.clone();
+        let of = |world: &World, part: fn(&Node) -> bool| -> Vec<usize> {
+            let takes = |number: &usize| world.nodes.get(*number).is_some_and(part);
+            order.iter().copied().filter(takes).collect()
+        };
+        let running = of(self.world, |node| {
+            node.stays() && node.stage == Stage::Running
+        });
+        let enlarged = self.as_they_are(&running);
+        self.pick_existing(Part::Only(Step::Free), &running);
+        for (number, large, small) in &enlarged {
+            self.change(*number, |node, names| {
+                node.enlarge_again((large, small), names);
+            });
+        }
+        let flying = of(self.world, |node| {
+            let resize = node.resize.as_ref();
+            node.stays()
+                && node.stage == Stage::Running
+                && resize.is_some_and(Resize::is_in_progress)
+        });
+        for number in &flying {
+            self.change(*number, |node, names| {
+                show_resize(node, names, |resize| resize.desired);
+            });
+        }
+        self.pick_existing(Part::Only(Step::InFlight), &flying);
+        self.grow(running);
+        let made = of(self.world, |node| {
+            node.stays() && node.stage == Stage::Allocated
+        });
+        self.pick_existing(Part::Only(Step::Pending), &made);
+        // Apart from the others, so that what was launched for a demand is its own in the next
+        // round too.
+        let awaited = of(self.world, |node| {
+            let stages = [Stage::Requested, Stage::Queued, Stage::New];
+            node.stays() && stages.contains(&node.stage)
+        });
+        self.pick_existing(Part::Only(Step::Pending), &awaited);
+        order
+    }
+
+    /// Shows nodes that are counted at the size of a resize in flight as they are now: a resize
+    /// is no free room, whichever packing found it first. Each with its node at both sizes.
+    fn as_they_are(&mut self, running: &[usize]) -> Vec<(usize, Node, Node)> {
+        let names = (self.world.cpu, self.world.memory);
+        let mut shown = Vec::new();
+        for number in running {
+            let node = self.world.nodes.get(*number);
+            let Some(large) = node.filter(|node| node.is_enlarged(names)) else {
+                continue;
+            };
+            let mut small = large.clone();
+            show_size(&mut small, names, |resize| resize.current);
+            shown.push((*number, large.clone(), small.clone()));
+            self.changed.insert(*number, small);
+        }
+        shown
+    }
+}

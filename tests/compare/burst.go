@@ -1,0 +1,65 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// burstCluster has a group for each burst, so that none is counted with another.
+func (s *script) burstCluster() scaling.Cluster {
+	c := scaling.Cluster{Name: s.name("burst"), Mode: s.mode, Idle: 3600, Unmanned: true}
+	for _, n := range bursts {
+		c.Groups = append(c.Groups, scaling.Group{Name: groupOf(n), CPU: 1, Max: n, Custom: map[string]int{groupOf(n): 1}})
+	}
+	return c
+}
+
+func groupOf(burst int) string { return fmt.Sprintf("b%d", burst) }
+
+// burst asks for 1, 10 and 100 pods, each time from a cluster at rest.
+func (s *script) burst(ctx context.Context, c scaling.Cluster, d *scaling.Driver) error {
+	if err := s.idle(ctx, c); err != nil {
+		return err
+	}
+	for i, n := range bursts {
+		begin := time.Now()
+		if err := d.Do(ctx, fmt.Sprintf(`hold(%q, %d, num_cpus=1, resources={%q: 1})`, groupOf(n), n, groupOf(n))); err != nil {
+			return err
+		}
+		err := s.w.Until(ctx, fmt.Sprintf("%d pods are made", n), func() error { return s.w.HasWorkers(c, groupOf(n), n) })
+		if err != nil {
+			return err
+		}
+		pods := s.w.Workers(c, groupOf(n))
+		s.got.first[i] = pods[0].First.Sub(begin).Seconds()
+		s.got.last[i] = pods[n-1].First.Sub(begin).Seconds()
+		calls, err := s.calls(c, begin)
+		if err != nil {
+			return err
+		}
+		for _, call := range calls {
+			if call.Verb == "patch" && call.Object == "rayclusters" {
+				s.got.patches[i]++
+			}
+		}
+	}
+	var err error
+	s.got.memory, err = s.memory(c)
+	return err
+}
+
+// idle counts what is asked of the API server while nothing happens.
+func (s *script) idle(ctx context.Context, c scaling.Cluster) error {
+	begin := time.Now()
+	select {
+	case <-time.After(watched):
+	case <-ctx.Done():
+		return ctx.Err()
+	}
+	calls, err := s.calls(c, begin)
+	s.got.idleCalls = float64(len(calls)) * float64(time.Minute) / float64(watched)
+	return err
+}

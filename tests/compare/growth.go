@@ -1,0 +1,46 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+const growing = "grow"
+
+// growthCluster has one real worker of one CPU that may grow to three.
+func (s *script) growthCluster() scaling.Cluster {
+	return scaling.Cluster{Name: s.name(growing), Mode: s.mode, Idle: 3600, Groups: []scaling.Group{
+		{Name: growing, CPU: 1, Min: 1, Max: 2, MaxCPU: 3, Custom: map[string]int{growing: 10}},
+	}}
+}
+
+// grow asks for three tasks of one CPU, once the worker has shown by a task of
+// no CPU that Ray runs in it.
+func (s *script) grow(ctx context.Context, c scaling.Cluster, d *scaling.Driver) error {
+	batch := func(name string) string { return c.Name + ":" + name }
+	if err := d.Do(ctx, fmt.Sprintf(`hold("probe", 1, num_cpus=0, resources={%q: 1})`, growing)); err != nil {
+		return err
+	}
+	if err := s.w.Until(ctx, "the worker is there", func() error { return s.w.Board.AtWork(batch("probe"), 1) }); err != nil {
+		return err
+	}
+	begin := time.Now()
+	if err := d.Do(ctx, fmt.Sprintf(`hold("three", 3, num_cpus=1, resources={%q: 1})`, growing)); err != nil {
+		return err
+	}
+	if err := s.w.Until(ctx, "three tasks run", func() error { return s.w.Board.AtWork(batch("three"), 3) }); err != nil {
+		return err
+	}
+	for i, task := range s.w.Board.Tasks(batch("three")) {
+		s.got.growth[i] = task.Began.Sub(begin).Seconds()
+	}
+	if made := len(s.w.EverWorkers(c, "")); made != 1 {
+		return fmt.Errorf("%d workers were made, so the figures are not of growing in place", made)
+	}
+	s.w.Board.Release(batch("probe"))
+	s.w.Board.Release(batch("three"))
+	return nil
+}

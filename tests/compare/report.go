@@ -1,0 +1,84 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+
+	"rayfit.dev/rayfit/tests/scaling"
+	"rayfit.dev/rayfit/tests/tables"
+)
+
+// Between these lines of benchmarks.md stands what a run writes.
+const (
+	begin = "<!-- compared: begin (make compare writes this part) -->"
+	end   = "<!-- compared: end -->"
+)
+
+// results are the figures of all rounds.
+type results struct {
+	machine tables.Machine
+	rounds  int
+	of      map[scaling.Mode][]figures
+}
+
+// row is a figure to be told, and the goal for Rayfit's if there is one.
+type row struct {
+	what, unit string
+	of         func(figures) float64
+	goal       string
+}
+
+func rows() []row {
+	all := []row{}
+	for i, n := range bursts {
+		goal := ""
+		if n == 100 {
+			goal = "one patch within 1 s"
+		}
+		all = append(all,
+			row{fmt.Sprintf("demand for %d pods: the last one is made", n), "s", func(f figures) float64 { return f.last[i] }, goal},
+			row{fmt.Sprintf("demand for %d pods: patches", n), "", func(f figures) float64 { return f.patches[i] }, ""})
+	}
+	return append(all,
+		row{"growing in place: two tasks of three run", "s", func(f figures) float64 { return f.growth[1] }, ""},
+		row{"growing in place: all three run", "s", func(f figures) float64 { return f.growth[2] }, "at most 2.5 s"},
+		row{"requests to the API server at rest, a minute", "", func(f figures) float64 { return f.idleCalls }, ""},
+		row{"memory (RSS)", "MiB", func(f figures) float64 { return f.memory }, "sidecar at most 15 MiB"},
+	)
+}
+
+func (r results) table() tables.Table {
+	table := tables.Table{{"", "Ray's autoscaler", "Rayfit, central", "Rayfit, sidecar", "goal"}}
+	for _, row := range rows() {
+		cells := []string{row.what}
+		for _, mode := range modes {
+			cells = append(cells, r.cell(row, mode))
+		}
+		table = append(table, append(cells, row.goal))
+	}
+	return table
+}
+
+func (r results) cell(row row, mode scaling.Mode) string {
+	var values []float64
+	for _, f := range r.of[mode] {
+		values = append(values, row.of(f))
+	}
+	if len(values) == 0 {
+		return ""
+	}
+	slices.Sort(values)
+	middle := values[len(values)/2]
+	if row.unit == "" {
+		return fmt.Sprintf("%.0f", middle)
+	}
+	return tables.Amount(middle) + " " + row.unit
+}
+
+func (r results) told() string {
+	return fmt.Sprintf("%s; median of %d rounds\n\n%s", r.machine, r.rounds, r.table().Aligned())
+}
+
+func (r results) page() string {
+	return fmt.Sprintf("%s. Median of %d rounds.\n\n%s", r.machine, r.rounds, r.table().Markdown())
+}

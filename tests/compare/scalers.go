@@ -1,0 +1,97 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"rayfit.dev/rayfit/tests/rig"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// modes in the order of the table's columns.
+var modes = []scaling.Mode{scaling.Ray, scaling.Central, scaling.Sidecar}
+
+// bursts are the numbers of pods that are asked for at once.
+var bursts = []int{1, 10, 100}
+
+// watched is for how long calls are counted while nothing happens.
+const watched = 30 * time.Second
+
+// figures are what one round found for one scaler. Times are seconds.
+type figures struct {
+	first, last [3]float64 // from demand to the first and the last pod of each burst
+	patches     [3]float64 // requests that change something, for each burst
+	idleCalls   float64    // requests a minute while nothing happens
+	memory      float64    // MiB, after the bursts
+	growth      [3]float64 // from demand until so many tasks run on the growing pod
+}
+
+// measure runs all scripts once.
+func measure(ctx context.Context, w *scaling.World, mode scaling.Mode, round int) (figures, error) {
+	var got figures
+	var controller *scaling.Controller
+	if mode == scaling.Central {
+		var err error
+		if controller, err = scaling.StartController(ctx, w.Lab, ""); err != nil {
+			return got, err
+		}
+		defer func() { _ = controller.Stop() }()
+	}
+	s := script{w: w, mode: mode, round: round, controller: controller, got: &got}
+	if err := s.inCluster(ctx, s.burstCluster(), s.burst); err != nil {
+		return got, err
+	}
+	return got, s.inCluster(ctx, s.growthCluster(), s.grow)
+}
+
+// script is one round of one scaler.
+type script struct {
+	w          *scaling.World
+	mode       scaling.Mode
+	round      int
+	controller *scaling.Controller
+	got        *figures
+}
+
+// inCluster runs a script in a cluster of its own, with a driver in it.
+func (s *script) inCluster(ctx context.Context, c scaling.Cluster, do func(context.Context, scaling.Cluster, *scaling.Driver) error) error {
+	if err := s.w.Create(ctx, &c); err != nil {
+		return err
+	}
+	d, err := s.w.Drive(ctx, c)
+	if err != nil {
+		return err
+	}
+	err = do(ctx, c, d)
+	d.Close()
+	if err != nil {
+		return err
+	}
+	return s.w.Delete(ctx, c)
+}
+
+func (s *script) name(what string) string { return fmt.Sprintf("%s-%s-%d", what, s.mode, s.round) }
+
+// calls are those of the scaler of a cluster, after a moment.
+func (s *script) calls(c scaling.Cluster, after time.Time) ([]scaling.Call, error) {
+	by := scaling.ByHead(c.Name)
+	if s.mode == scaling.Central {
+		by = scaling.ByRayfit
+	}
+	return scaling.Calls(s.w.Lab, after, by)
+}
+
+// memory is what the scaler's process holds, in MiB.
+func (s *script) memory(c scaling.Cluster) (float64, error) {
+	pid := 0
+	if s.controller != nil {
+		pid = s.controller.PID()
+	} else {
+		var err error
+		if pid, err = autoscalerOf(c, s.w.Lab.Dir()); err != nil {
+			return 0, err
+		}
+	}
+	return rig.Memory(pid, "VmRSS")
+}

@@ -1,0 +1,108 @@
+package install
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+)
+
+// stored are manifests of an earlier version.
+func stored(t *testing.T) string {
+	t.Helper()
+	text, err := os.ReadFile("testdata/before-policies.yaml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	return string(text)
+}
+
+func TestAnUpgradeFromEarlierManifestsAndBackLosesNoCall(t *testing.T) {
+	l := cluster(t)
+	earlier, now := stored(t), rayfit(t, "manifests", "--self-managed", "--fail-closed", "--replicas=2")
+	t.Cleanup(func() { uninstall(t, l, now) })
+	if _, _, err := l.Apply(earlier); err != nil {
+		t.Fatal(err)
+	}
+	object := goodCluster(t)
+	answers := func() error { return create(t.Context(), l, object) }
+	rolledOut(t, l)
+	eventually(t, time.Minute, "the webhooks answer", answers)
+	readyPods(t, l, 2)
+
+	load := startLoad(t, 4, 40, func(ctx context.Context) error { return create(ctx, l, object) })
+	load.underWay(t, 20)
+	for _, manifests := range []string{now, earlier, now} {
+		load.underWay(t, load.calls.Load()+20)
+		if _, _, err := l.Apply(manifests); err != nil {
+			t.Fatal(err)
+		}
+		// The pods' template may be the same in both.
+		must(t, l, "rollout", "restart", "deployment/rayfit", "-n", system)
+		rolledOut(t, l)
+		readyPods(t, l, 2)
+		if _, _, err := l.Apply(example(t, "bad.yaml")); err == nil {
+			t.Error("a bad RayCluster was stored")
+		}
+	}
+	load.end(t, "upgrade and downgrade", 100)
+	noneForbidden(t, l)
+}
+
+// Everything stops while the webhooks fail closed, as when a cluster is shut
+// down over night. Nothing that starts it again is a matter of the webhooks.
+func TestAFullStopWhileFailingClosedIsRecoveredFrom(t *testing.T) {
+	l := cluster(t)
+	install(t, l, rayfit(t, "manifests", "--self-managed", "--fail-closed"))
+	readyPods(t, l, 3)
+	object := goodCluster(t)
+
+	must(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=0")
+	readyPods(t, l, 0)
+	if err := l.RestartAPIServer(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	eventually(t, time.Minute, "Ray objects are refused", func() error {
+		err := create(t.Context(), l, object)
+		if status := new(lab.StatusError); errors.As(err, &status) && strings.Contains(status.Message, "validate.raycluster.rayfit.dev") {
+			return nil
+		}
+		return fmt.Errorf("the answer is: %w", err)
+	})
+	// Nothing else waits for us, in our own namespace neither.
+	for _, namespace := range []string{system, team, "kube-system"} {
+		const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}`
+		if _, err := l.Request(t.Context(), http.MethodPost, "/api/v1/namespaces/"+namespace+"/configmaps?dryRun=All", []byte(body)); err != nil {
+			t.Errorf("in %s: %v", namespace, err)
+		}
+	}
+	must(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=3")
+	rolledOut(t, l)
+	readyPods(t, l, 3)
+	trusted(t, l)
+	noneForbidden(t, l)
+}
+
+// While no replica is there, whatever the order in which things go.
+func TestAnUninstallWhileNothingAnswersLeavesNothingThatBlocks(t *testing.T) {
+	l := cluster(t)
+	manifests := rayfit(t, "manifests", "--self-managed", "--fail-closed")
+	install(t, l, manifests)
+	if _, _, err := l.Apply(example(t, "good.yaml")); err != nil {
+		t.Fatal(err)
+	}
+	must(t, l, "scale", "deployment/rayfit", "-n", system, "--replicas=0")
+	readyPods(t, l, 0)
+	must(t, l, "delete", "raycluster", "notebook", "-n", team)
+	uninstall(t, l, manifests)
+	if _, stderr, err := l.Apply(example(t, "bad.yaml")); err != nil {
+		t.Errorf("without Rayfit a RayCluster is nobody's business: %s", stderr)
+	}
+	must(t, l, "delete", "raycluster", "notebook", "-n", team)
+}

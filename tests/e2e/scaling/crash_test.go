@@ -1,0 +1,213 @@
+package scaling_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"sync"
+	"testing"
+
+	"rayfit.dev/rayfit/tests/faulty"
+	"rayfit.dev/rayfit/tests/playgcs"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// crashes are the points at which the controller is killed: the moments before
+// and after each of its effects.
+var crashes = []struct {
+	name  string
+	plant func(w *wreck, kill func())
+}{
+	{"before workers are asked for", api(clusterPath, `/replicas"`, false)},
+	{"after workers were asked for", api(clusterPath, `/replicas"`, true)},
+	{"before a pod is resized", api(resizePath, "", false)},
+	{"after a pod was resized", api(resizePath, "", true)},
+	{"before a pod is annotated", api(podPath, "ippr-status", false)},
+	{"after a pod was annotated", api(podPath, "ippr-status", true)},
+	{"before the raylet is resized", ray("ResizeRayletResourceInstances", false)},
+	{"after the raylet was resized", ray("ResizeRayletResourceInstances", true)},
+	{"before a node is drained", ray("DrainNode", false)},
+	{"after a node was drained", ray("DrainNode", true)},
+	{"before workers are named for deletion", api(clusterPath, `workersToDelete.*-worker-`, false)},
+	{"after workers were named for deletion", api(clusterPath, `workersToDelete.*-worker-`, true)},
+}
+
+var (
+	clusterPath = regexp.MustCompile(`/rayclusters/[^/]+$`)
+	resizePath  = regexp.MustCompile(`/pods/[^/]+/resize$`)
+	podPath     = regexp.MustCompile(`/pods/[^/]+$`)
+)
+
+// wreck is what the points lie in.
+type wreck struct {
+	*stage
+	c scaling.Cluster
+}
+
+func api(path *regexp.Regexp, body string, after bool) func(*wreck, func()) {
+	return func(w *wreck, kill func()) {
+		f := faulty.Fault{Method: http.MethodPatch, Path: path, Body: regexp.MustCompile(body), Times: 1}
+		if after {
+			f.After, f.CutAfter = kill, true
+		} else {
+			f.Before, f.CutBefore = kill, true
+		}
+		w.proxy.Inject(f)
+	}
+}
+
+func ray(method string, after bool) func(*wreck, func()) {
+	return func(w *wreck, kill func()) {
+		var once sync.Once
+		w.played(w.c).OnCall(func(called string, isAfter bool) {
+			if called == method && isAfter == after {
+				once.Do(kill)
+			}
+		})
+	}
+}
+
+// TestKilledBetweenTwoEffects kills the controller at each of the points, in a
+// cluster of its own, and starts it again: the end is as if nothing had been.
+func TestKilledBetweenTwoEffects(t *testing.T) {
+	s := played(t)
+	controller := s.control(t, s.proxy)
+	for i, crash := range crashes {
+		t.Run(crash.name, func(t *testing.T) {
+			c := scaling.Cluster{Name: fmt.Sprintf("crash-%d", i), Mode: scaling.Central, Idle: 2, Groups: []scaling.Group{
+				{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4},
+			}}
+			create(t, s.World, &c)
+			wreck := &wreck{s, c}
+			until(t, s.World, "the first worker has joined", func() error { return joined(s.played(c), 2) })
+			killed := make(chan struct{})
+			crash.plant(wreck, func() {
+				if err := controller.Kill(); err != nil {
+					t.Error(err)
+				}
+				close(killed)
+				s.Look()
+			})
+			lifeOf(t, wreck, 2, func() {
+				select {
+				case <-killed:
+					killed = nil
+					if err := controller.Restart(t.Context()); err != nil {
+						t.Fatal(err)
+					}
+				default:
+				}
+			})
+			if killed != nil {
+				t.Error("the point was never reached")
+			}
+			s.played(c).OnCall(nil)
+		})
+	}
+}
+
+func joined(played *playgcs.Cluster, nodes int) error {
+	if n := played.Nodes(); n != nodes {
+		return fmt.Errorf("%d nodes instead of %d", n, nodes)
+	}
+	return nil
+}
+
+// lifeOf asks for more than a pod can grow to, waits until all of it is placed,
+// ends it, and waits until the cluster is at its minimum and settled. There are
+// never more workers than most; two can do. revive is called at every look.
+func lifeOf(t *testing.T, r *wreck, most int, revive func()) {
+	t.Helper()
+	const tasks = 6
+	r.played(r.c).Ask(tasks, map[string]float64{"CPU": 1})
+	until(t, r.World, "all tasks have a node", func() error {
+		revive()
+		if n := r.played(r.c).Waiting(); n > 0 {
+			return fmt.Errorf("%d tasks wait", n)
+		}
+		return nil
+	})
+	until(t, r.World, "pods and Ray agree on their size", func() error {
+		revive()
+		for _, pod := range r.Workers(r.c, "") {
+			wanted, actual := size(pod)
+			if told := r.played(r.c).Total(pod.Name(), "CPU"); wanted != actual || fmt.Sprint(told) != actual {
+				return fmt.Errorf("pod %s is to have %s CPUs, has %s, and Ray knows %v", pod.Name(), wanted, actual, told)
+			}
+		}
+		return nil
+	})
+	r.played(r.c).Finish()
+	until(t, r.World, "the cluster is at rest again", func() error {
+		revive()
+		return atRest(r)
+	})
+	if killed := r.played(r.c).Killed(); len(killed) > 0 {
+		t.Errorf("pods %v were deleted at their work", killed)
+	}
+	if made := len(r.EverWorkers(r.c, "")); made > most {
+		t.Errorf("%d workers were made instead of 2", made)
+	}
+}
+
+// atRest: one worker, asked for as one, and nothing left to delete.
+func atRest(r *wreck) error {
+	if err := r.HasWorkers(r.c, "", 1); err != nil {
+		return err
+	}
+	object, err := r.RayCluster(r.c)
+	if err != nil {
+		return err
+	}
+	if n := object.Get("spec.workerGroupSpecs[0].replicas"); n != 1.0 {
+		return fmt.Errorf("replicas is %v", n)
+	}
+	if left, _ := object.Get("spec.workerGroupSpecs[0].scaleStrategy.workersToDelete").([]any); len(left) > 0 {
+		return fmt.Errorf("workersToDelete is %v", left)
+	}
+	return joined(r.played(r.c), 2)
+}
+
+// TestRefusals has the API server refuse what the controller writes, in turn and
+// at random places, and come back.
+func TestRefusals(t *testing.T) {
+	s := played(t)
+	s.control(t, s.proxy)
+	every := func(status int, reason string) []faulty.Fault {
+		var all []faulty.Fault
+		for _, path := range []*regexp.Regexp{clusterPath, resizePath, podPath} {
+			all = append(all, faulty.Fault{Method: http.MethodPatch, Path: path, Times: 2, Status: status, Reason: reason, RetryAfter: 1})
+		}
+		return all
+	}
+	cut := func(after bool) []faulty.Fault {
+		return []faulty.Fault{{Method: http.MethodPatch, Times: 3, CutAfter: after, CutBefore: !after}}
+	}
+	brief := map[string]bool{"409": true, "500": true, "cut after": true, "late": true}
+	for name, faults := range map[string][]faulty.Fault{
+		"409":                every(http.StatusConflict, "Conflict"),
+		"429":                every(http.StatusTooManyRequests, "TooManyRequests"),
+		"500":                every(http.StatusInternalServerError, "InternalError"),
+		"503":                every(http.StatusServiceUnavailable, "ServiceUnavailable"),
+		"cut before":         cut(false),
+		"cut after":          cut(true),
+		"late":               {{Method: http.MethodPatch, Times: 3, Delay: slow}},
+		"watches are ending": {{Method: http.MethodGet, Times: 5, CutBefore: true}},
+	} {
+		if !full() && !brief[name] {
+			continue
+		}
+		t.Run(name, func(t *testing.T) {
+			c := scaling.Cluster{Name: "refused-" + regexp.MustCompile(`\W+`).ReplaceAllString(name, "-"), Mode: scaling.Central, Idle: 2,
+				Groups: []scaling.Group{{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4}}}
+			create(t, s.World, &c)
+			r := &wreck{s, c}
+			until(t, s.World, "the first worker has joined", func() error { return joined(r.played(r.c), 2) })
+			for _, f := range faults {
+				defer s.proxy.Inject(f)()
+			}
+			// A pod that could not be resized may be given a neighbour.
+			lifeOf(t, r, 3, func() {})
+		})
+	}
+}

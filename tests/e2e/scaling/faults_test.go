@@ -1,0 +1,183 @@
+package scaling_test
+
+import (
+	"fmt"
+	"net/http"
+	"regexp"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/faulty"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// slow is longer than a request of the controller may take.
+const slow = 6 * time.Second
+
+// mostTakeover is within what another replica must have taken over.
+const mostTakeover = 15 * time.Second
+
+// TestOneFaultIsNotTheNeighbours: while one object cannot be handled, everything
+// else scales as if it were not there.
+func TestOneFaultIsNotTheNeighbours(t *testing.T) {
+	s := played(t)
+	s.control(t, s.proxy)
+	w := s.World
+	lives := func(t *testing.T, c scaling.Cluster, spoil func(*wreck)) {
+		create(t, w, &c)
+		r := &wreck{s, c}
+		until(t, w, "the workers have joined", func() error { return joined(s.played(c), 3) })
+		spoil(r)
+		s.played(c).Ask(6, map[string]float64{"CPU": 1})
+		until(t, w, "all tasks have a node", func() error {
+			if n := s.played(c).Waiting(); n > 0 {
+				return fmt.Errorf("%d tasks wait", n)
+			}
+			return nil
+		})
+		if killed := s.played(c).Killed(); len(killed) > 0 {
+			t.Errorf("pods %v were deleted at their work", killed)
+		}
+	}
+	two := func(name string) scaling.Cluster {
+		return scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{
+			{Name: "grow", CPU: 1, Min: 1, Max: 4, MaxCPU: 2},
+			{Name: "plain", CPU: 1, Min: 1, Max: 8},
+		}}
+	}
+	t.Run("an annotation that is no JSON", func(t *testing.T) {
+		lives(t, two("annotation"), func(r *wreck) {
+			if err := w.Patch(t.Context(), r.c, annotate("ray.io/ippr", "not JSON")); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+	t.Run("a group that was removed", func(t *testing.T) {
+		lives(t, two("removed"), func(r *wreck) {
+			kubectl(t, w, "patch", "raycluster", r.c.Name, "--type=json", `--patch=[{"op":"remove","path":"/spec/workerGroupSpecs/0"}]`)
+		})
+	})
+	t.Run("a pod that cannot be patched", func(t *testing.T) {
+		lives(t, two("unpatchable"), func(r *wreck) {
+			pod := w.Workers(r.c, "grow")[0].Name()
+			t.Cleanup(s.proxy.Inject(faulty.Fault{Method: http.MethodPatch, Path: regexp.MustCompile("/pods/" + pod), Status: http.StatusForbidden, Reason: "Forbidden"}))
+		})
+	})
+	t.Run("a node without room, as the API server says it", func(t *testing.T) {
+		lives(t, two("no-room"), func(r *wreck) {
+			t.Cleanup(s.proxy.Inject(faulty.Fault{Method: http.MethodPatch, Path: regexp.MustCompile("/pods/no-room-.*/resize"), Status: http.StatusForbidden, Reason: "Forbidden", Cause: "NodeCapacity"}))
+		})
+	})
+	t.Run("a GCS that is gone", func(t *testing.T) {
+		silent := two("silent")
+		create(t, w, &silent)
+		ray := s.played(silent)
+		until(t, w, "the workers have joined", func() error { return joined(ray, 3) })
+		head, err := w.Head(silent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		address := fmt.Sprintf("%v:%d", head.Get("status.podIP"), silent.Port)
+		s.gcs.Silence(address)
+		lives(t, two("neighbour"), func(*wreck) {})
+		if err := w.HasWorkers(silent, "", 2); err != nil {
+			t.Errorf("of a cluster of which nothing is known: %v", err)
+		}
+		ray.Ask(3, map[string]float64{"CPU": 1})
+		if err := s.gcs.Serve(ray, address); err != nil {
+			t.Fatal(err)
+		}
+		until(t, w, "it is back", func() error {
+			if n := ray.Waiting(); n > 0 {
+				return fmt.Errorf("%d tasks wait", n)
+			}
+			return nil
+		})
+	})
+	t.Run("the API server restarts", func(t *testing.T) {
+		lives(t, two("restarted"), func(*wreck) {
+			if err := w.Lab.RestartAPIServer(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		})
+	})
+}
+
+// TestTakeover kills the replica that scales. The other one takes over, and at
+// no moment both wrote.
+func TestTakeover(t *testing.T) {
+	s := played(t)
+	w := s.World
+	replicas := map[*faulty.Proxy]*scaling.Controller{}
+	for range 2 {
+		proxy, err := faulty.Start(s.Lab)
+		if err != nil {
+			t.Fatal(err)
+		}
+		t.Cleanup(proxy.Stop)
+		replicas[proxy] = s.control(t, proxy)
+	}
+	var clusters []scaling.Cluster
+	for i := range 8 {
+		c := scaling.Cluster{Name: fmt.Sprintf("shared-%d", i), Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 20}}}
+		create(t, w, &c)
+		clusters = append(clusters, c)
+	}
+	ask := func(workers int) {
+		for _, c := range clusters {
+			s.played(c).Ask(1, map[string]float64{"CPU": 1})
+		}
+		until(t, w, "each cluster has its workers", func() error {
+			for _, c := range clusters {
+				if err := w.HasWorkers(c, "", workers); err != nil {
+					return fmt.Errorf("%s: %w", c.Name, err)
+				}
+			}
+			return nil
+		})
+	}
+	ask(1)
+	shares := map[*faulty.Proxy]int{}
+	for proxy := range replicas {
+		shares[proxy] = len(patched(proxy.Writes()))
+	}
+	t.Logf("clusters of each replica: %v", shares)
+	var victim, heir *faulty.Proxy
+	for proxy := range replicas {
+		if victim == nil || shares[proxy] > shares[victim] {
+			victim, heir = proxy, victim
+		} else {
+			heir = proxy
+		}
+	}
+	last := victim.Writes()
+	if err := replicas[victim].Kill(); err != nil {
+		t.Fatal(err)
+	}
+	begin := time.Now()
+	ask(2)
+	if took := time.Since(begin); took > mostTakeover {
+		t.Errorf("taken over after %s, later than %s", took, mostTakeover)
+	} else {
+		t.Logf("taken over after %s", took.Round(time.Millisecond))
+	}
+	if now := patched(heir.Writes()); len(now) != len(clusters) {
+		t.Errorf("the heir patched %d of %d clusters", len(now), len(clusters))
+	}
+	for path, first := range patched(heir.Writes()) {
+		if of := patched(last)[path]; !of.IsZero() && first.Before(of) {
+			t.Errorf("%s was patched by both: by the heir %s before the other's last", path, of.Sub(first))
+		}
+	}
+}
+
+// patched are the RayClusters that were patched, with the moment of the first time.
+func patched(writes []faulty.Write) map[string]time.Time {
+	found := map[string]time.Time{}
+	for _, write := range writes {
+		if write.Method == http.MethodPatch && clusterPath.MatchString(write.Path) && found[write.Path].IsZero() {
+			found[write.Path] = write.At
+		}
+	}
+	return found
+}

@@ -1,0 +1,273 @@
+// Package scaling_test shows that Rayfit scales and resizes real Ray clusters:
+// KubeRay's operator, Kubernetes' scheduler and kubelet, and Ray are the real
+// ones. The same scenarios run with Ray's own autoscaler (RAYFIT_MODES=ray).
+package scaling_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"testing"
+
+	"rayfit.dev/rayfit/tests/faulty"
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/playgcs"
+	"rayfit.dev/rayfit/tests/rig"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// startWorld starts a lab with the operator and Ray in it, which ends with its
+// test, and observes it.
+func startWorld(t *testing.T, options lab.Options) *scaling.World {
+	t.Helper()
+	options.With = []string{lab.WithOperator}
+	// Probes are for pods that serve; here each would start a process a second.
+	options.OperatorEnv = []string{"ENABLE_PROBES_INJECTION=false"}
+	return observe(t, startLab(t, options))
+}
+
+// stage is a lab whose pods are on the books only, with a played GCS for every
+// cluster and a proxy that can make the API server fail. Tests share one.
+type stage struct {
+	*scaling.World
+	gcs   *playgcs.Server
+	proxy *faulty.Proxy
+}
+
+var shared struct {
+	sync.Once
+	stage *stage
+	end   []func()
+	err   error
+}
+
+func TestMain(m *testing.M) {
+	code := m.Run()
+	for _, end := range slices.Backward(shared.end) {
+		end()
+	}
+	os.Exit(code)
+}
+
+func played(t *testing.T) *stage {
+	t.Helper()
+	shared.Do(func() { shared.stage, shared.err = newStage() })
+	if shared.err != nil {
+		t.Fatal(shared.err)
+	}
+	return shared.stage
+}
+
+func newStage() (*stage, error) {
+	ctx, cancel := context.WithCancel(context.Background())
+	l, err := newLab(ctx, lab.Options{Nodes: 1 + most()/200, Cores: 256, Memory: "1Ti", Workloads: lab.NoProcesses, With: []string{lab.WithOperator}})
+	if err != nil {
+		cancel()
+		return nil, err
+	}
+	shared.end = append(shared.end, func() { _ = os.RemoveAll(l.Dir()) }, func() { _ = l.Stop() }, cancel)
+	w, err := scaling.Observe(ctx, l)
+	if err != nil {
+		return nil, err
+	}
+	shared.end = append(shared.end, w.Close)
+	gcs := playgcs.New(w.Look)
+	shared.end = append(shared.end, gcs.Stop)
+	go gcs.Follow(ctx, l)
+	proxy, err := faulty.Start(l)
+	if err != nil {
+		return nil, err
+	}
+	shared.end = append(shared.end, proxy.Stop)
+	return &stage{w, gcs, proxy}, nil
+}
+
+// played is the played Ray of a cluster.
+func (s *stage) played(c scaling.Cluster) *playgcs.Cluster {
+	return s.gcs.Cluster(scaling.Namespace + "/" + c.Name)
+}
+
+// control starts a controller behind a stage's proxy, which ends with its test.
+func (s *stage) control(t *testing.T, proxy *faulty.Proxy) *scaling.Controller {
+	t.Helper()
+	controller, err := scaling.StartController(t.Context(), s.Lab, proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the controller's log:\n%s", tail(controller.Log(), 40))
+		}
+		if controller.PID() != 0 {
+			_ = controller.Stop()
+		}
+	})
+	return controller
+}
+
+func tail(text string, lines int) string {
+	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
+	return strings.Join(all[max(0, len(all)-lines):], "\n")
+}
+
+// startLab starts a lab that ends with its test.
+func startLab(t *testing.T, options lab.Options) *lab.Lab {
+	t.Helper()
+	l, err := newLab(t.Context(), options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		keepLogs(t, l)
+		if err := l.Stop(); err != nil {
+			t.Error(err)
+		}
+		_ = os.RemoveAll(l.Dir())
+	})
+	return l
+}
+
+func newLab(ctx context.Context, options lab.Options) (*lab.Lab, error) {
+	binary, err := rig.Binary()
+	if err != nil {
+		return nil, err
+	}
+	// Not t.TempDir: the test's name would make paths of sockets too long.
+	dir, err := os.MkdirTemp("", "rayfit-scaling-")
+	if err != nil {
+		return nil, err
+	}
+	options.Dir, options.Progress, options.RayfitBinary = dir, os.Stderr, binary
+	return lab.Start(ctx, options)
+}
+
+// keepLogs copies the logs of a failed test's lab to $RAYFIT_KEEP_LOGS, if set.
+func keepLogs(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	folder := os.Getenv("RAYFIT_KEEP_LOGS")
+	if folder == "" || !t.Failed() {
+		return
+	}
+	target := filepath.Join(folder, t.Name())
+	if err := os.RemoveAll(target); err == nil {
+		err = os.CopyFS(target, os.DirFS(filepath.Join(l.Dir(), "logs")))
+		t.Logf("logs are kept in %s (%v)", target, err)
+	}
+}
+
+func observe(t *testing.T, l *lab.Lab) *scaling.World {
+	t.Helper()
+	w, err := scaling.Observe(t.Context(), l)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	return w
+}
+
+// create makes a cluster that ends with its test.
+func create(t *testing.T, w *scaling.World, c *scaling.Cluster) {
+	t.Helper()
+	if err := w.Create(t.Context(), c); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		// Not the test's context, which has ended.
+		if err := w.Delete(context.Background(), *c); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+// drive makes a cluster and a driver in it, both of which end with their test.
+func drive(t *testing.T, w *scaling.World, c *scaling.Cluster) *scaling.Driver {
+	t.Helper()
+	create(t, w, c)
+	d, err := w.Drive(t.Context(), *c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
+}
+
+// do runs code in a driver, which must succeed.
+func do(t *testing.T, d *scaling.Driver, code string) {
+	t.Helper()
+	if err := d.Do(t.Context(), code); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// until waits for a condition, which must come true.
+func until(t *testing.T, w *scaling.World, what string, condition func() error) {
+	t.Helper()
+	if err := w.Until(t.Context(), what, condition); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// modes are those to try: $RAYFIT_MODES, separated by commas.
+func modes(t *testing.T, w *scaling.World) []scaling.Mode {
+	t.Helper()
+	named := os.Getenv("RAYFIT_MODES")
+	if named == "" {
+		named = "central,sidecar"
+	}
+	var found []scaling.Mode
+	for _, mode := range strings.Split(named, ",") {
+		found = append(found, scaling.Mode(mode))
+	}
+	if slices.Contains(found, scaling.Central) {
+		if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return found
+}
+
+// edit changes a number of a worker group.
+func edit(t *testing.T, w *scaling.World, c scaling.Cluster, group, field string, value int) {
+	t.Helper()
+	for i, g := range c.Groups {
+		if g.Name == group {
+			patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/workerGroupSpecs/%d/%s","value":%d}]`, i, field, value)
+			if _, _, err := w.Lab.Kubectl("patch", "raycluster", c.Name, "-n", scaling.Namespace, "--type=json", "--patch", patch); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+}
+
+// idle changes for how many seconds workers may be idle.
+func idle(t *testing.T, w *scaling.World, c scaling.Cluster, seconds int) {
+	t.Helper()
+	if err := w.Patch(t.Context(), c, rig.Object{}.Set("spec.autoscalerOptions.idleTimeoutSeconds", seconds)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func upscaling(t *testing.T, w *scaling.World, c scaling.Cluster, mode string) {
+	t.Helper()
+	if err := w.Patch(t.Context(), c, rig.Object{}.Set("spec.autoscalerOptions.upscalingMode", mode)); err != nil {
+		t.Fatal(err)
+	}
+}
+
+// kubectl runs kubectl, which must succeed, and returns its output.
+func kubectl(t *testing.T, w *scaling.World, args ...string) string {
+	t.Helper()
+	stdout, _, err := w.Lab.Kubectl(append(args, "-n", scaling.Namespace)...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return strings.TrimSpace(stdout)
+}
+
+func annotate(name, value string) rig.Object {
+	return rig.Object{}.Set("metadata.annotations["+name+"]", value)
+}

@@ -1,0 +1,168 @@
+package scaling_test
+
+import (
+	"fmt"
+	"os"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/playgcs"
+	"rayfit.dev/rayfit/tests/rig"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// What one process may use, and how soon a burst on every cluster is answered.
+const (
+	mostMemory = 200 // MiB
+	mostCores  = 0.3
+	mostBurst  = 10 * time.Second
+)
+
+// full says whether the full size is asked for; it takes minutes.
+func full() bool { return os.Getenv("RAYFIT_LONG") != "" }
+
+func TestManyClusters(t *testing.T) {
+	clusters := 100
+	if full() {
+		clusters = 1000
+	}
+	crowd(t, clusters, 9)
+}
+
+func TestLargeCluster(t *testing.T) {
+	workers := 300
+	if full() {
+		workers = 2000
+	}
+	crowd(t, 1, workers)
+}
+
+// crowd measures a process over clusters at rest, then asks each for one worker
+// more.
+func crowd(t *testing.T, clusters, workers int) {
+	l := startLab(t, lab.Options{AdmissionOnly: true})
+	gcs := playgcs.New(func() {})
+	t.Cleanup(gcs.Stop)
+	begin := time.Now()
+	herd, err := scaling.Raise(t.Context(), l, gcs, clusters, workers)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Logf("%d clusters of %d pods written in %s", clusters, workers+1, time.Since(begin).Round(time.Second))
+	controller, err := scaling.StartController(t.Context(), l, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := observe(t, l)
+	seen := func() error {
+		for i := range clusters {
+			if err := asked(herd.Played(i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	if err := lab.Eventually(t.Context(), scaling.Patience, "every cluster is looked after", seen); err != nil {
+		t.Fatal(err)
+	}
+	cores, err := rig.Cores(t.Context(), controller.PID(), 20*time.Second)
+	if err != nil {
+		t.Fatal(err)
+	}
+	quiet := memory(t, controller, "VmRSS")
+
+	begin = time.Now()
+	for i := range clusters {
+		herd.Played(i).Ask(workers+1, map[string]float64{"CPU": 1})
+	}
+	until(t, w, "every cluster gets a worker more", func() error {
+		missing := 0
+		for _, c := range herd.Clusters {
+			object, err := w.RayCluster(c)
+			if err != nil {
+				return err
+			}
+			if n, _ := object.Get("spec.workerGroupSpecs[0].replicas").(float64); int(n) != workers+1 {
+				missing++
+			}
+		}
+		if missing > 0 {
+			return fmt.Errorf("%d of %d are not patched", missing, clusters)
+		}
+		return nil
+	})
+	burst := time.Since(begin)
+	peak := memory(t, controller, "VmHWM")
+	t.Logf("%d x %d pods: %.0f MiB and %.2f cores at rest, %.0f MiB at most; all patched %s after demand on each",
+		clusters, workers+1, quiet, cores, peak, burst.Round(time.Millisecond))
+	if peak > mostMemory {
+		t.Errorf("it took %.0f MiB, more than %d", peak, mostMemory)
+	}
+	if full() && cores > mostCores {
+		t.Errorf("at rest it takes %.2f cores, more than %.1f", cores, mostCores)
+	}
+	if full() && burst > mostBurst {
+		t.Errorf("the last cluster was patched after %s, later than %s", burst, mostBurst)
+	}
+}
+
+// asked is nil when somebody follows a played cluster.
+func asked(played *playgcs.Cluster) error {
+	if n := played.Calls()["GetClusterResourceState"]; n < 3 {
+		return fmt.Errorf("%s was asked %d times instead of three", played.Name, n)
+	}
+	return nil
+}
+
+func memory(t *testing.T, c *scaling.Controller, figure string) float64 {
+	t.Helper()
+	mebibytes, err := rig.Memory(c.PID(), figure)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return mebibytes
+}
+
+// most is to how many workers one cluster is taken.
+func most() int {
+	if full() {
+		return 1000
+	}
+	return 100
+}
+
+// TestFromNothingToMany takes one cluster from no worker to as many as there are
+// tasks, through the real operator, scheduler and kubelets.
+func TestFromNothingToMany(t *testing.T) {
+	tasks := most()
+	s := played(t)
+	w := s.World
+	controller := s.control(t, s.proxy)
+	c := &scaling.Cluster{Name: "many", Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 2 * tasks}}}
+	create(t, w, c)
+	played := s.played(*c)
+	until(t, w, "the controller looks after it", func() error { return asked(played) })
+	begin := time.Now()
+	played.Ask(tasks, map[string]float64{"CPU": 1})
+	var patched time.Duration
+	until(t, w, "every task has a node", func() error {
+		if object, err := w.RayCluster(*c); err == nil && patched == 0 {
+			if n, _ := object.Get("spec.workerGroupSpecs[0].replicas").(float64); int(n) == tasks {
+				patched = time.Since(begin)
+			}
+		}
+		if n := played.Waiting(); n > 0 {
+			return fmt.Errorf("%d tasks wait", n)
+		}
+		return nil
+	})
+	t.Logf("%d workers asked for after %s, all there after %s; %.0f MiB",
+		tasks, patched.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond), memory(t, controller, "VmHWM"))
+	if made := len(w.EverWorkers(*c, "")); made != tasks {
+		t.Errorf("%d workers were made for %d tasks", made, tasks)
+	}
+	if full() && patched > time.Second {
+		t.Errorf("the one patch came after %s", patched)
+	}
+}

@@ -1,0 +1,81 @@
+//! The metrics and labels that alerts and the dashboard ask for, and those that are there.
+
+#![allow(unreachable_pub, missing_docs)]
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use serde_json::Value;
+
+/// Labels by metric.
+pub type Series = BTreeMap<String, BTreeSet<String>>;
+
+/// Every `PromQL` expression of `manifests/monitoring`.
+pub fn expressions() -> Vec<String> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("manifests/monitoring");
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let rules: Value = serde_saphyr::from_str(&read("prometheus-rule.yaml")).unwrap();
+    let dashboard: Value = serde_json::from_str(&read("dashboard.json")).unwrap();
+    let mut found = Vec::new();
+    for document in [&rules, &dashboard] {
+        collect(document, &mut found);
+    }
+    found
+}
+
+fn collect(value: &Value, found: &mut Vec<String>) {
+    match value {
+        Value::Array(items) => items.iter().for_each(|item| collect(item, found)),
+        Value::Object(map) => {
+            found.extend(map.get("expr").and_then(Value::as_str).map(str::to_owned));
+            map.values().for_each(|item| collect(item, found));
+        }
+        _ => {}
+    }
+}
+
+/// The series of a scrape, each metric with the labels that it has.
+pub fn scraped(text: &str) -> Series {
+    let mut series = Series::new();
+    for line in text.lines().filter(|line| !line.starts_with('#')) {
+        let name = line.split(['{', ' ']).next().unwrap();
+        let labels = series.entry(name.to_owned()).or_default();
+        if let Some((inside, _)) = line
+            .split_once('{')
+            .and_then(|(_, rest)| rest.rsplit_once('}'))
+        {
+            labels.extend(inside.split("\",").filter_map(label));
+        }
+    }
+    series
+}
+
+fn label(pair: &str) -> Option<String> {
+    let name = pair.split('=').next()?.trim_end_matches(['!', '~']);
+    Some(name.trim().to_owned())
+}
+
+/// What an expression asks for: metrics of ours, and labels of them.
+pub fn asked(expression: &str) -> (Vec<String>, Vec<String>) {
+    let words = |text: &str| -> Vec<String> {
+        let name = |c: char| c.is_ascii_alphanumeric() || c == '_';
+        text.split(|c| !name(c)).map(str::to_owned).collect()
+    };
+    let ours = |word: &String| word.starts_with("rayfit_");
+    let metrics: Vec<String> = words(expression).into_iter().filter(ours).collect();
+    if metrics.is_empty() {
+        return (metrics, Vec::new());
+    }
+    let selectors = expression
+        .split('{')
+        .skip(1)
+        .filter_map(|s| s.split('}').next());
+    let selected = selectors.flat_map(|s| s.split("\",").filter_map(label));
+    let grouped = expression
+        .split("by (")
+        .skip(1)
+        .filter_map(|s| s.split(')').next());
+    let grouped = grouped.flat_map(words).filter(|word| !word.is_empty());
+    let labels = selected.chain(grouped).collect();
+    (metrics, labels)
+}

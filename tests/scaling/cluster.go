@@ -1,0 +1,161 @@
+package scaling
+
+import (
+	"encoding/json"
+	"maps"
+	"strconv"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
+)
+
+// Mode is who scales a cluster.
+type Mode string
+
+const (
+	// Ray is Ray's own autoscaler, in the head pod.
+	Ray Mode = "ray"
+	// Central is `rayfit serve`.
+	Central Mode = "central"
+	// Sidecar is Rayfit in the head pod.
+	Sidecar Mode = "sidecar"
+)
+
+// rayPort is the only one at which Ray's autoscaler looks for its GCS when
+// KubeRay starts it.
+const rayPort = 6379
+
+// Cluster is a RayCluster to be scaled. Its head takes no work.
+type Cluster struct {
+	Name   string
+	Mode   Mode
+	Port   int // of the GCS; chosen by Create if zero
+	Groups []Group
+	// Idle is how many seconds a worker may be idle.
+	Idle int
+	// Upscaling is the upscalingMode; Default if empty.
+	Upscaling string
+	// Unmanned clusters have worker containers in which nothing runs.
+	Unmanned bool
+}
+
+// Group is a worker group.
+type Group struct {
+	Name     string
+	CPU      int
+	Min, Max int
+	// Custom resources of each worker.
+	Custom map[string]int
+	// MaxCPU is the cap to which its pods may grow in place, 0 for none.
+	MaxCPU int
+	// ResizeTimeout is how many seconds a resize may take; 60 if zero.
+	ResizeTimeout int
+}
+
+func (c Cluster) freePort() (int, error) {
+	if c.Mode == Ray {
+		return rayPort, nil
+	}
+	return lab.FreePort()
+}
+
+// Object is the RayCluster, as Rayfit's admission would store it.
+func (c Cluster) Object() rig.Object {
+	object := rig.RayCluster(Namespace, c.Name).
+		Set("metadata.annotations[rayfit.dev/reconcile]", string(c.Mode)).
+		Set("spec.autoscalerOptions", c.autoscaler()).
+		Set("spec.headGroupSpec.rayStartParams", c.startParams(map[string]any{"num-cpus": "0", "port": strconv.Itoa(c.Port)}))
+	var groups []any
+	for _, g := range c.Groups {
+		groups = append(groups, c.group(g))
+	}
+	object.Set("spec.workerGroupSpecs", groups)
+	if growth := c.growth(); growth != "" {
+		object.Set("metadata.annotations[ray.io/ippr]", growth)
+	}
+	if c.Unmanned {
+		// The operator then leaves all commands to us, and tells the head's.
+		object.Set("metadata.annotations[ray.io/overwrite-container-cmd]", "true").
+			Set("spec.headGroupSpec.template.spec.containers[0].command", []string{"/bin/bash", "-c", "eval exec ${KUBERAY_GEN_RAY_START_CMD/0.0.0.0/$POD_IP}"})
+	}
+	return object
+}
+
+func (c Cluster) autoscaler() map[string]any {
+	options := map[string]any{"version": "v2", "idleTimeoutSeconds": c.Idle, "upscalingMode": "Default"}
+	if c.Upscaling != "" {
+		options["upscalingMode"] = c.Upscaling
+	}
+	if c.Mode != Ray {
+		options["image"] = "rayfit:lab"
+		options["resources"] = map[string]any{
+			"requests": map[string]any{"cpu": "50m", "memory": "64Mi"},
+			"limits":   map[string]any{"cpu": "200m", "memory": "64Mi"},
+		}
+	}
+	return options
+}
+
+// startParams let many Ray nodes share one machine.
+func (c Cluster) startParams(more map[string]any) map[string]any {
+	params := map[string]any{
+		"node-ip-address":     "$POD_IP",
+		"object-store-memory": "100000000",
+	}
+	maps.Copy(params, more)
+	return params
+}
+
+func (c Cluster) group(g Group) rig.Object {
+	group := rig.Object(rig.WorkerGroup(g.Name)).Clone()
+	size := map[string]any{"cpu": strconv.Itoa(g.CPU), "memory": "1Gi"}
+	more := map[string]any{"include-log-monitor": "false"}
+	if len(g.Custom) > 0 {
+		more["resources"] = customResources(g.Custom)
+	}
+	const container = "template.spec.containers[0]"
+	group.Set("replicas", g.Min).Set("minReplicas", g.Min).Set("maxReplicas", g.Max).
+		Set("rayStartParams", c.startParams(more)).
+		Set(container+".resources", map[string]any{"requests": size, "limits": size}).
+		Set("template.spec.terminationGracePeriodSeconds", 5)
+	if g.MaxCPU > 0 {
+		group.Set(container+".resizePolicy", []any{
+			map[string]any{"resourceName": "cpu", "restartPolicy": "NotRequired"},
+			map[string]any{"resourceName": "memory", "restartPolicy": "NotRequired"},
+		})
+	}
+	if c.Unmanned {
+		group.Set(container+".command", []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait; done"})
+	}
+	return group
+}
+
+func (c Cluster) growth() string {
+	groups := map[string]any{}
+	for _, g := range c.Groups {
+		if g.MaxCPU > 0 {
+			timeout := g.ResizeTimeout
+			if timeout == 0 {
+				timeout = 60
+			}
+			groups[g.Name] = map[string]any{"max-cpu": strconv.Itoa(g.MaxCPU), "max-memory": "1Gi", "resize-timeout": timeout}
+		}
+	}
+	if len(groups) == 0 {
+		return ""
+	}
+	raw, err := json.Marshal(map[string]any{"groups": groups})
+	if err != nil {
+		panic(err)
+	}
+	return string(raw)
+}
+
+// customResources is the quoted JSON that KubeRay and Ray take.
+func customResources(custom map[string]int) string {
+	raw, err := json.Marshal(custom)
+	if err != nil {
+		panic(err)
+	}
+	return strconv.Quote(string(raw))
+}

@@ -1,0 +1,121 @@
+package scaling
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"io"
+	"os/exec"
+	"strings"
+)
+
+//go:embed driver.py
+var driverScript string
+
+// Driver is a Ray driver inside a cluster's head pod that does what it is told.
+type Driver struct {
+	cancel context.CancelFunc
+	cmd    *exec.Cmd
+	stdin  io.WriteCloser
+	lines  chan string
+	stderr *bytes.Buffer
+	world  *World
+}
+
+// Drive starts a driver in a cluster's head pod.
+func (w *World) Drive(ctx context.Context, c Cluster) (*Driver, error) {
+	head, err := w.Head(c)
+	if err != nil {
+		return nil, err
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	cmd := w.Lab.KubectlCommand(ctx, "exec", "-i", "-n", Namespace, head.Name(), "-c", "ray-head", "--", "python", "-u", "-c", driverScript, w.Board.URL, c.Name)
+	d := &Driver{cancel: cancel, cmd: cmd, lines: make(chan string, 100), stderr: &bytes.Buffer{}, world: w}
+	cmd.Stderr = d.stderr
+	if d.stdin, err = cmd.StdinPipe(); err == nil {
+		err = d.start()
+	}
+	if err != nil {
+		cancel()
+		return nil, fmt.Errorf("start a driver in %s: %w", c.Name, err)
+	}
+	if _, err := d.answer(ctx); err != nil {
+		return nil, fmt.Errorf("connect a driver to %s: %w", c.Name, err)
+	}
+	return d, nil
+}
+
+func (d *Driver) start() error {
+	stdout, err := d.cmd.StdoutPipe()
+	if err != nil {
+		return err
+	}
+	if err := d.cmd.Start(); err != nil {
+		return err
+	}
+	go func() {
+		defer close(d.lines)
+		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
+			if line := scanner.Text(); strings.HasPrefix(line, "{") {
+				d.lines <- line
+			}
+		}
+	}()
+	return nil
+}
+
+// Do runs Python code in the driver, which knows the functions of driver.py.
+func (d *Driver) Do(ctx context.Context, code string) error {
+	_, err := d.Eval(ctx, code)
+	return err
+}
+
+// Eval runs code and returns the representation of what it calls `value`.
+func (d *Driver) Eval(ctx context.Context, code string) (string, error) {
+	line, err := json.Marshal(code)
+	if err != nil {
+		return "", fmt.Errorf("encode %q: %w", code, err)
+	}
+	if _, err := d.stdin.Write(append(line, '\n')); err != nil {
+		return "", fmt.Errorf("the driver has ended: %w: %s", err, d.stderr)
+	}
+	value, err := d.answer(ctx)
+	if err != nil {
+		return "", fmt.Errorf("run %q in the driver: %w", code, err)
+	}
+	return value, nil
+}
+
+func (d *Driver) answer(ctx context.Context) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	select {
+	case line, ok := <-d.lines:
+		if !ok {
+			return "", fmt.Errorf("the driver has ended: %s", d.stderr)
+		}
+		var answer struct {
+			OK           bool
+			Error, Value string
+		}
+		if err := json.Unmarshal([]byte(line), &answer); err != nil {
+			return "", fmt.Errorf("the driver says %q: %w", line, err)
+		}
+		if !answer.OK {
+			return "", fmt.Errorf("%s", answer.Error)
+		}
+		return answer.Value, nil
+	case <-ctx.Done():
+		return "", fmt.Errorf("no answer: %w", ctx.Err())
+	}
+}
+
+// Close ends the driver; what it started ends with it.
+func (d *Driver) Close() {
+	_ = d.stdin.Close()
+	d.cancel()
+	_ = d.cmd.Wait()
+}

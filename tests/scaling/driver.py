@@ -1,0 +1,80 @@
+"""The script inside the head pod. It reads code, one JSON string a line, runs it
+with the names below, and answers each with one JSON line."""
+
+import json
+import os
+import sys
+import traceback
+import urllib.parse
+import urllib.request
+
+import ray
+from ray.autoscaler.sdk import request_resources  # noqa: F401  (for the code)
+from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
+from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
+
+board, cluster = sys.argv[1:3]
+kept = {}
+
+
+def check_in(name, batch):
+    """Says that a task works, and returns when it may end."""
+    name, batch = f"{cluster}:{name}", f"{cluster}:{batch}"
+    query = urllib.parse.urlencode({"name": name, "batch": batch, "pod": os.environ["RAY_CLOUD_INSTANCE_ID"]})
+    opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
+    opener.open(f"{board}/?{query}", timeout=3600).read()
+
+
+# A task that dies with its node must not come back: that would hide it.
+task = ray.remote(max_retries=0)(check_in)
+
+
+@ray.remote(max_restarts=0, max_task_retries=0)
+class Actor:
+    def work(self, name, batch):
+        check_in(name, batch)
+
+
+def hold(batch, count, **options):
+    """Starts tasks that work until the batch is let go."""
+    kept.setdefault(batch, []).extend(task.options(**options).remote(f"{batch}-{i}", batch) for i in range(count))
+
+
+def hold_actors(batch, count, **options):
+    """Starts actors, each of which works until the batch is let go."""
+    actors = [Actor.options(**options).remote() for _ in range(count)]
+    kept.setdefault(batch, []).extend(actors)
+    kept[batch].extend(a.work.remote(f"{batch}-{i}", batch) for i, a in enumerate(actors))
+
+
+def group(batch, bundles, strategy):
+    """Makes a placement group with a task in each of its bundles."""
+    made = placement_group(bundles, strategy=strategy)
+    kept[batch] = [made]
+    for i, bundle in enumerate(bundles):
+        where = PlacementGroupSchedulingStrategy(placement_group=made, placement_group_bundle_index=i)
+        kept[batch].append(task.options(num_cpus=bundle["CPU"], scheduling_strategy=where).remote(f"{batch}-{i}", batch))
+
+
+def drop(batch):
+    """Forgets a batch, its actors and its placement group."""
+    for one in kept.pop(batch, []):
+        if isinstance(one, PlacementGroup):
+            remove_placement_group(one)
+
+
+def answer(**fields):
+    print("\n" + json.dumps(fields), flush=True)
+
+
+address = os.environ["POD_IP"]
+# Ray's own messages go to stderr; only answers are to be found in stdout.
+ray.init(address=f"{address}:{os.environ['RAY_PORT']}", _node_ip_address=address, log_to_driver=False)
+answer(ok=True)
+for line in sys.stdin:
+    try:
+        names = dict(globals())
+        exec(json.loads(line), names)
+        answer(ok=True, value=repr(names.get("value")))
+    except BaseException:
+        answer(ok=False, error=traceback.format_exc())

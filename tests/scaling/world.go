@@ -1,0 +1,226 @@
+package scaling
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"net/http"
+	"sync"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
+)
+
+// Namespace is where all clusters of a world are.
+const Namespace = "default"
+
+// Patience is how long anything may take on a busy machine.
+const Patience = 2 * time.Minute
+
+// World is a lab with everything that is observed in it.
+type World struct {
+	Lab   *lab.Lab
+	Board *Board
+
+	pods, clusters, events *feed
+	cancel                 context.CancelFunc
+	running                sync.WaitGroup
+
+	mu     sync.Mutex
+	change chan struct{} // closed at the next change
+}
+
+// Observe begins to follow a lab's pods, RayClusters and Events. Close ends it.
+func Observe(ctx context.Context, l *lab.Lab) (*World, error) {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &World{Lab: l, cancel: cancel, change: make(chan struct{})}
+	var err error
+	if w.Board, err = newBoard(w.Look); err != nil {
+		cancel()
+		return nil, err
+	}
+	w.pods = newFeed("/api/v1/namespaces/"+Namespace+"/pods", w.Look)
+	w.clusters = newFeed(clustersPath, w.Look)
+	w.events = newFeed("/apis/events.k8s.io/v1/namespaces/"+Namespace+"/events", w.Look)
+	for _, f := range []*feed{w.pods, w.clusters, w.events} {
+		w.running.Go(func() { f.follow(ctx, l) })
+		select {
+		case <-f.synced:
+		case <-time.After(Patience):
+			w.Close()
+			return nil, fmt.Errorf("no watch of %s begins", f.path)
+		}
+	}
+	return w, nil
+}
+
+// Close ends the watches and lets tasks that are held go.
+func (w *World) Close() {
+	w.cancel()
+	w.Board.close()
+	w.running.Wait()
+}
+
+// Look makes everybody who waits look again: for changes that are seen elsewhere.
+func (w *World) Look() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	close(w.change)
+	w.change = make(chan struct{})
+}
+
+// Until waits for a condition, looking at it after each change of anything that
+// is observed. It returns the condition's last error if it does not come true.
+func (w *World) Until(ctx context.Context, what string, condition func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, Patience)
+	defer cancel()
+	begin := time.Now()
+	for {
+		w.mu.Lock()
+		change := w.change
+		w.mu.Unlock()
+		err := condition()
+		if err == nil {
+			return nil
+		}
+		var lost *Lost
+		if errors.As(err, &lost) {
+			return fmt.Errorf("%s: %w", what, err)
+		}
+		select {
+		case <-change:
+		case <-ctx.Done():
+			return fmt.Errorf("%s: not after %s: %w", what, time.Since(begin).Round(time.Millisecond), err)
+		}
+	}
+}
+
+// Lost is a condition that cannot come true any more.
+type Lost struct{ What string }
+
+func (l *Lost) Error() string { return l.What }
+
+// Workers are a cluster's worker pods that are there and not being deleted, of
+// the group if one is named.
+func (w *World) Workers(c Cluster, group string) []Seen {
+	return w.pods.all(func(p *Seen) bool {
+		return p.Gone.IsZero() && p.Get("metadata.deletionTimestamp") == nil && isWorker(p, c, group)
+	})
+}
+
+// EverWorkers are all worker pods that a cluster has ever had.
+func (w *World) EverWorkers(c Cluster, group string) []Seen {
+	return w.pods.all(func(p *Seen) bool { return isWorker(p, c, group) })
+}
+
+func isWorker(p *Seen, c Cluster, group string) bool {
+	return p.Get("metadata.labels[ray.io/cluster]") == c.Name &&
+		p.Get("metadata.labels[ray.io/node-type]") == "worker" &&
+		(group == "" || p.Get("metadata.labels[ray.io/group]") == group)
+}
+
+// HasWorkers is nil if the group has exactly a number of workers.
+func (w *World) HasWorkers(c Cluster, group string, count int) error {
+	if n := len(w.Workers(c, group)); n != count {
+		return fmt.Errorf("%d workers of group %q instead of %d", n, group, count)
+	}
+	return nil
+}
+
+// Head is a cluster's running head pod.
+func (w *World) Head(c Cluster) (Seen, error) {
+	heads := w.pods.all(func(p *Seen) bool {
+		return p.Gone.IsZero() && p.Get("metadata.deletionTimestamp") == nil &&
+			p.Get("metadata.labels[ray.io/cluster]") == c.Name && p.Get("metadata.labels[ray.io/node-type]") == "head"
+	})
+	if len(heads) != 1 {
+		return Seen{}, fmt.Errorf("%d head pods of %s", len(heads), c.Name)
+	}
+	return heads[0], nil
+}
+
+// Pod is a pod by its name, as it was last seen.
+func (w *World) Pod(name string) (Seen, error) {
+	found, ok := w.pods.named(name)
+	if !ok {
+		return Seen{}, fmt.Errorf("no pod %s", name)
+	}
+	return found, nil
+}
+
+// RayCluster is a cluster's object.
+func (w *World) RayCluster(c Cluster) (Seen, error) {
+	found, ok := w.clusters.named(c.Name)
+	if !ok || !found.Gone.IsZero() {
+		return Seen{}, fmt.Errorf("no RayCluster %s", c.Name)
+	}
+	return found, nil
+}
+
+// Events are the Kubernetes Events about an object, by its name, as "reason: note".
+func (w *World) Events(name string) []string {
+	var lines []string
+	for _, e := range w.events.all(func(o *Seen) bool { return o.Get("regarding.name") == name }) {
+		reason, _ := e.Get("reason").(string)
+		note, _ := e.Get("note").(string)
+		lines = append(lines, reason+": "+note)
+	}
+	return lines
+}
+
+// Create creates a cluster and waits until its head's Ray answers the operator.
+func (w *World) Create(ctx context.Context, c *Cluster) error {
+	if c.Port == 0 {
+		port, err := c.freePort()
+		if err != nil {
+			return err
+		}
+		c.Port = port
+	}
+	if _, err := w.Lab.Request(ctx, http.MethodPost, clustersPath, c.Object().JSON()); err != nil {
+		return fmt.Errorf("create RayCluster %s: %w", c.Name, err)
+	}
+	return w.Until(ctx, "wait for the head of "+c.Name, func() error {
+		head, err := w.Head(*c)
+		if err != nil {
+			return err
+		}
+		return ready(head)
+	})
+}
+
+// Delete deletes a cluster and waits until its pods are gone.
+func (w *World) Delete(ctx context.Context, c Cluster) error {
+	if _, err := w.Lab.Request(ctx, http.MethodDelete, clustersPath+"/"+c.Name, nil); err != nil {
+		return fmt.Errorf("delete RayCluster %s: %w", c.Name, err)
+	}
+	return w.Until(ctx, "wait until the pods of "+c.Name+" are gone", func() error {
+		left := w.pods.all(func(p *Seen) bool { return p.Gone.IsZero() && p.Get("metadata.labels[ray.io/cluster]") == c.Name })
+		if len(left) > 0 {
+			return fmt.Errorf("%d are left", len(left))
+		}
+		return nil
+	})
+}
+
+// Patch changes a cluster's object by a JSON merge patch.
+func (w *World) Patch(ctx context.Context, c Cluster, patch rig.Object) error {
+	if _, err := w.Lab.Request(ctx, http.MethodPatch, clustersPath+"/"+c.Name, patch.JSON()); err != nil {
+		return fmt.Errorf("patch RayCluster %s: %w", c.Name, err)
+	}
+	return nil
+}
+
+const clustersPath = "/apis/ray.io/v1/namespaces/" + Namespace + "/rayclusters"
+
+// ready is nil if the pod's containers are all ready.
+func ready(pod Seen) error {
+	conditions, _ := pod.Get("status.conditions").([]any)
+	for _, c := range conditions {
+		if c, ok := c.(map[string]any); ok && c["type"] == "Ready" && c["status"] == "True" {
+			return nil
+		}
+	}
+	return fmt.Errorf("pod %s is %v and not ready", pod.Name(), pod.Get("status.phase"))
+}

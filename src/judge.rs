@@ -73,8 +73,8 @@ fn own_annotations<'a>(
         .filter(|(name, _)| name.starts_with(reconcile::PREFIX))
 }
 
-/// How far findings may go. Without a user (offline) the owner reference decides.
-fn ceiling(object: &RayObject<'_>, user: Option<&str>, settings: &Settings) -> Mode {
+/// How far findings in an object may go. Without a user (offline) the owner reference decides.
+pub fn ceiling(object: &RayObject<'_>, user: Option<&str>, settings: &Settings) -> Mode {
     let by_operator = user.is_none_or(|user| user == settings.operator_user);
     if by_operator && object.ray_owner().is_some() {
         Mode::Audit

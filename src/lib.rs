@@ -15,6 +15,7 @@
 //! - [`yaml`]: manifests as kubectl reads them, with the place of every value
 //! - [`objects`]: the Ray objects in a document, and what admission makes of one
 //! - [`report`]: findings and the catalogue as people and programs read them
+//! - [`census`]: what is stored, judged as if it was made anew, and added up
 //! - [`manifests`]: what has to be applied to install Rayfit
 //! - [`vap`]: the rules that the API server can judge by itself, as its policies
 //! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
@@ -26,6 +27,7 @@
 //! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
+//! - [`audit`]: the background audit, the status of policies, failing closed
 //! - [`watch`]: policies and facts, kept up to date from the API server
 //! - [`telemetry`]: logs and metrics
 //! - [`certs`]: certificates of our own; its state machine is pure
@@ -44,6 +46,8 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod admission;
+pub mod audit;
+pub mod census;
 pub mod certs;
 pub mod cli;
 pub mod controller;

@@ -10,7 +10,7 @@ use std::process::Command;
 use rayfit::certs::access::{Access, NEEDED, Scope};
 use rayfit::controller::access as scaling;
 use rayfit::manifests::{Certificates, Options, chart, kustomize, names, objects, to_yaml};
-use rayfit::watch;
+use rayfit::{audit, watch};
 use serde_json::{Value, json};
 
 const REGENERATE: &str = "cargo run -- manifests --write-to manifests";
@@ -318,7 +318,19 @@ fn rights_are_exactly_those_that_the_code_uses() {
         *rules(&own, "ClusterRole", None, "rayfit-watch"),
         as_rules(watch::access::NEEDED)
     );
-    assert_eq!(roles(&own).len(), 7);
+    let audited = |scope| {
+        let needed = audit::access::NEEDED.iter();
+        needed.filter(move |need| need.scope == scope)
+    };
+    assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-audit"),
+        as_rules(audited(Scope::Cluster))
+    );
+    assert_eq!(
+        *rules(&own, "Role", system, "rayfit-audit"),
+        as_rules(audited(Scope::Namespace))
+    );
+    assert_eq!(roles(&own).len(), 9);
 }
 
 #[test]
@@ -330,10 +342,16 @@ fn rights_that_are_not_needed_are_not_asked_for() {
     };
     assert_eq!(
         roles(&objects(&webhooks_only)),
-        ["ClusterRole /rayfit-watch"]
+        [
+            "ClusterRole /rayfit-watch",
+            "ClusterRole /rayfit-audit",
+            "Role rayfit-system/rayfit-audit",
+        ]
     );
     let usual = [
         "ClusterRole /rayfit-watch",
+        "ClusterRole /rayfit-audit",
+        "Role rayfit-system/rayfit-audit",
         "Role rayfit-system/rayfit-leases",
         "ClusterRole /rayfit-nodes",
         "ClusterRole /rayfit-scaling",
@@ -346,6 +364,8 @@ fn rights_that_are_not_needed_are_not_asked_for() {
     let trial = objects(&trial);
     let restricted = [
         "ClusterRole /rayfit-watch",
+        "ClusterRole /rayfit-audit",
+        "Role rayfit-system/rayfit-audit",
         "Role rayfit-system/rayfit-leases",
         "Role team-a/rayfit-scaling",
         "Role team-b/rayfit-scaling",

@@ -233,7 +233,7 @@ fn stored(path: &Path) -> anyhow::Result<BTreeMap<Identity, Value>> {
     Ok(objects)
 }
 
-fn facts(path: &Path) -> anyhow::Result<Facts> {
+pub(super) fn facts(path: &Path) -> anyhow::Result<Facts> {
     let values = documents(path)?.into_iter().map(|document| document.value);
     let value = values.into_iter().find(|value| !value.is_null());
     serde_json::from_value(value.unwrap_or_else(|| Value::Object(serde_json::Map::new())))

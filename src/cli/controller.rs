@@ -1,5 +1,6 @@
 //! The controller's options, as flags of `rayfit serve`.
 
+use crate::audit;
 use crate::controller::Options;
 use crate::controller::lease::Terms;
 use crate::controller::observe::Reach;
@@ -39,6 +40,14 @@ pub(super) struct ControllerArgs {
 }
 
 impl ControllerArgs {
+    /// What the background audit is started with.
+    pub(super) fn audit(&self) -> audit::Options {
+        audit::Options {
+            namespace: self.lease_namespace.clone(),
+            identity: self.replica.clone().unwrap_or_else(made_up),
+        }
+    }
+
     /// The options that the flags ask for; `image` is Rayfit's.
     pub(super) fn options(self, image: &str) -> Options {
         Options {

@@ -19,6 +19,8 @@ mod plan;
 mod policies;
 mod progress;
 mod record;
+mod release;
+mod rollout;
 mod rules;
 mod serve;
 pub mod settings;
@@ -62,6 +64,8 @@ enum Command {
     Sidecar(sidecar::Sidecar),
     Manifests(manifests::Manifests),
     Crd(crd::Crd),
+    Rollout(rollout::Rollout),
+    Release(release::Release),
     Vap(vap::Vap),
     DevCerts(dev_certs::DevCerts),
     Completions(completions::Completions),
@@ -81,6 +85,8 @@ impl Command {
             Self::Sidecar(command) => command.run(),
             Self::Manifests(command) => command.run(),
             Self::Crd(command) => command.run(),
+            Self::Rollout(command) => command.run(),
+            Self::Release(command) => command.run(),
             Self::Vap(command) => command.run(),
             Self::DevCerts(command) => command.run(),
             Self::Completions(command) => command.run(),

@@ -33,6 +33,11 @@ pub(super) fn report(error: &anyhow::Error) -> Outcome {
     Outcome::Failed
 }
 
+/// Writes one line to standard output.
+pub(super) fn say(line: &str) -> io::Result<()> {
+    writeln!(anstream::stdout(), "{line}")
+}
+
 /// Writes one message to standard error.
 pub(super) fn complain(message: impl std::fmt::Display) {
     let red = anstyle::AnsiColor::Red.on_default().bold();

@@ -115,6 +115,10 @@ pub(super) struct Serve {
     #[command(flatten)]
     controller: ControllerArgs,
 
+    /// Leave stored objects and the status of RayPolicies alone, and never fail closed by policy
+    #[arg(long)]
+    no_audit: bool,
+
     #[command(flatten)]
     own_certificates: OwnCertificatesArgs,
 
@@ -137,6 +141,7 @@ impl Serve {
     fn options(self) -> anyhow::Result<Options> {
         let health_ip = self.health_bind.unwrap_or(self.bind);
         let settings = self.settings.settings();
+        let audit = (!self.no_audit).then(|| self.controller.audit());
         let controller =
             (!self.no_controller).then(|| self.controller.options(&settings.defaults.image));
         let certificates = match self.own_certificates.options()? {
@@ -153,6 +158,7 @@ impl Serve {
         Ok(Options {
             webhooks: !self.no_webhooks,
             controller,
+            audit,
             address: SocketAddr::new(self.bind, self.port),
             health_address: SocketAddr::new(health_ip, self.health_port),
             certificates,

@@ -4,6 +4,7 @@ use serde_json::{Value, json};
 
 use super::names::{self, APP};
 use super::{Certificates, Options};
+use crate::audit::access as audit;
 use crate::certs::access::{self as certificates, Access, Scope};
 use crate::controller::access as scaling;
 use crate::watch::access as watch;
@@ -40,6 +41,11 @@ pub fn service_account(options: &Options) -> Value {
 pub fn roles(options: &Options) -> Vec<Value> {
     let mut roles = Vec::new();
     roles.extend(granted(options, "watch", Within::Cluster, watch::NEEDED));
+    let audited = |scope| audit::NEEDED.iter().filter(move |need| need.scope == scope);
+    let cluster = audited(Scope::Cluster);
+    roles.extend(granted(options, "audit", Within::Cluster, cluster));
+    let own = Within::Namespace(&options.namespace);
+    roles.extend(granted(options, "audit", own, audited(Scope::Namespace)));
     if options.certificates == Some(Certificates::SelfManaged) {
         let of = |scope| {
             certificates::NEEDED

@@ -150,13 +150,11 @@ fn container(options: &Options) -> Value {
         let mount = json!({ "name": "certs", "mountPath": CERTIFICATE_FOLDER, "readOnly": true });
         container["volumeMounts"] = json!([mount]);
     }
-    if options.controller || options.certificates == Some(Certificates::SelfManaged) {
-        let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
-        container["env"] = json!([
-            field("POD_NAME", "metadata.name"),
-            field("POD_NAMESPACE", "metadata.namespace")
-        ]);
-    }
+    let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+    container["env"] = json!([
+        field("POD_NAME", "metadata.name"),
+        field("POD_NAMESPACE", "metadata.namespace")
+    ]);
     container
 }
 

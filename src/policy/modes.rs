@@ -81,6 +81,24 @@ impl Modes {
             .is_some_and(|setting| setting.mode == Mode::Off)
     }
 
+    /// The same with every rule turned on at least so far that its findings are known.
+    #[must_use]
+    pub fn awake(&self) -> Self {
+        let wake = |setting: &Setting| Setting {
+            mode: setting.mode.max(Mode::Audit),
+            by: setting.by.clone(),
+        };
+        Self {
+            rules: self
+                .rules
+                .iter()
+                .map(|(rule, setting)| (*rule, wake(setting)))
+                .collect(),
+            ceiling: self.ceiling.as_ref().map(wake),
+            exemptions: self.exemptions.clone(),
+        }
+    }
+
     /// What a finding of `rule` comes to that goes as far as `own` by itself.
     pub fn rule_on(&self, rule: RuleId, own: Mode) -> Ruling {
         let set = self.rules.get(&rule);

@@ -13,7 +13,7 @@ use crate::ray::RayObject;
 
 /// All policies of a cluster, in the order in which they decide: the highest priority first, equal
 /// ones by name.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policies(Arc<[Policy]>);
 
 impl Policies {
@@ -81,6 +81,20 @@ impl Policies {
         }
         settings.modes.complete(&base.modes);
         Cow::Owned(settings)
+    }
+
+    /// The same policies, not only equal ones.
+    pub fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    /// When the next exemption ends, after `now`.
+    pub fn next_end(&self, now: Timestamp) -> Option<Timestamp> {
+        self.iter()
+            .flat_map(|policy| &policy.exemptions)
+            .map(|exemption| exemption.expires)
+            .filter(|end| *end > now)
+            .min()
     }
 
     /// Whether Ray objects are to be refused while no webhook answers, and which policy decides

@@ -16,6 +16,7 @@ use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
 use super::{Times, facts};
 use crate::admission::{self, Admission, Engine, Limits, Policy};
+use crate::audit;
 use crate::certs;
 use crate::controller;
 use crate::policy::Settings;
@@ -41,6 +42,8 @@ pub struct Options {
     pub settings: Settings,
     /// Which cluster to ask for facts; without it, the one that the process runs in.
     pub kubeconfig: Option<PathBuf>,
+    /// The background audit, if it is done.
+    pub audit: Option<audit::Options>,
     /// Bounds of requests.
     pub limits: Limits,
     /// Time limits of connections.
@@ -139,6 +142,10 @@ async fn serve_webhooks(
         options.kubeconfig.clone(),
         policy.clone(),
         health.policies.clone(),
+        options
+            .audit
+            .clone()
+            .map(|audit| (audit, health.metrics.clone())),
     )));
     let listener = Listener::bind(options.address, options.connections)
         .await?
@@ -223,12 +230,23 @@ async fn client_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> k
     }
 }
 
-async fn learn(kubeconfig: Option<PathBuf>, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
+async fn learn(
+    kubeconfig: Option<PathBuf>,
+    policy: Arc<ArcSwap<Policy>>,
+    known: Arc<AtomicBool>,
+    audit: Option<(audit::Options, Arc<Metrics>)>,
+) {
     match facts::client(kubeconfig.as_deref()).await {
         Ok(client) => {
+            let audit = async {
+                if let Some((options, metrics)) = audit {
+                    audit::run(client.clone(), options, policy.clone(), metrics).await;
+                }
+            };
             tokio::join!(
                 facts::learn(client.clone(), policy.clone()),
-                watch::run(client, policy, known)
+                watch::run(client.clone(), policy.clone(), known),
+                audit
             );
             return;
         }

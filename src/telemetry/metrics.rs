@@ -15,6 +15,7 @@ use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::metrics::info::Info;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
 use super::record::{Outcome, Record};
 use crate::ray::Kind;
@@ -36,6 +37,8 @@ pub struct Metrics {
     pub in_flight: Level,
     /// Connections to the webhook port.
     pub connections: Level,
+    /// What the background audit found.
+    pub audit: AuditMetrics,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -104,9 +107,11 @@ impl Metrics {
             scaling: Arc::default(),
             in_flight: Level::default(),
             connections: Level::default(),
+            audit: AuditMetrics::default(),
         };
         metrics.register_reviews();
         metrics.register_server();
+        metrics.audit.register(&mut metrics.registry);
         metrics.scaling.register(&mut metrics.registry);
         let certificate = Certificate(store);
         metrics.registry.register_collector(Box::new(certificate));

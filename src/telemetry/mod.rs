@@ -1,5 +1,6 @@
 //! What the process says about itself: logs and metrics.
 
+pub mod audit;
 pub mod controller;
 pub mod logs;
 pub mod metrics;

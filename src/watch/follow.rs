@@ -19,21 +19,21 @@ const STALE: Duration = Duration::from_mins(5);
 const PAGE: u32 = 100;
 
 /// How the objects of one kind are followed.
-pub(super) struct Kind {
+pub(crate) struct Kind {
     /// What they are called in the log.
-    pub(super) title: &'static str,
+    pub(crate) title: &'static str,
     /// The resource.
-    pub(super) resource: ApiResource,
+    pub(crate) resource: ApiResource,
     /// Which of them.
-    pub(super) labels: Option<&'static str>,
+    pub(crate) labels: Option<&'static str>,
     /// How long changes are gathered before they are published.
-    pub(super) pace: Duration,
+    pub(crate) pace: Duration,
 }
 
 /// Follows all objects of a kind, for ever. `keep` says what of an object is kept, if anything;
 /// `publish` gets everything that is kept whenever it has changed, or `None` where it cannot be
 /// read or is out of date.
-pub(super) async fn follow<P, U, T>(
+pub(crate) async fn follow<P, U, T>(
     client: &kube::Client,
     kind: Kind,
     keep: impl Fn(Object<P, U>) -> Option<T>,

@@ -21,7 +21,7 @@ fn resource((group, version, kind): (&str, &str, &str), plural: &str) -> ApiReso
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
 
-pub(super) fn policies() -> Kind {
+pub(crate) fn policies() -> Kind {
     Kind {
         title: "RayPolicies",
         resource: resource(("rayfit.dev", "v1alpha1", "RayPolicy"), "raypolicies"),
@@ -30,7 +30,7 @@ pub(super) fn policies() -> Kind {
     }
 }
 
-pub(super) fn namespaces() -> Kind {
+pub(crate) fn namespaces() -> Kind {
     Kind {
         title: "namespaces",
         resource: resource(("", "v1", "Namespace"), "namespaces"),
@@ -39,7 +39,7 @@ pub(super) fn namespaces() -> Kind {
     }
 }
 
-pub(super) fn nodes() -> Kind {
+pub(crate) fn nodes() -> Kind {
     Kind {
         title: "nodes",
         resource: resource(("", "v1", "Node"), "nodes"),
@@ -48,7 +48,7 @@ pub(super) fn nodes() -> Kind {
     }
 }
 
-pub(super) fn limit_ranges() -> Kind {
+pub(crate) fn limit_ranges() -> Kind {
     Kind {
         title: "LimitRanges",
         resource: resource(("", "v1", "LimitRange"), "limitranges"),
@@ -57,7 +57,7 @@ pub(super) fn limit_ranges() -> Kind {
     }
 }
 
-pub(super) fn resource_quotas() -> Kind {
+pub(crate) fn resource_quotas() -> Kind {
     Kind {
         title: "ResourceQuotas",
         resource: resource(("", "v1", "ResourceQuota"), "resourcequotas"),
@@ -66,7 +66,7 @@ pub(super) fn resource_quotas() -> Kind {
     }
 }
 
-pub(super) fn pods() -> Kind {
+pub(crate) fn pods() -> Kind {
     Kind {
         title: "pods of Ray clusters",
         resource: resource(("", "v1", "Pod"), "pods"),
@@ -75,19 +75,28 @@ pub(super) fn pods() -> Kind {
     }
 }
 
+pub(crate) fn ray_objects(kind: crate::ray::Kind) -> Kind {
+    Kind {
+        title: kind.name(),
+        resource: resource(("ray.io", "v1", kind.name()), kind.plural()),
+        labels: None,
+        pace: GATHERED,
+    }
+}
+
 /// All of a part.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(transparent)]
-pub(super) struct Whole(Fields);
+pub(crate) struct Whole(Fields);
 
 /// Nothing of a part.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
-pub(super) struct Nothing {}
+pub(crate) struct Nothing {}
 
 /// Of a node's spec: what keeps pods off.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct NodeSpec {
+pub(crate) struct NodeSpec {
     taints: Value,
     unschedulable: Value,
 }
@@ -95,33 +104,33 @@ pub(super) struct NodeSpec {
 /// Of a node's status: what pods can have.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct NodeStatus {
+pub(crate) struct NodeStatus {
     allocatable: Value,
 }
 
 /// Of a pod's spec: what its containers have.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct PodSpec {
+pub(crate) struct PodSpec {
     containers: Vec<PodContainer>,
 }
 
 /// Of a container: what it has.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct PodContainer {
+pub(crate) struct PodContainer {
     resources: Value,
 }
 
 /// Of a pod's status: whether it has ended.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(super) struct PodStatus {
+pub(crate) struct PodStatus {
     phase: Value,
 }
 
 /// The object as the core reads it.
-pub(super) fn fields<P: Serialize + Clone, U: Serialize + Clone>(
+pub(crate) fn fields<P: Serialize + Clone, U: Serialize + Clone>(
     object: &kube::api::Object<P, U>,
 ) -> Fields {
     match serde_json::to_value(object) {

@@ -7,8 +7,8 @@
 
 pub mod access;
 mod facts;
-mod follow;
-mod kinds;
+pub(crate) mod follow;
+pub(crate) mod kinds;
 mod policies;
 
 use std::sync::Arc;

@@ -57,7 +57,11 @@ pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>, known: &Atom
     );
 }
 
+/// A status that is written, too, is a change of a policy, but not of what it says.
 fn publish(policy: &ArcSwap<Policy>, policies: &Policies) {
+    if policy.load().policies == *policies {
+        return;
+    }
     let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
     tracing::info!(policies = names.join(","), "policies in force");
     super::change(policy, |next| next.policies = policies.clone());

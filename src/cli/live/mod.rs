@@ -14,10 +14,10 @@ pub(super) use look::{Look, clusters, ray_pods};
 use crate::controller::observe::Key;
 use crate::gcs::Address;
 
-/// Where clusters are, as flags that several commands share.
+/// Which Kubernetes cluster to ask, as flags that several commands share.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Live clusters")]
-pub(super) struct LiveArgs {
+pub(super) struct ClusterArgs {
     /// Cluster to ask; without it, that of KUBECONFIG, ~/.kube/config or the pod
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
@@ -25,13 +25,21 @@ pub(super) struct LiveArgs {
     /// Context of the kubeconfig
     #[arg(long, value_name = "NAME")]
     context: Option<String>,
+}
+
+/// Where Ray clusters are, as flags that several commands share.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Live clusters")]
+pub(super) struct LiveArgs {
+    #[command(flatten)]
+    cluster: ClusterArgs,
 
     /// Address of the Ray cluster's GCS; without it, a port is forwarded to the head pod
     #[arg(long, value_name = "HOST:PORT")]
     gcs_address: Option<Address>,
 }
 
-impl LiveArgs {
+impl ClusterArgs {
     /// A client of the API server.
     pub(super) async fn client(&self) -> anyhow::Result<Client> {
         let options = KubeConfigOptions {
@@ -46,6 +54,13 @@ impl LiveArgs {
             None => Config::infer().await?,
         };
         Ok(Client::try_from(config)?)
+    }
+}
+
+impl LiveArgs {
+    /// A client of the API server.
+    pub(super) async fn client(&self) -> anyhow::Result<Client> {
+        self.cluster.client().await
     }
 
     /// Looks at a cluster.

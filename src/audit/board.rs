@@ -1,0 +1,47 @@
+//! What is known of all objects, kind by kind, and word of changes.
+
+use std::collections::BTreeMap;
+use std::sync::{Mutex, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::census::{Judged, Tally};
+use crate::ray::Kind;
+
+/// What is known of all objects.
+#[derive(Debug, Default)]
+pub(super) struct Board {
+    kinds: Mutex<BTreeMap<Kind, Vec<Judged>>>,
+    pub(super) changed: Notify,
+}
+
+impl Board {
+    /// Takes what was found in all objects of a kind.
+    pub(super) fn post(&self, kind: Kind, judged: Vec<Judged>) {
+        let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        kinds.insert(kind, judged);
+        if kinds.len() == Kind::ALL.len() {
+            self.changed.notify_one();
+        }
+    }
+
+    /// Adds everything up: over all objects, and for each policy.
+    pub(super) fn tallies(&self) -> (Tally, BTreeMap<String, Tally>) {
+        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut all = Tally::default();
+        let mut by_policy: BTreeMap<String, Tally> = BTreeMap::new();
+        for judged in kinds.values().flatten() {
+            all.add(judged);
+            for policy in &judged.policies {
+                by_policy.entry(policy.to_string()).or_default().add(judged);
+            }
+        }
+        (all, by_policy)
+    }
+
+    /// Looks at every object.
+    pub(super) fn each(&self, look: impl FnMut(&Judged)) {
+        let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
+        kinds.values().flatten().for_each(look);
+    }
+}

@@ -1,0 +1,196 @@
+//! Whether the webhooks are to fail closed: the decision, apart from looking and writing.
+
+use serde_json::{Value, json};
+
+use crate::policy::resource::Condition;
+
+/// So many webhooks must be ready before Ray objects are refused without them: with fewer, the
+/// restart of one would already refuse them.
+pub const ENOUGH: usize = 2;
+
+/// The annotation on the webhook configuration that says which policy made it fail closed.
+pub const CLOSED_BY: &str = "rayfit.dev/fail-closed-by";
+
+/// What is asked for and what there is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sight<'a> {
+    /// What the policies say, and which one says it.
+    pub asked: Option<(&'a str, bool)>,
+    /// Webhooks that are ready.
+    pub ready: usize,
+    /// The webhooks fail closed now.
+    pub is_closed: bool,
+    /// It was us who made them.
+    pub by_us: bool,
+}
+
+/// What holds, or is about to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Closing {
+    /// Closed, for this policy.
+    Closed(String),
+    /// To be closed once enough webhooks are ready; so many are.
+    Waiting(usize),
+    /// Open.
+    Open,
+}
+
+/// What to do: `Some(true)` close, `Some(false)` open, `None` leave it; and what holds then.
+///
+/// Once closed, webhooks that go away do not open it again: to refuse while none answers is what
+/// was asked for. What the install made fail closed by itself is opened only where a policy says
+/// `failClosed: false`.
+pub fn decide(sight: Sight<'_>) -> (Option<bool>, Closing) {
+    match sight.asked {
+        Some((policy, true)) if sight.is_closed => (None, Closing::Closed(policy.to_owned())),
+        Some((policy, true)) if sight.ready >= ENOUGH => {
+            (Some(true), Closing::Closed(policy.to_owned()))
+        }
+        Some((_, true)) => (None, Closing::Waiting(sight.ready)),
+        Some((_, false)) if sight.is_closed => (Some(false), Closing::Open),
+        None if sight.is_closed && sight.by_us => (Some(false), Closing::Open),
+        _ => (None, Closing::Open),
+    }
+}
+
+impl Closing {
+    /// For the status of the policy that asks for it.
+    pub fn condition(&self) -> Condition {
+        let (status, reason, message) = match self {
+            Self::Closed(policy) => (
+                "True",
+                "Closed",
+                format!("Ray objects are refused while no webhook answers, as {policy} asks"),
+            ),
+            Self::Waiting(ready) => (
+                "False",
+                "TooFewReady",
+                format!("{ready} of {ENOUGH} webhooks that it takes are ready"),
+            ),
+            Self::Open => (
+                "False",
+                "Open",
+                "Ray objects pass while no webhook answers".to_owned(),
+            ),
+        };
+        Condition {
+            type_: "FailClosed".to_owned(),
+            status: status.to_owned(),
+            reason: reason.to_owned(),
+            message,
+            ..Condition::default()
+        }
+    }
+}
+
+/// Whether a webhook is one that can fail closed: those for Ray objects, and no other.
+fn can_close(webhook: &Value) -> bool {
+    let name = webhook["name"].as_str().unwrap_or_default();
+    crate::ray::Kind::ALL
+        .into_iter()
+        .any(|kind| name == format!("validate.{}.rayfit.dev", kind.name().to_lowercase()))
+}
+
+/// Whether a validating configuration fails closed for Ray objects.
+pub fn is_closed(configuration: &Value) -> bool {
+    let webhooks = configuration["webhooks"].as_array();
+    webhooks
+        .into_iter()
+        .flatten()
+        .any(|webhook| can_close(webhook) && webhook["failurePolicy"] == "Fail")
+}
+
+/// Whether we made it so.
+pub fn is_by_us(configuration: &Value) -> bool {
+    configuration["metadata"]["annotations"]
+        .get(CLOSED_BY)
+        .is_some()
+}
+
+/// The JSON patch that makes a configuration fail closed for `policy`, or open; it only applies to
+/// the version that was seen.
+pub fn patch(configuration: &Value, policy: Option<&str>) -> Value {
+    let metadata = &configuration["metadata"];
+    let mut operations = vec![json!({
+        "op": "test", "path": "/metadata/resourceVersion", "value": metadata["resourceVersion"],
+    })];
+    let webhooks = configuration["webhooks"].as_array().into_iter().flatten();
+    let value = if policy.is_some() { "Fail" } else { "Ignore" };
+    for (index, _) in webhooks
+        .enumerate()
+        .filter(|(_, webhook)| can_close(webhook))
+    {
+        let path = format!("/webhooks/{index}/failurePolicy");
+        operations.push(json!({ "op": "add", "path": path, "value": value }));
+    }
+    let annotation = format!("/metadata/annotations/{}", CLOSED_BY.replace('/', "~1"));
+    match policy {
+        Some(policy) => {
+            if metadata.get("annotations").is_none() {
+                operations.push(json!({
+                    "op": "add", "path": "/metadata/annotations", "value": {},
+                }));
+            }
+            operations.push(json!({ "op": "add", "path": annotation, "value": policy }));
+        }
+        None if is_by_us(configuration) => {
+            operations.push(json!({ "op": "remove", "path": annotation }));
+        }
+        None => {}
+    }
+    Value::Array(operations)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::manifests::{Options, webhooks};
+
+    fn sight(asked: Option<bool>, ready: usize, is_closed: bool, by_us: bool) -> Sight<'static> {
+        Sight {
+            asked: asked.map(|closed| ("a", closed)),
+            ready,
+            is_closed,
+            by_us,
+        }
+    }
+
+    #[test]
+    fn it_closes_only_once_enough_are_ready_and_stays_closed() {
+        let act = |sight| decide(sight).0;
+        assert_eq!(act(sight(Some(true), 1, false, false)), None);
+        assert_eq!(act(sight(Some(true), ENOUGH, false, false)), Some(true));
+        assert_eq!(act(sight(Some(true), 0, true, true)), None);
+    }
+
+    #[test]
+    fn one_field_opens_it_and_the_installs_own_choice_is_left_alone() {
+        let act = |sight| decide(sight).0;
+        assert_eq!(act(sight(Some(false), 0, true, false)), Some(false));
+        assert_eq!(act(sight(None, 3, true, true)), Some(false));
+        assert_eq!(act(sight(None, 3, true, false)), None);
+        assert_eq!(act(sight(None, 3, false, false)), None);
+    }
+
+    #[test]
+    fn a_patch_closes_ray_objects_only_and_another_opens_them() {
+        let installed = webhooks::validating(&Options::default());
+        let mut closed = installed.clone();
+        closed["metadata"]["resourceVersion"] = "7".into();
+        let apply = |configuration: &mut Value, patch: Value| {
+            let patch: json_patch::Patch = serde_json::from_value(patch).unwrap();
+            json_patch::patch(configuration, &patch).unwrap();
+        };
+        let close = patch(&closed, Some("strict"));
+        apply(&mut closed, close);
+        assert!(is_closed(&closed) && is_by_us(&closed));
+        for webhook in closed["webhooks"].as_array().unwrap() {
+            let expected = if can_close(webhook) { "Fail" } else { "Ignore" };
+            assert_eq!(webhook["failurePolicy"], expected, "{}", webhook["name"]);
+        }
+        let open = patch(&closed, None);
+        apply(&mut closed, open);
+        assert!(!is_closed(&closed) && !is_by_us(&closed));
+        assert_eq!(closed["webhooks"], installed["webhooks"]);
+    }
+}

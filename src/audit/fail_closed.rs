@@ -1,0 +1,122 @@
+//! Failing closed: looking at webhooks and policies, and writing the webhook configuration.
+
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Pod;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams, Patch, PatchParams};
+use kube::core::GroupVersionKind;
+use kube::{Client, Error};
+use serde_json::Value;
+
+use super::Options;
+use super::closing::{Closing, Sight, decide, is_by_us, is_closed, patch};
+use crate::manifests::names::{self, VALIDATING};
+use crate::policy::Policies;
+
+/// How often it is looked.
+pub(super) const LOOK: Duration = Duration::from_secs(2);
+
+/// Makes the webhooks fail closed or open, as the policies ask; what holds then, if it is known.
+pub(super) async fn see_to(
+    client: &Client,
+    options: &Options,
+    policies: &Policies,
+) -> Option<Closing> {
+    match step(client, options, policies).await {
+        Ok(closing) => Some(closing),
+        // The install has no configuration, or somebody else wrote it meanwhile.
+        Err(Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => None,
+        Err(error) => {
+            tracing::warn!(%error, "cannot see to failing closed, trying again");
+            None
+        }
+    }
+}
+
+async fn step(client: &Client, options: &Options, policies: &Policies) -> Result<Closing, Error> {
+    let api = configurations(client);
+    let seen = serde_json::to_value(api.get(VALIDATING).await?).unwrap_or_default();
+    let asked = policies.fail_closed();
+    let asked = asked.map(|(policy, closed)| (&*policy.name, closed));
+    let is_closed = is_closed(&seen);
+    let ready = match asked {
+        Some((_, true)) if !is_closed => ready(client, &options.namespace).await?,
+        _ => 0,
+    };
+    let (action, holds) = decide(Sight {
+        asked,
+        ready,
+        is_closed,
+        by_us: is_by_us(&seen),
+    });
+    match action {
+        Some(true) => write(&api, &seen, asked.map(|(policy, _)| policy)).await?,
+        Some(false) => write(&api, &seen, None).await?,
+        None => {}
+    }
+    Ok(holds)
+}
+
+fn configurations(client: &Client) -> Api<DynamicObject> {
+    let kind = GroupVersionKind::gvk(
+        "admissionregistration.k8s.io",
+        "v1",
+        "ValidatingWebhookConfiguration",
+    );
+    let resource = ApiResource::from_gvk_with_plural(&kind, "validatingwebhookconfigurations");
+    Api::all_with(client.clone(), &resource)
+}
+
+async fn write(api: &Api<DynamicObject>, seen: &Value, policy: Option<&str>) -> Result<(), Error> {
+    let change = serde_json::from_value(patch(seen, policy)).unwrap_or_default();
+    api.patch(
+        VALIDATING,
+        &PatchParams::default(),
+        &Patch::Json::<()>(change),
+    )
+    .await?;
+    if let Some(policy) = policy {
+        tracing::info!(policy, "Ray objects are refused while no webhook answers");
+    } else {
+        tracing::info!("Ray objects pass while no webhook answers");
+    }
+    Ok(())
+}
+
+/// Opens the webhooks, whatever policies say. For people in an emergency; the audit closes them
+/// again while a policy asks for it.
+pub async fn release(client: &Client) -> Result<bool, Error> {
+    let api = configurations(client);
+    let seen = serde_json::to_value(api.get(VALIDATING).await?).unwrap_or_default();
+    if !is_closed(&seen) {
+        return Ok(false);
+    }
+    write(&api, &seen, None).await.map(|()| true)
+}
+
+async fn ready(client: &Client, namespace: &str) -> Result<usize, Error> {
+    let labels = names::selector();
+    let labels: Vec<String> = labels
+        .as_object()
+        .into_iter()
+        .flatten()
+        .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
+        .collect();
+    let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
+    let pods = pods
+        .list(&ListParams::default().labels(&labels.join(",")))
+        .await?;
+    Ok(pods.iter().filter(|pod| is_ready(pod)).count())
+}
+
+fn is_ready(pod: &Pod) -> bool {
+    let conditions = pod
+        .status
+        .as_ref()
+        .and_then(|status| status.conditions.as_ref());
+    pod.metadata.deletion_timestamp.is_none()
+        && conditions
+            .into_iter()
+            .flatten()
+            .any(|condition| condition.type_ == "Ready" && condition.status == "True")
+}

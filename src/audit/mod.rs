@@ -1,0 +1,91 @@
+//! The background audit: every stored Ray object judged by the function that admission asks, as if
+//! it was made anew. One replica does it, the one that holds the Lease; it writes what it finds
+//! into the status of RayPolicies, into metrics and into OpenReports, and only what has changed.
+//! The same replica makes the webhooks fail closed where a policy asks for it.
+//!
+//! Objects are followed by watches; when policies change, an exemption ends, or ten minutes have
+//! passed, everything is listed and judged again, a page at a time. Of an object only what was
+//! found is kept.
+
+pub mod access;
+mod board;
+pub mod closing;
+mod fail_closed;
+mod reports;
+mod status;
+mod sweep;
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use kube::Client;
+use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder, LeaseManagerError};
+
+pub use fail_closed::release;
+
+use crate::admission::Policy;
+use crate::telemetry::Metrics;
+
+/// What the audit is started with.
+#[derive(Debug, Clone)]
+pub struct Options {
+    /// The namespace of the Lease and of our pods.
+    pub namespace: String,
+    /// What this replica is called.
+    pub identity: String,
+}
+
+/// The Lease that the auditing replica holds.
+pub const LEASE: &str = "rayfit-audit";
+
+/// Seconds that the Lease is valid for, and before its end that it is renewed.
+const VALID: u64 = 15;
+const GRACE: u64 = 5;
+
+/// How soon after a failure the Lease is asked for again.
+const RETRY: Duration = Duration::from_secs(10);
+
+/// Audits for ever, whenever this replica holds the Lease.
+pub async fn run(
+    client: Client,
+    options: Options,
+    policy: Arc<ArcSwap<Policy>>,
+    metrics: Arc<Metrics>,
+) {
+    loop {
+        if let Err(error) = Box::pin(hold(&client, &options, &policy, &metrics)).await {
+            tracing::warn!(%error, "audit: no Lease, trying again");
+        }
+        tokio::time::sleep(RETRY).await;
+    }
+}
+
+async fn hold(
+    client: &Client,
+    options: &Options,
+    policy: &ArcSwap<Policy>,
+    metrics: &Metrics,
+) -> Result<(), LeaseManagerError> {
+    let manager = LeaseManagerBuilder::new(client.clone(), LEASE)
+        .with_namespace(&options.namespace)
+        .with_identity(&options.identity)
+        .with_duration(VALID)
+        .with_grace(GRACE)
+        .with_field_manager("rayfit")
+        .with_create_mode(LeaseCreateMode::AutoCreate)
+        .build()
+        .await?;
+    let (mut held, _task) = manager.watch().await;
+    loop {
+        if *held.borrow_and_update() {
+            tracing::info!("audit: this replica does it");
+            tokio::select! {
+                () = sweep::audit(client, options, policy, metrics) => {}
+                changed = held.changed() => if changed.is_err() { return Ok(()); }
+            }
+        } else if held.changed().await.is_err() {
+            return Ok(());
+        }
+    }
+}

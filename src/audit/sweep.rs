@@ -1,0 +1,143 @@
+//! Following all Ray objects, and beginning anew when what they are judged by has changed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use arc_swap::ArcSwap;
+use k8s_openapi::jiff::Timestamp;
+use kube::Client;
+use kube::api::Object;
+use serde_json::Value;
+use tokio::time::{Instant, interval, sleep, sleep_until};
+
+use super::board::Board;
+use super::{Options, fail_closed, reports, status};
+use crate::admission::Policy;
+use crate::census::{self, Judged};
+use crate::ray::{Kind, RayObject};
+use crate::telemetry::Metrics;
+use crate::watch::follow::follow;
+use crate::watch::kinds::{Nothing, fields, ray_objects};
+
+/// How long until everything is judged again, whatever was heard of.
+const SLOW: Duration = Duration::from_mins(10);
+
+/// How often it is looked whether policies have changed.
+const LOOK: Duration = Duration::from_millis(200);
+
+/// Audits for as long as this is polled.
+pub(super) async fn audit(
+    client: &Client,
+    options: &Options,
+    policy: &ArcSwap<Policy>,
+    metrics: &Metrics,
+) {
+    let mut written = reports::Written::default();
+    loop {
+        let current = policy.load_full();
+        let board = Board::default();
+        let began = Instant::now();
+        tokio::select! {
+            () = follow_all(client, &current, &board) => {}
+            () = write(client, options, (&current, &board, began), &mut written, metrics) => {}
+            () = outdated(policy, &current) => {}
+        }
+    }
+}
+
+async fn follow_all(client: &Client, current: &Policy, board: &Board) {
+    let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(client, current, board, kind));
+    tokio::join!(a, b, c, d);
+}
+
+async fn follow_kind(client: &Client, current: &Policy, board: &Board, kind: Kind) {
+    follow(
+        client,
+        ray_objects(kind),
+        |object: Object<Value, Nothing>| judge(&object, current),
+        |known| {
+            let judged = known.into_iter().flat_map(|all| all.values()).cloned();
+            board.post(kind, judged.collect());
+        },
+    )
+    .await;
+}
+
+fn judge(object: &Object<Value, Nothing>, current: &Policy) -> Option<Judged> {
+    let object = Value::Object(fields(object));
+    let parsed = RayObject::parse(&object).filter(|parsed| !parsed.is_deleting())?;
+    let Policy {
+        facts,
+        settings,
+        policies,
+    } = current;
+    Some(census::examine(&parsed, facts, policies, settings, now()))
+}
+
+/// Waits until objects have to be judged anew.
+async fn outdated(policy: &ArcSwap<Policy>, current: &Policy) {
+    let end = current.policies.next_end(now());
+    let end = end.and_then(|end| Duration::try_from(end.duration_since(now())).ok());
+    let latest = Instant::now() + end.map_or(SLOW, |end| end.min(SLOW)) + LOOK;
+    let mut look = interval(LOOK);
+    loop {
+        tokio::select! {
+            _ = look.tick() => {}
+            () = sleep_until(latest) => return,
+        }
+        let now = policy.load();
+        let is_same = now.policies.is_same(&current.policies)
+            && Arc::ptr_eq(&now.facts.namespaces, &current.facts.namespaces)
+            && now.facts.kubernetes == current.facts.kubernetes;
+        if !is_same {
+            return;
+        }
+    }
+}
+
+/// Writes what was found whenever it has changed, and sees to failing closed.
+async fn write(
+    client: &Client,
+    options: &Options,
+    (current, board, began): (&Policy, &Board, Instant),
+    written: &mut reports::Written,
+    metrics: &Metrics,
+) {
+    let mut closing = interval(fail_closed::LOOK);
+    let mut is_known = false;
+    let mut condition = None;
+    loop {
+        tokio::select! {
+            () = board.changed.notified() => {
+                if !is_known {
+                    metrics.audit.took(began.elapsed());
+                    is_known = true;
+                }
+            }
+            _ = closing.tick() => {
+                let next = fail_closed::see_to(client, options, &current.policies).await;
+                if next == condition {
+                    continue;
+                }
+                condition = next;
+            }
+        }
+        if !is_known {
+            continue;
+        }
+        let (all, by_policy) = board.tallies();
+        metrics.audit.set(&all);
+        status::write(client, &by_policy, condition.as_ref(), now()).await;
+        reports::write(client, board, written).await;
+        // Bursts of changes become one write.
+        sleep(Duration::from_secs(1)).await;
+    }
+}
+
+#[expect(
+    clippy::disallowed_methods,
+    reason = "the shell reads the clock for the core"
+)]
+pub(super) fn now() -> Timestamp {
+    Timestamp::now()
+}

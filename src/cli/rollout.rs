@@ -1,0 +1,207 @@
+//! `rayfit rollout`: who would be denied if rules were enforced now.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+
+use k8s_openapi::jiff::Timestamp;
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::{Client, Error};
+use serde_json::{Value, json};
+
+use super::live::{self, block_on};
+use super::policies::PolicyArgs;
+use super::settings::SettingsArgs;
+use super::{Outcome, check};
+use crate::census::{Judged, examine, page, table};
+use crate::facts::Facts;
+use crate::objects;
+use crate::policy::{Policies, compile};
+use crate::ray::{Kind, RayObject};
+
+/// For each rule, who would be denied if it was enforced now
+///
+/// Judges the stored Ray objects of a cluster as if they were made anew, under its RayPolicies: the
+/// figures that the background audit writes into their status. Or judges files, as kubectl prints
+/// them, under the policies of --policy.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit rollout\n  \
+    rayfit rollout -o html > rollout.html\n  \
+    rayfit rollout --policy next.yaml             # what a changed policy would mean\n  \
+    kubectl get rayclusters -A -o json | rayfit rollout -\n\n\
+    Exit codes: 0 nobody is or would be denied, 1 somebody is or would be, 2 something could not \
+    be read.")]
+pub(super) struct Rollout {
+    /// Files, or - for standard input; without any, the objects of the cluster
+    #[arg(value_name = "FILE|-")]
+    inputs: Vec<PathBuf>,
+
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+
+    /// What is known of the cluster, for the rules that need it (with files)
+    #[arg(long, value_name = "FILE", requires = "inputs")]
+    facts: Option<PathBuf>,
+
+    #[command(flatten)]
+    cluster: live::ClusterArgs,
+
+    #[command(flatten)]
+    policies: PolicyArgs,
+
+    #[command(flatten)]
+    settings: SettingsArgs,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Format {
+    /// A table
+    #[default]
+    Text,
+    /// Everything, for programs
+    Json,
+    /// One page, to look at and to send
+    Html,
+}
+
+impl Rollout {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let now = self.policies.now();
+        let given = self.policies.policies()?;
+        let (values, facts, policies) = if self.inputs.is_empty() {
+            let stored = block_on(async { Stored::of(&self.cluster.client().await?).await })?;
+            let policies = if given.is_empty() {
+                stored.policies
+            } else {
+                given
+            };
+            (stored.objects, stored.facts, policies)
+        } else {
+            let facts = self.facts.as_deref().map(check::facts).transpose()?;
+            (written(&self.inputs)?, facts.unwrap_or_default(), given)
+        };
+        let settings = self.settings.settings();
+        let mut judged: Vec<Judged> = values
+            .iter()
+            .filter_map(RayObject::parse)
+            .filter(|object| !object.is_deleting())
+            .map(|object| examine(&object, &facts, &policies, &settings, now))
+            .collect();
+        judged.sort_by(|left, right| left.object.cmp(&right.object));
+        let text = match self.output {
+            Format::Text => table::text(&judged),
+            Format::Json => table::json(&judged),
+            Format::Html => page::html(&judged, &title(now)),
+        };
+        anstream::stdout().write_all(text.as_bytes())?;
+        Ok(if table::denies_anybody(&judged) {
+            Outcome::Denied
+        } else {
+            Outcome::Clean
+        })
+    }
+}
+
+fn title(now: Timestamp) -> String {
+    format!(
+        "Rayfit: who would be denied, {}",
+        now.strftime("%Y-%m-%d %H:%M UTC")
+    )
+}
+
+/// The objects of files.
+fn written(inputs: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
+    let mut values = Vec::new();
+    for path in inputs {
+        for document in check::documents(Path::new(path))? {
+            let items = objects::items(&document.value);
+            values.extend(items.into_iter().map(|item| item.object.into_owned()));
+        }
+    }
+    Ok(values)
+}
+
+/// What is stored in a cluster.
+struct Stored {
+    objects: Vec<Value>,
+    facts: Facts,
+    policies: Policies,
+}
+
+/// Objects that are read at once.
+const PAGE: u32 = 200;
+
+impl Stored {
+    /// Reads the cluster. Facts that may not be read are unknown; Ray objects must be.
+    async fn of(client: &Client) -> anyhow::Result<Self> {
+        let mut objects = Vec::new();
+        for kind in Kind::ALL {
+            objects.extend(list(client, ("ray.io", "v1", kind.name()), kind.plural()).await?);
+        }
+        let written = list(
+            client,
+            ("rayfit.dev", "v1alpha1", "RayPolicy"),
+            "raypolicies",
+        )
+        .await?;
+        let policies = written
+            .iter()
+            .filter_map(|written| compile::read(written).ok())
+            .filter_map(|written| compile(&written).0);
+        let policies = Policies::new(policies.collect());
+        let mut facts = serde_json::Map::new();
+        if let Ok(version) = client.apiserver_version().await {
+            facts.insert("kubernetesVersion".to_owned(), json!(version.git_version));
+        }
+        for (key, kind, plural) in [
+            ("nodes", "Node", "nodes"),
+            ("namespaces", "Namespace", "namespaces"),
+            ("limitRanges", "LimitRange", "limitranges"),
+            ("resourceQuotas", "ResourceQuota", "resourcequotas"),
+        ] {
+            match list(client, ("", "v1", kind), plural).await {
+                Ok(items) => drop(facts.insert(key.to_owned(), json!(items))),
+                Err(error) => tracing::debug!(%error, "unknown"),
+            }
+        }
+        Ok(Self {
+            objects,
+            facts: serde_json::from_value(Value::Object(facts))?,
+            policies,
+        })
+    }
+}
+
+/// Every object of a kind; none where the API is not installed.
+async fn list(
+    client: &Client,
+    (group, version, kind): (&str, &str, &str),
+    plural: &str,
+) -> Result<Vec<Value>, Error> {
+    let kind = GroupVersionKind::gvk(group, version, kind);
+    let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let mut params = ListParams::default().limit(PAGE);
+    let mut objects = Vec::new();
+    loop {
+        let listed = match api.list(&params).await {
+            Err(Error::Api(status)) if status.code == 404 => return Ok(objects),
+            listed => listed?,
+        };
+        let next = listed.metadata.continue_.clone().unwrap_or_default();
+        for mut object in listed {
+            // Items of a list do not say what they are.
+            object.types = Some(kube::api::TypeMeta {
+                api_version: resource.api_version.clone(),
+                kind: resource.kind.clone(),
+            });
+            objects.push(serde_json::to_value(object).unwrap_or_default());
+        }
+        if next.is_empty() {
+            return Ok(objects);
+        }
+        params = params.continue_token(&next);
+    }
+}

@@ -1,0 +1,73 @@
+//! Metrics of the background audit. Only the replica that audits has other values than zero.
+
+use std::sync::atomic::AtomicU64;
+use std::time::Duration;
+
+use prometheus_client::encoding::EncodeLabelSet;
+use prometheus_client::metrics::family::Family;
+use prometheus_client::metrics::gauge::Gauge;
+use prometheus_client::registry::{Registry, Unit};
+
+use crate::census::Tally;
+
+/// Metrics of the background audit.
+#[derive(Debug, Default)]
+pub struct AuditMetrics {
+    objects: Gauge,
+    findings: Family<Labels, Gauge>,
+    duration: Gauge<f64, AtomicU64>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct Labels {
+    rule: String,
+    outcome: &'static str,
+}
+
+impl AuditMetrics {
+    /// Adds them to a registry.
+    pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "audit_objects",
+            "Stored Ray objects that the background audit judges",
+            self.objects.clone(),
+        );
+        registry.register(
+            "audit_findings",
+            "Stored Ray objects with findings, by rule and by what these come to; would_deny counts \
+             those that would be denied if the rule was enforced",
+            self.findings.clone(),
+        );
+        registry.register_with_unit(
+            "audit_sweep",
+            "Time from the beginning of the last sweep until every object was judged",
+            Unit::Seconds,
+            self.duration.clone(),
+        );
+    }
+
+    /// Notes what was found.
+    pub fn set(&self, tally: &Tally) {
+        self.objects.set(tally.objects);
+        self.findings.clear();
+        for (rule, counts) in &tally.rules {
+            for (outcome, count) in [
+                ("denied", counts.denied),
+                ("warned", counts.warned),
+                ("audited", counts.audited),
+                ("exempt", counts.exempt),
+                ("would_deny", counts.would_deny),
+            ] {
+                let rule = rule.to_string();
+                self.findings
+                    .get_or_create(&Labels { rule, outcome })
+                    .set(count);
+            }
+        }
+    }
+
+    /// Notes how long a sweep took.
+    pub fn took(&self, time: Duration) {
+        self.duration.set(time.as_secs_f64());
+    }
+}

@@ -67,14 +67,17 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
     });
     let said: BTreeMap<(String, String), BTreeSet<String>> = rows.collect();
     let options = Options::default().with_certificates(Certificates::SelfManaged);
-    let mut granted = BTreeMap::new();
+    let mut granted: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for object in objects(&options.with_ray_auth()) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         for rule in object["rules"].as_array().into_iter().flatten() {
             for resource in texts(&rule["resources"]) {
-                let verbs: BTreeSet<String> = texts(&rule["verbs"]).into_iter().collect();
                 let role = name.trim_start_matches("rayfit-").to_owned();
-                granted.insert((role, resource), verbs);
+                // A right to all of a kind and one to a named object are one row.
+                granted
+                    .entry((role, resource))
+                    .or_default()
+                    .extend(texts(&rule["verbs"]));
             }
         }
     }

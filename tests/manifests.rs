@@ -327,7 +327,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
         as_rules(audited(Scope::Cluster))
     );
     assert_eq!(
-        *rules(&own, "Role", system, "rayfit-audit"),
+        *rules(&own, "Role", system, "rayfit-audit-lease"),
         as_rules(audited(Scope::Namespace))
     );
     assert_eq!(roles(&own).len(), 9);
@@ -345,13 +345,13 @@ fn rights_that_are_not_needed_are_not_asked_for() {
         [
             "ClusterRole /rayfit-watch",
             "ClusterRole /rayfit-audit",
-            "Role rayfit-system/rayfit-audit",
+            "Role rayfit-system/rayfit-audit-lease",
         ]
     );
     let usual = [
         "ClusterRole /rayfit-watch",
         "ClusterRole /rayfit-audit",
-        "Role rayfit-system/rayfit-audit",
+        "Role rayfit-system/rayfit-audit-lease",
         "Role rayfit-system/rayfit-leases",
         "ClusterRole /rayfit-nodes",
         "ClusterRole /rayfit-scaling",
@@ -365,7 +365,7 @@ fn rights_that_are_not_needed_are_not_asked_for() {
     let restricted = [
         "ClusterRole /rayfit-watch",
         "ClusterRole /rayfit-audit",
-        "Role rayfit-system/rayfit-audit",
+        "Role rayfit-system/rayfit-audit-lease",
         "Role rayfit-system/rayfit-leases",
         "Role team-a/rayfit-scaling",
         "Role team-b/rayfit-scaling",

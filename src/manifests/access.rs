@@ -45,7 +45,8 @@ pub fn roles(options: &Options) -> Vec<Value> {
     let cluster = audited(Scope::Cluster);
     roles.extend(granted(options, "audit", Within::Cluster, cluster));
     let own = Within::Namespace(&options.namespace);
-    roles.extend(granted(options, "audit", own, audited(Scope::Namespace)));
+    let shared = audited(Scope::Namespace);
+    roles.extend(granted(options, "audit-lease", own, shared));
     if options.certificates == Some(Certificates::SelfManaged) {
         let of = |scope| {
             certificates::NEEDED

@@ -9,7 +9,7 @@
 //! [`head`] and [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the API server),
 //! [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`]
 //! (what people see), [`fleet`] (a task for
-//! each cluster), [`run`] (a process), [`access`] (the rights that it needs),
+//! each cluster), [`mod@run`] (a process), [`access`] (the rights that it needs),
 //! [`words`] (errors, for people).
 
 pub mod access;

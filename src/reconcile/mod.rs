@@ -1,7 +1,7 @@
 //! From a plan to what is done about it, and from what came of it to the next round.
 //!
 //! A round is: see (a [`Snapshot`](crate::snapshot::Snapshot)), decide whether this cluster is
-//! ours to scale ([`standing`], [`tenure`]), plan, turn the plan into [`Effect`]s ([`round`]),
+//! ours to scale ([`mod@standing`], [`tenure`]), plan, turn the plan into [`Effect`]s ([`mod@round`]),
 //! let the shell perform them, and fold what came of them into the [`Memory`] of the next round.
 //! Everything here is data and pure functions: the shell asks the API server and the GCS, and
 //! has the clock.
@@ -10,8 +10,8 @@
 //! effects finds in the objects what it needs to finish the work: the next round starts from
 //! them.
 //!
-//! Reading order: [`settings`], [`standing`] and [`tenure`] (may we act), [`effect`] and
-//! [`chain`] (what can be done, and in which order), [`round`] (one round, from a snapshot to
+//! Reading order: [`settings`], [`mod@standing`] and [`tenure`] (may we act), [`effect`] and
+//! [`chain`] (what can be done, and in which order), [`mod@round`] (one round, from a snapshot to
 //! chains), `replicas`, `settling`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
 //! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity` and
 //! [`cadence`] (when it is), [`ray_status`], `told` and [`driver_log`] (what Ray and its users

@@ -64,9 +64,11 @@ func fewRights(t *testing.T, l *lab.Lab) {
 		{"get", "secrets", "-n", system},
 		{"create", "secrets", "-n", system},
 		{"get", "secrets", "-n", team},
-		{"list", "pods", "-n", team},
-		{"get", "rayclusters.ray.io", "-n", team},
+		{"delete", "pods", "-n", team},
+		{"create", "pods", "-n", team},
+		{"create", "rayclusters.ray.io", "-n", team},
 		{"update", "rayclusters.ray.io", "-n", team},
+		{"delete", "rayclusters.ray.io", "-n", team},
 		{"patch", "validatingwebhookconfigurations"},
 		{"delete", "validatingwebhookconfiguration/rayfit-validating"},
 	} {

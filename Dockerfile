@@ -9,7 +9,7 @@ WORKDIR /src
 COPY . .
 # A target is named so that build scripts and procedural macros are not linked statically.
 RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
- && RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release --target "$target" \
+ && RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs" cargo build --locked --release --target "$target" \
  && mkdir -p /image/bin \
  && cp "target/$target/release/rayfit" /image/rayfit \
  && ln -s /rayfit /image/bin/bash

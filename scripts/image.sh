@@ -49,7 +49,7 @@ static_binary() {
   target=$(rustc -vV | sed -n 's/^host: //p')
   echo "building a static binary for $target (some minutes the first time)" >&2
   # A target is named so that build scripts and procedural macros are not linked statically.
-  RUSTFLAGS="-C target-feature=+crt-static" cargo build --locked --release --target "$target" >&2
+  RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs" cargo build --locked --release --target "$target" >&2
   echo "target/$target/release/rayfit"
 }
 

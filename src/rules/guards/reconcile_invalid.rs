@@ -51,7 +51,7 @@ const CEL: Cel = Cel::Covered(&[
     Check {
         each: Each::Object,
         mode: Mode::Warn,
-        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || k != 'rayfit.dev/reconcile'))
+        faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/reconcile', 'rayfit.dev/scaled-by'])))
   .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is no annotation that Rayfit knows'))"#,
         fix: "Remove it.",
     },

@@ -36,23 +36,43 @@ func install(t *testing.T, manifests string) {
 	t.Helper()
 	t.Cleanup(func() {
 		kubectl(t, manifests, "delete", "--ignore-not-found", "-f", "-")
+		kubectl(t, last, "delete", "--ignore-not-found", "-f", "-")
 		inEffect(t, false)
 	})
 	kubectl(t, manifests, "apply", "--server-side", "--force-conflicts", "-f", "-")
+	kubectl(t, last, "apply", "--server-side", "--force-conflicts", "-f", "-")
 	inEffect(t, true)
 }
 
-// inEffect waits until the last policy refuses, or no longer refuses, what it is about.
+// last is a policy that is applied, and taken away, after all others. The API server
+// takes policies and bindings in the order of their changes: when this one holds, so
+// do those before it.
+const last = `
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicy
+metadata: {name: the-last-one}
+spec:
+  failurePolicy: Fail
+  matchConstraints:
+    resourceRules:
+    - {apiGroups: [ray.io], apiVersions: ["*"], resources: [rayclusters], operations: [CREATE]}
+  validations:
+  - {expression: "object.metadata.name != 'the-last-probe'", message: the last policy holds}
+---
+apiVersion: admissionregistration.k8s.io/v1
+kind: ValidatingAdmissionPolicyBinding
+metadata: {name: the-last-one}
+spec: {policyName: the-last-one, validationActions: [Warn]}
+`
+
+// inEffect waits until the last policy is looked at, or no longer.
 func inEffect(t *testing.T, want bool) {
 	t.Helper()
-	// The rules of the first and of the last policy: RF101 and RF402.
-	bad := rig.RayCluster(judged, "probe").
-		Set("metadata.annotations[ray.io/ippr]", "not JSON").
-		Set("metadata.annotations[rayfit.dev/reconcile]", "nobody")
+	probe := rig.RayCluster(judged, "the-last-probe")
 	err := lab.Eventually(t.Context(), time.Minute, "the policies come and go", func() error {
-		_, warnings, err := l.RequestWarned(t.Context(), http.MethodPost, collection(bad)+"?dryRun=All", bad.JSON())
+		_, warnings, err := l.RequestWarned(t.Context(), http.MethodPost, collection(probe)+"?dryRun=All", probe.JSON())
 		said := strings.Join(warnings, "\n") + fmt.Sprint(err)
-		if got := strings.Contains(said, "rayfit.dev"); got != want {
+		if got := strings.Contains(said, "the last policy holds"); got != want {
 			return fmt.Errorf("the API server says: %s", said)
 		}
 		return nil

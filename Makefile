@@ -67,6 +67,10 @@ deny-advisories: tools-rust ## Known vulnerabilities (fetches the advisory datab
 generate: build ## Regenerate manifests/, docs/rules.md, docs/schema/ and the README's table
 	scripts/generate.sh $(BIN)
 
+.PHONY: walk
+walk: tools build ## Walk through docs/rollout.md in the lab, and write what its commands print
+	cd tests && RAYFIT_WALK=write RAYFIT_BIN=$(BIN) $(GO) test -count=1 ./e2e/walk
+
 .PHONY: image
 image: tools-rust ## The container image, with docker, podman or buildah
 	scripts/image.sh build

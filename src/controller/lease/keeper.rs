@@ -17,6 +17,7 @@ use super::fence::Fence;
 use super::ledger::{Ledger, Name, Record, Step, Terms};
 use crate::controller::clock::Clock;
 use crate::controller::fleet::told;
+use crate::controller::measure::Measures;
 use crate::controller::words;
 
 /// The label of our Leases; its value says which kind.
@@ -42,7 +43,13 @@ pub struct Options {
 
 /// Keeps this replica's share of the shards and tells `fence`, until `stop` is true and everything
 /// was given back. Errors of the API server are logged and tried again.
-pub async fn keep(options: Options, client: Client, fence: Fence, mut stop: watch::Receiver<bool>) {
+pub async fn keep(
+    options: Options,
+    client: Client,
+    fence: Fence,
+    measures: Measures,
+    mut stop: watch::Receiver<bool>,
+) {
     let api: Api<Lease> = Api::namespaced(client, &options.namespace);
     let start = Instant::now();
     let ledger = Ledger::new(options.replica.clone(), options.shards, options.terms);
@@ -51,6 +58,7 @@ pub async fn keep(options: Options, client: Client, fence: Fence, mut stop: watc
         options,
         start,
         fence,
+        measures,
         ledger,
         told: false,
     };
@@ -85,6 +93,7 @@ struct Keeper {
     options: Options,
     start: Instant,
     fence: Fence,
+    measures: Measures,
     ledger: Ledger,
     told: bool,
 }
@@ -128,7 +137,9 @@ impl Keeper {
             .ledger
             .trusted()
             .map(|(shard, until)| (shard, self.start + until));
-        self.fence.set(until.collect::<BTreeMap<_, _>>());
+        let until: BTreeMap<_, _> = until.collect();
+        self.measures.shards_held(until.len());
+        self.fence.set(until);
     }
 
     async fn work(&mut self) {

@@ -47,9 +47,9 @@ type census struct {
 // inStatus is what the audit counts for a policy.
 func inStatus(t *testing.T, name string) census {
 	t.Helper()
-	var status census
-	decode(t, must(t, "get", "rayp", name, "-o", "jsonpath={.status}"), &status)
-	return status
+	var policy struct{ Status census }
+	decode(t, must(t, "get", "rayp", name, "-o", "json"), &policy)
+	return policy.Status
 }
 
 // inRollout is what `rayfit rollout` counts in the cluster.

@@ -13,21 +13,25 @@ import (
 	"rayfit.dev/rayfit/tests/rig"
 )
 
-// policy applies a RayPolicy, which goes with the test, and returns what the
-// API server warns of.
-func policy(t *testing.T, name, spec string) string {
+// policy applies a RayPolicy, which goes with the test.
+func policy(t *testing.T, name, spec string) {
 	t.Helper()
-	t.Cleanup(func() { must(t, "delete", "rayp", name, "--ignore-not-found") })
-	return applyPolicy(t, name, spec)
+	t.Cleanup(func() { must(t, "delete", "rayp", name) })
+	if _, _, err := shared.Lab.Apply(manifest(name, spec)); err != nil {
+		t.Fatal(err)
+	}
 }
 
-func applyPolicy(t *testing.T, name, spec string) string {
+// change merges a patch into a RayPolicy's spec, and returns what the API server
+// warns of.
+func change(t *testing.T, policy, spec string) string {
 	t.Helper()
-	_, said, err := shared.Lab.Apply(manifest(name, spec))
+	path := "/apis/rayfit.dev/v1alpha1/raypolicies/" + policy
+	_, warnings, err := shared.Lab.RequestWarned(t.Context(), http.MethodPatch, path, []byte(`{"spec":`+spec+`}`))
 	if err != nil {
 		t.Fatal(err)
 	}
-	return said
+	return strings.Join(warnings, "\n")
 }
 
 func manifest(name, spec string) string {

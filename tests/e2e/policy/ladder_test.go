@@ -61,7 +61,7 @@ func TestTheLadderGoesUpAndDownAndAllCountTheSame(t *testing.T) {
 		{"Audit", "silent", audit, 0, 1},
 	} {
 		ahead := inRollout(t, "--policy", write(t, manifest("ladder", "{mode: "+step.mode+"}")))
-		must(t, "patch", "rayp", "ladder", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"mode":%q}}`, step.mode))
+		change(t, "ladder", fmt.Sprintf(`{"mode":%q}`, step.mode))
 		eventually(t, "wait until "+step.mode+" is in force", func() error { return is(comesTo(faulty(ns, "probe")), step.answer) })
 
 		made(t, ns).are(t, "the webhook", step.wanted)

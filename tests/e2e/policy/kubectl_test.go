@@ -6,6 +6,7 @@ import (
 	"net/http"
 	"os/exec"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -38,14 +39,15 @@ func manifest(name, spec string) string {
 	return fmt.Sprintf("apiVersion: rayfit.dev/v1alpha1\nkind: RayPolicy\nmetadata: {name: %s}\nspec: %s\n", name, spec)
 }
 
-// namespace makes a namespace, with labels as `key=value`. Its Ray objects go
+var namespaces atomic.Int32
+
+// namespace makes a namespace. Its Ray objects go
 // with the test, so that the next one finds none.
-func namespace(t *testing.T, name string, labels ...string) string {
+func namespace(t *testing.T, name string) string {
 	t.Helper()
+	// The number lets `go test -count=2` work.
+	name = fmt.Sprintf("%s-%d", name, namespaces.Add(1))
 	must(t, "create", "namespace", name)
-	for _, label := range labels {
-		must(t, "label", "namespace", name, label)
-	}
 	t.Cleanup(func() { must(t, "delete", "rayclusters", "--all", "-n", name) })
 	return name
 }

@@ -59,9 +59,9 @@ func TestTheFirstPolicyThatSpeaksOfARuleDecidesAndIsNamed(t *testing.T) {
 }
 
 func TestAMatchThatIsAboutNothingIsPointedOut(t *testing.T) {
-	ns := namespace(t, "matched", "team=matched")
+	ns := namespace(t, "matched")
 	store(t, rig.RayCluster(ns, "exp-1").Set("metadata.labels[tier]", "prod"))
-	within := "namespaceSelector: {matchLabels: {team: matched}}, "
+	within := "namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: " + ns + "}}, "
 	for scope, wanted := range map[string]string{
 		within + "names: [exp-*]":                                      "",
 		within + "objectSelector: {matchLabels: {tier: prod}}":         "",

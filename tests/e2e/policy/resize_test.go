@@ -9,7 +9,7 @@ import (
 const pod = `
 apiVersion: v1
 kind: Pod
-metadata: {name: worker, namespace: resized, labels: {ray.io/cluster: demo, ray.io/group: small}}
+metadata: {name: worker, labels: {ray.io/cluster: demo, ray.io/group: small}}
 spec:
   containers:
   - name: ray-worker
@@ -18,10 +18,10 @@ spec:
 `
 
 // resize is what kubectl says to somebody who resizes the pod, without doing it.
-func resize(t *testing.T, user string) (said string, err error) {
+func resize(t *testing.T, namespace, user string) (said string, err error) {
 	t.Helper()
 	args := []string{
-		"patch", "pod", "worker", "-n", "resized", "--subresource=resize", "--dry-run=server", "--type=strategic",
+		"patch", "pod", "worker", "-n", namespace, "--subresource=resize", "--dry-run=server", "--type=strategic",
 		"-p", `{"spec":{"containers":[{"name":"ray-worker","resources":{"requests":{"cpu":"2"},"limits":{"cpu":"2"}}}]}}`,
 	}
 	if user == "" {
@@ -33,40 +33,40 @@ func resize(t *testing.T, user string) (said string, err error) {
 }
 
 func TestAPodOfARayClusterIsResizedByItsScalerOnly(t *testing.T) {
-	namespace(t, "resized")
-	if _, _, err := shared.Lab.Apply(pod); err != nil {
+	ns := namespace(t, "resized")
+	if _, _, err := shared.Lab.Apply(strings.Replace(pod, "labels:", "namespace: "+ns+", labels:", 1)); err != nil {
 		t.Fatal(err)
 	}
 	const warning = `Warning: RF401 spec.containers: "lab-admin" resizes a pod of RayCluster "demo"`
-	if said, err := resize(t, ""); err != nil || !strings.Contains(said, warning) {
+	if said, err := resize(t, ns, ""); err != nil || !strings.Contains(said, warning) {
 		t.Errorf("without a policy: %v, kubectl says: %s", err, said)
 	}
 
-	policy(t, "guarding", "{match: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: resized}}}, rules: {RF401: Enforce}}")
+	policy(t, "guarding", "{match: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: "+ns+"}}}, rules: {RF401: Enforce}}")
 	eventually(t, "wait until the policy is in force", func() error {
-		said, err := resize(t, "")
+		said, err := resize(t, ns, "")
 		if err == nil || !strings.Contains(said, "rayfit explain RF401") || !strings.Contains(said, "by policy guarding") {
 			return is(said, "a denial")
 		}
 		return nil
 	})
-	if said, err := resize(t, "system:serviceaccount:elsewhere:vpa-updater"); err == nil {
+	if said, err := resize(t, ns, "system:serviceaccount:elsewhere:vpa-updater"); err == nil {
 		t.Errorf("another autoscaler resizes it: %s", said)
 	}
 	for _, scaler := range []string{
 		"system:serviceaccount:rayfit-system:rayfit",
-		"system:serviceaccount:resized:demo", // as which Ray's own autoscaler runs
+		"system:serviceaccount:" + ns + ":demo", // as which Ray's own autoscaler runs
 		"system:node:node-1",
 	} {
-		if said, err := resize(t, scaler); err != nil || said != "" {
+		if said, err := resize(t, ns, scaler); err != nil || said != "" {
 			t.Errorf("%s: %v, kubectl says: %s", scaler, err, said)
 		}
 	}
 
 	// Other pods are nobody's business, nor are other changes of this one.
-	must(t, "label", "pod", "worker", "-n", "resized", "changed=yes")
-	must(t, "label", "pod", "worker", "-n", "resized", "ray.io/cluster-")
-	if said, err := resize(t, ""); err != nil || said != "" {
+	must(t, "label", "pod", "worker", "-n", ns, "changed=yes")
+	must(t, "label", "pod", "worker", "-n", ns, "ray.io/cluster-")
+	if said, err := resize(t, ns, ""); err != nil || said != "" {
 		t.Errorf("a pod of no Ray cluster: %v, kubectl says: %s", err, said)
 	}
 }

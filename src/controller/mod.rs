@@ -5,7 +5,7 @@
 //! the shell around it: it watches, asks the GCS, sends, and has the clock.
 //!
 //! Reading order: [`observe`] (what is seen and kept), [`lease`] (which replica may write),
-//! [`tender`] (one cluster: see, decide, act), [`judge`] and [`permit`] (may it be written now),
+//! [`tender`] (one cluster: see, decide, act), [`tuning`] (by which settings), [`judge`] and [`permit`] (may it be written now),
 //! [`head`] and [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the API server),
 //! [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`]
 //! (what people see), [`fleet`] (a task for
@@ -28,6 +28,7 @@ pub mod perform;
 pub mod permit;
 pub mod run;
 pub mod tender;
+pub mod tuning;
 pub mod words;
 pub mod writer;
 

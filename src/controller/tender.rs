@@ -14,6 +14,7 @@ use super::measure::Measures;
 use super::observe::Scene;
 use super::perform::Performer;
 use super::permit::{Grant, Permit};
+use super::tuning::Tuning;
 use super::writer::Writer;
 use crate::gcs;
 use crate::reconcile::{
@@ -26,7 +27,8 @@ use crate::snapshot::{API_VERSION, Snapshot};
 /// one began: a thousand pods that start are not a thousand looks.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// How long to wait while the first list of pods is not complete: a pod that is not known is not missing.
+/// How long to wait while the first list of pods is not complete: a pod that is not known is not
+/// missing. Policies that are not known yet may say how the cluster is scaled.
 const LISTING: Duration = Duration::from_millis(100);
 
 /// How long to wait after a write that decides whose turn it is failed.
@@ -44,7 +46,7 @@ pub struct Tender {
     /// For its GCS.
     pub credentials: Credentials,
     /// How it is scaled.
-    pub settings: Settings,
+    pub tuning: Tuning,
     /// Whom Events are on.
     pub about: About,
     /// Tells people.
@@ -65,6 +67,8 @@ pub struct State {
     grant: Mutex<Grant>,
     memory: Memory,
     gcs: Option<(Head, gcs::Client)>,
+    /// How it was scaled in the last round.
+    settings: Settings,
     /// What was last said of why nothing is done.
     said: String,
 }
@@ -84,7 +88,7 @@ impl Tender {
         let key = &self.judge.key;
         let texts = {
             let store = self.judge.observed.read();
-            if !store.knows_pods(&key.namespace) {
+            if !store.knows_pods(&key.namespace) || !self.tuning.is_known() {
                 return Pause::For(LISTING);
             }
             store.texts(key)
@@ -161,6 +165,7 @@ impl Tender {
 
     async fn act(&mut self, scene: Scene, heavy: bool) -> Pause {
         let began = Instant::now();
+        self.tune(&scene);
         let pause = match self.ask(&scene).await {
             Ok((client, gcs)) => {
                 self.say(String::new());
@@ -174,6 +179,22 @@ impl Tender {
         };
         self.measures.round(began.elapsed());
         pause
+    }
+
+    /// Policies may have changed since the last round, or the labels by which they match.
+    fn tune(&mut self, scene: &Scene) {
+        let settings = self.tuning.of(&scene.cluster);
+        if settings != self.state.settings {
+            let cluster = self.judge.key.to_string();
+            let (plan, backoff) = (settings.plan, settings.backoff);
+            tracing::info!(
+                cluster,
+                ?plan,
+                ?backoff,
+                "scaled by other settings from now on"
+            );
+            self.state.settings = settings;
+        }
     }
 
     /// The state of the Ray cluster, or why it cannot be had.
@@ -240,7 +261,7 @@ impl Tender {
             history: self.state.memory.history.clone(),
         };
         let round = apart(heavy, || {
-            reconcile::round(&snapshot, &self.state.memory, &self.settings)
+            reconcile::round(&snapshot, &self.state.memory, &self.state.settings)
         });
         let permit = Permit {
             grant: &self.state.grant,
@@ -272,13 +293,13 @@ impl Tender {
 
     /// Remembers, tells, and says when to look again.
     fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Pause {
-        let memory = &mut self.state.memory;
-        let said = memory.fold(round, done, &self.settings, now, jitter);
+        let (memory, settings) = (&mut self.state.memory, &self.state.settings);
+        let said = memory.fold(round, done, settings, now, jitter);
         self.measures.done(done);
         self.measures.demand(&self.judge.key, round);
         self.announcer.tell(&self.about, &said.news);
         self.driver_log.tell(&said.messages);
-        let seconds = cadence::next_s(round.busy, memory.changed_at, now, &self.settings.pace);
+        let seconds = cadence::next_s(round.busy, memory.changed_at, now, &settings.pace);
         Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))
     }
 }

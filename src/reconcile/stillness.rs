@@ -159,7 +159,7 @@ mod tests {
         let mut made = round(snapshot, &memory, &settings);
         for _ in 0..2 {
             let chains = std::mem::take(&mut made.chains).into_iter();
-            let sent = chains.filter_map(|mut chain| {
+            let sent = chains.filter_map(|chain| {
                 Some(Done {
                     about: chain.about.clone(),
                     effect: chain.next()?,

@@ -24,6 +24,7 @@ use crate::controller::judge::{self, Judge};
 use crate::controller::measure::Measures;
 use crate::controller::observe::{Key, Observed, Reach};
 use crate::controller::tender::{State, Tender};
+use crate::controller::tuning::Tuning;
 use crate::controller::writer::{MANAGER, Requests, Writer};
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
 use crate::reconcile::outcome::Failure;
@@ -165,7 +166,7 @@ impl Sidecar {
             },
             writer: self.writer.clone(),
             credentials: Credentials::Environment(self.options.variable),
-            settings: Settings::default(),
+            tuning: Tuning::Fixed(Settings::default()),
             about: About {
                 key: self.key.clone(),
                 uid: cluster["metadata"]["uid"]

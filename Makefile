@@ -37,7 +37,7 @@ test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's ba
 	scripts/image.sh test
 
 .PHONY: test-long
-test-long: tools ## Long random runs, fresh parity cases, the lab twice (about 50 minutes; PARTS="random parity")
+test-long: tools ## Long random runs, fresh parity cases, the lab at full size (two hours; PARTS="random parity")
 	scripts/test-long.sh $(PARTS)
 
 .PHONY: fmt

@@ -16,6 +16,7 @@
 mod file;
 pub mod limits;
 pub mod node;
+mod objects;
 pub mod pods;
 pub mod scheduling;
 mod version;
@@ -23,6 +24,7 @@ mod version;
 pub use file::FactsError;
 pub use limits::{LimitRange, ResourceQuota};
 pub use node::{Node, Nodes};
+pub use objects::{Objects, StoredObject};
 pub use pods::{Pods, RayPod};
 pub use version::{KubernetesVersion, NoKubernetesVersion};
 
@@ -50,6 +52,8 @@ pub struct Facts {
     pub namespaces: Arc<BTreeMap<String, BTreeMap<String, String>>>,
     /// The pods of Ray clusters.
     pub pods: Arc<Pods>,
+    /// The stored Ray objects.
+    pub objects: Arc<Objects>,
 }
 
 /// The namespace of objects that name none.

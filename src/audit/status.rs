@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::closing::Closing;
 use crate::census::{Counts, Tally};
 use crate::policy::resource::{Condition, Offender, RayPolicyStatus, RuleCount};
-use crate::policy::{Weight, compile};
+use crate::policy::{Exemption, Fault, Policy, Weight, compile};
 use crate::watch::kinds;
 
 /// Writes what was found into the status of each policy, where it says something else.
@@ -71,7 +71,9 @@ fn status(
     now: Timestamp,
 ) -> RayPolicyStatus {
     let generation = policy.metadata.generation;
-    let mut conditions = vec![readiness(policy)];
+    let (compiled, faults) = read(policy);
+    let mut conditions = vec![readiness(&faults)];
+    conditions.extend(compiled.and_then(|compiled| endings(&compiled, now)));
     if policy
         .spec
         .get("failClosed")
@@ -136,13 +138,17 @@ fn offender(offender: &crate::census::Offender) -> Offender {
     }
 }
 
-/// Whether the policy can be read.
-fn readiness(policy: &Object<Value, Value>) -> Condition {
+/// What of the policy holds, and what is wrong in it.
+fn read(policy: &Object<Value, Value>) -> (Option<Policy>, Vec<Fault>) {
     let object = Value::Object(kinds::fields(policy));
-    let faults = match compile::read(&object) {
-        Ok(written) => compile(&written).1,
-        Err(fault) => vec![fault],
-    };
+    match compile::read(&object) {
+        Ok(written) => compile(&written),
+        Err(fault) => (None, vec![fault]),
+    }
+}
+
+/// Whether the policy can be read.
+fn readiness(faults: &[Fault]) -> Condition {
     let worst = faults.iter().map(|fault| fault.weight).max();
     let (status, reason) = match worst {
         None | Some(Weight::Doubt) => ("True", "Read"),
@@ -152,10 +158,39 @@ fn readiness(policy: &Object<Value, Value>) -> Condition {
     let texts: Vec<String> = faults.iter().map(ToString::to_string).collect();
     let message = match texts.as_slice() {
         [] => "the whole policy is in force".to_owned(),
-        texts => texts.join("; ").chars().take(1024).collect(),
+        texts => joined(texts),
     };
+    condition("Ready", status, reason, message)
+}
+
+/// Which exemptions have ended, if any has: whoever relied on them is denied from then on.
+fn endings(policy: &Policy, now: Timestamp) -> Option<Condition> {
+    let texts: Vec<String> = policy.ended(now).map(ended).collect();
+    let message = joined(&texts);
+    (!texts.is_empty()).then(|| condition("ExemptionsEnded", "True", "Ended", message))
+}
+
+fn ended(exemption: &Exemption) -> String {
+    let Exemption {
+        index,
+        ticket,
+        expires,
+        ..
+    } = exemption;
+    let ticket = ticket.as_deref().unwrap_or("no ticket");
+    format!("spec.exemptions[{index}] ({ticket}) ended at {expires}: renew or remove it")
+}
+
+fn joined(texts: &[String]) -> String {
+    texts.join("; ").chars().take(MESSAGE_CHARS).collect()
+}
+
+/// Longest message of a condition.
+const MESSAGE_CHARS: usize = 1024;
+
+fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condition {
     Condition {
-        type_: "Ready".to_owned(),
+        type_: type_.to_owned(),
         status: status.to_owned(),
         reason: reason.to_owned(),
         message,

@@ -77,20 +77,20 @@ fn judge(object: &Object<Value, Nothing>, current: &Policy) -> Option<Arc<Judged
 
 /// Waits until objects have to be judged anew.
 async fn outdated(policy: &ArcSwap<Policy>, current: &Policy) {
+    // By the wall clock, which may be set.
     let end = current.policies.next_end(now());
-    let end = end.and_then(|end| Duration::try_from(end.duration_since(now())).ok());
-    let latest = Instant::now() + end.map_or(SLOW, |end| end.min(SLOW)) + LOOK;
+    let latest = Instant::now() + SLOW;
     let mut look = interval(LOOK);
     loop {
         tokio::select! {
             _ = look.tick() => {}
             () = sleep_until(latest) => return,
         }
-        let now = policy.load();
-        let is_same = now.policies.is_same(&current.policies)
-            && Arc::ptr_eq(&now.facts.namespaces, &current.facts.namespaces)
-            && now.facts.kubernetes == current.facts.kubernetes;
-        if !is_same {
+        let next = policy.load();
+        let is_same = next.policies.is_same(&current.policies)
+            && Arc::ptr_eq(&next.facts.namespaces, &current.facts.namespaces)
+            && next.facts.kubernetes == current.facts.kubernetes;
+        if !is_same || end.is_some_and(|end| end <= now()) {
             return;
         }
     }

@@ -149,6 +149,7 @@ impl TryFrom<FactsFile> for Facts {
                     .flatten()
                     .collect(),
             ),
+            objects: Arc::default(),
         })
     }
 }

@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use k8s_openapi::jiff::Timestamp;
+
 use super::settings::{DefaultValues, ReconcileSettings};
 use super::{Exemption, Limits, Mode, Scope};
 use crate::finding::RuleId;
@@ -32,6 +34,14 @@ pub struct Policy {
     pub exemptions: Vec<Arc<Exemption>>,
     /// Refuse Ray objects while no webhook answers.
     pub fail_closed: Option<bool>,
+}
+
+impl Policy {
+    /// The exemptions that have ended at `now`.
+    pub fn ended(&self, now: Timestamp) -> impl Iterator<Item = &Exemption> {
+        let exemptions = self.exemptions.iter().map(Arc::as_ref);
+        exemptions.filter(move |exemption| !exemption.is_in_force(now))
+    }
 }
 
 /// What a policy says of [`DefaultValues`].

@@ -18,6 +18,7 @@ mod scope;
 pub mod selector;
 pub mod settings;
 mod unknown_keys;
+mod vacuous;
 pub mod verdict;
 
 pub use compile::{Fault, Weight, compile};

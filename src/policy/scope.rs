@@ -25,7 +25,7 @@ impl Scope {
             && self.has_namespace(object.namespace().unwrap_or(DEFAULT_NAMESPACE), facts)
     }
 
-    fn has_kind(&self, kind: Kind) -> bool {
+    pub(super) fn has_kind(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 

@@ -1,5 +1,6 @@
 //! Findings in an API server's answer: what `kubectl apply` shows.
 
+use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::finding::Finding;
@@ -87,9 +88,17 @@ pub fn denial(findings: &[Finding]) -> String {
 }
 
 /// Warnings for a response, each and all within what API servers pass on; the last one counts
-/// those left out.
+/// those left out. A remedy that several findings share is said once: API servers drop what is said
+/// again, so it would only take the room of others.
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
-    let pairs = findings.iter().map(|finding| warning(finding).join("\n"));
+    let mut said = HashSet::new();
+    let pairs = findings.iter().map(|finding| {
+        let mut lines = warning(finding);
+        if lines.get(1).is_some_and(|fix| !said.insert(fix.clone())) {
+            lines.truncate(1);
+        }
+        lines.join("\n")
+    });
     let (fitting, left_out) = within(pairs, WARNINGS_CHARS, |text| text.chars().count());
     let mut warnings: Vec<String> = fitting
         .iter()
@@ -231,10 +240,11 @@ mod tests {
     fn fifty_long_findings_stay_within_the_budget_of_warnings() {
         let many: Vec<Finding> = (0..50).map(|_| finding(213, &"é".repeat(300))).collect();
         let texts = warnings(&many);
-        assert_eq!(texts.len(), 55);
-        assert_eq!(texts[54], "+23 more (rayfit check shows all)");
+        assert_eq!(texts.len(), 35);
+        assert_eq!(texts[34], "+17 more (rayfit check shows all)");
         assert!(texts[0].starts_with("RF213 spec.rayVersion: é") && texts[0].ends_with('…'));
         assert_eq!(texts[1], "RF213 fix: Write 2.60.0.");
+        assert!(texts[2].starts_with("RF213 spec.rayVersion: é"));
     }
 
     #[test]

@@ -1,4 +1,5 @@
-//! What watching needs from the API server. The manifests grant exactly this.
+//! What watching needs from the API server, beside what the audit needs of Ray objects. The
+//! manifests grant exactly this.
 
 use crate::certs::access::{Access, Scope};
 

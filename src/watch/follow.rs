@@ -6,7 +6,8 @@ use std::future::pending;
 use std::time::Duration;
 
 use futures_util::StreamExt as _;
-use kube::api::{Api, ApiResource, Object};
+use kube::Resource;
+use kube::api::{Api, ApiResource};
 use kube::runtime::WatchStreamExt as _;
 use kube::runtime::watcher::{self, Event, watcher};
 use serde::de::DeserializeOwned;
@@ -30,19 +31,19 @@ pub(crate) struct Kind {
     pub(crate) pace: Duration,
 }
 
-/// Follows all objects of a kind, for ever. `keep` says what of an object is kept, if anything;
-/// `publish` gets everything that is kept whenever it has changed, or `None` where it cannot be
-/// read or is out of date.
-pub(crate) async fn follow<P, U, T>(
+/// Follows all objects of a kind, for ever, read as `K`. `keep` says what of an object is kept, if
+/// anything; `publish` gets everything that is kept whenever it has changed, or `None` where it
+/// cannot be read or is out of date.
+pub(crate) async fn follow<K, T>(
     client: &kube::Client,
     kind: Kind,
-    keep: impl Fn(Object<P, U>) -> Option<T>,
+    keep: impl Fn(K) -> Option<T>,
     mut publish: impl FnMut(Option<&BTreeMap<String, T>>),
 ) where
-    P: DeserializeOwned + Clone + Debug + Send + 'static,
-    U: DeserializeOwned + Default + Clone + Debug + Send + 'static,
+    K: Resource<DynamicType = ApiResource> + DeserializeOwned + Clone + Debug + Send + 'static,
+    T: PartialEq,
 {
-    let api: Api<Object<P, U>> = Api::all_with(client.clone(), &kind.resource);
+    let api: Api<K> = Api::all_with(client.clone(), &kind.resource);
     let mut config = watcher::Config::default().page_size(PAGE);
     if let Some(labels) = kind.labels {
         config = config.labels(labels);
@@ -105,17 +106,10 @@ impl<T> Default for Seen<T> {
     }
 }
 
-impl<T> Seen<T> {
-    /// Takes an event in; whether there is something new to publish.
-    fn take<P, U>(
-        &mut self,
-        event: Event<Object<P, U>>,
-        keep: &impl Fn(Object<P, U>) -> Option<T>,
-    ) -> bool
-    where
-        P: Clone,
-        U: Clone,
-    {
+impl<T: PartialEq> Seen<T> {
+    /// Takes an event in; whether there is something new to publish. Most changes of an object are
+    /// none of what is kept of it.
+    fn take<K: Resource>(&mut self, event: Event<K>, keep: &impl Fn(K) -> Option<T>) -> bool {
         match event {
             Event::Init => {
                 self.listed = Some(BTreeMap::new());
@@ -136,15 +130,15 @@ impl<T> Seen<T> {
             Event::Apply(object) => {
                 let key = key(&object);
                 match keep(object) {
-                    Some(kept) => drop(self.objects.insert(key, kept)),
-                    None => drop(self.objects.remove(&key)),
+                    Some(kept) if self.objects.get(&key) == Some(&kept) => false,
+                    Some(kept) => {
+                        self.objects.insert(key, kept);
+                        true
+                    }
+                    None => self.objects.remove(&key).is_some(),
                 }
-                true
             }
-            Event::Delete(object) => {
-                self.objects.remove(&key(&object));
-                true
-            }
+            Event::Delete(object) => self.objects.remove(&key(&object)).is_some(),
         }
     }
 
@@ -167,8 +161,8 @@ impl<T> Seen<T> {
     }
 }
 
-fn key<P: Clone, U: Clone>(object: &Object<P, U>) -> String {
-    let metadata = &object.metadata;
+fn key(object: &impl Resource) -> String {
+    let metadata = object.meta();
     let namespace = metadata.namespace.as_deref().unwrap_or_default();
     format!(
         "{namespace}/{}",

@@ -84,6 +84,14 @@ pub(crate) fn ray_objects(kind: crate::ray::Kind) -> Kind {
     }
 }
 
+/// Ray objects of which only names and labels are read.
+pub(crate) fn ray_names(kind: crate::ray::Kind) -> Kind {
+    Kind {
+        pace: SOON,
+        ..ray_objects(kind)
+    }
+}
+
 /// All of a part.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(transparent)]

@@ -9,6 +9,7 @@ pub mod access;
 mod facts;
 pub(crate) mod follow;
 pub(crate) mod kinds;
+mod objects;
 mod policies;
 
 use std::sync::Arc;
@@ -26,6 +27,7 @@ pub async fn run(client: Client, policy: Arc<ArcSwap<Policy>>, known: Arc<Atomic
     tokio::join!(
         policies::keep(&client, &policy, &known),
         facts::keep(&client, &policy),
+        objects::keep(&client, &policy),
     );
 }
 

@@ -145,6 +145,10 @@ func (l *Lab) startCertManager(ctx context.Context) error {
 	if err := l.createCRDs(ctx, l.state.CertManagerCRDs); err != nil {
 		return err
 	}
+	return l.runCertManager(ctx)
+}
+
+func (l *Lab) runCertManager(ctx context.Context) error {
 	argv := []string{l.state.CertManager, "--kubeconfig=" + l.Kubeconfig(), "--health=" + loopback(l.state.Ports.CertManager)}
 	if err := l.start(certManager, argv, nil); err != nil {
 		return err

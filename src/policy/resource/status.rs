@@ -28,8 +28,8 @@ pub struct RayPolicyStatus {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub worst_offenders: Vec<Offender>,
 
-    /// Ready: the policy could be read. `FailClosed`: Ray objects are refused while no webhook
-    /// answers.
+    /// Ready: the policy could be read. `ExemptionsEnded`: some exemptions are over.
+    /// `FailClosed`: Ray objects are refused while no webhook answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     pub conditions: Vec<Condition>,

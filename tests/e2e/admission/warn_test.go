@@ -1,8 +1,12 @@
 package admission_test
 
 import (
+	"fmt"
+	"net/http"
+	"strconv"
 	"strings"
 	"testing"
+	"unicode/utf8"
 
 	"rayfit.dev/rayfit/tests/rig"
 )
@@ -33,6 +37,39 @@ func TestADenialStillShowsTheWarnings(t *testing.T) {
 	cluster := withFaults(rig.RayCluster(namespace(t), "bad"))
 	cluster.Set("spec.workerGroupSpecs[1]", rig.WorkerGroup("endless")).Remove("spec.workerGroupSpecs[1].maxReplicas")
 	hasOnce(t, denied(t, cluster), "Warning: RF213 spec.workerGroupSpecs[name=endless].maxReplicas: ", "rayfit explain RF101")
+}
+
+// API servers pass on 4096 characters of warnings in all, and cut and drop beyond.
+func TestOfManyWarningsTheAPIServerCutsNone(t *testing.T) {
+	const groups, most = 150, 4096
+	cluster := rig.RayCluster(namespace(t), "many")
+	for i := range groups {
+		group := fmt.Sprintf("spec.workerGroupSpecs[%d]", i)
+		cluster.Set(group, rig.WorkerGroup(fmt.Sprintf("a-group-without-an-upper-bound-%d", i))).Remove(group + ".maxReplicas")
+	}
+	path := "/apis/ray.io/v1/namespaces/" + cluster.Get("metadata.namespace").(string) + "/rayclusters?dryRun=All"
+	_, warnings, err := shared.Lab.RequestWarned(t.Context(), http.MethodPost, path, cluster.JSON())
+	if err != nil {
+		t.Fatal(err)
+	}
+	characters, shown := 0, 0
+	for _, warning := range warnings {
+		text, err := strconv.Unquote(warning)
+		if err != nil {
+			t.Fatalf("%s: %v", warning, err)
+		}
+		characters += utf8.RuneCountInString(text)
+		if strings.HasPrefix(text, "RF213 spec") {
+			shown++
+		}
+	}
+	last := warnings[len(warnings)-1]
+	if want := fmt.Sprintf("+%d more (rayfit check shows all)", groups-shown); !strings.Contains(last, want) {
+		t.Errorf("of %d findings %d are shown, and the last warning is %s", groups, shown, last)
+	}
+	if characters > most || characters < most*9/10 {
+		t.Errorf("the warnings have %d characters, of %d", characters, most)
+	}
 }
 
 func TestARuleCanBeTurnedDownToAWarning(t *testing.T) {

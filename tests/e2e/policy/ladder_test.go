@@ -2,53 +2,96 @@ package policy_test
 
 import (
 	"fmt"
+	"maps"
+	"net/http"
 	"testing"
+
+	"rayfit.dev/rayfit/tests/rig"
 )
 
-func TestTheLadderGoesUpAndDownAndTheAuditAgrees(t *testing.T) {
-	must(t, "create", "namespace", "ladder")
-	bad := faulty("ladder", "bad")
+// stock is one object for each mode that rules have by themselves, and a good one.
+func stock(namespace, prefix string) []rig.Object {
+	return []rig.Object{
+		faulty(namespace, prefix+"bad"),
+		rig.RayCluster(namespace, prefix+"risky").Remove("spec.workerGroupSpecs[0].maxReplicas"),
+		rig.RayCluster(namespace, prefix+"noted").Remove("spec.headGroupSpec.rayStartParams.num-cpus"),
+		rig.RayCluster(namespace, prefix+"good"),
+	}
+}
+
+// made is what the webhook counts if a stock is made anew. What is stored of it
+// is taken away again.
+func made(t *testing.T, namespace string) counts {
+	t.Helper()
+	before := inMetrics(t)
+	for _, object := range stock(namespace, "new-") {
+		_, denied, err := create(object, "")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if !denied {
+			if _, err := shared.Lab.Request(t.Context(), http.MethodDelete, collection(object)+"/"+object.Name(), nil); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	return inMetrics(t).since(before)
+}
+
+func TestTheLadderGoesUpAndDownAndAllCountTheSame(t *testing.T) {
+	ns := namespace(t, "ladder")
 	policy(t, "ladder", "{mode: Audit}")
-	eventually(t, "wait until the policy is in force", func() error { return is(comesTo(bad), "silent") })
-	if _, _, err := shared.Lab.Apply(bad.YAML()); err != nil {
-		t.Fatal(err)
+	eventually(t, "wait until the policy is in force", func() error { return is(comesTo(faulty(ns, "probe")), "silent") })
+	for _, object := range stock(ns, "") {
+		store(t, object)
 	}
 
-	for _, step := range []struct{ mode, answer, counts string }{
-		{"Audit", "silent", "0 1"},
-		{"Warn", "warned", "0 1"},
-		{"Enforce", "denied", "1 0"},
-		{"Warn", "warned", "0 1"},
-		{"Audit", "silent", "0 1"},
+	audit := counts{"RF201 audited": 1, "RF213 audited": 1, "RF214 audited": 1}
+	warn := counts{"RF201 warned": 1, "RF213 warned": 1, "RF214 audited": 1}
+	enforce := counts{"RF201 denied": 1, "RF213 warned": 1, "RF214 audited": 1}
+	for _, step := range []struct {
+		mode, answer      string
+		wanted            counts
+		denied, wouldDeny int
+	}{
+		{"Audit", "silent", audit, 0, 1},
+		{"Warn", "warned", warn, 0, 1},
+		{"Enforce", "denied", enforce, 1, 0},
+		{"Warn", "warned", warn, 0, 1},
+		{"Audit", "silent", audit, 0, 1},
 	} {
-		must(t, "patch", "rayp", "ladder", "--type=merge", "-p", fmt.Sprintf(`{"spec":{"mode":%q}}`, step.mode))
-		other := faulty("ladder", "other")
-		eventually(t, "wait until "+step.mode+" is in force", func() error { return is(comesTo(other), step.answer) })
-		eventually(t, "wait until the audit counts so", func() error {
-			counts := must(t, "get", "rayp", "ladder", "-o", "jsonpath={.status.denied} {.status.wouldDeny}")
-			return is(counts, step.counts)
+		ahead := inRollout(t, "--policy", write(t, manifest("ladder", "{mode: "+step.mode+"}")))
+		change(t, "ladder", fmt.Sprintf(`{"mode":%q}`, step.mode))
+		eventually(t, "wait until "+step.mode+" is in force", func() error { return is(comesTo(faulty(ns, "probe")), step.answer) })
+
+		made(t, ns).are(t, "the webhook", step.wanted)
+		eventually(t, "wait until the audit counts so in mode "+step.mode, func() error {
+			status := inStatus(t, "ladder")
+			if !maps.Equal(added(status.Rules), step.wanted) || status.Denied != step.denied || status.WouldDeny != step.wouldDeny || string(status.Objects) != "4" {
+				return fmt.Errorf("it counts %s objects, %+v", status.Objects, status)
+			}
+			return nil
 		})
+		exported(t).are(t, "the audit's metrics", step.wanted)
+		checked, denied := inCheck(t, ns, "ladder")
+		checked.are(t, "check", step.wanted)
+		for who, found := range map[string]census{"rollout": inRollout(t), "rollout ahead": ahead} {
+			added(found.Rules).are(t, who, step.wanted)
+			if found.Denied != step.denied || found.WouldDeny != step.wouldDeny || denied != step.denied {
+				t.Errorf("%s in mode %s: %d denied, %d more; check: %d denied", who, step.mode, found.Denied, found.WouldDeny, denied)
+			}
+		}
 	}
 }
 
-func TestThePolicyOfHigherPriorityDecidesForItsNamespaces(t *testing.T) {
-	must(t, "create", "namespace", "strict")
-	must(t, "create", "namespace", "lax")
-	policy(t, "lax", "{mode: Warn}")
-	policy(t, "strict", "{priority: 10, mode: Enforce, match: {namespaceSelector: {matchLabels: {level: strict}}}}")
-	eventually(t, "wait until the policies are in force", func() error { return is(comesTo(faulty("lax", "a")), "warned") })
-	if err := is(comesTo(faulty("strict", "a")), "warned"); err != nil {
-		t.Error(err)
+// exported is what the audit tells Prometheus.
+func exported(t *testing.T) counts {
+	t.Helper()
+	found := counts{}
+	for name, value := range metrics(t) {
+		if match := gauge.FindStringSubmatch(name); match != nil && value > 0 && match[2] != "would_deny" && match[2] != "exempt" {
+			found[match[1]+" "+match[2]] = int(value)
+		}
 	}
-	must(t, "label", "namespace", "strict", "level=strict")
-	eventually(t, "wait until the label counts", func() error { return is(comesTo(faulty("strict", "a")), "denied") })
-	must(t, "label", "namespace", "strict", "level-")
-	eventually(t, "wait until the label is gone", func() error { return is(comesTo(faulty("strict", "a")), "warned") })
-}
-
-func is(got, wanted string) error {
-	if got != wanted {
-		return fmt.Errorf("it is %q and not %q", got, wanted)
-	}
-	return nil
+	return found
 }

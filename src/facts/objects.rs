@@ -1,0 +1,28 @@
+//! The Ray objects that are stored, as far as policies choose by it.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use crate::ray::Kind;
+
+/// The stored Ray objects, by kind; a kind that is not known is not there.
+pub type Objects = BTreeMap<Kind, Arc<[Arc<StoredObject>]>>;
+
+/// A stored Ray object. Of thousands little may be kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StoredObject {
+    /// Its namespace.
+    pub namespace: Box<str>,
+    /// Its name.
+    pub name: Box<str>,
+    /// Its labels.
+    pub labels: Box<[(Box<str>, Box<str>)]>,
+}
+
+impl StoredObject {
+    /// The value of a label.
+    pub fn label(&self, key: &str) -> Option<&str> {
+        let found = self.labels.iter().find(|(name, _)| &**name == key);
+        found.map(|(_, value)| &**value)
+    }
+}

@@ -1,0 +1,49 @@
+//! Which Ray objects there are: names and labels, for saying that a policy is about none of them.
+
+use std::sync::Arc;
+
+use arc_swap::ArcSwap;
+use kube::Client;
+use kube::core::{ObjectMeta, PartialObjectMeta};
+
+use super::follow::follow;
+use super::kinds;
+use crate::admission::Policy;
+use crate::facts::StoredObject;
+use crate::ray::Kind;
+
+/// Keeps them up to date. The API server sends only the metadata of objects.
+pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>) {
+    let [a, b, c, d] = Kind::ALL.map(|kind| keep_kind(client, policy, kind));
+    tokio::join!(a, b, c, d);
+}
+
+async fn keep_kind(client: &Client, policy: &ArcSwap<Policy>, kind: Kind) {
+    follow(
+        client,
+        kinds::ray_names(kind),
+        |object: PartialObjectMeta| stored(object.metadata).map(Arc::new),
+        |objects| {
+            let objects: Vec<_> = objects
+                .into_iter()
+                .flat_map(|all| all.values())
+                .cloned()
+                .collect();
+            super::change(policy, |next| {
+                Arc::make_mut(&mut next.facts.objects).insert(kind, objects.clone().into());
+            });
+        },
+    )
+    .await;
+}
+
+fn stored(metadata: ObjectMeta) -> Option<StoredObject> {
+    let labels = metadata.labels.unwrap_or_default().into_iter();
+    Some(StoredObject {
+        namespace: metadata.namespace?.into(),
+        name: metadata.name?.into(),
+        labels: labels
+            .map(|(key, value)| (key.into(), value.into()))
+            .collect(),
+    })
+}

@@ -171,6 +171,7 @@ impl Fleet {
             driver_log: DriverLog::none(),
             measures: self.measures.clone(),
             clock: Clock::default(),
+            busy: Arc::default(),
             state: State::default(),
         };
         let changed = Arc::new(Notify::new());

@@ -1,5 +1,7 @@
 //! Looking after one RayCluster: see, decide, act, remember.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -56,6 +58,8 @@ pub struct Tender {
     pub measures: Measures,
     /// The clock.
     pub clock: Clock,
+    /// Whether anything goes on in the cluster, as the last look found.
+    pub busy: Arc<AtomicBool>,
     /// What is remembered.
     pub state: State,
 }
@@ -360,6 +364,7 @@ impl Tender {
     }
 
     fn pause(&self, busy: bool, now: f64) -> Pause {
+        self.busy.store(busy, Ordering::Relaxed);
         let changed_at = self.state.memory.changed_at;
         let seconds = cadence::next_s(busy, changed_at, now, &self.state.settings.pace);
         Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))

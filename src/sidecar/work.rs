@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -33,7 +34,7 @@ use crate::reconcile::tenure::RECORD;
 use crate::reconcile::{Role, Settings};
 use crate::server::facts;
 
-/// How often the RayCluster is read while there is work, and while there is none.
+/// How often the RayCluster is read while something goes on in it, and otherwise.
 const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 
 /// How long to wait after an error.
@@ -139,7 +140,11 @@ impl Sidecar {
             self.begin(&cluster)
         });
         job.observed.learn(&cluster);
-        READ.0
+        if job.busy.load(Ordering::Relaxed) {
+            READ.0
+        } else {
+            READ.1
+        }
     }
 
     /// Ours to scale, or to hand over.
@@ -157,6 +162,8 @@ impl Sidecar {
         let (tell, changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
         let clock = Clock::default();
+        // Until the first look.
+        let busy = Arc::new(AtomicBool::new(true));
         let tender = Tender {
             judge: Judge {
                 key: self.key.clone(),
@@ -182,6 +189,7 @@ impl Sidecar {
             ),
             measures: Measures::default(),
             clock,
+            busy: busy.clone(),
             state: State::default(),
         };
         let notify = Arc::new(Notify::new());
@@ -191,6 +199,7 @@ impl Sidecar {
             .watch(self.client.clone(), Reach::PodsOf(self.key.clone()));
         Job {
             observed,
+            busy,
             watching: tokio::spawn(watching),
             waking: tokio::spawn(wake(changes, notify.clone())),
             task: tokio::spawn(tend(tender, notify, stopped)),
@@ -202,6 +211,7 @@ impl Sidecar {
 /// The work, while there is any.
 struct Job {
     observed: Observed,
+    busy: Arc<AtomicBool>,
     watching: JoinHandle<()>,
     waking: JoinHandle<()>,
     task: JoinHandle<()>,

@@ -69,9 +69,13 @@ impl Move {
     fn by(self) -> Option<usize> {
         match self {
             Self::Time => None,
-            Self::Look(who, _) | Self::Ask(who, _) => Some(who),
-            Self::Serve(who) | Self::Arrive(who) | Self::Answer(who) => Some(who),
-            Self::Lose(who) | Self::Restart(who) => Some(who),
+            Self::Look(who, _)
+            | Self::Ask(who, _)
+            | Self::Serve(who)
+            | Self::Arrive(who)
+            | Self::Answer(who)
+            | Self::Lose(who)
+            | Self::Restart(who) => Some(who),
         }
     }
 }

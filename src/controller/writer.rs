@@ -39,8 +39,9 @@ const AGAIN: Duration = Duration::from_millis(500);
 /// How often a request is sent in one go.
 const TRIES: u32 = 3;
 
-/// Requests at once.
-const AT_ONCE: usize = 32;
+/// Requests at once. More would not be done sooner by an API server that is slow, and the renewal of
+/// our Lease would wait among them.
+const AT_ONCE: usize = 16;
 
 /// What all clusters share.
 #[derive(Clone)]

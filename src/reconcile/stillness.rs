@@ -195,12 +195,12 @@ mod tests {
         let at = snapshot.seconds().unwrap();
         let changes: [fn(&mut ClusterResourceState); 5] = [
             |gcs| {
-                gcs.pending_resource_requests
-                    .push(ResourceRequestByCount::default())
+                let request = ResourceRequestByCount::default();
+                gcs.pending_resource_requests.push(request);
             },
             |gcs| {
-                gcs.cluster_resource_constraints
-                    .push(ClusterResourceConstraint::default())
+                let constraint = ClusterResourceConstraint::default();
+                gcs.cluster_resource_constraints.push(constraint);
             },
             |gcs| gcs.node_states[1].status = NodeStatus::Running,
             |gcs| gcs.node_states[1].available_resources.clear(),

@@ -32,6 +32,8 @@ struct World {
 struct Replica {
     ledger: Ledger,
     request: Option<Request>,
+    /// A request that nobody waits for any more, and that may still arrive.
+    late: Option<Request>,
 }
 
 /// A request on its way, or its answer.
@@ -54,8 +56,10 @@ enum Move {
     Serve(usize),
     /// A replica gets the answer.
     Answer(usize),
-    /// A replica hears no answer any more. Its request may still get there, or not.
+    /// A replica waits for no answer any more. Its request may still arrive, or not.
     Lose(usize),
+    /// It does.
+    Arrive(usize),
     /// A process ends without a word; another one begins under its name.
     Restart(usize),
 }
@@ -65,10 +69,13 @@ impl Move {
     fn by(self) -> Option<usize> {
         match self {
             Self::Time => None,
-            Self::Look(who, _) | Self::Ask(who, _) => Some(who),
-            Self::Serve(who) | Self::Answer(who) | Self::Lose(who) | Self::Restart(who) => {
-                Some(who)
-            }
+            Self::Look(who, _)
+            | Self::Ask(who, _)
+            | Self::Serve(who)
+            | Self::Arrive(who)
+            | Self::Answer(who)
+            | Self::Lose(who)
+            | Self::Restart(who) => Some(who),
         }
     }
 }
@@ -89,6 +96,7 @@ impl World {
         let replica = |name: &str| Replica {
             ledger: ledger(name),
             request: None,
+            late: None,
         };
         Self {
             now: 0,
@@ -116,11 +124,21 @@ impl World {
                 Some(next)
             }
             Move::Ask(who, nth) => next.ask(who, nth).then_some(next),
-            Move::Serve(who) => next.serve(who).then_some(next),
+            Move::Serve(who) => {
+                let mut request = next.replicas[who].request.take()?;
+                let served = next.serve(who, &mut request);
+                next.replicas[who].request = Some(request);
+                served.then_some(next)
+            }
             Move::Answer(who) => next.answer(who).then_some(next),
             Move::Lose(who) => {
-                next.replicas[who].request.take()?;
+                let replica = &mut next.replicas[who];
+                replica.late = Some(replica.request.take()?);
                 Some(next)
+            }
+            Move::Arrive(who) => {
+                let mut late = next.replicas[who].late.take()?;
+                next.serve(who, &mut late).then_some(next)
             }
             Move::Restart(who) => {
                 // Its requests have ended with it, and so has what was written under its trust.
@@ -129,10 +147,9 @@ impl World {
                     .ledger
                     .trusted()
                     .any(|(_, until)| trusts(until));
-                next.replicas[who] = Replica {
-                    ledger: ledger(NAMES[who]),
-                    request: None,
-                };
+                let replica = &mut next.replicas[who];
+                replica.ledger = ledger(NAMES[who]);
+                replica.late = replica.request.take();
                 held.then_some(next)
             }
         }
@@ -166,11 +183,10 @@ impl World {
     }
 
     /// Compare and swap, as the API server does it.
-    fn serve(&mut self, who: usize) -> bool {
-        let waiting = |request: &&mut Request| request.answer.is_none();
-        let Some(request) = self.replicas[who].request.as_mut().filter(waiting) else {
+    fn serve(&mut self, who: usize, request: &mut Request) -> bool {
+        if request.answer.is_some() {
             return false;
-        };
+        }
         let me = || Some(NAMES[who].to_owned());
         let (expected, holder) = match &request.step {
             Step::Create(_) => (None, me()),
@@ -261,7 +277,12 @@ fn moves() -> Vec<Move> {
                 Move::Answer(who),
             ]);
         }
-        moves.extend([Move::Lose(who), Move::Restart(who)]);
+        moves.extend([
+            Move::Lose(who),
+            Move::Lose(who),
+            Move::Arrive(who),
+            Move::Restart(who),
+        ]);
     }
     moves
 }
@@ -314,7 +335,10 @@ fn nor_do_they_in_long_games() {
             }
             let step = moves[random.below(moves.len())];
             // What it sent before may still arrive.
-            if silent.is_some() && step.by() == silent && !matches!(step, Move::Serve(_)) {
+            if silent.is_some()
+                && step.by() == silent
+                && !matches!(step, Move::Serve(_) | Move::Arrive(_))
+            {
                 continue;
             }
             if matches!(step, Move::Look(_, which) if Some(which) == blind) {

@@ -151,7 +151,7 @@ impl Keeper {
             self.ledger.attempted(step.name(), now);
         }
         // There is time for another one after a request that hangs.
-        let longest = self.options.terms.renew * 2 / 3;
+        let longest = self.options.terms.renew;
         let performed = steps.into_iter().map(|step| {
             let (api, options) = (&self.api, &self.options);
             async move {
@@ -209,7 +209,7 @@ impl Keeper {
             return;
         }
         let name = lease_name(step.name());
-        match timeout(self.options.terms.renew * 2 / 3, self.api.get_opt(&name)).await {
+        match timeout(self.options.terms.renew, self.api.get_opt(&name)).await {
             Ok(Ok(Some(lease))) => self.saw(&lease, self.start.elapsed()),
             Ok(Ok(None)) => self.ledger.gone(step.name()),
             Ok(Err(error)) => self.complain(&words::text(&error)),

@@ -41,6 +41,8 @@ pub struct Ledger {
     seen: BTreeMap<Name, Seen>,
     /// When we sent the request that renewed our own Lease last; `None` if it is not ours.
     renewed: Option<Duration>,
+    /// When we sent the first of the requests to renew it that were not answered since.
+    unanswered: Option<Duration>,
     /// The shards that we took since our own Lease is ours.
     held: BTreeSet<u32>,
     /// When we sent the request that buried a replica, which has not been heard of since.
@@ -66,6 +68,7 @@ impl Ledger {
             terms,
             seen: BTreeMap::new(),
             renewed: None,
+            unanswered: None,
             held: BTreeSet::new(),
             buried: BTreeMap::new(),
             tried: BTreeMap::new(),
@@ -83,8 +86,14 @@ impl Ledger {
         }
         let ours = self.is_me(record.holder.as_ref());
         match &name {
-            // What we wrote without hearing of it is no end: nobody else writes our name.
             Name::Replica(replica) if *replica == self.me && !ours => self.fall(),
+            // Nobody else writes our name: a request of ours got there, and its answer did not.
+            Name::Replica(replica) if *replica == self.me => {
+                let sent = self
+                    .renewed
+                    .map(|sent| sent.max(self.unanswered.unwrap_or(sent)));
+                self.renewed = sent;
+            }
             Name::Replica(replica) if record.holder.is_some() => drop(self.buried.remove(replica)),
             Name::Shard(shard) if !ours => drop(self.held.remove(shard)),
             _ => {}
@@ -105,6 +114,7 @@ impl Ledger {
     /// Our own Lease is not ours any more, so nothing is.
     fn fall(&mut self) {
         self.renewed = None;
+        self.unanswered = None;
         self.held.clear();
     }
 
@@ -130,7 +140,10 @@ impl Ledger {
     /// A request that was sent at `sent` put our name into a Lease.
     pub fn holds(&mut self, name: Name, record: Record, sent: Duration) {
         match &name {
-            Name::Replica(_) => self.renewed = Some(sent),
+            Name::Replica(_) => {
+                self.renewed = Some(sent);
+                self.unanswered = None;
+            }
             // Of a shard that was asked for before our own Lease was lost nothing is known.
             Name::Shard(shard) if self.renewed.is_some() => drop(self.held.insert(*shard)),
             Name::Shard(_) => {}
@@ -158,6 +171,9 @@ impl Ledger {
 
     /// A request was sent at `now`, whatever comes of it.
     pub fn attempted(&mut self, name: &Name, now: Duration) {
+        if matches!(name, Name::Replica(replica) if *replica == self.me) {
+            self.unanswered.get_or_insert(now);
+        }
         self.tried.insert(name.clone(), now);
     }
 
@@ -317,5 +333,75 @@ impl Ledger {
             (other && long && self.may_try(name, now))
                 .then(|| Step::Remove(name.clone(), seen.record.clone()))
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+    const SHARD: Name = Name::Shard(0);
+
+    fn record(holder: &str, version: u32) -> Record {
+        Record {
+            holder: Some(holder.to_owned()),
+            version: version.to_string(),
+            duration: Terms::default().duration,
+        }
+    }
+
+    fn replica(name: &str) -> Name {
+        Name::Replica(name.to_owned())
+    }
+
+    /// `b`, alive, which saw that `a` holds the shard, and then nothing of it for long.
+    fn survivor() -> Ledger {
+        let mut b = Ledger::new("b".to_owned(), 1, Terms::default());
+        b.complete();
+        b.note(replica("a"), record("a", 1), SECOND);
+        b.note(SHARD, record("a", 2), SECOND);
+        b.holds(replica("b"), record("b", 3), SECOND * 20);
+        b
+    }
+
+    #[test]
+    fn a_shard_of_the_silent_is_taken_once_they_are_buried() {
+        let mut b = survivor();
+        assert_eq!(
+            b.steps(SECOND * 20, |_| false),
+            [Step::Bury(replica("a"), Some(record("a", 1)))]
+        );
+        b.buried(&replica("a"), Record::default(), SECOND * 20, SECOND * 20);
+        assert_eq!(
+            b.steps(SECOND * 21, |_| false),
+            [Step::Hold(SHARD, record("a", 2))]
+        );
+    }
+
+    #[test]
+    fn a_shard_that_was_written_after_the_burial_is_another_matter() {
+        let mut b = survivor();
+        b.buried(&replica("a"), Record::default(), SECOND * 20, SECOND * 20);
+        // It came back and took its shard anew; of its own Lease nothing was heard yet.
+        b.note(SHARD, record("a", 9), SECOND * 21);
+        b.holds(replica("b"), record("b", 10), SECOND * 40);
+        assert_eq!(
+            b.steps(SECOND * 40, |_| false),
+            [Step::Bury(replica("a"), Some(Record::default()))],
+            "which fails if it is alive"
+        );
+    }
+
+    #[test]
+    fn a_renewal_whose_answer_was_lost_counts_from_the_first_that_it_can_be() {
+        let mut a = Ledger::new("a".to_owned(), 1, Terms::default());
+        a.holds(replica("a"), record("a", 1), SECOND);
+        a.holds(SHARD, record("a", 2), SECOND);
+        a.attempted(&replica("a"), SECOND * 4);
+        a.attempted(&replica("a"), SECOND * 7);
+        assert_eq!(a.trusted().next(), Some((0, SECOND * 10)));
+        a.note(replica("a"), record("a", 3), SECOND * 8);
+        assert_eq!(a.trusted().next(), Some((0, SECOND * 13)));
     }
 }

@@ -37,7 +37,7 @@ test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's ba
 	scripts/image.sh test
 
 .PHONY: test-long
-test-long: tools ## Long random runs, fresh parity cases, the lab twice (about 50 minutes; PARTS="random parity")
+test-long: tools ## Long random runs, fresh parity cases, the lab at full size (two hours; PARTS="random parity")
 	scripts/test-long.sh $(PARTS)
 
 .PHONY: fmt
@@ -66,6 +66,10 @@ deny-advisories: tools-rust ## Known vulnerabilities (fetches the advisory datab
 .PHONY: generate
 generate: build ## Regenerate manifests/, docs/rules.md, docs/schema/ and the README's table
 	scripts/generate.sh $(BIN)
+
+.PHONY: walk
+walk: tools build ## Walk through docs/rollout.md in the lab, and write what its commands print
+	cd tests && RAYFIT_WALK=write RAYFIT_BIN=$(BIN) $(GO) test -count=1 ./e2e/walk
 
 .PHONY: image
 image: tools-rust ## The container image, with docker, podman or buildah

@@ -1,16 +1,17 @@
 #!/usr/bin/env bash
 # test-long.sh [PART..]: what is too long for `make test`: more random cases, fresh comparisons with
-# Ray, and the soaks in the lab twice. All parts, one after the other, or those that are named.
+# Ray, and the lab at full size. All parts, one after the other, or those that are named.
 # A further part is a function below and a word in `all`.
 #
 # CASES   random cases per property (default 5000)
 # SEED    the first of the fresh planner cases (default: the time), printed for doing it again
 # COUNT   how many of them (default 20000)
+# ROUNDS  how often the parts lab and scaling are run in one cluster each (default 1)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all=(build random parity e2e scaling)
+all=(build random parity lab scaling ray)
 cargo=${CARGO:-cargo} go=${GO:-go}
-cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000}
+cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
 profile=soak
 export RAYFIT_KUBECTL=$PWD/scripts/kubectl.sh
@@ -32,17 +33,31 @@ parity() {
   RAYFIT_CARGO_PROFILE=$profile tests/parity/run.sh "$seed" "$count"
 }
 
-# Certificate rotations, restarts, upgrades and everything else of the lab, twice in one cluster.
-# Packages may do more of the same where RAYFIT_LONG is set.
-e2e() {
-  (cd tests && RAYFIT_LONG=1 RAYFIT_BIN=$OLDPWD/target/$profile/rayfit "$go" test -count=2 -timeout 60m ./e2e/...)
+# in_lab MODES TESTS PACKAGE..: Go tests at full size, which is what packages do where RAYFIT_LONG is set.
+in_lab() {
+  local modes=$1 tests=$2
+  shift 2
+  (cd tests && RAYFIT_LONG=1 RAYFIT_MODES=$modes RAYFIT_BIN=$OLDPWD/target/$profile/rayfit \
+    "$go" test -count="$rounds" -timeout 90m -run "$tests" "$@")
+}
+
+# Certificate rotations, restarts, upgrades, policies, audits.
+lab() {
+  local packages
+  packages=$(cd tests && "$go" list ./e2e/... | grep -v '/e2e/scaling$')
+  # shellcheck disable=SC2086 # a word for each package
+  in_lab '' . $packages
+}
+
+# Scaling with real and played Ray, in modes central and sidecar, with 1,000 clusters, with 2,000 pods.
+scaling() {
+  in_lab '' . ./e2e/scaling
 }
 
 # The scenarios that Rayfit is tried on, with Ray's own autoscaler: that it is the scenarios that are
 # right.
-scaling() {
-  (cd tests && RAYFIT_MODES=ray RAYFIT_BIN=$OLDPWD/target/$profile/rayfit "$go" test -count=1 -timeout 30m \
-    -run 'TestDemand|TestGrowth' ./e2e/scaling)
+ray() {
+  in_lab ray 'TestDemand|TestGrowth' ./e2e/scaling
 }
 
 minutes() {

@@ -10,7 +10,8 @@ use played_cluster::api::api;
 use played_cluster::{Group, START, Setup, Task, World};
 use proptest::prelude::*;
 use rayfit::plan::check::check;
-use rayfit::reconcile::{Chain, Done, Effect, Failure, Memory, Settings, round};
+use rayfit::reconcile::{Chain, Done, Effect, Failure, Memory, Settings, Stillness, round};
+use rayfit::snapshot::Snapshot;
 use serde_json::Value;
 
 const STEP_S: f64 = 1.0;
@@ -30,10 +31,19 @@ enum Fate {
     Lost,
 }
 
+fn objects(snapshot: &Snapshot) -> [String; 2] {
+    [
+        snapshot.ray_cluster.to_string(),
+        Value::from(snapshot.pods.clone()).to_string(),
+    ]
+}
+
 /// A scaler in a world.
 struct Run {
     world: World,
     memory: Memory,
+    /// What the shell would go by instead of a round, and the objects that it is of.
+    still: Option<(Stillness, [String; 2])>,
     /// How many effects there were that change something.
     effects: usize,
     kinds: Vec<&'static str>,
@@ -47,6 +57,7 @@ impl Run {
         Self {
             world,
             memory: Memory::default(),
+            still: None,
             effects: 0,
             kinds: Vec::new(),
             log: Vec::new(),
@@ -56,6 +67,13 @@ impl Run {
     fn want(&mut self, count: usize, cpu: f64, seconds: Option<f64>) {
         let task = Task { cpu, left: seconds };
         self.world.waiting.extend(std::iter::repeat_n(task, count));
+    }
+
+    /// The shell makes no round of it.
+    fn is_spared(&self, snapshot: &Snapshot) -> bool {
+        self.still.as_ref().is_some_and(|(still, of)| {
+            *of == objects(snapshot) && still.holds(&snapshot.gcs, self.world.now)
+        })
     }
 
     /// One round and the time until the next.
@@ -69,6 +87,11 @@ impl Run {
             "at {}",
             self.world.now - START
         );
+        assert!(
+            !self.is_spared(&snapshot) || planned.chains.is_empty() && !planned.busy,
+            "{:?} would be slept through",
+            planned.chains
+        );
         let mut done = Vec::new();
         let mut alive = true;
         for chain in planned.chains.clone() {
@@ -77,6 +100,11 @@ impl Run {
         if alive {
             self.memory
                 .fold(&planned, &done, &settings, self.world.now, || 0.5);
+            let objects = objects(&snapshot);
+            let still = done
+                .is_empty()
+                .then(|| Stillness::of(&planned, snapshot, &self.memory, &settings));
+            self.still = still.flatten().map(|still| (still, objects));
         } else {
             self.memory = Memory::default();
         }

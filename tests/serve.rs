@@ -372,7 +372,11 @@ async fn alerts_and_dashboard_ask_for_metrics_that_are_there() {
     let mut connection = Connection::open(process.webhooks).await.unwrap();
     let review = create(&bad_cluster()).to_string();
     connection.review(&review).await.unwrap();
-    let there = scraped(&get(process.health, "/metrics").await.unwrap().body);
+    let mut there = scraped(&get(process.health, "/metrics").await.unwrap().body);
+    for (metric, labels) in scraped(&monitoring_support::counted()) {
+        // Of the process it is taken only what a cluster is needed for.
+        there.entry(metric).or_default().extend(labels);
+    }
     let expressions = expressions();
     assert!(expressions.len() > 20, "{expressions:?}");
     let mut ours = 0;

@@ -146,7 +146,8 @@ impl<'de> Visitor<'de> for Place {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        let mut map = Map::new();
+        // What stands here has mostly four to seven keys: one allocation instead of two or three.
+        let mut map = Map::with_capacity(7);
         while let Some(key) = entries.next_key::<String>()? {
             let value = entries.next_value_seed(self.below(&key))?;
             map.insert(key, value);

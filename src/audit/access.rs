@@ -55,7 +55,7 @@ pub const NEEDED: &[Access] = &[
         group: "coordination.k8s.io",
         resource: "leases",
         name: Some(LEASE),
-        verbs: &["get", "patch", "update"],
+        verbs: &["get", "patch"],
     },
     Access {
         scope: Scope::Namespace,

@@ -1,7 +1,7 @@
 //! What is known of all objects, kind by kind, and word of changes.
 
 use std::collections::BTreeMap;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
@@ -11,13 +11,13 @@ use crate::ray::Kind;
 /// What is known of all objects.
 #[derive(Debug, Default)]
 pub(super) struct Board {
-    kinds: Mutex<BTreeMap<Kind, Vec<Judged>>>,
+    kinds: Mutex<BTreeMap<Kind, Vec<Arc<Judged>>>>,
     pub(super) changed: Notify,
 }
 
 impl Board {
     /// Takes what was found in all objects of a kind.
-    pub(super) fn post(&self, kind: Kind, judged: Vec<Judged>) {
+    pub(super) fn post(&self, kind: Kind, judged: Vec<Arc<Judged>>) {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.insert(kind, judged);
         if kinds.len() == Kind::ALL.len() {
@@ -39,9 +39,9 @@ impl Board {
         (all, by_policy)
     }
 
-    /// Looks at every object.
-    pub(super) fn each(&self, look: impl FnMut(&Judged)) {
+    /// Every object.
+    pub(super) fn all(&self) -> Vec<Arc<Judged>> {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        kinds.values().flatten().for_each(look);
+        kinds.values().flatten().cloned().collect()
     }
 }

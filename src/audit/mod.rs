@@ -53,6 +53,7 @@ pub async fn run(
     policy: Arc<ArcSwap<Policy>>,
     metrics: Arc<Metrics>,
 ) {
+    metrics.audit.takes_part();
     loop {
         if let Err(error) = Box::pin(hold(&client, &options, &policy, &metrics)).await {
             tracing::warn!(%error, "audit: no Lease, trying again");
@@ -80,9 +81,14 @@ async fn hold(
     loop {
         if *held.borrow_and_update() {
             tracing::info!("audit: this replica does it");
-            tokio::select! {
-                () = sweep::audit(client, options, policy, metrics) => {}
-                changed = held.changed() => if changed.is_err() { return Ok(()); }
+            metrics.audit.leads(true);
+            let changed = tokio::select! {
+                () = sweep::audit(client, options, policy, metrics) => Ok(()),
+                changed = held.changed() => changed,
+            };
+            metrics.audit.leads(false);
+            if changed.is_err() {
+                return Ok(());
             }
         } else if held.changed().await.is_err() {
             return Ok(());

@@ -6,57 +6,74 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use kube::api::{Api, ApiResource, DeleteParams, DynamicObject, ListParams, Patch, PatchParams};
 use kube::core::GroupVersionKind;
 use kube::{Client, Error};
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::board::Board;
-use crate::census::open_report::{MANAGED_BY, report};
+use crate::census::Judged;
+use crate::census::open_report::{MANAGED_BY, name, report};
 
 /// Where a report is: namespace and name.
 type Place = (String, String);
 
+/// The annotation by which a later holder of the Lease sees that a report says what it would.
+const FINGERPRINT: &str = "rayfit.dev/fingerprint";
+
+/// Reports that are listed at once.
+const PAGE: u32 = 200;
+
 /// Reports that were written, by place, as fingerprints.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    known: Option<BTreeMap<Place, u64>>,
+    known: Option<BTreeMap<Place, String>>,
 }
 
 /// Writes reports that have changed and deletes those of objects that have no findings any more.
-/// Whoever installs the API later gets reports with the next sweep.
+/// Whoever installs the API later gets reports with the next sweep. Reports are made one at a
+/// time: together they would fill the memory.
 pub(super) async fn write(client: &Client, board: &Board, written: &mut Written) {
-    let known = match written.known.take() {
-        Some(known) => known,
-        None => match stored(client).await {
-            Some(known) => known,
-            None => return,
-        },
+    if written.known.is_none() {
+        written.known = stored(client).await;
+    }
+    let Some(known) = &mut written.known else {
+        return;
     };
-    let mut wanted: BTreeMap<Place, Value> = BTreeMap::new();
-    board.each(|judged| {
-        if let Some(report) = report(judged) {
-            let place = |key: &str| {
-                report["metadata"][key]
-                    .as_str()
-                    .unwrap_or_default()
-                    .to_owned()
-            };
-            wanted.insert((place("namespace"), place("name")), report);
-        }
-    });
-    let mut next = BTreeMap::new();
-    for (place, report) in &wanted {
-        let print = fingerprint(report);
-        if known.get(place) == Some(&print) || apply(client, place, report).await {
-            next.insert(place.clone(), print);
+    let mut wanted: BTreeSet<Place> = BTreeSet::new();
+    for judged in board.all() {
+        let place = place(&judged);
+        let print = fingerprint(&judged);
+        if known.get(&place) == Some(&print) {
+            wanted.insert(place);
+        } else if let Some(mut report) = report(&judged) {
+            report["metadata"]["annotations"] = json!({ FINGERPRINT: print });
+            if apply(client, &place, &report).await {
+                known.insert(place.clone(), print);
+            }
+            wanted.insert(place);
         }
     }
-    let gone: BTreeSet<&Place> = known
+    let gone: Vec<Place> = known
         .keys()
-        .filter(|place| !wanted.contains_key(*place))
+        .filter(|place| !wanted.contains(*place))
+        .cloned()
         .collect();
     for place in gone {
-        delete(client, place).await;
+        if delete(client, &place).await {
+            known.remove(&place);
+        }
     }
-    written.known = Some(next);
+}
+
+fn place(judged: &Judged) -> Place {
+    let namespace = judged.object.namespace.clone().unwrap_or_default();
+    (namespace, name(judged))
+}
+
+/// Of what is found and of the version that writes it down.
+fn fingerprint(judged: &Judged) -> String {
+    let mut hasher = DefaultHasher::new();
+    env!("CARGO_PKG_VERSION").hash(&mut hasher);
+    judged.hash(&mut hasher);
+    format!("{:016x}", hasher.finish())
 }
 
 fn resource() -> ApiResource {
@@ -66,23 +83,33 @@ fn resource() -> ApiResource {
     )
 }
 
-/// Reports that an earlier holder of the Lease wrote: all of them are written once again. `None`
-/// where the API is not installed.
-async fn stored(client: &Client) -> Option<BTreeMap<Place, u64>> {
+/// What earlier holders of the Lease wrote, or this one. `None` where the API is not installed.
+async fn stored(client: &Client) -> Option<BTreeMap<Place, String>> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource());
-    let ours = ListParams::default().labels(&format!("{MANAGED_BY}=rayfit"));
-    match api.list_metadata(&ours).await {
-        Ok(listed) => Some(
-            listed
-                .into_iter()
-                .filter_map(|report| Some((report.metadata.namespace?, report.metadata.name?)))
-                .map(|place| (place, 0))
-                .collect(),
-        ),
-        Err(Error::Api(status)) if status.code == 404 => None,
-        Err(error) => {
-            tracing::debug!(%error, "audit: cannot list OpenReports");
-            None
+    let mut page = ListParams::default()
+        .labels(&format!("{MANAGED_BY}=rayfit"))
+        .limit(PAGE);
+    let mut found = BTreeMap::new();
+    loop {
+        let listed = match api.list_metadata(&page).await {
+            Ok(listed) => listed,
+            Err(Error::Api(status)) if status.code == 404 => return None,
+            Err(error) => {
+                tracing::debug!(%error, "audit: cannot list OpenReports");
+                return None;
+            }
+        };
+        for report in listed.items {
+            let annotations = report.metadata.annotations.unwrap_or_default();
+            let print = annotations.get(FINGERPRINT).cloned().unwrap_or_default();
+            if let (Some(namespace), Some(name)) = (report.metadata.namespace, report.metadata.name)
+            {
+                found.insert((namespace, name), print);
+            }
+        }
+        page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
+        if page.continue_token.is_none() {
+            return Some(found);
         }
     }
 }
@@ -102,17 +129,14 @@ async fn apply(client: &Client, (namespace, name): &Place, report: &Value) -> bo
     applied.is_ok()
 }
 
-async fn delete(client: &Client, (namespace, name): &Place) {
+async fn delete(client: &Client, (namespace, name): &Place) -> bool {
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
     match api.delete(name, &DeleteParams::default()).await {
-        Ok(_) => {}
-        Err(Error::Api(status)) if status.code == 404 => {}
-        Err(error) => tracing::warn!(%error, namespace, name, "audit: cannot delete a report"),
+        Ok(_) => true,
+        Err(Error::Api(status)) if status.code == 404 => true,
+        Err(error) => {
+            tracing::warn!(%error, namespace, name, "audit: cannot delete a report");
+            false
+        }
     }
-}
-
-fn fingerprint(report: &Value) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    report.to_string().hash(&mut hasher);
-    hasher.finish()
 }

@@ -63,7 +63,7 @@ async fn follow_kind(client: &Client, current: &Policy, board: &Board, kind: Kin
     .await;
 }
 
-fn judge(object: &Object<Value, Nothing>, current: &Policy) -> Option<Judged> {
+fn judge(object: &Object<Value, Nothing>, current: &Policy) -> Option<Arc<Judged>> {
     let object = Value::Object(fields(object));
     let parsed = RayObject::parse(&object).filter(|parsed| !parsed.is_deleting())?;
     let Policy {
@@ -71,7 +71,8 @@ fn judge(object: &Object<Value, Nothing>, current: &Policy) -> Option<Judged> {
         settings,
         policies,
     } = current;
-    Some(census::examine(&parsed, facts, policies, settings, now()))
+    let judged = census::examine(&parsed, facts, policies, settings, now());
+    Some(Arc::new(judged))
 }
 
 /// Waits until objects have to be judged anew.

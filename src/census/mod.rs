@@ -21,7 +21,7 @@ use crate::ray::RayObject;
 use crate::report::message;
 
 /// One stored object, judged.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Judged {
     /// The object.
     pub object: Identity,
@@ -34,7 +34,7 @@ pub struct Judged {
 }
 
 /// A finding in a stored object.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Found {
     /// The rule.
     pub rule: RuleId,

@@ -36,10 +36,8 @@ pub enum NoHead {
 
 /// The GCS of a cluster. Of several head pods the one that is not being deleted counts.
 pub fn head(key: &Key, cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> {
-    let heads = pods.iter().filter(|pod| {
-        let labels = &pod["metadata"]["labels"];
-        labels["ray.io/node-type"] == "head" && labels["ray.io/cluster"] == *key.name
-    });
+    let of = |pod: &&Value| pod["metadata"]["labels"]["ray.io/cluster"] == *key.name;
+    let heads = pods.iter().filter(|pod| is_head(pod)).filter(of);
     let pod = heads
         .min_by_key(|pod| pod["metadata"].get("deletionTimestamp").is_some())
         .ok_or(NoHead::Absent)?;
@@ -70,6 +68,11 @@ pub fn head(key: &Key, cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> 
             .unwrap_or(false)
             .then(|| format!("ray-worker-secret-{}", key.name)),
     })
+}
+
+/// The pod is a head, of this cluster or of another.
+pub fn is_head(pod: &Value) -> bool {
+    pod["metadata"]["labels"]["ray.io/node-type"] == "head"
 }
 
 /// The port that `ray start --head` is given.

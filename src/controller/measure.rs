@@ -69,6 +69,16 @@ impl Measures {
         self.metrics.clusters(mode.name(), count);
     }
 
+    /// Into how many parts clusters are divided.
+    pub fn shards(&self, count: u32) {
+        self.metrics.shards(count);
+    }
+
+    /// How many of them this replica looks after.
+    pub fn shards_held(&self, count: usize) {
+        self.metrics.shards_held(count);
+    }
+
     /// A cluster is not looked after any more.
     pub fn forget(&self, key: &Key) {
         self.metrics.forget(&key.to_string());

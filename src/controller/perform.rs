@@ -6,7 +6,7 @@ use futures_util::stream::{self, StreamExt as _};
 
 use super::clock::Clock;
 use super::permit::Permit;
-use super::writer::{LONGEST, Writer};
+use super::writer::Writer;
 use crate::gcs::{self, CallError, Fault, RayletSize};
 use crate::reconcile::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
 use crate::reconcile::outcome::{Failure, GcsKind};
@@ -51,31 +51,31 @@ impl Performer<'_> {
         done
     }
 
+    /// Effects on pods and Ray nodes are sent under a permit only. The patch of the RayCluster
+    /// tests its version itself; reports change nothing.
     async fn effect(&self, effect: &Effect) -> Result<Reply, Failure> {
-        let longest = if effect.needs_permit() {
-            self.permit.ensure().await?
-        } else {
-            LONGEST
-        };
         match effect {
             Effect::PatchCluster(patch) => {
+                let turn = self.writer.turn().await?;
                 let asked = Instant::now();
-                let cluster = self.writer.patch_cluster(&patch.operations).await?;
+                let cluster = turn.patch_cluster(&patch.operations).await?;
                 self.permit.wrote(&cluster, asked).await;
                 Ok(Reply::Ok)
             }
-            Effect::NotePod(patch) => self
-                .writer
-                .patch_pod(patch, longest)
-                .await
-                .map(|()| Reply::Ok),
-            Effect::ResizePod(patch) => self
-                .writer
-                .resize_pod(patch, longest)
-                .await
-                .map(|()| Reply::Ok),
-            Effect::ResizeRaylet(resize) => self.resize_raylet(resize, longest).await,
-            Effect::Drain(drain) => self.drain(drain, longest).await,
+            Effect::NotePod(patch) => {
+                let turn = self.writer.turn().await?;
+                let longest = self.permit.ensure(&turn).await?;
+                turn.patch_pod(patch, longest).await.map(|()| Reply::Ok)
+            }
+            Effect::ResizePod(patch) => {
+                let turn = self.writer.turn().await?;
+                let longest = self.permit.ensure(&turn).await?;
+                turn.resize_pod(patch, longest).await.map(|()| Reply::Ok)
+            }
+            Effect::ResizeRaylet(resize) => {
+                self.resize_raylet(resize, self.permission().await?).await
+            }
+            Effect::Drain(drain) => self.drain(drain, self.permission().await?).await,
             Effect::Report(state) => {
                 self.gcs
                     .report(state.clone())
@@ -89,6 +89,15 @@ impl Performer<'_> {
                 Ok(Reply::Ok)
             }
         }
+    }
+
+    /// How long a call of the GCS may take. Nobody waits for the API server over it.
+    async fn permission(&self) -> Result<Duration, Failure> {
+        if let Some(longest) = self.permit.known().await {
+            return Ok(longest);
+        }
+        let turn = self.writer.turn().await?;
+        self.permit.ensure(&turn).await
     }
 
     async fn resize_raylet(

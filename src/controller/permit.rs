@@ -8,7 +8,7 @@ use tokio::sync::Mutex;
 
 use super::clock::Clock;
 use super::judge::Judge;
-use super::writer::Writer;
+use super::writer;
 use crate::reconcile::outcome::Failure;
 use crate::reconcile::tenure::{PERMIT_S, Tenure, Turn};
 
@@ -28,25 +28,29 @@ pub struct Grant {
 pub struct Permit<'a> {
     /// Kept from round to round.
     pub grant: &'a Mutex<Grant>,
-    /// Reads the RayCluster.
-    pub writer: &'a Writer,
     /// Says whose it is.
     pub judge: &'a Judge,
-    /// The cluster's pods, as seen at the beginning of the round.
-    pub pods: &'a [Value],
+    /// The cluster's head pods, as seen at the beginning of the round.
+    pub heads: &'a [Value],
     /// The clock.
     pub clock: Clock,
 }
 
 impl Permit<'_> {
-    /// How long an effect that is sent now may take.
-    pub async fn ensure(&self) -> Result<Duration, Failure> {
+    /// How long an effect that is sent now may take, if that is known without asking.
+    pub async fn known(&self) -> Option<Duration> {
+        worthwhile(self.grant.lock().await.until)
+    }
+
+    /// How long an effect that is sent now may take. Who holds a turn already does not wait for
+    /// another one while time runs.
+    pub async fn ensure(&self, turn: &writer::Turn<'_>) -> Result<Duration, Failure> {
         let mut grant = self.grant.lock().await;
-        if let Some(left) = left(grant.until).filter(|left| *left >= WORTHWHILE) {
+        if let Some(left) = worthwhile(grant.until) {
             return Ok(left);
         }
         let asked = Instant::now();
-        let cluster = self.writer.get_cluster().await?;
+        let cluster = turn.get_cluster().await?;
         self.judge_read(&mut grant, &cluster, asked);
         self.judge.learn(&cluster);
         let lost = || Failure::NotSent("it is not this scaler's turn any more".to_owned());
@@ -60,13 +64,17 @@ impl Permit<'_> {
     }
 
     fn judge_read(&self, grant: &mut Grant, cluster: &Value, asked: Instant) {
-        let standing = self.judge.standing(cluster, self.pods);
+        let standing = self.judge.standing(cluster, self.heads);
         let turn = grant
             .tenure
             .turn(cluster, &standing, &self.judge.role, self.clock.steady());
         let ours = matches!(turn, Turn::Act);
         grant.until = ours.then(|| asked + Duration::from_secs_f64(PERMIT_S));
     }
+}
+
+fn worthwhile(until: Option<Instant>) -> Option<Duration> {
+    left(until).filter(|left| *left >= WORTHWHILE)
 }
 
 fn left(until: Option<Instant>) -> Option<Duration> {

@@ -49,6 +49,8 @@ pub async fn run(
     let (tell, changes) = mpsc::unbounded_channel();
     let observed = Observed::new(tell);
     let fence = Fence::default();
+    let measures = Measures::new(metrics);
+    measures.shards(options.shards.max(1));
     let (announcer, publishing) = Announcer::publishing(client.clone(), options.replica.clone());
     let fleet = Fleet {
         observed: observed.clone(),
@@ -59,7 +61,7 @@ pub async fn run(
         is_ours: judge::images(&options.image),
         settings: options.settings,
         announcer,
-        measures: Measures::new(metrics),
+        measures: measures.clone(),
     };
     tracing::info!(replica = options.replica, shards = options.shards, reach = ?options.reach, "scaling clusters in mode central");
     let leases = keeper::Options {
@@ -71,7 +73,7 @@ pub async fn run(
     let publishing = tokio::spawn(publishing);
     let watching = tokio::spawn(observed.watch(client.clone(), options.reach));
     let (release, released) = watch::channel(false);
-    let keeping = tokio::spawn(keeper::keep(leases, client, fence, released));
+    let keeping = tokio::spawn(keeper::keep(leases, client, fence, measures, released));
     fleet.run(changes, stop).await;
     // Only now: what was being written was written under the Leases.
     release.send_replace(true);

@@ -2,22 +2,23 @@
 
 use std::time::{Duration, Instant};
 
+use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::announce::{About, Announcer};
 use super::clock::Clock;
 use super::credentials::Credentials;
 use super::driver_log::DriverLog;
-use super::head::{self, Head};
+use super::head::{self, Head, NoHead};
 use super::judge::Judge;
 use super::measure::Measures;
-use super::observe::Scene;
+use super::observe::{Scene, Texts};
 use super::perform::Performer;
 use super::permit::{Grant, Permit};
 use super::writer::Writer;
 use crate::gcs;
 use crate::reconcile::{
-    self, Done, Meaning, Memory, Round, Settings, Standing, cadence, round, tenure::Turn,
+    self, Done, Meaning, Memory, Round, Settings, Standing, Stillness, cadence, round, tenure::Turn,
 };
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, Snapshot};
@@ -64,9 +65,18 @@ pub struct Tender {
 pub struct State {
     grant: Mutex<Grant>,
     memory: Memory,
+    sight: Option<Sight>,
     gcs: Option<(Head, gcs::Client)>,
     /// What was last said of why nothing is done.
     said: String,
+}
+
+/// What was made of the objects, for as long as they are the same and it is our turn. Objects are
+/// kept as texts: a thousand clusters that wait for an answer do not keep theirs as trees.
+struct Sight {
+    texts: Texts,
+    head: Result<Head, NoHead>,
+    still: Option<Stillness>,
 }
 
 /// When to look again.
@@ -92,8 +102,23 @@ impl Tender {
         let Some(texts) = texts else {
             return Pause::UntilChanged;
         };
-        let heavy = texts.pods() >= MANY_PODS;
-        let scene = apart(heavy, || texts.read());
+        let known = |sight: &Sight| sight.texts.are(&texts);
+        if !self.state.sight.as_ref().is_some_and(known)
+            && let Some(pause) = self.orient(texts).await
+        {
+            return pause;
+        }
+        match self.state.sight.take() {
+            Some(sight) => self.act(sight).await,
+            None => Pause::UntilChanged,
+        }
+    }
+
+    /// Whose turn it is by the objects, and where the GCS is. If there is more to it than to act,
+    /// that is done, and it is said how long to wait.
+    async fn orient(&mut self, texts: Texts) -> Option<Pause> {
+        self.state.sight = None;
+        let scene = apart(is_heavy(&texts), || texts.read());
         let standing = self.judge.standing(&scene.cluster, &scene.pods);
         let now = self.clock.steady();
         let turn = self.state.grant.get_mut().tenure.turn(
@@ -103,15 +128,26 @@ impl Tender {
             now,
         );
         match turn {
-            Turn::Act => self.act(scene, heavy).await,
-            Turn::Claim(patch) | Turn::Release(patch) => self.take_turn(&patch, &standing).await,
+            Turn::Act => {
+                self.state.sight = Some(Sight {
+                    head: head::head(&self.judge.key, &scene.cluster, &scene.pods),
+                    texts,
+                    still: None,
+                });
+                None
+            }
+            Turn::Claim(patch) | Turn::Release(patch) => {
+                drop((scene, texts));
+                Some(self.take_turn(&patch, &standing).await)
+            }
             Turn::Wait { until, why } => {
                 self.say(why);
-                Pause::For(Duration::try_from_secs_f64(until - now).unwrap_or(TURN_RETRY))
+                let left = Duration::try_from_secs_f64(until - now);
+                Some(Pause::For(left.unwrap_or(TURN_RETRY)))
             }
             Turn::Rest => {
                 self.rest(&standing);
-                Pause::UntilChanged
+                Some(Pause::UntilChanged)
             }
         }
     }
@@ -159,26 +195,35 @@ impl Tender {
         }
     }
 
-    async fn act(&mut self, scene: Scene, heavy: bool) -> Pause {
+    async fn act(&mut self, mut sight: Sight) -> Pause {
         let began = Instant::now();
-        let pause = match self.ask(&scene).await {
+        let pause = match self.ask(&sight).await {
             Ok((client, gcs)) => {
                 self.say(String::new());
+                let now = self.clock.wall();
                 if self.state.memory.changed_at == 0.0 {
                     // Whether it has been quiet for long is not known.
-                    self.state.memory.changed_at = self.clock.wall();
+                    self.state.memory.changed_at = now;
                 }
-                self.round(scene, &client, gcs, heavy).await
+                if sight.still.is_some_and(|still| still.holds(&gcs, now)) {
+                    self.pause(false, now)
+                } else {
+                    self.round(&mut sight, &client, gcs).await
+                }
             }
-            Err(why) => self.blind(why),
+            Err(why) => {
+                sight.still = None;
+                self.blind(why)
+            }
         };
+        self.state.sight = Some(sight);
         self.measures.round(began.elapsed());
         pause
     }
 
     /// The state of the Ray cluster, or why it cannot be had.
-    async fn ask(&mut self, scene: &Scene) -> Result<(gcs::Client, ClusterResourceState), String> {
-        let client = self.client(scene).await?;
+    async fn ask(&mut self, sight: &Sight) -> Result<(gcs::Client, ClusterResourceState), String> {
+        let client = self.client(sight).await?;
         match client.cluster_resource_state().await {
             Ok(state) => Ok((client, state)),
             Err(error) => {
@@ -197,20 +242,20 @@ impl Tender {
         }
     }
 
-    async fn client(&mut self, scene: &Scene) -> Result<gcs::Client, String> {
+    async fn client(&mut self, sight: &Sight) -> Result<gcs::Client, String> {
         let key = &self.judge.key;
-        let head = head::head(key, &scene.cluster, &scene.pods).map_err(|none| none.to_string())?;
+        let head = sight.head.as_ref().map_err(ToString::to_string)?;
         if let Some((known, client)) = &self.state.gcs
-            && *known == head
+            && known == head
         {
             return Ok(client.clone());
         }
         let client = self
             .credentials
-            .client(key, &head)
+            .client(key, head)
             .await
             .map_err(|error| error.to_string())?;
-        self.state.gcs = Some((head, client.clone()));
+        self.state.gcs = Some((head.clone(), client.clone()));
         Ok(client)
     }
 
@@ -224,29 +269,28 @@ impl Tender {
 
     async fn round(
         &mut self,
-        scene: Scene,
+        sight: &mut Sight,
         gcs: &gcs::Client,
         state: ClusterResourceState,
-        heavy: bool,
     ) -> Pause {
-        let snapshot = Snapshot {
-            api_version: API_VERSION.to_owned(),
-            kind: "Snapshot".to_owned(),
-            time: self.clock.rfc3339(),
-            ray_cluster: scene.cluster,
-            pods: scene.pods,
-            nodes: scene.nodes,
-            gcs: state,
-            history: self.state.memory.history.clone(),
-        };
-        let round = apart(heavy, || {
-            reconcile::round(&snapshot, &self.state.memory, &self.settings)
+        let heavy = is_heavy(&sight.texts);
+        let (snapshot, round) = apart(heavy, || {
+            let snapshot = self.snapshot(sight.texts.read(), state);
+            let round = reconcile::round(&snapshot, &self.state.memory, &self.settings);
+            (snapshot, round)
         });
+        if round.chains.is_empty() {
+            let pause = self.finish(&round, &[], self.clock.wall());
+            let (memory, settings) = (&self.state.memory, &self.settings);
+            sight.still = apart(heavy, || Stillness::of(&round, snapshot, memory, settings));
+            return pause;
+        }
+        sight.still = None;
+        let heads: Vec<Value> = snapshot.pods.into_iter().filter(head::is_head).collect();
         let permit = Permit {
             grant: &self.state.grant,
-            writer: &self.writer,
             judge: &self.judge,
-            pods: &snapshot.pods,
+            heads: &heads,
             clock: self.clock,
         };
         let performer = Performer {
@@ -260,6 +304,19 @@ impl Tender {
             self.look_up().await;
         }
         self.finish(&round, &done, self.clock.wall())
+    }
+
+    fn snapshot(&self, scene: Scene, gcs: ClusterResourceState) -> Snapshot {
+        Snapshot {
+            api_version: API_VERSION.to_owned(),
+            kind: "Snapshot".to_owned(),
+            time: self.clock.rfc3339(),
+            ray_cluster: scene.cluster,
+            pods: scene.pods,
+            nodes: scene.nodes,
+            gcs,
+            history: self.state.memory.history.clone(),
+        }
     }
 
     /// Reads the RayCluster: a watch may lag, and a sidecar has none.
@@ -278,9 +335,19 @@ impl Tender {
         self.measures.demand(&self.judge.key, round);
         self.announcer.tell(&self.about, &said.news);
         self.driver_log.tell(&said.messages);
-        let seconds = cadence::next_s(round.busy, memory.changed_at, now, &self.settings.pace);
+        self.pause(round.busy, now)
+    }
+
+    fn pause(&self, busy: bool, now: f64) -> Pause {
+        let changed_at = self.state.memory.changed_at;
+        let seconds = cadence::next_s(busy, changed_at, now, &self.settings.pace);
         Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))
     }
+}
+
+/// Reading it takes so long that other tasks must not wait for it.
+fn is_heavy(texts: &Texts) -> bool {
+    texts.pods() >= MANY_PODS
 }
 
 /// Another write was faster, or what was seen is old.

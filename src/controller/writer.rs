@@ -9,8 +9,8 @@ use kube::Client;
 use kube::api::{Patch, PatchParams, Request};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use tokio::sync::Semaphore;
-use tokio::time::timeout;
+use tokio::sync::{Semaphore, SemaphorePermit};
+use tokio::time::{Instant, sleep, timeout};
 
 use super::lease::Fence;
 use super::limiter::Limiter;
@@ -24,6 +24,11 @@ pub const MANAGER: &str = "rayfit";
 
 /// The longest that a request may take. Less than a Lease is trusted for after its renewal.
 pub const LONGEST: Duration = Duration::from_secs(4);
+
+/// How long a request waits for its turn at the most. It costs the API server nothing meanwhile,
+/// and what it may take once it is sent is not less for it: a request that is cut off is work
+/// for nothing, just when the API server has too much of it.
+const QUEUE: Duration = Duration::from_secs(10);
 
 /// How long all wait when the API server asks for patience and does not say for how long.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -55,7 +60,7 @@ impl Requests {
         }
     }
 
-    /// Sends a request, in its turn.
+    /// Sends a request.
     pub async fn send<T: DeserializeOwned>(
         &self,
         request: hyper::http::Request<Vec<u8>>,
@@ -71,11 +76,15 @@ impl Requests {
         }
     }
 
-    /// Waits until a request may be sent.
-    async fn turn(&self) -> Option<tokio::sync::SemaphorePermit<'_>> {
-        self.limiter.pass().await;
+    /// Waits until requests may be sent.
+    async fn admit(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        let admitted = timeout(QUEUE, async {
+            self.limiter.pass().await;
+            self.at_once.acquire().await
+        });
         // It is never closed.
-        self.at_once.acquire().await.ok()
+        let admitted = admitted.await.ok().and_then(Result::ok);
+        admitted.ok_or_else(|| Failure::NotSent("too many requests are waiting".to_owned()))
     }
 
     fn failure(&self, error: &kube::Error) -> Failure {
@@ -128,80 +137,23 @@ impl Writer {
         &self.key
     }
 
-    /// Reads the RayCluster.
+    /// Waits until requests may be sent, one after the other.
+    pub async fn turn(&self) -> Result<Turn<'_>, Failure> {
+        let admitted = self.requests.admit().await?;
+        Ok(Turn {
+            writer: self,
+            _admitted: admitted,
+        })
+    }
+
+    /// Reads the RayCluster, in its turn.
     pub async fn get_cluster(&self) -> Result<Value, Failure> {
-        let request = self
-            .clusters()
-            .get(&self.key.name, &kube::api::GetParams::default());
-        let request = request.map_err(|error| unsendable(&error))?;
-        let _turn = self.requests.turn().await;
-        self.requests.send(request, LONGEST).await
+        self.turn().await?.get_cluster().await
     }
 
-    /// Patches the RayCluster; answers it as it is then.
+    /// Patches the RayCluster, in its turn; answers it as it is then.
     pub async fn patch_cluster(&self, operations: &Operations) -> Result<Value, Failure> {
-        let patch = Patch::<()>::Json(operations.clone());
-        let request = self.clusters().patch(&self.key.name, &params(), &patch);
-        self.write(request, LONGEST).await
-    }
-
-    /// Patches a pod.
-    pub async fn patch_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
-        let request = self
-            .pods()
-            .patch(&patch.pod, &params(), &Patch::Strategic(&patch.body));
-        self.write::<IgnoredAny>(request, longest).await.map(drop)
-    }
-
-    /// Resizes a pod.
-    pub async fn resize_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
-        let request = self.pods().patch_subresource(
-            "resize",
-            &patch.pod,
-            &params(),
-            &Patch::Strategic(&patch.body),
-        );
-        self.write::<IgnoredAny>(request, longest).await.map(drop)
-    }
-
-    async fn write<T: DeserializeOwned>(
-        &self,
-        request: Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>,
-        longest: Duration,
-    ) -> Result<T, Failure> {
-        let request = request.map_err(|error| unsendable(&error))?;
-        let longest = longest.min(LONGEST);
-        let waited = tokio::time::Instant::now();
-        let _turn = self.requests.turn().await;
-        // What is left of the time after waiting for a turn.
-        let longest = longest.saturating_sub(waited.elapsed());
-        if longest.is_zero() {
-            return Err(Failure::NotSent("too many requests are waiting".to_owned()));
-        }
-        let _writing = match &self.fence {
-            Some((fence, shard)) => {
-                let begun = fence.begin(*shard, longest);
-                Some(begun.map_err(|fenced| Failure::NotSent(fenced.to_string()))?)
-            }
-            None => None,
-        };
-        let deadline = tokio::time::Instant::now() + longest;
-        let mut tries = 1;
-        loop {
-            let left = deadline.saturating_duration_since(tokio::time::Instant::now());
-            match self.requests.send(request.clone(), left).await {
-                // Every write of ours may be repeated: it sets values, or tests a version.
-                Err(Failure::Api(status))
-                    if status.code >= 500 && tries < TRIES && left > AGAIN * 2 =>
-                {
-                    tries += 1;
-                    tracing::debug!(cluster = %self.key, code = status.code, "sending it again");
-                    tokio::time::sleep(AGAIN).await;
-                    self.requests.limiter.pass().await;
-                }
-                outcome => return outcome,
-            }
-        }
+        self.turn().await?.patch_cluster(operations).await
     }
 
     fn clusters(&self) -> Request {
@@ -213,6 +165,79 @@ impl Writer {
 
     fn pods(&self) -> Request {
         Request::new(format!("/api/v1/namespaces/{}/pods", self.key.namespace))
+    }
+}
+
+/// Requests about one RayCluster whose turn it is. The time that a request may take begins here,
+/// not when it began to wait.
+pub struct Turn<'a> {
+    writer: &'a Writer,
+    _admitted: SemaphorePermit<'a>,
+}
+
+impl Turn<'_> {
+    /// Reads the RayCluster.
+    pub async fn get_cluster(&self) -> Result<Value, Failure> {
+        let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
+        let request = clusters.get(name, &kube::api::GetParams::default());
+        let request = request.map_err(|error| unsendable(&error))?;
+        self.writer.requests.send(request, LONGEST).await
+    }
+
+    /// Patches the RayCluster; answers it as it is then.
+    pub async fn patch_cluster(&self, operations: &Operations) -> Result<Value, Failure> {
+        let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
+        let patch = Patch::<()>::Json(operations.clone());
+        self.write(clusters.patch(name, &params(), &patch), LONGEST)
+            .await
+    }
+
+    /// Patches a pod.
+    pub async fn patch_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
+        let body = Patch::Strategic(&patch.body);
+        let request = self.writer.pods().patch(&patch.pod, &params(), &body);
+        self.write::<IgnoredAny>(request, longest).await.map(drop)
+    }
+
+    /// Resizes a pod.
+    pub async fn resize_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
+        let (pods, body) = (self.writer.pods(), Patch::Strategic(&patch.body));
+        let request = pods.patch_subresource("resize", &patch.pod, &params(), &body);
+        self.write::<IgnoredAny>(request, longest).await.map(drop)
+    }
+
+    async fn write<T: DeserializeOwned>(
+        &self,
+        request: Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>,
+        longest: Duration,
+    ) -> Result<T, Failure> {
+        let request = request.map_err(|error| unsendable(&error))?;
+        let longest = longest.min(LONGEST);
+        let (requests, key) = (&self.writer.requests, &self.writer.key);
+        let _writing = match &self.writer.fence {
+            Some((fence, shard)) => {
+                let begun = fence.begin(*shard, longest);
+                Some(begun.map_err(|fenced| Failure::NotSent(fenced.to_string()))?)
+            }
+            None => None,
+        };
+        let deadline = Instant::now() + longest;
+        let mut tries = 1;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match requests.send(request.clone(), left).await {
+                // Every write of ours may be repeated: it sets values, or tests a version.
+                Err(Failure::Api(status))
+                    if status.code >= 500 && tries < TRIES && left > AGAIN * 2 =>
+                {
+                    tries += 1;
+                    tracing::debug!(cluster = %key, code = status.code, "sending it again");
+                    sleep(AGAIN).await;
+                    requests.limiter.pass().await;
+                }
+                outcome => return outcome,
+            }
+        }
     }
 }
 
@@ -276,7 +301,11 @@ mod tests {
         let (requests, sent) = server(200, json!({}));
         let fence = Fence::default();
         let writer = writer(&requests, &fence);
-        let outcome = writer.resize_pod(&patch(), LONGEST).await;
+        let resize = async || {
+            let turn = writer.turn().await.unwrap();
+            turn.resize_pod(&patch(), LONGEST).await
+        };
+        let outcome = resize().await;
         assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
         // It would end before the request could be done.
         fence.set(BTreeMap::from([(
@@ -290,7 +319,7 @@ mod tests {
             2,
             Instant::now() + Duration::from_mins(1),
         )]));
-        writer.resize_pod(&patch(), LONGEST).await.unwrap();
+        resize().await.unwrap();
         assert_eq!(
             *sent.lock().unwrap(),
             ["PATCH /api/v1/namespaces/ray/pods/w/resize"]
@@ -311,9 +340,9 @@ mod tests {
             2,
             Instant::now() + Duration::from_mins(1),
         )]));
-        let outcome = writer(&requests, &fence)
-            .resize_pod(&patch(), LONGEST)
-            .await;
+        let writer = writer(&requests, &fence);
+        let turn = writer.turn().await.unwrap();
+        let outcome = turn.resize_pod(&patch(), LONGEST).await;
         let Err(Failure::Api(status)) = outcome else {
             panic!("{outcome:?}");
         };
@@ -321,6 +350,33 @@ mod tests {
             (status.code, status.causes),
             (403, vec!["NodeCapacity".to_owned()])
         );
+    }
+
+    /// The API server answers each after a second, and many wait: none is cut off before, and what
+    /// would wait too long was never sent.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_has_its_time_however_long_it_waited() {
+        let sent = Arc::new(Mutex::new(0_usize));
+        let seen = sent.clone();
+        let slow = tower::service_fn(move |_: Sent<Body>| {
+            *seen.lock().unwrap() += 1;
+            async move {
+                sleep(LONGEST - AGAIN).await;
+                Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec())))
+            }
+        });
+        let requests = Requests::new(Client::new(slow, "ray"), 1000, 1000);
+        let reads = (0..5 * AT_ONCE).map(|_| {
+            let writer = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+            async move { writer.get_cluster().await }
+        });
+        let outcomes = futures_util::future::join_all(reads).await;
+        let not_sent =
+            |outcome: &&Result<Value, Failure>| matches!(outcome, Err(Failure::NotSent(_)));
+        let left = outcomes.iter().filter(not_sent).count();
+        let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!((done, left), (3 * AT_ONCE, 2 * AT_ONCE), "{outcomes:?}");
+        assert_eq!(*sent.lock().unwrap(), done);
     }
 
     #[tokio::test(start_paused = true)]

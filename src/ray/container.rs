@@ -16,17 +16,44 @@ pub struct Container<'a> {
     // Looked up once: most rules ask for them.
     limits: Option<&'a Fields>,
     requests: Option<&'a Fields>,
+    cpu: Amounts,
+    memory: Amounts,
+}
+
+/// What a container asks for of one resource, read once.
+#[derive(Debug, Clone, Copy)]
+struct Amounts {
+    limit: Option<Quantity>,
+    request: Option<Quantity>,
+}
+
+impl Amounts {
+    fn of(resource: &str, limits: Option<&Fields>, requests: Option<&Fields>) -> Self {
+        Self {
+            limit: quantity_at(limits, resource),
+            request: quantity_at(requests, resource),
+        }
+    }
+}
+
+/// A value that is no quantity reads as absent (the API server refuses such a template itself).
+fn quantity_at(amounts: Option<&Fields>, resource: &str) -> Option<Quantity> {
+    Quantity::from_json(amounts?.get(resource)?).ok()
 }
 
 impl<'a> Container<'a> {
     /// The container at that position.
     pub fn new(index: usize, spec: &'a Fields) -> Self {
         let resources = object_at(spec, "resources");
+        let limits = resources.and_then(|resources| object_at(resources, "limits"));
+        let requests = resources.and_then(|resources| object_at(resources, "requests"));
         Self {
             index,
             spec,
-            limits: resources.and_then(|resources| object_at(resources, "limits")),
-            requests: resources.and_then(|resources| object_at(resources, "requests")),
+            limits,
+            requests,
+            cpu: Amounts::of("cpu", limits, requests),
+            memory: Amounts::of("memory", limits, requests),
         }
     }
 
@@ -53,12 +80,20 @@ impl<'a> Container<'a> {
     /// The limit of a resource; a value that is no quantity reads as absent (the API server
     /// refuses such a template itself).
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
-        Quantity::from_json(self.limits()?.get(resource)?).ok()
+        match resource {
+            "cpu" => self.cpu.limit,
+            "memory" => self.memory.limit,
+            other => quantity_at(self.limits, other),
+        }
     }
 
     /// The request of a resource, read as [`Self::limit`].
     pub fn request(&self, resource: &str) -> Option<Quantity> {
-        Quantity::from_json(self.requests()?.get(resource)?).ok()
+        match resource {
+            "cpu" => self.cpu.request,
+            "memory" => self.memory.request,
+            other => quantity_at(self.requests, other),
+        }
     }
 
     /// What Ray takes as the container's size: the limit, or else the request.

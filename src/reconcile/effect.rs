@@ -187,16 +187,6 @@ impl Effect {
             Self::PatchCluster(_) | Self::NotePod(_) | Self::ResizePod(_)
         )
     }
-
-    /// Whether it may only be sent under a confirmed turn
-    /// ([`tenure::PERMIT_S`](super::tenure::PERMIT_S)). The patch of the cluster tests the
-    /// object's version itself; reports change nothing.
-    pub const fn needs_permit(&self) -> bool {
-        matches!(
-            self,
-            Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) | Self::Drain(_)
-        )
-    }
 }
 
 impl fmt::Display for Effect {

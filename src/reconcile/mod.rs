@@ -14,7 +14,7 @@
 //! [`chain`] (what can be done, and in which order), [`mod@round`] (one round, from a snapshot to
 //! chains), `replicas`, `settling`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
 //! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity` and
-//! [`cadence`] (when it is), [`ray_status`], `told` and [`driver_log`] (what Ray and its users
+//! [`cadence`] and [`stillness`] (when it is, and whether it can be spared), [`ray_status`], `told` and [`driver_log`] (what Ray and its users
 //! see of it), [`news`], `deeds` and `states` (what Kubernetes' users see).
 
 mod activity;
@@ -37,6 +37,7 @@ mod settling;
 mod size;
 pub mod standing;
 mod states;
+pub mod stillness;
 pub mod tenure;
 pub mod told;
 
@@ -48,4 +49,5 @@ pub use outcome::{Failure, Meaning};
 pub use round::{Round, Skipped, round};
 pub use settings::Settings;
 pub use standing::{Reason, Role, Standing, standing};
+pub use stillness::Stillness;
 pub use tenure::{Record, Tenure, Turn};

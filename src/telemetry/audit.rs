@@ -13,6 +13,8 @@ use crate::census::Tally;
 /// Metrics of the background audit.
 #[derive(Debug, Default)]
 pub struct AuditMetrics {
+    replicas: Gauge,
+    leads: Gauge,
     objects: Gauge,
     findings: Family<Labels, Gauge>,
     duration: Gauge<f64, AtomicU64>,
@@ -27,6 +29,16 @@ struct Labels {
 impl AuditMetrics {
     /// Adds them to a registry.
     pub fn register(&self, registry: &mut Registry) {
+        registry.register(
+            "audit_replicas",
+            "1 where this replica takes part in the background audit",
+            self.replicas.clone(),
+        );
+        registry.register(
+            "audit_leads",
+            "1 where this replica is the one that audits",
+            self.leads.clone(),
+        );
         registry.register(
             "audit_objects",
             "Stored Ray objects that the background audit judges",
@@ -44,6 +56,20 @@ impl AuditMetrics {
             Unit::Seconds,
             self.duration.clone(),
         );
+    }
+
+    /// This replica takes part.
+    pub fn takes_part(&self) {
+        self.replicas.set(1);
+    }
+
+    /// This replica audits from now on, or no longer: what it found is then another's matter.
+    pub fn leads(&self, leads: bool) {
+        self.leads.set(leads.into());
+        if !leads {
+            self.set(&Tally::default());
+            self.took(Duration::ZERO);
+        }
     }
 
     /// Notes what was found.

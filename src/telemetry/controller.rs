@@ -32,6 +32,8 @@ pub struct ScalingMetrics {
     pending: Gauge,
     unmet: Gauge,
     clusters: Family<ModeLabels, Gauge>,
+    shards: Gauge,
+    shards_held: Gauge,
     capacity: Histogram,
     wants: Mutex<HashMap<String, Want>>,
 }
@@ -69,9 +71,22 @@ struct Want {
     since: Option<Instant>,
 }
 
+/// What alerts look for begins at 0: Prometheus sees no rise in a series that is new.
+const ACTIONS: [&str; 7] = [
+    "patch-cluster",
+    "note-pod",
+    "resize-pod",
+    "resize-raylet",
+    "drain",
+    "report",
+    "put-error",
+];
+const OUTCOMES: [&str; 4] = ["done", "failed", "forbidden", "refused"];
+const GCS_ERRORS: [&str; 5] = ["unreachable", "deadline", "credentials", "passive", "other"];
+
 impl Default for ScalingMetrics {
     fn default() -> Self {
-        Self {
+        let metrics = Self {
             round: Histogram::new(ROUND),
             effects: Family::default(),
             gcs_errors: Family::default(),
@@ -79,9 +94,24 @@ impl Default for ScalingMetrics {
             pending: Gauge::default(),
             unmet: Gauge::default(),
             clusters: Family::default(),
+            shards: Gauge::default(),
+            shards_held: Gauge::default(),
             capacity: Histogram::new(CAPACITY),
             wants: Mutex::default(),
+        };
+        for action in ACTIONS {
+            for outcome in OUTCOMES {
+                drop(
+                    metrics
+                        .effects
+                        .get_or_create(&EffectLabels { action, outcome }),
+                );
+            }
         }
+        for kind in GCS_ERRORS {
+            drop(metrics.gcs_errors.get_or_create(&ErrorLabels { kind }));
+        }
+        metrics
     }
 }
 
@@ -116,6 +146,16 @@ impl ScalingMetrics {
             self.unmet.clone(),
         );
         registry.register("clusters", "RayClusters by mode", self.clusters.clone());
+        registry.register(
+            "shards",
+            "Parts into which clusters are divided among replicas; 0 where this one scales none",
+            self.shards.clone(),
+        );
+        registry.register(
+            "shards_held",
+            "Parts whose clusters this replica scales",
+            self.shards_held.clone(),
+        );
         registry.register_with_unit(
             "demand_to_capacity",
             "Time from demand being seen to none being pending, by cluster",
@@ -145,6 +185,17 @@ impl ScalingMetrics {
     pub fn clusters(&self, mode: &'static str, count: usize) {
         self.clusters
             .get_or_create(&ModeLabels { mode })
+            .set(i64::try_from(count).unwrap_or(i64::MAX));
+    }
+
+    /// Into how many parts clusters are divided.
+    pub fn shards(&self, count: u32) {
+        self.shards.set(count.into());
+    }
+
+    /// How many of them this replica looks after.
+    pub fn shards_held(&self, count: usize) {
+        self.shards_held
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 

@@ -5,6 +5,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
+use rayfit::census::{Counts, Tally};
+use rayfit::finding::RuleId;
+use rayfit::telemetry::Metrics;
 use serde_json::Value;
 
 /// Labels by metric.
@@ -53,6 +56,18 @@ pub fn scraped(text: &str) -> Series {
 fn label(pair: &str) -> Option<String> {
     let name = pair.split('=').next()?.trim_end_matches(['!', '~']);
     Some(name.trim().to_owned())
+}
+
+/// A scrape of a process that has a cluster: it scales, and it audits.
+pub fn counted() -> String {
+    let metrics = Metrics::new(std::sync::Arc::default());
+    metrics.scaling.clusters("central", 1);
+    let rules = [(RuleId(105), Counts::default())];
+    metrics.audit.set(&Tally {
+        rules: rules.into(),
+        ..Tally::default()
+    });
+    metrics.text().unwrap()
 }
 
 /// What an expression asks for: metrics of ours, and labels of them.

@@ -14,9 +14,11 @@ use tokio::sync::watch;
 use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
-use super::ledger::{Ledger, Name, Record, Step, Terms};
+use super::ledger::Ledger;
+use super::record::{Name, Record, Step, Terms};
 use crate::controller::clock::Clock;
 use crate::controller::fleet::told;
+use crate::controller::measure::Measures;
 use crate::controller::words;
 
 /// The label of our Leases; its value says which kind.
@@ -42,7 +44,13 @@ pub struct Options {
 
 /// Keeps this replica's share of the shards and tells `fence`, until `stop` is true and everything
 /// was given back. Errors of the API server are logged and tried again.
-pub async fn keep(options: Options, client: Client, fence: Fence, mut stop: watch::Receiver<bool>) {
+pub async fn keep(
+    options: Options,
+    client: Client,
+    fence: Fence,
+    measures: Measures,
+    mut stop: watch::Receiver<bool>,
+) {
     let api: Api<Lease> = Api::namespaced(client, &options.namespace);
     let start = Instant::now();
     let ledger = Ledger::new(options.replica.clone(), options.shards, options.terms);
@@ -51,6 +59,7 @@ pub async fn keep(options: Options, client: Client, fence: Fence, mut stop: watc
         options,
         start,
         fence,
+        measures,
         ledger,
         told: false,
     };
@@ -85,6 +94,7 @@ struct Keeper {
     options: Options,
     start: Instant,
     fence: Fence,
+    measures: Measures,
     ledger: Ledger,
     told: bool,
 }
@@ -128,7 +138,9 @@ impl Keeper {
             .ledger
             .trusted()
             .map(|(shard, until)| (shard, self.start + until));
-        self.fence.set(until.collect::<BTreeMap<_, _>>());
+        let until: BTreeMap<_, _> = until.collect();
+        self.measures.shards_held(until.len());
+        self.fence.set(until);
     }
 
     async fn work(&mut self) {
@@ -138,8 +150,8 @@ impl Keeper {
         for step in &steps {
             self.ledger.attempted(step.name(), now);
         }
-        // A request that hangs must not keep the others from being renewed.
-        let longest = self.options.terms.renew;
+        // There is time for another one after a request that hangs.
+        let longest = self.options.terms.renew * 2 / 3;
         let performed = steps.into_iter().map(|step| {
             let (api, options) = (&self.api, &self.options);
             async move {
@@ -178,6 +190,12 @@ impl Keeper {
                 tracing::info!(lease = lease_name(&name), "Lease given back");
                 self.ledger.released(&name, record, self.start.elapsed());
             }
+            Step::Bury(name, _) => {
+                let lease = lease_name(&name);
+                tracing::info!(lease, "this replica has fallen silent");
+                let now = self.start.elapsed();
+                self.ledger.buried(&name, record, sent, now);
+            }
             Step::Remove(name, _) => self.ledger.gone(&name),
         }
     }
@@ -191,7 +209,7 @@ impl Keeper {
             return;
         }
         let name = lease_name(step.name());
-        match timeout(self.options.terms.renew, self.api.get_opt(&name)).await {
+        match timeout(self.options.terms.renew * 2 / 3, self.api.get_opt(&name)).await {
             Ok(Ok(Some(lease))) => self.saw(&lease, self.start.elapsed()),
             Ok(Ok(None)) => self.ledger.gone(step.name()),
             Ok(Err(error)) => self.complain(&words::text(&error)),
@@ -217,11 +235,15 @@ async fn perform(
                 .await
                 .map(Some)
         }
-        Step::Release(name, record) => {
+        Step::Release(name, record) | Step::Bury(name, Some(record)) => {
             let lease = object(name, options, Some(record), None);
             api.replace(&lease_name(name), &post, &lease)
                 .await
                 .map(Some)
+        }
+        Step::Bury(name, None) => {
+            let lease = object(name, options, None, None);
+            api.create(&post, &lease).await.map(Some)
         }
         Step::Remove(name, record) => {
             let preconditions = Preconditions {

@@ -1,85 +1,30 @@
 //! What one replica knows of the Leases, and what it does next. Pure: time is an argument, counted
 //! from any moment on a clock that never jumps.
 //!
+//! Each replica has a Lease that says that it is alive, and renews it. A shard's Lease names its
+//! holder and is as good as the holder's own; it is written when it changes hands only, so that
+//! the number of shards costs nothing while nothing happens.
+//!
 //! # Why no two replicas write
 //!
-//! - A Lease is taken, renewed and given back by compare-and-swap on its resource version.
-//! - Its holder trusts it until `duration - margin` after the moment at which it *sent* the
-//!   request that took or renewed it.
-//! - Others take it only when its resource version has not changed for `duration` since the moment
-//!   at which they *saw* it, which is later. Clocks of two machines are never compared; `margin`
-//!   is for clocks that run at different speeds.
+//! - Every Lease is written by compare-and-swap on its resource version.
+//! - A replica trusts the shards that it took until `duration - margin` after the moment at which
+//!   it *sent* the request that renewed its own Lease; and only while nobody else has written that
+//!   Lease since it took them. Where somebody has, it takes all of them anew.
+//! - A shard of another replica is taken only after that one's Lease was written by the taker, as
+//!   nobody's: it is [buried](Step::Bury). That is done when its resource version has not changed
+//!   for `duration` since the moment at which the taker *saw* it, which is later than when it was
+//!   renewed. Whoever is buried no longer trusts anything by then, and learns of it before it can
+//!   renew.
+//! - The shard is taken as it was seen *before* the burial was sent: were its holder back since,
+//!   it would have written the shard's Lease again, and the compare-and-swap fails.
+//! - Clocks of two machines are never compared; `margin` is for clocks of different speeds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use super::record::{Name, Record, Step, Terms};
 use super::shards::preferred;
-
-/// The times that Leases are held by. All replicas must have the same.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Terms {
-    /// For how long a Lease that is not renewed keeps others away.
-    pub duration: Duration,
-    /// How often it is renewed.
-    pub renew: Duration,
-    /// By how much earlier its holder stops to trust it.
-    pub margin: Duration,
-}
-
-impl Default for Terms {
-    fn default() -> Self {
-        Self {
-            duration: Duration::from_secs(10),
-            renew: Duration::from_millis(2_500),
-            margin: Duration::from_secs(1),
-        }
-    }
-}
-
-/// What a Lease object says.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
-    /// Who holds it, if anybody.
-    pub holder: Option<String>,
-    /// Its resource version.
-    pub version: String,
-    /// For how long it holds without being renewed.
-    pub duration: Duration,
-}
-
-/// One thing to do.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
-    /// Create the Lease, which is not there, in our name.
-    Create(Name),
-    /// Write our name into it: to take it or to renew it.
-    Hold(Name, Record),
-    /// Take our name out of it.
-    Release(Name, Record),
-    /// Remove the Lease of a replica that is long gone.
-    Remove(Name, Record),
-}
-
-/// Which Lease.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Name {
-    /// Of a replica: that it is alive.
-    Replica(String),
-    /// Of a shard: who looks after its clusters.
-    Shard(u32),
-}
-
-impl Step {
-    /// The Lease that it is about.
-    pub fn name(&self) -> &Name {
-        match self {
-            Self::Create(name)
-            | Self::Hold(name, _)
-            | Self::Release(name, _)
-            | Self::Remove(name, _) => name,
-        }
-    }
-}
 
 #[derive(Debug, Clone)]
 struct Seen {
@@ -94,24 +39,19 @@ pub struct Ledger {
     shards: u32,
     terms: Terms,
     seen: BTreeMap<Name, Seen>,
-    /// Until when we trust what we hold.
-    trusted: BTreeMap<Name, Duration>,
-    /// When we last renewed, or tried to take, a Lease.
+    /// When we sent the request that renewed our own Lease last; `None` if it is not ours.
+    renewed: Option<Duration>,
+    /// The shards that we took since our own Lease is ours.
+    held: BTreeSet<u32>,
+    /// When we sent the request that buried a replica, which has not been heard of since.
+    buried: BTreeMap<String, Duration>,
+    /// When we last tried to write a Lease.
     tried: BTreeMap<Name, Duration>,
     /// Shards that we give back once nothing is being written for them.
     leaving: BTreeSet<u32>,
     /// Everything was looked at once: before that, a Lease not seen may be there.
     complete: bool,
     stopping: bool,
-}
-
-/// Whether an object was stored after another. A watch tells of our own writes after their replies
-/// did, and of what was before them. (Resource versions are numbers that grow.)
-fn is_newer(version: &str, than: &str) -> bool {
-    match (version.parse::<u64>(), than.parse::<u64>()) {
-        (Ok(version), Ok(than)) => version > than,
-        _ => version != than,
-    }
 }
 
 /// A replica that has not been heard of for so many durations is forgotten.
@@ -125,7 +65,9 @@ impl Ledger {
             shards,
             terms,
             seen: BTreeMap::new(),
-            trusted: BTreeMap::new(),
+            renewed: None,
+            held: BTreeSet::new(),
+            buried: BTreeMap::new(),
             tried: BTreeMap::new(),
             leaving: BTreeSet::new(),
             complete: false,
@@ -135,12 +77,17 @@ impl Ledger {
 
     /// A Lease was seen.
     pub fn note(&mut self, name: Name, record: Record, now: Duration) {
-        let known = |seen: &Seen| !is_newer(&record.version, &seen.record.version);
+        let known = |seen: &Seen| !record.is_newer_than(&seen.record);
         if self.seen.get(&name).is_some_and(known) {
             return;
         }
-        if record.holder.as_deref() != Some(&self.me) {
-            self.trusted.remove(&name);
+        let ours = self.is_me(record.holder.as_ref());
+        match &name {
+            // What we wrote without hearing of it is no end: nobody else writes our name.
+            Name::Replica(replica) if *replica == self.me && !ours => self.fall(),
+            Name::Replica(replica) if record.holder.is_some() => drop(self.buried.remove(replica)),
+            Name::Shard(shard) if !ours => drop(self.held.remove(shard)),
+            _ => {}
         }
         self.seen.insert(name, Seen { record, since: now });
     }
@@ -148,7 +95,21 @@ impl Ledger {
     /// A Lease is gone.
     pub fn gone(&mut self, name: &Name) {
         self.seen.remove(name);
-        self.trusted.remove(name);
+        match name {
+            Name::Replica(replica) if *replica == self.me => self.fall(),
+            Name::Replica(replica) => drop(self.buried.remove(replica)),
+            Name::Shard(shard) => drop(self.held.remove(shard)),
+        }
+    }
+
+    /// Our own Lease is not ours any more, so nothing is.
+    fn fall(&mut self) {
+        self.renewed = None;
+        self.held.clear();
+    }
+
+    fn is_me(&self, holder: Option<&String>) -> bool {
+        holder == Some(&self.me)
     }
 
     /// All Leases that there are have been noted.
@@ -168,22 +129,29 @@ impl Ledger {
 
     /// A request that was sent at `sent` put our name into a Lease.
     pub fn holds(&mut self, name: Name, record: Record, sent: Duration) {
-        let trusted = self.terms.duration.saturating_sub(self.terms.margin);
-        self.trusted.insert(name.clone(), sent + trusted);
-        self.seen.insert(
-            name,
-            Seen {
-                record,
-                since: sent,
-            },
-        );
+        match &name {
+            Name::Replica(_) => self.renewed = Some(sent),
+            // Of a shard that was asked for before our own Lease was lost nothing is known.
+            Name::Shard(shard) if self.renewed.is_some() => drop(self.held.insert(*shard)),
+            Name::Shard(_) => {}
+        }
+        let since = sent;
+        self.seen.insert(name, Seen { record, since });
     }
 
     /// We wrote that we do not hold it any more.
     pub fn released(&mut self, name: &Name, record: Record, now: Duration) {
-        self.trusted.remove(name);
         if let Name::Shard(shard) = name {
+            self.held.remove(shard);
             self.leaving.remove(shard);
+        }
+        self.seen.insert(name.clone(), Seen { record, since: now });
+    }
+
+    /// A request that was sent at `sent` buried a replica.
+    pub fn buried(&mut self, name: &Name, record: Record, sent: Duration, now: Duration) {
+        if let Name::Replica(replica) = name {
+            self.buried.insert(replica.clone(), sent);
         }
         self.seen.insert(name.clone(), Seen { record, since: now });
     }
@@ -195,16 +163,20 @@ impl Ledger {
 
     /// Until when shards may be written for, by shard. What is to be given back is not among them.
     pub fn trusted(&self) -> impl Iterator<Item = (u32, Duration)> {
-        let shards = self.trusted.iter().filter_map(|(name, until)| match name {
-            Name::Shard(shard) => Some((*shard, *until)),
-            Name::Replica(_) => None,
-        });
-        shards.filter(|(shard, _)| !self.stopping && !self.leaving.contains(shard))
+        let until = self.until().filter(|_| !self.stopping);
+        let stays = |shard: &&u32| !self.leaving.contains(*shard);
+        let held = self.held.iter().filter(stays);
+        held.filter_map(move |shard| Some((*shard, until?)))
+    }
+
+    fn until(&self) -> Option<Duration> {
+        let trusted = self.terms.duration.saturating_sub(self.terms.margin);
+        self.renewed.map(|sent| sent + trusted)
     }
 
     /// Everything was given back.
     pub fn is_empty(&self) -> bool {
-        self.trusted.is_empty()
+        self.renewed.is_none()
     }
 
     /// What is to be done now. `busy` says whether something is still being written for a shard.
@@ -215,24 +187,18 @@ impl Ledger {
         if self.stopping {
             return self.farewell(now, &busy);
         }
-        let mut steps: Vec<Step> = self
-            .keep(Name::Replica(self.me.clone()), now)
-            .into_iter()
-            .collect();
-        let members = self.members(now);
-        for shard in 0..self.shards {
-            let name = Name::Shard(shard);
-            let mine = preferred(&members, shard) == Some(&self.me);
-            if mine {
-                self.leaving.remove(&shard);
-                steps.extend(self.keep(name, now));
-            } else if self.trusted.contains_key(&name) {
-                // Only when nobody could begin to write since: the fence is closed in between.
-                let closed = !self.leaving.insert(shard);
-                let release = (closed && !busy(shard))
-                    .then(|| self.release(&name))
-                    .flatten();
-                steps.extend(release.or_else(|| self.keep(name, now)));
+        let mut steps: Vec<Step> = self.live(now).into_iter().collect();
+        if self.until().is_some_and(|until| now < until) {
+            let members = self.members(now);
+            for shard in 0..self.shards {
+                let step = if preferred(&members, shard) == Some(&self.me) {
+                    self.leaving.remove(&shard);
+                    self.take(shard, now)
+                } else {
+                    self.give(shard, &busy)
+                };
+                // A replica is buried once, however many shards it had.
+                steps.extend(step.filter(|step| !steps.contains(step)));
             }
         }
         steps.extend(self.forgotten(now));
@@ -263,20 +229,62 @@ impl Ledger {
         seen.record.holder.is_none() || now >= seen.since + duration
     }
 
-    /// Takes or renews a Lease, if it is time.
-    fn keep(&self, name: Name, now: Duration) -> Option<Step> {
+    /// Says that we live, if it is time.
+    fn live(&self, now: Duration) -> Option<Step> {
+        let name = Name::Replica(self.me.clone());
+        let due = |sent: Duration| now >= sent + self.terms.renew;
+        if !self.may_try(&name, now) || !self.renewed.is_none_or(due) {
+            return None;
+        }
+        Some(match self.seen.get(&name) {
+            None => Step::Create(name),
+            Some(seen) => Step::Hold(name, seen.record.clone()),
+        })
+    }
+
+    /// Takes a shard that ought to be ours and is not, if it is nobody's by now.
+    fn take(&self, shard: u32, now: Duration) -> Option<Step> {
+        let name = Name::Shard(shard);
+        if self.held.contains(&shard) {
+            return None;
+        }
         let Some(seen) = self.seen.get(&name) else {
             return self.may_try(&name, now).then_some(Step::Create(name));
         };
-        let held = seen.record.holder.as_deref() == Some(&self.me);
-        let due = if held && self.trusted.contains_key(&name) {
-            self.tried
-                .get(&name)
-                .is_none_or(|at| now >= *at + self.terms.renew)
-        } else {
-            (held || self.is_free(seen, now)) && self.may_try(&name, now)
-        };
-        due.then(|| Step::Hold(name, seen.record.clone()))
+        let hold = || Some(Step::Hold(name.clone(), seen.record.clone()));
+        let holder = seen.record.holder.as_ref();
+        match holder.filter(|holder| !self.is_me(Some(holder))) {
+            None => self.may_try(&name, now).then(hold).flatten(),
+            Some(_) if !self.is_free(seen, now) => None,
+            Some(other) => match self.buried.get(other) {
+                Some(sent) if seen.since < *sent => self.may_try(&name, now).then(hold).flatten(),
+                _ => self.bury(other, now),
+            },
+        }
+    }
+
+    fn bury(&self, replica: &str, now: Duration) -> Option<Step> {
+        let name = Name::Replica(replica.to_owned());
+        let seen = self.seen.get(&name);
+        let silent = seen.is_none_or(|seen| self.is_free(seen, now));
+        let record = seen.map(|seen| seen.record.clone());
+        (silent && self.may_try(&name, now)).then_some(Step::Bury(name, record))
+    }
+
+    /// Gives back a shard that ought to be another's. Only when nobody could begin to write since:
+    /// the fence is closed in between.
+    fn give(&mut self, shard: u32, busy: &impl Fn(u32) -> bool) -> Option<Step> {
+        let step = self.release(shard)?;
+        let closed = !self.leaving.insert(shard);
+        (closed && !busy(shard)).then_some(step)
+    }
+
+    /// Also of what we hold by what an earlier process of our name wrote.
+    fn release(&self, shard: u32) -> Option<Step> {
+        let name = Name::Shard(shard);
+        let record = &self.seen.get(&name)?.record;
+        self.is_me(record.holder.as_ref())
+            .then(|| Step::Release(name, record.clone()))
     }
 
     /// Not more often than five times in the time of a renewal.
@@ -286,42 +294,20 @@ impl Ledger {
             .is_none_or(|at| now >= *at + self.terms.renew / 5)
     }
 
-    fn release(&self, name: &Name) -> Option<Step> {
-        let seen = self.seen.get(name)?;
-        let held = seen.record.holder.as_deref() == Some(&self.me);
-        held.then(|| Step::Release(name.clone(), seen.record.clone()))
-    }
-
     /// Shards first, so that others take them at once; then ourselves.
     fn farewell(&self, now: Duration, busy: &impl Fn(u32) -> bool) -> Vec<Step> {
-        let idle = |name: &Name| matches!(name, Name::Shard(shard) if !busy(*shard));
-        let shards: Vec<&Name> = self
-            .trusted
-            .keys()
-            .filter(|name| matches!(name, Name::Shard(_)))
+        let named: Vec<u32> = (0..self.shards)
+            .filter(|shard| self.release(*shard).is_some())
             .collect();
-        if shards.is_empty() {
+        if named.is_empty() {
             let me = Name::Replica(self.me.clone());
-            let held = self
-                .trusted
-                .contains_key(&me)
-                .then(|| self.seen.get(&me))
-                .flatten();
-            return held
-                .map(|seen| Step::Remove(me, seen.record.clone()))
-                .into_iter()
-                .collect();
+            let seen = self.seen.get(&me).filter(|_| self.renewed.is_some());
+            let remove = seen.map(|seen| Step::Remove(me, seen.record.clone()));
+            return remove.into_iter().collect();
         }
-        let mut steps: Vec<Step> = Vec::new();
-        for name in shards {
-            let step = if idle(name) {
-                self.release(name)
-            } else {
-                self.keep(name.clone(), now)
-            };
-            steps.extend(step);
-        }
-        steps
+        let idle = named.into_iter().filter(|shard| !busy(*shard));
+        let releases = idle.filter_map(|shard| self.release(shard));
+        self.live(now).into_iter().chain(releases).collect()
     }
 
     fn forgotten(&self, now: Duration) -> Option<Step> {

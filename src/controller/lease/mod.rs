@@ -1,17 +1,18 @@
 //! One leader per shard, by Lease.
 //!
-//! Clusters are divided into a fixed number of shards; each shard has a Lease in our namespace, and
-//! each replica has one that says that it is alive, from which all replicas compute the same fair
-//! share. [`ledger`] decides (pure), [`keeper`] talks to the API server, [`fence`] is asked before
-//! every write.
+//! Clusters are divided into a fixed number of shards; each shard has a Lease in our namespace that
+//! names its holder, and each replica has one that says that it is alive, from which all replicas
+//! compute the same fair share. [`record`] is what they say, [`ledger`] decides (pure), [`keeper`]
+//! talks to the API server, [`fence`] is asked before every write.
 
 pub mod fence;
 #[cfg(test)]
 mod interleavings;
 pub mod keeper;
 pub mod ledger;
+pub mod record;
 pub mod shards;
 
 pub use fence::{Fence, Fenced};
-pub use ledger::Terms;
+pub use record::Terms;
 pub use shards::shard_of;

@@ -74,15 +74,15 @@ pub struct ClusterEntry {
 struct PodEntry {
     cluster: Key,
     node: Option<Arc<str>>,
-    json: Box<[u8]>,
+    json: Arc<[u8]>,
 }
 
 impl ClusterEntry {
     /// Resource versions are numbers that grow.
-    fn is_newer_than(&self, other: &Self) -> bool {
+    fn is_as_new_as(&self, other: &Self) -> bool {
         let (this, other_version) = (self.version.parse::<u64>(), other.version.parse::<u64>());
         self.uid == other.uid
-            && matches!((this, other_version), (Ok(this), Ok(other)) if this > other)
+            && matches!((this, other_version), (Ok(this), Ok(other)) if this >= other)
     }
 }
 
@@ -93,7 +93,7 @@ pub struct Store {
     pods: HashMap<Key, PodEntry>,
     by_cluster: HashMap<Key, BTreeSet<Arc<str>>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
-    nodes: HashMap<Arc<str>, Box<[u8]>>,
+    nodes: HashMap<Arc<str>, Arc<[u8]>>,
     /// Kinds, and namespaces (or all), of which everything that there is was listed once.
     listed: BTreeSet<(&'static str, Option<String>)>,
 }
@@ -129,11 +129,12 @@ impl Store {
             grows: kept.annotations().contains_key(ippr::ANNOTATION),
             json: kept.json.clone().into(),
         };
-        // What we wrote is known from the reply before the watch tells of it, and of older things.
+        // What we wrote is known from the reply before the watch tells of it, and of older things;
+        // what was read again and has not changed is not new.
         if self
             .clusters
             .get(&key)
-            .is_some_and(|known| known.is_newer_than(&entry))
+            .is_some_and(|known| known.is_as_new_as(&entry))
         {
             return None;
         }
@@ -165,7 +166,7 @@ impl Store {
         let entry = PodEntry {
             cluster: cluster.clone(),
             node,
-            json: kept.json,
+            json: kept.json.into(),
         };
         self.pods.insert(key, entry);
         Some(cluster)
@@ -184,7 +185,7 @@ impl Store {
     /// A node was created or changed.
     pub fn put_node(&mut self, kept: Kept<Nodes>) {
         if let Some(name) = kept.meta.name.as_deref() {
-            self.nodes.insert(name.into(), kept.json);
+            self.nodes.insert(name.into(), kept.json.into());
         }
     }
 
@@ -264,15 +265,32 @@ impl Store {
     }
 }
 
-/// A scene as JSON texts.
-#[derive(Debug)]
+/// A scene as JSON texts, which are shared with the store.
+#[derive(Debug, Clone)]
 pub struct Texts {
     cluster: Arc<[u8]>,
-    pods: Vec<Box<[u8]>>,
-    nodes: Option<Vec<Box<[u8]>>>,
+    pods: Vec<Arc<[u8]>>,
+    nodes: Option<Vec<Arc<[u8]>>>,
 }
 
 impl Texts {
+    /// Nothing of it was written into the store again.
+    pub fn are(&self, other: &Self) -> bool {
+        let same = |one: &[Arc<[u8]>], other: &[Arc<[u8]>]| {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| Arc::ptr_eq(one, other))
+        };
+        let nodes = match (&self.nodes, &other.nodes) {
+            (Some(one), Some(other)) => same(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        nodes && Arc::ptr_eq(&self.cluster, &other.cluster) && same(&self.pods, &other.pods)
+    }
+
     /// How many pods there are: the cost of [`Self::read`].
     pub fn pods(&self) -> usize {
         self.pods.len()
@@ -280,7 +298,7 @@ impl Texts {
 
     /// Reads them. They were written by us, so nothing is lost.
     pub fn read(&self) -> Scene {
-        let read = |texts: &[Box<[u8]>]| {
+        let read = |texts: &[Arc<[u8]>]| {
             texts
                 .iter()
                 .filter_map(|text| serde_json::from_slice(text).ok())
@@ -408,6 +426,30 @@ mod tests {
             store.cluster(&key).unwrap().mode.as_deref(),
             Some("sidecar")
         );
+    }
+
+    #[test]
+    fn texts_are_the_same_until_something_of_them_is_written_again() {
+        let (mut store, key) = store();
+        store.listed("Node", None);
+        let texts = store.texts(&key).unwrap();
+        // Read again, and pods that are neither ours nor on our nodes.
+        assert_eq!(store.put_cluster(&cluster("10", "central")), None);
+        store.put_pod(pod("other", "d", "n3"));
+        assert!(texts.are(&store.texts(&key).unwrap()));
+        for change in [
+            |store: &mut Store| drop(store.put_cluster(&cluster("11", "central"))),
+            |store: &mut Store| drop(store.put_pod(pod("demo", "a", "n1"))),
+            |store: &mut Store| drop(store.put_pod(pod("other", "c", "n1"))),
+            |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "b"))),
+            |store: &mut Store| {
+                store.put_node(Kept::of(&json!({ "metadata": { "name": "n1" } })));
+            },
+        ] {
+            let before = store.texts(&key).unwrap();
+            change(&mut store);
+            assert!(!before.are(&store.texts(&key).unwrap()));
+        }
     }
 
     #[test]

@@ -1,0 +1,122 @@
+package rights_test
+
+import (
+	"fmt"
+	"net/http"
+	"strings"
+	"testing"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// sleep is a command that ends when it is told to.
+var sleep = []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait; done"}
+
+// Whoever adds a right must show here what it is for; whoever no longer needs
+// one is told.
+func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
+	s := newSite(t)
+	s.apply(t, rig.OpenReports)
+	manifests := s.install(t, "--self-managed", "--ray-auth")
+	granted := grants(t, manifests)
+
+	s.audits(t)
+	s.scales(t, "scaled")
+	// A replica that goes takes its Lease with it.
+	pods := strings.Fields(s.must(t, "get", "pods", "-n", system, "-o", "name"))
+	s.must(t, "delete", pods[0], "-n", system, "--wait=false")
+
+	eventually(t, "each right was needed", func() error {
+		left, err := unused(s.Lab, granted)
+		if err == nil && len(left) > 0 {
+			err = fmt.Errorf("%d of %d rights were not: %v", len(left), len(granted), left)
+		}
+		return err
+	})
+	s.noneForbidden(t, 0)
+
+	// In chosen namespaces the rights are others. What the pods ask for while
+	// these are taken from them does not count.
+	s.uninstall(t, manifests)
+	before, err := requests(s.Lab)
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.install(t, "--self-managed", "--ray-auth", "--only-namespace="+scaling.Namespace)
+	s.scales(t, "again")
+	if s.noneForbidden(t, len(before)) == len(before) {
+		t.Error("the account has asked for nothing")
+	}
+}
+
+// uninstall takes an install away and waits until its pods are gone.
+func (s *site) uninstall(t *testing.T, manifests string) {
+	t.Helper()
+	cmd := s.Lab.KubectlCommand(t.Context(), "delete", "--ignore-not-found", "-f", "-")
+	cmd.Stdin = strings.NewReader(manifests)
+	if said, err := cmd.CombinedOutput(); err != nil {
+		t.Fatalf("uninstall: %v: %s", err, said)
+	}
+	s.must(t, "wait", "--for=delete", "namespace/"+system, "--timeout=60s")
+}
+
+// audits has the audit write reports and statuses, take a report away again, and
+// make the webhooks fail closed.
+func (s *site) audits(t *testing.T) {
+	t.Helper()
+	s.apply(t, "{apiVersion: rayfit.dev/v1alpha1, kind: RayPolicy, metadata: {name: first}, spec: {mode: Audit, failClosed: true}}")
+	bad := faulty("bad").Set("spec.headGroupSpec.template.spec.nodeSelector", map[string]any{"nowhere": "true"})
+	eventually(t, "the policy is in force", func() error { return is(s.comesTo(bad), "stored") })
+	s.apply(t, bad.YAML())
+	reports := func() string { return s.must(t, "get", "reports", "-A", "-o", "name") }
+	eventually(t, "the report is there", func() error { return is(reports(), "report.openreports.io/rayfit-raycluster-bad") })
+	eventually(t, "the webhooks fail closed", func() error {
+		return is(s.must(t, "get", "rayp", "first", "-o", `jsonpath={.status.conditions[?(@.type=="FailClosed")].status}`), "True")
+	})
+	s.apply(t, bad.Set("spec.workerGroupSpecs[0].minReplicas", 0).YAML())
+	eventually(t, "the report is gone", func() error { return is(reports(), "") })
+	s.must(t, "delete", "raycluster", "bad")
+}
+
+// scales has a new cluster whose GCS wants a token grow in place, get workers and
+// lose them, twice, so that the same is told again.
+func (s *site) scales(t *testing.T, name string) {
+	t.Helper()
+	port, err := lab.FreePort()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 2, Unmanned: true, Port: port, Groups: []scaling.Group{
+		{Name: "grow", CPU: 1, Min: 1, Max: 2, MaxCPU: 2},
+	}}
+	object := c.Object().
+		Set("spec.authOptions", map[string]any{"mode": "token"}).
+		Set("spec.headGroupSpec.template.spec.containers[0].command", sleep)
+	if _, err := s.Lab.Request(t.Context(), http.MethodPost, "/apis/ray.io/v1/namespaces/"+scaling.Namespace+"/rayclusters", object.JSON()); err != nil {
+		t.Fatal(err)
+	}
+	ray := s.gcs.Cluster(scaling.Namespace + "/" + c.Name)
+	until := func(what string, condition func() error) {
+		t.Helper()
+		if err := s.Until(t.Context(), what, condition); err != nil {
+			t.Fatal(err)
+		}
+	}
+	until("the head and a worker have joined", func() error { return is(ray.Nodes(), 2) })
+	for range 2 {
+		ray.Ask(4, map[string]float64{"CPU": 1})
+		until("each task has a node", func() error { return is(ray.Waiting(), 0) })
+		until("two workers", func() error { return s.HasWorkers(c, "", 2) })
+		ray.Finish()
+		until("one worker", func() error { return s.HasWorkers(c, "", 1) })
+	}
+}
+
+func is[T comparable](got, wanted T) error {
+	if got != wanted {
+		return fmt.Errorf("it is %v and not %v", got, wanted)
+	}
+	return nil
+}

@@ -1,0 +1,135 @@
+// Package walk_test walks through docs/rollout.md in the lab: each command that
+// the page shows is run, in its order, and must print what the page says. `make
+// walk` writes the page anew with what is printed.
+//
+// The page is the script. A block marked `console` holds commands, each after
+// `$ `, and what they print. A comment `<!-- file NAME -->` makes a file of the
+// block that follows; `<!-- until COMMAND -->` waits until a command succeeds.
+// The folder testdata is where the walk begins.
+package walk_test
+
+import (
+	"context"
+	"fmt"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
+)
+
+const page = "../../../docs/rollout.md"
+
+func TestThePageSaysWhatHappens(t *testing.T) {
+	written, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	parts := parse(string(written))
+	commands := 0
+	for _, p := range parts {
+		commands += len(p.commands)
+	}
+	if commands < 10 {
+		t.Fatalf("only %d commands in %s", commands, page)
+	}
+	w := newWalk(t)
+	for i := range parts {
+		w.take(t, &parts[i])
+	}
+	if os.Getenv("RAYFIT_WALK") == "write" {
+		if err := os.WriteFile(page, []byte(render(parts)), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+}
+
+// walk is a cluster with Ray objects in it, and a shell for it.
+type walk struct {
+	lab *lab.Lab
+	dir string
+	env []string
+}
+
+func newWalk(t *testing.T) *walk {
+	t.Helper()
+	binary, err := rig.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	// Not t.TempDir: the test's name would make paths of sockets too long.
+	dir, err := os.MkdirTemp("", "rayfit-walk-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = os.RemoveAll(dir) })
+	l, err := lab.Start(t.Context(), lab.Options{Dir: filepath.Join(dir, "lab"), Nodes: 1, Cores: 32, Memory: "64Gi", RayfitBinary: binary, Progress: os.Stderr})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if err := l.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	w := &walk{lab: l, dir: filepath.Join(dir, "home")}
+	bin := filepath.Join(dir, "bin")
+	if err := os.CopyFS(w.dir, os.DirFS("testdata")); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Mkdir(bin, 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(binary, filepath.Join(bin, "rayfit")); err != nil {
+		t.Fatal(err)
+	}
+	kubectl := l.KubectlCommand(t.Context())
+	w.env = append(kubectl.Env, "PATH="+bin+":"+filepath.Join(l.Dir(), "bin")+":"+os.Getenv("PATH"))
+	if said, err := w.run(t.Context(), "kubectl apply -f stored.yaml"); err != nil {
+		t.Fatalf("%v: %s", err, said)
+	}
+	return w
+}
+
+// run gives a command to a shell and returns all that it prints.
+func (w *walk) run(ctx context.Context, command string) (string, error) {
+	cmd := exec.CommandContext(ctx, "bash", "-c", command)
+	cmd.Dir, cmd.Env = w.dir, w.env
+	said, err := cmd.CombinedOutput()
+	return strings.TrimRight(string(said), "\n"), err
+}
+
+// take does what a part of the page asks for.
+func (w *walk) take(t *testing.T, p *part) {
+	t.Helper()
+	if p.file != "" {
+		if err := os.WriteFile(filepath.Join(w.dir, p.file), []byte(p.text), 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if p.until != "" {
+		err := lab.Eventually(t.Context(), 90*time.Second, p.until, func() error {
+			said, err := w.run(t.Context(), p.until)
+			if err != nil {
+				return fmt.Errorf("%w: %s", err, said)
+			}
+			return nil
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range p.commands {
+		c := &p.commands[i]
+		// That a command fails is part of what is shown.
+		said, _ := w.run(t.Context(), c.line)
+		if masked(said) != masked(c.output) && os.Getenv("RAYFIT_WALK") != "write" {
+			t.Errorf("$ %s\nprints:\n%s\nand the page says:\n%s\n`make walk` writes it anew", c.line, said, c.output)
+		}
+		c.output = said
+	}
+}

@@ -84,6 +84,73 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
     assert_eq!(said, granted);
 }
 
+/// What the section on a compromised pod speaks of: everything that the account may change. Who adds
+/// to this list adds to that section.
+#[test]
+fn what_a_compromised_pod_could_change_is_told() {
+    let written = |certificates| -> BTreeSet<String> {
+        let options = Options::default().with_certificates(certificates);
+        let mut written = BTreeSet::new();
+        for object in objects(&options.with_ray_auth()) {
+            for rule in object["rules"].as_array().into_iter().flatten() {
+                let reads = ["get", "list", "watch"];
+                if texts(&rule["verbs"])
+                    .iter()
+                    .any(|verb| !reads.contains(&&**verb))
+                {
+                    written.extend(texts(&rule["resources"]));
+                }
+            }
+        }
+        written
+    };
+    let told = [
+        "events",
+        "leases",
+        "pods",
+        "pods/resize",
+        "rayclusters",
+        "raypolicies/status",
+        "reports",
+        "validatingwebhookconfigurations",
+    ];
+    let with_cert_manager = written(Certificates::CertManager);
+    assert_eq!(with_cert_manager, told.map(str::to_owned).into());
+    let own: BTreeSet<String> = written(Certificates::SelfManaged)
+        .difference(&with_cert_manager)
+        .cloned()
+        .collect();
+    let more = ["mutatingwebhookconfigurations", "secrets"];
+    assert_eq!(own, more.map(str::to_owned).into());
+}
+
+/// The versions that are tried are those of the lab.
+#[test]
+fn the_versions_that_are_tried_are_the_labs() {
+    let lab = read("tests/lab/versions.go");
+    let table = read("docs/upgrade.md");
+    for (name, row) in [
+        ("KubernetesVersion", "| Kubernetes |"),
+        ("KubeRayVersion", "| KubeRay |"),
+        ("RayVersion", "| Ray |"),
+        ("CertManagerVersion", "| cert-manager |"),
+        ("HelmVersion", "| Helm |"),
+    ] {
+        let version = lab
+            .lines()
+            .find_map(|line| line.trim().strip_prefix(name)?.split('"').nth(1))
+            .unwrap_or_else(|| panic!("the lab has no {name}"));
+        let line = table
+            .lines()
+            .find(|line| line.starts_with(row))
+            .unwrap_or_else(|| panic!("docs/upgrade.md has no row {row}"));
+        assert!(
+            line.ends_with(&format!("| {version} |")),
+            "{version}: {line}"
+        );
+    }
+}
+
 fn texts(list: &Value) -> Vec<String> {
     let list = list.as_array().into_iter().flatten();
     list.filter_map(|text| Some(text.as_str()?.to_owned()))

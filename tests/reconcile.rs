@@ -44,6 +44,7 @@ struct Run {
     memory: Memory,
     /// What the shell would go by instead of a round, and the objects that it is of.
     still: Option<(Stillness, [String; 2])>,
+    settings: Settings,
     /// How many effects there were that change something.
     effects: usize,
     kinds: Vec<&'static str>,
@@ -58,6 +59,7 @@ impl Run {
             world,
             memory: Memory::default(),
             still: None,
+            settings: Settings::default(),
             effects: 0,
             kinds: Vec::new(),
             log: Vec::new(),
@@ -78,7 +80,7 @@ impl Run {
 
     /// One round and the time until the next.
     fn round(&mut self, fate: &mut impl FnMut(usize) -> Fate) -> bool {
-        let settings = Settings::default();
+        let settings = self.settings;
         let snapshot = self.world.snapshot(self.memory.history.clone());
         let planned = round(&snapshot, &self.memory, &settings);
         assert_eq!(
@@ -270,6 +272,19 @@ fn stories() -> Vec<Story> {
             },
             tell: up_and_down,
         },
+        Story {
+            name: "a group is removed",
+            setup: setup(vec![group("large", 2, 0, 6), group("small", 1, 0, 6)]),
+            tell: removed,
+        },
+        Story {
+            name: "a group is removed, and its pods end with their Ray",
+            setup: Setup {
+                pods_exit: true,
+                ..setup(vec![group("large", 2, 0, 6), group("small", 1, 0, 6)])
+            },
+            tell: removed,
+        },
     ]
 }
 
@@ -294,6 +309,17 @@ fn lowered(run: &mut Run, fate: &mut dyn FnMut(usize) -> Fate) {
         run.round(&mut fate);
     }
     run.world.edit("cpu", "maxReplicas", 2);
+    run.want(1, 1.0, None);
+    run.settle(&mut fate);
+}
+
+fn removed(run: &mut Run, fate: &mut dyn FnMut(usize) -> Fate) {
+    let mut fate = fate;
+    run.want(2, 2.0, Some(25.0));
+    for _ in 0..10 {
+        run.round(&mut fate);
+    }
+    run.world.remove_group("large");
     run.want(1, 1.0, None);
     run.settle(&mut fate);
 }
@@ -364,6 +390,56 @@ fn a_failure_at_any_point_changes_nothing_in_the_end() {
             }
         }
     }
+}
+
+/// A group that is there and cannot be read is not one that was removed.
+#[test]
+fn pods_of_a_group_that_cannot_be_read_are_left_alone() {
+    let mut run = Run::new(setup(vec![
+        group("large", 2, 0, 6),
+        group("small", 1, 0, 6),
+    ]));
+    let mut done = |_| Fate::Done;
+    run.want(2, 2.0, None);
+    run.settle(&mut done);
+    let params = run
+        .world
+        .cluster
+        .pointer_mut("/spec/workerGroupSpecs/0/rayStartParams");
+    params.unwrap()["num-cpus"] = "many".into();
+    let before = run.effects;
+    run.settle(&mut done);
+    assert_eq!(run.effects, before, "{:?}", run.log);
+    run.want(1, 1.0, None);
+    run.settle(&mut done);
+    assert!(run.world.waiting.is_empty(), "other groups go on");
+}
+
+/// Without a group by which KubeRay would delete them, pods of a group that was removed stay, and
+/// it is said how to be rid of them.
+#[test]
+fn what_kuberay_would_not_delete_is_named() {
+    let slices = Group {
+        hosts: 2,
+        ..group("slices", 1, 0, 3)
+    };
+    let mut run = Run::new(Setup {
+        pods_exit: true,
+        ..setup(vec![group("large", 2, 0, 6), slices])
+    });
+    run.want(1, 2.0, Some(20.0));
+    for _ in 0..10 {
+        run.round(&mut |_| Fate::Done);
+    }
+    run.world.remove_group("large");
+    run.settle(&mut |_| Fate::Done);
+    let snapshot = run.world.snapshot(run.memory.history.clone());
+    let planned = round(&snapshot, &run.memory, &Settings::default());
+    let text = planned.plan.to_string();
+    assert!(
+        text.contains("kubectl delete pod demo-large-worker-"),
+        "{text}"
+    );
 }
 
 /// Random demand in a random world.

@@ -14,6 +14,7 @@ use super::board::Board;
 use super::{Options, fail_closed, reports, status};
 use crate::admission::Policy;
 use crate::census::{self, Judged};
+use crate::facts::Facts;
 use crate::ray::{Kind, RayObject};
 use crate::telemetry::Metrics;
 use crate::watch::follow::follow;
@@ -89,11 +90,23 @@ async fn outdated(policy: &ArcSwap<Policy>, current: &Policy) {
         let next = policy.load();
         let is_same = next.policies.is_same(&current.policies)
             && Arc::ptr_eq(&next.facts.namespaces, &current.facts.namespaces)
-            && next.facts.kubernetes == current.facts.kubernetes;
+            && next.facts.kubernetes == current.facts.kubernetes
+            && !has_learned(&current.facts, &next.facts);
         if !is_same || end.is_some_and(|end| end <= now()) {
             return;
         }
     }
+}
+
+/// Something is known that was not when the sweep began, as when the process has just started.
+/// Nodes that come and go wait for the next sweep: there may be some every minute.
+fn has_learned(before: &Facts, now: &Facts) -> bool {
+    fn learned<T: Default + PartialEq>(before: &T, now: &T) -> bool {
+        *before == T::default() && *now != T::default()
+    }
+    learned(&before.nodes, &now.nodes)
+        || learned(&before.limit_ranges, &now.limit_ranges)
+        || learned(&before.resource_quotas, &now.resource_quotas)
 }
 
 /// Writes what was found whenever it has changed, and sees to failing closed.
@@ -141,4 +154,37 @@ async fn write(
 )]
 pub(super) fn now() -> Timestamp {
     Timestamp::now()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use serde_json::json;
+
+    use super::*;
+    use crate::facts::{Node, Nodes};
+
+    fn with_nodes(count: usize) -> Facts {
+        let node = json!({ "status": { "allocatable": { "cpu": "8" } } });
+        let node = Node::read(node.as_object().unwrap());
+        Facts {
+            nodes: Arc::new(Nodes::new(vec![node; count])),
+            ..Facts::default()
+        }
+    }
+
+    #[test]
+    fn what_was_unknown_and_is_known_is_judged_by_at_once() {
+        let unknown = Facts::default();
+        assert!(!has_learned(&unknown, &unknown));
+        assert!(has_learned(&unknown, &with_nodes(1)));
+        assert!(!has_learned(&with_nodes(1), &with_nodes(2)));
+        assert!(!has_learned(&with_nodes(1), &unknown));
+        let quotas = Facts {
+            resource_quotas: Arc::new(BTreeMap::from([("a".to_owned(), Vec::new())])),
+            ..Facts::default()
+        };
+        assert!(has_learned(&unknown, &quotas));
+    }
 }

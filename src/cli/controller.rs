@@ -5,7 +5,6 @@ use crate::controller::Options;
 use crate::controller::lease::Terms;
 use crate::controller::observe::Reach;
 use crate::manifests::names;
-use crate::reconcile::Settings;
 
 /// Flags of the part that scales clusters.
 #[derive(Debug, clap::Args)]
@@ -63,7 +62,6 @@ impl ControllerArgs {
             rate: self.api_rate,
             burst: self.api_burst,
             image: image.to_owned(),
-            settings: Settings::default(),
         }
     }
 }

@@ -19,12 +19,17 @@ use super::measure::Measures;
 use super::observe::store::ClusterEntry;
 use super::observe::{Key, Observed};
 use super::tender::{Pause, State, Tender, together};
+use super::tuning::{Basis, Tuning};
 use super::writer::{Requests, Writer};
 use crate::ray::ReconcileMode;
-use crate::reconcile::{Role, Settings};
+use crate::reconcile::Role;
 
 /// How often clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether policies have changed. Clusters that have been quiet for long
+/// would notice only later.
+const TUNE: Duration = Duration::from_millis(500);
 
 /// What all clusters share.
 #[derive(Clone)]
@@ -42,7 +47,7 @@ pub struct Fleet {
     /// Rayfit's images.
     pub is_ours: IsOurs,
     /// How clusters are scaled.
-    pub settings: Settings,
+    pub tuning: Tuning,
     /// Tells people.
     pub announcer: Announcer,
     /// Counts.
@@ -61,11 +66,17 @@ impl Fleet {
     /// Looks after clusters until `stop` is true; then lets what is being written end.
     pub async fn run(self, mut changes: UnboundedReceiver<Key>, mut stop: watch::Receiver<bool>) {
         let mut held = self.fence.held();
-        let mut workers = HashMap::new();
-        let mut count = interval(COUNT);
+        let mut workers: HashMap<Key, Worker> = HashMap::new();
+        let (mut count, mut tune) = (interval(COUNT), interval(TUNE));
+        let mut basis = Basis::default();
         loop {
             tokio::select! {
                 _ = count.tick() => self.count(),
+                _ = tune.tick() => if self.tuning.has_changed(&mut basis) {
+                    for worker in workers.values() {
+                        worker.changed.notify_one();
+                    }
+                },
                 () = told(&mut stop) => break,
                 key = changes.recv() => match key {
                     Some(key) => self.consider(&mut workers, &key),
@@ -151,7 +162,7 @@ impl Fleet {
             },
             writer: Writer::new(self.requests.clone(), key.clone(), fence),
             credentials: self.credentials.clone(),
-            settings: self.settings,
+            tuning: self.tuning.clone(),
             about: About {
                 key: key.clone(),
                 uid: entry.uid.to_string(),
@@ -160,6 +171,7 @@ impl Fleet {
             driver_log: DriverLog::none(),
             measures: self.measures.clone(),
             clock: Clock::default(),
+            busy: Arc::default(),
             state: State::default(),
         };
         let changed = Arc::new(Notify::new());

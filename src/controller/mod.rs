@@ -5,12 +5,12 @@
 //! the shell around it: it watches, asks the GCS, sends, and has the clock.
 //!
 //! Reading order: [`observe`] (what is seen and kept), [`lease`] (which replica may write),
-//! [`tender`] (one cluster: see, decide, act), [`judge`] and [`permit`] (may it be written now),
-//! [`head`] and [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the API server),
-//! [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`]
-//! (what people see), [`fleet`] (a task for
-//! each cluster), [`mod@run`] (a process), [`access`] (the rights that it needs),
-//! [`words`] (errors, for people).
+//! [`tender`] (one cluster: see, decide, act), [`tuning`] (by which settings), [`heavy`] (without
+//! holding up others), [`judge`] and [`permit`] (may it be written now), [`head`] and
+//! [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the API server), [`perform`]
+//! (effects), [`announce`], [`driver_log`] and [`measure`] (what people see), [`fleet`] (a task for
+//! each cluster), [`mod@run`] (a process), [`access`] (the rights that it needs), [`words`]
+//! (errors, for people).
 
 pub mod access;
 pub mod announce;
@@ -19,6 +19,7 @@ pub mod credentials;
 pub mod driver_log;
 pub mod fleet;
 pub mod head;
+pub mod heavy;
 pub mod judge;
 pub mod lease;
 pub mod limiter;
@@ -28,6 +29,7 @@ pub mod perform;
 pub mod permit;
 pub mod run;
 pub mod tender;
+pub mod tuning;
 pub mod words;
 pub mod writer;
 

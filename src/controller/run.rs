@@ -12,8 +12,8 @@ use super::judge;
 use super::lease::{Fence, Terms, keeper};
 use super::measure::Measures;
 use super::observe::{Observed, Reach};
+use super::tuning::{InForce, Tuning};
 use super::writer::Requests;
-use crate::reconcile::Settings;
 use crate::telemetry::controller::ScalingMetrics;
 
 /// What the controller is started with.
@@ -35,14 +35,14 @@ pub struct Options {
     pub burst: u32,
     /// Rayfit's image.
     pub image: String,
-    /// How clusters are scaled.
-    pub settings: Settings,
 }
 
-/// Scales clusters until `stop` is true, then lets writes end and gives the Leases back.
+/// Scales clusters as the policies `in_force` say until `stop` is true, then lets writes end and
+/// gives the Leases back.
 pub async fn run(
     options: Options,
     client: Client,
+    in_force: InForce,
     metrics: Arc<ScalingMetrics>,
     stop: watch::Receiver<bool>,
 ) {
@@ -59,7 +59,7 @@ pub async fn run(
         shards: options.shards.max(1),
         credentials: Credentials::Secrets(client.clone()),
         is_ours: judge::images(&options.image),
-        settings: options.settings,
+        tuning: Tuning::Policies(in_force),
         announcer,
         measures: measures.clone(),
     };

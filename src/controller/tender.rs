@@ -1,5 +1,7 @@
 //! Looking after one RayCluster: see, decide, act, remember.
 
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -10,11 +12,13 @@ use super::clock::Clock;
 use super::credentials::Credentials;
 use super::driver_log::DriverLog;
 use super::head::{self, Head, NoHead};
+use super::heavy::{apart, is_heavy};
 use super::judge::Judge;
 use super::measure::Measures;
 use super::observe::{Scene, Texts};
 use super::perform::Performer;
 use super::permit::{Grant, Permit};
+use super::tuning::{Basis, Tuning};
 use super::writer::Writer;
 use crate::gcs;
 use crate::reconcile::{
@@ -27,14 +31,12 @@ use crate::snapshot::{API_VERSION, Snapshot};
 /// one began: a thousand pods that start are not a thousand looks.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// How long to wait while the first list of pods is not complete: a pod that is not known is not missing.
+/// How long to wait while the first list of pods is not complete: a pod that is not known is not
+/// missing. Policies that are not known yet may say how the cluster is scaled.
 const LISTING: Duration = Duration::from_millis(100);
 
 /// How long to wait after a write that decides whose turn it is failed.
 const TURN_RETRY: Duration = Duration::from_secs(1);
-
-/// From so many pods on, deciding may take so long that other tasks must not wait for it.
-const MANY_PODS: usize = 100;
 
 /// Looks after one cluster.
 pub struct Tender {
@@ -45,7 +47,7 @@ pub struct Tender {
     /// For its GCS.
     pub credentials: Credentials,
     /// How it is scaled.
-    pub settings: Settings,
+    pub tuning: Tuning,
     /// Whom Events are on.
     pub about: About,
     /// Tells people.
@@ -56,6 +58,8 @@ pub struct Tender {
     pub measures: Measures,
     /// The clock.
     pub clock: Clock,
+    /// Whether anything goes on in the cluster, as the last look found.
+    pub busy: Arc<AtomicBool>,
     /// What is remembered.
     pub state: State,
 }
@@ -67,6 +71,9 @@ pub struct State {
     memory: Memory,
     sight: Option<Sight>,
     gcs: Option<(Head, gcs::Client)>,
+    /// How it is scaled, and what that was made of.
+    settings: Settings,
+    basis: Basis,
     /// What was last said of why nothing is done.
     said: String,
 }
@@ -94,7 +101,7 @@ impl Tender {
         let key = &self.judge.key;
         let texts = {
             let store = self.judge.observed.read();
-            if !store.knows_pods(&key.namespace) {
+            if !store.knows_pods(&key.namespace) || !self.tuning.is_known() {
                 return Pause::For(LISTING);
             }
             store.texts(key)
@@ -102,7 +109,8 @@ impl Tender {
         let Some(texts) = texts else {
             return Pause::UntilChanged;
         };
-        let known = |sight: &Sight| sight.texts.are(&texts);
+        let retuned = self.tuning.has_changed(&mut self.state.basis);
+        let known = |sight: &Sight| !retuned && sight.texts.are(&texts);
         if !self.state.sight.as_ref().is_some_and(known)
             && let Some(pause) = self.orient(texts).await
         {
@@ -129,6 +137,7 @@ impl Tender {
         );
         match turn {
             Turn::Act => {
+                self.tune(&scene);
                 self.state.sight = Some(Sight {
                     head: head::head(&self.judge.key, &scene.cluster, &scene.pods),
                     texts,
@@ -221,6 +230,22 @@ impl Tender {
         pause
     }
 
+    /// Policies may have changed since the last look, or the labels by which they match.
+    fn tune(&mut self, scene: &Scene) {
+        let settings = self.tuning.of(&scene.cluster);
+        if settings != self.state.settings {
+            let cluster = self.judge.key.to_string();
+            let (plan, backoff) = (settings.plan, settings.backoff);
+            tracing::info!(
+                cluster,
+                ?plan,
+                ?backoff,
+                "scaled by other settings from now on"
+            );
+            self.state.settings = settings;
+        }
+    }
+
     /// The state of the Ray cluster, or why it cannot be had.
     async fn ask(&mut self, sight: &Sight) -> Result<(gcs::Client, ClusterResourceState), String> {
         let client = self.client(sight).await?;
@@ -276,12 +301,12 @@ impl Tender {
         let heavy = is_heavy(&sight.texts);
         let (snapshot, round) = apart(heavy, || {
             let snapshot = self.snapshot(sight.texts.read(), state);
-            let round = reconcile::round(&snapshot, &self.state.memory, &self.settings);
+            let round = reconcile::round(&snapshot, &self.state.memory, &self.state.settings);
             (snapshot, round)
         });
         if round.chains.is_empty() {
             let pause = self.finish(&round, &[], self.clock.wall());
-            let (memory, settings) = (&self.state.memory, &self.settings);
+            let (memory, settings) = (&self.state.memory, &self.state.settings);
             sight.still = apart(heavy, || Stillness::of(&round, snapshot, memory, settings));
             return pause;
         }
@@ -329,8 +354,8 @@ impl Tender {
 
     /// Remembers, tells, and says when to look again.
     fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Pause {
-        let memory = &mut self.state.memory;
-        let said = memory.fold(round, done, &self.settings, now, jitter);
+        let (memory, settings) = (&mut self.state.memory, &self.state.settings);
+        let said = memory.fold(round, done, settings, now, jitter);
         self.measures.done(done);
         self.measures.demand(&self.judge.key, round);
         self.announcer.tell(&self.about, &said.news);
@@ -339,15 +364,11 @@ impl Tender {
     }
 
     fn pause(&self, busy: bool, now: f64) -> Pause {
+        self.busy.store(busy, Ordering::Relaxed);
         let changed_at = self.state.memory.changed_at;
-        let seconds = cadence::next_s(busy, changed_at, now, &self.settings.pace);
+        let seconds = cadence::next_s(busy, changed_at, now, &self.state.settings.pace);
         Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))
     }
-}
-
-/// Reading it takes so long that other tasks must not wait for it.
-fn is_heavy(texts: &Texts) -> bool {
-    texts.pods() >= MANY_PODS
 }
 
 /// Another write was faster, or what was seen is old.
@@ -359,16 +380,6 @@ fn is_stale(done: &Done) -> bool {
 /// when something changed meanwhile: half of the time is left to others.
 pub fn together(took: Duration) -> Duration {
     TOGETHER.max(took * 2)
-}
-
-/// Runs what may take long so that other tasks go on.
-fn apart<T>(heavy: bool, work: impl FnOnce() -> T) -> T {
-    let runtime = tokio::runtime::Handle::current();
-    if heavy && runtime.runtime_flavor() == tokio::runtime::RuntimeFlavor::MultiThread {
-        tokio::task::block_in_place(work)
-    } else {
-        work()
-    }
 }
 
 /// From 0 to 1.

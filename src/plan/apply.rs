@@ -16,7 +16,7 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
         set_group(&mut after.ray_cluster, group);
     }
     let deleted = |pod: &Value| {
-        let mut deletions = plan.groups.iter().flat_map(|group| &group.delete);
+        let mut deletions = plan.groups.iter().flat_map(GroupPlan::deletions);
         deletions.any(|deletion| name(pod) == Some(deletion.pod.as_str()))
     };
     after.pods.retain(|pod| !deleted(pod));
@@ -57,12 +57,9 @@ fn set_group(cluster: &mut Value, plan: &GroupPlan) {
         |group: &&mut Value| group.get("groupName").and_then(Value::as_str) == Some(&plan.name);
     if let Some(group) = groups.and_then(|groups| groups.iter_mut().rfind(named)) {
         group["replicas"] = json!(plan.replicas);
-        if !plan.delete.is_empty() {
-            let pods: Vec<&str> = plan
-                .delete
-                .iter()
-                .map(|deletion| deletion.pod.as_str())
-                .collect();
+        let deleted = plan.deletions().map(|deletion| deletion.pod.as_str());
+        let pods: Vec<&str> = deleted.collect();
+        if !pods.is_empty() {
             group["scaleStrategy"] = json!({ "workersToDelete": pods });
         }
     }

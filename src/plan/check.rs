@@ -120,7 +120,7 @@ impl Checker<'_> {
                     max,
                 });
             }
-            for deletion in &group.delete {
+            for deletion in group.deletions() {
                 if self.nodes.contains_key(deletion.pod.as_str()) {
                     violations.push(Violation::DeletesRunning {
                         pod: deletion.pod.clone(),

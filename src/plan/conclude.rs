@@ -10,7 +10,7 @@ use super::node::{Cause, Fate, Node, Stage};
 use super::note::{PodNote, ResizeNote};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
 use super::resize::Resize;
-use super::{launch, remember};
+use super::{launch, orphans, remember};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -29,6 +29,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
         plan.drains = drains(decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(decided);
+        orphans::place(snapshot, decided, &mut plan.groups, &mut plan.problems);
     } else {
         plan.waiting = Some("the head does not run yet".to_owned());
         plan.groups = unchanged(decided);
@@ -170,6 +171,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
             launch_now: count(&launch_now, number),
             cancel: cancelled(decided, number),
             delete: deletions(decided, number),
+            orphans: Vec::new(),
         })
         .collect();
     let acts = plans

@@ -24,7 +24,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
 /// How to decide.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Settings {
     /// Ray's way, or better.
     pub strategy: Strategy,

@@ -37,6 +37,8 @@ pub(crate) struct GroupConfig {
     pub(crate) base: Option<Size>,
     /// `scaleStrategy.workersToDelete`
     pub(crate) to_delete: Vec<String>,
+    /// `suspend`
+    pub(crate) suspended: bool,
 }
 
 /// All groups and what holds for the cluster.
@@ -49,6 +51,8 @@ pub(crate) struct ClusterConfig {
     pub(crate) idle_timeout_s: f64,
     /// `upscalingMode: Conservative`
     pub(crate) conservative: bool,
+    /// The names of the groups that are there and cannot be read.
+    pub(crate) unread: Vec<String>,
     /// What keeps Ray from reading any of it. Ray would do nothing at all.
     pub(crate) problems: Vec<Problem>,
 }
@@ -60,7 +64,10 @@ impl ClusterConfig {
         for group in cluster.groups() {
             match read_group(group) {
                 Ok(read) => config.add(read),
-                Err(reason) => config.problem(group, reason),
+                Err(reason) => {
+                    config.unread.extend(group.name.map(str::to_owned));
+                    config.problem(group, reason);
+                }
             }
         }
         config.max_nodes = 1 + config
@@ -85,6 +92,14 @@ impl ClusterConfig {
     /// The number of the group of that name.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.groups.iter().position(|group| group.name == name)
+    }
+
+    /// A group of that name is no longer in the RayCluster. One that is there and cannot be read is
+    /// left as it is.
+    pub(crate) fn has_lost(&self, name: &str) -> bool {
+        !name.is_empty()
+            && self.number(name).is_none()
+            && !self.unread.iter().any(|unread| unread == name)
     }
 
     /// A group with the name of another takes its place, as a key of a Python dict does.
@@ -164,6 +179,7 @@ fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
         caps: None,
         base: base(group),
         to_delete: to_delete(group),
+        suspended: group.spec.get("suspend").and_then(Value::as_bool) == Some(true),
     })
 }
 

@@ -7,8 +7,8 @@
 //! Reading order: `decide` (the phases), `group` (the configuration), `rows` and `view` (the nodes),
 //! `demand` and `shape` (the requests), `pack` and `steps` (packing), `candidates` (picking the best
 //! node), `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `note`
-//! (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`, `launch` and
-//! `remember` (the plan), `explain` (the report), [`check`] (what every plan must satisfy),
+//! (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`, `launch`,
+//! `orphans` and `remember` (the plan), `explain` (the report), [`check`] (what every plan must satisfy),
 //! [`schema`] (all of it as JSON schemas).
 
 pub mod apply;
@@ -29,6 +29,7 @@ mod names;
 mod node;
 mod nodes;
 mod note;
+mod orphans;
 mod outcome;
 mod pack;
 mod pod_size;

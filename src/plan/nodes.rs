@@ -40,7 +40,10 @@ impl Nodes<'_> {
                 effect: "it is left as it is".to_owned(),
             });
         }
-        if group.is_none() && !(improvements.isolated_faults && row.stage == Stage::Running) {
+        let drains = improvements.isolated_faults
+            && row.stage == Stage::Running
+            && self.config.has_lost(row.group);
+        if group.is_none() && !drains {
             return;
         }
         let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);

@@ -58,6 +58,16 @@ pub struct GroupPlan {
     pub cancel: u64,
     /// Pods to delete, and why: never one in which Ray runs.
     pub delete: Vec<Deletion>,
+    /// Pods of groups that are no longer in the RayCluster, to delete by way of this group.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub orphans: Vec<Deletion>,
+}
+
+impl GroupPlan {
+    /// Everything that enters the group's list of pods to delete.
+    pub fn deletions(&self) -> impl Iterator<Item = &Deletion> + Clone {
+        self.delete.iter().chain(&self.orphans)
+    }
 }
 
 /// A pod to delete.

@@ -52,7 +52,7 @@ impl Plan {
     pub fn is_quiet(&self) -> bool {
         let acts = |group: &GroupPlan| {
             group.launch_now > 0
-                || !group.delete.is_empty()
+                || group.deletions().next().is_some()
                 || group.replicas_now.is_some_and(|now| now != group.replicas)
         };
         let pods = self.resizes.len() + self.drains.len() + self.raylet_syncs.len();
@@ -76,7 +76,7 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
             (launch, now) => writeln!(f, " ({now} of {launch} new nodes in this round)")?,
         }
     }
-    for deletion in &group.delete {
+    for deletion in group.deletions() {
         writeln!(f, "  delete {} ({})", deletion.pod, deletion.cause.words())?;
     }
     Ok(())

@@ -109,13 +109,7 @@ impl PartialReconcile {
         write(&mut settings.strategy, self.strategy.as_ref());
         write(&mut settings.conserve_gpus, self.conserve_gpus.as_ref());
         let back_off = &mut settings.back_off;
-        write(
-            &mut back_off.initial_seconds,
-            self.back_off_initial_seconds.as_ref(),
-        );
-        write(
-            &mut back_off.max_seconds,
-            self.back_off_max_seconds.as_ref(),
-        );
+        back_off.initial_seconds = self.back_off_initial_seconds.or(back_off.initial_seconds);
+        back_off.max_seconds = self.back_off_max_seconds.or(back_off.max_seconds);
     }
 }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
+use super::settings::ReconcileSettings;
 use super::{Modes, Policy, Settings};
 use crate::facts::Facts;
 use crate::finding::RuleId;
@@ -81,6 +82,25 @@ impl Policies {
         }
         settings.modes.complete(&base.modes);
         Cow::Owned(settings)
+    }
+
+    /// How `cluster` is scaled; `base` where no policy says anything. A RayCluster that KubeRay made
+    /// for a RayJob or a RayService also follows the policies that are about those.
+    pub fn reconcile_for(
+        &self,
+        base: &ReconcileSettings,
+        cluster: &RayObject<'_>,
+        facts: &Facts,
+    ) -> ReconcileSettings {
+        let mut settings = base.clone();
+        // The first policy has the last word.
+        for policy in self.0.iter().rev() {
+            if policy.scope.contains(cluster, facts) || policy.scope.contains_maker(cluster, facts)
+            {
+                policy.reconcile.write_over(&mut settings);
+            }
+        }
+        settings
     }
 
     /// The same policies, not only equal ones.
@@ -289,8 +309,51 @@ mod tests {
         assert_eq!(defaults.ray_sidecar.cpu, "1");
         assert_eq!(reconcile.mode, Some(crate::ray::ReconcileMode::Central));
         assert_eq!(reconcile.strategy, crate::plan::Strategy::Ray);
-        assert_eq!(reconcile.back_off.max_seconds, 10);
-        assert_eq!(reconcile.back_off.initial_seconds, 1);
+        assert_eq!(reconcile.back_off.max_seconds, Some(10));
+        assert_eq!(reconcile.back_off.initial_seconds, None);
+    }
+
+    #[test]
+    fn a_cluster_follows_policies_about_what_it_was_made_for() {
+        let strategy = |scope: Value| {
+            let spec = json!({"match": scope, "reconcile": {"strategy": "ray"}});
+            let policies = Policies::new(vec![policy("a", &spec)]);
+            let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {
+                "name": "nightly-x7k2p", "namespace": "team-a", "labels": {"app": "x"},
+                "ownerReferences": [{"apiVersion": "ray.io/v1", "kind": "RayJob",
+                    "name": "nightly", "controller": true}]}});
+            let cluster = RayObject::parse(&cluster).unwrap();
+            let base = ReconcileSettings::default();
+            let settings = policies.reconcile_for(&base, &cluster, &Facts::default());
+            settings.strategy
+        };
+        let label = |value: &str| json!({"matchLabels": {"app": value}});
+        let team = json!({"matchLabels": {"kubernetes.io/metadata.name": "team-b"}});
+        for (scope, follows) in [
+            (json!({"kinds": ["RayJob"], "names": ["nightly"]}), true),
+            (json!({"kinds": ["RayCluster"]}), true),
+            (json!({"names": ["nightly-*"]}), true),
+            (
+                json!({"kinds": ["RayJob"], "objectSelector": label("x")}),
+                true,
+            ),
+            (
+                json!({"kinds": ["RayJob"], "objectSelector": label("y")}),
+                false,
+            ),
+            (json!({"kinds": ["RayService"]}), false),
+            (
+                json!({"kinds": ["RayCluster"], "names": ["nightly"]}),
+                false,
+            ),
+            (
+                json!({"kinds": ["RayJob"], "namespaceSelector": team}),
+                false,
+            ),
+        ] {
+            let ray = strategy(scope.clone()) == crate::plan::Strategy::Ray;
+            assert_eq!(ray, follows, "{scope}");
+        }
     }
 
     #[test]

@@ -25,6 +25,17 @@ impl Scope {
             && self.has_namespace(object.namespace().unwrap_or(DEFAULT_NAMESPACE), facts)
     }
 
+    /// Whether the RayJob or RayService is one of them for which KubeRay made `cluster`. Such a
+    /// cluster has the labels of what it was made for.
+    pub fn contains_maker(&self, cluster: &RayObject<'_>, facts: &Facts) -> bool {
+        cluster.ray_owner_and_name().is_some_and(|(kind, name)| {
+            self.has_kind(kind)
+                && self.has_name(name)
+                && self.has_labels(cluster)
+                && self.has_namespace(cluster.namespace().unwrap_or(DEFAULT_NAMESPACE), facts)
+        })
+    }
+
     pub(super) fn has_kind(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }

@@ -39,13 +39,14 @@ pub struct ReconcileSettings {
     pub back_off: BackOff,
 }
 
-/// How long to wait after a failed request: twice as long each time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// How long to wait after a failed request: twice as long each time. What is `None` is as
+/// [`reconcile`](crate::reconcile::settings::Backoff) has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BackOff {
     /// After the first failure, in seconds.
-    pub initial_seconds: u32,
+    pub initial_seconds: Option<u32>,
     /// At most, in seconds.
-    pub max_seconds: u32,
+    pub max_seconds: Option<u32>,
 }
 
 /// What defaults write.
@@ -114,10 +115,7 @@ impl Default for ReconcileSettings {
             strategy: Strategy::default(),
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
-            back_off: BackOff {
-                initial_seconds: 1,
-                max_seconds: 60,
-            },
+            back_off: BackOff::default(),
         }
     }
 }

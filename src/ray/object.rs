@@ -173,6 +173,11 @@ impl<'a> RayObject<'a> {
 
     /// A controlling owner of one of our kinds: KubeRay made this object from it.
     pub fn ray_owner(&self) -> Option<Kind> {
+        self.ray_owner_and_name().map(|(kind, _)| kind)
+    }
+
+    /// The same, with its name.
+    pub fn ray_owner_and_name(&self) -> Option<(Kind, &'a str)> {
         super::list_at(self.metadata()?, "ownerReferences")
             .iter()
             .filter_map(Value::as_object)
@@ -180,6 +185,9 @@ impl<'a> RayObject<'a> {
                 text_at(owner, "apiVersion").is_some_and(|version| version.starts_with("ray.io/"))
                     && owner.get("controller").and_then(Value::as_bool) == Some(true)
             })
-            .find_map(|owner| Kind::from_name(text_at(owner, "kind")?))
+            .find_map(|owner| {
+                let kind = Kind::from_name(text_at(owner, "kind")?)?;
+                Some((kind, text_at(owner, "name").unwrap_or_default()))
+            })
     }
 }

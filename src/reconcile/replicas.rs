@@ -70,7 +70,7 @@ fn listed<'a>(
         .filter_map(Value::as_str)
         .filter(|pod| there.contains(pod));
     let mut list: Vec<&str> = kept.collect();
-    for deletion in &group.delete {
+    for deletion in group.deletions() {
         if !list.contains(&deletion.pod.as_str()) {
             list.push(&deletion.pod);
         }
@@ -116,7 +116,9 @@ pub(super) fn annotate(object: &Value, key: &str, value: &str) -> Option<Patch> 
 impl Change<'_> {
     /// It asks for new nodes, and for nothing that must not wait.
     pub(super) fn launches(&self) -> bool {
-        self.group.launch_now > 0 && self.group.replicas > self.now && self.group.delete.is_empty()
+        self.group.launch_now > 0
+            && self.group.replicas > self.now
+            && self.group.deletions().next().is_none()
     }
 
     fn operations(&self) -> Vec<Value> {
@@ -147,7 +149,7 @@ impl Change<'_> {
             now: self.now,
             then: self.group.replicas,
             launches: self.group.launch_now,
-            deletions: self.group.delete.clone(),
+            deletions: self.group.deletions().cloned().collect(),
             line: self.line(),
         }
     }
@@ -168,7 +170,7 @@ impl Change<'_> {
                 self.group.cancel
             ));
         }
-        parts.extend(deletions(&self.group.delete));
+        parts.extend(deletions(&self.group.deletions().collect::<Vec<_>>()));
         if parts.is_empty() {
             parts.push("deleted pods are gone, the list of pods to delete is cleared".to_owned());
         }
@@ -177,7 +179,7 @@ impl Change<'_> {
 }
 
 /// Pods to delete, by cause.
-fn deletions(deletions: &[Deletion]) -> Vec<String> {
+fn deletions(deletions: &[&Deletion]) -> Vec<String> {
     let mut causes: Vec<_> = deletions.iter().map(|deletion| deletion.cause).collect();
     causes.sort_unstable();
     causes.dedup();

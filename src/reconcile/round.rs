@@ -146,7 +146,7 @@ impl Making<'_> {
     }
 
     fn group_deleting(&self, pod: &str) -> Subject {
-        let deletes = |group: &&plan::GroupPlan| group.delete.iter().any(|gone| gone.pod == pod);
+        let deletes = |group: &&plan::GroupPlan| group.deletions().any(|gone| gone.pod == pod);
         let group = self.plan.groups.iter().find(deletes);
         group.map_or(Subject::Cluster, |group| Subject::Group(group.name.clone()))
     }

@@ -1,9 +1,10 @@
 //! What can be tuned, in one place, with the values that hold where nobody says otherwise.
 
 use crate::plan;
+use crate::policy::settings::ReconcileSettings;
 
 /// How a cluster is scaled.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Settings {
     /// How to decide: the strategy and the planner's own switches.
     pub plan: plan::Settings,
@@ -35,6 +36,34 @@ pub struct Backoff {
     pub longest_s: f64,
 }
 
+impl Settings {
+    /// What policies make of it. What they say nothing of is as it is without them.
+    pub fn of(policy: &ReconcileSettings) -> Self {
+        let (asked, usual) = (policy.back_off, Backoff::default());
+        let first_s = asked.initial_seconds.map_or(usual.first_s, f64::from);
+        let longest_s = asked.max_seconds.map_or(usual.longest_s, f64::from);
+        Self {
+            plan: plan::Settings {
+                strategy: policy.strategy,
+                pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
+                conserve_gpus: policy.conserve_gpus,
+            },
+            pace: Pace::default(),
+            backoff: match asked.max_seconds {
+                // A policy that only says how waits begin does not cut them short.
+                None => Backoff {
+                    first_s,
+                    longest_s: longest_s.max(first_s),
+                },
+                Some(_) => Backoff {
+                    first_s: first_s.min(longest_s),
+                    longest_s,
+                },
+            },
+        }
+    }
+}
+
 impl Default for Pace {
     fn default() -> Self {
         Self {
@@ -52,5 +81,55 @@ impl Default for Backoff {
             first_s: 0.5,
             longest_s: 120.0,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plan::Strategy;
+    use crate::policy::settings::BackOff;
+
+    #[test]
+    fn without_policies_it_is_as_it_is_by_itself() {
+        assert_eq!(
+            Settings::of(&ReconcileSettings::default()),
+            Settings::default()
+        );
+    }
+
+    #[test]
+    fn what_a_policy_says_holds() {
+        let settings = Settings::of(&ReconcileSettings {
+            mode: None,
+            strategy: Strategy::Ray,
+            pending_idle_timeout_seconds: Some(90),
+            conserve_gpus: false,
+            back_off: BackOff {
+                initial_seconds: Some(3),
+                max_seconds: None,
+            },
+        });
+        let plan = plan::Settings {
+            strategy: Strategy::Ray,
+            pending_idle_timeout_s: Some(90.0),
+            conserve_gpus: false,
+        };
+        assert_eq!(settings.plan, plan);
+        let waits = |initial_seconds, max_seconds| {
+            let back_off = BackOff {
+                initial_seconds,
+                max_seconds,
+            };
+            let settings = Settings::of(&ReconcileSettings {
+                back_off,
+                ..ReconcileSettings::default()
+            });
+            (settings.backoff.first_s, settings.backoff.longest_s)
+        };
+        assert_eq!(waits(Some(3), None), (3.0, 120.0));
+        assert_eq!(waits(Some(300), None), (300.0, 300.0));
+        assert_eq!(waits(None, Some(10)), (0.5, 10.0));
+        assert_eq!(waits(Some(30), Some(10)), (10.0, 10.0));
     }
 }

@@ -116,6 +116,7 @@ mod tests {
 
     use super::*;
     use crate::reconcile::{Done, Reply};
+    use crate::snapshot::gcs::{ClusterResourceConstraint, ResourceRequestByCount};
 
     /// A head, and a worker that has been idle for so many seconds of sixty.
     fn snapshot(idle_s: u32) -> Snapshot {
@@ -159,7 +160,7 @@ mod tests {
         let mut made = round(snapshot, &memory, &settings);
         for _ in 0..2 {
             let chains = std::mem::take(&mut made.chains).into_iter();
-            let sent = chains.filter_map(|mut chain| {
+            let sent = chains.filter_map(|chain| {
                 Some(Done {
                     about: chain.about.clone(),
                     effect: chain.next()?,
@@ -193,8 +194,14 @@ mod tests {
         let still = stillness(&snapshot).unwrap();
         let at = snapshot.seconds().unwrap();
         let changes: [fn(&mut ClusterResourceState); 5] = [
-            |gcs| gcs.pending_resource_requests.push(Default::default()),
-            |gcs| gcs.cluster_resource_constraints.push(Default::default()),
+            |gcs| {
+                gcs.pending_resource_requests
+                    .push(ResourceRequestByCount::default())
+            },
+            |gcs| {
+                gcs.cluster_resource_constraints
+                    .push(ClusterResourceConstraint::default())
+            },
             |gcs| gcs.node_states[1].status = NodeStatus::Running,
             |gcs| gcs.node_states[1].available_resources.clear(),
             |gcs| gcs.node_states.truncate(1),

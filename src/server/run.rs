@@ -19,6 +19,7 @@ use crate::admission::{self, Admission, Engine, Limits, Policy};
 use crate::audit;
 use crate::certs;
 use crate::controller;
+use crate::controller::tuning::InForce;
 use crate::policy::Settings;
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
@@ -90,19 +91,32 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
     let certificates = Arc::new(CertificateStore::default());
     let metrics = Arc::new(Metrics::new(certificates.clone()));
     let shutdown = Arc::new(Shutdown::default());
+    let in_force = InForce {
+        policy: Arc::new(ArcSwap::from_pointee(Policy {
+            settings: options.settings.clone(),
+            ..Policy::default()
+        })),
+        known: Arc::default(),
+    };
     let health = Arc::new(Health {
         certificates: certificates.clone(),
         shutdown: shutdown.clone(),
         metrics: metrics.clone(),
         webhooks: options.webhooks,
         listening: AtomicBool::new(false),
-        policies: Arc::default(),
+        policies: in_force.known.clone(),
     });
     let _health = serve_health(&options, health.clone()).await?;
     let (stop_scaling, stopping) = flag::channel(false);
-    let scaling = scale(&options, &metrics, stopping);
+    let scaling = scale(&options, &in_force, &metrics, stopping);
+    // Until the process ends, also while it stops: until then it serves.
+    drop(tokio::spawn(learn(
+        options.clone(),
+        in_force.clone(),
+        metrics,
+    )));
     let serving = if options.webhooks {
-        let serving = serve_webhooks(&options, certificates, &health).await?;
+        let serving = serve_webhooks(&options, certificates, &in_force, &health).await?;
         health.listening.store(true, Ordering::Release);
         Some(serving)
     } else {
@@ -130,23 +144,11 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
 async fn serve_webhooks(
     options: &Options,
     certificates: Arc<CertificateStore>,
+    in_force: &InForce,
     health: &Health,
 ) -> anyhow::Result<JoinHandle<()>> {
-    let policy = Arc::new(ArcSwap::from_pointee(Policy {
-        settings: options.settings.clone(),
-        ..Policy::default()
-    }));
-    // Both go on until the process ends, also while it stops: until then it serves.
+    // It too goes on until the process ends.
     drop(certify(options, &certificates));
-    drop(tokio::spawn(learn(
-        options.kubeconfig.clone(),
-        policy.clone(),
-        health.policies.clone(),
-        options
-            .audit
-            .clone()
-            .map(|audit| (audit, health.metrics.clone())),
-    )));
     let listener = Listener::bind(options.address, options.connections)
         .await?
         .with_tls(server_config(certificates)?)
@@ -158,7 +160,7 @@ async fn serve_webhooks(
         "serving"
     );
     let admission = Admission::with(
-        policy,
+        in_force.policy.clone(),
         health.metrics.clone(),
         Engine::default(),
         options.limits,
@@ -171,17 +173,19 @@ async fn serve_webhooks(
 
 fn scale(
     options: &Options,
+    in_force: &InForce,
     metrics: &Arc<Metrics>,
     mut stop: flag::Receiver<bool>,
 ) -> Option<JoinHandle<()>> {
     let scaling = options.controller.clone()?;
     let (kubeconfig, metrics) = (options.kubeconfig.clone(), metrics.scaling.clone());
+    let in_force = in_force.clone();
     Some(tokio::spawn(async move {
         let client = tokio::select! {
             client = client_at_last(kubeconfig, "to scale clusters of") => client,
             _ = stop.wait_for(|stop| *stop) => return,
         };
-        controller::run(scaling, client, metrics, stop).await;
+        controller::run(scaling, client, in_force, metrics, stop).await;
     }))
 }
 
@@ -230,16 +234,19 @@ async fn client_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> k
     }
 }
 
-async fn learn(
-    kubeconfig: Option<PathBuf>,
-    policy: Arc<ArcSwap<Policy>>,
-    known: Arc<AtomicBool>,
-    audit: Option<(audit::Options, Arc<Metrics>)>,
-) {
+/// Keeps policies up to date; where webhooks are served, facts too, and audits.
+async fn learn(options: Options, in_force: InForce, metrics: Arc<Metrics>) {
+    let InForce { policy, known } = in_force;
+    let kubeconfig = options.kubeconfig;
+    if !options.webhooks {
+        let client = client_at_last(kubeconfig, "to read policies of").await;
+        watch::policies_only(client, policy, known).await;
+        return;
+    }
     match facts::client(kubeconfig.as_deref()).await {
         Ok(client) => {
             let audit = async {
-                if let Some((options, metrics)) = audit {
+                if let Some(options) = options.audit {
                     audit::run(client.clone(), options, policy.clone(), metrics).await;
                 }
             };
@@ -258,6 +265,10 @@ async fn learn(
         }
     }
     known.store(true, Ordering::Release);
+    if options.controller.is_some() {
+        let client = client_at_last(kubeconfig, "to read policies of").await;
+        Box::pin(watch::run(client, policy, known)).await;
+    }
 }
 
 /// The health port stays open to the end, so that it is seen why the process is not ready.

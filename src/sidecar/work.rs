@@ -5,6 +5,7 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -24,6 +25,7 @@ use crate::controller::judge::{self, Judge};
 use crate::controller::measure::Measures;
 use crate::controller::observe::{Key, Observed, Reach};
 use crate::controller::tender::{State, Tender};
+use crate::controller::tuning::Tuning;
 use crate::controller::writer::{MANAGER, Requests, Writer};
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
 use crate::reconcile::outcome::Failure;
@@ -32,7 +34,7 @@ use crate::reconcile::tenure::RECORD;
 use crate::reconcile::{Role, Settings};
 use crate::server::facts;
 
-/// How often the RayCluster is read while there is work, and while there is none.
+/// How often the RayCluster is read while something goes on in it, and otherwise.
 const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 
 /// How long to wait after an error.
@@ -138,7 +140,11 @@ impl Sidecar {
             self.begin(&cluster)
         });
         job.observed.learn(&cluster);
-        READ.0
+        if job.busy.load(Ordering::Relaxed) {
+            READ.0
+        } else {
+            READ.1
+        }
     }
 
     /// Ours to scale, or to hand over.
@@ -156,6 +162,8 @@ impl Sidecar {
         let (tell, changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
         let clock = Clock::default();
+        // Until the first look.
+        let busy = Arc::new(AtomicBool::new(true));
         let tender = Tender {
             judge: Judge {
                 key: self.key.clone(),
@@ -165,7 +173,7 @@ impl Sidecar {
             },
             writer: self.writer.clone(),
             credentials: Credentials::Environment(self.options.variable),
-            settings: Settings::default(),
+            tuning: Tuning::Fixed(Settings::default()),
             about: About {
                 key: self.key.clone(),
                 uid: cluster["metadata"]["uid"]
@@ -181,6 +189,7 @@ impl Sidecar {
             ),
             measures: Measures::default(),
             clock,
+            busy: busy.clone(),
             state: State::default(),
         };
         let notify = Arc::new(Notify::new());
@@ -190,6 +199,7 @@ impl Sidecar {
             .watch(self.client.clone(), Reach::PodsOf(self.key.clone()));
         Job {
             observed,
+            busy,
             watching: tokio::spawn(watching),
             waking: tokio::spawn(wake(changes, notify.clone())),
             task: tokio::spawn(tend(tender, notify, stopped)),
@@ -201,6 +211,7 @@ impl Sidecar {
 /// The work, while there is any.
 struct Job {
     observed: Observed,
+    busy: Arc<AtomicBool>,
     watching: JoinHandle<()>,
     waking: JoinHandle<()>,
     task: JoinHandle<()>,

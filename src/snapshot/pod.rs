@@ -31,6 +31,8 @@ pub struct Pod<'a> {
     pub node: Option<&'a str>,
     /// Kubernetes was asked to delete it.
     pub deleting: bool,
+    /// `status.phase`
+    pub phase: Option<&'a str>,
     /// It ended: it takes no room on its node any more.
     pub ended: bool,
     /// `metadata`
@@ -61,6 +63,7 @@ impl<'a> Pod<'a> {
             replica: label("ray.io/worker-group-replica-name"),
             node: spec.and_then(|spec| text_at(spec, "nodeName")),
             deleting: metadata.contains_key("deletionTimestamp"),
+            phase,
             ended: matches!(phase, Some("Succeeded" | "Failed")),
             metadata,
             spec,

@@ -31,6 +31,11 @@ pub async fn run(client: Client, policy: Arc<ArcSwap<Policy>>, known: Arc<Atomic
     );
 }
 
+/// Keeps policies only up to date, and the labels of namespaces by which they match.
+pub async fn policies_only(client: Client, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
+    policies::keep(&client, &policy, &known).await;
+}
+
 /// Changes what objects are judged by; the next request sees it.
 fn change(policy: &ArcSwap<Policy>, change: impl Fn(&mut Policy)) {
     policy.rcu(|policy| {

@@ -22,7 +22,8 @@ const watched = 30 * time.Second
 type figures struct {
 	asked, last [3]float64 // from demand until all pods of a burst are asked for, and the last one is made
 	patches     [3]float64 // requests that change something, for each burst
-	idleCalls   float64    // requests a minute while nothing happens
+	idleCalls   float64    // requests a minute about the cluster while nothing happens
+	ownCalls    float64    // the same, of the process for itself, however many clusters it has
 	memory      float64    // MiB, after the bursts
 	growth      [3]float64 // from demand until so many tasks run on the growing pod
 }

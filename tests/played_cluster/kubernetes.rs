@@ -51,6 +51,10 @@ impl World {
     pub(super) fn kuberay(&mut self) {
         for group in self.setup.groups.clone() {
             let spec = self.spec(group.name).clone();
+            if spec.is_null() {
+                // Its pods are nobody's business.
+                continue;
+            }
             let of = |pod: &Value| pod["metadata"]["labels"]["ray.io/group"] == group.name;
             let mut gone: Vec<String> = spec["scaleStrategy"]["workersToDelete"]
                 .as_array()
@@ -94,6 +98,7 @@ impl World {
                 pod["metadata"]["labels"]["ray.io/worker-group-replica-name"] = json!(replica);
             }
             self.pods.insert(name, pod);
+            *self.made.entry(group.to_owned()).or_default() += 1;
         }
     }
 

@@ -68,6 +68,7 @@ pub struct World {
     pub waiting: Vec<Task>,
     /// What must never happen, and did.
     pub faults: Vec<String>,
+    made: BTreeMap<String, usize>,
     seen: (Value, Vec<Value>, ClusterResourceState),
     steps: u64,
     names: u64,
@@ -94,6 +95,7 @@ impl World {
             rays: Vec::new(),
             waiting: Vec::new(),
             faults: Vec::new(),
+            made: BTreeMap::new(),
             seen,
             steps: 0,
             names: 0,
@@ -150,10 +152,23 @@ impl World {
             .unwrap()
     }
 
-    /// The part of the RayCluster that describes a group.
+    /// The part of the RayCluster that describes a group; nothing if the group was removed.
     pub fn spec(&self, name: &str) -> &Value {
         let specs = self.cluster["spec"]["workerGroupSpecs"].as_array().unwrap();
-        specs.iter().find(|spec| spec["groupName"] == name).unwrap()
+        let spec = specs.iter().find(|spec| spec["groupName"] == name);
+        spec.unwrap_or(&Value::Null)
+    }
+
+    /// Somebody removes a group.
+    pub fn remove_group(&mut self, name: &str) {
+        let specs = self.cluster["spec"]["workerGroupSpecs"].as_array_mut();
+        specs.unwrap().retain(|spec| spec["groupName"] != name);
+        self.bump();
+    }
+
+    /// How many pods of a group there ever were.
+    pub fn made(&self, group: &str) -> usize {
+        self.made.get(group).copied().unwrap_or(0)
     }
 
     /// Somebody edits a group.

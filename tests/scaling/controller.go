@@ -110,9 +110,10 @@ current-context: lab
 	return file.Name(), nil
 }
 
-// rights are the kinds of objects that an install's rights consist of.
+// rights are the kinds of objects that an install's rights consist of, and what
+// they are to.
 var rights = map[string]bool{
-	"Namespace": true, "ServiceAccount": true, "ClusterRole": true, "ClusterRoleBinding": true, "Role": true, "RoleBinding": true,
+	"CustomResourceDefinition": true, "Namespace": true, "ServiceAccount": true, "ClusterRole": true, "ClusterRoleBinding": true, "Role": true, "RoleBinding": true,
 }
 
 func grant(ctx context.Context, l *lab.Lab) error {

@@ -73,7 +73,12 @@ func (w *World) Look() {
 // Until waits for a condition, looking at it after each change of anything that
 // is observed. It returns the condition's last error if it does not come true.
 func (w *World) Until(ctx context.Context, what string, condition func() error) error {
-	ctx, cancel := context.WithTimeout(ctx, Patience)
+	return w.UntilWithin(ctx, Patience, what, condition)
+}
+
+// UntilWithin is Until, for what takes longer than most.
+func (w *World) UntilWithin(ctx context.Context, patience time.Duration, what string, condition func() error) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	begin := time.Now()
 	for {

@@ -57,13 +57,14 @@ func apply(t *testing.T, l *lab.Lab, manifest string) {
 }
 
 // serve starts the process that audits.
-func serve(t *testing.T, l *lab.Lab) *rig.Server {
+func serve(t *testing.T, l *lab.Lab, args ...string) *rig.Server {
 	t.Helper()
 	kubeconfig, err := l.KubeconfigFor(auditor, "system:masters")
 	if err != nil {
 		t.Fatal(err)
 	}
-	server, err := rig.Serve(t.Context(), l, "--no-controller", "--kubeconfig="+kubeconfig, "--replica=one", "--log=info")
+	args = append([]string{"--kubeconfig=" + kubeconfig, "--replica=one", "--log=info"}, args...)
+	server, err := rig.Serve(t.Context(), l, args...)
 	if err != nil {
 		t.Fatal(err)
 	}

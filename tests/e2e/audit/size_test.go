@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -22,12 +23,16 @@ const (
 
 // Many objects are audited in bounded time and memory; nothing is written as
 // long as nothing changes, by a process that starts anew neither. In full, with
-// 10,000 objects and an optimised binary, where RAYFIT_LONG is set.
+// 10,000 objects, where RAYFIT_LONG is set; a release build is held to its bounds.
 func TestManyObjectsAreAuditedWithoutAWriteInVain(t *testing.T) {
-	full := os.Getenv("RAYFIT_LONG") != ""
-	count := 500
-	if full {
-		count = 10_000
+	binary, err := rig.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	count, strict := 200, false
+	if os.Getenv("RAYFIT_LONG") != "" {
+		// What a build with checks and debugging information needs is no measure.
+		count, strict = 10_000, filepath.Base(filepath.Dir(binary)) == "release"
 	}
 	l := startLab(t)
 	begin := time.Now()
@@ -36,8 +41,8 @@ func TestManyObjectsAreAuditedWithoutAWriteInVain(t *testing.T) {
 	apply(t, l, "{apiVersion: rayfit.dev/v1alpha1, kind: RayPolicy, metadata: {name: every}, spec: {mode: Warn}}")
 	apply(t, l, "{apiVersion: rayfit.dev/v1alpha1, kind: RayPolicy, metadata: {name: one}, spec: {priority: 1, mode: Enforce, match: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: team-0}}}}}")
 
-	server := serve(t, l)
-	figures := watched{t, l, server, full}
+	server := serve(t, l, "--no-controller")
+	figures := watched{t, l, server, strict}
 	first := figures.sweep("the first sweep", 0, count)
 	quiet(t, l, count)
 	figures.memory("with everything written")
@@ -49,13 +54,20 @@ func TestManyObjectsAreAuditedWithoutAWriteInVain(t *testing.T) {
 	if err := server.Stop(); err != nil {
 		t.Fatal(err)
 	}
-	figures.server = serve(t, l)
+	figures.server = serve(t, l, "--no-controller")
 	figures.sweep("the first sweep of another process", 0, count)
 	settled(t, l)
 	figures.memory("of that process")
 	if vain := writes(t, l)[len(before):]; len(vain) > 0 {
 		t.Errorf("written %d times although nothing has changed, at first: %s", len(vain), vain[0])
 	}
+	if err := figures.server.Stop(); err != nil {
+		t.Fatal(err)
+	}
+	// What scaling keeps of the same clusters is another matter, and shown only.
+	figures.server, figures.strict = serve(t, l), false
+	figures.sweep("a sweep of a process that scales too", 0, count)
+	figures.memory("of that process")
 }
 
 // watched is a process whose sweeps are measured.
@@ -63,7 +75,7 @@ type watched struct {
 	t      *testing.T
 	lab    *lab.Lab
 	server *rig.Server
-	full   bool
+	strict bool // fail if it takes more than it may
 }
 
 // sweep waits until a sweep has ended that took another time than the last one.
@@ -82,7 +94,7 @@ func (w *watched) sweep(what string, last float64, count int) float64 {
 		return nil
 	})
 	w.t.Logf("%s took %.1f s", what, took)
-	if w.full && took > longest.Seconds() {
+	if w.strict && took > longest.Seconds() {
 		w.t.Errorf("%s took %.1f s, more than %s", what, took, longest)
 	}
 	return took
@@ -100,7 +112,7 @@ func (w *watched) memory(when string) {
 		w.t.Fatal(err)
 	}
 	w.t.Logf("%s: %.1f MiB, at most %.1f MiB", when, now, peak)
-	if w.full && peak > most {
+	if w.strict && peak > most {
 		w.t.Errorf("%s the process has held %.1f MiB, more than %d", when, peak, most)
 	}
 }
@@ -143,7 +155,7 @@ func settled(t *testing.T, l *lab.Lab) {
 		if now := len(writes(t, l)); now != last {
 			since, last = time.Now(), now
 		}
-		if quiet := time.Since(since); quiet < 5*time.Second {
+		if quiet := time.Since(since); quiet < 3*time.Second {
 			return fmt.Errorf("the last of %d writes was %s ago", last, quiet.Round(time.Second))
 		}
 		return nil

@@ -23,7 +23,7 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 	granted := grants(t, manifests)
 
 	s.audits(t)
-	s.scales(t, "scaled")
+	s.scales(t, "scaled", 2)
 	// A replica that goes takes its Lease with it.
 	pods := strings.Fields(s.must(t, "get", "pods", "-n", system, "-o", "name"))
 	s.must(t, "delete", pods[0], "-n", system, "--wait=false")
@@ -45,7 +45,7 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.install(t, "--self-managed", "--ray-auth", "--only-namespace="+scaling.Namespace)
-	s.scales(t, "again")
+	s.scales(t, "again", 1)
 	if s.noneForbidden(t, len(before)) == len(before) {
 		t.Error("the account has asked for nothing")
 	}
@@ -81,8 +81,8 @@ func (s *site) audits(t *testing.T) {
 }
 
 // scales has a new cluster whose GCS wants a token grow in place, get workers and
-// lose them, twice, so that the same is told again.
-func (s *site) scales(t *testing.T, name string) {
+// lose them, so many times: at the second the same is told again.
+func (s *site) scales(t *testing.T, name string, times int) {
 	t.Helper()
 	port, err := lab.FreePort()
 	if err != nil {
@@ -105,7 +105,7 @@ func (s *site) scales(t *testing.T, name string) {
 		}
 	}
 	until("the head and a worker have joined", func() error { return is(ray.Nodes(), 2) })
-	for range 2 {
+	for range times {
 		ray.Ask(4, map[string]float64{"CPU": 1})
 		until("each task has a node", func() error { return is(ray.Waiting(), 0) })
 		until("two workers", func() error { return s.HasWorkers(c, "", 2) })

@@ -146,7 +146,8 @@ func TestFromNothingToMany(t *testing.T) {
 	begin := time.Now()
 	played.Ask(tasks, map[string]float64{"CPU": 1})
 	var patched time.Duration
-	until(t, w, "every task has a node", func() error {
+	// The operator makes the pods, and kubelets start them, some ten a second.
+	err := w.UntilWithin(t.Context(), 5*scaling.Patience, "every task has a node", func() error {
 		if object, err := w.RayCluster(*c); err == nil && patched == 0 {
 			if n, _ := object.Get("spec.workerGroupSpecs[0].replicas").(float64); int(n) == tasks {
 				patched = time.Since(begin)
@@ -157,6 +158,9 @@ func TestFromNothingToMany(t *testing.T) {
 		}
 		return nil
 	})
+	if err != nil {
+		t.Fatalf("%v; the patch came after %s", err, patched.Round(time.Millisecond))
+	}
 	t.Logf("%d workers asked for after %s, all there after %s; %.0f MiB",
 		tasks, patched.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond), memory(t, controller, "VmHWM"))
 	if made := len(w.EverWorkers(*c, "")); made != tasks {

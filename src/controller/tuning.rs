@@ -1,0 +1,142 @@
+//! How each cluster is scaled: the same way for all, or as RayPolicies say.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use arc_swap::ArcSwap;
+use serde_json::Value;
+
+use crate::admission::Policy;
+use crate::policy::Policies;
+use crate::ray::{Kind, RayObject};
+use crate::reconcile::Settings;
+
+/// Where the settings of clusters come from.
+#[derive(Clone)]
+pub enum Tuning {
+    /// One for all.
+    Fixed(Settings),
+    /// What the RayPolicies about a cluster fold to, as admission folds them.
+    Policies(InForce),
+}
+
+/// The policies in force, as a watch keeps them.
+#[derive(Clone, Default)]
+pub struct InForce {
+    /// They, and the labels of namespaces by which they match.
+    pub policy: Arc<ArcSwap<Policy>>,
+    /// They are known, or it is known that they cannot be read.
+    pub known: Arc<AtomicBool>,
+}
+
+/// What settings are made of, to see whether they may have changed.
+#[derive(Clone, Default)]
+pub struct Basis {
+    policies: Policies,
+    namespaces: Arc<BTreeMap<String, BTreeMap<String, String>>>,
+}
+
+impl Tuning {
+    /// Whether settings can be told yet.
+    pub fn is_known(&self) -> bool {
+        match self {
+            Self::Fixed(_) => true,
+            Self::Policies(in_force) => in_force.known.load(Ordering::Acquire),
+        }
+    }
+
+    /// The settings of a RayCluster.
+    pub fn of(&self, cluster: &Value) -> Settings {
+        match self {
+            Self::Fixed(settings) => *settings,
+            Self::Policies(in_force) => {
+                let policy = in_force.policy.load();
+                let base = &policy.settings.reconcile;
+                match cluster.as_object().filter(|_| !policy.policies.is_empty()) {
+                    Some(root) => {
+                        let cluster = RayObject::of_kind(Kind::RayCluster, root);
+                        let folded = policy.policies.reconcile_for(base, &cluster, &policy.facts);
+                        Settings::of(&folded)
+                    }
+                    None => Settings::of(base),
+                }
+            }
+        }
+    }
+
+    /// Whether settings may be others than those that were made of `basis`, which is then what
+    /// they are made of.
+    pub fn has_changed(&self, basis: &mut Basis) -> bool {
+        let Self::Policies(in_force) = self else {
+            return false;
+        };
+        let policy = in_force.policy.load();
+        let same =
+            policy.policies.is_same(&basis.policies) && policy.facts.namespaces == basis.namespaces;
+        if same {
+            return false;
+        }
+        *basis = Basis {
+            policies: policy.policies.clone(),
+            namespaces: policy.facts.namespaces.clone(),
+        };
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::Strategy;
+    use crate::policy::compile;
+
+    fn policies(namespace_label: &str) -> Policies {
+        let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
+            "metadata": {"name": "as-ray"}, "spec": {
+                "match": {"namespaceSelector": {"matchLabels": {"tier": namespace_label}}},
+                "reconcile": {"strategy": "ray", "pendingIdleTimeoutSeconds": 5}}});
+        let (policy, _) = compile::compile(&compile::read(&written).unwrap());
+        Policies::new(policy.into_iter().collect())
+    }
+
+    fn change(in_force: &InForce, change: impl Fn(&mut Policy)) {
+        in_force.policy.rcu(|policy| {
+            let mut next = Policy::clone(policy);
+            change(&mut next);
+            next
+        });
+    }
+
+    #[test]
+    fn a_cluster_is_scaled_as_the_policies_in_force_say() {
+        let in_force = InForce::default();
+        let tuning = Tuning::Policies(in_force.clone());
+        assert!(!tuning.is_known());
+        in_force.known.store(true, Ordering::Release);
+        assert!(tuning.is_known());
+        let cluster = |namespace: &str| json!({"metadata": {"name": "a", "namespace": namespace}});
+        let mut basis = Basis::default();
+        assert_eq!(tuning.of(&cluster("team-a")), Settings::default());
+
+        change(&in_force, |policy| {
+            policy.policies = policies("gold");
+            let gold = BTreeMap::from([("tier".to_owned(), "gold".to_owned())]);
+            policy.facts.namespaces = Arc::new([("team-a".to_owned(), gold)].into());
+        });
+        assert!(tuning.has_changed(&mut basis));
+        assert!(!tuning.has_changed(&mut basis), "told once");
+        let settings = tuning.of(&cluster("team-a"));
+        assert_eq!(settings.plan.strategy, Strategy::Ray);
+        assert_eq!(settings.plan.pending_idle_timeout_s, Some(5.0));
+        assert_eq!(tuning.of(&cluster("team-b")), Settings::default());
+
+        change(&in_force, |policy| policy.facts.namespaces = Arc::default());
+        assert!(tuning.has_changed(&mut basis), "a label went away");
+        assert_eq!(tuning.of(&cluster("team-a")), Settings::default());
+        change(&in_force, |policy| policy.facts.pods = Arc::default());
+        assert!(!tuning.has_changed(&mut basis), "other facts do not matter");
+    }
+}

@@ -72,32 +72,24 @@ func become(t *testing.T, l *lab.Lab, wanted string) {
 	})
 }
 
-func TestWhileAllReplicasAreDeadRayObjectsPass(t *testing.T) {
+func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 	l := cluster(t)
 	install(t, l, rayfit(t, "manifests", "--self-managed"))
+	t.Cleanup(func() { atOnce(t, l) })
 	readyPods(t, l, 2)
-	crash(t, l)
-	if _, stderr, err := l.Apply(example(t, "bad.yaml")); err != nil {
-		t.Errorf("a bad RayCluster is refused: %s", stderr)
-	}
-	must(t, l, "delete", "raycluster", "notebook", "-n", team)
-	recovered(t, l)
-}
+	inhabit(t, l)
 
-func TestFailingClosedRefusesRayObjectsOnlyAndIsUndone(t *testing.T) {
-	l := cluster(t)
-	install(t, l, rayfit(t, "manifests", "--self-managed"))
-	readyPods(t, l, 2)
-	must(t, l, "create", "namespace", closing)
-	for _, name := range []string{"kept", "held", "gone"} {
-		if _, _, err := l.Apply(inClosing(t, name)); err != nil {
-			t.Fatal(err)
+	t.Run("open: Ray objects pass", func(t *testing.T) {
+		if got := failurePolicies(l); got != open {
+			t.Fatalf("at first the failure policies are %q", got)
 		}
-	}
-	must(t, l, "patch", "raycluster", "held", "-n", closing, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
-	if got := failurePolicies(l); got != open {
-		t.Fatalf("at first the failure policies are %q", got)
-	}
+		crash(t, l)
+		if _, stderr, err := l.Apply(example(t, "bad.yaml")); err != nil {
+			t.Errorf("a bad RayCluster is refused: %s", stderr)
+		}
+		must(t, l, "delete", "raycluster", "notebook", "-n", team)
+		recovered(t, l)
+	})
 
 	if _, _, err := l.Apply("apiVersion: rayfit.dev/v1alpha1\nkind: RayPolicy\nmetadata: {name: strict}\nspec: {failClosed: true}\n"); err != nil {
 		t.Fatal(err)
@@ -105,27 +97,60 @@ func TestFailingClosedRefusesRayObjectsOnlyAndIsUndone(t *testing.T) {
 	become(t, l, closed)
 	must(t, l, "wait", "rayp/strict", "--for=condition=FailClosed", "--timeout=60s")
 
-	crash(t, l)
-	refused(t, l)
-	goesOn(t, l)
-	recovered(t, l) // it did not stand in its own way
-
-	// The emergency exit needs no replica; while the policy stands, replicas close again.
-	crash(t, l)
-	said := rayfit(t, "release", "--kubeconfig", l.Kubeconfig())
-	if !strings.HasPrefix(said, "released") || failurePolicies(l) != open {
-		t.Errorf("release says %q, and the failure policies are %q", said, failurePolicies(l))
-	}
-	eventually(t, time.Minute, "a Ray object passes", func() error {
-		_, err := kubectlWith(l, inClosing(t, "released"), "create", "--dry-run=server", "-f", "-")
-		return err
+	t.Run("closed: Ray objects are refused, and nothing else", func(t *testing.T) {
+		crash(t, l)
+		refused(t, l)
+		goesOn(t, l)
+		recovered(t, l) // it did not stand in its own way
 	})
-	recovered(t, l)
-	become(t, l, closed)
+	t.Run("closed: the cluster starts after a full stop", func(t *testing.T) {
+		if err := l.Restart(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		judged(t, l)
+		become(t, l, closed)
+	})
+	t.Run("released: it needs no replica", func(t *testing.T) {
+		crash(t, l)
+		said := rayfit(t, "release", "--kubeconfig", l.Kubeconfig())
+		if !strings.HasPrefix(said, "released") || failurePolicies(l) != open {
+			t.Errorf("release says %q, and the failure policies are %q", said, failurePolicies(l))
+		}
+		eventually(t, time.Minute, "a Ray object passes", func() error {
+			_, err := kubectlWith(l, inClosing(t, "released"), "create", "--dry-run=server", "-f", "-")
+			return err
+		})
+		recovered(t, l)
+		become(t, l, closed) // as the policy still asks
+	})
+	t.Run("undone: by one field", func(t *testing.T) {
+		must(t, l, "patch", "rayp", "strict", "--type=merge", "-p", `{"spec":{"failClosed":false}}`)
+		become(t, l, open)
+	})
+}
 
-	// One field undoes it.
-	must(t, l, "patch", "rayp", "strict", "--type=merge", "-p", `{"spec":{"failClosed":false}}`)
-	become(t, l, open)
+// inhabit makes the namespace with its Ray objects, one of which has a finalizer.
+func inhabit(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	must(t, l, "create", "namespace", closing)
+	t.Cleanup(func() { must(t, l, "delete", "namespace", closing) })
+	for _, name := range []string{"kept", "held", "gone"} {
+		if _, _, err := l.Apply(inClosing(t, name)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	must(t, l, "patch", "raycluster", "held", "-n", closing, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
+}
+
+// atOnce ends the replicas: that they end well is another test's, and a
+// namespace waits for all the time that its pods may take.
+func atOnce(t *testing.T, l *lab.Lab) {
+	t.Helper()
+	if t.Failed() {
+		keepLogs(t, l)
+	}
+	must(t, l, "delete", "deployment", "rayfit", "-n", system, "--cascade=orphan")
+	must(t, l, "delete", "replicasets,pods", "--all", "-n", system, "--force", "--grace-period=0")
 }
 
 // refused checks what a person sees who makes or changes a Ray object.
@@ -168,17 +193,4 @@ func goesOn(t *testing.T, l *lab.Lab) {
 	// With a RayCluster in it.
 	must(t, l, "delete", "namespace", closing, "--timeout=60s")
 	must(t, l, "create", "namespace", closing)
-	t.Cleanup(func() { must(t, l, "delete", "namespace", closing, "--wait=false") })
-}
-
-func TestAClusterStartsAfterAFullStopWhileFailingClosed(t *testing.T) {
-	l := cluster(t)
-	install(t, l, rayfit(t, "manifests", "--self-managed", "--fail-closed"))
-	readyPods(t, l, 3)
-	if err := l.Restart(t.Context()); err != nil {
-		t.Fatal(err)
-	}
-	judged(t, l)
-	readyPods(t, l, 3)
-	become(t, l, closed)
 }

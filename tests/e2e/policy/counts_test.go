@@ -38,7 +38,7 @@ func added(rules []ruleCount) counts {
 // census is what the audit writes into a policy's status, and what `rayfit
 // rollout` prints.
 type census struct {
-	Objects   json.RawMessage
+	Objects   int
 	Denied    int
 	WouldDeny int
 	Rules     []ruleCount

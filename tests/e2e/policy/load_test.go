@@ -113,15 +113,13 @@ func TestSelectorsChangeUnderLoadAndNoCallFails(t *testing.T) {
 	match := func(selectors string) func() {
 		return func() { change(t, "selecting", `{"match":`+selectors+`}`) }
 	}
-	for range 2 {
-		l.turn(t, "denied", func() { must(t, "label", "namespace", ns, "level=strict") })
-		l.turn(t, "warned", match(`{"namespaceSelector":{"matchLabels":{"level":"other"}}}`))
-		l.turn(t, "denied", match(`{"namespaceSelector":null,"objectSelector":{"matchLabels":{"tier":"prod"}}}`))
-		l.turn(t, "warned", match(`{"objectSelector":{"matchLabels":{"tier":"test"}}}`))
-		l.turn(t, "denied", match(`{"objectSelector":null,"names":["a*"]}`))
-		l.turn(t, "warned", match(`{"names":null,"namespaceSelector":{"matchLabels":{"level":"none"}}}`))
-		l.turn(t, "denied", match(`{"namespaceSelector":{"matchLabels":{"level":"strict"}}}`))
-		l.turn(t, "warned", func() { must(t, "label", "namespace", ns, "level-") })
-	}
+	l.turn(t, "denied", func() { must(t, "label", "namespace", ns, "level=strict") })
+	l.turn(t, "warned", match(`{"namespaceSelector":{"matchLabels":{"level":"other"}}}`))
+	l.turn(t, "denied", match(`{"namespaceSelector":null,"objectSelector":{"matchLabels":{"tier":"prod"}}}`))
+	l.turn(t, "warned", match(`{"objectSelector":{"matchLabels":{"tier":"test"}}}`))
+	l.turn(t, "denied", match(`{"objectSelector":null,"names":["a*"]}`))
+	l.turn(t, "warned", match(`{"names":null,"namespaceSelector":{"matchLabels":{"level":"none"}}}`))
+	l.turn(t, "denied", match(`{"namespaceSelector":{"matchLabels":{"level":"strict"}}}`))
+	l.turn(t, "warned", func() { must(t, "label", "namespace", ns, "level-") })
 	l.end(t)
 }

@@ -14,7 +14,7 @@
 //! [`chain`] (what can be done, and in which order), [`mod@round`] (one round, from a snapshot to
 //! chains), `replicas`, `settling`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
 //! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity` and
-//! [`cadence`] (when it is), [`ray_status`], `told` and [`driver_log`] (what Ray and its users
+//! [`cadence`] (when it is), [`ray_status`], `failed_launches`, `told` and [`driver_log`] (what Ray and its users
 //! see of it), [`news`], `deeds` and `states` (what Kubernetes' users see).
 
 mod activity;
@@ -25,6 +25,7 @@ mod deeds;
 mod drain;
 pub mod driver_log;
 pub mod effect;
+mod failed_launches;
 pub mod memory;
 pub mod news;
 pub mod outcome;

@@ -442,6 +442,75 @@ fn what_kuberay_would_not_delete_is_named() {
     );
 }
 
+/// Kubernetes is full, tasks wait: what was asked for waits too, and is not made again and again.
+#[test]
+fn nothing_comes_and_goes_where_kubernetes_is_full() {
+    for (knows_nodes, cap, pending) in [
+        (true, None, None),
+        (true, Some(4), Some(3.0)),
+        (false, Some(8), None),
+        (false, Some(4), Some(3.0)),
+    ] {
+        let full = Setup {
+            kube_nodes: vec![4, 3],
+            knows_nodes,
+            ..setup(vec![Group {
+                cap,
+                ..group("cpu", 2, 1, 8)
+            }])
+        };
+        let mut run = Run::new(full);
+        run.settings.plan.pending_idle_timeout_s = pending;
+        run.want(20, 1.0, None);
+        let mut made = Vec::new();
+        for _ in 0..60 {
+            run.round(&mut |_| Fate::Done);
+            made.push(run.world.made("cpu"));
+        }
+        let log = run.log.join("\n");
+        assert_eq!(
+            made[29], made[59],
+            "{knows_nodes} {cap:?} {pending:?}:\n{log}"
+        );
+    }
+}
+
+/// A task that needs a pod to grow, where no node has the room: a new pod stays as small as the
+/// one before it, so it is not tried again and again.
+#[test]
+fn pods_that_cannot_grow_are_not_made_again_and_again() {
+    for (knows_nodes, hosts) in [(true, 1), (false, 1), (true, 2)] {
+        let narrow = Setup {
+            kube_nodes: vec![3, 3, 3],
+            knows_nodes,
+            ..setup(vec![Group {
+                cap: Some(4),
+                hosts,
+                ..group("cpu", 2, 0, 1)
+            }])
+        };
+        let mut run = Run::new(narrow);
+        run.want(1, 4.0, None);
+        for _ in 0..600 {
+            run.round(&mut |_| Fate::Done);
+        }
+        // At once, and after one minute, two, and four.
+        let (made, log) = (run.world.made("cpu"), run.log.join("\n"));
+        let hosts = usize::try_from(hosts).unwrap();
+        assert!(
+            (2 * hosts..=5 * hosts).contains(&made),
+            "{made} pods:\n{log}"
+        );
+        let snapshot = run.world.snapshot(run.memory.history.clone());
+        let planned = round(&snapshot, &run.memory, &run.settings);
+        let reasons = &planned.plan.unmet[0].reasons;
+        assert!(
+            reasons.iter().any(|why| why.contains("could not grow")),
+            "{reasons:?}"
+        );
+    }
+}
+
 /// Random demand in a random world.
 #[derive(Debug, Clone)]
 struct Chance {
@@ -536,7 +605,7 @@ proptest! {
         if run.world.setup.kube_nodes == [200] {
             run.settle(&mut fate);
         } else {
-            // Where Kubernetes is full, a new pod may come in vain again and again.
+            // Where Kubernetes is full, a new pod may come in vain, more and more seldom.
             for _ in 0..100 {
                 run.round(&mut fate);
             }

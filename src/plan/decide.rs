@@ -1,12 +1,12 @@
 //! From a snapshot to a plan: the phases in order.
 //! (Ray, `scheduler.py`, `ResourceDemandScheduler.schedule`.)
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::candidates::States;
 use super::demand::{self, Demand, Kind};
 use super::fit::Run;
-use super::group::ClusterConfig;
+use super::group::{ClusterConfig, GroupConfig};
 use super::improvements::{Improvements, Strategy};
 use super::names::{Name, Names};
 use super::node::{Node, Source};
@@ -18,7 +18,7 @@ use super::rows::{self, Leftovers, Row};
 use super::shape::Shapes;
 use super::view::{self, Sight};
 use super::world::World;
-use super::{availability, conclude, explain, limits};
+use super::{availability, conclude, explain, limits, stunted};
 use crate::ray::{Cluster, Kind as ObjectKind, object_at, text_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
@@ -54,7 +54,9 @@ pub(crate) struct Decided<'a> {
     pub(crate) left: Vec<Run>,
     pub(crate) own: &'a [Pod<'a>],
     pub(crate) leftovers: Leftovers<'a>,
-    pub(crate) unneeded_since: std::collections::BTreeMap<String, Vec<f64>>,
+    pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
+    /// Groups whose new nodes count at their first size, with the seconds left.
+    pub(crate) stunted: BTreeMap<String, f64>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) now: f64,
 }
@@ -118,7 +120,9 @@ impl<'a> Decision<'a> {
         limits::enforce_cluster_maximum(&mut world);
         let left = serve(&mut world, &demands);
         let unneeded_since = self.idle(&mut world, &config, now);
+        let stunted = self.stunted(&config, now);
         Decided {
+            stunted,
             world,
             config,
             demands,
@@ -174,6 +178,7 @@ impl<'a> Decision<'a> {
         let bases = templates.clone();
         nodes::size(
             config,
+            &self.stunted(config, now),
             (cpu, memory),
             &mut templates,
             &mut list,
@@ -207,6 +212,18 @@ impl<'a> Decision<'a> {
         (world, demands)
     }
 
+    /// The groups whose new nodes count at their first size, with the seconds left.
+    fn stunted(&self, config: &ClusterConfig, now: f64) -> BTreeMap<String, f64> {
+        let history = &self.snapshot.history;
+        let left = |group: &GroupConfig| {
+            let left = stunted::left(history, &group.name, now)?;
+            Some((group.name.clone(), left))
+        };
+        let groups = config.groups.iter();
+        let groups = groups.filter(|_| self.improvements().no_vain_pods);
+        groups.filter_map(left).collect()
+    }
+
     fn rooms(&self) -> (Vec<Room>, std::collections::HashMap<String, usize>) {
         match &self.snapshot.nodes {
             Some(nodes) if self.improvements().node_room => {
@@ -222,12 +239,12 @@ impl<'a> Decision<'a> {
         world: &mut World,
         config: &ClusterConfig,
         now: f64,
-    ) -> std::collections::BTreeMap<String, Vec<f64>> {
+    ) -> BTreeMap<String, Vec<f64>> {
         let pending = self.settings.pending_idle_timeout_s;
         let remembered = &self.snapshot.history.unneeded_since;
         let mut notes = match pending {
             Some(_) => limits::note_unneeded(world, remembered, now),
-            None => std::collections::BTreeMap::new(),
+            None => BTreeMap::new(),
         };
         limits::enforce_idle(
             world,

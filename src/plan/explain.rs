@@ -302,7 +302,13 @@ fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape) -> String {
         if needed > has && !world.names.is_implicit(name) {
             let resource = world.names.text(name);
             let (needed, has) = (amount_text(resource, needed), amount_text(resource, has));
-            return format!("a node has {resource} {has}, {needed} is needed");
+            let small = decided.stunted.get(&config.name).map(|left| {
+                format!(
+                    " (new ones could not grow; they count at their first size for {left:.0} s)"
+                )
+            });
+            let small = small.unwrap_or_default();
+            return format!("a node has {resource} {has}, {needed} is needed{small}");
         }
     }
     if config.index.is_none() {

@@ -35,6 +35,10 @@ pub struct Improvements {
     /// After a failed resize a pod may grow again: after a minute, then two, up to an hour. Ray
     /// bars it for life.
     pub retried_resizes: bool,
+    /// When a pod goes for being idle because it could not grow to what it was made for, new pods
+    /// of its group count at their first size: for a minute, then two, up to an hour. Ray counts
+    /// them at their cap, and makes one after the other in vain.
+    pub no_vain_pods: bool,
     /// A raylet whose size is not its pod's is told, in either direction. Ray only tells raylets
     /// of resizes that it remembers.
     pub mended_raylets: bool,
@@ -63,6 +67,7 @@ impl Strategy {
             node_room: on,
             bounded_suggestions: on,
             retried_resizes: on,
+            no_vain_pods: on,
             mended_raylets: on,
             gentle_removal: on,
             isolated_faults: on,

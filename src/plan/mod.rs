@@ -6,7 +6,7 @@
 //!
 //! Reading order: `decide` (the phases), `group` (the configuration), `rows` and `view` (the nodes),
 //! `demand` and `shape` (the requests), `pack` and `steps` (packing), `candidates` (picking the best
-//! node), `fit` (one node), `resize`, `pod_size`, `suggestion` and `room` (growing in place), `note`
+//! node), `fit` (one node), `resize`, `pod_size`, `suggestion`, `room` and `stunted` (growing in place), `note`
 //! (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`, `launch`,
 //! `orphans` and `remember` (the plan), `explain` (the report), [`check`] (what every plan must satisfy),
 //! [`schema`] (all of it as JSON schemas).
@@ -42,11 +42,13 @@ mod rows;
 pub mod schema;
 mod shape;
 mod steps;
+mod stunted;
 mod suggestion;
 mod view;
 mod words;
 mod world;
 
+pub(crate) use availability::is_overdue;
 pub use decide::{Settings, decide};
 pub use improvements::{Improvements, Strategy};
 pub use launch::RAY_CONCURRENT_LAUNCHES;

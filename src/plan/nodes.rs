@@ -1,6 +1,6 @@
 //! From rows to nodes: faults, resizes and sizes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use super::group::{ClusterConfig, GroupConfig};
 use super::improvements::Improvements;
@@ -153,9 +153,10 @@ fn fault(node: &Node, names: &Names) -> Option<String> {
 }
 
 /// Counts new nodes of growing groups at their caps; with the improved order, those on their way
-/// too, and shrinking ones as if they had shrunk.
+/// too, and shrinking ones as if they had shrunk. `stunted` are groups whose new nodes stay small.
 pub(super) fn size(
     config: &ClusterConfig,
+    stunted: &BTreeMap<String, f64>,
     (cpu, memory): (Option<Name>, Option<Name>),
     templates: &mut [Node],
     nodes: &mut [Node],
@@ -181,7 +182,11 @@ pub(super) fn size(
         let most = caps.memory.max(most) as f64;
         node.set_total(memory, most.max(total(node, memory)));
     };
-    templates.iter_mut().for_each(at_cap);
+    let grow = |node: &&mut Node| {
+        let group = config.groups.get(node.group);
+        group.is_none_or(|group| !stunted.contains_key(&group.name))
+    };
+    templates.iter_mut().filter(grow).for_each(at_cap);
     if !improvements.settled_first {
         return;
     }

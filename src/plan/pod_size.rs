@@ -244,6 +244,12 @@ fn bound(resize: &mut Resize, used: Size) {
     }
 }
 
+/// How long to wait after so many failures in a row, in seconds.
+pub(super) fn wait_after(failures: u32) -> f64 {
+    let doublings = failures.saturating_sub(1).min(16);
+    (FIRST_WAIT_S * f64::from(1_u32 << doublings)).min(LONGEST_WAIT_S)
+}
+
 /// A failure bars the pod for a while only.
 fn wait_after_failure(resize: &mut Resize, around: Around) {
     #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
@@ -255,9 +261,7 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
     else {
         return;
     };
-    let doublings = around.memory.failures.saturating_sub(1).min(16);
-    let wait = (FIRST_WAIT_S * f64::from(1_u32 << doublings)).min(LONGEST_WAIT_S);
-    let left = at + wait - around.now;
+    let left = at + wait_after(around.memory.failures) - around.now;
     if left <= 0.0 {
         resize.failed_at = None;
         resize.failure = None;

@@ -6,13 +6,19 @@ use super::decide::Decided;
 use super::node::{Fate, Node, Stage};
 use super::outcome::Plan;
 use super::resize::Resize;
+use super::{availability, stunted};
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
 
 /// The history after this plan.
 pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
     let before = &snapshot.history;
+    let instances = instances(decided, plan);
     let mut unavailable = before.unavailable.clone();
+    for (group, at) in availability::failures(decided, &instances) {
+        let last = unavailable.entry(group.to_owned()).or_insert(at);
+        *last = last.max(at);
+    }
     let running = |group: &str| {
         decided.world.in_order().any(|node| {
             node.stage == Stage::Running
@@ -25,7 +31,8 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     };
     unavailable.retain(|group, at| !running(group) || decided.now - *at < 600.0);
     History {
-        instances: instances(decided, plan),
+        instances,
+        stunted: stunted::after(before, decided),
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
         resizes: decided
@@ -118,7 +125,7 @@ fn has_just_failed(resize: &Resize) -> bool {
 }
 
 /// A resize that stood on the pod as asked for is done, and did not have to be taken back.
-fn has_come_through(resize: &Resize) -> bool {
+pub(crate) fn has_come_through(resize: &Resize) -> bool {
     let noted = resize.noted.as_ref();
     let asked = noted.is_some_and(|note| note.resizing_at.is_some());
     asked && resize.noted_sync && resize.failed_at.is_none()

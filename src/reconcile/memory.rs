@@ -69,6 +69,7 @@ impl Memory {
                 Ok(reply) => self.went_well(done, *reply, now),
                 Err(failure) => {
                     self.failed(done, failure, settings, now, jitter());
+                    self.note_refused(done, failure.meaning(), now);
                     self.bar(round, done, failure.meaning(), now);
                 }
             }
@@ -194,6 +195,20 @@ impl Memory {
         memory.failures = memory.failures.saturating_add(1);
         if !matches!(meaning, Meaning::TooLarge(_)) {
             memory.failed_at = Some(now);
+        }
+    }
+
+    /// Launches that were refused have failed. Of a refused patch of several groups nobody knows
+    /// which of them it was.
+    fn note_refused(&mut self, done: &Done, meaning: Meaning, now: f64) {
+        let Effect::PatchCluster(patch) = &done.effect else {
+            return;
+        };
+        let known = meaning == Meaning::Forbidden
+            || meaning == Meaning::Refused && patch.changes.len() == 1;
+        let refused = patch.changes.iter().filter(|change| change.launches > 0);
+        for change in refused.filter(|_| known) {
+            self.history.unavailable.insert(change.group.clone(), now);
         }
     }
 

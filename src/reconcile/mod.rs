@@ -13,9 +13,10 @@
 //! Reading order: [`settings`], [`mod@standing`] and [`tenure`] (may we act), [`effect`] and
 //! [`chain`] (what can be done, and in which order), [`mod@round`] (one round, from a snapshot to
 //! chains), `replicas`, `settling`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
-//! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity` and
-//! [`cadence`] and [`stillness`] (when it is, and whether it can be spared), [`ray_status`], `told` and [`driver_log`] (what Ray and its users
-//! see of it), [`news`], `deeds` and `states` (what Kubernetes' users see).
+//! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity`, [`cadence`] and
+//! [`stillness`] (when it is, and whether it can be spared), [`ray_status`], `failed_launches`,
+//! `told` and [`driver_log`] (what Ray and its users see of it), [`news`], `deeds` and `states`
+//! (what Kubernetes' users see).
 
 mod activity;
 pub mod backoff;
@@ -25,6 +26,7 @@ mod deeds;
 mod drain;
 pub mod driver_log;
 pub mod effect;
+mod failed_launches;
 pub mod memory;
 pub mod news;
 pub mod outcome;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, HashSet};
 
 use serde_json::Value;
 
+use super::backoff::Waits;
+use super::failed_launches;
 use super::round::Skipped;
 use crate::plan::{DemandKind, Plan};
 use crate::ray::{list_at, object_at, text_at};
 use crate::snapshot::Snapshot;
-use crate::snapshot::autoscaling_state::{
-    AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
-};
+use crate::snapshot::autoscaling_state::{AutoscalingState, PendingInstance, PendingRequest};
 use crate::snapshot::gcs::ResourceRequest;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::pod::{Pod, PodRole};
@@ -24,7 +24,7 @@ const LINES: usize = 20;
 
 /// The report of a round. `version` is the time in milliseconds since 1970, so that it grows over
 /// restarts of the scaler too.
-pub fn state(snapshot: &Snapshot, plan: &Plan, version: i64) -> AutoscalingState {
+pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> AutoscalingState {
     let gcs = &snapshot.gcs;
     let unmet = |kind| plan.unmet.iter().filter(move |unmet| unmet.kind == kind);
     let mut infeasible: Vec<ResourceRequest> = Vec::new();
@@ -40,7 +40,7 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, version: i64) -> AutoscalingState
         version,
         pending_requests: pending_requests(plan),
         pending_instances: pending_instances(snapshot),
-        failed_requests: failed_requests(plan),
+        failed_requests: failed_launches::requests(snapshot, plan, waits),
         infeasible_requests: infeasible,
         infeasible_gangs: unmet(DemandKind::PlacementGroup)
             .filter_map(|unmet| gangs.get(unmet.index).cloned())
@@ -72,30 +72,23 @@ fn pending_requests(plan: &Plan) -> Vec<PendingRequest> {
     pending.into_iter().map(request).collect()
 }
 
-/// Groups whose pods did not start in time.
-fn failed_requests(plan: &Plan) -> Vec<FailedRequest> {
-    let failed = |(group, at): (&String, &f64)| FailedRequest {
-        group: group.clone(),
-        count: 1,
-        reason: "its pods do not start: look at them and at their Events".to_owned(),
-        started: whole(*at),
-        failed: whole(*at),
-    };
-    plan.remember.unavailable.iter().map(failed).collect()
-}
-
 /// Worker pods in which Ray does not run yet.
-fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
+pub(super) fn pending_pods(snapshot: &Snapshot) -> impl Iterator<Item = Pod<'_>> {
     let nodes = &snapshot.gcs.node_states;
     let known: HashSet<&str> = nodes.iter().map(|node| node.instance_id.as_str()).collect();
     let cluster = snapshot.cluster_name();
-    let pending = |pod: &Pod<'_>| {
+    let pending = move |pod: &Pod<'_>| {
         pod.role == PodRole::Worker
             && pod.cluster().is_none_or(|of| of == cluster)
             && !pod.deleting
             && !pod.ended
             && !known.contains(pod.name)
     };
+    let pods = snapshot.pods.iter().filter_map(Pod::parse);
+    pods.filter(pending)
+}
+
+fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
     let instance = |pod: Pod<'_>| PendingInstance {
         group: pod.group.to_owned(),
         pod: pod.name.to_owned(),
@@ -106,12 +99,11 @@ fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
             .to_owned(),
         details: waits_for(&pod),
     };
-    let pods = snapshot.pods.iter().filter_map(Pod::parse);
-    pods.filter(pending).map(instance).collect()
+    pending_pods(snapshot).map(instance).collect()
 }
 
 /// What a pod waits for: a node, an image, Ray.
-fn waits_for(pod: &Pod<'_>) -> String {
+pub(super) fn waits_for(pod: &Pod<'_>) -> String {
     let conditions = pod
         .status
         .map_or(&[][..], |status| list_at(status, "conditions"));
@@ -164,6 +156,6 @@ pub fn error_text(plan: &Plan, skipped: &[Skipped]) -> String {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
-fn whole(seconds: f64) -> i64 {
+pub(super) fn whole(seconds: f64) -> i64 {
     seconds as i64
 }

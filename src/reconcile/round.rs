@@ -279,7 +279,7 @@ impl Making<'_> {
     fn say(&mut self, memory: &Memory) {
         #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
         let version = (self.now * 1000.0) as i64;
-        let state = ray_status::state(self.snapshot, self.plan, version);
+        let state = ray_status::state(self.snapshot, self.plan, self.waits, version);
         let error = ray_status::error_text(self.plan, &self.skipped);
         let mut say = |why: &str, effect| {
             let chain = Chain::one(Subject::Cluster, why.to_owned(), effect);

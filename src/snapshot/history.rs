@@ -19,6 +19,19 @@ pub struct History {
     pub unneeded_since: BTreeMap<String, Vec<f64>>,
     /// What was learnt about resizing single pods.
     pub resizes: BTreeMap<String, ResizeMemory>,
+    /// Groups whose new pods did not get to the size that they were made for.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub stunted: BTreeMap<String, Stunted>,
+}
+
+/// That new pods of a group did not get to the size that they were made for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct Stunted {
+    /// How often in a row.
+    pub failures: u32,
+    /// When last, in seconds since 1970.
+    pub at: f64,
 }
 
 /// A launch or a known pod.

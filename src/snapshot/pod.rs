@@ -1,5 +1,6 @@
 //! What decisions need of a pod.
 
+use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use crate::quantity::Quantity;
@@ -74,6 +75,12 @@ impl<'a> Pod<'a> {
     /// The RayCluster that it belongs to.
     pub fn cluster(&self) -> Option<&'a str> {
         text_at(object_at(self.metadata, "labels")?, "ray.io/cluster")
+    }
+
+    /// When it was created, in seconds since 1970.
+    pub fn created(&self) -> Option<f64> {
+        let time: Timestamp = text_at(self.metadata, "creationTimestamp")?.parse().ok()?;
+        Some(time.as_duration().as_secs_f64())
     }
 
     /// An annotation.

@@ -32,7 +32,23 @@ var replicas atomic.Int32
 // StartController starts a replica that reaches the API server at a URL (that of
 // the lab if empty), and waits until it is ready.
 func StartController(ctx context.Context, l *lab.Lab, url string, args ...string) (*Controller, error) {
-	kubeconfig, err := credentials(ctx, l, url)
+	if err := grant(ctx, l, rights); err != nil {
+		return nil, err
+	}
+	return startReplica(ctx, l, url, systemNamespace, args...)
+}
+
+// StartRestricted starts a replica that may scale clusters in one namespace only:
+// its account has Roles, and no right beyond their namespaces.
+func StartRestricted(ctx context.Context, l *lab.Lab, url, system, namespace string) (*Controller, error) {
+	if err := grant(ctx, l, roles, "--namespace="+system, "--only-namespace="+namespace); err != nil {
+		return nil, err
+	}
+	return startReplica(ctx, l, url, system, "--namespaces="+namespace, "--lease-namespace="+system)
+}
+
+func startReplica(ctx context.Context, l *lab.Lab, url, system string, args ...string) (*Controller, error) {
+	kubeconfig, err := credentials(l, url, "rayfit", system)
 	if err != nil {
 		return nil, err
 	}
@@ -71,13 +87,9 @@ func (c *Controller) Log() string {
 	return text
 }
 
-// credentials writes a kubeconfig with a token of an install's service account,
-// after having given it the rights that `rayfit manifests` asks for.
-func credentials(ctx context.Context, l *lab.Lab, url string) (string, error) {
-	if err := grant(ctx, l); err != nil {
-		return "", err
-	}
-	token, _, err := l.Kubectl("create", "token", "rayfit", "-n", systemNamespace, "--duration=24h")
+// credentials writes a kubeconfig with a token of a service account.
+func credentials(l *lab.Lab, url, account, namespace string) (string, error) {
+	token, _, err := l.Kubectl("create", "token", account, "-n", namespace, "--duration=24h")
 	if err != nil {
 		return "", err
 	}
@@ -91,10 +103,10 @@ func credentials(ctx context.Context, l *lab.Lab, url string) (string, error) {
 	content := fmt.Sprintf(`apiVersion: v1
 kind: Config
 clusters: [{name: lab, cluster: {server: %q, certificate-authority-data: %s}}]
-users: [{name: rayfit, user: {token: %s}}]
-contexts: [{name: lab, context: {cluster: lab, user: rayfit, namespace: %s}}]
+users: [{name: account, user: {token: %s}}]
+contexts: [{name: lab, context: {cluster: lab, user: account, namespace: %s}}]
 current-context: lab
-`, url, base64.StdEncoding.EncodeToString(authority), strings.TrimSpace(token), systemNamespace)
+`, url, base64.StdEncoding.EncodeToString(authority), strings.TrimSpace(token), namespace)
 	folder := filepath.Join(l.Dir(), "users")
 	if err := os.MkdirAll(folder, 0o755); err != nil {
 		return "", fmt.Errorf("make the directory for a kubeconfig: %w", err)
@@ -116,8 +128,12 @@ var rights = map[string]bool{
 	"CustomResourceDefinition": true, "Namespace": true, "ServiceAccount": true, "ClusterRole": true, "ClusterRoleBinding": true, "Role": true, "RoleBinding": true,
 }
 
-func grant(ctx context.Context, l *lab.Lab) error {
-	rendered, err := rig.Output(ctx, "manifests")
+// roles are those of them that reach no further than a namespace.
+var roles = map[string]bool{"Namespace": true, "ServiceAccount": true, "Role": true, "RoleBinding": true}
+
+// grant applies what `rayfit manifests` prints of some kinds.
+func grant(ctx context.Context, l *lab.Lab, kinds map[string]bool, args ...string) error {
+	rendered, err := rig.Output(ctx, append([]string{"manifests"}, args...)...)
 	if err != nil {
 		return err
 	}
@@ -127,7 +143,7 @@ func grant(ctx context.Context, l *lab.Lab) error {
 		if err := yaml.Unmarshal([]byte(document), &object); err != nil {
 			return fmt.Errorf("read what rayfit manifests prints: %w", err)
 		}
-		if kind, _ := object["kind"].(string); rights[kind] {
+		if kind, _ := object["kind"].(string); kinds[kind] {
 			documents = append(documents, document)
 		}
 	}

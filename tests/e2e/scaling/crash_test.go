@@ -1,6 +1,7 @@
 package scaling_test
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"regexp"
@@ -17,19 +18,20 @@ import (
 var crashes = []struct {
 	name  string
 	plant func(w *wreck, kill func())
+	quick bool // tried in both modes in any case
 }{
-	{"before workers are asked for", api(clusterPath, `/replicas"`, false)},
-	{"after workers were asked for", api(clusterPath, `/replicas"`, true)},
-	{"before a pod is resized", api(resizePath, "", false)},
-	{"after a pod was resized", api(resizePath, "", true)},
-	{"before a pod is annotated", api(podPath, "ippr-status", false)},
-	{"after a pod was annotated", api(podPath, "ippr-status", true)},
-	{"before the raylet is resized", ray("ResizeRayletResourceInstances", false)},
-	{"after the raylet was resized", ray("ResizeRayletResourceInstances", true)},
-	{"before a node is drained", ray("DrainNode", false)},
-	{"after a node was drained", ray("DrainNode", true)},
-	{"before workers are named for deletion", api(clusterPath, `workersToDelete.*-worker-`, false)},
-	{"after workers were named for deletion", api(clusterPath, `workersToDelete.*-worker-`, true)},
+	{"before workers are asked for", api(clusterPath, `/replicas"`, false), false},
+	{"after workers were asked for", api(clusterPath, `/replicas"`, true), true},
+	{"before a pod is resized", api(resizePath, "", false), false},
+	{"after a pod was resized", api(resizePath, "", true), true},
+	{"before a pod is annotated", api(podPath, "ippr-status", false), false},
+	{"after a pod was annotated", api(podPath, "ippr-status", true), false},
+	{"before the raylet is resized", ray("ResizeRayletResourceInstances", false), false},
+	{"after the raylet was resized", ray("ResizeRayletResourceInstances", true), false},
+	{"before a node is drained", ray("DrainNode", false), false},
+	{"after a node was drained", ray("DrainNode", true), true},
+	{"before workers are named for deletion", api(clusterPath, `workersToDelete.*-worker-`, false), false},
+	{"after workers were named for deletion", api(clusterPath, `workersToDelete.*-worker-`, true), false},
 }
 
 var (
@@ -74,36 +76,82 @@ func TestKilledBetweenTwoEffects(t *testing.T) {
 	controller := s.control(t, s.proxy)
 	for i, crash := range crashes {
 		t.Run(crash.name, func(t *testing.T) {
-			c := scaling.Cluster{Name: fmt.Sprintf("crash-%d", i), Mode: scaling.Central, Idle: 2, Groups: []scaling.Group{
-				{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4},
-			}}
-			create(t, s.World, &c)
-			wreck := &wreck{s, c}
-			until(t, s.World, "the first worker has joined", func() error { return joined(s.played(c), 2) })
-			killed := make(chan struct{})
-			crash.plant(wreck, func() {
-				if err := controller.Kill(); err != nil {
-					t.Error(err)
-				}
-				close(killed)
-				s.Look()
-			})
-			lifeOf(t, wreck, 2, func() {
-				select {
-				case <-killed:
-					killed = nil
-					if err := controller.Restart(t.Context()); err != nil {
-						t.Fatal(err)
-					}
-				default:
-				}
-			})
-			if killed != nil {
-				t.Error("the point was never reached")
-			}
-			s.played(c).OnCall(nil)
+			killedAt(t, s, crash.plant, fmt.Sprintf("crash-%d", i), scaling.Central, func(scaling.Cluster) victim { return controller })
 		})
 	}
+}
+
+// TestSidecarKilledBetweenTwoEffects does the same to the scaler in a head pod.
+func TestSidecarKilledBetweenTwoEffects(t *testing.T) {
+	s := played(t)
+	for i, crash := range crashes {
+		if !full() && !crash.quick {
+			continue
+		}
+		t.Run(crash.name, func(t *testing.T) {
+			killedAt(t, s, crash.plant, fmt.Sprintf("side-%d", i), scaling.Sidecar, func(c scaling.Cluster) victim {
+				// It is in the head's pod, and asks the GCS there.
+				local := fmt.Sprintf("127.0.0.1:%d", c.Port)
+				if err := s.gcs.Serve(s.played(c), local); err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() { s.gcs.Silence(local) })
+				sidecar, err := s.StartSidecar(c, s.proxy.URL)
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if t.Failed() {
+						t.Logf("the end of the sidecar's log:\n%s", tail(sidecar.Log(), 40))
+					}
+					if err := sidecar.Stop(); err != nil {
+						t.Error(err)
+					}
+				})
+				return sidecar
+			})
+		})
+	}
+}
+
+// victim is a scaler that can be killed and started again.
+type victim interface {
+	Kill() error
+	Restart(ctx context.Context) error
+}
+
+// killedAt lets a cluster live whose scaler is killed at a point, once.
+func killedAt(t *testing.T, s *stage, plant func(*wreck, func()), name string, mode scaling.Mode, start func(scaling.Cluster) victim) {
+	t.Helper()
+	c := scaling.Cluster{Name: name, Mode: mode, Idle: 2, Groups: []scaling.Group{
+		{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4},
+	}}
+	create(t, s.World, &c)
+	scaler := start(c)
+	wreck := &wreck{s, c}
+	until(t, s.World, "the first worker has joined", func() error { return joined(s.played(c), 2) })
+	killed := make(chan struct{})
+	plant(wreck, func() {
+		if err := scaler.Kill(); err != nil {
+			t.Error(err)
+		}
+		close(killed)
+		s.Look()
+	})
+	lifeOf(t, wreck, 2, func() {
+		select {
+		case <-killed:
+			killed = nil
+			if err := scaler.Restart(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+		default:
+		}
+	})
+	if killed != nil {
+		t.Error("the point was never reached")
+	}
+	s.played(c).OnCall(nil)
 }
 
 func joined(played *playgcs.Cluster, nodes int) error {

@@ -53,9 +53,12 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 		})
 	})
 	t.Run("a group that was removed", func(t *testing.T) {
-		lives(t, two("removed"), func(r *wreck) {
+		removed := two("removed")
+		lives(t, removed, func(r *wreck) {
 			kubectl(t, w, "patch", "raycluster", r.c.Name, "--type=json", `--patch=[{"op":"remove","path":"/spec/workerGroupSpecs/0"}]`)
 		})
+		s.played(removed).Finish()
+		until(t, w, "no worker of it is left", func() error { return w.HasWorkers(removed, "grow", 0) })
 	})
 	t.Run("a pod that cannot be patched", func(t *testing.T) {
 		lives(t, two("unpatchable"), func(r *wreck) {

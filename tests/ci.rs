@@ -1,6 +1,11 @@
 //! What pipelines take: the example of a workflow does what it says, and SARIF has the shape that
 //! code scanning reads.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods
+)]
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};

@@ -115,7 +115,7 @@ func rayfit(t *testing.T, args ...string) string {
 // install applies manifests, waits until they work, and uninstalls with the test.
 func install(t *testing.T, l *lab.Lab, manifests string) {
 	t.Helper()
-	t.Cleanup(func() { uninstall(t, l, manifests) })
+	removeAfter(t, l, manifests)
 	if _, stderr, err := l.Apply(manifests); err != nil || stderr != "" {
 		t.Fatalf("kubectl apply: %v, and it warns: %q", err, stderr)
 	}
@@ -123,12 +123,24 @@ func install(t *testing.T, l *lab.Lab, manifests string) {
 	trusted(t, l)
 }
 
+// removeAfter uninstalls with the test. The replicas are ended at once: that they
+// end well is tested where it matters, and a namespace waits for all the time
+// that its pods may take.
+func removeAfter(t *testing.T, l *lab.Lab, manifests string) {
+	t.Helper()
+	t.Cleanup(func() {
+		if t.Failed() {
+			keepLogs(t, l)
+		}
+		must(t, l, "delete", "deployment", "rayfit", "-n", system, "--ignore-not-found", "--cascade=orphan")
+		must(t, l, "delete", "replicasets,pods", "--all", "-n", system, "--force", "--grace-period=0")
+		uninstall(t, l, manifests)
+	})
+}
+
 // uninstall does what the command line's help says.
 func uninstall(t *testing.T, l *lab.Lab, manifests string) {
 	t.Helper()
-	if t.Failed() {
-		keepLogs(t, l)
-	}
 	if out, err := kubectlWith(l, manifests, "delete", "--ignore-not-found", "-f", "-"); err != nil {
 		t.Errorf("uninstall: %v: %s", err, out)
 	}

@@ -75,7 +75,6 @@ func become(t *testing.T, l *lab.Lab, wanted string) {
 func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 	l := cluster(t)
 	install(t, l, rayfit(t, "manifests", "--self-managed"))
-	t.Cleanup(func() { atOnce(t, l) })
 	readyPods(t, l, 2)
 	inhabit(t, l)
 
@@ -140,17 +139,6 @@ func inhabit(t *testing.T, l *lab.Lab) {
 		}
 	}
 	must(t, l, "patch", "raycluster", "held", "-n", closing, "--type=merge", "-p", `{"metadata":{"finalizers":["example.com/held"]}}`)
-}
-
-// atOnce ends the replicas: that they end well is another test's, and a
-// namespace waits for all the time that its pods may take.
-func atOnce(t *testing.T, l *lab.Lab) {
-	t.Helper()
-	if t.Failed() {
-		keepLogs(t, l)
-	}
-	must(t, l, "delete", "deployment", "rayfit", "-n", system, "--cascade=orphan")
-	must(t, l, "delete", "replicasets,pods", "--all", "-n", system, "--force", "--grace-period=0")
 }
 
 // refused checks what a person sees who makes or changes a Ray object.

@@ -17,7 +17,7 @@ import (
 func TestAGitOpsToolSeesNoDifferenceInAnInstall(t *testing.T) {
 	l := cluster(t)
 	manifests := rayfit(t, "manifests", "--self-managed")
-	t.Cleanup(func() { uninstall(t, l, manifests) })
+	removeAfter(t, l, manifests)
 	argo, flux := gitOps{l, manifests, "argocd-controller"}, gitOps{l, manifests, "kustomize-controller"}
 	argo.apply(t)
 	rolledOut(t, l)

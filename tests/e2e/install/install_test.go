@@ -81,7 +81,7 @@ func fewRights(t *testing.T, l *lab.Lab) {
 func TestBothWaysToInstallAreTheSame(t *testing.T) {
 	l := cluster(t)
 	manifests := rayfit(t, "manifests", "--self-managed")
-	t.Cleanup(func() { uninstall(t, l, manifests) })
+	removeAfter(t, l, manifests)
 	must(t, l, "apply", "-k", repository+"/manifests/overlays/self-managed")
 	rolledOut(t, l)
 	trusted(t, l)

@@ -26,7 +26,7 @@ func stored(t *testing.T) string {
 func TestAnUpgradeFromEarlierManifestsAndBackLosesNoCall(t *testing.T) {
 	l := cluster(t)
 	earlier, now := stored(t), rayfit(t, "manifests", "--self-managed", "--fail-closed", "--replicas=2")
-	t.Cleanup(func() { uninstall(t, l, now) })
+	removeAfter(t, l, now)
 	if _, _, err := l.Apply(earlier); err != nil {
 		t.Fatal(err)
 	}

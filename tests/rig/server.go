@@ -41,12 +41,21 @@ func Serve(ctx context.Context, l *lab.Lab, args ...string) (*Server, error) {
 	if s.certificates, err = writeCertificate(l, s.Name); err != nil {
 		return nil, err
 	}
-	for _, port := range []*int{&s.port, &s.health} {
-		if *port, err = lab.FreePort(); err != nil {
-			return nil, err
-		}
+	if err := s.Move(); err != nil {
+		return nil, err
 	}
 	return s, s.Start(ctx, args...)
+}
+
+// Move makes the next Start take other ports: while the server is down, another
+// process may take those that it had.
+func (s *Server) Move() (err error) {
+	for _, port := range []*int{&s.port, &s.health} {
+		if *port, err = lab.FreePort(); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // Start starts the server again after Stop, on the same ports; args may differ.

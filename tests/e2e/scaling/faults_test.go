@@ -2,12 +2,16 @@ package scaling_test
 
 import (
 	"fmt"
+	"maps"
 	"net/http"
 	"regexp"
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"rayfit.dev/rayfit/tests/faulty"
+	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
@@ -120,6 +124,10 @@ func TestTakeover(t *testing.T) {
 		t.Cleanup(proxy.Stop)
 		replicas[proxy] = s.control(t, proxy)
 	}
+	// Until then clusters change hands without a takeover.
+	if err := lab.Eventually(t.Context(), scaling.Patience, "the replicas share the shards", func() error { return alike(s.Lab) }); err != nil {
+		t.Fatal(err)
+	}
 	var clusters []scaling.Cluster
 	for i := range 8 {
 		c := scaling.Cluster{Name: fmt.Sprintf("shared-%d", i), Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 20}}}
@@ -172,6 +180,24 @@ func TestTakeover(t *testing.T) {
 			t.Errorf("%s was patched by both: by the heir %s before the other's last", path, of.Sub(first))
 		}
 	}
+}
+
+// alike is nil when each of two replicas holds three of the six shards.
+func alike(l *lab.Lab) error {
+	list, _, err := l.Kubectl("get", "leases", "-n", "rayfit-system", "-o", `jsonpath={range .items[*]}{.metadata.name}={.spec.holderIdentity}{"\n"}{end}`)
+	if err != nil {
+		return err
+	}
+	held := map[string]int{}
+	for _, line := range strings.Fields(list) {
+		if name, holder, _ := strings.Cut(line, "="); strings.HasPrefix(name, "rayfit-shard-") && holder != "" {
+			held[holder]++
+		}
+	}
+	if slices.Equal(slices.Collect(maps.Values(held)), []int{3, 3}) {
+		return nil
+	}
+	return fmt.Errorf("shards are held like this: %v", held)
 }
 
 // patched are the RayClusters that were patched, with the moment of the first time.

@@ -19,34 +19,35 @@ pub struct Scope {
 impl Scope {
     /// Whether `object` is one of them. Of a namespace that is not known only its name is.
     pub fn contains(&self, object: &RayObject<'_>, facts: &Facts) -> bool {
-        self.has_kind(object.kind)
-            && self.has_name(name_of(object))
-            && self.has_labels(object)
-            && self.has_namespace(object.namespace().unwrap_or(DEFAULT_NAMESPACE), facts)
+        self.contains_as(object.kind, name_of(object), object, facts)
     }
 
     /// Whether the RayJob or RayService is one of them for which KubeRay made `cluster`. Such a
     /// cluster has the labels of what it was made for.
     pub fn contains_maker(&self, cluster: &RayObject<'_>, facts: &Facts) -> bool {
-        cluster.ray_owner_and_name().is_some_and(|(kind, name)| {
-            self.has_kind(kind)
-                && self.has_name(name)
-                && self.has_labels(cluster)
-                && self.has_namespace(cluster.namespace().unwrap_or(DEFAULT_NAMESPACE), facts)
-        })
+        let maker = cluster.ray_owner_and_name();
+        maker.is_some_and(|(kind, name)| self.contains_as(kind, name, cluster, facts))
+    }
+
+    /// As if `object` was of that kind and had that name.
+    fn contains_as(&self, kind: Kind, name: &str, object: &RayObject<'_>, facts: &Facts) -> bool {
+        self.has_kind(kind)
+            && self.has_name(name)
+            && self.has_labels(|key| object.label(key))
+            && self.has_namespace(object.namespace().unwrap_or(DEFAULT_NAMESPACE), facts)
     }
 
     pub(super) fn has_kind(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
-    fn has_name(&self, name: &str) -> bool {
+    pub(super) fn has_name(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name))
     }
 
-    fn has_labels(&self, object: &RayObject<'_>) -> bool {
+    pub(super) fn has_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         let selector = self.object.as_ref();
-        selector.is_none_or(|labels| labels.match_labels(|key| object.label(key)))
+        selector.is_none_or(|labels| labels.match_labels(label))
     }
 
     /// Whether an object could be in both. Of names and labels of objects nothing is known, so

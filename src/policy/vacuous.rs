@@ -32,10 +32,7 @@ pub(super) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<Fault> {
 /// Of names and labels, what none of `objects` has; or that none has both.
 fn among(policy: &Policy, objects: &[&StoredObject]) -> Vec<Fault> {
     let scope = &policy.scope;
-    let selected = |object: &StoredObject| {
-        let labels = scope.object.as_ref();
-        labels.is_none_or(|labels| labels.match_labels(|key| object.label(key)))
-    };
+    let selected = |object: &StoredObject| scope.has_labels(|key| object.label(key));
     let mut faults = Vec::new();
     for (index, pattern) in scope.names.iter().enumerate() {
         if !objects.iter().any(|object| pattern.matches(&object.name)) {
@@ -47,13 +44,8 @@ fn among(policy: &Policy, objects: &[&StoredObject]) -> Vec<Fault> {
         let problem = "no Ray object that the policy could be about has these labels now";
         faults.push(doubt("objectSelector", problem));
     }
-    let is_about = |object: &StoredObject| {
-        selected(object) && scope.names.iter().any(|name| name.matches(&object.name))
-    };
-    if faults.is_empty()
-        && !scope.names.is_empty()
-        && !objects.iter().any(|object| is_about(object))
-    {
+    let is_about = |object: &StoredObject| selected(object) && scope.has_name(&object.name);
+    if faults.is_empty() && !objects.iter().any(|object| is_about(object)) {
         let problem = "no Ray object has both such a name and these labels now";
         faults.push(doubt("objectSelector", problem));
     }

@@ -6,6 +6,7 @@ import (
 	"context"
 	_ "embed"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"os/exec"
@@ -25,8 +26,24 @@ type Driver struct {
 	world  *World
 }
 
+// tries are how often a driver tries to join its cluster. A driver that begins
+// while its head does may wait for ever; it ends itself then (see driver.py).
+const tries = 3
+
 // Drive starts a driver in a cluster's head pod.
 func (w *World) Drive(ctx context.Context, c Cluster) (*Driver, error) {
+	var failed []error
+	for range tries {
+		d, err := w.join(ctx, c)
+		if err == nil {
+			return d, nil
+		}
+		failed = append(failed, err)
+	}
+	return nil, fmt.Errorf("connect a driver to %s: %w", c.Name, errors.Join(failed...))
+}
+
+func (w *World) join(ctx context.Context, c Cluster) (*Driver, error) {
 	head, err := w.Head(c)
 	if err != nil {
 		return nil, err
@@ -40,10 +57,11 @@ func (w *World) Drive(ctx context.Context, c Cluster) (*Driver, error) {
 	}
 	if err != nil {
 		cancel()
-		return nil, fmt.Errorf("start a driver in %s: %w", c.Name, err)
+		return nil, err
 	}
 	if _, err := d.answer(ctx); err != nil {
-		return nil, fmt.Errorf("connect a driver to %s: %w", c.Name, err)
+		d.Close()
+		return nil, err
 	}
 	return d, nil
 }
@@ -80,7 +98,7 @@ func (d *Driver) Eval(ctx context.Context, code string) (string, error) {
 		return "", fmt.Errorf("encode %q: %w", code, err)
 	}
 	if _, err := d.stdin.Write(append(line, '\n')); err != nil {
-		return "", fmt.Errorf("the driver has ended: %w: %s", err, d.stderr)
+		return "", d.lost(fmt.Sprintf("tell the driver %q: %v", code, err))
 	}
 	value, err := d.answer(ctx)
 	if err != nil {
@@ -95,7 +113,7 @@ func (d *Driver) answer(ctx context.Context) (string, error) {
 	select {
 	case line, ok := <-d.lines:
 		if !ok {
-			return "", fmt.Errorf("the driver has ended: %s", d.stderr)
+			return "", d.lost("the driver has ended")
 		}
 		var answer struct {
 			OK           bool
@@ -109,8 +127,14 @@ func (d *Driver) answer(ctx context.Context) (string, error) {
 		}
 		return answer.Value, nil
 	case <-ctx.Done():
-		return "", fmt.Errorf("no answer: %w", ctx.Err())
+		return "", d.lost("no answer after " + Patience.String())
 	}
+}
+
+// lost ends a driver that will not answer any more, and tells what it said last.
+func (d *Driver) lost(why string) error {
+	d.Close()
+	return fmt.Errorf("%s; it said: %s", why, d.stderr)
 }
 
 // Close ends the driver; what it started ends with it.

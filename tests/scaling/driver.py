@@ -1,6 +1,7 @@
 """The script inside the head pod. It reads code, one JSON string a line, runs it
 with the names below, and answers each with one JSON line."""
 
+import faulthandler
 import json
 import os
 import sys
@@ -67,9 +68,12 @@ def answer(**fields):
     print("\n" + json.dumps(fields), flush=True)
 
 
+# A driver that comes to nothing says where it was, and makes room for another.
+faulthandler.dump_traceback_later(60, exit=True)
 address = os.environ["POD_IP"]
 # Ray's own messages go to stderr; only answers are to be found in stdout.
 ray.init(address=f"{address}:{os.environ['RAY_PORT']}", _node_ip_address=address, log_to_driver=False)
+faulthandler.cancel_dump_traceback_later()
 answer(ok=True)
 for line in sys.stdin:
     try:

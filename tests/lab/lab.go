@@ -111,13 +111,7 @@ func (l *Lab) startControlPlane(ctx context.Context, listener *net.UnixListener)
 	if l.api, err = l.newClient(); err != nil {
 		return err
 	}
-	if err := l.startEtcd(); err != nil {
-		return err
-	}
-	if err := l.startProxy(listener); err != nil {
-		return err
-	}
-	if err := l.startAPIServer(ctx); err != nil {
+	if err := l.startServers(ctx, listener); err != nil {
 		return err
 	}
 	l.say.step("API server is ready at %s", l.URL())
@@ -130,6 +124,17 @@ func (l *Lab) startControlPlane(ctx context.Context, listener *net.UnixListener)
 		}
 	}
 	return l.createCRDs(ctx, l.state.KubeRayCRDs)
+}
+
+// startServers starts what everything else talks to.
+func (l *Lab) startServers(ctx context.Context, listener *net.UnixListener) error {
+	if err := l.startEtcd(); err != nil {
+		return err
+	}
+	if err := l.startProxy(listener); err != nil {
+		return err
+	}
+	return l.startAPIServer(ctx)
 }
 
 func (l *Lab) startAddOns(ctx context.Context) error {

@@ -36,13 +36,7 @@ func (l *Lab) Restart(ctx context.Context) error {
 		return fmt.Errorf("claim the network for pods again: %w", err)
 	}
 	defer listener.Close()
-	if err := l.startEtcd(); err != nil {
-		return err
-	}
-	if err := l.startProxy(listener); err != nil {
-		return err
-	}
-	if err := l.startAPIServer(ctx); err != nil {
+	if err := l.startServers(ctx, listener); err != nil {
 		return err
 	}
 	return l.restartOthers(ctx)

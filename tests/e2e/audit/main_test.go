@@ -6,12 +6,12 @@ import (
 	"context"
 	"fmt"
 	"net/http"
-	"os"
 	"strings"
 	"sync"
 	"testing"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -21,23 +21,10 @@ const auditor = "rayfit-under-test"
 // startLab starts an API server that ends with its test.
 func startLab(t *testing.T) *lab.Lab {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "rayfit-audit-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := lab.Start(t.Context(), lab.Options{
-		Dir: dir, AdmissionOnly: true, Audit: lab.AuditMetadata, Progress: os.Stderr,
+	l := labtest.Start(t, lab.Options{
+		AdmissionOnly: true, Audit: lab.AuditMetadata,
 		// Writing is not what is measured.
 		APIServerArgs: []string{"--max-requests-inflight=2000", "--max-mutating-requests-inflight=2000"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
 	})
 	definitions, err := rig.Output(t.Context(), "crd")
 	if err != nil {

@@ -13,6 +13,7 @@ import (
 	"sigs.k8s.io/yaml"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -22,21 +23,7 @@ const system = "rayfit-system"
 // runs.
 func newLab(t *testing.T) *lab.Lab {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "rayfit-helm-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := lab.Start(t.Context(), lab.Options{Dir: dir, AdmissionOnly: true, Progress: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
+	return labtest.Start(t, lab.Options{AdmissionOnly: true})
 }
 
 // onLab runs Helm against a lab's API server, with a release called rayfit.

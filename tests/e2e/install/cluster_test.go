@@ -8,13 +8,13 @@ import (
 	"fmt"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 )
 
 const (
@@ -26,27 +26,19 @@ const (
 var shared struct {
 	sync.Once
 	lab *lab.Lab
-	dir string
+	end func() error
 	err error
 }
 
 func TestMain(m *testing.M) {
 	code := m.Run()
-	if shared.lab != nil {
-		code = max(code, ended(shared.lab.Stop()))
-	}
-	if shared.dir != "" && code == 0 {
-		code = ended(os.RemoveAll(shared.dir))
+	if shared.end != nil {
+		if err := shared.end(); err != nil {
+			fmt.Fprintln(os.Stderr, "end the lab:", err)
+			code = 1
+		}
 	}
 	os.Exit(code)
-}
-
-func ended(err error) int {
-	if err == nil {
-		return 0
-	}
-	fmt.Fprintln(os.Stderr, "end the lab:", err)
-	return 1
 }
 
 // binary is the Rayfit under test.
@@ -64,12 +56,9 @@ func cluster(t *testing.T) *lab.Lab {
 	t.Helper()
 	path := binary(t)
 	shared.Do(func() {
-		if shared.dir, shared.err = os.MkdirTemp("", "rayfit-install-"); shared.err != nil {
-			return
-		}
-		shared.lab, shared.err = lab.Start(t.Context(), lab.Options{
-			Dir: filepath.Join(shared.dir, "lab"), Nodes: 1, Cores: 16, Memory: "32Gi",
-			With: []string{lab.WithCertManager}, RayfitBinary: path, Progress: os.Stderr,
+		shared.lab, shared.end, shared.err = labtest.New(t.Context(), lab.Options{
+			Nodes: 1, Cores: 16, Memory: "32Gi",
+			With: []string{lab.WithCertManager}, RayfitBinary: path,
 		})
 		if shared.err == nil {
 			_, _, shared.err = shared.lab.Kubectl("create", "namespace", team)

@@ -5,12 +5,12 @@
 package kuberay_test
 
 import (
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -23,23 +23,7 @@ func startLab(t *testing.T, options lab.Options) *lab.Lab {
 	if _, err := rig.Binary(); err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir: the test's name would make paths of sockets too long.
-	dir, err := os.MkdirTemp("", "rayfit-e2e-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	options.Dir, options.Progress = dir, os.Stderr
-	l, err := lab.Start(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
-	return l
+	return labtest.Start(t, options)
 }
 
 // install puts Rayfit in front of a lab's API server.

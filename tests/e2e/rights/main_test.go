@@ -4,12 +4,12 @@ package rights_test
 
 import (
 	"context"
-	"os"
 	"strings"
 	"testing"
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
@@ -34,25 +34,11 @@ func newSite(t *testing.T) *site {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir: the test's name would make paths of sockets too long.
-	dir, err := os.MkdirTemp("", "rayfit-rights-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := lab.Start(t.Context(), lab.Options{
-		Dir: dir, Nodes: 1, Cores: 32, Memory: "64Gi", RayfitBinary: binary, Audit: lab.AuditMetadata,
-		With: []string{lab.WithOperator}, Progress: os.Stderr,
+	l := labtest.Start(t, lab.Options{
+		Nodes: 1, Cores: 32, Memory: "64Gi", RayfitBinary: binary, Audit: lab.AuditMetadata,
+		With: []string{lab.WithOperator},
 		// Nothing of Ray runs in the pods that could be probed or waited for.
 		OperatorEnv: []string{"ENABLE_PROBES_INJECTION=false", "ENABLE_INIT_CONTAINER_INJECTION=false"},
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
 	})
 	w, err := scaling.Observe(t.Context(), l)
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"context"
 	"fmt"
 	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"sync"
@@ -15,6 +14,7 @@ import (
 
 	"rayfit.dev/rayfit/tests/faulty"
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
@@ -27,7 +27,12 @@ func startWorld(t *testing.T, options lab.Options) *scaling.World {
 	options.With = []string{lab.WithOperator}
 	// Probes are for pods that serve; here each would start a process a second.
 	options.OperatorEnv = []string{"ENABLE_PROBES_INJECTION=false"}
-	return observe(t, startLab(t, options))
+	binary, err := rig.Binary()
+	if err != nil {
+		t.Fatal(err)
+	}
+	options.RayfitBinary = binary
+	return observe(t, labtest.Start(t, options))
 }
 
 // stage is a lab whose pods are on the books only, with a played GCS for every
@@ -64,12 +69,12 @@ func played(t *testing.T) *stage {
 
 func newStage() (*stage, error) {
 	ctx, cancel := context.WithCancel(context.Background())
-	l, err := newLab(ctx, lab.Options{Nodes: 1 + most()/200, Cores: 256, Memory: "1Ti", Workloads: lab.NoProcesses, With: []string{lab.WithOperator}})
+	l, end, err := labtest.New(ctx, lab.Options{Nodes: 1 + most()/200, Cores: 256, Memory: "1Ti", Workloads: lab.NoProcesses, With: []string{lab.WithOperator}})
 	if err != nil {
 		cancel()
 		return nil, err
 	}
-	shared.end = append(shared.end, func() { _ = os.RemoveAll(l.Dir()) }, func() { _ = l.Stop() }, cancel)
+	shared.end = append(shared.end, func() { _ = end() }, cancel)
 	w, err := scaling.Observe(ctx, l)
 	if err != nil {
 		return nil, err
@@ -112,51 +117,6 @@ func (s *stage) control(t *testing.T, proxy *faulty.Proxy) *scaling.Controller {
 func tail(text string, lines int) string {
 	all := strings.Split(strings.TrimRight(text, "\n"), "\n")
 	return strings.Join(all[max(0, len(all)-lines):], "\n")
-}
-
-// startLab starts a lab that ends with its test.
-func startLab(t *testing.T, options lab.Options) *lab.Lab {
-	t.Helper()
-	l, err := newLab(t.Context(), options)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		keepLogs(t, l)
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
-		_ = os.RemoveAll(l.Dir())
-	})
-	return l
-}
-
-func newLab(ctx context.Context, options lab.Options) (*lab.Lab, error) {
-	binary, err := rig.Binary()
-	if err != nil {
-		return nil, err
-	}
-	// Not t.TempDir: the test's name would make paths of sockets too long.
-	dir, err := os.MkdirTemp("", "rayfit-scaling-")
-	if err != nil {
-		return nil, err
-	}
-	options.Dir, options.Progress, options.RayfitBinary = dir, os.Stderr, binary
-	return lab.Start(ctx, options)
-}
-
-// keepLogs copies the logs of a failed test's lab to $RAYFIT_KEEP_LOGS, if set.
-func keepLogs(t *testing.T, l *lab.Lab) {
-	t.Helper()
-	folder := os.Getenv("RAYFIT_KEEP_LOGS")
-	if folder == "" || !t.Failed() {
-		return
-	}
-	target := filepath.Join(folder, t.Name())
-	if err := os.RemoveAll(target); err == nil {
-		err = os.CopyFS(target, os.DirFS(filepath.Join(l.Dir(), "logs")))
-		t.Logf("logs are kept in %s (%v)", target, err)
-	}
 }
 
 func observe(t *testing.T, l *lab.Lab) *scaling.World {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/playgcs"
 	"rayfit.dev/rayfit/tests/rig"
 	"rayfit.dev/rayfit/tests/scaling"
@@ -41,7 +42,7 @@ func TestLargeCluster(t *testing.T) {
 // crowd measures a process over clusters at rest, then asks each for one worker
 // more.
 func crowd(t *testing.T, clusters, workers int) {
-	l := startLab(t, lab.Options{AdmissionOnly: true})
+	l := labtest.Start(t, lab.Options{AdmissionOnly: true})
 	gcs := playgcs.New(func() {})
 	t.Cleanup(gcs.Stop)
 	begin := time.Now()

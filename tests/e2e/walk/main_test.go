@@ -19,6 +19,7 @@ import (
 	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/lab/labtest"
 	"rayfit.dev/rayfit/tests/rig"
 )
 
@@ -61,21 +62,8 @@ func newWalk(t *testing.T) *walk {
 	if err != nil {
 		t.Fatal(err)
 	}
-	// Not t.TempDir: the test's name would make paths of sockets too long.
-	dir, err := os.MkdirTemp("", "rayfit-walk-")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = os.RemoveAll(dir) })
-	l, err := lab.Start(t.Context(), lab.Options{Dir: filepath.Join(dir, "lab"), Nodes: 1, Cores: 32, Memory: "64Gi", RayfitBinary: binary, Progress: os.Stderr})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := l.Stop(); err != nil {
-			t.Error(err)
-		}
-	})
+	dir := t.TempDir()
+	l := labtest.Start(t, lab.Options{Nodes: 1, Cores: 32, Memory: "64Gi", RayfitBinary: binary})
 	w := &walk{lab: l, dir: filepath.Join(dir, "home")}
 	bin := filepath.Join(dir, "bin")
 	if err := os.CopyFS(w.dir, os.DirFS("testdata")); err != nil {

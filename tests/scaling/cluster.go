@@ -35,6 +35,8 @@ type Cluster struct {
 	Idle int
 	// Upscaling is the upscalingMode; Default if empty.
 	Upscaling string
+	// SidecarUser is the securityContext of the autoscaler container, if any.
+	SidecarUser rig.Object
 	// Unmanned clusters have worker containers in which nothing runs.
 	Unmanned bool
 }
@@ -85,6 +87,9 @@ func (c Cluster) autoscaler() map[string]any {
 	options := map[string]any{"version": "v2", "idleTimeoutSeconds": c.Idle, "upscalingMode": "Default"}
 	if c.Upscaling != "" {
 		options["upscalingMode"] = c.Upscaling
+	}
+	if c.SidecarUser != nil {
+		options["securityContext"] = c.SidecarUser
 	}
 	if c.Mode != Ray {
 		options["image"] = "rayfit:lab"

@@ -10,7 +10,9 @@ import (
 	"fmt"
 	"io"
 	"os/exec"
+	"slices"
 	"strings"
+	"sync"
 )
 
 //go:embed driver.py
@@ -24,6 +26,16 @@ type Driver struct {
 	lines  chan string
 	stderr *bytes.Buffer
 	world  *World
+
+	mu   sync.Mutex
+	said []string
+}
+
+// Said are the lines that Ray has printed in the driver.
+func (d *Driver) Said() []string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return slices.Clone(d.said)
 }
 
 // tries are how often a driver tries to join its cluster. A driver that begins
@@ -32,9 +44,18 @@ const tries = 3
 
 // Drive starts a driver in a cluster's head pod.
 func (w *World) Drive(ctx context.Context, c Cluster) (*Driver, error) {
+	return w.drive(ctx, c, "quiet")
+}
+
+// DriveAloud starts a driver in which Ray prints what it has to say: see Said.
+func (w *World) DriveAloud(ctx context.Context, c Cluster) (*Driver, error) {
+	return w.drive(ctx, c, "aloud")
+}
+
+func (w *World) drive(ctx context.Context, c Cluster, how string) (*Driver, error) {
 	var failed []error
 	for range tries {
-		d, err := w.join(ctx, c)
+		d, err := w.join(ctx, c, how)
 		if err == nil {
 			return d, nil
 		}
@@ -43,13 +64,13 @@ func (w *World) Drive(ctx context.Context, c Cluster) (*Driver, error) {
 	return nil, fmt.Errorf("connect a driver to %s: %w", c.Name, errors.Join(failed...))
 }
 
-func (w *World) join(ctx context.Context, c Cluster) (*Driver, error) {
+func (w *World) join(ctx context.Context, c Cluster, how string) (*Driver, error) {
 	head, err := w.Head(c)
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := w.Lab.KubectlCommand(ctx, "exec", "-i", "-n", Namespace, head.Name(), "-c", "ray-head", "--", "python", "-u", "-c", driverScript, w.Board.URL, c.Name)
+	cmd := w.Lab.KubectlCommand(ctx, "exec", "-i", "-n", Namespace, head.Name(), "-c", "ray-head", "--", "python", "-u", "-c", driverScript, w.Board.URL, c.Name, how)
 	d := &Driver{cancel: cancel, cmd: cmd, lines: make(chan string, 100), stderr: &bytes.Buffer{}, world: w}
 	cmd.Stderr = d.stderr
 	if d.stdin, err = cmd.StdinPipe(); err == nil {
@@ -79,6 +100,11 @@ func (d *Driver) start() error {
 		for scanner := bufio.NewScanner(stdout); scanner.Scan(); {
 			if line := scanner.Text(); strings.HasPrefix(line, "{") {
 				d.lines <- line
+			} else {
+				d.mu.Lock()
+				d.said = append(d.said, line)
+				d.mu.Unlock()
+				d.world.Look()
 			}
 		}
 	}()

@@ -14,7 +14,7 @@ from ray.autoscaler.sdk import request_resources  # noqa: F401  (for the code)
 from ray.util.placement_group import PlacementGroup, placement_group, remove_placement_group
 from ray.util.scheduling_strategies import PlacementGroupSchedulingStrategy
 
-board, cluster = sys.argv[1:3]
+board, cluster, how = sys.argv[1:4]
 kept = {}
 
 
@@ -72,7 +72,7 @@ def answer(**fields):
 faulthandler.dump_traceback_later(60, exit=True)
 address = os.environ["POD_IP"]
 # Ray's own messages go to stderr; only answers are to be found in stdout.
-ray.init(address=f"{address}:{os.environ['RAY_PORT']}", _node_ip_address=address, log_to_driver=False)
+ray.init(address=f"{address}:{os.environ['RAY_PORT']}", _node_ip_address=address, log_to_driver=how == "aloud")
 faulthandler.cancel_dump_traceback_later()
 answer(ok=True)
 for line in sys.stdin:

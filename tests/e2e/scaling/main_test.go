@@ -121,7 +121,8 @@ func tail(text string, lines int) string {
 
 func observe(t *testing.T, l *lab.Lab) *scaling.World {
 	t.Helper()
-	w, err := scaling.Observe(t.Context(), l)
+	// Not the test's context, which ends before its clusters do.
+	w, err := scaling.Observe(context.Background(), l)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,0 +1,35 @@
+package scaling_test
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"testing"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// TestDriversHearTheSidecar: what the sidecar does is printed by Ray in drivers,
+// as what Ray's own autoscaler does.
+func TestDriversHearTheSidecar(t *testing.T) {
+	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
+	c := &scaling.Cluster{Name: "heard", Mode: scaling.Sidecar, Idle: 60, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 1}},
+		SidecarUser: rig.Object{"runAsUser": 0, "runAsGroup": 0}}
+	create(t, w, c)
+	d, err := w.DriveAloud(t.Context(), *c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	do(t, d, `hold("one", 1, num_cpus=1)`)
+	until(t, w, "the task works", func() error { return w.Board.AtWork(batch(*c, "one"), 1) })
+	until(t, w, "the driver says what was done", func() error {
+		said := d.Said()
+		if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, "Adding 1 node(s) of type cpu.") }) {
+			return fmt.Errorf("it says %q", said)
+		}
+		return nil
+	})
+}

@@ -33,12 +33,13 @@ parity() {
   RAYFIT_CARGO_PROFILE=$profile tests/parity/run.sh "$seed" "$count"
 }
 
-# in_lab MODES TESTS PACKAGE..: Go tests at full size, which is what packages do where RAYFIT_LONG is set.
+# in_lab MODES TESTS PACKAGE..: Go tests at full size, which is what packages do where RAYFIT_LONG is
+# set, with the figures that they tell.
 in_lab() {
   local modes=$1 tests=$2
   shift 2
   (cd tests && RAYFIT_LONG=1 RAYFIT_MODES=$modes RAYFIT_BIN=$OLDPWD/target/$profile/rayfit \
-    "$go" test -count="$rounds" -timeout 90m -run "$tests" "$@")
+    "$go" test -v -count="$rounds" -timeout 90m -run "$tests" "$@")
 }
 
 # Certificate rotations, restarts, upgrades, policies, audits.

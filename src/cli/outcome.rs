@@ -40,9 +40,18 @@ pub(super) fn say(line: &str) -> io::Result<()> {
 
 /// Writes one message to standard error.
 pub(super) fn complain(message: impl std::fmt::Display) {
-    let red = anstyle::AnsiColor::Red.on_default().bold();
+    tell(anstyle::AnsiColor::Red, "error", &message);
+}
+
+/// Writes to standard error what does not keep the command from its work.
+pub(super) fn warn(message: impl std::fmt::Display) {
+    tell(anstyle::AnsiColor::Yellow, "warning", &message);
+}
+
+fn tell(color: anstyle::AnsiColor, what: &str, message: &dyn std::fmt::Display) {
+    let style = color.on_default().bold();
     // Nothing is left to do where standard error is gone as well.
-    let _ = writeln!(anstream::stderr(), "{red}error:{red:#} {message}");
+    let _ = writeln!(anstream::stderr(), "{style}{what}:{style:#} {message}");
 }
 
 fn is_broken_pipe(error: &anyhow::Error) -> bool {

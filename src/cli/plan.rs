@@ -34,9 +34,9 @@ pub(super) struct Plan {
     )]
     inputs: Vec<PathBuf>,
 
-    /// How to decide
-    #[arg(long, value_enum, default_value_t)]
-    strategy: Way,
+    /// How to decide [default: what RayPolicies say of a live cluster, else rayfit]
+    #[arg(long, value_enum)]
+    strategy: Option<Way>,
 
     /// Give up pods that are on their way for so many seconds without anyone needing them
     #[arg(long, value_name = "SECONDS")]
@@ -62,10 +62,9 @@ enum Described {
     Plan,
 }
 
-#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+#[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Way {
     /// Ray's packing with Rayfit's improvements
-    #[default]
     Rayfit,
     /// Exactly as Ray 2.60.0's autoscaler v2
     Ray,
@@ -100,8 +99,8 @@ impl Plan {
     /// What cannot be read is reported, and hides nothing else.
     fn plan_input(&self, input: &Path, out: &mut impl Write) -> anyhow::Result<Outcome> {
         if let Some(cluster) = live_cluster(input) {
-            return match self.live.look_once(&cluster).and_then(Look::complete) {
-                Ok(snapshot) => self.plan(&snapshot, out).map(|()| Outcome::Clean),
+            return match self.look(&cluster) {
+                Ok((snapshot, usual)) => self.plan(&snapshot, usual, out).map(|()| Outcome::Clean),
                 Err(error) => unread(&cluster, anyhow::anyhow!("{error:#}").as_ref(), out),
             };
         }
@@ -124,15 +123,25 @@ impl Plan {
         let mut result = Outcome::Clean;
         for read in snapshot::read_all(&text) {
             match read {
-                Ok(snapshot) => self.plan(&snapshot, out)?,
+                Ok(snapshot) => self.plan(&snapshot, Settings::default(), out)?,
                 Err(error) => result = unread(&source.name(), &error, out)?,
             }
         }
         Ok(result)
     }
 
-    fn plan(&self, snapshot: &Snapshot, out: &mut impl Write) -> anyhow::Result<()> {
-        let (plan, report) = decide(snapshot, &self.settings());
+    fn look(&self, cluster: &Key) -> anyhow::Result<(Snapshot, Settings)> {
+        let (look, settings) = self.live.look_to_plan(cluster)?;
+        Ok((Look::complete(look)?, settings))
+    }
+
+    fn plan(
+        &self,
+        snapshot: &Snapshot,
+        usual: Settings,
+        out: &mut impl Write,
+    ) -> anyhow::Result<()> {
+        let (plan, report) = decide(snapshot, &self.settings(usual));
         let violations = check::check(snapshot, &plan);
         match self.output {
             Format::Text => {
@@ -156,14 +165,16 @@ impl Plan {
         Ok(())
     }
 
-    fn settings(&self) -> Settings {
+    /// What flags say, and the usual where they do not.
+    fn settings(&self, usual: Settings) -> Settings {
         Settings {
             strategy: match self.strategy {
-                Way::Rayfit => Strategy::Rayfit,
-                Way::Ray => Strategy::Ray,
+                Some(Way::Rayfit) => Strategy::Rayfit,
+                Some(Way::Ray) => Strategy::Ray,
+                None => usual.strategy,
             },
-            pending_idle_timeout_s: self.pending_idle_timeout,
-            ..Settings::default()
+            pending_idle_timeout_s: self.pending_idle_timeout.or(usual.pending_idle_timeout_s),
+            ..usual
         }
     }
 }

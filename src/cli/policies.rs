@@ -70,7 +70,7 @@ fn read(object: &Value) -> anyhow::Result<Policy> {
     match (policy, faults.first()) {
         (Some(policy), None) => Ok(policy),
         (Some(policy), Some(fault)) if fault.weight == Weight::Doubt => {
-            faults.iter().for_each(outcome::complain);
+            faults.iter().for_each(outcome::warn);
             Ok(policy)
         }
         _ => {

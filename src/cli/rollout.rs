@@ -4,19 +4,17 @@ use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, ApiResource, DynamicObject, ListParams};
-use kube::core::GroupVersionKind;
-use kube::{Client, Error};
+use kube::Client;
 use serde_json::{Value, json};
 
-use super::live::{self, block_on};
+use super::live::{self, block_on, list};
 use super::policies::PolicyArgs;
 use super::settings::SettingsArgs;
 use super::{Outcome, check};
 use crate::census::{Judged, examine, page, table};
 use crate::facts::Facts;
 use crate::objects;
-use crate::policy::{Policies, compile};
+use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
 
 /// For each rule, who would be denied if it was enforced now
@@ -130,9 +128,6 @@ struct Stored {
     policies: Policies,
 }
 
-/// Objects that are read at once.
-const PAGE: u32 = 200;
-
 impl Stored {
     /// Reads the cluster. Facts that may not be read are unknown; Ray objects must be.
     async fn of(client: &Client) -> anyhow::Result<Self> {
@@ -140,17 +135,7 @@ impl Stored {
         for kind in Kind::ALL {
             objects.extend(list(client, ("ray.io", "v1", kind.name()), kind.plural()).await?);
         }
-        let written = list(
-            client,
-            ("rayfit.dev", "v1alpha1", "RayPolicy"),
-            "raypolicies",
-        )
-        .await?;
-        let policies = written
-            .iter()
-            .filter_map(|written| compile::read(written).ok())
-            .filter_map(|written| compile(&written).0);
-        let policies = Policies::new(policies.collect());
+        let policies = live::policies(client).await?;
         let mut facts = serde_json::Map::new();
         if let Ok(version) = client.apiserver_version().await {
             facts.insert("kubernetesVersion".to_owned(), json!(version.git_version));
@@ -171,37 +156,5 @@ impl Stored {
             facts: serde_json::from_value(Value::Object(facts))?,
             policies,
         })
-    }
-}
-
-/// Every object of a kind; none where the API is not installed.
-async fn list(
-    client: &Client,
-    (group, version, kind): (&str, &str, &str),
-    plural: &str,
-) -> Result<Vec<Value>, Error> {
-    let kind = GroupVersionKind::gvk(group, version, kind);
-    let resource = ApiResource::from_gvk_with_plural(&kind, plural);
-    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
-    let mut params = ListParams::default().limit(PAGE);
-    let mut objects = Vec::new();
-    loop {
-        let listed = match api.list(&params).await {
-            Err(Error::Api(status)) if status.code == 404 => return Ok(objects),
-            listed => listed?,
-        };
-        let next = listed.metadata.continue_.clone().unwrap_or_default();
-        for mut object in listed {
-            // Items of a list do not say what they are.
-            object.types = Some(kube::api::TypeMeta {
-                api_version: resource.api_version.clone(),
-                kind: resource.kind.clone(),
-            });
-            objects.push(serde_json::to_value(object).unwrap_or_default());
-        }
-        if next.is_empty() {
-            return Ok(objects);
-        }
-        params = params.continue_token(&next);
     }
 }

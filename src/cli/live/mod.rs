@@ -1,18 +1,22 @@
 //! Looking at live clusters, with the rights of whoever runs the command. Nothing is changed.
 
 mod forward;
+mod list;
 mod look;
+mod settings;
 
 use std::path::PathBuf;
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 
+pub(super) use list::{list, policies};
 use look::look;
 pub(super) use look::{Look, clusters, ray_pods};
 
 use crate::controller::observe::Key;
 use crate::gcs::Address;
+use crate::plan;
 
 /// Which Kubernetes cluster to ask, as flags that several commands share.
 #[derive(Debug, Clone, clap::Args)]
@@ -61,6 +65,16 @@ impl LiveArgs {
     /// A client of the API server.
     pub(super) async fn client(&self) -> anyhow::Result<Client> {
         self.cluster.client().await
+    }
+
+    /// Looks at a cluster, and at how policies have it scaled.
+    pub(super) fn look_to_plan(&self, key: &Key) -> anyhow::Result<(Look, plan::Settings)> {
+        block_on(async {
+            let client = self.client().await?;
+            let look = look(&client, key, self.gcs_address.clone()).await?;
+            let settings = settings::settings(&client, &look.snapshot.ray_cluster).await;
+            Ok((look, settings))
+        })
     }
 
     /// Looks at a cluster.

@@ -1,0 +1,54 @@
+//! Objects of a live cluster, page by page.
+
+use kube::api::{Api, ApiResource, DynamicObject, ListParams};
+use kube::core::GroupVersionKind;
+use kube::{Client, Error};
+use serde_json::Value;
+
+use crate::policy::{Policies, compile};
+
+/// Objects that are read at once.
+const PAGE: u32 = 200;
+
+/// Every object of a kind; none where the API is not installed.
+pub(crate) async fn list(
+    client: &Client,
+    (group, version, kind): (&str, &str, &str),
+    plural: &str,
+) -> Result<Vec<Value>, Error> {
+    let kind = GroupVersionKind::gvk(group, version, kind);
+    let resource = ApiResource::from_gvk_with_plural(&kind, plural);
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
+    let mut params = ListParams::default().limit(PAGE);
+    let mut objects = Vec::new();
+    loop {
+        let listed = match api.list(&params).await {
+            Err(Error::Api(status)) if status.code == 404 => return Ok(objects),
+            listed => listed?,
+        };
+        let next = listed.metadata.continue_.clone().unwrap_or_default();
+        for mut object in listed {
+            // Items of a list do not say what they are.
+            object.types = Some(kube::api::TypeMeta {
+                api_version: resource.api_version.clone(),
+                kind: resource.kind.clone(),
+            });
+            objects.push(serde_json::to_value(object).unwrap_or_default());
+        }
+        if next.is_empty() {
+            return Ok(objects);
+        }
+        params = params.continue_token(&next);
+    }
+}
+
+/// The RayPolicies in force. What is wrong in one of them is said where it was admitted.
+pub(crate) async fn policies(client: &Client) -> Result<Policies, Error> {
+    let kind = ("rayfit.dev", "v1alpha1", "RayPolicy");
+    let written = list(client, kind, "raypolicies").await?;
+    let policies = written
+        .iter()
+        .filter_map(|written| compile::read(written).ok())
+        .filter_map(|written| compile(&written).0);
+    Ok(Policies::new(policies.collect()))
+}

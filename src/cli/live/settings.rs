@@ -1,0 +1,66 @@
+//! How a live cluster is scaled, as the policies in force say.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use kube::api::Api;
+use kube::core::PartialObjectMeta;
+use kube::{Client, Error};
+use serde_json::Value;
+
+use super::list::policies;
+use crate::cli::outcome;
+use crate::controller::words::text;
+use crate::facts::{DEFAULT_NAMESPACE, Facts};
+use crate::plan;
+use crate::policy::settings::ReconcileSettings;
+use crate::ray::{Kind, RayObject, ReconcileMode};
+use crate::reconcile::Settings;
+
+/// How `cluster` is decided about. Who may not read policies is told so, and sees what would be
+/// done without them.
+pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::Settings {
+    let Some(cluster) = cluster.as_object() else {
+        return plan::Settings::default();
+    };
+    let cluster = RayObject::of_kind(Kind::RayCluster, cluster);
+    // The sidecar has no right to read policies, so they do not hold there.
+    if cluster.reconcile_mode() == ReconcileMode::Sidecar {
+        return plan::Settings::default();
+    }
+    match folded(client, &cluster).await {
+        Ok(folded) => Settings::of(&folded).plan,
+        Err(error) => {
+            let why = text(&error);
+            outcome::warn(format_args!(
+                "RayPolicies cannot be read, so this is what would be done without any: {why}"
+            ));
+            plan::Settings::default()
+        }
+    }
+}
+
+async fn folded(client: &Client, cluster: &RayObject<'_>) -> Result<ReconcileSettings, Error> {
+    let policies = policies(client).await?;
+    let mut facts = Facts::default();
+    if !policies.is_empty() {
+        let namespace = cluster.namespace().unwrap_or(DEFAULT_NAMESPACE);
+        match labels_of(client, namespace).await {
+            Ok(labels) => {
+                facts.namespaces = Arc::new(BTreeMap::from([(namespace.to_owned(), labels)]));
+            }
+            Err(error) => outcome::warn(format_args!(
+                "the labels of namespace {namespace} cannot be read, so RayPolicies that go by \
+                 them are left out: {}",
+                text(&error)
+            )),
+        }
+    }
+    Ok(policies.reconcile_for(&ReconcileSettings::default(), cluster, &facts))
+}
+
+async fn labels_of(client: &Client, namespace: &str) -> Result<BTreeMap<String, String>, Error> {
+    let api = Api::<k8s_openapi::api::core::v1::Namespace>::all(client.clone());
+    let found: PartialObjectMeta<_> = api.get_metadata(namespace).await?;
+    Ok(found.metadata.labels.unwrap_or_default())
+}

@@ -9,7 +9,7 @@
 # ROUNDS  how often the parts lab and scaling are run in one cluster each (default 1)
 set -euo pipefail
 cd "$(dirname "$0")/.."
-all=(build random parity lab scaling ray)
+all=(build random parity lab scaling scale ray)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
@@ -33,13 +33,12 @@ parity() {
   RAYFIT_CARGO_PROFILE=$profile tests/parity/run.sh "$seed" "$count"
 }
 
-# in_lab MODES TESTS PACKAGE..: Go tests at full size, which is what packages do where RAYFIT_LONG is
-# set, with the figures that they tell.
+# in_lab ARGUMENT..: Go tests at full size, which is what packages do where RAYFIT_LONG is set, with
+# the figures that they tell. BINARY is what they test.
 in_lab() {
-  local modes=$1 tests=$2
-  shift 2
-  (cd tests && RAYFIT_LONG=1 RAYFIT_MODES=$modes RAYFIT_BIN=$OLDPWD/target/$profile/rayfit \
-    "$go" test -v -count="$rounds" -timeout 90m -run "$tests" "$@")
+  [ -n "${BINARY:-}" ] || "$cargo" build --locked --profile "$profile" || return
+  (cd tests && RAYFIT_LONG=1 RAYFIT_MODES=${MODES:-} RAYFIT_BIN=${BINARY:-$OLDPWD/target/$profile/rayfit} \
+    "$go" test -v -count="$rounds" -timeout 90m "$@")
 }
 
 # Certificate rotations, restarts, upgrades, policies, audits.
@@ -47,18 +46,26 @@ lab() {
   local packages
   packages=$(cd tests && "$go" list ./e2e/... | grep -v '/e2e/scaling$')
   # shellcheck disable=SC2086 # a word for each package
-  in_lab '' . $packages
+  in_lab $packages
 }
 
-# Scaling with real and played Ray, in modes central and sidecar, with 1,000 clusters, with 2,000 pods.
+# What one process costs, which says something of an optimised one only.
+sized='TestManyClusters|TestLargeCluster|TestFromNothingToMany'
+
+# Scaling with real and played Ray, in modes central and sidecar.
 scaling() {
-  in_lab '' . ./e2e/scaling
+  in_lab -skip "$sized" ./e2e/scaling
+}
+
+# 1,000 clusters, 2,000 pods, from no worker to 1,000.
+scale() {
+  "$cargo" build --locked --release && BINARY=$PWD/target/release/rayfit in_lab -run "$sized" ./e2e/scaling
 }
 
 # The scenarios that Rayfit is tried on, with Ray's own autoscaler: that it is the scenarios that are
 # right.
 ray() {
-  in_lab ray 'TestDemand|TestGrowth' ./e2e/scaling
+  MODES=ray in_lab -run 'TestDemand|TestGrowth' ./e2e/scaling
 }
 
 minutes() {

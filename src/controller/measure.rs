@@ -1,7 +1,7 @@
 //! What is counted of rounds, for `/metrics`.
 
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::observe::Key;
 use crate::gcs::Fault;
@@ -26,15 +26,22 @@ impl Measures {
         self.metrics.round(took);
     }
 
-    /// A call of a GCS came to nothing.
-    pub fn gcs_error(&self, fault: &Fault) {
-        self.metrics.gcs_error(match fault {
+    /// A call of the cluster's GCS came to nothing.
+    pub fn gcs_error(&self, key: &Key, fault: &Fault) {
+        let kind = match fault {
             Fault::Unreachable(_) | Fault::BackingOff(_) => "unreachable",
             Fault::Deadline(_) => "deadline",
             Fault::Tls(_) | Fault::Credentials(_) | Fault::Unauthenticated(_) => "credentials",
             Fault::Passive => "passive",
             _ => "other",
-        });
+        };
+        self.metrics
+            .gcs_error(&key.to_string(), kind, Instant::now());
+    }
+
+    /// The cluster's GCS has answered, or has nowhere to run.
+    pub fn gcs_is_well(&self, key: &Key) {
+        self.metrics.gcs_is_well(&key.to_string(), Instant::now());
     }
 
     /// What came of the effects of a round.

@@ -186,6 +186,7 @@ impl Tender {
     }
 
     fn rest(&mut self, standing: &Standing) {
+        self.measures.gcs_is_well(&self.judge.key);
         self.state.gcs = None;
         self.state.memory = Memory::default();
         if let Standing::Leave(reason) = standing {
@@ -250,9 +251,12 @@ impl Tender {
     async fn ask(&mut self, sight: &Sight) -> Result<(gcs::Client, ClusterResourceState), String> {
         let client = self.client(sight).await?;
         match client.cluster_resource_state().await {
-            Ok(state) => Ok((client, state)),
+            Ok(state) => {
+                self.measures.gcs_is_well(&self.judge.key);
+                Ok((client, state))
+            }
             Err(error) => {
-                self.measures.gcs_error(&error.fault);
+                self.measures.gcs_error(&self.judge.key, &error.fault);
                 if matches!(
                     error.fault,
                     gcs::Fault::Unauthenticated(_)
@@ -269,7 +273,10 @@ impl Tender {
 
     async fn client(&mut self, sight: &Sight) -> Result<gcs::Client, String> {
         let key = &self.judge.key;
-        let head = sight.head.as_ref().map_err(ToString::to_string)?;
+        let head = sight.head.as_ref().map_err(|none| {
+            self.measures.gcs_is_well(key);
+            none.to_string()
+        })?;
         if let Some((known, client)) = &self.state.gcs
             && known == head
         {

@@ -80,15 +80,15 @@ fn sum(state: &ClusterResourceState) -> u64 {
     } = state;
     let mut hasher = DefaultHasher::new();
     node_states.len().hash(&mut hasher);
-    for node in node_states {
-        add_node(&mut hasher, node);
-    }
+    // In any order: the GCS keeps them in a hash table.
+    let nodes = node_states.iter().map(of_node).fold(0, u64::wrapping_add);
+    nodes.hash(&mut hasher);
     // Little or nothing, where nothing is to be done.
     format!("{tasks:?}{gangs:?}{constraints:?}").hash(&mut hasher);
     hasher.finish()
 }
 
-fn add_node(hasher: &mut DefaultHasher, node: &NodeState) {
+fn of_node(node: &NodeState) -> u64 {
     let NodeState {
         node_id,
         instance_id,
@@ -100,14 +100,16 @@ fn add_node(hasher: &mut DefaultHasher, node: &NodeState) {
         idle_duration_ms: _,
         labels,
     } = node;
-    (node_id, instance_id, ray_node_type_name).hash(hasher);
-    (dynamic_labels, labels, std::mem::discriminant(status)).hash(hasher);
+    let mut hasher = DefaultHasher::new();
+    (node_id, instance_id, ray_node_type_name).hash(&mut hasher);
+    (dynamic_labels, labels, std::mem::discriminant(status)).hash(&mut hasher);
     for amounts in [available_resources, total_resources] {
-        amounts.len().hash(hasher);
+        amounts.len().hash(&mut hasher);
         for (name, amount) in amounts {
-            (name, amount.to_bits()).hash(hasher);
+            (name, amount.to_bits()).hash(&mut hasher);
         }
     }
+    hasher.finish()
 }
 
 #[cfg(test)]
@@ -184,6 +186,8 @@ mod tests {
         let mut later = snapshot.gcs.clone();
         later.node_states[1].idle_duration_ms += 9000;
         assert!(still.holds(&later, at + 9.0));
+        later.node_states.reverse();
+        assert!(still.holds(&later, at + 9.0), "the same nodes");
         assert!(!still.holds(&later, at + REST_S), "old");
         assert!(!still.holds(&later, at - 1.0), "a clock that went back");
     }

@@ -22,12 +22,16 @@ const CAPACITY: [f64; 12] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0,
 ];
 
+/// A GCS that has not answered for so long is not one whose head is just being replaced.
+const UNREACHABLE_AFTER: Duration = Duration::from_mins(5);
+
 /// What is counted.
 #[derive(Debug)]
 pub struct ScalingMetrics {
     round: Histogram,
     effects: Family<EffectLabels, Counter>,
     gcs_errors: Family<ErrorLabels, Counter>,
+    unreachable: Gauge,
     launches: Counter,
     pending: Gauge,
     unmet: Gauge,
@@ -36,6 +40,7 @@ pub struct ScalingMetrics {
     shards_held: Gauge,
     capacity: Histogram,
     wants: Mutex<HashMap<String, Want>>,
+    silent: Mutex<HashMap<String, Instant>>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -90,6 +95,7 @@ impl Default for ScalingMetrics {
             round: Histogram::new(ROUND),
             effects: Family::default(),
             gcs_errors: Family::default(),
+            unreachable: Gauge::default(),
             launches: Counter::default(),
             pending: Gauge::default(),
             unmet: Gauge::default(),
@@ -98,6 +104,7 @@ impl Default for ScalingMetrics {
             shards_held: Gauge::default(),
             capacity: Histogram::new(CAPACITY),
             wants: Mutex::default(),
+            silent: Mutex::default(),
         };
         for action in ACTIONS {
             for outcome in OUTCOMES {
@@ -135,6 +142,11 @@ impl ScalingMetrics {
             self.gcs_errors.clone(),
         );
         registry.register(
+            "clusters_unreachable",
+            "RayClusters whose GCS has not answered for five minutes, though their head runs",
+            self.unreachable.clone(),
+        );
+        registry.register(
             "launches",
             "Pods that were asked for",
             self.launches.clone(),
@@ -169,9 +181,27 @@ impl ScalingMetrics {
         self.round.observe(took.as_secs_f64());
     }
 
-    /// A GCS could not be asked.
-    pub fn gcs_error(&self, kind: &'static str) {
+    /// The GCS of a cluster whose head runs could not be asked.
+    pub fn gcs_error(&self, cluster: &str, kind: &'static str, now: Instant) {
         self.gcs_errors.get_or_create(&ErrorLabels { kind }).inc();
+        let mut silent = lock(&self.silent);
+        silent.entry(cluster.to_owned()).or_insert(now);
+        self.count(&silent, now);
+    }
+
+    /// The GCS of a cluster has answered, or there is none to ask.
+    pub fn gcs_is_well(&self, cluster: &str, now: Instant) {
+        let mut silent = lock(&self.silent);
+        if silent.remove(cluster).is_some() {
+            self.count(&silent, now);
+        }
+    }
+
+    fn count(&self, silent: &HashMap<String, Instant>, now: Instant) {
+        let is_long = |since: &&Instant| now.duration_since(**since) >= UNREACHABLE_AFTER;
+        let count = silent.values().filter(is_long).count();
+        self.unreachable
+            .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
     /// An effect was tried.
@@ -202,7 +232,7 @@ impl ScalingMetrics {
     /// What a cluster wants now.
     pub fn demand(&self, cluster: &str, demand: Demand) {
         self.launches.inc_by(demand.launched);
-        let mut wants = self.wants();
+        let mut wants = lock(&self.wants);
         let want = wants.entry(cluster.to_owned()).or_insert(Want {
             demand: Demand::default(),
             since: None,
@@ -221,7 +251,8 @@ impl ScalingMetrics {
 
     /// A cluster is not looked after any more.
     pub fn forget(&self, cluster: &str) {
-        let mut wants = self.wants();
+        self.gcs_is_well(cluster, Instant::now());
+        let mut wants = lock(&self.wants);
         wants.remove(cluster);
         self.sum(&wants);
     }
@@ -234,8 +265,34 @@ impl ScalingMetrics {
         self.pending.set(total(|demand| demand.pending));
         self.unmet.set(total(|demand| demand.unmet));
     }
+}
 
-    fn wants(&self) -> MutexGuard<'_, HashMap<String, Want>> {
-        self.wants.lock().unwrap_or_else(PoisonError::into_inner)
+fn lock<T>(of_clusters: &Mutex<HashMap<String, T>>) -> MutexGuard<'_, HashMap<String, T>> {
+    of_clusters.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gcs_is_unreachable_once_it_has_long_been_silent() {
+        let metrics = ScalingMetrics::default();
+        let begin = Instant::now();
+        let after = |seconds: u64| begin + Duration::from_secs(seconds);
+        for cluster in ["a", "b"] {
+            metrics.gcs_error(cluster, "deadline", begin);
+        }
+        assert_eq!(metrics.unreachable.get(), 0, "a head may be restarting");
+        metrics.gcs_is_well("b", after(10));
+        metrics.gcs_error("b", "deadline", after(20));
+        metrics.gcs_error("a", "deadline", after(300));
+        assert_eq!(metrics.unreachable.get(), 1, "b answered meanwhile");
+        metrics.gcs_error("b", "deadline", after(320));
+        assert_eq!(metrics.unreachable.get(), 2);
+        metrics.gcs_is_well("a", after(321));
+        assert_eq!(metrics.unreachable.get(), 1);
+        metrics.forget("b");
+        assert_eq!(metrics.unreachable.get(), 0);
     }
 }

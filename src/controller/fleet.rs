@@ -12,6 +12,7 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 use super::announce::{About, Announcer};
 use super::clock::Clock;
 use super::credentials::Credentials;
+use super::crowd::Crowd;
 use super::driver_log::DriverLog;
 use super::judge::{IsOurs, Judge};
 use super::lease::{Fence, shard_of};
@@ -52,6 +53,8 @@ pub struct Fleet {
     pub announcer: Announcer,
     /// Counts.
     pub measures: Measures,
+    /// Those that are busy.
+    pub crowd: Crowd,
 }
 
 /// A task, and how it is told.
@@ -171,7 +174,7 @@ impl Fleet {
             driver_log: DriverLog::none(),
             measures: self.measures.clone(),
             clock: Clock::default(),
-            busy: Arc::default(),
+            place: self.crowd.join(),
             state: State::default(),
         };
         let changed = Arc::new(Notify::new());

@@ -7,6 +7,7 @@ use tokio::sync::{mpsc, watch};
 
 use super::announce::Announcer;
 use super::credentials::Credentials;
+use super::crowd::Crowd;
 use super::fleet::Fleet;
 use super::judge;
 use super::lease::{Fence, Terms, keeper};
@@ -62,6 +63,7 @@ pub async fn run(
         tuning: Tuning::Policies(in_force),
         announcer,
         measures: measures.clone(),
+        crowd: Crowd::default(),
     };
     tracing::info!(replica = options.replica, shards = options.shards, reach = ?options.reach, "scaling clusters in mode central");
     let leases = keeper::Options {

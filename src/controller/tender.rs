@@ -1,7 +1,5 @@
 //! Looking after one RayCluster: see, decide, act, remember.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -10,6 +8,7 @@ use tokio::sync::Mutex;
 use super::announce::{About, Announcer};
 use super::clock::Clock;
 use super::credentials::Credentials;
+use super::crowd::Place;
 use super::driver_log::DriverLog;
 use super::head::{self, Head, NoHead};
 use super::heavy::{apart, is_heavy};
@@ -58,8 +57,8 @@ pub struct Tender {
     pub measures: Measures,
     /// The clock.
     pub clock: Clock,
-    /// Whether anything goes on in the cluster, as the last look found.
-    pub busy: Arc<AtomicBool>,
+    /// Whether anything goes on in the cluster, as the last look found, beside others.
+    pub place: Place,
     /// What is remembered.
     pub state: State,
 }
@@ -187,6 +186,7 @@ impl Tender {
 
     fn rest(&mut self, standing: &Standing) {
         self.measures.gcs_is_well(&self.judge.key);
+        self.place.note(false);
         self.state.gcs = None;
         self.state.memory = Memory::default();
         if let Standing::Leave(reason) = standing {
@@ -370,10 +370,14 @@ impl Tender {
         self.pause(round.busy, now)
     }
 
-    fn pause(&self, busy: bool, now: f64) -> Pause {
-        self.busy.store(busy, Ordering::Relaxed);
-        let changed_at = self.state.memory.changed_at;
-        let seconds = cadence::next_s(busy, changed_at, now, &self.state.settings.pace);
+    fn pause(&mut self, busy: bool, now: f64) -> Pause {
+        let crowd = self.place.note(busy);
+        let (changed_at, pace) = (self.state.memory.changed_at, &self.state.settings.pace);
+        let seconds = if busy {
+            cadence::busy_s(crowd, pace)
+        } else {
+            cadence::quiet_s(changed_at, now, pace)
+        };
         Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))
     }
 }

@@ -2,12 +2,18 @@
 
 use super::settings::Pace;
 
-/// Seconds until the next look. `last_change` is when anything of the cluster last moved
-/// ([`Memory::changed_at`](super::Memory::changed_at)), both in seconds since 1970.
-pub fn next_s(busy: bool, last_change: f64, now: f64, pace: &Pace) -> f64 {
-    if busy {
-        return pace.busy_s;
-    }
+/// Seconds until the next look at a busy cluster, where so many are busy that the process looks
+/// after: a thousand that all wait for pods must not keep each other from their turn.
+pub fn busy_s(busy: usize, pace: &Pace) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+    let shared = busy as f64 / pace.busy_per_s;
+    shared.clamp(pace.busy_s, pace.calm_s.max(pace.busy_s))
+}
+
+/// Seconds until the next look at a cluster in which nothing goes on. `last_change` is when
+/// anything of the cluster last moved ([`Memory::changed_at`](super::Memory::changed_at)), both in
+/// seconds since 1970.
+pub fn quiet_s(last_change: f64, now: f64, pace: &Pace) -> f64 {
     // As long again as it has been quiet beyond the limit: rarer little by little.
     let quiet = (now - last_change - pace.long_s).max(0.0);
     let grown = pace.calm_s * (1.0 + quiet / pace.long_s.max(1.0));
@@ -15,20 +21,32 @@ pub fn next_s(busy: bool, last_change: f64, now: f64, pace: &Pace) -> f64 {
 }
 
 #[cfg(test)]
+#[expect(clippy::float_cmp, reason = "given, not computed")]
 mod tests {
-    use super::next_s;
-    use crate::reconcile::settings::Pace;
+    use super::*;
 
     #[test]
-    #[expect(clippy::float_cmp, reason = "given, not computed")]
     fn looks_get_rarer_only_where_nothing_moves_for_long() {
         let pace = Pace::default();
-        let next = |busy, quiet_s| next_s(busy, 1000.0, 1000.0 + quiet_s, &pace);
-        assert_eq!(next(true, 9e9), 0.25);
-        assert_eq!(next(false, 0.0), 1.0);
-        assert_eq!(next(false, 300.0), 1.0);
-        assert_eq!(next(false, 600.0), 2.0);
-        assert_eq!(next(false, 9e9), 5.0);
-        assert_eq!(next(false, -50.0), 1.0, "a clock that went back");
+        let next = |quiet_s| quiet_s_after(quiet_s, &pace);
+        assert_eq!(next(0.0), 1.0);
+        assert_eq!(next(300.0), 1.0);
+        assert_eq!(next(600.0), 2.0);
+        assert_eq!(next(9e9), 5.0);
+        assert_eq!(next(-50.0), 1.0, "a clock that went back");
+    }
+
+    fn quiet_s_after(quiet: f64, pace: &Pace) -> f64 {
+        quiet_s(1000.0, 1000.0 + quiet, pace)
+    }
+
+    #[test]
+    fn the_busy_share_the_looks_but_each_has_one_a_second() {
+        let pace = Pace::default();
+        let next = |busy| busy_s(busy, &pace);
+        assert_eq!(next(1), 0.25);
+        assert_eq!(next(100), 0.25);
+        assert_eq!(next(200), 0.5);
+        assert_eq!(next(100_000), 1.0);
     }
 }

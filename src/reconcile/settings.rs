@@ -19,6 +19,9 @@ pub struct Settings {
 pub struct Pace {
     /// While something is pending or on its way.
     pub busy_s: f64,
+    /// How many such looks a second a process takes: where more clusters are busy, each is looked
+    /// at less often, down to once in `calm_s`.
+    pub busy_per_s: f64,
     /// Otherwise.
     pub calm_s: f64,
     /// At the most, where nothing has changed for long.
@@ -68,6 +71,7 @@ impl Default for Pace {
     fn default() -> Self {
         Self {
             busy_s: 0.25,
+            busy_per_s: 400.0,
             calm_s: 1.0,
             idle_s: 5.0,
             long_s: 300.0,

@@ -5,7 +5,6 @@
 
 use std::path::PathBuf;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
@@ -19,6 +18,7 @@ use tokio::time::sleep;
 use crate::controller::announce::{About, Announcer};
 use crate::controller::clock::Clock;
 use crate::controller::credentials::Credentials;
+use crate::controller::crowd::Crowd;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::fleet::{tend, told};
 use crate::controller::judge::{self, Judge};
@@ -140,11 +140,7 @@ impl Sidecar {
             self.begin(&cluster)
         });
         job.observed.learn(&cluster);
-        if job.busy.load(Ordering::Relaxed) {
-            READ.0
-        } else {
-            READ.1
-        }
+        if job.crowd.is_empty() { READ.1 } else { READ.0 }
     }
 
     /// Ours to scale, or to hand over.
@@ -162,8 +158,7 @@ impl Sidecar {
         let (tell, changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
         let clock = Clock::default();
-        // Until the first look.
-        let busy = Arc::new(AtomicBool::new(true));
+        let crowd = Crowd::default();
         let tender = Tender {
             judge: Judge {
                 key: self.key.clone(),
@@ -189,7 +184,7 @@ impl Sidecar {
             ),
             measures: Measures::default(),
             clock,
-            busy: busy.clone(),
+            place: crowd.join(),
             state: State::default(),
         };
         let notify = Arc::new(Notify::new());
@@ -199,7 +194,7 @@ impl Sidecar {
             .watch(self.client.clone(), Reach::PodsOf(self.key.clone()));
         Job {
             observed,
-            busy,
+            crowd,
             watching: tokio::spawn(watching),
             waking: tokio::spawn(wake(changes, notify.clone())),
             task: tokio::spawn(tend(tender, notify, stopped)),
@@ -211,7 +206,7 @@ impl Sidecar {
 /// The work, while there is any.
 struct Job {
     observed: Observed,
-    busy: Arc<AtomicBool>,
+    crowd: Crowd,
     watching: JoinHandle<()>,
     waking: JoinHandle<()>,
     task: JoinHandle<()>,

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -17,6 +18,16 @@ func (s *script) growthCluster() scaling.Cluster {
 	}}
 }
 
+// hasGrown is nil once Kubernetes says that the container has all that it may grow to.
+func (s *script) hasGrown(c scaling.Cluster) error {
+	for _, pod := range s.w.Workers(c, growing) {
+		if pod.Get("status.containerStatuses[0].resources.limits.cpu") == "3" {
+			return nil
+		}
+	}
+	return errors.New("no pod has grown")
+}
+
 // grow asks for three tasks of one CPU, once the worker has shown by a task of
 // no CPU that Ray runs in it.
 func (s *script) grow(ctx context.Context, c scaling.Cluster, d *scaling.Driver) error {
@@ -28,10 +39,19 @@ func (s *script) grow(ctx context.Context, c scaling.Cluster, d *scaling.Driver)
 		return err
 	}
 	begin := time.Now()
+	grown := make(chan error, 1)
+	go func() {
+		err := s.w.Until(ctx, "the pod has three CPUs", func() error { return s.hasGrown(c) })
+		s.got.grown = time.Since(begin).Seconds()
+		grown <- err
+	}()
 	if err := d.Do(ctx, fmt.Sprintf(`hold("three", 3, num_cpus=1, resources={%q: 1})`, growing)); err != nil {
 		return err
 	}
 	if err := s.w.Until(ctx, "three tasks run", func() error { return s.w.Board.AtWork(batch("three"), 3) }); err != nil {
+		return err
+	}
+	if err := <-grown; err != nil {
 		return err
 	}
 	for i, task := range s.w.Board.Tasks(batch("three")) {

@@ -41,6 +41,7 @@ func rows() []row {
 			row{fmt.Sprintf("demand for %d pods: patches", n), "", func(f figures) float64 { return f.patches[i] }, ""})
 	}
 	return append(all,
+		row{"growing in place: Kubernetes has grown the pod", "s", func(f figures) float64 { return f.grown }, ""},
 		row{"growing in place: two tasks of three run", "s", func(f figures) float64 { return f.growth[1] }, ""},
 		row{"growing in place: all three run", "s", func(f figures) float64 { return f.growth[2] }, "at most 2.5 s"},
 		row{"requests to the API server at rest, a minute: about the cluster", "", func(f figures) float64 { return f.idleCalls }, "central none"},

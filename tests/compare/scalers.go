@@ -26,6 +26,7 @@ type figures struct {
 	ownCalls    float64    // the same, of the process for itself, however many clusters it has
 	memory      float64    // MiB, after the bursts
 	growth      [3]float64 // from demand until so many tasks run on the growing pod
+	grown       float64    // from demand until Kubernetes has grown the pod
 }
 
 // measure runs all scripts once.

@@ -28,6 +28,13 @@ type row struct {
 	goal       string
 }
 
+func demand(pods int) string {
+	if pods == 1 {
+		return "demand for a pod"
+	}
+	return fmt.Sprintf("demand for %d pods", pods)
+}
+
 func rows() []row {
 	all := []row{}
 	for i, n := range bursts {
@@ -36,9 +43,9 @@ func rows() []row {
 			goal = "one patch within 1 s"
 		}
 		all = append(all,
-			row{fmt.Sprintf("demand for %d pods: all are asked for", n), "s", func(f figures) float64 { return f.asked[i] }, goal},
-			row{fmt.Sprintf("demand for %d pods: the last one is made", n), "s", func(f figures) float64 { return f.last[i] }, ""},
-			row{fmt.Sprintf("demand for %d pods: patches", n), "", func(f figures) float64 { return f.patches[i] }, ""})
+			row{demand(n) + ": asked for", "s", func(f figures) float64 { return f.asked[i] }, goal},
+			row{demand(n) + ": the last one is made", "s", func(f figures) float64 { return f.last[i] }, ""},
+			row{demand(n) + ": patches", "", func(f figures) float64 { return f.patches[i] }, ""})
 	}
 	return append(all,
 		row{"growing in place: Kubernetes has grown the pod", "s", func(f figures) float64 { return f.grown }, ""},

@@ -203,11 +203,13 @@ pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Rec
             }
         };
         tokio::select! {
-            () = told(&mut stop) => return,
+            () = told(&mut stop) => break,
             () = rest => {}
             () = changed.notified() => sleep_until(earliest).await,
         }
     }
+    // Also what the last look has counted, after whoever stopped it had it forgotten.
+    tender.measures.forget(&tender.judge.key);
 }
 
 /// Waits to be told to stop. Nobody left to tell is the same.

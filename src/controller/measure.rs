@@ -35,8 +35,12 @@ impl Measures {
             Fault::Passive => "passive",
             _ => "other",
         };
-        self.metrics
-            .gcs_error(&key.to_string(), kind, Instant::now());
+        self.metrics.gcs_error(kind);
+        match fault {
+            // It answers, and another one leads.
+            Fault::Passive => self.gcs_is_well(key),
+            _ => self.metrics.gcs_is_silent(&key.to_string(), Instant::now()),
+        }
     }
 
     /// The cluster's GCS has answered, or has nowhere to run.

@@ -7,10 +7,10 @@
 //! Reading order: [`observe`] (what is seen and kept), [`lease`] (which replica may write),
 //! [`tender`] (one cluster: see, decide, act), [`tuning`] (by which settings), [`heavy`] (without
 //! holding up others), [`judge`] and [`permit`] (may it be written now), [`head`] and
-//! [`credentials`] (its GCS), [`crowd`] (how often), [`writer`] and [`limiter`] (requests to the API server), [`perform`]
-//! (effects), [`announce`], [`driver_log`] and [`measure`] (what people see), [`fleet`] (a task for
-//! each cluster), [`mod@run`] (a process), [`access`] (the rights that it needs), [`words`]
-//! (errors, for people).
+//! [`credentials`] (its GCS), [`crowd`] (how often), [`writer`] and [`limiter`] (requests to the API
+//! server), [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`] (what people see),
+//! [`fleet`] (a task for each cluster), [`mod@run`] (a process), [`access`] (the rights that it
+//! needs), [`words`] (errors, for people).
 
 pub mod access;
 pub mod announce;

@@ -181,9 +181,13 @@ impl ScalingMetrics {
         self.round.observe(took.as_secs_f64());
     }
 
-    /// The GCS of a cluster whose head runs could not be asked.
-    pub fn gcs_error(&self, cluster: &str, kind: &'static str, now: Instant) {
+    /// A call of a GCS came to nothing.
+    pub fn gcs_error(&self, kind: &'static str) {
         self.gcs_errors.get_or_create(&ErrorLabels { kind }).inc();
+    }
+
+    /// The GCS of a cluster whose head runs could not be asked.
+    pub fn gcs_is_silent(&self, cluster: &str, now: Instant) {
         let mut silent = lock(&self.silent);
         silent.entry(cluster.to_owned()).or_insert(now);
         self.count(&silent, now);
@@ -281,14 +285,14 @@ mod tests {
         let begin = Instant::now();
         let after = |seconds: u64| begin + Duration::from_secs(seconds);
         for cluster in ["a", "b"] {
-            metrics.gcs_error(cluster, "deadline", begin);
+            metrics.gcs_is_silent(cluster, begin);
         }
         assert_eq!(metrics.unreachable.get(), 0, "a head may be restarting");
         metrics.gcs_is_well("b", after(10));
-        metrics.gcs_error("b", "deadline", after(20));
-        metrics.gcs_error("a", "deadline", after(300));
+        metrics.gcs_is_silent("b", after(20));
+        metrics.gcs_is_silent("a", after(300));
         assert_eq!(metrics.unreachable.get(), 1, "b answered meanwhile");
-        metrics.gcs_error("b", "deadline", after(320));
+        metrics.gcs_is_silent("b", after(320));
         assert_eq!(metrics.unreachable.get(), 2);
         metrics.gcs_is_well("a", after(321));
         assert_eq!(metrics.unreachable.get(), 1);

@@ -14,27 +14,35 @@ import (
 	"rayfit.dev/rayfit/tests/rig"
 )
 
-// addGrowth is a mutating webhook of somebody else: it lets the group "cpu" of
-// clusters with the label grow=please grow in place.
-func addGrowth(w http.ResponseWriter, request *http.Request) {
+// change is what a webhook adds or replaces of an object, by JSON pointer.
+type change func(object rig.Object) map[string]any
+
+// addGrowth lets the group "cpu" grow in place.
+func addGrowth(object rig.Object) map[string]any {
+	annotations, _ := object.Get("metadata.annotations").(map[string]any)
+	if annotations == nil {
+		annotations = map[string]any{}
+	}
+	annotations["ray.io/ippr"] = rig.WithGrowth(rig.Object{}).Get("metadata.annotations[ray.io/ippr]")
+	return map[string]any{"/metadata/annotations": annotations}
+}
+
+// answer is what a mutating webhook says that makes a change.
+func (c change) answer(w http.ResponseWriter, request *http.Request) {
 	var review struct {
 		Request struct {
-			UID    string `json:"uid"`
-			Object struct {
-				Metadata struct{ Annotations map[string]string }
-			}
-		} `json:"request"`
+			UID    string
+			Object rig.Object
+		}
 	}
 	if err := json.NewDecoder(request.Body).Decode(&review); err != nil {
 		http.Error(w, err.Error(), http.StatusBadRequest)
 		return
 	}
-	annotations := review.Request.Object.Metadata.Annotations
-	if annotations == nil {
-		annotations = map[string]string{}
+	patch := []any{}
+	for path, value := range c(review.Request.Object) {
+		patch = append(patch, map[string]any{"op": "add", "path": path, "value": value})
 	}
-	annotations["ray.io/ippr"] = rig.WithGrowth(rig.Object{}).Get("metadata.annotations[ray.io/ippr]").(string)
-	patch := []any{map[string]any{"op": "add", "path": "/metadata/annotations", "value": annotations}}
 	raw, _ := json.Marshal(patch)
 	_ = json.NewEncoder(w).Encode(map[string]any{
 		"apiVersion": "admission.k8s.io/v1", "kind": "AdmissionReview",
@@ -45,8 +53,8 @@ func addGrowth(w http.ResponseWriter, request *http.Request) {
 	})
 }
 
-// serveSecond serves addGrowth on loopback until the test ends.
-func serveSecond(t *testing.T) (url string) {
+// serve serves a webhook on loopback until the test ends.
+func (c change) serve(t *testing.T) (url string) {
 	t.Helper()
 	certificate, key, err := shared.Lab.ServingCertificate(nil, "127.0.0.1")
 	if err != nil {
@@ -60,7 +68,7 @@ func serveSecond(t *testing.T) (url string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	server := httptest.NewUnstartedServer(http.HandlerFunc(addGrowth))
+	server := httptest.NewUnstartedServer(http.HandlerFunc(c.answer))
 	server.Listener.Close()
 	server.Listener, server.TLS = listener, &tls.Config{Certificates: []tls.Certificate{pair}}
 	server.StartTLS()
@@ -68,8 +76,9 @@ func serveSecond(t *testing.T) (url string) {
 	return server.URL
 }
 
-// registerSecond registers a webhook that the API server asks after Rayfit's.
-func registerSecond(t *testing.T, url string) {
+// asWebhook registers a webhook of somebody else for new clusters with some
+// labels. The API server asks in the order of names.
+func (c change) asWebhook(t *testing.T, name string, selector map[string]any) {
 	t.Helper()
 	authority, err := shared.Lab.CA()
 	if err != nil {
@@ -78,11 +87,11 @@ func registerSecond(t *testing.T, url string) {
 	configuration := rig.Object{
 		"apiVersion": "admissionregistration.k8s.io/v1",
 		"kind":       "MutatingWebhookConfiguration",
-		"metadata":   map[string]any{"name": "zz-after-rayfit"},
+		"metadata":   map[string]any{"name": name},
 		"webhooks": []any{map[string]any{
-			"name":                    "growth.example.com",
-			"clientConfig":            map[string]any{"url": url, "caBundle": authority},
-			"objectSelector":          map[string]any{"matchLabels": map[string]any{"grow": "please"}},
+			"name":                    "another.example.com",
+			"clientConfig":            map[string]any{"url": c.serve(t), "caBundle": authority},
+			"objectSelector":          selector,
 			"sideEffects":             "None",
 			"admissionReviewVersions": []string{"v1"},
 			"rules": []any{map[string]any{
@@ -95,15 +104,22 @@ func registerSecond(t *testing.T, url string) {
 		t.Fatal(err, said)
 	}
 	t.Cleanup(func() {
-		if _, _, err := shared.Lab.Kubectl("delete", "mutatingwebhookconfiguration", "zz-after-rayfit"); err != nil {
+		if _, _, err := shared.Lab.Kubectl("delete", "mutatingwebhookconfiguration", name); err != nil {
 			t.Error(err)
 		}
 	})
 }
 
+// growthAfterUs lets clusters with the label grow=please grow in place, after
+// Rayfit was asked.
+func growthAfterUs(t *testing.T) {
+	t.Helper()
+	change(addGrowth).asWebhook(t, "zz-after-rayfit", map[string]any{"matchLabels": map[string]any{"grow": "please"}})
+}
+
 func TestWhatAnotherWebhookAddsAfterUsIsDefaultedInASecondRound(t *testing.T) {
 	cluster := rig.RayCluster(namespace(t), "a").Set("metadata.labels.grow", "please")
-	registerSecond(t, serveSecond(t))
+	growthAfterUs(t)
 	eventually(t, "wait until the second webhook is in effect", func() error {
 		stdout, said, err := run(t, cluster, "create", "--dry-run=server", "-o", "json")
 		if err == nil && !strings.Contains(stdout, "max-cpu") {
@@ -120,7 +136,7 @@ func TestWhatAnotherWebhookBreaksAfterUsIsDenied(t *testing.T) {
 	cluster := rig.RayCluster(namespace(t), "a").
 		Set("metadata.labels.grow", "please").
 		Set("spec.workerGroupSpecs[0].rayStartParams.num-cpus", "1")
-	registerSecond(t, serveSecond(t))
+	growthAfterUs(t)
 	eventually(t, "wait until the second webhook is in effect", func() error {
 		stdout, said, err := run(t, cluster, "create", "--dry-run=server")
 		if err == nil {

@@ -5,11 +5,11 @@
 //! the shell around it: it watches, asks the GCS, sends, and has the clock.
 //!
 //! Reading order: [`observe`] (what is seen and kept), [`lease`] (which replica may write),
-//! [`tender`] (one cluster: see, decide, act), [`tuning`] (by which settings), [`heavy`] (without
-//! holding up others), [`judge`] and [`permit`] (may it be written now), [`head`] and
-//! [`credentials`] (its GCS), [`crowd`] (how often), [`writer`] and [`limiter`] (requests to the API
-//! server), [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`] (what people see),
-//! [`fleet`] (a task for each cluster), [`mod@run`] (a process), [`access`] (the rights that it
+//! [`tender`] (one cluster: see, decide, act), [`pause`] and [`crowd`] (and when again), [`tuning`]
+//! (by which settings), [`heavy`] (without holding up others), [`judge`] and [`permit`] (may it be
+//! written now), [`head`] and [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the
+//! API server), [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`] (what people
+//! see), [`fleet`] (a task for each cluster), [`mod@run`] (a process), [`access`] (the rights that it
 //! needs), [`words`] (errors, for people).
 
 pub mod access;
@@ -26,6 +26,7 @@ pub mod lease;
 pub mod limiter;
 pub mod measure;
 pub mod observe;
+pub mod pause;
 pub mod perform;
 pub mod permit;
 pub mod run;

@@ -15,6 +15,7 @@ use super::heavy::{apart, is_heavy};
 use super::judge::Judge;
 use super::measure::Measures;
 use super::observe::{Scene, Texts};
+use super::pause::Pause;
 use super::perform::Performer;
 use super::permit::{Grant, Permit};
 use super::tuning::{Basis, Tuning};
@@ -25,10 +26,6 @@ use crate::reconcile::{
 };
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, Snapshot};
-
-/// After a change of the objects was seen, the next look is not sooner than this after the last
-/// one began: a thousand pods that start are not a thousand looks.
-const TOGETHER: Duration = Duration::from_millis(50);
 
 /// How long to wait while the first list of pods is not complete: a pod that is not known is not
 /// missing. Policies that are not known yet may say how the cluster is scaled.
@@ -83,15 +80,6 @@ struct Sight {
     texts: Texts,
     head: Result<Head, NoHead>,
     still: Option<Stillness>,
-}
-
-/// When to look again.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pause {
-    /// After so long, or when something changes.
-    For(Duration),
-    /// When something changes.
-    UntilChanged,
 }
 
 impl Tender {
@@ -150,8 +138,7 @@ impl Tender {
             }
             Turn::Wait { until, why } => {
                 self.say(why);
-                let left = Duration::try_from_secs_f64(until - now);
-                Some(Pause::For(left.unwrap_or(TURN_RETRY)))
+                Some(Pause::seconds(until - now))
             }
             Turn::Rest => {
                 self.rest(&standing);
@@ -373,24 +360,17 @@ impl Tender {
     fn pause(&mut self, busy: bool, now: f64) -> Pause {
         let crowd = self.place.note(busy);
         let (changed_at, pace) = (self.state.memory.changed_at, &self.state.settings.pace);
-        let seconds = if busy {
+        Pause::seconds(if busy {
             cadence::busy_s(crowd, pace)
         } else {
             cadence::quiet_s(changed_at, now, pace)
-        };
-        Pause::For(Duration::try_from_secs_f64(seconds).unwrap_or(TURN_RETRY))
+        })
     }
 }
 
 /// Another write was faster, or what was seen is old.
 fn is_stale(done: &Done) -> bool {
     matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale)
-}
-
-/// How long after the beginning of a look that took so long the next one begins at the earliest,
-/// when something changed meanwhile: half of the time is left to others.
-pub fn together(took: Duration) -> Duration {
-    TOGETHER.max(took * 2)
 }
 
 /// From 0 to 1.

@@ -2,6 +2,7 @@ package scaling_test
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"net"
 	"strconv"
@@ -22,6 +23,14 @@ func TestPlanOfALiveCluster(t *testing.T) {
 	create(t, w, &c)
 	until(t, w, "the head has joined", func() error { return joined(s.played(c), 1) })
 	s.played(c).Ask(30, map[string]float64{"CPU": 1})
+	// The played GCS may know the head's address before the test does.
+	until(t, w, "the head has an address", func() error {
+		head, err := w.Head(c)
+		if err == nil && head.Get("status.podIP") == nil {
+			err = errors.New("it has none")
+		}
+		return err
+	})
 
 	expect(t, w, c, 30)
 	expect(t, w, c, 10, "--strategy=ray")

@@ -18,7 +18,7 @@ const (
 	mostMemory = 200 // MiB
 	mostCores  = 0.3
 	mostBurst  = 10 * time.Second
-	mostWait   = 1100 * time.Millisecond // a cluster at rest is looked at once a second
+	mostWait   = time.Second
 )
 
 // full says whether the full size is asked for; it takes minutes.

@@ -28,16 +28,12 @@ mod tests {
     #[test]
     fn looks_get_rarer_only_where_nothing_moves_for_long() {
         let pace = Pace::default();
-        let next = |quiet_s| quiet_s_after(quiet_s, &pace);
+        let next = |quiet| quiet_s(1000.0, 1000.0 + quiet, &pace);
         assert_eq!(next(0.0), 1.0);
         assert_eq!(next(300.0), 1.0);
         assert_eq!(next(600.0), 2.0);
         assert_eq!(next(9e9), 5.0);
         assert_eq!(next(-50.0), 1.0, "a clock that went back");
-    }
-
-    fn quiet_s_after(quiet: f64, pace: &Pace) -> f64 {
-        quiet_s(1000.0, 1000.0 + quiet, pace)
     }
 
     #[test]

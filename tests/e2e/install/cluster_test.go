@@ -1,13 +1,11 @@
 package install
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
 	"sync"
 	"testing"
@@ -15,6 +13,7 @@ import (
 
 	"rayfit.dev/rayfit/tests/lab"
 	"rayfit.dev/rayfit/tests/lab/labtest"
+	"rayfit.dev/rayfit/tests/rig"
 )
 
 const (
@@ -44,9 +43,9 @@ func TestMain(m *testing.M) {
 // binary is the Rayfit under test.
 func binary(t *testing.T) string {
 	t.Helper()
-	path := os.Getenv("RAYFIT_BIN")
-	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("RAYFIT_BIN=%q names no Rayfit binary: run `make test-lab`, which builds one (%v)", path, err)
+	path, err := rig.Binary()
+	if err != nil {
+		t.Fatal(err)
 	}
 	return path
 }
@@ -91,14 +90,11 @@ func eventually(t *testing.T, timeout time.Duration, what string, condition func
 // rayfit runs the binary and returns its standard output.
 func rayfit(t *testing.T, args ...string) string {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), binary(t), args...)
-	var stderr bytes.Buffer
-	cmd.Stderr = &stderr
-	stdout, err := cmd.Output()
+	stdout, err := rig.Output(t.Context(), args...)
 	if err != nil {
-		t.Fatalf("rayfit %s: %v: %s", strings.Join(args, " "), err, stderr.String())
+		t.Fatal(err)
 	}
-	return string(stdout)
+	return stdout
 }
 
 // install applies manifests, waits until they work, and uninstalls with the test.

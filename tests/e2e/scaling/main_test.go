@@ -96,6 +96,16 @@ func (s *stage) played(c scaling.Cluster) *playgcs.Cluster {
 	return s.gcs.Cluster(scaling.Namespace + "/" + c.Name)
 }
 
+// begin makes a cluster that ends with its test, and waits until its head has
+// joined the played Ray.
+func (s *stage) begin(t *testing.T, c *scaling.Cluster) *playgcs.Cluster {
+	t.Helper()
+	create(t, s.World, c)
+	ray := s.played(*c)
+	until(t, s.World, "the head has joined", func() error { return joined(ray, 1) })
+	return ray
+}
+
 // control starts a controller behind a stage's proxy, which ends with its test.
 func (s *stage) control(t *testing.T, proxy *faulty.Proxy) *scaling.Controller {
 	t.Helper()
@@ -147,8 +157,14 @@ func create(t *testing.T, w *scaling.World, c *scaling.Cluster) {
 // drive makes a cluster and a driver in it, both of which end with their test.
 func drive(t *testing.T, w *scaling.World, c *scaling.Cluster) *scaling.Driver {
 	t.Helper()
+	return driven(t, w, c, w.Drive)
+}
+
+// driven is drive with a driver of some kind.
+func driven(t *testing.T, w *scaling.World, c *scaling.Cluster, join func(context.Context, scaling.Cluster) (*scaling.Driver, error)) *scaling.Driver {
+	t.Helper()
 	create(t, w, c)
-	d, err := w.Drive(t.Context(), *c)
+	d, err := join(t.Context(), *c)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -17,12 +17,7 @@ func TestDriversHearTheSidecar(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
 	c := &scaling.Cluster{Name: "heard", Mode: scaling.Sidecar, Idle: 60, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 1}},
 		SidecarUser: rig.Object{"runAsUser": 0, "runAsGroup": 0}}
-	create(t, w, c)
-	d, err := w.DriveAloud(t.Context(), *c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
+	d := driven(t, w, c, w.DriveAloud)
 	do(t, d, `hold("one", 1, num_cpus=1)`)
 	until(t, w, "the task works", func() error { return w.Board.AtWork(batch(*c, "one"), 1) })
 	until(t, w, "the driver says what was done", func() error {

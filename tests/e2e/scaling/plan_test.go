@@ -3,7 +3,6 @@ package scaling_test
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net"
 	"strconv"
 	"testing"
@@ -20,34 +19,33 @@ func TestPlanOfALiveCluster(t *testing.T) {
 	w := s.World
 	// Nobody but Ray's autoscaler may scale it, and nothing runs in its pods.
 	c := scaling.Cluster{Name: "advised", Mode: scaling.Ray, Idle: 3600, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 100}}}
-	create(t, w, &c)
-	until(t, w, "the head has joined", func() error { return joined(s.played(c), 1) })
-	s.played(c).Ask(30, map[string]float64{"CPU": 1})
+	s.begin(t, &c).Ask(30, map[string]float64{"CPU": 1})
+	var gcs string
 	// The played GCS may know the head's address before the test does.
 	until(t, w, "the head has an address", func() error {
 		head, err := w.Head(c)
-		if err == nil && head.Get("status.podIP") == nil {
-			err = errors.New("it has none")
+		if err != nil {
+			return err
 		}
-		return err
+		address, ok := head.Get("status.podIP").(string)
+		if !ok {
+			return errors.New("it has none")
+		}
+		gcs = net.JoinHostPort(address, strconv.Itoa(c.Port))
+		return nil
 	})
 
-	expect(t, w, c, 30)
-	expect(t, w, c, 10, "--strategy=ray")
+	expect(t, w, c, gcs, 30)
+	expect(t, w, c, gcs, 10, "--strategy=ray")
 	policy(t, w, "as-ray", `{match: {namespaceSelector: {matchLabels: {kubernetes.io/metadata.name: default}}, names: ["adv*"]}, reconcile: {strategy: ray}}`)
-	expect(t, w, c, 10)
-	expect(t, w, c, 30, "--strategy=rayfit")
+	expect(t, w, c, gcs, 10)
+	expect(t, w, c, gcs, 30, "--strategy=rayfit")
 }
 
 // expect checks how many workers a plan has launched at once: Ray's autoscaler
 // launches ten at the most.
-func expect(t *testing.T, w *scaling.World, c scaling.Cluster, want int, flags ...string) {
+func expect(t *testing.T, w *scaling.World, c scaling.Cluster, gcs string, want int, flags ...string) {
 	t.Helper()
-	head, err := w.Head(c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	gcs := net.JoinHostPort(fmt.Sprint(head.Get("status.podIP")), strconv.Itoa(c.Port))
 	args := append([]string{"plan", scaling.Namespace + "/" + c.Name, "--output=json", "--kubeconfig=" + w.Lab.Kubeconfig(), "--gcs-address=" + gcs}, flags...)
 	said, err := rig.Output(t.Context(), args...)
 	if err != nil {

@@ -17,9 +17,7 @@ func TestPolicyTunesARunningCluster(t *testing.T) {
 	var clusters []scaling.Cluster
 	for _, name := range []string{"tuned", "untuned"} {
 		c := scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "huge", CPU: 1000, Max: 2}}}
-		create(t, w, &c)
-		ray := s.played(c)
-		until(t, w, "the head has joined", func() error { return joined(ray, 1) })
+		ray := s.begin(t, &c)
 		ray.Ask(1, map[string]float64{"CPU": 1000})
 		until(t, w, "a worker is asked for", func() error { return w.HasWorkers(c, "", 1) })
 		ray.Finish()

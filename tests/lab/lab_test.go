@@ -151,6 +151,9 @@ func TestPodIsAProcess(t *testing.T) {
 	if !strings.HasPrefix(inside, "one") || !strings.Contains(inside, "token") {
 		t.Errorf("inside the container: %q", inside)
 	}
+	if _, stderr, err := l.Kubectl("exec", "-n", "smoke", "web", "--", "sh", "-c", "kill -9 $$"); err == nil || !strings.Contains(stderr, "exit code 137") {
+		t.Errorf("a command that is killed: %v, %s", err, stderr)
+	}
 
 	must(t, l, "patch", "pod", "web", "-n", "smoke", "--subresource", "resize", "-p",
 		`{"spec":{"containers":[{"name":"web","resources":{"requests":{"cpu":"900m"},"limits":{"cpu":"900m"}}}]}}`)

@@ -66,7 +66,12 @@ func (c Cluster) Object() rig.Object {
 	object := rig.RayCluster(Namespace, c.Name).
 		Set("metadata.annotations[rayfit.dev/reconcile]", string(c.Mode)).
 		Set("spec.autoscalerOptions", c.autoscaler()).
-		Set("spec.headGroupSpec.rayStartParams", c.startParams(map[string]any{"num-cpus": "0", "port": strconv.Itoa(c.Port)}))
+		Set("spec.headGroupSpec.rayStartParams", c.startParams(map[string]any{
+			"num-cpus": "0",
+			"port":     strconv.Itoa(c.Port),
+			// Nothing here asks it, and it is the slowest part of a head to start.
+			"include-dashboard": "false",
+		}))
 	var groups []any
 	for _, g := range c.Groups {
 		groups = append(groups, c.group(g))

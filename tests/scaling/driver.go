@@ -26,6 +26,7 @@ type Driver struct {
 	lines  chan string
 	stderr *bytes.Buffer
 	world  *World
+	head   string // the pod that it runs in
 
 	mu   sync.Mutex
 	said []string
@@ -38,9 +39,10 @@ func (d *Driver) Said() []string {
 	return slices.Clone(d.said)
 }
 
-// tries are how often a driver tries to join its cluster. A driver that begins
-// while its head does may wait for ever; it ends itself then (see driver.py).
-const tries = 3
+// tries are how often a driver tries to join its cluster. A head whose parts
+// start too slowly for each other ends itself, the driver with it, and the
+// operator makes another; what waits in vain ends itself (see driver.py).
+const tries = 4
 
 // Drive starts a driver in a cluster's head pod.
 func (w *World) Drive(ctx context.Context, c Cluster) (*Driver, error) {
@@ -65,13 +67,19 @@ func (w *World) drive(ctx context.Context, c Cluster, how string) (*Driver, erro
 }
 
 func (w *World) join(ctx context.Context, c Cluster, how string) (*Driver, error) {
-	head, err := w.Head(c)
+	var head Seen
+	err := w.Until(ctx, "wait for a head to drive", func() (err error) {
+		if head, err = w.Head(c); err != nil {
+			return err
+		}
+		return ready(head)
+	})
 	if err != nil {
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
 	cmd := w.Lab.KubectlCommand(ctx, "exec", "-i", "-n", Namespace, head.Name(), "-c", "ray-head", "--", "python", "-u", "-c", driverScript, w.Board.URL, c.Name, how)
-	d := &Driver{cancel: cancel, cmd: cmd, lines: make(chan string, 100), stderr: &bytes.Buffer{}, world: w}
+	d := &Driver{cancel: cancel, cmd: cmd, lines: make(chan string, 100), stderr: &bytes.Buffer{}, world: w, head: head.Name()}
 	cmd.Stderr = d.stderr
 	if d.stdin, err = cmd.StdinPipe(); err == nil {
 		err = d.start()
@@ -160,7 +168,7 @@ func (d *Driver) answer(ctx context.Context) (string, error) {
 // lost ends a driver that will not answer any more, and tells what it said last.
 func (d *Driver) lost(why string) error {
 	d.Close()
-	return fmt.Errorf("%s; it said: %s", why, d.stderr)
+	return fmt.Errorf("%s; it said: %s; %s", why, d.stderr, d.world.fate(d.head))
 }
 
 // Close ends the driver; what it started ends with it.

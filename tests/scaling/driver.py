@@ -4,7 +4,9 @@ with the names below, and answers each with one JSON line."""
 import faulthandler
 import json
 import os
+import socket
 import sys
+import time
 import traceback
 import urllib.parse
 import urllib.request
@@ -68,9 +70,21 @@ def answer(**fields):
     print("\n" + json.dumps(fields), flush=True)
 
 
+def head_is_up(address):
+    """Ray's client server listens last, when the raylet has joined. Until then
+    the head may still end itself: its parts give each other 15 or 30 seconds."""
+    try:
+        socket.create_connection((address, 10001), timeout=1).close()
+    except OSError:
+        return False
+    return True
+
+
 # A driver that comes to nothing says where it was, and makes room for another.
-faulthandler.dump_traceback_later(60, exit=True)
+faulthandler.dump_traceback_later(90, exit=True)
 address = os.environ["POD_IP"]
+while not head_is_up(address):
+    time.sleep(0.1)
 # Ray's own messages go to stderr; only answers are to be found in stdout.
 ray.init(address=f"{address}:{os.environ['RAY_PORT']}", _node_ip_address=address, log_to_driver=how == "aloud")
 faulthandler.cancel_dump_traceback_later()

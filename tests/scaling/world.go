@@ -154,6 +154,24 @@ func (w *World) Pod(name string) (Seen, error) {
 	return found, nil
 }
 
+// fate says what has become of a pod and its containers, as it was last seen.
+func (w *World) fate(name string) string {
+	pod, err := w.Pod(name)
+	if err != nil {
+		return err.Error()
+	}
+	told := fmt.Sprintf("pod %s is %v", name, pod.Get("status.phase"))
+	if !pod.Gone.IsZero() {
+		told += " and gone"
+	}
+	statuses, _ := pod.Get("status.containerStatuses").([]any)
+	for _, status := range statuses {
+		status, _ := status.(map[string]any)
+		told += fmt.Sprintf(", %v %v, before %v", status["name"], status["state"], status["lastState"])
+	}
+	return told
+}
+
 // RayCluster is a cluster's object.
 func (w *World) RayCluster(c Cluster) (Seen, error) {
 	found, ok := w.clusters.named(c.Name)

@@ -62,7 +62,7 @@ func (r *processRuntime) execute(ctx context.Context, id string, argv []string, 
 	err = cmd.Wait()
 	var exit *exec.ExitError
 	if errors.As(err, &exit) {
-		return utilexec.CodeExitError{Err: err, Code: exit.ExitCode()}
+		return utilexec.CodeExitError{Err: err, Code: int(exitCode(exit.ProcessState))}
 	}
 	return err
 }

@@ -116,15 +116,19 @@ func (p *containerProcess) wait() (code int32, reason string) {
 	_ = p.cmd.Wait()
 	_ = p.logs.Close()
 	defer close(p.done)
-	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
-	switch {
-	case ok && status.Signaled():
-		return 128 + int32(status.Signal()), "Error"
-	case p.cmd.ProcessState.ExitCode() == 0:
+	code = exitCode(p.cmd.ProcessState)
+	if code == 0 {
 		return 0, "Completed"
-	default:
-		return int32(p.cmd.ProcessState.ExitCode()), "Error"
 	}
+	return code, "Error"
+}
+
+// exitCode is a process' as a shell tells it: a signal counts from 128.
+func exitCode(state *os.ProcessState) int32 {
+	if status, ok := state.Sys().(syscall.WaitStatus); ok && status.Signaled() {
+		return 128 + int32(status.Signal())
+	}
+	return int32(state.ExitCode())
 }
 
 // stop asks the container's process group to end, and ends it after the grace

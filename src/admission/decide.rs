@@ -15,6 +15,7 @@ use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge;
 use crate::policy::{self, Policies, Settings, Verdict, compile};
+use crate::ray::ippr::ANNOTATION;
 use crate::ray::{Kind, RayObject};
 
 /// What objects are judged and defaulted by at one moment.
@@ -182,11 +183,14 @@ fn trees(
     let read = |raw, field, detail| {
         tree::read(raw, detail).map_err(|error| ReviewError::Object(field, error.into()))
     };
-    let mut new = read(object, "object", Detail::Judged)?;
+    let mut detail = match webhook {
+        Webhook::Mutate if object.get().contains(ANNOTATION) => Detail::WithEnvironment,
+        _ => Detail::Judged,
+    };
+    let mut new = read(object, "object", detail)?;
     let Some(old) = old else {
         return Ok((new, None));
     };
-    let mut detail = Detail::Judged;
     if webhook == Webhook::Validate && compares_all(kind, &new) {
         detail = Detail::Whole;
         new = read(object, "object", detail)?;

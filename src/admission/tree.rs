@@ -19,36 +19,42 @@ pub enum Detail {
     /// What rules and defaults look at. Only RF306, about clusters whose pods are replaced at
     /// every change, looks at the rest.
     Judged,
+    /// That, and the environment of workers: DF09 looks at it, in groups that grow.
+    WithEnvironment,
 }
 
 /// Reads an object.
 pub fn read(raw: &RawValue, detail: Detail) -> Result<Value, serde_json::Error> {
     match detail {
         Detail::Whole => serde_json::from_str(raw.get()),
-        Detail::Judged => {
-            Place::Root.deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
+        Detail::Judged | Detail::WithEnvironment => {
+            let env = detail == Detail::WithEnvironment;
+            Place::Root { env }.deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
         }
     }
 }
 
-/// Where in an object a value stands, as far as something is left out there.
+/// Where in an object a value stands, as far as something is left out there; and whether the
+/// environment of containers is looked at there: that of heads always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
-    Root,
+    Root {
+        env: bool,
+    },
     Metadata,
     Annotations,
-    /// In the spec, above the pod templates; in the head group or not.
+    /// In the spec, above the pod templates.
     Spec {
-        head: bool,
+        env: bool,
     },
     Template {
-        head: bool,
+        env: bool,
     },
     PodSpec {
-        head: bool,
+        env: bool,
     },
     Container {
-        head: bool,
+        env: bool,
     },
     /// Nothing is left out from here on.
     Kept,
@@ -60,22 +66,21 @@ impl Place {
     /// The place of the value at `key`. Items of a list are in the same place as the list.
     fn below(self, key: &str) -> Self {
         match (self, key) {
-            (Self::Root, "status")
+            (Self::Root { .. }, "status")
             | (Self::Metadata, "managedFields")
             | (Self::Annotations, "kubectl.kubernetes.io/last-applied-configuration")
             | (Self::Template { .. }, "metadata")
-            // Rules look at the environment of heads only.
-            | (Self::Container { head: false }, "env") => Self::Unread,
+            | (Self::Container { env: false }, "env") => Self::Unread,
             (Self::PodSpec { .. }, key) if POD_SPEC.contains(&key) => Self::Unread,
             (Self::Container { .. }, key) if CONTAINER.contains(&key) => Self::Unread,
-            (Self::Root, "metadata") => Self::Metadata,
+            (Self::Root { .. }, "metadata") => Self::Metadata,
             (Self::Metadata, "annotations") => Self::Annotations,
-            (Self::Root, "spec") => Self::Spec { head: false },
-            (Self::Spec { .. }, "headGroupSpec") => Self::Spec { head: true },
-            (Self::Spec { head }, "template") => Self::Template { head },
-            (Self::Spec { head }, key) if SPEC.contains(&key) => Self::Spec { head },
-            (Self::Template { head }, "spec") => Self::PodSpec { head },
-            (Self::PodSpec { head }, "containers" | "initContainers") => Self::Container { head },
+            (Self::Root { env }, "spec") => Self::Spec { env },
+            (Self::Spec { .. }, "headGroupSpec") => Self::Spec { env: true },
+            (Self::Spec { env }, "template") => Self::Template { env },
+            (Self::Spec { env }, key) if SPEC.contains(&key) => Self::Spec { env },
+            (Self::Template { env }, "spec") => Self::PodSpec { env },
+            (Self::PodSpec { env }, "containers" | "initContainers") => Self::Container { env },
             _ => Self::Kept,
         }
     }

@@ -16,6 +16,7 @@ pub mod reconcile_mode;
 pub mod requests;
 pub mod resize_policy;
 pub mod scaling_speed;
+pub mod worker_start;
 
 use std::fmt;
 
@@ -71,6 +72,7 @@ pub static DEFAULTS: &[&DefaultRule] = &[
     &rayfit_sidecar::DEFAULT,
     &reconcile_mode::DEFAULT,
     &head_work::DEFAULT,
+    &worker_start::DEFAULT,
 ];
 
 /// One value that was filled in.

@@ -27,6 +27,9 @@ spec:
       spec:
         containers:
         - name: ray-worker
+          env:
+          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
+          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
           resources: {limits: {cpu: "1", memory: 2Gi}}
           resizePolicy:
           - {resourceName: cpu, restartPolicy: NotRequired}
@@ -43,6 +46,9 @@ spec:
       spec:
         containers:
         - name: ray-worker
+          env:
+          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
+          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
           resources: {limits: {cpu: "1", memory: 2Gi}, requests: {cpu: "1", memory: 2Gi}}
           resizePolicy:
           - {resourceName: cpu, restartPolicy: NotRequired}

@@ -25,6 +25,9 @@ spec:
       spec:
         containers:
         - name: ray-worker
+          env:
+          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
+          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
           resizePolicy:
           - {resourceName: cpu, restartPolicy: NotRequired}
 "#,
@@ -39,6 +42,9 @@ spec:
       spec:
         containers:
         - name: ray-worker
+          env:
+          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
+          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
           resizePolicy:
           - {resourceName: cpu, restartPolicy: NotRequired}
           - {resourceName: memory, restartPolicy: NotRequired}

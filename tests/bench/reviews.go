@@ -144,6 +144,9 @@ func podTemplate(container string) object {
 	for _, name := range []string{"OMP_NUM_THREADS", "AWS_REGION"} {
 		env = append(env, object{"name": name, "value": "value-of-" + strings.ToLower(name)})
 	}
+	env = append(env,
+		object{"name": "RAY_worker_maximum_startup_concurrency", "value": "8"},
+		object{"name": "RAY_worker_cap_initial_backoff_delay_ms", "value": "10"})
 	return object{
 		"metadata": object{"labels": object{"team": "a"}, "annotations": object{"prometheus.io/scrape": "true"}},
 		"spec": object{

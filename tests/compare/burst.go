@@ -11,22 +11,21 @@ import (
 // burstCluster has a group for each burst, so that none is counted with another.
 func (s *script) burstCluster() scaling.Cluster {
 	c := scaling.Cluster{Name: s.name("burst"), Mode: s.mode, Idle: 3600, Unmanned: true}
-	for _, n := range bursts {
-		c.Groups = append(c.Groups, scaling.Group{Name: groupOf(n), CPU: 1, Max: n, Custom: map[string]int{groupOf(n): 1}})
+	for _, b := range bursts {
+		c.Groups = append(c.Groups, scaling.Group{Name: b.group, CPU: 1, Max: b.pods, Custom: map[string]int{b.group: 1}})
 	}
 	return c
 }
 
-func groupOf(burst int) string { return fmt.Sprintf("b%d", burst) }
-
-// burst asks for 1, 10 and 100 pods, each time from a cluster at rest.
+// burst asks for pods again and again, at first from a cluster at rest.
 func (s *script) burst(ctx context.Context, c scaling.Cluster, d *scaling.Driver) error {
 	if err := s.idle(ctx, c); err != nil {
 		return err
 	}
-	for i, n := range bursts {
+	for i, b := range bursts {
+		n := b.pods
 		begin := time.Now()
-		if err := d.Do(ctx, fmt.Sprintf(`hold(%q, %d, num_cpus=1, resources={%q: 1})`, groupOf(n), n, groupOf(n))); err != nil {
+		if err := d.Do(ctx, b.ask); err != nil {
 			return err
 		}
 		err := s.w.Until(ctx, fmt.Sprintf("%d pods are asked for", n), func() error {
@@ -43,11 +42,11 @@ func (s *script) burst(ctx context.Context, c scaling.Cluster, d *scaling.Driver
 		if err != nil {
 			return err
 		}
-		err = s.w.Until(ctx, fmt.Sprintf("%d pods are made", n), func() error { return s.w.HasWorkers(c, groupOf(n), n) })
+		err = s.w.Until(ctx, fmt.Sprintf("%d pods are made", n), func() error { return s.w.HasWorkers(c, b.group, n) })
 		if err != nil {
 			return err
 		}
-		pods := s.w.Workers(c, groupOf(n))
+		pods := s.w.Workers(c, b.group)
 		s.got.last[i] = pods[n-1].First.Sub(begin).Seconds()
 		calls, err := s.calls(c, begin)
 		if err != nil {

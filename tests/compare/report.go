@@ -28,24 +28,13 @@ type row struct {
 	goal       string
 }
 
-func demand(pods int) string {
-	if pods == 1 {
-		return "demand for a pod"
-	}
-	return fmt.Sprintf("demand for %d pods", pods)
-}
-
 func rows() []row {
 	all := []row{}
-	for i, n := range bursts {
-		goal := ""
-		if n == 100 {
-			goal = "one patch within 1 s"
-		}
+	for i, b := range bursts {
 		all = append(all,
-			row{demand(n) + ": asked for", "s", func(f figures) float64 { return f.asked[i] }, goal},
-			row{demand(n) + ": the last one is made", "s", func(f figures) float64 { return f.last[i] }, ""},
-			row{demand(n) + ": patches", "", func(f figures) float64 { return f.patches[i] }, ""})
+			row{b.what + ": asked for", "s", func(f figures) float64 { return f.asked[i] }, b.goal},
+			row{b.what + ": the last one is made", "s", func(f figures) float64 { return f.last[i] }, ""},
+			row{b.what + ": patches", "", func(f figures) float64 { return f.patches[i] }, ""})
 	}
 	return append(all,
 		row{"growing in place: Kubernetes has grown the pod", "s", func(f figures) float64 { return f.grown }, ""},

@@ -12,21 +12,39 @@ import (
 // modes in the order of the table's columns.
 var modes = []scaling.Mode{scaling.Ray, scaling.Central, scaling.Sidecar}
 
-// bursts are the numbers of pods that are asked for at once.
-var bursts = []int{1, 10, 100}
+// burst is demand for so many pods of one group, and how a driver makes it.
+type burst struct {
+	pods       int
+	group, ask string
+	what       string
+	goal       string
+}
+
+// bursts come one after the other.
+var bursts = [...]burst{
+	tasks(1, "demand for a pod", ""),
+	tasks(10, "demand for 10 pods", ""),
+	tasks(100, "demand for 100 pods", "one patch within 1 s"),
+	{100, "gang", `kept["gang"] = [placement_group([{"CPU": 1, "gang": 1}] * 100, strategy="SPREAD")]`, "a placement group of 100", "one patch within 1 s"},
+}
+
+func tasks(pods int, what, goal string) burst {
+	group := fmt.Sprintf("b%d", pods)
+	return burst{pods, group, fmt.Sprintf(`hold(%q, %d, num_cpus=1, resources={%q: 1})`, group, pods, group), what, goal}
+}
 
 // watched is for how long calls are counted while nothing happens.
 const watched = 30 * time.Second
 
 // figures are what one round found for one scaler. Times are seconds.
 type figures struct {
-	asked, last [3]float64 // from demand until all pods of a burst are asked for, and the last one is made
-	patches     [3]float64 // requests that change something, for each burst
-	idleCalls   float64    // requests a minute about the cluster while nothing happens
-	ownCalls    float64    // the same, of the process for itself, however many clusters it has
-	memory      float64    // MiB, after the bursts
-	growth      [3]float64 // from demand until so many tasks run on the growing pod
-	grown       float64    // from demand until Kubernetes has grown the pod
+	asked, last [len(bursts)]float64 // from demand until all pods of a burst are asked for, and the last one is made
+	patches     [len(bursts)]float64 // requests that change something, for each burst
+	idleCalls   float64              // requests a minute about the cluster while nothing happens
+	ownCalls    float64              // the same, of the process for itself, however many clusters it has
+	memory      float64              // MiB, after the bursts
+	growth      [3]float64           // from demand until so many tasks run on the growing pod
+	grown       float64              // from demand until Kubernetes has grown the pod
 }
 
 // measure runs all scripts once.

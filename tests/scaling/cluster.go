@@ -37,6 +37,8 @@ type Cluster struct {
 	Upscaling string
 	// SidecarUser is the securityContext of the autoscaler container, if any.
 	SidecarUser rig.Object
+	// Token makes Ray answer only who shows the token that KubeRay makes.
+	Token bool
 	// Unmanned clusters have worker containers in which nothing runs.
 	Unmanned bool
 }
@@ -79,6 +81,9 @@ func (c Cluster) Object() rig.Object {
 	object.Set("spec.workerGroupSpecs", groups)
 	if growth := c.growth(); growth != "" {
 		object.Set("metadata.annotations[ray.io/ippr]", growth)
+	}
+	if c.Token {
+		object.Set("spec.authOptions.mode", "token")
 	}
 	if c.Unmanned {
 		// The operator then leaves all commands to us, and tells the head's.
@@ -129,6 +134,10 @@ func (c Cluster) group(g Group) rig.Object {
 		Set(container+".resources", map[string]any{"requests": size, "limits": size}).
 		Set("template.spec.terminationGracePeriodSeconds", 5)
 	if g.MaxCPU > 0 {
+		group.Set(container+".env", []any{
+			map[string]any{"name": "RAY_worker_maximum_startup_concurrency", "value": strconv.Itoa(g.MaxCPU)},
+			map[string]any{"name": "RAY_worker_cap_initial_backoff_delay_ms", "value": "10"},
+		})
 		group.Set(container+".resizePolicy", []any{
 			map[string]any{"resourceName": "cpu", "restartPolicy": "NotRequired"},
 			map[string]any{"resourceName": "memory", "restartPolicy": "NotRequired"},

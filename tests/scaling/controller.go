@@ -38,6 +38,12 @@ func StartController(ctx context.Context, l *lab.Lab, url string, args ...string
 	return startReplica(ctx, l, url, systemNamespace, args...)
 }
 
+// AllowSecrets gives the replicas of a lab the rights of an install for Ray
+// clusters with tokens or TLS.
+func AllowSecrets(ctx context.Context, l *lab.Lab) error {
+	return grant(ctx, l, rights, "--ray-auth")
+}
+
 // StartRestricted starts a replica that may scale clusters in one namespace only:
 // its account has Roles, and no right beyond their namespaces.
 func StartRestricted(ctx context.Context, l *lab.Lab, url, system, namespace string) (*Controller, error) {

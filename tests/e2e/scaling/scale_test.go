@@ -147,12 +147,12 @@ func TestFromNothingToMany(t *testing.T) {
 	until(t, w, "the controller looks after it", func() error { return asked(played) })
 	begin := time.Now()
 	played.Ask(tasks, map[string]float64{"CPU": 1})
-	var patched time.Duration
+	var patched, answered time.Duration // since the demand is there, and since the GCS has told of it
 	// The operator makes the pods, and kubelets start them, some ten a second.
 	err := w.UntilWithin(t.Context(), 5*scaling.Patience, "every task has a node", func() error {
 		if object, err := w.RayCluster(*c); err == nil && patched == 0 {
 			if n, _ := object.Get("spec.workerGroupSpecs[0].replicas").(float64); int(n) == tasks {
-				patched = time.Since(begin)
+				patched, answered = time.Since(begin), time.Since(played.Shown())
 			}
 		}
 		if n := played.Waiting(); n > 0 {
@@ -163,12 +163,14 @@ func TestFromNothingToMany(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v; the patch came after %s", err, patched.Round(time.Millisecond))
 	}
-	t.Logf("%d workers asked for after %s, all there after %s; %.0f MiB",
-		tasks, patched.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond), memory(t, controller, "VmHWM"))
+	t.Logf("%d workers asked for after %s (%s after the GCS was looked at), all there after %s; %.0f MiB",
+		tasks, patched.Round(time.Millisecond), answered.Round(time.Millisecond), time.Since(begin).Round(time.Millisecond), memory(t, controller, "VmHWM"))
 	if made := len(w.EverWorkers(*c, "")); made != tasks {
 		t.Errorf("%d workers were made for %d tasks", made, tasks)
 	}
-	if full() && patched > mostWait {
-		t.Errorf("the one patch came after %s, later than %s", patched, mostWait)
+	// The demand came just after a look, and a cluster at rest is looked at once a
+	// second: that wait is the price of idle clusters, not of many workers.
+	if full() && answered > mostWait {
+		t.Errorf("the one patch came %s after the GCS was looked at, later than %s", answered, mostWait)
 	}
 }

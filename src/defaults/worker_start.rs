@@ -1,0 +1,155 @@
+//! DF09: a raylet that uses what its pod has grown by at once.
+
+use serde_json::{Value, json};
+
+use super::{Applied, DefaultId, DefaultRule, Draft, Origin};
+use crate::quantity::Quantity;
+use crate::ray::{Container, Group, Resource};
+
+/// How many worker processes a raylet starts at a time. Without it, as many as the pod had CPUs
+/// when it began (`services.py`, `start_raylet`).
+const AT_A_TIME: &str = "RAY_worker_maximum_startup_concurrency";
+
+/// How long a raylet waits before it runs one task more of a kind than the pod had CPUs for when
+/// the kind was first seen; it doubles with each, up to ten seconds, and begins at one
+/// (`local_lease_manager.cc`, `ray_config_def.h`).
+const FIRST_DELAY: &str = "RAY_worker_cap_initial_backoff_delay_ms";
+
+/// Turns that waiting off altogether.
+const DELAYS: &str = "RAY_worker_cap_enabled";
+
+/// DF09
+pub static DEFAULT: DefaultRule = DefaultRule {
+    id: DefaultId(9),
+    name: "ippr-worker-start",
+    summary: "raylets of a group that grows in place use their new CPUs at once",
+    what: "In every group that `ray.io/ippr` lists with a `max-cpu`, the ray container gets \
+           `RAY_worker_maximum_startup_concurrency`, the cap in whole CPUs, and \
+           `RAY_worker_cap_initial_backoff_delay_ms: \"10\"` where it has neither that variable nor \
+           `RAY_worker_cap_enabled`.",
+    why: "A raylet goes on by the CPUs that its pod began with: it starts as many processes at a \
+          time, and lets each further task of a kind wait, for one second, then two, then four, up \
+          to ten. A pod that grew from one CPU to eight would be in use after half a minute. With \
+          10 ms the delays double all the same, which is what protects a node from tasks that \
+          start tasks without end.",
+    before: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resizePolicy:
+          - {resourceName: cpu, restartPolicy: NotRequired}
+          - {resourceName: memory, restartPolicy: NotRequired}
+          env:
+          - {name: HF_HOME, value: /models}
+"#,
+    after: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        containers:
+        - name: ray-worker
+          resizePolicy:
+          - {resourceName: cpu, restartPolicy: NotRequired}
+          - {resourceName: memory, restartPolicy: NotRequired}
+          env:
+          - {name: HF_HOME, value: /models}
+          - {name: RAY_worker_maximum_startup_concurrency, value: "4"}
+          - {name: RAY_worker_cap_initial_backoff_delay_ms, value: "10"}
+"#,
+    since: "0.1.0",
+    apply,
+};
+
+fn apply(draft: &mut Draft<'_>) {
+    for group in draft.listed_groups() {
+        let (Some(container), Some(cap)) = (group.ray_container(), whole_cpus(draft, group)) else {
+            continue;
+        };
+        let present = container.spec.get("env");
+        if present.is_some_and(|env| !env.is_array()) {
+            continue;
+        }
+        let mut wanted = vec![(AT_A_TIME, cap.to_string())];
+        if !has(&container, DELAYS) {
+            wanted.push((FIRST_DELAY, "10".to_owned()));
+        }
+        let missing: Vec<_> = wanted
+            .into_iter()
+            .filter(|(name, _)| !has(&container, name))
+            .filter_map(|(name, fresh)| settle(draft, group, name, fresh))
+            .collect();
+        write(draft, group, present.is_some(), &missing);
+    }
+}
+
+/// The group's `max-cpu`, rounded up.
+fn whole_cpus(draft: &Draft<'_>, group: &Group<'_>) -> Option<i128> {
+    let caps = draft.object.ippr.caps(group.name?)?;
+    caps.amount(Resource::Cpu).map(Quantity::ceil_units)
+}
+
+fn has(container: &Container<'_>, name: &str) -> bool {
+    container.env_index(name).is_some()
+}
+
+/// A variable to write and why, or `None` where the stored group goes without.
+fn settle(
+    draft: &Draft<'_>,
+    group: &Group<'_>,
+    name: &'static str,
+    fresh: String,
+) -> Option<(&'static str, String, Origin)> {
+    let before = draft
+        .listed_before(group)
+        .and_then(super::super::ray::group::Group::ray_container);
+    match before {
+        None => Some((name, fresh, Origin::Fresh)),
+        Some(old) => {
+            let value = old.env(name).filter(|value| !value.is_empty())?;
+            Some((name, value.to_owned(), Origin::CarriedOver))
+        }
+    }
+}
+
+fn write(
+    draft: &mut Draft<'_>,
+    group: &Group<'_>,
+    has_list: bool,
+    missing: &[(&'static str, String, Origin)],
+) {
+    if missing.is_empty() {
+        return;
+    }
+    let path = group.ray_container_path().key("env");
+    let entries = missing
+        .iter()
+        .map(|(name, value, _)| json!({"name": name, "value": value}));
+    if has_list {
+        let end = format!("{}/-", path.pointer());
+        for entry in entries {
+            draft.push(&end, entry);
+        }
+    } else {
+        draft.push(&path.pointer(), Value::Array(entries.collect()));
+    }
+    for (name, value, origin) in missing {
+        draft.note(Applied {
+            id: DefaultId(9),
+            path: path.clone().key(*name),
+            value: json!(value),
+            origin: *origin,
+        });
+    }
+}

@@ -1,0 +1,56 @@
+package scaling_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// TestTokens scales clusters whose Ray answers only who shows a token: out, in
+// place, and in. The central controller gets the right to read it while it runs.
+func TestTokens(t *testing.T) {
+	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "64Gi", Ray: true})
+	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, mode := range []scaling.Mode{scaling.Central, scaling.Sidecar} {
+		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 2, Token: true, Groups: []scaling.Group{
+			{Name: "grow", CPU: 1, Max: 1, MaxCPU: 2},
+		}}
+		d := drive(t, w, c)
+		do(t, d, `hold("two", 2, num_cpus=1)`)
+		if mode == scaling.Central {
+			until(t, w, "what is missing is said", func() error { return told(w, *c, "NotObserved", "installed with --ray-auth") })
+			if made := len(w.EverWorkers(*c, "")); made > 0 {
+				t.Errorf("%d workers were made by who may not see the demand", made)
+			}
+			if err := scaling.AllowSecrets(t.Context(), w.Lab); err != nil {
+				t.Fatal(err)
+			}
+		}
+		until(t, w, "both tasks at work", func() error { return w.Board.AtWork(batch(*c, "two"), 2) })
+		if made := len(w.EverWorkers(*c, "")); made != 1 {
+			t.Errorf("%d workers were made in mode %s for a group of one that may grow", made, mode)
+		}
+		w.Board.Release(batch(*c, "two"))
+		until(t, w, "the idle worker goes", func() error { return w.HasWorkers(*c, "", 0) })
+		token := kubectl(t, w, "get", "secret", c.Name, "-o", "jsonpath={.data.auth_token}")
+		if token == "" {
+			t.Error("the cluster has no token, so nothing was shown")
+		}
+	}
+}
+
+// told is nil once an Event of a cluster says so.
+func told(w *scaling.World, c scaling.Cluster, reason, text string) error {
+	events := w.Events(c.Name)
+	for _, event := range events {
+		if strings.HasPrefix(event, reason+":") && strings.Contains(event, text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no Event %s with %q: %q", reason, text, events)
+}

@@ -202,6 +202,10 @@ async fn keys_are_written_over_and_read() {
         let got = client.kv_get("", "__autoscaling_error").await.unwrap();
         assert_eq!(got.as_deref(), Some(text.as_bytes()));
     }
+    for _ in ["there", "gone already"] {
+        client.kv_del("", "__autoscaling_error").await.unwrap();
+        assert_eq!(client.kv_get("", "__autoscaling_error").await, Ok(None));
+    }
     let elsewhere = client.kv_get("__autoscaler", "__autoscaling_error").await;
     assert_eq!(elsewhere, Ok(None));
 }

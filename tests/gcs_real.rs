@@ -115,6 +115,12 @@ async fn keys(client: &Client) {
         let got = client.kv_get("", "__autoscaling_error").await.unwrap();
         assert_eq!(got.as_deref(), Some(text.as_bytes()));
     }
+    for _ in ["there", "gone already"] {
+        client.kv_del("", "__autoscaling_error").await.unwrap();
+        assert_eq!(client.kv_get("", "__autoscaling_error").await, Ok(None));
+    }
+    let put = client.kv_put("", "__autoscaling_error", b"two");
+    put.await.unwrap(); // for `ray status`
     let flag = client.kv_get("__autoscaler", "__autoscaler_v2_enabled");
     assert_eq!(flag.await.unwrap().as_deref(), Some(b"1".as_slice()));
 }

@@ -84,10 +84,20 @@ impl Performer<'_> {
                 Ok(Reply::Ok)
             }
             Effect::PutError(text) => {
-                let put = self.gcs.kv_put("", ERROR_KEY, text.as_bytes()).await;
-                put.map_err(|error| gcs_failure(&error))?;
+                self.tell_drivers(text)
+                    .await
+                    .map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
+        }
+    }
+
+    /// Drivers print what is there, even if it is empty.
+    async fn tell_drivers(&self, text: &str) -> Result<(), CallError> {
+        if text.is_empty() {
+            self.gcs.kv_del("", ERROR_KEY).await
+        } else {
+            self.gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
         }
     }
 

@@ -12,8 +12,8 @@ use super::wire::ray::rpc::autoscaler::{
 use super::wire::ray::rpc::internal_kv_gcs_service_client::InternalKvGcsServiceClient;
 use super::wire::ray::rpc::node_info_gcs_service_client::NodeInfoGcsServiceClient;
 use super::wire::ray::rpc::{
-    DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, InternalKvGetRequest,
-    InternalKvPutRequest,
+    DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, InternalKvDelRequest,
+    InternalKvGetRequest, InternalKvPutRequest,
 };
 use super::{Call, CallError, Client, Fault};
 use crate::snapshot::NodeId;
@@ -189,6 +189,20 @@ impl Client {
             })
             .await?;
         self.checked(Call::KvPut, reply.status)
+    }
+
+    /// Deletes a key, whether it is there or not. The default namespace is empty.
+    pub async fn kv_del(&self, namespace: &str, key: &str) -> Result<(), CallError> {
+        let message = InternalKvDelRequest {
+            key: key.into(),
+            namespace: namespace.into(),
+        };
+        let reply = self
+            .call(Call::KvDel, message, |channel, request| async move {
+                self.kv(channel).internal_kv_del(request).await
+            })
+            .await?;
+        self.checked(Call::KvDel, reply.status)
     }
 
     /// The status inside of an answer: absent or 0 is good.

@@ -27,6 +27,8 @@ pub enum Call {
     KvGet,
     /// `InternalKVPut`
     KvPut,
+    /// `InternalKVDel`
+    KvDel,
 }
 
 /// A call that came to nothing.
@@ -185,6 +187,7 @@ impl Call {
             Self::Resize => "ResizeRayletResourceInstances",
             Self::KvGet => "InternalKVGet",
             Self::KvPut => "InternalKVPut",
+            Self::KvDel => "InternalKVDel",
         }
     }
 }

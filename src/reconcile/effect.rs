@@ -52,8 +52,8 @@ pub enum Effect {
     /// `AutoscalerStateService.ReportAutoscalingState`
     Report(AutoscalingState),
     /// `InternalKVGcsService.InternalKVPut` of the key [`ERROR_KEY`] in the default (empty)
-    /// namespace, overwriting: the text that `ray status` and drivers show; empty when nothing is
-    /// wrong.
+    /// namespace, overwriting: the text that `ray status` and drivers show. Empty when nothing is
+    /// wrong: then `InternalKVDel`, since drivers would print an empty warning.
     PutError(String),
 }
 

@@ -286,6 +286,18 @@ impl InternalKvGcsService for Service {
         }))
     }
 
+    async fn internal_kv_del(
+        &self,
+        request: Request<rpc::InternalKvDelRequest>,
+    ) -> Result<Response<rpc::InternalKvDelReply>, Status> {
+        let gone = self.enter(request).await?;
+        let found = self.played().keys.remove(&(gone.namespace, gone.key));
+        Ok(Response::new(rpc::InternalKvDelReply {
+            status: Some(rpc::GcsStatus::default()),
+            deleted_num: found.is_some().into(),
+        }))
+    }
+
     async fn internal_kv_put(
         &self,
         request: Request<rpc::InternalKvPutRequest>,

@@ -26,6 +26,7 @@ var methods = map[string]method{
 	"ray.rpc.NodeInfoGcsService/DrainNode":                                    (*Cluster).stop,
 	"ray.rpc.InternalKVGcsService/InternalKVGet":                              (*Cluster).get,
 	"ray.rpc.InternalKVGcsService/InternalKVPut":                              (*Cluster).put,
+	"ray.rpc.InternalKVGcsService/InternalKVDel":                              (*Cluster).del,
 }
 
 // call answers one call of a method.
@@ -186,6 +187,17 @@ func (c *Cluster) get(request fields) (message, error) {
 	if ok {
 		reply.bytes(2, found)
 	}
+	return reply, nil
+}
+
+// del is InternalKVDel{1 key, 2 namespace}: {1 status, 2 deleted}.
+func (c *Cluster) del(request fields) (message, error) {
+	key := string(request.bytes(2)) + "/" + string(request.bytes(1))
+	_, there := c.kv[key]
+	delete(c.kv, key)
+	var reply message
+	reply.bytes(1, nil)
+	reply.flag(2, there)
 	return reply, nil
 }
 

@@ -27,4 +27,12 @@ func TestDriversHearTheSidecar(t *testing.T) {
 		}
 		return nil
 	})
+	// A driver that connects prints what stands there, even if it is empty.
+	wrong, err := d.Eval(t.Context(), `from ray.experimental.internal_kv import _internal_kv_get; value = _internal_kv_get("__autoscaling_error")`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if wrong != "None" {
+		t.Errorf("drivers are told %s although nothing is wrong", wrong)
+	}
 }

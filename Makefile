@@ -24,9 +24,11 @@ release: tools-rust ## The binary, optimised (target/release/rayfit)
 .PHONY: test
 test: tools fmt-check lint deny test-rust test-lab test-image ## Everything that must pass (does its own set-up)
 
+# The same random cases every time: a change is to blame for what it breaks. `make test-long` tries
+# fresh ones.
 .PHONY: test-rust
 test-rust: tools ## Unit, property, fixture, server and command-line tests, and the GCS client with real Ray
-	RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh RAYFIT_RAY=$$(scripts/ray.sh) $(CARGO) test --locked
+	PROPTEST_RNG_SEED=$(or $(SEED),1) RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh RAYFIT_RAY=$$(scripts/ray.sh) $(CARGO) test --locked
 
 .PHONY: test-lab
 test-lab: tools build ## The real API server, KubeRay, cert-manager and Ray, in the lab

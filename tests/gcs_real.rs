@@ -1,6 +1,7 @@
 //! The client of the GCS against real Ray: every call, and what makes a GCS refuse one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod gcs_contract;
 mod real_ray;
 mod tls_support;
 
@@ -109,18 +110,7 @@ async fn resizes(client: &Client, node: NodeId) {
 
 async fn keys(client: &Client) {
     assert_eq!(client.kv_get("", "no such key").await, Ok(None));
-    for text in ["one", "two"] {
-        let put = client.kv_put("", "__autoscaling_error", text.as_bytes());
-        put.await.unwrap();
-        let got = client.kv_get("", "__autoscaling_error").await.unwrap();
-        assert_eq!(got.as_deref(), Some(text.as_bytes()));
-    }
-    for _ in ["there", "gone already"] {
-        client.kv_del("", "__autoscaling_error").await.unwrap();
-        assert_eq!(client.kv_get("", "__autoscaling_error").await, Ok(None));
-    }
-    let put = client.kv_put("", "__autoscaling_error", b"two");
-    put.await.unwrap(); // for `ray status`
+    gcs_contract::keys_are_kept(client).await;
     let flag = client.kv_get("__autoscaler", "__autoscaler_v2_enabled");
     assert_eq!(flag.await.unwrap().as_deref(), Some(b"1".as_slice()));
 }

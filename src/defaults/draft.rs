@@ -7,7 +7,7 @@ use serde_json::{Map, Value};
 use super::{Applied, DefaultId, Defaulted};
 use crate::path::FieldPath;
 use crate::policy::Settings;
-use crate::ray::{Cluster, Group, Kind, RayObject};
+use crate::ray::{Cluster, Container, Group, Kind, RayObject};
 
 /// Why a default wrote just this value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -32,6 +32,19 @@ pub struct Draft<'a> {
     applied: Vec<Applied>,
     /// Parents that the patch itself adds, so that each is added once.
     made: Vec<String>,
+}
+
+/// An entry of a list that is filled in.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// By which the list tells it from others.
+    pub name: &'static str,
+    /// What people are told of it.
+    pub value: Value,
+    /// The entry itself.
+    pub item: Value,
+    /// Why just this value.
+    pub origin: Origin,
 }
 
 /// What the stored object says about a place that a default is about.
@@ -88,25 +101,61 @@ impl<'a> Draft<'a> {
             .filter(|cluster| cluster.autoscaling())
     }
 
-    /// The groups that `ray.io/ippr` lists and that it can reach.
-    pub fn listed_groups(&self) -> impl Iterator<Item = &'a Group<'a>> + use<'a> {
+    /// The ray containers of the groups that `ray.io/ippr` lists and that it can reach.
+    pub fn growing(&self) -> impl Iterator<Item = (&'a Group<'a>, Container<'a>)> + use<'a> {
         let object = self.object;
         let groups = object
             .cluster
             .as_ref()
             .into_iter()
             .flat_map(Cluster::groups);
-        groups.filter(move |group| lists(object, group))
+        groups
+            .filter(move |group| lists(object, group))
+            .filter_map(|group| Some((group, group.ray_container()?)))
     }
 
-    /// The stored group of the same name, if it was listed then too: otherwise the update itself
-    /// is what asks for defaults.
-    pub fn listed_before(&self, group: &Group<'_>) -> Option<&'a Group<'a>> {
+    /// The ray container of the stored group of the same name, if that was listed then too:
+    /// otherwise the update itself is what asks for defaults.
+    pub fn growing_before(&self, group: &Group<'_>) -> Option<Container<'a>> {
         let old = self.old?;
         old.cluster
             .as_ref()?
             .group(group.name?)
-            .filter(|group| lists(old, group))
+            .filter(|group| lists(old, group))?
+            .ray_container()
+    }
+
+    /// Puts entries at the end of a list of a group's ray container, which is made if it is
+    /// absent. Something else in its place is left alone.
+    pub fn extend(
+        &mut self,
+        id: DefaultId,
+        group: &Group<'_>,
+        list: &'static str,
+        entries: Vec<Entry>,
+    ) {
+        let container = group.ray_container();
+        let present = container.and_then(|container| container.spec.get(list));
+        if entries.is_empty() || present.is_some_and(|present| !present.is_array()) {
+            return;
+        }
+        let path = group.ray_container_path().key(list);
+        if present.is_some() {
+            let end = format!("{}/-", path.pointer());
+            for entry in &entries {
+                self.push(&end, entry.item.clone());
+            }
+        } else {
+            let items = entries.iter().map(|entry| entry.item.clone());
+            self.push(&path.pointer(), items.collect());
+        }
+        self.applied
+            .extend(entries.into_iter().map(|entry| Applied {
+                id,
+                path: path.clone().key(entry.name),
+                value: entry.value,
+                origin: entry.origin,
+            }));
     }
 
     /// Fills in `autoscalerOptions.<key>` where it is absent and `reason` holds.
@@ -160,13 +209,8 @@ impl<'a> Draft<'a> {
         });
     }
 
-    /// Notes a value that an operation of another shape (see [`Self::push`]) fills in.
-    pub fn note(&mut self, applied: Applied) {
-        self.applied.push(applied);
-    }
-
     /// Adds `value` at a JSON pointer, without a note.
-    pub fn push(&mut self, pointer: &str, value: Value) {
+    fn push(&mut self, pointer: &str, value: Value) {
         // Every pointer here comes from `FieldPath::pointer`, which escapes; one that did not
         // parse would be left out rather than break the request.
         if let Ok(path) = PointerBuf::parse(pointer) {

@@ -23,7 +23,7 @@ use std::fmt;
 use json_patch::Patch;
 use serde_json::Value;
 
-pub use draft::{Draft, Origin};
+pub use draft::{Draft, Entry, Origin};
 
 use crate::path::FieldPath;
 use crate::policy::Settings;

@@ -59,10 +59,7 @@ spec:
 };
 
 fn apply(draft: &mut Draft<'_>) {
-    for group in draft.listed_groups() {
-        let Some(container) = group.ray_container() else {
-            continue;
-        };
+    for (group, container) in draft.growing() {
         for resource in ["cpu", "memory"] {
             apply_to(draft, group, &container, resource);
         }
@@ -83,9 +80,7 @@ fn apply_to(
     if !open || Quantity::from_json(limit).is_err() {
         return;
     }
-    let before = draft
-        .listed_before(group)
-        .and_then(super::super::ray::group::Group::ray_container);
+    let before = draft.growing_before(group);
     let settled = Before {
         had_reason: before.is_some(),
         value: before.and_then(|old| amount(old.requests(), resource)),

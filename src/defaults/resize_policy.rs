@@ -1,8 +1,8 @@
 //! DF02: `resizePolicy` of the ray container of a group that grows in place.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Applied, DefaultId, DefaultRule, Draft, Origin};
+use super::{DefaultId, DefaultRule, Draft, Entry, Origin};
 use crate::ray::{Container, Group};
 
 /// DF02
@@ -54,74 +54,33 @@ spec:
 };
 
 fn apply(draft: &mut Draft<'_>) {
-    for group in draft.listed_groups() {
-        let Some(container) = group.ray_container() else {
-            continue;
-        };
-        let present = container.spec.get("resizePolicy");
-        if present.is_some_and(|policy| !policy.is_array()) {
-            continue;
-        }
-        let missing: Vec<(&'static str, Origin)> = ["cpu", "memory"]
+    for (group, container) in draft.growing() {
+        let missing = ["cpu", "memory"]
             .into_iter()
             .filter(|resource| !has_entry(&container, resource))
-            .filter_map(|resource| Some((resource, origin(draft, group, resource)?)))
+            .filter_map(|resource| entry(draft, group, resource))
             .collect();
-        write(draft, group, present.is_some(), &missing);
+        draft.extend(DEFAULT.id, group, "resizePolicy", missing);
     }
 }
 
-/// Why an entry is written, or `None` where the stored group has none either. The value is the
-/// same whatever the stored entry said: no other lets the group grow.
-fn origin(draft: &Draft<'_>, group: &Group<'_>, resource: &str) -> Option<Origin> {
-    match draft
-        .listed_before(group)
-        .and_then(super::super::ray::group::Group::ray_container)
-    {
-        None => Some(Origin::Fresh),
-        Some(old) => has_entry(&old, resource).then_some(Origin::CarriedOver),
-    }
+/// An entry to write, or `None` where the stored group goes without. It is the same whatever the
+/// stored entry said: no other lets the group grow.
+fn entry(draft: &Draft<'_>, group: &Group<'_>, resource: &'static str) -> Option<Entry> {
+    let origin = match draft.growing_before(group) {
+        None => Origin::Fresh,
+        Some(old) => has_entry(&old, resource).then_some(Origin::CarriedOver)?,
+    };
+    Some(Entry {
+        name: resource,
+        value: json!("NotRequired"),
+        item: json!({"resourceName": resource, "restartPolicy": "NotRequired"}),
+        origin,
+    })
 }
 
 fn has_entry(container: &Container<'_>, resource: &str) -> bool {
     container
         .resize_policy()
         .any(|(_, entry)| entry.resource == resource)
-}
-
-fn write(
-    draft: &mut Draft<'_>,
-    group: &Group<'_>,
-    has_list: bool,
-    missing: &[(&'static str, Origin)],
-) {
-    let path = group.ray_container_path().key("resizePolicy");
-    let entries: Vec<Value> = missing
-        .iter()
-        .map(|(resource, _)| entry(resource))
-        .collect();
-    if entries.is_empty() {
-        return;
-    }
-    if has_list {
-        let end = format!("{}/-", path.pointer());
-        for entry in &entries {
-            draft.push(&end, entry.clone());
-        }
-    } else {
-        draft.push(&path.pointer(), Value::Array(entries));
-    }
-    for (resource, origin) in missing {
-        let (path, value) = (path.clone().key(*resource), json!("NotRequired"));
-        draft.note(Applied {
-            id: DefaultId(2),
-            path,
-            value,
-            origin: *origin,
-        });
-    }
-}
-
-fn entry(resource: &str) -> Value {
-    json!({"resourceName": resource, "restartPolicy": "NotRequired"})
 }

@@ -1,8 +1,8 @@
 //! DF09: a raylet that uses what its pod has grown by at once.
 
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::{Applied, DefaultId, DefaultRule, Draft, Origin};
+use super::{DefaultId, DefaultRule, Draft, Entry, Origin};
 use crate::quantity::Quantity;
 use crate::ray::{Container, Group, Resource};
 
@@ -73,24 +73,20 @@ spec:
 };
 
 fn apply(draft: &mut Draft<'_>) {
-    for group in draft.listed_groups() {
-        let (Some(container), Some(cap)) = (group.ray_container(), whole_cpus(draft, group)) else {
+    for (group, container) in draft.growing() {
+        let Some(cap) = whole_cpus(draft, group) else {
             continue;
         };
-        let present = container.spec.get("env");
-        if present.is_some_and(|env| !env.is_array()) {
-            continue;
-        }
         let mut wanted = vec![(AT_A_TIME, cap.to_string())];
         if !has(&container, DELAYS) {
             wanted.push((FIRST_DELAY, "10".to_owned()));
         }
-        let missing: Vec<_> = wanted
+        let missing = wanted
             .into_iter()
             .filter(|(name, _)| !has(&container, name))
-            .filter_map(|(name, fresh)| settle(draft, group, name, fresh))
+            .filter_map(|(name, fresh)| variable(draft, group, name, fresh))
             .collect();
-        write(draft, group, present.is_some(), &missing);
+        draft.extend(DEFAULT.id, group, "env", missing);
     }
 }
 
@@ -104,52 +100,24 @@ fn has(container: &Container<'_>, name: &str) -> bool {
     container.env_index(name).is_some()
 }
 
-/// A variable to write and why, or `None` where the stored group goes without.
-fn settle(
+/// A variable to write, or `None` where the stored group goes without.
+fn variable(
     draft: &Draft<'_>,
     group: &Group<'_>,
     name: &'static str,
     fresh: String,
-) -> Option<(&'static str, String, Origin)> {
-    let before = draft
-        .listed_before(group)
-        .and_then(super::super::ray::group::Group::ray_container);
-    match before {
-        None => Some((name, fresh, Origin::Fresh)),
+) -> Option<Entry> {
+    let (value, origin) = match draft.growing_before(group) {
+        None => (fresh, Origin::Fresh),
         Some(old) => {
             let value = old.env(name).filter(|value| !value.is_empty())?;
-            Some((name, value.to_owned(), Origin::CarriedOver))
+            (value.to_owned(), Origin::CarriedOver)
         }
-    }
-}
-
-fn write(
-    draft: &mut Draft<'_>,
-    group: &Group<'_>,
-    has_list: bool,
-    missing: &[(&'static str, String, Origin)],
-) {
-    if missing.is_empty() {
-        return;
-    }
-    let path = group.ray_container_path().key("env");
-    let entries = missing
-        .iter()
-        .map(|(name, value, _)| json!({"name": name, "value": value}));
-    if has_list {
-        let end = format!("{}/-", path.pointer());
-        for entry in entries {
-            draft.push(&end, entry);
-        }
-    } else {
-        draft.push(&path.pointer(), Value::Array(entries.collect()));
-    }
-    for (name, value, origin) in missing {
-        draft.note(Applied {
-            id: DefaultId(9),
-            path: path.clone().key(*name),
-            value: json!(value),
-            origin: *origin,
-        });
-    }
+    };
+    Some(Entry {
+        name,
+        item: json!({"name": name, "value": value}),
+        value: value.into(),
+        origin,
+    })
 }

@@ -26,15 +26,7 @@ func (r results) median(name string, figure func(figures) float64) float64 {
 	for _, round := range r.of[name] {
 		values = append(values, figure(round))
 	}
-	if len(values) == 0 {
-		return math.NaN()
-	}
-	slices.Sort(values)
-	middle := len(values) / 2
-	if len(values)%2 == 0 {
-		return (values[middle-1] + values[middle]) / 2
-	}
-	return values[middle]
+	return tables.Median(values)
 }
 
 func (r results) cpu(name, path, review string) float64 {

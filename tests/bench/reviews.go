@@ -4,6 +4,8 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
+
+	"rayfit.dev/rayfit/tests/rig"
 )
 
 // review is one AdmissionReview and what it is called in tables.
@@ -141,12 +143,11 @@ func rayCluster(groups, padding, generation int) object {
 func podTemplate(container string) object {
 	size := object{"cpu": "2", "memory": "8Gi"}
 	env := []object{{"name": "TOKEN", "valueFrom": object{"secretKeyRef": object{"name": "tokens", "key": "hub"}}}}
-	for _, name := range []string{"OMP_NUM_THREADS", "AWS_REGION"} {
-		env = append(env, object{"name": name, "value": "value-of-" + strings.ToLower(name)})
+	if container == "ray-worker" {
+		env = append(env, rig.WorkerStart(8)...)
+	} else {
+		env = append(env, object{"name": "OMP_NUM_THREADS", "value": "8"}, object{"name": "AWS_REGION", "value": "eu-central-1"})
 	}
-	env = append(env,
-		object{"name": "RAY_worker_maximum_startup_concurrency", "value": "8"},
-		object{"name": "RAY_worker_cap_initial_backoff_delay_ms", "value": "10"})
 	return object{
 		"metadata": object{"labels": object{"team": "a"}, "annotations": object{"prometheus.io/scrape": "true"}},
 		"spec": object{

@@ -2,7 +2,6 @@ package main
 
 import (
 	"fmt"
-	"slices"
 
 	"rayfit.dev/rayfit/tests/scaling"
 	"rayfit.dev/rayfit/tests/tables"
@@ -66,8 +65,7 @@ func (r results) cell(row row, mode scaling.Mode) string {
 	if len(values) == 0 {
 		return ""
 	}
-	slices.Sort(values)
-	middle := values[len(values)/2]
+	middle := tables.Median(values)
 	if row.unit == "" {
 		return fmt.Sprintf("%.0f", middle)
 	}
@@ -75,17 +73,9 @@ func (r results) cell(row row, mode scaling.Mode) string {
 }
 
 func (r results) told() string {
-	return fmt.Sprintf("%s; %s\n\n%s", r.machine, r.which(), r.table().Aligned())
+	return fmt.Sprintf("%s; median of %d rounds\n\n%s", r.machine, r.rounds, r.table().Aligned())
 }
 
 func (r results) page() string {
-	return fmt.Sprintf("%s. Figures are the %s.\n\n%s", r.machine, r.which(), r.table().Markdown())
-}
-
-// which says what a figure is of all that were measured.
-func (r results) which() string {
-	if r.rounds == 2 {
-		return "higher of 2 rounds"
-	}
-	return fmt.Sprintf("median of %d rounds", r.rounds)
+	return fmt.Sprintf("%s. Median of %d rounds.\n\n%s", r.machine, r.rounds, r.table().Markdown())
 }

@@ -1,5 +1,7 @@
 package rig
 
+import "strconv"
+
 // image is of the newest Ray that the lab has.
 const image = "rayproject/ray:2.60.0"
 
@@ -42,6 +44,15 @@ func ClusterSpecPath(kind string) string {
 func WithGrowth(cluster Object) Object {
 	return cluster.Set("metadata.annotations[ray.io/ippr]",
 		`{"groups":{"cpu":{"max-cpu":"4","max-memory":"8Gi","resize-timeout":300}}}`)
+}
+
+// WorkerStart is the environment that DF09 gives to pods that may grow to so many
+// CPUs.
+func WorkerStart(cpus int) []map[string]any {
+	return []map[string]any{
+		{"name": "RAY_worker_maximum_startup_concurrency", "value": strconv.Itoa(cpus)},
+		{"name": "RAY_worker_cap_initial_backoff_delay_ms", "value": "10"},
+	}
 }
 
 // WorkerGroup is a group of up to four pods of one CPU and 2Gi.

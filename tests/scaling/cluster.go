@@ -134,10 +134,7 @@ func (c Cluster) group(g Group) rig.Object {
 		Set(container+".resources", map[string]any{"requests": size, "limits": size}).
 		Set("template.spec.terminationGracePeriodSeconds", 5)
 	if g.MaxCPU > 0 {
-		group.Set(container+".env", []any{
-			map[string]any{"name": "RAY_worker_maximum_startup_concurrency", "value": strconv.Itoa(g.MaxCPU)},
-			map[string]any{"name": "RAY_worker_cap_initial_backoff_delay_ms", "value": "10"},
-		})
+		group.Set(container+".env", rig.WorkerStart(g.MaxCPU))
 		group.Set(container+".resizePolicy", []any{
 			map[string]any{"resourceName": "cpu", "restartPolicy": "NotRequired"},
 			map[string]any{"resourceName": "memory", "restartPolicy": "NotRequired"},

@@ -162,8 +162,20 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
 
     /// Adds a node at the end of the list.
     pub(crate) fn add(&mut self, number: usize, state: u32, preference: Preference, runs: &[Run]) {
-        let member = (self.positions, number);
         self.positions += 1;
+        self.add_at(self.positions, number, state, preference, runs);
+    }
+
+    /// Adds a node at a position of the list, after others of its state.
+    pub(crate) fn add_at(
+        &mut self,
+        position: u64,
+        number: usize,
+        state: u32,
+        preference: Preference,
+        runs: &[Run],
+    ) {
+        let member = (position, number);
         match self.of_state.entry(state) {
             Entry::Occupied(entry) => {
                 if let Some(class) = self.classes.get_mut(*entry.get()) {

@@ -266,7 +266,12 @@ impl Packing<'_> {
             self.fresh.push(fresh);
             launchable[group] -= 1;
             if launchable[group] > 0 {
-                pool.add(group, states[group], world.preferences[group], &self.runs);
+                let (state, preference) = (states[group], world.preferences[group]);
+                if world.improvements.steady_choices {
+                    pool.add_at(group as u64, group, state, preference, &self.runs);
+                } else {
+                    pool.add(group, state, preference, &self.runs);
+                }
             }
         }
         order

@@ -96,12 +96,13 @@ pub(crate) fn add_awaited<'a>(
     }
 }
 
-/// Puts the rows in an order that neither Ray nor what is remembered can change: of nodes that
-/// are equally good the same one wins in every round, so that the others can become idle.
+/// Puts the rows in an order that neither Ray nor what is remembered can change, nor a pod of
+/// another group: of nodes that are equally good the same one wins in every round, so that the
+/// others can become idle.
 pub(crate) fn by_name(rows: &mut [Row<'_>]) {
     rows.sort_by_key(|row| match row.pod {
-        Some(pod) => (false, pod.name),
-        None => (true, ""),
+        Some(pod) => (false, row.group, pod.name),
+        None => (true, "", ""),
     });
 }
 

@@ -36,18 +36,51 @@ impl Packing<'_> {
         }
         self.pick_existing(Part::Only(Step::InFlight), &flying);
         self.grow(running);
-        let made = of(self.world, |node| {
-            node.stays() && node.stage == Stage::Allocated
-        });
-        self.pick_existing(Part::Only(Step::Pending), &made);
-        // Apart from the others, so that what was launched for a demand is its own in the next
-        // round too.
-        let awaited = of(self.world, |node| {
-            let stages = [Stage::Requested, Stage::Queued, Stage::New];
-            node.stays() && stages.contains(&node.stage)
-        });
-        self.pick_existing(Part::Only(Step::Pending), &awaited);
+        for part in self.pending(&order) {
+            self.pick_existing(Part::Only(Step::Pending), &part);
+        }
         order
+    }
+
+    /// The nodes on their way: those that a minimum or a request served before needs, then other
+    /// pods, then other nodes without a pod, each by group. In the round that asked for them the
+    /// first were there already and the last were launched, so each request finds the node that
+    /// was launched for it.
+    fn pending(&self, order: &[usize]) -> [Vec<usize>; 3] {
+        let is_pending = |node: &Node| {
+            let stages = [
+                Stage::Allocated,
+                Stage::Requested,
+                Stage::Queued,
+                Stage::New,
+            ];
+            node.stays() && stages.contains(&node.stage)
+        };
+        let there = self.world.count(|node| node.stays() && !is_pending(node));
+        let groups = self.world.groups.iter().zip(there);
+        let mut lacking: Vec<u64> = groups
+            .map(|(group, there)| group.min.saturating_sub(there))
+            .collect();
+        let mut numbers = order.to_vec();
+        numbers.sort_by_key(|number| self.world.nodes.get(*number).map(|node| node.group));
+        let mut parts = <[Vec<usize>; 3]>::default();
+        for number in numbers {
+            let Some(node) = self.world.nodes.get(number).filter(|node| is_pending(node)) else {
+                continue;
+            };
+            let lacks = lacking.get_mut(node.group).filter(|lacking| **lacking > 0);
+            let part = match (&lacks, node.stage) {
+                (Some(_), _) => 0,
+                _ if !node.is_unneeded() => 0,
+                (None, Stage::Allocated) => 1,
+                (None, _) => 2,
+            };
+            if let Some(lacking) = lacks {
+                *lacking -= 1;
+            }
+            parts[part].push(number);
+        }
+        parts
     }
 
     /// Shows nodes that are counted at the size of a resize in flight as they are now: a resize

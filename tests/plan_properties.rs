@@ -212,20 +212,31 @@ fn a_plan_that_was_sent_settles() {
     all_recorded(Strategy::Rayfit, settles);
 }
 
-/// Here every CPU but two is spoken for, and the requests only fit in the order in which they were
-/// packed when the nodes were launched.
+/// Of the first, all but two CPUs are needed, so the requests only fit in the order in which they
+/// were packed when the nodes were launched. Of the second, a placement group has to find the room
+/// of the pod that was asked to grow for it, not for the other one.
 #[test]
-fn requests_find_the_nodes_that_were_launched_for_them() {
-    let groups = [
-        (5, 5, 0, 4, true, 1, 0),
-        (6, 15, 1, 5, true, 0, 0),
-        (3, 10, 2, 7, false, 0, 0),
-    ];
-    let tasks = [(2, 0, 9), (3, 6, 6)];
-    let snapshot: Snapshot = serde_json::from_value(build(&groups, &tasks, &[])).unwrap();
+fn requests_find_what_was_asked_for_them() {
+    let launched = build(
+        &[
+            (5, 5, 0, 4, true, 1, 0),
+            (6, 15, 1, 5, true, 0, 0),
+            (3, 10, 2, 7, false, 0, 0),
+        ],
+        &[(2, 0, 9), (3, 6, 6)],
+        &[],
+    );
+    let grown = build(
+        &[(6, 2, 0, 3, true, 3, 0)],
+        &[],
+        &[(vec![4, 3, 3, 4], 0), (vec![2, 2, 3], 1)],
+    );
     let settings = settings(Strategy::Rayfit);
-    let plan = decide(&snapshot, &settings).0;
-    assert_eq!(settles(&snapshot, &plan, &settings), Ok(()));
+    for snapshot in [launched, grown] {
+        let snapshot: Snapshot = serde_json::from_value(snapshot).unwrap();
+        let plan = decide(&snapshot, &settings).0;
+        assert_eq!(settles(&snapshot, &plan, &settings), Ok(()));
+    }
 }
 
 /// Clusters of one to three groups with pods and demands, all of them well-formed.

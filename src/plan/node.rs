@@ -1,6 +1,7 @@
 //! A Ray node as the packing sees it: there, on its way, or only considered.
 
 use super::names::Name;
+use super::pack::Step;
 use super::resize::Resize;
 use super::shape::ShapeId;
 use schemars::JsonSchema;
@@ -98,7 +99,7 @@ pub(crate) struct Take {
     /// How many units of it.
     pub(crate) count: u64,
     /// In which step of the packing.
-    pub(crate) step: super::pack::Step,
+    pub(crate) step: Step,
 }
 
 /// The names of CPU and memory.
@@ -202,6 +203,12 @@ impl Node {
     /// Nothing of either source was placed on it.
     pub(crate) fn is_unneeded(&self) -> bool {
         self.placed.iter().all(Vec::is_empty)
+    }
+
+    /// A request served before takes of what a resize will give it.
+    pub(crate) fn has_promised_room(&self) -> bool {
+        let grown = |take: &Take| matches!(take.step, Step::InFlight | Step::Grow);
+        self.takes.iter().any(grown)
     }
 
     /// It runs or may yet run, and is not to go.

@@ -34,7 +34,14 @@ impl Packing<'_> {
                 show_resize(node, names, |resize| resize.desired);
             });
         }
-        self.pick_existing(Part::Only(Step::InFlight), &flying);
+        // A request finds the growth that was asked for it, as with nodes on their way.
+        let (own, others): (Vec<_>, Vec<_>) = flying.into_iter().partition(|number| {
+            let node = self.world.nodes.get(*number);
+            node.is_some_and(Node::has_promised_room)
+        });
+        for part in [own, others] {
+            self.pick_existing(Part::Only(Step::InFlight), &part);
+        }
         self.grow(running);
         for part in self.pending(&order) {
             self.pick_existing(Part::Only(Step::Pending), &part);

@@ -21,9 +21,9 @@ const (
 	Sidecar Mode = "sidecar"
 )
 
-// rayPort is the only one at which Ray's autoscaler looks for its GCS when
+// RayPort is the only one at which Ray's autoscaler looks for its GCS when
 // KubeRay starts it.
-const rayPort = 6379
+const RayPort = 6379
 
 // Cluster is a RayCluster to be scaled. Its head takes no work.
 type Cluster struct {
@@ -39,6 +39,9 @@ type Cluster struct {
 	SidecarUser rig.Object
 	// Token makes Ray answer only who shows the token that KubeRay makes.
 	Token bool
+	// Patience is for how many seconds a worker looks for a head that has gone;
+	// Ray's own 60 if zero.
+	Patience int
 	// Unmanned clusters have worker containers in which nothing runs.
 	Unmanned bool
 }
@@ -48,6 +51,8 @@ type Group struct {
 	Name     string
 	CPU      int
 	Min, Max int
+	// Hosts is how many pods a replica has; one if zero.
+	Hosts int
 	// Custom resources of each worker.
 	Custom map[string]int
 	// MaxCPU is the cap to which its pods may grow in place, 0 for none.
@@ -58,7 +63,7 @@ type Group struct {
 
 func (c Cluster) freePort() (int, error) {
 	if c.Mode == Ray {
-		return rayPort, nil
+		return RayPort, nil
 	}
 	return lab.FreePort()
 }
@@ -133,12 +138,22 @@ func (c Cluster) group(g Group) rig.Object {
 		Set("rayStartParams", c.startParams(more)).
 		Set(container+".resources", map[string]any{"requests": size, "limits": size}).
 		Set("template.spec.terminationGracePeriodSeconds", 5)
+	if g.Hosts > 0 {
+		group.Set("numOfHosts", g.Hosts)
+	}
+	var env []map[string]any
+	if c.Patience > 0 {
+		env = append(env, map[string]any{"name": "RAY_gcs_rpc_server_reconnect_timeout_s", "value": strconv.Itoa(c.Patience)})
+	}
 	if g.MaxCPU > 0 {
-		group.Set(container+".env", rig.WorkerStart(g.MaxCPU))
+		env = append(env, rig.WorkerStart(g.MaxCPU)...)
 		group.Set(container+".resizePolicy", []any{
 			map[string]any{"resourceName": "cpu", "restartPolicy": "NotRequired"},
 			map[string]any{"resourceName": "memory", "restartPolicy": "NotRequired"},
 		})
+	}
+	if len(env) > 0 {
+		group.Set(container+".env", env)
 	}
 	if c.Unmanned {
 		group.Set(container+".command", []string{"/bin/sh", "-c", "trap 'exit 0' TERM; while :; do sleep 3600 & wait; done"})

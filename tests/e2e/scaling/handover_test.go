@@ -9,6 +9,9 @@ import (
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
+// nobody is who scales a cluster that no Rayfit scales.
+const nobody scaling.Mode = "nobody"
+
 // TestModesHandOver changes who scales a living cluster, there and back: each
 // scales on from where the other left, no worker is lost, and nothing restarts.
 func TestModesHandOver(t *testing.T) {
@@ -55,6 +58,100 @@ func TestModesHandOver(t *testing.T) {
 	if len(statuses) != 2 {
 		t.Errorf("the head has %d containers, so nobody stood by", len(statuses))
 	}
+}
+
+// TestHeadIsReplaced deletes the head pod under work: Ray begins anew, and what
+// is left of the old cluster neither blocks the new one nor stays for ever.
+func TestHeadIsReplaced(t *testing.T) {
+	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
+	for _, mode := range modes(t, w) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Patience: 5, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 3}}}
+			d := drive(t, w, c)
+			do(t, d, `hold("before", 2, num_cpus=1)`)
+			until(t, w, "two tasks work", func() error { return w.Board.AtWork(batch(*c, "before"), 2) })
+			d = newHead(t, w, *c, d)
+			do(t, d, `hold("after", 3, num_cpus=1)`)
+			until(t, w, "three tasks work", func() error { return w.Board.AtWork(batch(*c, "after"), 3) })
+			if there := len(w.Workers(*c, "")); there != 3 {
+				t.Errorf("%d workers are there for three", there)
+			}
+			none(t, w, *c, d, "after")
+		})
+	}
+}
+
+// TestThereAndBackFromRay hands a living cluster to Ray's own autoscaler, as
+// docs/operations.md says, and takes it over again.
+func TestThereAndBackFromRay(t *testing.T) {
+	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
+	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+		t.Fatal(err)
+	}
+	c := &scaling.Cluster{Name: "shared", Mode: scaling.Central, Port: scaling.RayPort, Idle: 3600, Patience: 5, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 4}}}
+	d := drive(t, w, c)
+	ours := c.Object().Get("spec.autoscalerOptions.image")
+	tasks := 0
+	work := func(by string) {
+		t.Helper()
+		tasks++
+		name := fmt.Sprintf("task-%d", tasks)
+		do(t, d, fmt.Sprintf(`hold(%q, %d, num_cpus=1)`, name, tasks))
+		until(t, w, "tasks work, scaled by "+by, func() error { return w.Board.AtWork(batch(*c, name), tasks) })
+		w.Board.Release(batch(*c, name))
+	}
+	change := func(mode string, image any) {
+		t.Helper()
+		patch := annotate("rayfit.dev/reconcile", mode).Set("spec.autoscalerOptions.image", image)
+		if err := w.Patch(t.Context(), *c, patch); err != nil {
+			t.Fatal(err)
+		}
+	}
+
+	work("Rayfit")
+	change("ray", nil)
+	until(t, w, "Rayfit lets go", func() error { return scaledBy(w, *c, nobody) })
+	d = newHead(t, w, *c, d)
+	work("Ray")
+	if err := scaledBy(w, *c, nobody); err != nil {
+		t.Error(err)
+	}
+	change("central", ours)
+	work("Ray, whose autoscaler is still in the head pod")
+	if err := scaledBy(w, *c, nobody); err != nil {
+		t.Error(err)
+	}
+	d = newHead(t, w, *c, d)
+	work("Rayfit again")
+	if err := scaledBy(w, *c, scaling.Central); err != nil {
+		t.Error(err)
+	}
+	none(t, w, *c, d)
+}
+
+// newHead deletes the head pod, and returns a driver in the next one.
+func newHead(t *testing.T, w *scaling.World, c scaling.Cluster, old *scaling.Driver) *scaling.Driver {
+	t.Helper()
+	before, err := w.Head(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	old.Close()
+	kubectl(t, w, "delete", "pod", before.Name(), "--wait=false")
+	until(t, w, "the next head", func() error {
+		head, err := w.Head(c)
+		if err == nil && head.Get("metadata.uid") == before.Get("metadata.uid") {
+			err = fmt.Errorf("it is still %s", head.Name())
+		}
+		return err
+	})
+	d, err := w.Drive(t.Context(), c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(d.Close)
+	return d
 }
 
 // scaledBy is nil once the cluster's object names a mode as its scaler.

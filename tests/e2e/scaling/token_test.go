@@ -17,30 +17,37 @@ func TestTokens(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, mode := range []scaling.Mode{scaling.Central, scaling.Sidecar} {
-		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 2, Token: true, Groups: []scaling.Group{
-			{Name: "grow", CPU: 1, Max: 1, MaxCPU: 2},
-		}}
-		d := drive(t, w, c)
-		do(t, d, `hold("two", 2, num_cpus=1)`)
-		if mode == scaling.Central {
-			until(t, w, "what is missing is said", func() error { return told(w, *c, "NotObserved", "installed with --ray-auth") })
-			if made := len(w.EverWorkers(*c, "")); made > 0 {
-				t.Errorf("%d workers were made by who may not see the demand", made)
-			}
-			if err := scaling.AllowSecrets(t.Context(), w.Lab); err != nil {
-				t.Fatal(err)
-			}
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			withToken(t, w, mode)
+		})
+	}
+}
+
+func withToken(t *testing.T, w *scaling.World, mode scaling.Mode) {
+	c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 2, Token: true, Groups: []scaling.Group{
+		{Name: "grow", CPU: 1, Max: 1, MaxCPU: 2},
+	}}
+	d := drive(t, w, c)
+	do(t, d, `hold("two", 2, num_cpus=1)`)
+	if mode == scaling.Central {
+		until(t, w, "what is missing is said", func() error { return told(w, *c, "NotObserved", "installed with --ray-auth") })
+		if made := len(w.EverWorkers(*c, "")); made > 0 {
+			t.Errorf("%d workers were made by who may not see the demand", made)
 		}
-		until(t, w, "both tasks at work", func() error { return w.Board.AtWork(batch(*c, "two"), 2) })
-		if made := len(w.EverWorkers(*c, "")); made != 1 {
-			t.Errorf("%d workers were made in mode %s for a group of one that may grow", made, mode)
+		if err := scaling.AllowSecrets(t.Context(), w.Lab); err != nil {
+			t.Fatal(err)
 		}
-		w.Board.Release(batch(*c, "two"))
-		until(t, w, "the idle worker goes", func() error { return w.HasWorkers(*c, "", 0) })
-		token := kubectl(t, w, "get", "secret", c.Name, "-o", "jsonpath={.data.auth_token}")
-		if token == "" {
-			t.Error("the cluster has no token, so nothing was shown")
-		}
+	}
+	until(t, w, "both tasks at work", func() error { return w.Board.AtWork(batch(*c, "two"), 2) })
+	if made := len(w.EverWorkers(*c, "")); made != 1 {
+		t.Errorf("%d workers were made in mode %s for a group of one that may grow", made, mode)
+	}
+	w.Board.Release(batch(*c, "two"))
+	until(t, w, "the idle worker goes", func() error { return w.HasWorkers(*c, "", 0) })
+	token := kubectl(t, w, "get", "secret", c.Name, "-o", "jsonpath={.data.auth_token}")
+	if token == "" {
+		t.Error("the cluster has no token, so nothing was shown")
 	}
 }
 

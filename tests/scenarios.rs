@@ -27,7 +27,7 @@ fn list(value: &Value) -> Vec<Value> {
     value.as_array().cloned().unwrap_or_default()
 }
 
-/// The snapshot of a story; `overlay` in it is merged over the result as JSON.
+/// The snapshot of a story; `history` in it is the snapshot's.
 fn snapshot(story: &Value) -> Value {
     let mut pods = vec![pod(
         "head",
@@ -120,7 +120,8 @@ fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
     json!({"name": name, "resources": {"requests": amounts, "limits": amounts}})
 }
 
-/// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`.
+/// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`;
+/// `generation`.
 fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     let container = container(
         if role == "head" { "head" } else { "worker" },
@@ -145,6 +146,7 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
         let mut condition = of["condition"].clone();
         condition["status"] = json!("True");
         pod["status"]["conditions"] = json!([condition]);
+        pod["metadata"]["generation"] = of["generation"].clone();
     }
     pod
 }

@@ -30,8 +30,11 @@ pub struct Improvements {
     /// a new pod. Ray asks for the cap and learns the rest by refusals.
     pub node_room: bool,
     /// A suggestion from a refused resize never goes below the base size or what is in use, and
-    /// is forgotten after ten minutes. Ray takes any number, negative ones too, for ever.
+    /// is forgotten: the first after a minute, then two, up to ten. Ray takes any number, negative ones too, for ever.
     pub bounded_suggestions: bool,
+    /// What a node says that it can never do, and not what it could, is taken back at once. Ray
+    /// waits for the timeout, and the demand with it.
+    pub believed_refusals: bool,
     /// After a failed resize a pod may grow again: after a minute, then two, up to an hour. Ray
     /// bars it for life.
     pub retried_resizes: bool,
@@ -66,6 +69,7 @@ impl Strategy {
             settled_first: on,
             node_room: on,
             bounded_suggestions: on,
+            believed_refusals: on,
             retried_resizes: on,
             no_vain_pods: on,
             mended_raylets: on,

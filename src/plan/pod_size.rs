@@ -13,9 +13,6 @@ use crate::ray::{Fields, list_at, object_at, text_at};
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
 
-/// For how long a suggestion holds, in seconds.
-const SUGGESTION_LIFETIME_S: f64 = 600.0;
-
 /// The first wait after a failed resize, in seconds; it doubles with every failure.
 const FIRST_WAIT_S: f64 = 60.0;
 
@@ -72,7 +69,7 @@ pub(crate) fn resize(
     };
     restore(&mut resize, pod)?;
     forget_old(&mut resize, around);
-    read_conditions(&mut resize, pod, &container)?;
+    read_conditions(&mut resize, pod, &container, around)?;
     fail(&mut resize, around.now);
     resize.noted_sync = resize.is_to_sync();
     if around.improvements.bounded_suggestions {
@@ -147,8 +144,8 @@ fn forget_old(resize: &mut Resize, around: Around) {
     if !around.improvements.bounded_suggestions {
         return;
     }
-    let age = around.memory.suggested_at.map(|at| around.now - at);
-    if age.is_some_and(|age| age > SUGGESTION_LIFETIME_S) {
+    let (at, count) = (around.memory.suggested_at, around.memory.suggestions);
+    if at.is_some_and(|at| suggestion::is_old(at, count, around.now)) {
         resize.suggested_cpu = None;
         resize.suggested_memory = None;
     }
@@ -158,6 +155,7 @@ fn read_conditions(
     resize: &mut Resize,
     pod: &Pod<'_>,
     container: &Container<'_>,
+    around: Around,
 ) -> Result<(), String> {
     let conditions = pod
         .status
@@ -173,6 +171,12 @@ fn read_conditions(
                 resize.message = message;
                 let reason = text("reason").unwrap_or_default().to_lowercase();
                 resize.progress = Progress::Pending(reason);
+                if around.improvements.believed_refusals
+                    && resize.is_refused()
+                    && is_of_now(condition, pod)
+                {
+                    resize.progress = Progress::Error;
+                }
                 return suggestion::follow(resize, container);
             }
             Some("PodResizeInProgress") => {
@@ -189,6 +193,14 @@ fn read_conditions(
         }
     }
     Ok(())
+}
+
+/// It is about the pod's spec as it is. Kubernetes before 1.33 does not say.
+fn is_of_now(condition: &Fields, pod: &Pod<'_>) -> bool {
+    let number = |of: &Fields, key| of.get(key).and_then(Value::as_i64);
+    let seen = number(condition, "observedGeneration");
+    let there = number(pod.metadata, "generation");
+    seen.zip(there).is_none_or(|(seen, there)| seen >= there)
 }
 
 /// A resize that failed or took too long is taken back.

@@ -6,7 +6,7 @@ use super::decide::Decided;
 use super::node::{Fate, Node, Stage};
 use super::outcome::Plan;
 use super::resize::Resize;
-use super::{availability, stunted};
+use super::{availability, stunted, suggestion};
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
 
@@ -104,13 +104,26 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &Node) -> Option<Res
         .get(&node.pod)
         .copied()
         .unwrap_or_default();
+    let suggested = is_suggested(resize);
+    let suggestions = match (suggested, has_come_through(resize)) {
+        (true, _) => (before.suggestions).saturating_add(is_new(before, decided.now).into()),
+        (false, true) => 0,
+        (false, false) => before.suggestions,
+    };
     let memory = ResizeMemory {
         failures: if has_come_through(resize) {
             0
         } else {
-            before.failures + u32::from(has_just_failed(resize))
+            before
+                .failures
+                .saturating_add(has_just_failed(resize).into())
         },
-        suggested_at: is_suggested(resize).then(|| before.suggested_at.unwrap_or(decided.now)),
+        suggested_at: if is_new(before, decided.now) {
+            suggested.then_some(decided.now)
+        } else {
+            before.suggested_at.filter(|_| suggested)
+        },
+        suggestions,
         failed_at: before.failed_at.filter(|_| !has_come_through(resize)),
     };
     let grown =
@@ -129,6 +142,13 @@ pub(crate) fn has_come_through(resize: &Resize) -> bool {
     let noted = resize.noted.as_ref();
     let asked = noted.is_some_and(|note| note.resizing_at.is_some());
     asked && resize.noted_sync && resize.failed_at.is_none()
+}
+
+/// What a node suggests now is not what it suggested before.
+fn is_new(before: ResizeMemory, now: f64) -> bool {
+    before
+        .suggested_at
+        .is_none_or(|at| suggestion::is_old(at, before.suggestions, now))
 }
 
 fn is_suggested(resize: &Resize) -> bool {

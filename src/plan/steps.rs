@@ -3,19 +3,12 @@
 use super::node::{Node, Stage};
 use super::pack::{Packing, Part, Step, show_resize, show_size};
 use super::resize::Resize;
-use super::world::World;
 
 impl Packing<'_> {
     /// Free room, growth in flight, new growth, nodes on their way.
     pub(super) fn by_steps(&mut self) -> Vec<usize> {
         let order = self.world.order.clone();
-        let of = |world: &World, part: fn(&Node) -> bool| -> Vec<usize> {
-            let takes = |number: &usize| world.nodes.get(*number).is_some_and(part);
-            order.iter().copied().filter(takes).collect()
-        };
-        let running = of(self.world, |node| {
-            node.stays() && node.stage == Stage::Running
-        });
+        let running = self.those(&order, |node| node.stays() && node.stage == Stage::Running);
         let enlarged = self.as_they_are(&running);
         self.pick_existing(Part::Only(Step::Free), &running);
         for (number, large, small) in &enlarged {
@@ -23,18 +16,25 @@ impl Packing<'_> {
                 node.enlarge_again((large, small), names);
             });
         }
-        let flying = of(self.world, |node| {
+        self.in_flight(&running);
+        self.grow(running);
+        for part in self.pending(&order) {
+            self.pick_existing(Part::Only(Step::Pending), &part);
+        }
+        order
+    }
+
+    /// Growth in flight: a request finds what was asked for it first, as with nodes on their way.
+    fn in_flight(&mut self, running: &[usize]) {
+        let flying = self.those(running, |node| {
             let resize = node.resize.as_ref();
-            node.stays()
-                && node.stage == Stage::Running
-                && resize.is_some_and(Resize::is_in_progress)
+            resize.is_some_and(Resize::is_in_progress)
         });
         for number in &flying {
             self.change(*number, |node, names| {
                 show_resize(node, names, |resize| resize.desired);
             });
         }
-        // A request finds the growth that was asked for it, as with nodes on their way.
         let (own, others): (Vec<_>, Vec<_>) = flying.into_iter().partition(|number| {
             let node = self.world.nodes.get(*number);
             node.is_some_and(Node::has_promised_room)
@@ -42,11 +42,11 @@ impl Packing<'_> {
         for part in [own, others] {
             self.pick_existing(Part::Only(Step::InFlight), &part);
         }
-        self.grow(running);
-        for part in self.pending(&order) {
-            self.pick_existing(Part::Only(Step::Pending), &part);
-        }
-        order
+    }
+
+    fn those(&self, numbers: &[usize], are: impl Fn(&Node) -> bool) -> Vec<usize> {
+        let are = |number: &usize| self.world.nodes.get(*number).is_some_and(&are);
+        numbers.iter().copied().filter(are).collect()
     }
 
     /// The nodes on their way: those that a minimum or a request served before needs, then other

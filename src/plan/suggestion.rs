@@ -1,10 +1,13 @@
 //! What a node said that it can give, from the message of a resize that it refused.
 //! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
 
-use super::pod_size::{Container, amount};
+use super::pod_size::{Container, amount, wait_after};
 use super::resize::{Progress, Resize};
 use super::room::{bytes, cores};
 use crate::quantity::Quantity;
+
+/// The longest that a suggestion holds, in seconds.
+const LONGEST_S: f64 = 600.0;
 
 /// A resource that can be resized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,6 +45,17 @@ pub(super) fn follow(resize: &mut Resize, container: &Container<'_>) -> Result<(
         }
     }
     Ok(())
+}
+
+/// It no longer holds: other pods may have left the node. The first holds for a minute, each
+/// further one in a row for twice as long.
+pub(super) fn is_old(at: f64, in_a_row: u32, now: f64) -> bool {
+    now - at > wait_after(in_a_row).min(LONGEST_S)
+}
+
+/// A message of a resize that can never be says what can be.
+pub(super) fn is_in(message: &str) -> bool {
+    infeasible(message).is_some()
 }
 
 /// The largest limit: what the node has left, plus the container's own gap between limit and

@@ -69,11 +69,23 @@ pub enum InstanceStatus {
 pub struct ResizeMemory {
     /// How many resizes in a row failed.
     pub failures: u32,
-    /// When the node last told how much it could give, in seconds since 1970.
+    /// When the node last told how much it could give, in seconds since 1970; none once that is
+    /// forgotten.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_at: Option<f64>,
+    /// How often in a row it told that.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub suggestions: u32,
     /// When a resize last could not be asked for, in seconds since 1970. (That one was asked for
     /// and failed stands on the pod.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<f64>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(count: &u32) -> bool {
+    *count == 0
 }

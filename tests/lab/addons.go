@@ -51,6 +51,7 @@ func (l *Lab) startNode(n int) error {
 		"--dir=" + l.path("nodes", name),
 		"--cores=" + strconv.Itoa(l.options.Cores),
 		"--memory=" + l.options.Memory,
+		"--cpu-manager=" + l.options.CPUManager,
 		"--port=" + strconv.Itoa(l.state.Ports.Kubelet+n-1),
 		"--pod-network=" + fmt.Sprintf("127.%d.%d", l.state.Octet, n),
 		"--hosts=" + l.hostsPath(),

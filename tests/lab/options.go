@@ -50,6 +50,11 @@ type Options struct {
 	Cores  int    `json:"cores,omitempty"`
 	Memory string `json:"memory,omitempty"`
 
+	// CPUManager is the kubelets' CPU manager policy, as they call it; "none" if
+	// empty. With "static" a kubelet calls each change of a Guaranteed pod's CPU
+	// infeasible. The lab gives no pod CPUs of its own.
+	CPUManager string `json:"cpuManager,omitempty"`
+
 	// With lists add-ons: WithOperator, WithCertManager.
 	With []string `json:"with,omitempty"`
 

@@ -25,6 +25,10 @@ const (
 // KubeRay starts it.
 const RayPort = 6379
 
+// grace is how many seconds a pod has to end; Kubernetes' own 30 are for work
+// that is worth something.
+const grace = 5
+
 // Cluster is a RayCluster to be scaled. Its head takes no work.
 type Cluster struct {
 	Name   string
@@ -79,6 +83,8 @@ func (c Cluster) Object() rig.Object {
 			// Nothing here asks it, and it is the slowest part of a head to start.
 			"include-dashboard": "false",
 		}))
+	// Ray's head does not end when it is told to.
+	object.Set("spec.headGroupSpec.template.spec.terminationGracePeriodSeconds", grace)
 	var groups []any
 	for _, g := range c.Groups {
 		groups = append(groups, c.group(g))
@@ -137,7 +143,7 @@ func (c Cluster) group(g Group) rig.Object {
 	group.Set("replicas", g.Min).Set("minReplicas", g.Min).Set("maxReplicas", g.Max).
 		Set("rayStartParams", c.startParams(more)).
 		Set(container+".resources", map[string]any{"requests": size, "limits": size}).
-		Set("template.spec.terminationGracePeriodSeconds", 5)
+		Set("template.spec.terminationGracePeriodSeconds", grace)
 	if g.Hosts > 0 {
 		group.Set("numOfHosts", g.Hosts)
 	}

@@ -192,7 +192,8 @@ func (g growth) rayEnds(t *testing.T) {
 	g.none(t, "after")
 }
 
-// While others fill the node there is no room; when they go, the pod grows.
+// While others fill the node there is no room: the kubelet defers the resize, and
+// it is taken back. When they have gone, the pod grows.
 func (g growth) waitsForRoom(t *testing.T) {
 	g.hold(t, "one", "early", 1)
 	g.atWork(t, "early", 1)
@@ -200,7 +201,11 @@ func (g growth) waitsForRoom(t *testing.T) {
 	node, _ := pod.Get("spec.nodeName").(string)
 	fill(t, g.w, node)
 	g.hold(t, "one", "late", 2)
-	until(t, g.w, "Rayfit says why the tasks wait", func() error { return g.saysWhy() })
+	until(t, g.w, "the node has no room", func() error { return noted(g.w, pod.Name(), `"suggested-max-cpu":1`) })
+	until(t, g.w, "the resize was taken back", func() error { return atBase(g.w, pod.Name()) })
+	if g.c.Mode == scaling.Central {
+		until(t, g.w, "that is said", func() error { return told(g.w, g.c, "ResizeDeferred", pod.Name()) })
+	}
 	if err := g.w.Board.AtWork(batch(g.c, "late"), 0); err != nil {
 		t.Errorf("although the node is full: %v", err)
 	}
@@ -210,11 +215,15 @@ func (g growth) waitsForRoom(t *testing.T) {
 	g.none(t, "early", "late")
 }
 
-// saysWhy is nil when Events tell that demand cannot be met now, in the mode
-// that may write any.
-func (g growth) saysWhy() error {
-	if g.c.Mode == scaling.Central && len(g.w.Events(g.c.Name)) == 0 {
-		return fmt.Errorf("no Events about %s", g.c.Name)
+// noted is nil while the record of a pod's resizes has a text.
+func noted(w *scaling.World, name, text string) error {
+	pod, err := w.Pod(name)
+	if err != nil {
+		return err
+	}
+	note, _ := pod.Get("metadata.annotations[ray.io/ippr-status]").(string)
+	if !strings.Contains(note, text) {
+		return fmt.Errorf("pod %s has the record %q", name, note)
 	}
 	return nil
 }
@@ -244,16 +253,19 @@ func (g growth) timesOut(t *testing.T) {
 	g.hold(t, "stuck", "moved", 1)
 	until(t, g.w, "a second worker", func() error { return g.w.HasWorkers(g.c, "stuck", 2) })
 	g.atWork(t, "moved", 1)
-	until(t, g.w, "the resize was taken back", func() error {
-		seen, err := g.w.Pod(pod.Name())
-		if wanted, _ := size(seen); err == nil && wanted != "1" {
-			err = fmt.Errorf("it is to have %s", wanted)
-		}
-		return err
-	})
+	until(t, g.w, "the resize was taken back", func() error { return atBase(g.w, pod.Name()) })
 	resume()
 	cordon(t, g.w, node, false)
 	g.none(t, "hung", "moved")
+}
+
+// atBase is nil if a pod is to have the one CPU that it began with.
+func atBase(w *scaling.World, pod string) error {
+	seen, err := w.Pod(pod)
+	if wanted, _ := size(seen); err == nil && wanted != "1" {
+		err = fmt.Errorf("it is to have %s", wanted)
+	}
+	return err
 }
 
 const ballast = "ballast"

@@ -11,21 +11,29 @@ import (
 
 // containerManager is the kubelet's stub with pod cgroups that remember what
 // was set. The stub's own ones make every resize fail, because a resize reads
-// the pod's present limits back.
+// the pod's present limits back. It has the CPU manager policy that it is given.
 type containerManager struct {
 	cm.ContainerManager
-	pods *podCgroups
+	cpuManager string
+	pods       *podCgroups
 }
 
-func newContainerManager() cm.ContainerManager {
+func newContainerManager(cpuManager string) cm.ContainerManager {
 	stub := cm.NewStubContainerManagerWithDevicePluginResource(v1.ResourceList{})
 	return &containerManager{
 		ContainerManager: stub,
+		cpuManager:       cpuManager,
 		pods: &podCgroups{
 			PodContainerManager: stub.NewPodContainerManager(),
 			set:                 map[types.UID]*cm.ResourceConfig{},
 		},
 	}
+}
+
+func (c *containerManager) GetNodeConfig() cm.NodeConfig {
+	config := c.ContainerManager.GetNodeConfig()
+	config.CPUManagerPolicy = c.cpuManager
+	return config
 }
 
 func (c *containerManager) NewPodContainerManager() cm.PodContainerManager { return c.pods }

@@ -26,9 +26,9 @@ import (
 
 // nodeOptions are the flags of the node component.
 type nodeOptions struct {
-	name, kubeconfig, dir, memory, clientCA string
-	cores, port                             int
-	containers                              containerOptions
+	name, kubeconfig, dir, memory, cpuManager, clientCA string
+	cores, port                                         int
+	containers                                          containerOptions
 }
 
 func parseNodeOptions(args []string) (nodeOptions, error) {
@@ -40,6 +40,7 @@ func parseNodeOptions(args []string) (nodeOptions, error) {
 	flags.StringVar(&o.dir, "dir", "", "where the node writes")
 	flags.IntVar(&o.cores, "cores", 8, "cores to report")
 	flags.StringVar(&o.memory, "memory", "16Gi", "memory to report")
+	flags.StringVar(&o.cpuManager, "cpu-manager", "", "CPU manager policy to report")
 	flags.IntVar(&o.port, "port", 10250, "the kubelet's port on 127.0.0.1")
 	flags.StringVar(&o.clientCA, "client-ca", "", "who may call the kubelet")
 	flags.StringVar(&o.containers.network, "pod-network", "127.0.1", "first three octets of the pods' addresses")
@@ -123,7 +124,7 @@ func newKubelet(ctx context.Context, o nodeOptions, runtime *processRuntime) (*k
 
 	hollow := kubemark.NewHollowKubelet(flags, config, client, client,
 		&machine{Fake: cadvisortest.Fake{NodeName: o.name}, cores: o.cores, memory: uint64(memory.Value())},
-		images{critest.NewFakeImageService()}, runtime, newContainerManager())
+		images{critest.NewFakeImageService()}, runtime, newContainerManager(o.cpuManager))
 	return hollow, makeReal(ctx, hollow, client, o)
 }
 

@@ -54,25 +54,15 @@ impl Packing<'_> {
     /// first were there already and the last were launched, so each request finds the node that
     /// was launched for it.
     fn pending(&self, order: &[usize]) -> [Vec<usize>; 3] {
-        let is_pending = |node: &Node| {
-            let stages = [
-                Stage::Allocated,
-                Stage::Requested,
-                Stage::Queued,
-                Stage::New,
-            ];
-            node.stays() && stages.contains(&node.stage)
-        };
-        let there = self.world.count(|node| node.stays() && !is_pending(node));
-        let groups = self.world.groups.iter().zip(there);
-        let mut lacking: Vec<u64> = groups
-            .map(|(group, there)| group.min.saturating_sub(there))
-            .collect();
-        let mut numbers = order.to_vec();
-        numbers.sort_by_key(|number| self.world.nodes.get(*number).map(|node| node.group));
         let mut parts = <[Vec<usize>; 3]>::default();
+        let mut numbers = self.those(order, is_pending);
+        if numbers.is_empty() {
+            return parts;
+        }
+        numbers.sort_by_key(|number| self.world.nodes.get(*number).map(|node| node.group));
+        let mut lacking = self.lacking();
         for number in numbers {
-            let Some(node) = self.world.nodes.get(number).filter(|node| is_pending(node)) else {
+            let Some(node) = self.world.nodes.get(number) else {
                 continue;
             };
             let lacks = lacking.get_mut(node.group).filter(|lacking| **lacking > 0);
@@ -88,6 +78,15 @@ impl Packing<'_> {
             parts[part].push(number);
         }
         parts
+    }
+
+    /// By group, how many nodes on their way its minimum needs.
+    fn lacking(&self) -> Vec<u64> {
+        let there = self.world.count(|node| node.stays() && !is_pending(node));
+        let groups = self.world.groups.iter().zip(there);
+        groups
+            .map(|(group, there)| group.min.saturating_sub(there))
+            .collect()
     }
 
     /// Shows nodes that are counted at the size of a resize in flight as they are now: a resize
@@ -107,4 +106,14 @@ impl Packing<'_> {
         }
         shown
     }
+}
+
+fn is_pending(node: &Node) -> bool {
+    let stages = [
+        Stage::Allocated,
+        Stage::Requested,
+        Stage::Queued,
+        Stage::New,
+    ];
+    node.stays() && stages.contains(&node.stage)
 }

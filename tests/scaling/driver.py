@@ -67,7 +67,9 @@ def drop(batch):
 
 
 def answer(**fields):
-    print("\n" + json.dumps(fields), flush=True)
+    # One write: Ray's threads print too, and print() writes the end of a line by itself.
+    sys.stdout.write(f"\n{json.dumps(fields)}\n")
+    sys.stdout.flush()
 
 
 def head_is_up(address):

@@ -77,7 +77,7 @@ struct Rank {
     score: Score,
     preference: Preference,
     /// Earlier in the list wins.
-    position: Reverse<u64>,
+    position: Reverse<usize>,
 }
 
 impl Rank {
@@ -122,7 +122,7 @@ impl Eq for Ranked {}
 #[derive(Debug)]
 struct Class {
     /// Position in the list and number of each node, in order.
-    members: VecDeque<(u64, usize)>,
+    members: VecDeque<(usize, usize)>,
     preference: Preference,
     trial: Option<Rc<Trial>>,
     /// The last trial of a node that was picked, for the next one like it.
@@ -142,7 +142,6 @@ pub(crate) struct Candidates<'a, N> {
     best: BinaryHeap<Ranked>,
     /// Per run: who would take how many of it.
     watch: Vec<BinaryHeap<(u64, usize, u32)>>,
-    positions: u64,
 }
 
 impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
@@ -156,20 +155,13 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
             of_state: HashMap::new(),
             best: BinaryHeap::new(),
             watch: std::iter::repeat_with(BinaryHeap::new).take(runs).collect(),
-            positions: 0,
         }
     }
 
-    /// Adds a node at the end of the list.
-    pub(crate) fn add(&mut self, number: usize, state: u32, preference: Preference, runs: &[Run]) {
-        self.positions += 1;
-        self.add_at(self.positions, number, state, preference, runs);
-    }
-
-    /// Adds a node at a position of the list, after others of its state.
-    pub(crate) fn add_at(
+    /// Adds a node at a position of the list, after all others of its state.
+    pub(crate) fn add(
         &mut self,
-        position: u64,
+        position: usize,
         number: usize,
         state: u32,
         preference: Preference,
@@ -227,7 +219,7 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
 
     /// Every node that was not picked, in the order of the list.
     pub(crate) fn rest(self) -> Vec<usize> {
-        let mut rest: Vec<(u64, usize)> = self
+        let mut rest: Vec<(usize, usize)> = self
             .classes
             .into_iter()
             .flat_map(|class| class.members)

@@ -8,13 +8,8 @@ use super::world::World;
 
 /// Adds what the groups' minima lack, in front of all other nodes.
 pub(crate) fn enforce_minima(world: &mut World) {
-    let present = world.count(Node::stays);
     let mut order = Vec::new();
-    for (group, present) in present.into_iter().enumerate() {
-        let lacking = world
-            .groups
-            .get(group)
-            .map_or(0, |config| config.min.saturating_sub(present));
+    for (group, lacking) in world.lacking(Node::stays).into_iter().enumerate() {
         for _ in 0..lacking {
             order.extend(world.launch(group));
         }

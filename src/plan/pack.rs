@@ -190,8 +190,9 @@ impl Packing<'_> {
         let world = &*self.world;
         let node = |number: usize| changed.get(&number).unwrap_or(&world.nodes[number]);
         let mut candidates = Candidates::new(node, self.source, world.rules(), self.runs.len());
-        for (number, state) in numbers.iter().zip(states) {
+        for (position, (number, state)) in numbers.iter().zip(states).enumerate() {
             candidates.add(
+                position,
                 *number,
                 state,
                 world.preferences[node(*number).group],
@@ -251,7 +252,8 @@ impl Packing<'_> {
         let mut pool = Candidates::new(node, self.source, world.rules(), self.runs.len());
         for (group, left) in launchable.iter().enumerate() {
             if *left > 0 && world.may_launch(group) {
-                pool.add(group, states[group], world.preferences[group], &self.runs);
+                let (state, preference) = (states[group], world.preferences[group]);
+                pool.add(group, group, state, preference, &self.runs);
             }
         }
         let outside = world.outside_max();
@@ -266,12 +268,12 @@ impl Packing<'_> {
             self.fresh.push(fresh);
             launchable[group] -= 1;
             if launchable[group] > 0 {
+                // For Ray it is the last of the list now.
+                let last = launchable.len() + self.fresh.len();
+                let steady = world.improvements.steady_choices;
+                let position = if steady { group } else { last };
                 let (state, preference) = (states[group], world.preferences[group]);
-                if world.improvements.steady_choices {
-                    pool.add_at(group as u64, group, state, preference, &self.runs);
-                } else {
-                    pool.add(group, state, preference, &self.runs);
-                }
+                pool.add(position, group, state, preference, &self.runs);
             }
         }
         order

@@ -144,8 +144,7 @@ fn forget_old(resize: &mut Resize, around: Around) {
     if !around.improvements.bounded_suggestions {
         return;
     }
-    let (at, count) = (around.memory.suggested_at, around.memory.suggestions);
-    if at.is_some_and(|at| suggestion::is_old(at, count, around.now)) {
+    if suggestion::is_old(around.memory, around.now) {
         resize.suggested_cpu = None;
         resize.suggested_memory = None;
     }
@@ -170,14 +169,14 @@ fn read_conditions(
             Some("PodResizePending") => {
                 resize.message = message;
                 let reason = text("reason").unwrap_or_default().to_lowercase();
+                let never = reason == "infeasible" && resize.resizing_at.is_some();
                 resize.progress = Progress::Pending(reason);
-                if around.improvements.believed_refusals
-                    && resize.is_refused()
-                    && is_of_now(condition, pod)
-                {
+                let told = suggestion::follow(resize, container)?;
+                let believed = around.improvements.believed_refusals;
+                if believed && never && !told && is_of_now(condition, pod) {
                     resize.progress = Progress::Error;
                 }
-                return suggestion::follow(resize, container);
+                return Ok(());
             }
             Some("PodResizeInProgress") => {
                 resize.message = message;

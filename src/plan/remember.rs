@@ -104,27 +104,24 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &Node) -> Option<Res
         .get(&node.pod)
         .copied()
         .unwrap_or_default();
-    let suggested = is_suggested(resize);
-    let suggestions = match (suggested, has_come_through(resize)) {
-        (true, _) => (before.suggestions).saturating_add(is_new(before, decided.now).into()),
-        (false, true) => 0,
-        (false, false) => before.suggestions,
-    };
+    let (suggested, done) = (is_suggested(resize), has_come_through(resize));
+    let known = before
+        .suggested_at
+        .filter(|_| !suggestion::is_old(before, decided.now));
+    let in_a_row = |so_far: u32, one_more: bool| so_far.saturating_add(one_more.into());
     let memory = ResizeMemory {
-        failures: if has_come_through(resize) {
+        failures: if done {
             0
         } else {
-            before
-                .failures
-                .saturating_add(has_just_failed(resize).into())
+            in_a_row(before.failures, has_just_failed(resize))
         },
-        suggested_at: if is_new(before, decided.now) {
-            suggested.then_some(decided.now)
+        suggested_at: suggested.then(|| known.unwrap_or(decided.now)),
+        suggestions: if done && !suggested {
+            0
         } else {
-            before.suggested_at.filter(|_| suggested)
+            in_a_row(before.suggestions, suggested && known.is_none())
         },
-        suggestions,
-        failed_at: before.failed_at.filter(|_| !has_come_through(resize)),
+        failed_at: before.failed_at.filter(|_| !done),
     };
     let grown =
         resize.failed_at.is_none() && !resize.base.is_below(resize.current) && before.failures == 0;
@@ -142,13 +139,6 @@ pub(crate) fn has_come_through(resize: &Resize) -> bool {
     let noted = resize.noted.as_ref();
     let asked = noted.is_some_and(|note| note.resizing_at.is_some());
     asked && resize.noted_sync && resize.failed_at.is_none()
-}
-
-/// What a node suggests now is not what it suggested before.
-fn is_new(before: ResizeMemory, now: f64) -> bool {
-    before
-        .suggested_at
-        .is_none_or(|at| suggestion::is_old(at, before.suggestions, now))
 }
 
 fn is_suggested(resize: &Resize) -> bool {

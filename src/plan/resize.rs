@@ -3,7 +3,6 @@
 
 use super::note::ResizeNote;
 use super::room::Room;
-use super::suggestion;
 
 /// How far a group's pods may grow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -154,14 +153,6 @@ impl Resize {
             && self.resizing_at.is_none()
             && self.barred.is_none()
             && (self.current.cpu < limit.cpu || self.current.memory < limit.memory)
-    }
-
-    /// It was asked for, and its node can never hold it, nor said what it can hold.
-    pub(crate) fn is_refused(&self) -> bool {
-        let told = self.message.as_deref().unwrap_or_default();
-        self.resizing_at.is_some()
-            && self.progress == Progress::Pending("infeasible".to_owned())
-            && !suggestion::is_in(told)
     }
 
     /// Asked for too long ago.

@@ -60,7 +60,8 @@ impl Packing<'_> {
             return parts;
         }
         numbers.sort_by_key(|number| self.world.nodes.get(*number).map(|node| node.group));
-        let mut lacking = self.lacking();
+        let there = |node: &Node| node.stays() && !is_pending(node);
+        let mut lacking = self.world.lacking(there);
         for number in numbers {
             let Some(node) = self.world.nodes.get(number) else {
                 continue;
@@ -78,15 +79,6 @@ impl Packing<'_> {
             parts[part].push(number);
         }
         parts
-    }
-
-    /// By group, how many nodes on their way its minimum needs.
-    fn lacking(&self) -> Vec<u64> {
-        let there = self.world.count(|node| node.stays() && !is_pending(node));
-        let groups = self.world.groups.iter().zip(there);
-        groups
-            .map(|(group, there)| group.min.saturating_sub(there))
-            .collect()
     }
 
     /// Shows nodes that are counted at the size of a resize in flight as they are now: a resize
@@ -109,11 +101,5 @@ impl Packing<'_> {
 }
 
 fn is_pending(node: &Node) -> bool {
-    let stages = [
-        Stage::Allocated,
-        Stage::Requested,
-        Stage::Queued,
-        Stage::New,
-    ];
-    node.stays() && stages.contains(&node.stage)
+    node.stays() && !matches!(node.stage, Stage::Running | Stage::Stopping)
 }

@@ -5,6 +5,7 @@ use super::pod_size::{Container, amount, wait_after};
 use super::resize::{Progress, Resize};
 use super::room::{bytes, cores};
 use crate::quantity::Quantity;
+use crate::snapshot::history::ResizeMemory;
 
 /// The longest that a suggestion holds, in seconds.
 const LONGEST_S: f64 = 600.0;
@@ -24,15 +25,17 @@ struct Report {
     capacity: i64,
 }
 
-/// Lowers the limit to what the node can give, and asks for that.
-pub(super) fn follow(resize: &mut Resize, container: &Container<'_>) -> Result<(), String> {
+/// Lowers the limit to what the node can give, and asks for that; false if it did not say.
+pub(super) fn follow(resize: &mut Resize, container: &Container<'_>) -> Result<bool, String> {
     let message = resize.message.as_deref().unwrap_or_default();
     let report = match &resize.progress {
         Progress::Pending(reason) if reason == "deferred" => deferred(message),
         Progress::Pending(reason) if reason == "infeasible" => infeasible(message),
         _ => None,
     };
-    let Some(report) = report else { return Ok(()) };
+    let Some(report) = report else {
+        return Ok(false);
+    };
     let limit = limit(report, container)?;
     match report.resource {
         Resource::Cpu => {
@@ -44,18 +47,14 @@ pub(super) fn follow(resize: &mut Resize, container: &Container<'_>) -> Result<(
             resize.ask(None, resize.suggested_memory);
         }
     }
-    Ok(())
+    Ok(true)
 }
 
-/// It no longer holds: other pods may have left the node. The first holds for a minute, each
-/// further one in a row for twice as long.
-pub(super) fn is_old(at: f64, in_a_row: u32, now: f64) -> bool {
-    now - at > wait_after(in_a_row).min(LONGEST_S)
-}
-
-/// A message of a resize that can never be says what can be.
-pub(super) fn is_in(message: &str) -> bool {
-    infeasible(message).is_some()
+/// What was told no longer holds: other pods may have left the node. The first holds for a minute,
+/// each further one in a row for twice as long.
+pub(super) fn is_old(memory: ResizeMemory, now: f64) -> bool {
+    let lifetime = wait_after(memory.suggestions).min(LONGEST_S);
+    memory.suggested_at.is_some_and(|at| now - at > lifetime)
 }
 
 /// The largest limit: what the node has left, plus the container's own gap between limit and

@@ -87,6 +87,14 @@ impl World {
             .collect()
     }
 
+    /// By group, how many nodes its minimum lacks if only some count.
+    pub(crate) fn lacking(&self, counts: impl Fn(&Node) -> bool) -> Vec<u64> {
+        let groups = self.groups.iter().zip(self.count(counts));
+        groups
+            .map(|(group, present)| group.min.saturating_sub(present))
+            .collect()
+    }
+
     /// A host of a multi-host replica goes only together with the others, because KubeRay deletes
     /// the whole replica.
     pub(crate) fn leaves_whole(&self, node: &Node) -> bool {

@@ -179,7 +179,7 @@ func (c *Cluster) resize(request fields) (message, error) {
 // get is InternalKVGet{1 key, 2 namespace}: {1 status{1 code}, 2 value}.
 func (c *Cluster) get(request fields) (message, error) {
 	var reply, inside message
-	found, ok := c.kv[string(request.bytes(2))+"/"+string(request.bytes(1))]
+	found, ok := c.kv[kvKey(request.bytes(2), request.bytes(1))]
 	if !ok {
 		inside.number(1, notFound)
 	}
@@ -190,9 +190,11 @@ func (c *Cluster) get(request fields) (message, error) {
 	return reply, nil
 }
 
+func kvKey(namespace, key []byte) string { return string(namespace) + "/" + string(key) }
+
 // del is InternalKVDel{1 key, 2 namespace}: {1 status, 2 deleted}.
 func (c *Cluster) del(request fields) (message, error) {
-	key := string(request.bytes(2)) + "/" + string(request.bytes(1))
+	key := kvKey(request.bytes(2), request.bytes(1))
 	_, there := c.kv[key]
 	delete(c.kv, key)
 	var reply message
@@ -203,7 +205,7 @@ func (c *Cluster) del(request fields) (message, error) {
 
 // put is InternalKVPut{1 key, 2 value, 3 overwrite, 4 namespace}: {1 status, 2 added}.
 func (c *Cluster) put(request fields) (message, error) {
-	c.kv[string(request.bytes(4))+"/"+string(request.bytes(1))] = request.bytes(2)
+	c.kv[kvKey(request.bytes(4), request.bytes(1))] = request.bytes(2)
 	var reply message
 	reply.bytes(1, nil)
 	reply.flag(2, true)

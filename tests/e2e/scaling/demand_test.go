@@ -34,26 +34,23 @@ var demands = []demand{
 // its own, one scenario after the other.
 func TestDemand(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 32, Memory: "64Gi", Ray: true})
-	for _, mode := range modes(t, w) {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 60, Groups: []scaling.Group{
-				{Name: "small", CPU: 1, Max: 3, Custom: map[string]int{"small": 1}},
-				{Name: "large", CPU: 2, Max: 3, Custom: map[string]int{"large": 1}},
-			}}
-			d := drive(t, w, c)
-			for _, one := range demands {
-				t.Run(one.name, func(t *testing.T) { one.run(t, w, *c, d) })
-			}
-			t.Run("only the idle go", func(t *testing.T) { onlyTheIdleGo(t, w, *c, d) })
-			t.Run("minimum", func(t *testing.T) { minimum(t, w, *c, d) })
-			t.Run("maximum raised", func(t *testing.T) { maximumRaised(t, w, *c, d) })
-			if mode != scaling.Ray { // which ends the tasks on what is too much
-				t.Run("maximum lowered", func(t *testing.T) { maximumLowered(t, w, *c, d) })
-			}
-			t.Run("conservative", func(t *testing.T) { conservative(t, w, *c, d) })
-		})
-	}
+	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 60, Groups: []scaling.Group{
+			{Name: "small", CPU: 1, Max: 3, Custom: map[string]int{"small": 1}},
+			{Name: "large", CPU: 2, Max: 3, Custom: map[string]int{"large": 1}},
+		}}
+		d := drive(t, w, c)
+		for _, one := range demands {
+			t.Run(one.name, func(t *testing.T) { one.run(t, w, *c, d) })
+		}
+		t.Run("only the idle go", func(t *testing.T) { onlyTheIdleGo(t, w, *c, d) })
+		t.Run("minimum", func(t *testing.T) { minimum(t, w, *c, d) })
+		t.Run("maximum raised", func(t *testing.T) { maximumRaised(t, w, *c, d) })
+		if mode != scaling.Ray { // which ends the tasks on what is too much
+			t.Run("maximum lowered", func(t *testing.T) { maximumLowered(t, w, *c, d) })
+		}
+		t.Run("conservative", func(t *testing.T) { conservative(t, w, *c, d) })
+	})
 }
 
 // run asks, sees exactly the workers come, lets go, and sees them go.

@@ -64,22 +64,19 @@ func TestModesHandOver(t *testing.T) {
 // is left of the old cluster neither blocks the new one nor stays for ever.
 func TestHeadIsReplaced(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
-	for _, mode := range modes(t, w) {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Patience: 5, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 3}}}
-			d := drive(t, w, c)
-			do(t, d, `hold("before", 2, num_cpus=1)`)
-			until(t, w, "two tasks work", func() error { return w.Board.AtWork(batch(*c, "before"), 2) })
-			d = newHead(t, w, *c, d)
-			do(t, d, `hold("after", 3, num_cpus=1)`)
-			until(t, w, "three tasks work", func() error { return w.Board.AtWork(batch(*c, "after"), 3) })
-			if there := len(w.Workers(*c, "")); there != 3 {
-				t.Errorf("%d workers are there for three", there)
-			}
-			none(t, w, *c, d, "after")
-		})
-	}
+	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) {
+		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Patience: 5, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 3}}}
+		d := drive(t, w, c)
+		do(t, d, `hold("before", 2, num_cpus=1)`)
+		until(t, w, "two tasks work", func() error { return w.Board.AtWork(batch(*c, "before"), 2) })
+		d = newHead(t, w, *c, d)
+		do(t, d, `hold("after", 3, num_cpus=1)`)
+		until(t, w, "three tasks work", func() error { return w.Board.AtWork(batch(*c, "after"), 3) })
+		if there := len(w.Workers(*c, "")); there != 3 {
+			t.Errorf("%d workers are there for three", there)
+		}
+		none(t, w, *c, d, "after")
+	})
 }
 
 // TestThereAndBackFromRay hands a living cluster to Ray's own autoscaler, as
@@ -93,12 +90,15 @@ func TestThereAndBackFromRay(t *testing.T) {
 	d := drive(t, w, c)
 	ours := c.Object().Get("spec.autoscalerOptions.image")
 	tasks := 0
-	work := func(by string) {
+	work := func(by string, noted scaling.Mode) {
 		t.Helper()
 		tasks++
 		name := fmt.Sprintf("task-%d", tasks)
 		do(t, d, fmt.Sprintf(`hold(%q, %d, num_cpus=1)`, name, tasks))
 		until(t, w, "tasks work, scaled by "+by, func() error { return w.Board.AtWork(batch(*c, name), tasks) })
+		if err := scaledBy(w, *c, noted); err != nil {
+			t.Error(err)
+		}
 		w.Board.Release(batch(*c, name))
 	}
 	change := func(mode string, image any) {
@@ -109,24 +109,15 @@ func TestThereAndBackFromRay(t *testing.T) {
 		}
 	}
 
-	work("Rayfit")
+	work("Rayfit", scaling.Central)
 	change("ray", nil)
 	until(t, w, "Rayfit lets go", func() error { return scaledBy(w, *c, nobody) })
 	d = newHead(t, w, *c, d)
-	work("Ray")
-	if err := scaledBy(w, *c, nobody); err != nil {
-		t.Error(err)
-	}
+	work("Ray", nobody)
 	change("central", ours)
-	work("Ray, whose autoscaler is still in the head pod")
-	if err := scaledBy(w, *c, nobody); err != nil {
-		t.Error(err)
-	}
+	work("Ray, whose autoscaler is still in the head pod", nobody)
 	d = newHead(t, w, *c, d)
-	work("Rayfit again")
-	if err := scaledBy(w, *c, scaling.Central); err != nil {
-		t.Error(err)
-	}
+	work("Rayfit again", scaling.Central)
 	none(t, w, *c, d)
 }
 
@@ -146,12 +137,7 @@ func newHead(t *testing.T, w *scaling.World, c scaling.Cluster, old *scaling.Dri
 		}
 		return err
 	})
-	d, err := w.Drive(t.Context(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(d.Close)
-	return d
+	return connect(t, c, w.Drive)
 }
 
 // scaledBy is nil once the cluster's object names a mode as its scaler.

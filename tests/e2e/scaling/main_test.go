@@ -164,7 +164,13 @@ func drive(t *testing.T, w *scaling.World, c *scaling.Cluster) *scaling.Driver {
 func driven(t *testing.T, w *scaling.World, c *scaling.Cluster, join func(context.Context, scaling.Cluster) (*scaling.Driver, error)) *scaling.Driver {
 	t.Helper()
 	create(t, w, c)
-	d, err := join(t.Context(), *c)
+	return connect(t, *c, join)
+}
+
+// connect joins a driver to a cluster, which ends with its test.
+func connect(t *testing.T, c scaling.Cluster, join func(context.Context, scaling.Cluster) (*scaling.Driver, error)) *scaling.Driver {
+	t.Helper()
+	d, err := join(t.Context(), c)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,6 +211,17 @@ func modes(t *testing.T, w *scaling.World) []scaling.Mode {
 		}
 	}
 	return found
+}
+
+// inEachMode runs a test for all modes at once, each in a cluster of its own.
+func inEachMode(t *testing.T, w *scaling.World, try func(*testing.T, scaling.Mode)) {
+	t.Helper()
+	for _, mode := range modes(t, w) {
+		t.Run(string(mode), func(t *testing.T) {
+			t.Parallel()
+			try(t, mode)
+		})
+	}
 }
 
 // edit changes a number of a worker group.

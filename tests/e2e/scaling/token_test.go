@@ -13,15 +13,7 @@ import (
 // place, and in. The central controller gets the right to read it while it runs.
 func TestTokens(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "64Gi", Ray: true})
-	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
-		t.Fatal(err)
-	}
-	for _, mode := range []scaling.Mode{scaling.Central, scaling.Sidecar} {
-		t.Run(string(mode), func(t *testing.T) {
-			t.Parallel()
-			withToken(t, w, mode)
-		})
-	}
+	inEachMode(t, w, func(t *testing.T, mode scaling.Mode) { withToken(t, w, mode) })
 }
 
 func withToken(t *testing.T, w *scaling.World, mode scaling.Mode) {

@@ -37,6 +37,8 @@ fn main() {
             let snapshot = snapshot.unwrap_or_else(|e| panic!("{file}: {e}"));
             let settings = Settings {
                 strategy,
+                // What is measured is what launches cost, however many.
+                max_workers: u64::MAX,
                 ..Settings::default()
             };
             let loaded = memory("VmRSS");

@@ -141,8 +141,10 @@ impl Plan {
         usual: Settings,
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
-        let (plan, report) = decide(snapshot, &self.settings(usual));
-        let violations = check::check(snapshot, &plan);
+        let settings = self.settings(usual);
+        let (plan, report) = decide(snapshot, &settings);
+        let mut violations = check::check(snapshot, &plan);
+        violations.extend(check::above_workers(snapshot, &plan, settings.max_workers));
         match self.output {
             Format::Text => {
                 writeln!(out, "{} at {}", plan.cluster, snapshot.time)?;

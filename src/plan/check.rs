@@ -8,7 +8,7 @@ use std::collections::{HashMap, HashSet};
 use super::conclude::milli;
 use super::decide::read_config;
 use super::group::{ClusterConfig, GroupConfig};
-use super::outcome::{Plan, PodResize};
+use super::outcome::{GroupPlan, Plan, PodResize};
 use super::room::{cores, from_cores};
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
@@ -37,6 +37,19 @@ pub enum Violation {
         replicas: i64,
         /// What it may have.
         max: i64,
+    },
+    /// The cluster would get more workers than it may have.
+    #[error(
+        "group {group} would be launched for, and the cluster would have {workers} workers, above \
+         reconcile.maxWorkersPerCluster {max}: launch fewer"
+    )]
+    AboveWorkers {
+        /// The group.
+        group: String,
+        /// How many the cluster would have.
+        workers: u64,
+        /// How many it may have.
+        max: u64,
     },
     /// A pod would shrink below its first size or below what is in use.
     #[error("pod {pod} would shrink to {what}, below {floor}: leave it at least that")]
@@ -99,6 +112,33 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     violations
 }
 
+/// The groups that a plan launches for though the cluster has more workers then than it may have.
+pub fn above_workers(snapshot: &Snapshot, plan: &Plan, max: u64) -> Vec<Violation> {
+    let config = read_config(snapshot);
+    let wanted = plan.groups.iter().map(|group| {
+        let known = config.number(&group.name);
+        let known = known.and_then(|number| config.groups.get(number));
+        known.map_or(0, |config| config.nodes(group.replicas))
+    });
+    let workers = wanted.fold(0, u64::saturating_add);
+    let launching = plan
+        .groups
+        .iter()
+        .filter(|group| group.launch_now > 0 && group.replicas > group.replicas_now.unwrap_or(0));
+    // Replicas of several hosts are made whole.
+    let rounded = config
+        .groups
+        .iter()
+        .map(|group| group.hosts.saturating_sub(1));
+    let most = rounded.fold(max, u64::saturating_add);
+    let above = |group: &GroupPlan| Violation::AboveWorkers {
+        group: group.name.clone(),
+        workers,
+        max,
+    };
+    launching.filter(|_| workers > most).map(above).collect()
+}
+
 struct Checker<'a> {
     config: ClusterConfig,
     pods: HashMap<&'a str, Pod<'a>>,
@@ -131,7 +171,8 @@ impl Checker<'_> {
     }
 
     fn group(&self, name: &str) -> Option<&GroupConfig> {
-        self.config.groups.iter().find(|group| group.name == name)
+        let number = self.config.number(name)?;
+        self.config.groups.get(number)
     }
 
     fn resize(&self, resize: &PodResize, violations: &mut Vec<Violation>) {

@@ -1,6 +1,6 @@
 //! From packed nodes to what is to be done.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 
 use super::decide::{Decided, Settings};
 use super::demand::{Demand, Kind};
@@ -9,13 +9,17 @@ use super::group::GroupConfig;
 use super::node::{Cause, Fate, Node, Stage};
 use super::note::{PodNote, ResizeNote};
 use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
+use super::reasons::Reasons;
 use super::resize::Resize;
-use super::{launch, orphans, remember};
+use super::{launch, orphans, remember, work};
 use crate::snapshot::Snapshot;
-use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::pod::PodRole;
 
 /// The plan of a decision.
 pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
+    if decided.world.work.is_over() {
+        return given_up(snapshot, settings, decided);
+    }
     let mut plan = Plan {
         cluster: snapshot.title(),
         strategy: settings.strategy,
@@ -37,6 +41,23 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
     plan.notes = notes(decided, &plan);
     plan.remember = remember::history(snapshot, decided, &plan);
     plan
+}
+
+/// Half a decision is none: nothing is done, and nothing is forgotten.
+fn given_up(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
+    let problem = work::given_up();
+    let mut problems = decided.problems.clone();
+    let waiting = Some(problem.reason.clone());
+    problems.push(problem);
+    Plan {
+        cluster: snapshot.title(),
+        strategy: settings.strategy,
+        waiting,
+        groups: unchanged(decided),
+        problems,
+        remember: snapshot.history.clone(),
+        ..Plan::default()
+    }
 }
 
 fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (usize, &'a GroupConfig)> {
@@ -61,7 +82,7 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
 fn drains(decided: &Decided<'_>) -> Vec<Drain> {
     let world = &decided.world;
     let drain = |node: &Node| match node.fate {
-        Fate::Remove(cause) if !node.ray_id.is_empty() && world.leaves_whole(node) => Some(Drain {
+        Fate::Remove(cause) if !node.ray_id.is_empty() && !node.held => Some(Drain {
             pod: node.pod.clone(),
             group: world.group_name(node).to_owned(),
             node_id: node.ray_id.clone(),
@@ -71,24 +92,6 @@ fn drains(decided: &Decided<'_>) -> Vec<Drain> {
         _ => None,
     };
     world.in_order().filter_map(drain).collect()
-}
-
-/// KubeRay deletes a multi-host replica as soon as one of its pods is to be deleted: that waits
-/// until Ray has stopped in all of them.
-fn stopped_whole(decided: &Decided<'_>, group: usize, pod: &Pod<'_>) -> bool {
-    let world = &decided.world;
-    let hosts = world.groups.get(group).map_or(1, |group| group.hosts);
-    let Some(replica) = pod.replica.filter(|_| hosts > 1) else {
-        return true;
-    };
-    let runs = |node: &Node| {
-        node.group == group
-            && node.replica.as_deref() == Some(replica)
-            && matches!(node.stage, Stage::Running | Stage::Stopping)
-    };
-    let mut draining = decided.leftovers.draining.iter();
-    !world.improvements.settled_replicas
-        || !world.in_order().any(runs) && draining.all(|other| other.replica != Some(replica))
 }
 
 fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
@@ -161,6 +164,10 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
 fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
     let launch_now = launch::now(&decided.world, decided.config.conservative);
     let launches = decided.world.count(|node| node.fate == Fate::Launch);
+    let cancelled = decided.world.count(is_cancelled);
+    let awaited = decided.world.count(is_awaited);
+    let mut deletions = deletions(decided);
+    let observed = observed(decided);
     let count = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
     let mut plans: Vec<GroupPlan> = workers(decided)
         .map(|(number, group)| GroupPlan {
@@ -169,8 +176,8 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
             replicas: 0,
             launch: count(&launches, number),
             launch_now: count(&launch_now, number),
-            cancel: cancelled(decided, number),
-            delete: deletions(decided, number),
+            cancel: count(&cancelled, number),
+            delete: deletions.remove(&number).unwrap_or_default(),
             orphans: Vec::new(),
         })
         .collect();
@@ -178,10 +185,11 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
         .iter()
         .any(|plan| plan.launch_now > 0 || !plan.delete.is_empty());
     for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
+        let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
         plan.replicas = if decided.world.improvements.settled_replicas {
-            settled(decided, number, group, plan)
+            settled(observed, count(&awaited, number), group, plan)
         } else if acts {
-            as_ray(decided, group, plan)
+            as_ray(observed, group, plan)
         } else {
             group.replicas.unwrap_or(group.min_replicas)
         };
@@ -189,67 +197,91 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
     plans
 }
 
-/// Launches that are given back: idle, or for a while without pod and use.
-fn cancelled(decided: &Decided<'_>, group: usize) -> u64 {
-    let gone = |node: &&Node| {
-        node.group == group && node.pod.is_empty() && !node.stays() && node.stage != Stage::New
-    };
-    decided.world.in_order().filter(gone).count() as u64
+/// A launch that is given back: idle, or for a while without pod and use.
+fn is_cancelled(node: &Node) -> bool {
+    node.pod.is_empty() && !node.stays() && node.stage != Stage::New
 }
 
-/// Pods to delete: those on their way that go, and those whose Ray node has stopped.
-fn deletions(decided: &Decided<'_>, group: usize) -> Vec<Deletion> {
-    let config = decided.world.groups.get(group);
-    let on_their_way = decided.world.in_order().filter_map(|node| match node.fate {
-        Fate::Remove(cause) if node.group == group && decided.world.deletes(node) => {
-            Some(Deletion {
-                pod: node.pod.clone(),
-                cause,
-            })
+/// A launch that is still needed.
+fn is_awaited(node: &Node) -> bool {
+    node.stage == Stage::Requested && node.pod.is_empty() && node.stays()
+}
+
+/// Pods to delete, by group: those on their way that go, and those whose Ray node has stopped.
+fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
+    let config = &decided.config;
+    let mut deletions: HashMap<usize, Vec<Deletion>> = HashMap::new();
+    let mut delete = |group: usize, pod: &str, cause| {
+        let config = config.groups.get(group);
+        if config.is_some_and(|config| !config.to_delete.contains(pod)) {
+            let pod = pod.to_owned();
+            deletions
+                .entry(group)
+                .or_default()
+                .push(Deletion { pod, cause });
         }
-        _ => None,
-    });
-    let of_group = |name: &str| config.is_some_and(|config| config.name == name);
-    let stopped = decided
-        .leftovers
-        .stopped
-        .iter()
-        .filter(|pod| pod.role == PodRole::Worker && of_group(pod.group))
-        .filter(|pod| stopped_whole(decided, group, pod));
-    let stopped = stopped.map(|pod| Deletion {
-        pod: pod.name.to_owned(),
-        cause: Cause::Stopped,
-    });
-    let listed =
-        |name: &str| config.is_some_and(|config| config.to_delete.iter().any(|pod| pod == name));
-    on_their_way
-        .chain(stopped)
-        .filter(|deletion| !listed(&deletion.pod))
+    };
+    for node in decided.world.in_order() {
+        if let Fate::Remove(cause) = node.fate
+            && decided.world.deletes(node)
+        {
+            delete(node.group, &node.pod, cause);
+        }
+    }
+    let busy = running_replicas(decided);
+    for pod in &decided.leftovers.stopped {
+        let Some(group) = config.number(pod.group) else {
+            continue;
+        };
+        let is_whole = pod.replica.is_none_or(|of| !busy.contains(&(group, of)));
+        if pod.role == PodRole::Worker && is_whole {
+            delete(group, pod.name, Cause::Stopped);
+        }
+    }
+    deletions
+}
+
+/// The replicas of several hosts in one of which Ray still runs. KubeRay deletes a whole replica as
+/// soon as one of its pods is to be deleted: that waits until Ray has stopped in all of them.
+fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(usize, &'a str)> {
+    let world = &decided.world;
+    if !world.improvements.settled_replicas {
+        return HashSet::new();
+    }
+    let is_slice = |group: &usize| {
+        let group = world.groups.get(*group);
+        group.is_some_and(|group| group.hosts > 1)
+    };
+    let runs = |node: &&Node| matches!(node.stage, Stage::Running | Stage::Stopping);
+    let running = world.in_order().filter(runs);
+    let running = running.filter_map(|node| Some((node.group, node.replica.as_deref()?)));
+    let draining = decided.leftovers.draining.iter();
+    let draining =
+        draining.filter_map(|pod| Some((decided.config.number(pod.group)?, pod.replica?)));
+    running
+        .chain(draining)
+        .filter(|(group, _)| is_slice(group))
         .collect()
 }
 
-/// The pods of a group that stay as far as KubeRay is concerned.
-fn observed(decided: &Decided<'_>, group: &GroupConfig) -> u64 {
-    let counts = |pod: &&Pod<'_>| {
-        pod.role == PodRole::Worker
-            && pod.group == group.name
-            && !pod.deleting
-            && !group.to_delete.iter().any(|name| name == pod.name)
-    };
-    decided.own.iter().filter(counts).count() as u64
+/// By group, the pods that stay as far as KubeRay is concerned.
+fn observed<'a>(decided: &'a Decided<'_>) -> HashMap<&'a str, u64> {
+    let mut observed: HashMap<&str, u64> = HashMap::new();
+    for pod in decided.own {
+        let listed = decided.config.is_listed(pod.group, pod.name);
+        if pod.role == PodRole::Worker && !pod.deleting && !listed {
+            *observed.entry(pod.group).or_default() += 1;
+        }
+    }
+    observed
 }
 
 /// Ray's arithmetic: what is asked for or there, plus launches, minus deletions, in whole
 /// replicas rounded down. (Ray, `cloud_provider.py`, `_initialize_scale_request`.)
-fn as_ray(decided: &Decided<'_>, group: &GroupConfig, plan: &GroupPlan) -> i64 {
-    let asked = group
-        .replicas
-        .unwrap_or(1)
-        .max(group.min_replicas)
-        .max(0)
-        .unsigned_abs();
-    let asked = asked.saturating_mul(group.hosts);
-    let nodes = asked.max(observed(decided, group)) + plan.launch_now;
+fn as_ray(observed: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+    let asked = group.replicas.unwrap_or(1).max(group.min_replicas);
+    let nodes = group.nodes(asked).max(observed);
+    let nodes = nodes.saturating_add(plan.launch_now);
     let nodes = nodes.saturating_sub(plan.delete.len() as u64);
     let replicas = nodes.checked_div(group.hosts).unwrap_or(0);
     i64::try_from(replicas)
@@ -258,16 +290,12 @@ fn as_ray(decided: &Decided<'_>, group: &GroupConfig, plan: &GroupPlan) -> i64 {
 }
 
 /// Every pod that stays, every launch that is still needed, rounded up to whole replicas.
-fn settled(decided: &Decided<'_>, number: usize, group: &GroupConfig, plan: &GroupPlan) -> i64 {
-    let awaited = |node: &&Node| {
-        node.group == number
-            && node.stage == Stage::Requested
-            && node.pod.is_empty()
-            && node.stays()
-    };
-    let awaited = decided.world.in_order().filter(awaited).count() as u64;
-    let stays = observed(decided, group).saturating_sub(plan.delete.len() as u64);
-    let replicas = (stays + awaited + plan.launch_now).div_ceil(group.hosts.max(1));
+fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+    let stays = observed.saturating_sub(plan.delete.len() as u64);
+    let nodes = stays
+        .saturating_add(awaited)
+        .saturating_add(plan.launch_now);
+    let replicas = nodes.div_ceil(group.hosts.max(1));
     let replicas = i64::try_from(replicas).unwrap_or(i64::MAX);
     // More pods than the maximum are there until they have drained.
     let ceiling = group
@@ -284,19 +312,20 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
             order.push(run.demand);
             0
         });
-        *count += run.count;
+        *count = count.saturating_add(run.count);
     }
+    let mut reasons = Reasons::of(decided);
     let invalid = decided
         .demands
         .iter()
         .enumerate()
         .filter(|(_, demand)| demand.runs.is_err());
     order.extend(invalid.map(|(number, _)| number));
-    let unmet = |number: usize| {
+    let mut unmet = |number: usize| {
         let demand = decided.demands.get(number)?;
         let (kind, index) = kind(demand);
         let count = counts.get(&number).copied().unwrap_or(0);
-        let reasons = explain::reasons(decided, number);
+        let reasons = reasons.of_demand(number);
         Some(Unmet {
             kind,
             index,
@@ -305,7 +334,7 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
             reasons,
         })
     };
-    order.into_iter().filter_map(unmet).collect()
+    order.into_iter().filter_map(&mut unmet).collect()
 }
 
 /// What a demand is of, and its position there.

@@ -17,6 +17,7 @@ use super::room::Room;
 use super::rows::{self, Leftovers, Row};
 use super::shape::Shapes;
 use super::view::{self, Sight};
+use super::work::{BUDGET, Work};
 use super::world::World;
 use super::{availability, conclude, explain, limits, stunted};
 use crate::ray::{Cluster, Kind as ObjectKind, object_at, text_at};
@@ -33,7 +34,12 @@ pub struct Settings {
     pub pending_idle_timeout_s: Option<f64>,
     /// Keep GPU nodes for requests that name a GPU (`AUTOSCALER_CONSERVE_GPU_NODES`).
     pub conserve_gpus: bool,
+    /// No launch takes the workers of the cluster above so many. Those that are there stay.
+    pub max_workers: u64,
 }
+
+/// The most workers of a cluster where nobody says otherwise.
+pub const MAX_WORKERS: u32 = 10_000;
 
 impl Default for Settings {
     fn default() -> Self {
@@ -41,6 +47,7 @@ impl Default for Settings {
             strategy: Strategy::default(),
             pending_idle_timeout_s: None,
             conserve_gpus: true,
+            max_workers: MAX_WORKERS.into(),
         }
     }
 }
@@ -120,6 +127,8 @@ impl<'a> Decision<'a> {
         limits::enforce_cluster_maximum(&mut world);
         let left = serve(&mut world, &demands);
         let unneeded_since = self.idle(&mut world, &config, now);
+        world.hold_back();
+        problems.extend(world.is_cut.then(|| limits::cut_short(world.max_workers)));
         let stunted = self.stunted(&config, now);
         Decided {
             stunted,
@@ -206,6 +215,9 @@ impl<'a> Decision<'a> {
             rooms: rooms.0,
             leaving: Vec::new(),
             max_nodes: config.max_nodes,
+            max_workers: self.settings.max_workers,
+            is_cut: false,
+            work: Work::new(BUDGET),
             conserve_gpus: self.settings.conserve_gpus,
             improvements: self.improvements(),
         };
@@ -263,6 +275,9 @@ fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<Run> {
     let mut left = Vec::new();
     let mut tasks = Vec::new();
     for demand in demands {
+        if world.work.is_over() {
+            break;
+        }
         match (&demand.kind, &demand.runs) {
             (Kind::Tasks(..), Ok(runs)) => tasks.extend(runs.iter().copied()),
             (Kind::Constraint(0), Ok(runs)) => {

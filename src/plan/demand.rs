@@ -2,7 +2,7 @@
 //! (Ray, `scheduler.py`, `_sched_gang_resource_requests`; `utils.py`,
 //! `combine_requests_with_affinity`.)
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 
 use super::fit::Run;
 use super::names::Names;
@@ -11,6 +11,9 @@ use crate::snapshot::gcs::{
     ClusterResourceState, GangResourceRequest, Label, LabelSelector, PlacementConstraint,
     ResourceRequest, ResourceRequestByCount,
 };
+
+/// More of one request than this are as many: sums of them stay in range.
+const MOST_UNITS: i64 = 1_000_000_000_000;
 
 /// Something asked for: it has one number in the report.
 #[derive(Debug, Clone)]
@@ -91,7 +94,7 @@ fn counted(
 ) -> Vec<Run> {
     let runs = requests.iter().map(|by_count| Run {
         shape: shapes.number(Shape::of(&by_count.request, names)),
-        count: by_count.count.max(0).unsigned_abs(),
+        count: by_count.count.clamp(0, MOST_UNITS).unsigned_abs(),
         demand,
     });
     runs.collect()
@@ -147,7 +150,8 @@ fn listed(gang: &GangResourceRequest) -> &[ResourceRequest] {
 /// Bundles that must be together are one request, after the others.
 fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, String> {
     let mut bundles = Vec::new();
-    let mut together: Vec<(&Label, Vec<LabelSelector>, ResourceRequest)> = Vec::new();
+    let mut together: Vec<ResourceRequest> = Vec::new();
+    let mut places: HashMap<(&Label, Vec<LabelSelector>), usize> = HashMap::new();
     for bundle in listed(gang) {
         let constraint = match bundle.placement_constraints.as_slice() {
             [] => {
@@ -158,19 +162,17 @@ fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, String> {
             _ => return Err("a bundle has more than one placement constraint".to_owned()),
         };
         if let Some(label) = &constraint.affinity {
-            let selectors = sorted(&bundle.label_selectors);
-            match together
-                .iter_mut()
-                .find(|(of, by, _)| *of == label && *by == selectors)
-            {
-                Some((_, _, sum)) => add(sum, bundle),
-                None => together.push((label, selectors, first(bundle, label))),
+            let key = (label, sorted(&bundle.label_selectors));
+            let at = *places.entry(key).or_insert(together.len());
+            match together.get_mut(at) {
+                Some(sum) => add(sum, bundle),
+                None => together.push(first(bundle, label)),
             }
         } else if constraint.anti_affinity.is_some() {
             bundles.push(bundle.clone());
         }
     }
-    bundles.extend(together.into_iter().map(|(_, _, sum)| sum));
+    bundles.extend(together);
     Ok(bundles)
 }
 

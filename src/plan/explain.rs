@@ -5,12 +5,11 @@ use std::collections::{BTreeMap, HashMap};
 use super::conclude::kind;
 use super::decide::Decided;
 use super::demand::{Demand, Kind};
-use super::node::{Fate, Node, Source, Stage};
+use super::node::{Fate, Node, Stage};
 use super::outcome::Plan;
 use super::pack::Step;
 use super::report::{DemandReport, GroupReport, NodeReport, Placed, Report};
 use super::resize::{Progress, Resize};
-use super::shape::Shape;
 use super::world::World;
 use crate::quantity::Quantity;
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
@@ -38,8 +37,8 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
                 .get_mut(take.demand)
                 .map(|map| map.entry((take.step, node.group)).or_default());
             if let Some((count, nodes)) = at {
-                *count += take.count;
-                *nodes += 1;
+                *count = count.saturating_add(take.count.saturating_mul(node.count));
+                *nodes = nodes.saturating_add(node.count);
             }
         }
     }
@@ -50,7 +49,8 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
         .collect();
     let report = |(demand, placed): (&Demand<'_>, Places)| {
         let (kind, index) = kind(demand);
-        let units = demand.runs.iter().flatten().map(|run| run.count).sum();
+        let units = demand.runs.iter().flatten().map(|run| run.count);
+        let units = units.fold(0, u64::saturating_add);
         let placed = placed
             .into_iter()
             .map(|((step, group), (count, nodes))| Placed {
@@ -92,7 +92,8 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
             get(&pending, number),
             get(&launch, number),
         );
-        let full = group.index.is_some() && running + pending + launch >= group.max;
+        let full = group.index.is_some()
+            && running.saturating_add(pending).saturating_add(launch) >= group.max;
         GroupReport {
             name: group.name.clone(),
             running,
@@ -138,7 +139,12 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
 
 fn remark(decided: &Decided<'_>, node: &Node) -> Option<String> {
     if let Fate::Remove(cause) = node.fate {
-        return Some(format!("goes ({})", cause.words()));
+        let cause = cause.words();
+        return Some(if node.held {
+            format!("is to go ({cause}) with the other hosts of its replica, and waits for them")
+        } else {
+            format!("goes ({cause})")
+        });
     }
     if node.stage == Stage::Stopping {
         return Some("was asked to stop".to_owned());
@@ -250,73 +256,11 @@ fn bundle(request: &ResourceRequest) -> String {
 }
 
 #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
-fn amount_text(name: &str, amount: f64) -> String {
+pub(super) fn amount_text(name: &str, amount: f64) -> String {
     let bytes = name == "memory" || name == "object_store_memory";
     if bytes && amount.fract() == 0.0 {
         Quantity::from_units(amount as i64).display_memory()
     } else {
         amount.to_string()
     }
-}
-
-/// Why nothing more of a demand could be placed: one reason per group.
-pub(crate) fn reasons(decided: &Decided<'_>, number: usize) -> Vec<String> {
-    let Some(demand) = decided.demands.get(number) else {
-        return Vec::new();
-    };
-    let runs = match &demand.runs {
-        Ok(runs) => runs,
-        Err(reason) => return vec![reason.clone()],
-    };
-    let mut reasons = Vec::new();
-    let gang = matches!(demand.kind, Kind::Gang(..) | Kind::Constraint(_));
-    if gang && runs.len() + usize::from(runs.first().is_some_and(|run| run.count > 1)) > 1 {
-        reasons.push("all of it must fit at once".to_owned());
-    }
-    for run in decided.left.iter().filter(|run| run.demand == number) {
-        let shape = decided.world.shapes.get(run.shape);
-        for (group, config) in decided.world.groups.iter().enumerate() {
-            let reason = format!("group {}: {}", config.name, why_not(decided, group, shape));
-            if !reasons.contains(&reason) {
-                reasons.push(reason);
-            }
-        }
-    }
-    reasons
-}
-
-fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape) -> String {
-    let world = &decided.world;
-    let (Some(template), Some(config)) = (world.templates.get(group), world.groups.get(group))
-    else {
-        return "unknown".to_owned();
-    };
-    if !super::fit::admits(shape, &template.labels) {
-        return "its labels do not match".to_owned();
-    }
-    for (name, needed) in shape.positive() {
-        let has = template
-            .amount(name)
-            .and_then(|amount| amount.free[Source::Constraint as usize])
-            .unwrap_or(0.0);
-        if needed > has && !world.names.is_implicit(name) {
-            let resource = world.names.text(name);
-            let (needed, has) = (amount_text(resource, needed), amount_text(resource, has));
-            let small = decided.stunted.get(&config.name).map(|left| {
-                format!(
-                    " (new ones could not grow; they count at their first size for {left:.0} s)"
-                )
-            });
-            let small = small.unwrap_or_default();
-            return format!("a node has {resource} {has}, {needed} is needed{small}");
-        }
-    }
-    if config.index.is_none() {
-        return "there is one head".to_owned();
-    }
-    let stays = world.count(Node::stays).get(group).copied().unwrap_or(0);
-    if stays >= config.max {
-        return format!("at maxReplicas {}", config.max_replicas);
-    }
-    "its nodes are full, and the cluster is at its maximum".to_owned()
 }

@@ -6,7 +6,16 @@ use std::cmp::Ordering;
 use super::names::{Name, Names};
 use super::node::{Amount, Node, Source};
 use super::shape::{Condition, Shape, ShapeId, Shapes};
+use super::work::Work;
 use crate::snapshot::gcs::LabelOperator;
+
+/// So many units are taken one after the other at the most, as Ray takes them: each subtraction
+/// rounds, so that a division may end one unit beside them. Nobody's tasks are so small that more of
+/// them fit on a node; of those that are, the number is divided out.
+const ONE_BY_ONE: u64 = 100_000;
+
+/// What is stored of a unit's place costs so many steps.
+const STORING: usize = 8;
 
 /// Equal requests in a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -26,6 +35,8 @@ pub(crate) struct Rules<'a> {
     pub(crate) gpu: Option<Name>,
     /// Keep GPU nodes for requests that name a GPU.
     pub(crate) conserve_gpus: bool,
+    /// What all of it may cost.
+    pub(crate) work: &'a Work,
 }
 
 /// A node after it took what it can.
@@ -80,10 +91,15 @@ impl Trial {
                 mean: 0.0,
             },
         };
+        rules.work.spend(runs.len() / STORING + trial.size());
         for (index, run) in runs.iter().enumerate().filter(|(_, run)| run.count > 0) {
             let shape = rules.shapes.get(run.shape);
-            let count = trial.take(shape, run.count, source as usize, rules.names);
+            if !rules.work.spend(shape.steps * (1 + trial.size() / STORING)) {
+                return None;
+            }
+            let count = trial.take(shape, run.count, source as usize, rules);
             if count > 0 {
+                rules.work.spend(STORING + trial.placed.len() / STORING);
                 trial.taken.push((index, count));
                 if !trial.placed.contains(&run.shape) {
                     trial.placed.push(run.shape);
@@ -98,7 +114,7 @@ impl Trial {
     }
 
     /// Places up to `count` of a shape; how many were.
-    fn take(&mut self, shape: &Shape, count: u64, source: usize, names: &Names) -> u64 {
+    fn take(&mut self, shape: &Shape, count: u64, source: usize, rules: Rules<'_>) -> u64 {
         if !admits(shape, &self.labels) || self.forbids(shape) {
             return 0;
         }
@@ -110,9 +126,7 @@ impl Trial {
         let taken = if shape.positive().next().is_none() {
             count
         } else {
-            (0..count)
-                .take_while(|_| self.place(shape, source, names))
-                .count() as u64
+            self.fill(shape, count, source, rules)
         };
         if taken > 0 {
             for label in shape.apart() {
@@ -132,40 +146,75 @@ impl Trial {
             .any(|(label, _)| self.labels.iter().any(|(name, _)| *name == label))
     }
 
-    fn place(&mut self, shape: &Shape, source: usize, names: &Names) -> bool {
-        let free = |name: Name| {
-            let amount = self.amounts.iter().find(|amount| amount.name == name);
-            let implied = if names.is_implicit(name) { 1.0 } else { 0.0 };
-            amount
-                .and_then(|amount| amount.free[source])
-                .unwrap_or(implied)
-        };
-        if shape
-            .needs
-            .iter()
-            .any(|(name, needed)| *needed > free(*name))
-        {
-            return false;
+    /// Places units as long as they fit: by division where it is exact, else one by one, and the
+    /// rest of very many by division again.
+    fn fill(&mut self, shape: &Shape, count: u64, source: usize, rules: Rules<'_>) -> u64 {
+        let mut frees: Vec<f64> = Vec::with_capacity(shape.needs.len());
+        frees.extend((shape.needs.iter()).map(|(name, _)| self.free(*name, source, rules.names)));
+        let needs = || shape.needs.iter().map(|(_, needed)| *needed);
+        let fits = |frees: &[f64]| !needs().zip(frees).any(|(needed, free)| needed > *free);
+        let mut taken = 0;
+        let is_exact = needs()
+            .zip(&frees)
+            .all(|(needed, free)| divides_exactly(needed, *free));
+        while !is_exact && taken < count.min(ONE_BY_ONE) && fits(&frees) {
+            frees
+                .iter_mut()
+                .zip(needs())
+                .for_each(|(free, needed)| *free -= needed);
+            taken += 1;
         }
-        for (name, needed) in shape.needs.iter().filter(|(_, needed)| *needed != 0.0) {
-            self.subtract(*name, *needed, source);
+        rules
+            .work
+            .spend(usize::try_from(taken).unwrap_or(usize::MAX) / 4 * frees.len());
+        if taken < count && fits(&frees) {
+            let times = needs()
+                .zip(&frees)
+                .map(|(needed, free)| times(needed, *free));
+            let more = times.fold(count - taken, u64::min);
+            #[expect(clippy::cast_precision_loss, reason = "exact where it matters")]
+            let factor = more as f64;
+            for (free, needed) in frees.iter_mut().zip(needs()) {
+                *free = (*free - factor * needed).max(0.0_f64.min(*free));
+            }
+            taken += more;
         }
-        true
+        if taken > 0 {
+            for ((name, needed), free) in shape.needs.iter().zip(frees) {
+                if *needed != 0.0 {
+                    self.set_free(*name, free, source);
+                }
+            }
+        }
+        taken
     }
 
-    fn subtract(&mut self, name: Name, needed: f64, source: usize) {
+    fn free(&self, name: Name, source: usize, names: &Names) -> f64 {
+        let amount = self.amounts.iter().find(|amount| amount.name == name);
+        let implied = if names.is_implicit(name) { 1.0 } else { 0.0 };
+        amount
+            .and_then(|amount| amount.free[source])
+            .unwrap_or(implied)
+    }
+
+    fn set_free(&mut self, name: Name, left: f64, source: usize) {
         if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
-            // Only an implicit resource can be missing here.
-            amount.free[source] = Some(amount.free[source].unwrap_or(1.0) - needed);
+            amount.free[source] = Some(left);
         } else {
+            // Only an implicit resource can be missing here.
             let mut free = [None; 2];
-            free[source] = Some(1.0 - needed);
+            free[source] = Some(left);
             self.amounts.push(Amount {
                 name,
                 total: None,
                 free,
             });
         }
+    }
+
+    /// How much there is of a node to look through.
+    fn size(&self) -> usize {
+        self.amounts.len() + self.labels.len()
     }
 
     /// `None` for a node with more free than it has, where Ray asserts and gives up the round.
@@ -220,6 +269,30 @@ impl Trial {
             (least, sum / f64::from(count))
         })
     }
+}
+
+/// So often `needed` fits into `free`; always, if it is nothing.
+fn times(needed: f64, free: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative, and saturates"
+    )]
+    if needed > 0.0 {
+        (free / needed).max(0.0) as u64
+    } else {
+        u64::MAX
+    }
+}
+
+/// Every multiple of `needed` up to `free` is a number of its own in a double, and so is what is
+/// left: both are whole, in units of one or of a millionth part, and not too large.
+fn divides_exactly(needed: f64, free: f64) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    [1.0, 1_048_576.0].iter().any(|unit| {
+        let whole = |amount: f64| (amount * unit).fract() == 0.0 && (amount * unit).abs() < EXACT;
+        needed == 0.0 || needed > 0.0 && whole(needed) && whole(free)
+    })
 }
 
 /// A node with these labels may run the shape.

@@ -1,6 +1,8 @@
 //! The groups of a RayCluster as the autoscaler takes them.
 //! (Ray, `autoscaler/_private/kuberay/autoscaling_config.py`.)
 
+use std::collections::{HashMap, HashSet};
+
 use serde_json::Value;
 
 use super::outcome::Problem;
@@ -10,6 +12,10 @@ use crate::quantity::Quantity;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::node_resources::NodeResources;
 use crate::ray::{Cluster, Group, Ippr, list_at, object_at, text_at};
+
+/// Nobody has more nodes than that. Numbers above it, which KubeRay's own types cannot hold, read as
+/// this, so that sums of them stay in range.
+pub(crate) const MOST_NODES: u64 = 1 << 40;
 
 /// A group.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,9 +42,16 @@ pub(crate) struct GroupConfig {
     /// How large its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
     /// `scaleStrategy.workersToDelete`
-    pub(crate) to_delete: Vec<String>,
+    pub(crate) to_delete: HashSet<String>,
     /// `suspend`
     pub(crate) suspended: bool,
+}
+
+impl GroupConfig {
+    /// So many replicas in nodes.
+    pub(crate) fn nodes(&self, replicas: i64) -> u64 {
+        nodes(replicas, self.hosts)
+    }
 }
 
 /// All groups and what holds for the cluster.
@@ -51,8 +64,10 @@ pub(crate) struct ClusterConfig {
     pub(crate) idle_timeout_s: f64,
     /// `upscalingMode: Conservative`
     pub(crate) conservative: bool,
+    /// Where in `groups` a name is.
+    positions: HashMap<String, usize>,
     /// The names of the groups that are there and cannot be read.
-    pub(crate) unread: Vec<String>,
+    pub(crate) unread: HashSet<String>,
     /// What keeps Ray from reading any of it. Ray would do nothing at all.
     pub(crate) problems: Vec<Problem>,
 }
@@ -91,22 +106,29 @@ impl ClusterConfig {
 
     /// The number of the group of that name.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
-        self.groups.iter().position(|group| group.name == name)
+        self.positions.get(name).copied()
+    }
+
+    /// The pod is in the `workersToDelete` of the group of that name.
+    pub(crate) fn is_listed(&self, group: &str, pod: &str) -> bool {
+        let group = self.number(group).and_then(|at| self.groups.get(at));
+        group.is_some_and(|group| group.to_delete.contains(pod))
     }
 
     /// A group of that name is no longer in the RayCluster. One that is there and cannot be read is
     /// left as it is.
     pub(crate) fn has_lost(&self, name: &str) -> bool {
-        !name.is_empty()
-            && self.number(name).is_none()
-            && !self.unread.iter().any(|unread| unread == name)
+        !name.is_empty() && self.number(name).is_none() && !self.unread.contains(name)
     }
 
     /// A group with the name of another takes its place, as a key of a Python dict does.
     fn add(&mut self, group: GroupConfig) {
         match self.number(&group.name) {
             Some(at) => self.groups[at] = group,
-            None => self.groups.push(group),
+            None => {
+                self.positions.insert(group.name.clone(), self.groups.len());
+                self.groups.push(group);
+            }
         }
     }
 
@@ -127,9 +149,15 @@ impl ClusterConfig {
                 effect: "the groups concerned do not grow in place".to_owned(),
             });
         }
+        let mut written: HashMap<&str, &Group<'_>> = HashMap::new();
+        for group in cluster.groups() {
+            if let Some(name) = group.name.filter(|name| ippr.lists(name)) {
+                written.entry(name).or_insert(group);
+            }
+        }
         for number in 0..self.groups.len() {
             let name = self.groups[number].name.clone();
-            let (Some(group), true) = (cluster.group(&name), ippr.lists(&name)) else {
+            let Some(group) = written.get(name.as_str()).copied() else {
                 continue;
             };
             match read_caps(group, &ippr, &name) {
@@ -151,9 +179,10 @@ fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
         .integer("numOfHosts")
         .unwrap_or(1)
         .max(0)
-        .unsigned_abs();
+        .unsigned_abs()
+        .min(MOST_NODES);
     let (min_replicas, max_replicas) = replicas(group)?;
-    let nodes = |replicas: i64| replicas.max(0).unsigned_abs().saturating_mul(hosts);
+    let nodes = |replicas: i64| nodes(replicas, hosts);
     let index = match group.role {
         crate::ray::Role::Head => None,
         crate::ray::Role::Worker { index } => Some(index),
@@ -183,6 +212,11 @@ fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
     })
 }
 
+fn nodes(replicas: i64, hosts: u64) -> u64 {
+    let replicas = replicas.max(0).unsigned_abs();
+    replicas.saturating_mul(hosts).min(MOST_NODES)
+}
+
 fn replicas(group: &Group<'_>) -> Result<(i64, i64), String> {
     if group.is_head() {
         return Ok((0, 0));
@@ -208,7 +242,7 @@ fn labels(group: &Group<'_>) -> Vec<(String, String)> {
         .collect()
 }
 
-fn to_delete(group: &Group<'_>) -> Vec<String> {
+fn to_delete(group: &Group<'_>) -> HashSet<String> {
     let strategy = object_at(group.spec, "scaleStrategy");
     let listed = strategy.map_or(&[][..], |strategy| list_at(strategy, "workersToDelete"));
     listed

@@ -25,12 +25,6 @@ impl Packing<'_> {
         }
     }
 
-    fn node(&self, number: usize) -> Option<&Node> {
-        self.changed
-            .get(&number)
-            .or_else(|| self.world.nodes.get(number))
-    }
-
     fn can_grow(&self, number: usize) -> bool {
         let resize = self.node(number).and_then(|node| node.resize.as_ref());
         resize.is_some_and(|resize| {

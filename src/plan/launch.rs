@@ -1,6 +1,8 @@
 //! How many of the needed nodes are asked for at once.
 //! (Ray, `reconciler.py`, `_compute_to_launch`.)
 
+use std::collections::HashSet;
+
 use super::group::GroupConfig;
 use super::node::{Fate, Node, Stage};
 use super::world::World;
@@ -26,17 +28,16 @@ fn capped(world: &World, conservative: bool) -> Vec<u64> {
     let queued = waiting(Stage::Queued, Fate::Stay);
     let fresh = waiting(Stage::New, Fate::Launch);
     let running = world.count(|node| node.stage == Stage::Running && node.stays());
-    let mut requested: u64 = world
-        .count(|node| node.stage == Stage::Requested)
-        .iter()
-        .sum();
+    let requested = world.count(|node| node.stage == Stage::Requested);
+    let mut requested = requested.into_iter().fold(0, u64::saturating_add);
     let mut launches = vec![0; world.groups.len()];
     for group in by_first_waiting(world) {
         let get = |counts: &[u64]| counts.get(group).copied().unwrap_or(0);
         let speed = if conservative { 1 } else { RAY_SPEED };
         let wanted = speed.saturating_mul(get(&running).max(1));
         let left = RAY_CONCURRENT_LAUNCHES.saturating_sub(requested);
-        let count = left.min(wanted).min(get(&queued) + get(&fresh));
+        let waits = get(&queued).saturating_add(get(&fresh));
+        let count = left.min(wanted).min(waits);
         requested += count;
         if let Some(launch) = launches.get_mut(group) {
             *launch = count;
@@ -48,19 +49,16 @@ fn capped(world: &World, conservative: bool) -> Vec<u64> {
 /// Groups in the order of their rows: those queued earlier, then those launched now.
 fn by_first_waiting(world: &World) -> Vec<usize> {
     let mut groups: Vec<usize> = Vec::new();
-    let mut rows: Vec<(usize, &Node)> = world
-        .order
-        .iter()
-        .filter_map(|at| Some((*at, world.nodes.get(*at)?)))
-        .collect();
-    rows.retain(|(_, node)| node.stage == Stage::Queued && node.fate == Fate::Stay);
-    rows.sort_by_key(|(number, _)| *number);
+    let mut seen = HashSet::new();
+    let queued = |node: &&Node| node.stage == Stage::Queued && node.fate == Fate::Stay;
+    let mut rows: Vec<&Node> = world.in_order().filter(queued).collect();
+    rows.sort_by_key(|node| node.born);
     let fresh = world
         .in_order()
         .filter(|node| node.fate == Fate::Launch)
         .map(|node| node.group);
-    for group in rows.into_iter().map(|(_, node)| node.group).chain(fresh) {
-        if !groups.contains(&group) {
+    for group in rows.into_iter().map(|node| node.group).chain(fresh) {
+        if seen.insert(group) {
             groups.push(group);
         }
     }
@@ -86,7 +84,7 @@ fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
     });
     let get = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
     let bounded = |(number, group): (usize, &GroupConfig)| {
-        let taken = get(&present, number) + get(&world.leaving, number);
+        let taken = get(&present, number).saturating_add(get(&world.leaving, number));
         let places = group.max.saturating_sub(taken);
         let pace = get(&running, number)
             .max(1)

@@ -2,20 +2,40 @@
 //! (Ray, `scheduler.py`, `_enforce_*`.)
 
 use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
 
 use super::node::{Cause, Fate, Node, Stage};
-use super::world::World;
+use super::outcome::Problem;
+use super::world::{World, with_parts};
+
+/// For so many pods of a group at the most it is remembered since when they have been of no use.
+const REMEMBERED: usize = 100_000;
 
 /// Adds what the groups' minima lack, in front of all other nodes.
 pub(crate) fn enforce_minima(world: &mut World) {
     let mut order = Vec::new();
+    let mut places = world.places();
     for (group, lacking) in world.lacking(Node::stays).into_iter().enumerate() {
-        for _ in 0..lacking {
-            order.extend(world.launch(group));
+        let count = lacking.min(places);
+        world.is_cut |= count < lacking;
+        places -= count;
+        if count > 0 {
+            order.extend(world.launch(group, count));
         }
     }
     order.append(&mut world.order);
     world.order = order;
+}
+
+/// What is said where more workers are needed than a cluster may have.
+pub(crate) fn cut_short(max_workers: u64) -> Problem {
+    Problem {
+        at: "the cluster's workers".to_owned(),
+        reason: format!("more than {max_workers} are needed, the most that one cluster may have"),
+        effect: "no more are launched; set reconcile.maxWorkersPerCluster in a RayPolicy if so \
+                 many are meant"
+            .to_owned(),
+    }
 }
 
 /// Takes out what a group has above its maximum. The list is regrouped: those that go first, then
@@ -23,12 +43,14 @@ pub(crate) fn enforce_minima(world: &mut World) {
 pub(crate) fn enforce_group_maxima(world: &mut World) {
     let (gone, staying) = split(world);
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+    let mut places: HashMap<usize, usize> = HashMap::new();
     for number in staying {
         let group = world
             .nodes
             .get(number)
             .map_or(usize::MAX, |node| node.group);
-        match groups.iter_mut().find(|(of, _)| *of == group) {
+        let at = *places.entry(group).or_insert(groups.len());
+        match groups.get_mut(at) {
             Some((_, numbers)) => numbers.push(number),
             None => groups.push((group, vec![number])),
         }
@@ -51,7 +73,7 @@ pub(crate) fn enforce_group_maxima(world: &mut World) {
 /// Takes out what the cluster has above its maximum.
 pub(crate) fn enforce_cluster_maximum(world: &mut World) {
     let (mut gone, staying) = split(world);
-    if world.max_nodes == 0 || staying.len() as u64 <= world.max_nodes {
+    if world.max_nodes == 0 || world.sum(&staying) <= world.max_nodes {
         return;
     }
     let (out, stays) = take_out(world, staying, world.max_nodes, Cause::ClusterMax);
@@ -73,7 +95,7 @@ fn take_out(
     max: u64,
     cause: Cause,
 ) -> (Vec<usize>, Vec<usize>) {
-    let extra = (numbers.len() as u64).saturating_sub(max);
+    let mut extra = world.sum(&numbers).saturating_sub(max);
     if extra == 0 {
         return (Vec::new(), numbers);
     }
@@ -84,12 +106,21 @@ fn take_out(
         .iter()
         .position(is_head)
         .map(|at| numbers.remove(at));
-    let extra = usize::try_from(extra)
-        .unwrap_or(usize::MAX)
-        .min(numbers.len());
-    let mut stays = numbers.split_off(extra);
+    let (mut gone, mut stays) = (Vec::new(), Vec::new());
+    for number in numbers {
+        let count = world.size(number);
+        if extra == 0 {
+            stays.push(number);
+        } else if count <= extra {
+            gone.push(number);
+        } else {
+            gone.extend(world.split(number, extra));
+            stays.push(number);
+        }
+        extra = extra.saturating_sub(count);
+    }
     stays.extend(head);
-    for number in &numbers {
+    for number in &gone {
         if let Some(node) = world.nodes.get_mut(*number) {
             node.fate = Fate::Remove(cause);
         }
@@ -99,7 +130,7 @@ fn take_out(
         let still = |number: &usize| world.nodes.get(*number).is_some_and(Node::stays);
         stays = before.into_iter().filter(still).collect();
     }
-    (numbers, stays)
+    (gone, stays)
 }
 
 fn sort_for_removal(world: &World, numbers: &mut [usize]) {
@@ -135,6 +166,7 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
     let mut left = world.count(Node::stays);
     let mut numbers = world.order.clone();
     sort_for_removal(world, &mut numbers);
+    let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
     for number in numbers {
         let Some(node) = world.nodes.get(number) else {
             continue;
@@ -152,13 +184,24 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
         {
             continue;
         }
+        let count = node.count.min(counted - group.min);
+        let is_part = count < node.count;
         if let Some(counted) = left.get_mut(node.group) {
-            *counted -= 1;
+            *counted -= count;
         }
-        if let Some(node) = world.nodes.get_mut(number) {
+        let goes = if is_part {
+            world.split(number, count)
+        } else {
+            Some(number)
+        };
+        if let Some(part) = goes.filter(|_| is_part) {
+            parts.entry(number).or_default().push(part);
+        }
+        if let Some(node) = goes.and_then(|number| world.nodes.get_mut(number)) {
             node.fate = Fate::Remove(Cause::Idle);
         }
     }
+    world.order = with_parts(std::mem::take(&mut world.order), &parts);
 }
 
 fn timeout(node: &Node, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64> {
@@ -182,61 +225,88 @@ fn is_idle_for(node: &Node, timeout: f64) -> bool {
 /// `_update_pending_nodes_idle_duration`.)
 pub(crate) fn note_unneeded(
     world: &mut World,
-    remembered: &std::collections::BTreeMap<String, Vec<f64>>,
+    remembered: &BTreeMap<String, Vec<f64>>,
     now: f64,
-) -> std::collections::BTreeMap<String, Vec<f64>> {
-    let mut notes = std::collections::BTreeMap::new();
-    for (group, config) in world.groups.iter().enumerate() {
-        let unneeded = |number: &usize| {
-            let node = world.nodes.get(*number);
-            node.is_some_and(|node| {
-                node.group == group
-                    && node.fate == Fate::Stay
-                    && !node.head
-                    && matches!(node.stage, Stage::Queued | Stage::Allocated)
-                    && node.is_unneeded()
-            })
+) -> BTreeMap<String, Vec<f64>> {
+    let mut waiting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for number in &world.order {
+        let unneeded = |node: &&Node| {
+            node.fate == Fate::Stay
+                && !node.head
+                && matches!(node.stage, Stage::Queued | Stage::Allocated)
+                && node.is_unneeded()
         };
-        let mut numbers: Vec<usize> = world.order.iter().copied().filter(unneeded).collect();
-        if numbers.is_empty() {
-            continue;
+        if let Some(node) = world.nodes.get(*number).filter(unneeded) {
+            waiting.entry(node.group).or_default().push(*number);
         }
+    }
+    let mut notes = BTreeMap::new();
+    let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (group, mut numbers) in waiting {
+        let Some(name) = world.groups.get(group).map(|group| group.name.clone()) else {
+            continue;
+        };
         numbers.sort_by_key(|number| {
             world
                 .nodes
                 .get(*number)
                 .map(|node| node.stage == Stage::Allocated)
         });
-        let mut since = remembered.get(&config.name).cloned().unwrap_or_default();
-        since.resize(numbers.len(), now);
-        for (number, since) in numbers.iter().zip(&since) {
-            if let Some(node) = world.nodes.get_mut(*number) {
-                #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
-                let idle = ((now - since) * 1000.0) as i64;
-                node.idle_ms = idle;
-            }
+        let mut since = remembered.get(&name).cloned().unwrap_or_default();
+        let count = usize::try_from(world.sum(&numbers)).unwrap_or(usize::MAX);
+        since.resize(count.min(REMEMBERED), now);
+        let mut times = since.as_slice();
+        for number in numbers {
+            note_since(world, number, &mut times, now, &mut parts);
         }
-        notes.insert(config.name.clone(), since);
+        notes.insert(name, since);
     }
+    world.order = with_parts(std::mem::take(&mut world.order), &parts);
     notes
 }
 
-/// Forgets the times of pods that go for being idle, so that no other pod inherits them.
-pub(crate) fn forget_removed(
-    world: &World,
-    notes: &mut std::collections::BTreeMap<String, Vec<f64>>,
+/// Takes a time for each of the nodes that a number stands for; those with the same time stay one.
+fn note_since(
+    world: &mut World,
+    number: usize,
+    times: &mut &[f64],
+    now: f64,
+    parts: &mut HashMap<usize, Vec<usize>>,
 ) {
-    for node in world.in_order() {
-        let idle = node.fate == Fate::Remove(Cause::Idle);
-        if !idle || !matches!(node.stage, Stage::Queued | Stage::Allocated) {
-            continue;
+    loop {
+        let count = world.size(number);
+        let since = times.first().copied().unwrap_or(now);
+        let same = times.iter().take_while(|time| **time == since).count();
+        let is_last = same == times.len() || same as u64 >= count;
+        let part = if is_last {
+            Some(number)
+        } else {
+            world.split(number, same as u64)
+        };
+        let taken = usize::try_from(count).map_or(same, |count| same.min(count));
+        *times = times.get(taken..).unwrap_or_default();
+        if let Some(node) = part.and_then(|part| world.nodes.get_mut(part)) {
+            #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
+            let idle = ((now - since) * 1000.0) as i64;
+            node.idle_ms = idle;
         }
-        let name = world.groups.get(node.group).map(|group| &group.name);
-        if let Some(since) = name
-            .and_then(|name| notes.get_mut(name))
-            .filter(|since| !since.is_empty())
-        {
-            since.remove(0);
+        if is_last {
+            return;
+        }
+        parts.entry(number).or_default().extend(part);
+    }
+}
+
+/// Forgets the times of pods that go for being idle, so that no other pod inherits them.
+pub(crate) fn forget_removed(world: &World, notes: &mut BTreeMap<String, Vec<f64>>) {
+    let gone = world.count(|node| {
+        node.fate == Fate::Remove(Cause::Idle)
+            && matches!(node.stage, Stage::Queued | Stage::Allocated)
+    });
+    for (group, count) in world.groups.iter().zip(gone) {
+        if let Some(since) = notes.get_mut(&group.name) {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            since.drain(..count.min(since.len()));
         }
     }
 }

@@ -6,9 +6,9 @@
 //!
 //! Reading order: `decide` (the phases), `group` (the configuration), `rows` and `view` (the nodes),
 //! `demand` and `shape` (the requests), `pack` and `steps` (packing), `candidates` (picking the best
-//! node), `fit` (one node), `resize`, `pod_size`, `suggestion`, `room` and `stunted` (growing in place), `note`
+//! node), `fit` (one node), `work` (what it may cost), `resize`, `pod_size`, `suggestion`, `room` and `stunted` (growing in place), `note`
 //! (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`, `launch`,
-//! `orphans` and `remember` (the plan), `explain` (the report), [`check`] (what every plan must satisfy),
+//! `orphans` and `remember` (the plan), `explain` and `reasons` (the report), [`check`] (what every plan must satisfy),
 //! [`schema`] (all of it as JSON schemas).
 
 pub mod apply;
@@ -34,6 +34,7 @@ mod outcome;
 mod pack;
 mod pod_size;
 mod raylet;
+mod reasons;
 mod remember;
 mod report;
 mod resize;
@@ -46,10 +47,11 @@ mod stunted;
 mod suggestion;
 mod view;
 mod words;
+mod work;
 mod world;
 
 pub(crate) use availability::is_overdue;
-pub use decide::{Settings, decide};
+pub use decide::{MAX_WORKERS, Settings, decide};
 pub use improvements::{Improvements, Strategy};
 pub use launch::RAY_CONCURRENT_LAUNCHES;
 pub use node::Cause;

@@ -141,6 +141,13 @@ pub(crate) struct Node {
     pub(crate) replica: Option<String>,
     /// Its packing class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
+    /// It is to go, and waits for the other hosts of its replica.
+    pub(crate) held: bool,
+    /// How many nodes it stands for, all alike and next to each other in the list. More than one
+    /// only while there is no pod: a launch of a million is one node here.
+    pub(crate) count: u64,
+    /// The number that it, or the node that it was split off, was made under.
+    pub(crate) born: usize,
 }
 
 impl Node {

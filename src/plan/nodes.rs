@@ -13,7 +13,6 @@ use super::resize::{Resize, Size};
 use super::rows::{Leftovers, Row};
 use super::view::Sight;
 use crate::snapshot::History;
-use crate::snapshot::pod::Pod;
 
 /// Turns rows into nodes.
 pub(super) struct Nodes<'d> {
@@ -79,6 +78,7 @@ impl Nodes<'_> {
             let names = self.sight.names;
             raylet::mend(&mut node, names.get("CPU"), names.get("memory"));
         }
+        node.born = self.list.len();
         self.list.push(node);
     }
 
@@ -118,12 +118,13 @@ impl Nodes<'_> {
 
 /// Pods that still take a place in their group while they leave.
 pub(super) fn leaving(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<u64> {
-    let count = |group: &GroupConfig| {
-        let of_group = |pod: &&&Pod<'_>| {
-            pod.group == group.name && !group.to_delete.iter().any(|name| name == pod.name)
-        };
-        leftovers.draining.iter().filter(of_group).count() as u64
-    };
+    let mut draining: HashMap<&str, u64> = HashMap::new();
+    for pod in &leftovers.draining {
+        if !config.is_listed(pod.group, pod.name) {
+            *draining.entry(pod.group).or_default() += 1;
+        }
+    }
+    let count = |group: &GroupConfig| draining.get(group.name.as_str()).copied().unwrap_or(0);
     config.groups.iter().map(count).collect()
 }
 

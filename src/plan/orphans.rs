@@ -75,16 +75,14 @@ fn orphans<'a>(snapshot: &Snapshot, decided: &Decided<'a>) -> Vec<&'a Pod<'a>> {
         let pending = pod.phase == Some("Pending");
         !alive.contains(pod.name) && (pod.ended || pending || stopped.contains(pod.name))
     };
-    let listed = |pod: &Pod<'_>| {
-        let mut lists = config.groups.iter().flat_map(|group| &group.to_delete);
-        lists.any(|name| name == pod.name)
-    };
+    let lists = config.groups.iter().flat_map(|group| &group.to_delete);
+    let listed: HashSet<&str> = lists.map(String::as_str).collect();
     let is_one = |pod: &&Pod<'_>| {
         pod.role == PodRole::Worker
             && !pod.deleting
             && config.has_lost(pod.group)
             && rests(pod)
-            && !listed(pod)
+            && !listed.contains(pod.name)
     };
     decided.own.iter().filter(is_one).collect()
 }

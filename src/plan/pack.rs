@@ -2,17 +2,16 @@
 //! (Ray, `scheduler.py`, `_try_schedule`.)
 
 use std::collections::HashMap;
-use std::rc::Rc;
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::candidates::Candidates;
+use super::candidates::{Candidates, Member, Pick};
 use super::fit::{Run, Trial};
 use super::node::{Fate, Node, SizeNames, Source, Stage, Take};
 use super::resize::{Resize, Size};
 use super::room::Room;
-use super::world::World;
+use super::world::{World, with_parts};
 
 /// Where a demand went, in the order in which it is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
@@ -44,6 +43,9 @@ impl World {
     /// Packs requests, without changing any node but for resizes already in progress.
     pub(crate) fn pack(&mut self, mut runs: Vec<Run>, source: Source) -> Packed {
         self.sort(&mut runs);
+        // Every packing goes over all nodes and groups a few times.
+        let passes = 4 * (self.order.len() + self.groups.len()) + runs.len();
+        self.work.spend(passes);
         let rooms = self.rooms.clone();
         let mut packing = Packing {
             world: self,
@@ -51,6 +53,7 @@ impl World {
             runs,
             changed: HashMap::new(),
             fresh: Vec::new(),
+            parts: HashMap::new(),
             rooms,
         };
         let order = if packing.world.improvements.settled_first {
@@ -113,7 +116,10 @@ pub(super) struct Packing<'a> {
     pub(super) source: Source,
     pub(super) runs: Vec<Run>,
     pub(super) changed: HashMap<usize, Node>,
+    /// Nodes that are new in the list: launched, or split off others.
     pub(super) fresh: Vec<Node>,
+    /// Of nodes that stood for several, what was split off them.
+    pub(super) parts: HashMap<usize, Vec<usize>>,
     pub(super) rooms: Vec<Room>,
 }
 
@@ -180,54 +186,98 @@ impl Packing<'_> {
             return (Vec::new(), numbers.to_vec());
         }
         let changed = std::mem::take(&mut self.changed);
+        let fresh = std::mem::take(&mut self.fresh);
+        let known = self.world.nodes.len();
         let states: Vec<u32> = numbers
             .iter()
             .map(|number| match changed.get(number) {
                 Some(node) => self.world.states.number(node, self.source),
+                None if *number >= known => {
+                    let states = &mut self.world.states;
+                    states.number(&fresh[*number - known], self.source)
+                }
                 None => self.world.class(*number, self.source),
             })
             .collect();
         let world = &*self.world;
-        let node = |number: usize| changed.get(&number).unwrap_or(&world.nodes[number]);
+        let node = |number: usize| match changed.get(&number) {
+            Some(node) => node,
+            None if number >= known => &fresh[number - known],
+            None => &world.nodes[number],
+        };
         let mut candidates = Candidates::new(node, self.source, world.rules(), self.runs.len());
         for (position, (number, state)) in numbers.iter().zip(states).enumerate() {
-            candidates.add(
+            let member = Member {
                 position,
-                *number,
-                state,
-                world.preferences[node(*number).group],
-                &self.runs,
-            );
+                number: *number,
+                count: node(*number).count,
+            };
+            let preference = world.preferences[node(*number).group];
+            candidates.add(member, state, preference, &self.runs);
         }
         let mut picks = Vec::new();
-        while let Some(pick) = candidates.pick(&mut self.runs) {
+        while let Some(pick) = candidates.pick(&mut self.runs, u64::MAX) {
             picks.push(pick);
         }
         let rest = candidates.rest();
         self.changed = changed;
-        let picked = picks.iter().map(|(number, _)| *number).collect();
-        for (number, trial) in picks {
-            self.place(number, &trial, part);
-        }
+        self.fresh = fresh;
+        let picked = picks.iter().map(|pick| self.place(pick, part)).collect();
         (picked, rest)
     }
 
-    fn place(&mut self, number: usize, trial: &Rc<Trial>, part: Part) {
+    /// Places what was picked; the number of the nodes that have it now.
+    fn place(&mut self, pick: &Pick, part: Part) -> usize {
+        let number = self.split(pick.number, pick.count);
         let (source, runs) = (self.source, std::mem::take(&mut self.runs));
         self.change(number, |node, _| {
             let step = match part {
                 Part::Existing => step_of(node),
                 Part::Only(step) => step,
             };
-            apply(node, trial, source, &runs, step);
+            apply(node, &pick.trial, source, &runs, step);
         });
         self.runs = runs;
+        number
+    }
+
+    /// A node as this packing has it.
+    pub(super) fn node(&self, number: usize) -> Option<&Node> {
+        let fresh = || self.fresh.get(number.checked_sub(self.world.nodes.len())?);
+        let known = || self.world.nodes.get(number).or_else(fresh);
+        self.changed.get(&number).or_else(known)
+    }
+
+    /// The first `count` of the nodes that a number stands for, under a number of their own; if
+    /// that is all of them, it is theirs already.
+    pub(super) fn split(&mut self, number: usize, count: u64) -> usize {
+        let Some(node) = self.node(number).filter(|node| count < node.count) else {
+            return number;
+        };
+        let mut first = node.clone();
+        first.count = count;
+        self.change(number, |node, _| {
+            node.count = node.count.saturating_sub(count)
+        });
+        let part = self.world.nodes.len() + self.fresh.len();
+        self.fresh.push(first);
+        self.parts.entry(number).or_default().push(part);
+        part
+    }
+
+    /// The list with what was split off in this packing.
+    pub(super) fn with_parts(&self, order: Vec<usize>) -> Vec<usize> {
+        with_parts(order, &self.parts)
     }
 
     /// Changes a node in this packing only.
     pub(super) fn change(&mut self, number: usize, change: impl FnOnce(&mut Node, SizeNames)) {
         let names = (self.world.cpu, self.world.memory);
         let Some(original) = self.world.nodes.get(number) else {
+            let fresh = number.checked_sub(self.world.nodes.len());
+            if let Some(node) = fresh.and_then(|at| self.fresh.get_mut(at)) {
+                change(node, names);
+            }
             return;
         };
         change(
@@ -243,39 +293,49 @@ impl Packing<'_> {
         if self.runs.iter().all(|run| run.count == 0) {
             return order;
         }
-        let mut launchable = self.world.launchable();
+        let launchable = self.world.launchable();
         let states: Vec<u32> = (self.world.templates.iter())
             .map(|template| self.world.states.number(template, self.source))
             .collect();
+        let listed = order.iter().filter_map(|number| self.node(*number));
+        let listed = listed.fold(0, |sum: u64, node| sum.saturating_add(node.count));
         let world = &*self.world;
         let node = |group: usize| &world.templates[group];
         let mut pool = Candidates::new(node, self.source, world.rules(), self.runs.len());
+        if !world.improvements.steady_choices {
+            pool = pool.moving(launchable.len());
+        }
         for (group, left) in launchable.iter().enumerate() {
             if *left > 0 && world.may_launch(group) {
-                let (state, preference) = (states[group], world.preferences[group]);
-                pool.add(group, group, state, preference, &self.runs);
+                let member = Member {
+                    position: group,
+                    number: group,
+                    count: *left,
+                };
+                pool.add(member, states[group], world.preferences[group], &self.runs);
             }
         }
-        let outside = world.outside_max();
-        while (order.len() as u64) < world.max_nodes + outside {
-            let Some((group, trial)) = pool.pick(&mut self.runs) else {
-                break;
-            };
-            let mut fresh = world.templates[group].clone();
+        let within_maxima = world.max_nodes.saturating_add(world.outside_max());
+        let (mut left, mut places) = (within_maxima.saturating_sub(listed), world.places());
+        while let Some(pick) = pool.pick(&mut self.runs, left.min(places)) {
+            left -= pick.count;
+            places -= pick.count;
+            let mut fresh = world.templates[pick.number].clone();
             fresh.fate = Fate::Launch;
-            apply(&mut fresh, &trial, self.source, &self.runs, Step::Launch);
-            order.push(world.nodes.len() + self.fresh.len());
+            fresh.count = pick.count;
+            fresh.born = world.nodes.len() + self.fresh.len();
+            apply(
+                &mut fresh,
+                &pick.trial,
+                self.source,
+                &self.runs,
+                Step::Launch,
+            );
+            order.push(fresh.born);
             self.fresh.push(fresh);
-            launchable[group] -= 1;
-            if launchable[group] > 0 {
-                // For Ray it is the last of the list now.
-                let last = launchable.len() + self.fresh.len();
-                let steady = world.improvements.steady_choices;
-                let position = if steady { group } else { last };
-                let (state, preference) = (states[group], world.preferences[group]);
-                pool.add(position, group, state, preference, &self.runs);
-            }
         }
+        let is_cut = places == 0 && left > 0 && pool.has_more();
+        self.world.is_cut |= is_cut;
         order
     }
 }

@@ -19,17 +19,14 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         let last = unavailable.entry(group.to_owned()).or_insert(at);
         *last = last.max(at);
     }
-    let running = |group: &str| {
-        decided.world.in_order().any(|node| {
-            node.stage == Stage::Running
-                && decided
-                    .world
-                    .groups
-                    .get(node.group)
-                    .is_some_and(|config| config.name == group)
-        })
+    let running = decided.world.count(|node| node.stage == Stage::Running);
+    let runs = |group: &str| {
+        let number = decided.config.number(group);
+        number
+            .and_then(|number| running.get(number))
+            .is_some_and(|count| *count > 0)
     };
-    unavailable.retain(|group, at| !running(group) || decided.now - *at < 600.0);
+    unavailable.retain(|group, at| !runs(group) || decided.now - *at < 600.0);
     History {
         instances,
         stunted: stunted::after(before, decided),
@@ -47,20 +44,16 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
 fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
     let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
     let mut asked: Vec<u64> = vec![0; decided.world.groups.len()];
-    for (number, group) in decided.world.groups.iter().enumerate() {
-        let plan = plan.groups.iter().find(|plan| plan.name == group.name);
-        if let (Some(asked), Some(plan)) = (asked.get_mut(number), plan) {
+    for plan in &plan.groups {
+        let number = decided.config.number(&plan.name);
+        if let Some(asked) = number.and_then(|number| asked.get_mut(number)) {
             *asked = plan.launch_now;
         }
     }
-    let mut rows: Vec<(usize, &Node)> = decided
-        .world
-        .order
-        .iter()
-        .filter_map(|at| Some((*at, decided.world.nodes.get(*at)?)))
-        .collect();
-    rows.sort_by_key(|(number, _)| *number);
-    let instance = |(_, node): (usize, &Node)| {
+    let mut rows: Vec<&Node> = decided.world.in_order().collect();
+    rows.sort_by_key(|node| node.born);
+    let mut instances = Vec::new();
+    for node in rows {
         let group = decided.world.group_name(node).to_owned();
         let (status, since) = match (node.stage, node.fate) {
             (Stage::Running | Stage::Stopping, _) if drained.contains(node.pod.as_str()) => {
@@ -71,28 +64,59 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
                 (InstanceStatus::Requested, node.since.or(Some(decided.now)))
             }
             (Stage::Queued, Fate::Stay) | (Stage::New, Fate::Launch) if plan.waiting.is_none() => {
-                (launch_status(asked.get_mut(node.group)), Some(decided.now))
+                let asked = asked.get_mut(node.group);
+                let now = asked.map_or(0, |asked| {
+                    let now = node.count.min(*asked);
+                    *asked -= now;
+                    now
+                });
+                let launch = |status, count| Instance {
+                    group: group.clone(),
+                    pod: None,
+                    status,
+                    since: Some(decided.now),
+                    count,
+                };
+                add(&mut instances, launch(InstanceStatus::Requested, now));
+                add(
+                    &mut instances,
+                    launch(InstanceStatus::Queued, node.count - now),
+                );
+                continue;
             }
-            _ => return None,
+            _ => continue,
         };
         let pod = (!node.pod.is_empty()).then(|| node.pod.clone());
-        Some(Instance {
-            group,
-            pod,
-            status,
-            since,
-        })
-    };
-    rows.into_iter().filter_map(instance).collect()
+        let count = node.count;
+        add(
+            &mut instances,
+            Instance {
+                group,
+                pod,
+                status,
+                since,
+                count,
+            },
+        );
+    }
+    instances
 }
 
-fn launch_status(asked: Option<&mut u64>) -> InstanceStatus {
-    match asked.filter(|asked| **asked > 0) {
-        Some(asked) => {
-            *asked -= 1;
-            InstanceStatus::Requested
-        }
-        None => InstanceStatus::Queued,
+/// Launches that are alike, one after the other, are one entry.
+fn add(instances: &mut Vec<Instance>, instance: Instance) {
+    if instance.count == 0 {
+        return;
+    }
+    let alike = |last: &&mut Instance| {
+        last.pod.is_none()
+            && instance.pod.is_none()
+            && last.group == instance.group
+            && last.status == instance.status
+            && last.since == instance.since
+    };
+    match instances.last_mut().filter(alike) {
+        Some(last) => last.count = last.count.saturating_add(instance.count),
+        None => instances.push(instance),
     }
 }
 

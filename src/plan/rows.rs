@@ -7,7 +7,7 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::group::ClusterConfig;
+use super::group::{ClusterConfig, MOST_NODES};
 use super::node::Stage;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{NodeState, NodeStatus};
@@ -27,6 +27,8 @@ pub(crate) struct Row<'a> {
     pub(crate) stage: Stage,
     pub(crate) head: bool,
     pub(crate) since: Option<f64>,
+    /// How many alike it stands for; with a pod, one.
+    pub(crate) count: u64,
 }
 
 /// What of the snapshot's list is no row.
@@ -68,31 +70,37 @@ pub(crate) fn add_awaited<'a>(
     config: &'a ClusterConfig,
     pods: &[Pod<'_>],
 ) {
+    let mut there: HashMap<&str, u64> = HashMap::new();
+    for pod in pods {
+        if pod.role == PodRole::Worker && !pod.deleting && !config.is_listed(pod.group, pod.name) {
+            *there.entry(pod.group).or_default() += 1;
+        }
+    }
+    for row in rows.iter() {
+        if row.pod.is_none() && row.stage == Stage::Requested {
+            let known = there.entry(row.group).or_default();
+            *known = known.saturating_add(row.count);
+        }
+    }
     for group in config.groups.iter().filter(|group| group.index.is_some()) {
         let asked = group
             .replicas
             .unwrap_or(0)
             .max(group.min_replicas)
             .clamp(0, group.max_replicas.max(0));
-        let asked = asked.unsigned_abs().saturating_mul(group.hosts);
-        let there = pods.iter().filter(|pod| {
-            let leaves = pod.deleting || group.to_delete.iter().any(|name| name == pod.name);
-            pod.group == group.name && pod.role == PodRole::Worker && !leaves
-        });
-        let awaited = |row: &&Row<'_>| {
-            row.group == group.name && row.pod.is_none() && row.stage == Stage::Requested
-        };
-        let known = there.count() + rows.iter().filter(awaited).count();
-        let row = Row {
-            group: &group.name,
-            pod: None,
-            ray: None,
-            stage: Stage::Requested,
-            head: false,
-            since: None,
-        };
-        let missing = asked.saturating_sub(known as u64);
-        rows.extend((0..missing).map(|_| row.clone()));
+        let known = there.get(group.name.as_str()).copied().unwrap_or(0);
+        let count = group.nodes(asked).saturating_sub(known);
+        if count > 0 {
+            rows.push(Row {
+                group: &group.name,
+                pod: None,
+                ray: None,
+                stage: Stage::Requested,
+                head: false,
+                since: None,
+                count,
+            });
+        }
     }
 }
 
@@ -119,35 +127,54 @@ impl<'a> Builder<'a> {
         let instances = &self.snapshot.history.instances;
         let known: HashSet<&str> = instances.iter().filter_map(|i| i.pod.as_deref()).collect();
         let mut spare = self.unassigned(&known);
-        for instance in instances {
-            let asked = instance.status == InstanceStatus::Requested && instance.pod.is_none();
-            let found = if asked {
-                spare.get_mut(instance.group.as_str()).and_then(Vec::pop)
-            } else {
-                None
-            };
-            let pod = match &instance.pod {
-                Some(name) => match self.live.iter().find(|pod| pod.name == name) {
-                    Some(pod) => Some(*pod),
-                    None => continue,
-                },
-                None => found,
-            };
-            let stage = match (instance.status, pod) {
-                (InstanceStatus::StopRequested, Some(_)) if !self.is_overdue(instance) => {
-                    Stage::Stopping
-                }
-                (_, Some(_)) => Stage::Allocated,
-                (InstanceStatus::Queued, None) => Stage::Queued,
-                (_, None) => Stage::Requested,
-            };
-            self.row(
-                pod.map_or(instance.group.as_str(), |pod| pod.group),
-                pod,
-                stage,
-                instance.since,
-            );
+        let mut live: HashMap<&str, &'a Pod<'a>> = HashMap::new();
+        for pod in &self.live {
+            live.entry(pod.name).or_insert(pod);
         }
+        for instance in instances {
+            if let Some(name) = &instance.pod {
+                if let Some(pod) = live.get(name.as_str()).copied() {
+                    self.remembered_pod(instance, pod);
+                }
+                continue;
+            }
+            let mut left = instance.count;
+            if instance.status == InstanceStatus::Requested
+                && let Some(spare) = spare.get_mut(instance.group.as_str())
+            {
+                while left > 0
+                    && let Some(pod) = spare.pop()
+                {
+                    self.remembered_pod(instance, pod);
+                    left -= 1;
+                }
+            }
+            if left > 0 {
+                let stage = match instance.status {
+                    InstanceStatus::Queued => Stage::Queued,
+                    _ => Stage::Requested,
+                };
+                self.rows.push(Row {
+                    group: &instance.group,
+                    pod: None,
+                    ray: None,
+                    stage,
+                    head: false,
+                    since: instance.since,
+                    count: left.min(MOST_NODES),
+                });
+            }
+        }
+    }
+
+    fn remembered_pod(&mut self, instance: &Instance, pod: &'a Pod<'a>) {
+        let stops = instance.status == InstanceStatus::StopRequested && !self.is_overdue(instance);
+        let stage = if stops {
+            Stage::Stopping
+        } else {
+            Stage::Allocated
+        };
+        self.row(pod.group, pod, stage, instance.since);
     }
 
     fn is_overdue(&self, instance: &Instance) -> bool {
@@ -164,21 +191,18 @@ impl<'a> Builder<'a> {
         spare
     }
 
-    fn row(&mut self, group: &'a str, pod: Option<&'a Pod<'a>>, stage: Stage, since: Option<f64>) {
-        if let Some(pod) = pod
-            && !self.seen.insert(pod.name)
-        {
-            return;
+    fn row(&mut self, group: &'a str, pod: &'a Pod<'a>, stage: Stage, since: Option<f64>) {
+        if self.seen.insert(pod.name) {
+            self.rows.push(Row {
+                group,
+                pod: Some(pod),
+                ray: None,
+                stage,
+                head: pod.role == PodRole::Head,
+                since,
+                count: 1,
+            });
         }
-        let head = pod.is_some_and(|pod| pod.role == PodRole::Head);
-        self.rows.push(Row {
-            group,
-            pod,
-            ray: None,
-            stage,
-            head,
-            since,
-        });
     }
 
     /// Ray nodes that belong to a pod. A node without its pod is as good as gone.
@@ -192,13 +216,13 @@ impl<'a> Builder<'a> {
             if ray.status == NodeStatus::Dead || ray.status == NodeStatus::Unspecified {
                 continue;
             }
-            self.row(&ray.ray_node_type_name, Some(pod), Stage::Allocated, None);
+            self.row(&ray.ray_node_type_name, pod, Stage::Allocated, None);
         }
     }
 
     fn others(&mut self) {
         for pod in self.live.clone() {
-            self.row(pod.group, Some(pod), Stage::Allocated, None);
+            self.row(pod.group, pod, Stage::Allocated, None);
         }
     }
 

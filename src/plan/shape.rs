@@ -21,6 +21,8 @@ pub(crate) struct Shape {
     pub(crate) placement: Vec<Placement>,
     /// It names the resource GPU, be it with 0.
     pub(crate) names_gpu: bool,
+    /// How much there is of it to hold against a node.
+    pub(crate) steps: usize,
     /// The sum of the amounts, in the order of the names.
     sum: f64,
 }
@@ -63,9 +65,13 @@ impl Shape {
                 })
                 .collect()
         });
+        let selectors: Vec<Vec<Condition>> = selectors.collect();
+        let conditions = selectors.iter().flatten();
+        let values = conditions.map(|condition| 1 + condition.values.len());
         Self {
+            steps: 1 + needs.len() + request.placement_constraints.len() + values.sum::<usize>(),
             sum: needs.iter().fold(0.0, |sum, (_, amount)| sum + amount),
-            selectors: selectors.collect(),
+            selectors,
             placement: request
                 .placement_constraints
                 .iter()

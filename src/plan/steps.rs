@@ -21,7 +21,7 @@ impl Packing<'_> {
         for part in self.pending(&order) {
             self.pick_existing(Part::Only(Step::Pending), &part);
         }
-        order
+        self.with_parts(order)
     }
 
     /// Growth in flight: a request finds what was asked for it first, as with nodes on their way.
@@ -53,7 +53,7 @@ impl Packing<'_> {
     /// pods, then other nodes without a pod, each by group. In the round that asked for them the
     /// first were there already and the last were launched, so each request finds the node that
     /// was launched for it.
-    fn pending(&self, order: &[usize]) -> [Vec<usize>; 3] {
+    fn pending(&mut self, order: &[usize]) -> [Vec<usize>; 3] {
         let mut parts = <[Vec<usize>; 3]>::default();
         let mut numbers = self.those(order, is_pending);
         if numbers.is_empty() {
@@ -66,15 +66,18 @@ impl Packing<'_> {
             let Some(node) = self.world.nodes.get(number) else {
                 continue;
             };
-            let lacks = lacking.get_mut(node.group).filter(|lacking| **lacking > 0);
-            let part = match (&lacks, node.stage) {
-                (Some(_), _) => 0,
-                _ if !node.is_unneeded() => 0,
-                (None, Stage::Allocated) => 1,
-                (None, _) => 2,
+            let needed = lacking.get_mut(node.group).map_or(0, |lacking| {
+                let needed = node.count.min(*lacking);
+                *lacking -= needed;
+                needed
+            });
+            let part = match node.stage {
+                _ if !node.is_unneeded() || needed == node.count => 0,
+                Stage::Allocated => 1,
+                _ => 2,
             };
-            if let Some(lacking) = lacks {
-                *lacking -= 1;
+            if part > 0 && needed > 0 {
+                parts[0].push(self.split(number, needed));
             }
             parts[part].push(number);
         }

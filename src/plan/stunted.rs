@@ -30,13 +30,14 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     let (world, now) = (&decided.world, decided.now);
     let mut stunted = history.stunted.clone();
     stunted.retain(|_, stunted| now - stunted.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
+    let (grown, small) = (world.count(has_grown), world.count(goes_small));
+    let any = |counts: &[u64], number: usize| counts.get(number).is_some_and(|count| *count > 0);
     for (number, group) in world.groups.iter().enumerate() {
-        let of_group = || world.in_order().filter(move |node| node.group == number);
-        if of_group().any(has_grown) {
+        if any(&grown, number) {
             stunted.remove(&group.name);
         } else if world.improvements.no_vain_pods
             && left(history, &group.name, now).is_none()
-            && of_group().any(goes_small)
+            && any(&small, number)
             && is_wanted(decided, number)
         {
             let entry = stunted.entry(group.name.clone()).or_default();

@@ -32,6 +32,7 @@ impl Sight<'_> {
         node.stage = row.stage;
         node.fate = Fate::Stay;
         node.since = row.since;
+        node.count = row.count;
         node
     }
 
@@ -133,6 +134,9 @@ fn empty(group: usize) -> Node {
         since: None,
         replica: None,
         class: [None; 2],
+        held: false,
+        count: 1,
+        born: 0,
     }
 }
 

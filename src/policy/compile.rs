@@ -241,6 +241,9 @@ fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
         strategy: written.strategy,
         pending_idle_timeout_seconds: seconds(written.pending_idle_timeout_seconds),
         conserve_gpus: written.conserve_gpus,
+        max_workers_per_cluster: written
+            .max_workers_per_cluster
+            .and_then(|most| u32::try_from(most).ok()),
         back_off_initial_seconds: seconds(back_off.initial_seconds),
         back_off_max_seconds: seconds(back_off.max_seconds),
     }

@@ -65,6 +65,7 @@ pub struct PartialReconcile {
     pub(super) strategy: Option<Strategy>,
     pub(super) pending_idle_timeout_seconds: Option<u32>,
     pub(super) conserve_gpus: Option<bool>,
+    pub(super) max_workers_per_cluster: Option<u32>,
     pub(super) back_off_initial_seconds: Option<u32>,
     pub(super) back_off_max_seconds: Option<u32>,
 }
@@ -108,6 +109,10 @@ impl PartialReconcile {
         }
         write(&mut settings.strategy, self.strategy.as_ref());
         write(&mut settings.conserve_gpus, self.conserve_gpus.as_ref());
+        write(
+            &mut settings.max_workers_per_cluster,
+            self.max_workers_per_cluster.as_ref(),
+        );
         let back_off = &mut settings.back_off;
         back_off.initial_seconds = self.back_off_initial_seconds.or(back_off.initial_seconds);
         back_off.max_seconds = self.back_off_max_seconds.or(back_off.max_seconds);

@@ -1,7 +1,7 @@
 //! The settings under which objects are judged and defaulted.
 
 use super::{Limits, Modes};
-use crate::plan::Strategy;
+use crate::plan::{MAX_WORKERS, Strategy};
 use crate::ray::ReconcileMode;
 
 /// The settings under which objects are judged and defaulted.
@@ -35,6 +35,8 @@ pub struct ReconcileSettings {
     pub pending_idle_timeout_seconds: Option<u32>,
     /// Keep GPU nodes for requests that name a GPU.
     pub conserve_gpus: bool,
+    /// No launch takes the workers of a cluster above so many.
+    pub max_workers_per_cluster: u32,
     /// How long to wait after a failed request.
     pub back_off: BackOff,
 }
@@ -115,6 +117,7 @@ impl Default for ReconcileSettings {
             strategy: Strategy::default(),
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
+            max_workers_per_cluster: MAX_WORKERS,
             back_off: BackOff::default(),
         }
     }

@@ -60,8 +60,9 @@ impl<'a> Late<'a> {
         }
     }
 
-    fn count(&self) -> usize {
-        self.pods.len() + self.launches.len()
+    fn count(&self) -> u64 {
+        let launches = self.launches.iter().map(|launch| launch.count);
+        launches.fold(self.pods.len() as u64, u64::saturating_add)
     }
 
     /// When the first of them was asked for.

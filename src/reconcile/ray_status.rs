@@ -61,7 +61,8 @@ fn pending_requests(plan: &Plan) -> Vec<PendingRequest> {
         );
         if instance.pod.is_none() && waits {
             let since = whole(instance.since.unwrap_or_default());
-            *pending.entry((&instance.group, since)).or_default() += 1;
+            let count = pending.entry((&instance.group, since)).or_default();
+            *count = count.saturating_add(i32::try_from(instance.count).unwrap_or(i32::MAX));
         }
     }
     let request = |((group, since), count): ((&str, i64), i32)| PendingRequest {

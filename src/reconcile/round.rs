@@ -63,6 +63,7 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
         snapshot,
         plan: &plan,
         waits: &memory.waits,
+        max_workers: settings.plan.max_workers,
         now,
         chains: Vec::new(),
         skipped: Vec::new(),
@@ -118,6 +119,7 @@ struct Making<'a> {
     snapshot: &'a Snapshot,
     plan: &'a Plan,
     waits: &'a Waits,
+    max_workers: u64,
     now: f64,
     chains: Vec<Chain>,
     skipped: Vec<Skipped>,
@@ -126,9 +128,16 @@ struct Making<'a> {
 impl Making<'_> {
     /// Whatever breaks a rule that every plan must keep is not done.
     fn barred(&mut self) -> BTreeSet<Subject> {
-        let violations = check::check(self.snapshot, self.plan);
+        let mut violations = check::check(self.snapshot, self.plan);
+        violations.extend(check::above_workers(
+            self.snapshot,
+            self.plan,
+            self.max_workers,
+        ));
         let concerns = |violation: &Violation| match violation {
-            Violation::AboveMax { group, .. } => Subject::Group(group.clone()),
+            Violation::AboveMax { group, .. } | Violation::AboveWorkers { group, .. } => {
+                Subject::Group(group.clone())
+            }
             Violation::DeletesRunning { pod } => self.group_deleting(pod),
             Violation::AboveCap { pod, .. }
             | Violation::Shrinks { pod, .. }

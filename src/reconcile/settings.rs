@@ -50,6 +50,7 @@ impl Settings {
                 strategy: policy.strategy,
                 pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
                 conserve_gpus: policy.conserve_gpus,
+                max_workers: policy.max_workers_per_cluster.into(),
             },
             pace: Pace::default(),
             backoff: match asked.max_seconds {
@@ -109,6 +110,7 @@ mod tests {
             strategy: Strategy::Ray,
             pending_idle_timeout_seconds: Some(90),
             conserve_gpus: false,
+            max_workers_per_cluster: 50,
             back_off: BackOff {
                 initial_seconds: Some(3),
                 max_seconds: None,
@@ -118,6 +120,7 @@ mod tests {
             strategy: Strategy::Ray,
             pending_idle_timeout_s: Some(90.0),
             conserve_gpus: false,
+            max_workers: 50,
         };
         assert_eq!(settings.plan, plan);
         let waits = |initial_seconds, max_seconds| {

@@ -48,6 +48,21 @@ pub struct Instance {
     /// When it got there, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<f64>,
+    /// How many such launches there are; a pod is one.
+    #[serde(default = "one", skip_serializing_if = "is_one")]
+    pub count: u64,
+}
+
+fn one() -> u64 {
+    1
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_one(count: &u64) -> bool {
+    *count == 1
 }
 
 /// How far an instance is.

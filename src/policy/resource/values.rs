@@ -157,6 +157,11 @@ pub struct Reconcile {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conserve_gpus: Option<bool>,
 
+    /// No launch takes the workers of a cluster above so many; 10000 without it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 1_000_000))]
+    pub max_workers_per_cluster: Option<i64>,
+
     /// How long to wait after a failed request before the next.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,

@@ -9,6 +9,8 @@ mod amounts;
 
 pub use amounts::{Derived, Source, cpu, custom, gpu, memory};
 
+use std::collections::HashMap;
+
 use super::start_params::StartResourcesError;
 use super::{Group, tpu};
 use crate::quantity::QuantityError;
@@ -65,9 +67,7 @@ impl NodeResources {
         if let Some(memory) = memory(group)? {
             derived.set("memory", memory.amount);
         }
-        for (resource, amount) in &custom {
-            derived.set(resource, *amount);
-        }
+        derived.extend(&custom);
         match derived.0.iter().find(|(_, amount)| *amount < 0) {
             Some((resource, _)) => Err(ResourceError::Negative(resource.clone())),
             None => Ok(derived),
@@ -91,6 +91,22 @@ impl NodeResources {
         match self.0.iter_mut().find(|(name, _)| name == resource) {
             Some(entry) => entry.1 = amount,
             None => self.0.push((resource.to_owned(), amount)),
+        }
+    }
+
+    /// The same for many, none of which costs a look at all the others.
+    fn extend(&mut self, custom: &[(String, i64)]) {
+        let places = self.0.iter().enumerate();
+        let mut places: HashMap<String, usize> =
+            places.map(|(at, (name, _))| (name.clone(), at)).collect();
+        for (resource, amount) in custom {
+            match places.get(resource).and_then(|at| self.0.get_mut(*at)) {
+                Some(entry) => entry.1 = *amount,
+                None => {
+                    places.insert(resource.clone(), self.0.len());
+                    self.0.push((resource.clone(), *amount));
+                }
+            }
         }
     }
 

@@ -22,7 +22,13 @@ fn main() -> Result<(), Box<dyn Error>> {
 
 fn generate(folder: &Path, is_client: bool) -> Result<(), Box<dyn Error>> {
     std::fs::create_dir_all(folder)?;
+    let codec = if is_client {
+        "crate::gcs::codec::Bounded"
+    } else {
+        "tonic_prost::ProstCodec"
+    };
     tonic_prost_build::configure()
+        .codec_path(codec)
         .build_client(is_client)
         .build_server(!is_client)
         .build_transport(false)

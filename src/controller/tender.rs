@@ -11,7 +11,7 @@ use super::credentials::Credentials;
 use super::crowd::Place;
 use super::driver_log::DriverLog;
 use super::head::{self, Head, NoHead};
-use super::heavy::{apart, is_heavy};
+use super::heavy::{apart, is_heavy, is_much};
 use super::judge::Judge;
 use super::measure::Measures;
 use super::observe::{Scene, Texts};
@@ -113,7 +113,7 @@ impl Tender {
     /// that is done, and it is said how long to wait.
     async fn orient(&mut self, texts: Texts) -> Option<Pause> {
         self.state.sight = None;
-        let scene = apart(is_heavy(&texts), || texts.read());
+        let scene = apart(is_heavy(&texts), || texts.read()).await;
         let standing = self.judge.standing(&scene.cluster, &scene.pods);
         let now = self.clock.steady();
         let turn = self.state.grant.get_mut().tenure.turn(
@@ -195,7 +195,7 @@ impl Tender {
     async fn act(&mut self, mut sight: Sight) -> Pause {
         let began = Instant::now();
         let pause = match self.ask(&sight).await {
-            Ok((client, gcs)) => {
+            Ok((client, gcs, place)) => {
                 self.say(String::new());
                 let now = self.clock.wall();
                 if self.state.memory.changed_at == 0.0 {
@@ -205,7 +205,7 @@ impl Tender {
                 if sight.still.is_some_and(|still| still.holds(&gcs, now)) {
                     self.pause(false, now)
                 } else {
-                    self.round(&mut sight, &client, gcs).await
+                    self.round(&mut sight, &client, gcs, place).await
                 }
             }
             Err(why) => {
@@ -235,12 +235,15 @@ impl Tender {
     }
 
     /// The state of the Ray cluster, or why it cannot be had.
-    async fn ask(&mut self, sight: &Sight) -> Result<(gcs::Client, ClusterResourceState), String> {
+    async fn ask(
+        &mut self,
+        sight: &Sight,
+    ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::Place>), String> {
         let client = self.client(sight).await?;
-        match client.cluster_resource_state().await {
-            Ok(state) => {
+        match client.whole_state().await {
+            Ok((state, place)) => {
                 self.measures.gcs_is_well(&self.judge.key);
-                Ok((client, state))
+                Ok((client, state, place))
             }
             Err(error) => {
                 self.measures.gcs_error(&self.judge.key, &error.fault);
@@ -291,20 +294,23 @@ impl Tender {
         sight: &mut Sight,
         gcs: &gcs::Client,
         state: ClusterResourceState,
+        place: Option<gcs::Place>,
     ) -> Pause {
-        let heavy = is_heavy(&sight.texts);
+        let heavy = is_much(&sight.texts, &state);
         let (snapshot, round) = apart(heavy, || {
             let snapshot = self.snapshot(sight.texts.read(), state);
             let round = reconcile::round(&snapshot, &self.state.memory, &self.state.settings);
             (snapshot, round)
-        });
+        })
+        .await;
         if round.chains.is_empty() {
             let pause = self.finish(&round, &[], self.clock.wall());
             let (memory, settings) = (&self.state.memory, &self.state.settings);
-            sight.still = apart(heavy, || Stillness::of(&round, snapshot, memory, settings));
+            sight.still = apart(heavy, || Stillness::of(&round, snapshot, memory, settings)).await;
             return pause;
         }
         sight.still = None;
+        drop(place);
         let heads: Vec<Value> = snapshot.pods.into_iter().filter(head::is_head).collect();
         let permit = Permit {
             grant: &self.state.grant,

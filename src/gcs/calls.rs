@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use prost::Message as _;
 use tonic::transport::Channel;
 
+use super::seen;
 use super::wire::ray::rpc::autoscaler::autoscaler_state_service_client::AutoscalerStateServiceClient;
 use super::wire::ray::rpc::autoscaler::{
     DrainNodeReason, DrainNodeRequest, GetClusterResourceStateRequest,
@@ -15,7 +17,7 @@ use super::wire::ray::rpc::{
     DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, InternalKvDelRequest,
     InternalKvGetRequest, InternalKvPutRequest,
 };
-use super::{Call, CallError, Client, Fault};
+use super::{Call, CallError, Client, Fault, Place};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -44,18 +46,49 @@ pub struct RayletSize {
 impl Client {
     /// The nodes and the demand. Ray gathers them about once a second.
     pub async fn cluster_resource_state(&self) -> Result<ClusterResourceState, CallError> {
+        Ok(self.whole_state().await?.0)
+    }
+
+    /// The same, with the place of an answer that is larger than usual: whoever keeps the state
+    /// keeps that too.
+    pub async fn whole_state(&self) -> Result<(ClusterResourceState, Option<Place>), CallError> {
+        let place = self.place(false).await;
+        let limit = match &place {
+            Some(_) => self.largest_answer(),
+            None => self.usual_answer(),
+        };
+        match self.state_within(limit).await {
+            Err(error) if is_too_large(&error) && limit < self.largest_answer() => {
+                let place = self.place(true).await;
+                let state = self.state_within(self.largest_answer()).await?;
+                Ok((state, place))
+            }
+            result => Ok((result?, place)),
+        }
+    }
+
+    async fn state_within(&self, limit: usize) -> Result<ClusterResourceState, CallError> {
         let reply = self
             .call(
                 Call::ClusterState,
                 GetClusterResourceStateRequest {},
                 |channel, request| async move {
-                    self.autoscaler(channel)
+                    AutoscalerStateServiceClient::new(channel)
+                        .max_decoding_message_size(limit)
                         .get_cluster_resource_state(request)
                         .await
                 },
             )
             .await?;
-        Ok(reply.cluster_resource_state.unwrap_or_default().into())
+        if reply.encoded_len() <= self.usual_answer() / 2 {
+            self.was_usual();
+        }
+        let state = reply.cluster_resource_state.unwrap_or_default();
+        let state = ClusterResourceState::from(state);
+        match seen::check(&state) {
+            Ok(()) => Ok(state),
+            Err(unusable) => Err(self.error(Call::ClusterState, Fault::Unusable(unusable))),
+        }
     }
 
     /// Tells the cluster what its scaler is doing; `ray status` shows it.
@@ -220,6 +253,10 @@ impl Client {
     fn kv(&self, channel: Channel) -> InternalKvGcsServiceClient<Channel> {
         InternalKvGcsServiceClient::new(channel).max_decoding_message_size(self.largest_answer())
     }
+}
+
+fn is_too_large(error: &CallError) -> bool {
+    matches!(error.fault, Fault::TooLarge(_))
 }
 
 impl RayletSize {

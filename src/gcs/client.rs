@@ -1,9 +1,11 @@
 //! Asking: one shared connection, a deadline for each call, faults told apart.
 
 use std::future::Future;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
+use tokio::sync::{Semaphore, SemaphorePermit};
 use tokio::time::Instant;
 use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
@@ -16,15 +18,29 @@ use super::{Call, CallError, Endpoint, Fault};
 pub struct Limits {
     /// From asking to the whole answer, connecting included.
     pub deadline: Duration,
-    /// Bytes of one answer. The state of 2,000 nodes is some megabytes.
+    /// Bytes of one answer. The state of 10,000 nodes is ten megabytes or so.
     pub answer: usize,
 }
+
+/// Answers up to so many bytes are taken from all clusters at once; the state of a thousand nodes
+/// is not larger.
+const USUAL_ANSWER: usize = 1 << 20;
+
+/// So many larger answers are taken at once, so that their memory is bounded however many clusters
+/// there are.
+static LARGE_ANSWERS: Semaphore = Semaphore::const_new(3);
+
+/// The place of a large answer. As long as somebody keeps it, no other cluster has it.
+#[derive(Debug)]
+pub struct Place(
+    #[expect(dead_code, reason = "it is free again when it is dropped")] SemaphorePermit<'static>,
+);
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             deadline: Duration::from_secs(5),
-            answer: 256 << 20,
+            answer: 16 << 20,
         }
     }
 }
@@ -38,6 +54,8 @@ pub struct Client {
     endpoint: Arc<Endpoint>,
     link: Arc<Mutex<Link>>,
     limits: Limits,
+    /// Its last answer was not of the usual size.
+    is_large: Arc<AtomicBool>,
 }
 
 impl Client {
@@ -48,6 +66,7 @@ impl Client {
             link: Arc::new(Mutex::new(Link::new(Arc::clone(&endpoint)))),
             endpoint,
             limits,
+            is_large: Arc::default(),
         }
     }
 
@@ -64,9 +83,31 @@ impl Client {
         other
     }
 
+    /// The most bytes of an answer for which no place is needed.
+    pub(super) fn usual_answer(&self) -> usize {
+        self.limits.answer.min(USUAL_ANSWER)
+    }
+
     /// The most bytes of an answer.
     pub(super) fn largest_answer(&self) -> usize {
         self.limits.answer
+    }
+
+    /// A place for a large answer, if it is likely to be one. Who asks next waits until one is free.
+    pub(super) async fn place(&self, is_known: bool) -> Option<Place> {
+        if is_known {
+            self.is_large.store(true, Ordering::Relaxed);
+        }
+        if !self.is_large.load(Ordering::Relaxed) {
+            return None;
+        }
+        // Nobody closes it.
+        LARGE_ANSWERS.acquire().await.ok().map(Place)
+    }
+
+    /// Notes that an answer was not large after all.
+    pub(super) fn was_usual(&self) {
+        self.is_large.store(false, Ordering::Relaxed);
     }
 
     /// An error of `call`.

@@ -6,9 +6,9 @@ use std::time::Duration;
 
 use tonic::{Code, Status};
 
-use super::Address;
 use super::connect::ConnectError;
 use super::wire::ray::rpc::GcsStatus;
+use super::{Address, Excess, Unusable};
 
 /// A call of a GCS.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -88,6 +88,9 @@ pub enum Fault {
     /// An answer of more bytes than are taken.
     #[error("the answer is too large to be taken: {0}")]
     TooLarge(String),
+    /// An answer that cannot be reckoned with.
+    #[error("its answer is not used: {0}")]
+    Unusable(Unusable),
     /// Anything else.
     #[error("{0}")]
     Other(String),
@@ -132,13 +135,17 @@ impl Fault {
         if status.message.contains("passive") {
             return Self::Passive;
         }
-        Self::Other(format!("status {}: {}", status.code, status.message))
+        let message: String = status.message.chars().take(SAID).collect();
+        Self::Other(format!("status {}: {message}", status.code))
     }
 
     fn from_transport(source: &(dyn StdError + 'static), deadline: Duration) -> Self {
         for error in chain(source) {
             if error.is::<tonic::TimeoutExpired>() {
                 return Self::Deadline(deadline);
+            }
+            if let Some(excess) = error.downcast_ref::<Excess>() {
+                return Self::Unusable(Unusable::Excess(*excess));
             }
             match error.downcast_ref::<ConnectError>() {
                 Some(ConnectError::Material(fault)) => return Self::Credentials(fault.to_string()),
@@ -165,15 +172,19 @@ fn chain<'a>(
     std::iter::successors(Some(error), |&error| error.source())
 }
 
+/// Of what a GCS says in words, so many characters are passed on.
+const SAID: usize = 400;
+
 /// The message, with the details that gRPC in C++ sends beside it.
 fn said(status: &Status) -> String {
     let details = String::from_utf8_lossy(status.details());
-    match (status.message(), details.trim()) {
+    let text = match (status.message(), details.trim()) {
         ("", "") => status.code().to_string(),
         (message, "") => message.to_owned(),
         ("", details) => details.to_owned(),
         (message, details) => format!("{message}: {details}"),
-    }
+    };
+    text.chars().take(SAID).collect()
 }
 
 impl Call {

@@ -296,6 +296,11 @@ impl Texts {
         self.pods.len()
     }
 
+    /// The RayCluster is so long that it may have very many groups.
+    pub fn is_long(&self) -> bool {
+        self.cluster.len() >= 1 << 16
+    }
+
     /// Reads them. They were written by us, so nothing is lost.
     pub fn read(&self) -> Scene {
         let read = |texts: &[Arc<[u8]>]| {

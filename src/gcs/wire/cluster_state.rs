@@ -1,7 +1,5 @@
 //! The state of a cluster, between the wire and the snapshot.
 
-use std::collections::BTreeMap;
-
 use super::ray::rpc;
 use super::ray::rpc::autoscaler as wire;
 use crate::snapshot::gcs;
@@ -30,8 +28,8 @@ impl From<wire::NodeState> for gcs::NodeState {
             node_id: hexadecimal(&node.node_id),
             instance_id: node.instance_id,
             ray_node_type_name: node.ray_node_type_name,
-            available_resources: finite(node.available_resources),
-            total_resources: finite(node.total_resources),
+            available_resources: node.available_resources,
+            total_resources: node.total_resources,
             dynamic_labels: node.dynamic_labels,
             status,
             idle_duration_ms: node.idle_duration_ms,
@@ -52,7 +50,7 @@ impl From<wire::ResourceRequestByCount> for gcs::ResourceRequestByCount {
 impl From<wire::ResourceRequest> for gcs::ResourceRequest {
     fn from(request: wire::ResourceRequest) -> Self {
         Self {
-            resources_bundle: finite(request.resources_bundle),
+            resources_bundle: request.resources_bundle,
             placement_constraints: all(request.placement_constraints),
             label_selectors: all(request.label_selectors),
         }
@@ -125,12 +123,6 @@ impl From<wire::ClusterResourceConstraint> for gcs::ClusterResourceConstraint {
 
 pub(super) fn all<A, B: From<A>>(list: Vec<A>) -> Vec<B> {
     list.into_iter().map(B::from).collect()
-}
-
-/// Amounts without those that are no numbers: nothing can be reckoned with them.
-fn finite(mut amounts: BTreeMap<String, f64>) -> BTreeMap<String, f64> {
-    amounts.retain(|_, amount| amount.is_finite());
-    amounts
 }
 
 fn hexadecimal(bytes: &[u8]) -> String {

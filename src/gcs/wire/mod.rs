@@ -1,8 +1,10 @@
 //! Ray's messages, as far as they are used (`proto/`), and our own types in their place.
 //!
-//! The conversions are total: whatever a GCS sends is read, unknown enum values as unsaid.
+//! The conversions are total: whatever a GCS sends, within [`bounds`], is read, unknown enum values
+//! as unsaid.
 
 mod autoscaling_state;
+pub(super) mod bounds;
 mod cluster_state;
 
 /// What `build.rs` makes of `proto/`.
@@ -12,6 +14,19 @@ mod generated {
 }
 
 pub(super) use generated::ray;
+
+use crate::snapshot::gcs::ClusterResourceState;
+use prost::Message as _;
+
+/// The state in an answer, looked over and decoded as from a GCS.
+pub fn read_state(bytes: &[u8]) -> Result<ClusterResourceState, super::Unusable> {
+    use ray::rpc::autoscaler::GetClusterResourceStateReply as Reply;
+    bounds::check(bytes, <Reply as bounds::Answer>::SHAPE)?;
+    let reply = Reply::decode(bytes).map_err(|_| bounds::Excess::Malformed)?;
+    let state = reply.cluster_resource_state.unwrap_or_default().into();
+    super::seen::check(&state)?;
+    Ok(state)
+}
 
 #[cfg(test)]
 mod tests;

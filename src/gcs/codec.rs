@@ -1,0 +1,73 @@
+//! Messages on their way out and in. What comes in is looked over before it is decoded.
+
+use std::marker::PhantomData;
+
+use prost::Message;
+use prost::bytes::Buf as _;
+use tokio::runtime::{Handle, RuntimeFlavor};
+use tonic::Status;
+use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
+use tonic_prost::{ProstCodec, ProstEncoder};
+
+use super::wire::bounds::{self, Answer};
+
+/// From so many bytes on, decoding takes so long that other tasks must not wait for it.
+const LARGE: usize = 256 << 10;
+
+/// Protobuf messages, the answers within bounds. `build.rs` gives it to the generated clients.
+pub(super) struct Bounded<Q, A>(PhantomData<(Q, A)>);
+
+/// Decodes an answer within its bounds.
+pub(super) struct BoundedDecoder<A>(PhantomData<A>);
+
+impl<Q, A> Default for Bounded<Q, A> {
+    fn default() -> Self {
+        Self(PhantomData)
+    }
+}
+
+impl<Q, A> Codec for Bounded<Q, A>
+where
+    Q: Message + Send + 'static,
+    A: Message + Answer + Default + Send + 'static,
+{
+    type Encode = Q;
+    type Decode = A;
+    type Encoder = ProstEncoder<Q>;
+    type Decoder = BoundedDecoder<A>;
+
+    fn encoder(&mut self) -> Self::Encoder {
+        ProstCodec::<Q, A>::raw_encoder(BufferSettings::default())
+    }
+
+    fn decoder(&mut self) -> Self::Decoder {
+        BoundedDecoder(PhantomData)
+    }
+}
+
+impl<A: Message + Answer + Default> Decoder for BoundedDecoder<A> {
+    type Item = A;
+    type Error = Status;
+
+    fn decode(&mut self, bytes: &mut DecodeBuf<'_>) -> Result<Option<A>, Status> {
+        aside(bytes.remaining() > LARGE, || {
+            let answer = bytes.copy_to_bytes(bytes.remaining());
+            bounds::check(&answer, A::SHAPE)
+                .map_err(|excess| Status::from_error(Box::new(excess)))?;
+            let decoded = A::decode(answer);
+            decoded
+                .map(Some)
+                .map_err(|error| Status::internal(error.to_string()))
+        })
+    }
+}
+
+/// Runs what may take long so that other tasks go on.
+pub(crate) fn aside<T>(may_take_long: bool, work: impl FnOnce() -> T) -> T {
+    let runtime = Handle::try_current().ok().filter(|_| may_take_long);
+    if runtime.is_some_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread) {
+        tokio::task::block_in_place(work)
+    } else {
+        work()
+    }
+}

@@ -1,0 +1,444 @@
+//! What an answer would become, reckoned from its bytes before anything of it is decoded.
+//!
+//! Two bytes can be a whole message: an empty Ray node takes three hundred bytes once it is read,
+//! so that a limit of the bytes alone says little. The shape of Ray's messages is given here as
+//! data; a scan goes over the bytes once, without recursion beyond that shape and without memory
+//! of its own, and counts.
+
+use std::fmt;
+use std::mem::size_of;
+
+use super::generated::ray::rpc;
+use super::generated::ray::rpc::autoscaler as wire;
+
+/// What an answer may take in memory, generously reckoned. 10,000 nodes with ten resources and six
+/// labels each take 60 MiB.
+const MEMORY: usize = 96 << 20;
+
+/// The longest name, label or text.
+const TEXT: usize = 4_096;
+
+/// So many resources or labels may one node or request have. (A placement group adds six or so to
+/// each node that it is on.)
+const ENTRIES: usize = 10_000;
+
+/// Why an answer is not decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// More of something than any Ray cluster has.
+    Many(Counted),
+    /// A text that is too long, or more entries of one node or request than any has.
+    Long,
+    /// More memory than an answer may take.
+    Memory,
+    /// It is no message of the kind that was asked for.
+    Malformed,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Ray nodes.
+    Nodes,
+    /// Kinds of tasks and actors.
+    Requests,
+    /// Placement groups.
+    Gangs,
+    /// Bundles, selectors and other parts of requests.
+    Parts,
+}
+
+impl Counted {
+    const ALL: [Self; 4] = [Self::Nodes, Self::Requests, Self::Gangs, Self::Parts];
+
+    /// The most of it.
+    fn most(self) -> usize {
+        match self {
+            Self::Nodes => 20_000,
+            Self::Requests | Self::Gangs => 50_000,
+            Self::Parts => 400_000,
+        }
+    }
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Many(counted) => {
+                let what = match counted {
+                    Counted::Nodes => "nodes",
+                    Counted::Requests => "different requests",
+                    Counted::Gangs => "placement groups",
+                    Counted::Parts => "bundles and selectors",
+                };
+                write!(f, "it has more than {} {what}", counted.most())
+            }
+            Self::Long => write!(
+                f,
+                "a text in it is longer than {TEXT} bytes, or a node or request has more than \
+                 {ENTRIES} resources or labels"
+            ),
+            Self::Memory => write!(f, "it would take more than {} MiB", MEMORY >> 20),
+            Self::Malformed => write!(f, "it is no message as Ray writes it"),
+        }
+    }
+}
+
+impl std::error::Error for Excess {}
+
+/// A kind of message: what one takes in memory, and which fields take more.
+pub(in crate::gcs) struct Shape {
+    size: usize,
+    counted: Option<Counted>,
+    fields: &'static [(u64, Field)],
+}
+
+enum Field {
+    Message(&'static Shape),
+    /// An entry of a map, with the size of a key and its value.
+    Entry(usize),
+    Text,
+}
+
+/// An answer whose shape is known.
+pub(in crate::gcs) trait Answer {
+    /// It.
+    const SHAPE: &'static Shape;
+}
+
+/// Messages in lists, which have room for twice as many at the worst.
+const fn listed(size: usize, counted: Counted, fields: &'static [(u64, Field)]) -> Shape {
+    let counted = Some(counted);
+    Shape {
+        size: 2 * size,
+        counted,
+        fields,
+    }
+}
+
+const AMOUNT: Field = Field::Entry(size_of::<(String, f64)>());
+const LABEL: Field = Field::Entry(size_of::<(String, String)>());
+
+const PLAIN: Shape = Shape {
+    size: 0,
+    counted: None,
+    fields: &[],
+};
+const NAMED: Shape = Shape {
+    size: 0,
+    counted: None,
+    fields: &[(1, Field::Text), (2, Field::Text)],
+};
+const CONDITION: Shape = listed(
+    size_of::<rpc::LabelSelectorConstraint>(),
+    Counted::Parts,
+    &[(1, Field::Text), (3, Field::Message(&VALUE))],
+);
+/// A text in a list.
+const VALUE: Shape = listed(size_of::<String>(), Counted::Parts, &[]);
+const SELECTOR: Shape = listed(
+    size_of::<rpc::LabelSelector>(),
+    Counted::Parts,
+    &[(1, Field::Message(&CONDITION))],
+);
+const PLACEMENT: Shape = listed(
+    size_of::<wire::PlacementConstraint>(),
+    Counted::Parts,
+    &[(1, Field::Message(&NAMED)), (2, Field::Message(&NAMED))],
+);
+const REQUEST_FIELDS: &[(u64, Field)] = &[
+    (1, AMOUNT),
+    (2, Field::Message(&PLACEMENT)),
+    (3, Field::Message(&SELECTOR)),
+];
+const BUNDLE: Shape = listed(
+    size_of::<wire::ResourceRequest>(),
+    Counted::Parts,
+    REQUEST_FIELDS,
+);
+const REQUEST: Shape = Shape {
+    size: 0,
+    counted: None,
+    fields: REQUEST_FIELDS,
+};
+const BY_COUNT: Shape = listed(
+    size_of::<wire::ResourceRequestByCount>(),
+    Counted::Requests,
+    &[(1, Field::Message(&REQUEST))],
+);
+const WAY: Shape = listed(
+    size_of::<wire::BundleSelector>(),
+    Counted::Parts,
+    &[(1, Field::Message(&BUNDLE))],
+);
+const GANG: Shape = listed(
+    size_of::<wire::GangResourceRequest>(),
+    Counted::Gangs,
+    &[
+        (1, Field::Message(&BUNDLE)),
+        (2, Field::Text),
+        (3, Field::Message(&WAY)),
+    ],
+);
+const CONSTRAINT: Shape = listed(
+    size_of::<wire::ClusterResourceConstraint>(),
+    Counted::Gangs,
+    &[(1, Field::Message(&BY_COUNT))],
+);
+const NODE: Shape = listed(
+    size_of::<wire::NodeState>(),
+    Counted::Nodes,
+    &[
+        (1, Field::Text),
+        (2, Field::Text),
+        (3, Field::Text),
+        (4, AMOUNT),
+        (5, AMOUNT),
+        (6, LABEL),
+        (13, LABEL),
+    ],
+);
+const STATE: Shape = Shape {
+    size: 0,
+    counted: None,
+    fields: &[
+        (3, Field::Message(&NODE)),
+        (4, Field::Message(&BY_COUNT)),
+        (5, Field::Message(&GANG)),
+        (6, Field::Message(&CONSTRAINT)),
+    ],
+};
+
+impl Answer for wire::GetClusterResourceStateReply {
+    const SHAPE: &'static Shape = &Shape {
+        size: 0,
+        counted: None,
+        fields: &[(1, Field::Message(&STATE))],
+    };
+}
+
+impl Answer for wire::ResizeRayletResourceInstancesReply {
+    const SHAPE: &'static Shape = &Shape {
+        size: 0,
+        counted: None,
+        fields: &[(1, AMOUNT)],
+    };
+}
+
+/// Answers that take no more memory than their bytes.
+macro_rules! plain {
+    ($($answer:ty),*) => {
+        $(impl Answer for $answer {
+            const SHAPE: &'static Shape = &PLAIN;
+        })*
+    };
+}
+
+plain!(
+    wire::ReportAutoscalingStateReply,
+    wire::DrainNodeReply,
+    rpc::DrainNodeReply,
+    rpc::InternalKvGetReply,
+    rpc::InternalKvPutReply,
+    rpc::InternalKvDelReply
+);
+
+/// Whether an answer of this shape may be decoded.
+pub(in crate::gcs) fn check(bytes: &[u8], shape: &Shape) -> Result<(), Excess> {
+    let mut scan = Scan {
+        memory: MEMORY,
+        left: Counted::ALL.map(Counted::most),
+    };
+    scan.message(bytes, shape)
+}
+
+struct Scan {
+    memory: usize,
+    /// By [`Counted`].
+    left: [usize; 4],
+}
+
+impl Scan {
+    fn message(&mut self, mut bytes: &[u8], shape: &Shape) -> Result<(), Excess> {
+        self.take(shape.size)?;
+        if let Some(counted) = shape.counted
+            && let Some(left) = self.left.get_mut(counted as usize)
+        {
+            *left = left.checked_sub(1).ok_or(Excess::Many(counted))?;
+        }
+        let mut entries = 0;
+        while !bytes.is_empty() {
+            let key = varint(&mut bytes)?;
+            let content = match key & 7 {
+                0 => {
+                    varint(&mut bytes)?;
+                    continue;
+                }
+                1 => {
+                    take(&mut bytes, 8)?;
+                    continue;
+                }
+                5 => {
+                    take(&mut bytes, 4)?;
+                    continue;
+                }
+                2 => {
+                    let length = varint(&mut bytes)?;
+                    take(&mut bytes, length)?
+                }
+                _ => return Err(Excess::Malformed),
+            };
+            let known = shape.fields.iter().find(|(number, _)| *number == key >> 3);
+            match known {
+                None => {}
+                Some((_, Field::Text)) => self.text(content)?,
+                Some((_, Field::Message(inner))) => self.message(content, inner)?,
+                Some((_, Field::Entry(size))) => {
+                    entries += 1;
+                    self.entry(content, *size, entries)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// The nodes of a map have room for eleven entries, and at the worst five are in them; the first
+    /// of a map takes a whole one.
+    fn entry(&mut self, bytes: &[u8], size: usize, entries: usize) -> Result<(), Excess> {
+        if entries > ENTRIES || bytes.len() > 2 * TEXT {
+            return Err(Excess::Long);
+        }
+        let nodes = if entries <= 2 { 11 } else { 3 };
+        self.take(nodes * size + 32 + bytes.len())
+    }
+
+    fn text(&mut self, bytes: &[u8]) -> Result<(), Excess> {
+        if bytes.len() > TEXT {
+            return Err(Excess::Long);
+        }
+        self.take(16 + 2 * bytes.len())
+    }
+
+    fn take(&mut self, memory: usize) -> Result<(), Excess> {
+        self.memory = self.memory.checked_sub(memory).ok_or(Excess::Memory)?;
+        Ok(())
+    }
+}
+
+fn varint(bytes: &mut &[u8]) -> Result<u64, Excess> {
+    prost::encoding::decode_varint(bytes).map_err(|_| Excess::Malformed)
+}
+
+fn take<'a>(bytes: &mut &'a [u8], length: u64) -> Result<&'a [u8], Excess> {
+    let length = usize::try_from(length).map_err(|_| Excess::Malformed)?;
+    let (content, rest) = bytes.split_at_checked(length).ok_or(Excess::Malformed)?;
+    *bytes = rest;
+    Ok(content)
+}
+
+#[cfg(test)]
+mod tests {
+    use prost::Message as _;
+
+    use super::*;
+
+    fn refused(state: wire::ClusterResourceState) -> Option<Excess> {
+        let reply = wire::GetClusterResourceStateReply {
+            cluster_resource_state: Some(state),
+        };
+        let shape = wire::GetClusterResourceStateReply::SHAPE;
+        check(&reply.encode_to_vec(), shape).err()
+    }
+
+    #[test]
+    fn what_large_clusters_report_is_read() {
+        let amounts = || (0..10).map(|at| (format!("resource-{at}"), 4.0)).collect();
+        let labels = || (0..6).map(|at| (format!("label-{at}"), "value".to_owned()));
+        let node = wire::NodeState {
+            node_id: vec![7; 28],
+            instance_id: "a-cluster-with-a-long-name-worker-group-x7k2p".to_owned(),
+            total_resources: amounts(),
+            available_resources: amounts(),
+            labels: labels().collect(),
+            ..Default::default()
+        };
+        let request = wire::ResourceRequestByCount {
+            request: Some(wire::ResourceRequest {
+                resources_bundle: amounts(),
+                ..Default::default()
+            }),
+            count: 2_000,
+        };
+        let bundle = wire::ResourceRequest {
+            resources_bundle: [("CPU".to_owned(), 1.0)].into(),
+            ..Default::default()
+        };
+        let gang = wire::GangResourceRequest {
+            requests: vec![bundle; 100],
+            ..Default::default()
+        };
+        let state = wire::ClusterResourceState {
+            node_states: vec![node; 5_000],
+            pending_resource_requests: vec![request; 50],
+            pending_gang_resource_requests: vec![gang; 100],
+            ..Default::default()
+        };
+        assert_eq!(refused(state), None);
+    }
+
+    #[test]
+    fn what_no_cluster_reports_is_not() {
+        let empty = || wire::ClusterResourceState::default();
+        let nodes = vec![wire::NodeState::default(); 20_001];
+        let many = wire::ClusterResourceState {
+            node_states: nodes,
+            ..empty()
+        };
+        assert_eq!(refused(many), Some(Excess::Many(Counted::Nodes)));
+        let gangs = wire::ClusterResourceState {
+            pending_gang_resource_requests: vec![wire::GangResourceRequest::default(); 50_001],
+            ..empty()
+        };
+        assert_eq!(refused(gangs), Some(Excess::Many(Counted::Gangs)));
+        let bundles = wire::GangResourceRequest {
+            requests: vec![wire::ResourceRequest::default(); 400_001],
+            ..Default::default()
+        };
+        let bundles = wire::ClusterResourceState {
+            pending_gang_resource_requests: vec![bundles],
+            ..empty()
+        };
+        assert_eq!(refused(bundles), Some(Excess::Many(Counted::Parts)));
+        let named = |instance_id: String| wire::ClusterResourceState {
+            node_states: vec![wire::NodeState {
+                instance_id,
+                ..Default::default()
+            }],
+            ..empty()
+        };
+        assert_eq!(refused(named("a".repeat(5_000))), Some(Excess::Long));
+        let node = wire::NodeState {
+            labels: (0..900).map(|at| (at.to_string(), String::new())).collect(),
+            ..Default::default()
+        };
+        let wide = wire::ClusterResourceState {
+            node_states: vec![node; 1_000],
+            ..empty()
+        };
+        assert_eq!(refused(wide), Some(Excess::Memory));
+    }
+
+    #[test]
+    fn bytes_that_are_no_message_are_refused() {
+        let shape = wire::GetClusterResourceStateReply::SHAPE;
+        for bytes in [
+            &[0x0a, 5, 1][..],
+            &[0x0b],
+            &[0xff; 12],
+            &[0x0a, 0xff, 0xff, 0xff, 0x7f],
+        ] {
+            assert_eq!(check(bytes, shape), Err(Excess::Malformed), "{bytes:?}");
+        }
+        assert_eq!(check(&[], shape), Ok(()));
+    }
+}

@@ -1,0 +1,326 @@
+//! What the demand or the RayCluster of one tenant could do to the process that decides for all.
+//! Memory is counted for the thread that decides, whatever else runs.
+
+use std::time::{Duration, Instant};
+
+use rayfit::plan::check::check;
+use rayfit::plan::{Plan, Settings, Strategy, decide};
+use rayfit::snapshot::Snapshot;
+use serde_json::{Value, json};
+
+const STRATEGIES: [Strategy; 2] = [Strategy::Rayfit, Strategy::Ray];
+
+/// In a debug build, on a machine that does much else.
+const SOON: Duration = Duration::from_secs(30);
+
+pub(crate) fn settings(strategy: Strategy) -> Settings {
+    Settings {
+        strategy,
+        ..Settings::default()
+    }
+}
+
+pub(crate) fn group(name: &str, cpu: u32) -> Value {
+    let amounts = json!({"cpu": cpu, "memory": "4Gi"});
+    let container = json!({"name": "ray", "resources": {"requests": amounts, "limits": amounts}});
+    json!({
+        "groupName": name, "replicas": 0, "minReplicas": 0, "maxReplicas": 2_147_483_647_i64,
+        "rayStartParams": {}, "template": {"spec": {"containers": [container]}},
+    })
+}
+
+fn node_id(name: &str) -> String {
+    let id: Vec<u8> = name.bytes().cycle().take(28).collect();
+    base64::Engine::encode(&base64::engine::general_purpose::STANDARD, id)
+}
+
+fn pod(name: &str, group: &str) -> Value {
+    let role = if group == "headgroup" {
+        "head"
+    } else {
+        "worker"
+    };
+    json!({
+        "metadata": {"name": name, "namespace": "team", "labels": {
+            "ray.io/cluster": "demo", "ray.io/node-type": role, "ray.io/group": group}},
+        "spec": {"containers": [{"name": "ray"}]}, "status": {"phase": "Running"},
+    })
+}
+
+fn ray_node(name: &str, group: &str, total: &Value) -> Value {
+    json!({
+        "nodeId": node_id(name), "instanceId": name, "rayNodeTypeName": group, "status": "IDLE",
+        "idleDurationMs": "9000000", "totalResources": total, "availableResources": total,
+    })
+}
+
+/// A cluster whose head runs, with these groups.
+pub(crate) fn cluster(groups: Vec<Value>) -> Value {
+    let head = json!({"resources": {"limits": {"cpu": 1, "memory": "2Gi"}}});
+    json!({
+        "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
+        "rayCluster": {"metadata": {"name": "demo", "namespace": "team"}, "spec": {
+            "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": {"spec": {"containers": [head]}}},
+            "workerGroupSpecs": groups,
+        }},
+        "pods": [pod("head", "headgroup")],
+        "gcs": {"nodeStates": [ray_node("head", "headgroup", &json!({"node:__internal_head__": 1}))]},
+    })
+}
+
+fn with_workers(count: usize) -> Value {
+    let mut snapshot = cluster(vec![group("cpu", 4)]);
+    for number in 0..count {
+        let name = format!("w-{number}");
+        let total = json!({"CPU": 4.0, "memory": 4e9, format!("own-{number}"): 1.0});
+        snapshot["pods"]
+            .as_array_mut()
+            .unwrap()
+            .push(pod(&name, "cpu"));
+        let nodes = snapshot["gcs"]["nodeStates"].as_array_mut().unwrap();
+        nodes.push(ray_node(&name, "cpu", &total));
+    }
+    snapshot["rayCluster"]["spec"]["workerGroupSpecs"][0]["replicas"] = json!(count);
+    snapshot
+}
+
+pub(crate) fn tasks(snapshot: &mut Value, bundle: &Value, count: i64) {
+    let request = json!({"request": {"resourcesBundle": bundle}, "count": count.to_string()});
+    let pending = &mut snapshot["gcs"]["pendingResourceRequests"];
+    match pending.as_array_mut() {
+        Some(list) => list.push(request),
+        None => *pending = json!([request]),
+    }
+}
+
+pub(crate) fn read(snapshot: Value) -> Snapshot {
+    serde_json::from_value(snapshot).unwrap()
+}
+
+/// The plan, and the most memory that was in use at once for it.
+fn decided(snapshot: &Snapshot, settings: &Settings) -> (Plan, u64) {
+    let began = Instant::now();
+    let mut plan = Plan::default();
+    let used = allocation_counter::measure(|| plan = decide(snapshot, settings).0);
+    assert!(began.elapsed() < SOON, "{:?}", began.elapsed());
+    (plan, used.bytes_max)
+}
+
+fn says(plan: &Plan, what: &str) -> bool {
+    plan.problems
+        .iter()
+        .any(|problem| problem.at.contains(what))
+}
+
+#[test]
+fn tasks_of_next_to_nothing_take_no_time() {
+    for strategy in STRATEGIES {
+        let mut snapshot = cluster(vec![group("cpu", 4)]);
+        tasks(&mut snapshot, &json!({"CPU": 1e-300}), i64::MAX);
+        tasks(
+            &mut snapshot,
+            &json!({"CPU": 0.0001, "memory": 1}),
+            i64::MAX,
+        );
+        tasks(&mut snapshot, &json!({}), i64::MAX);
+        let (plan, memory) = decided(&read(snapshot), &settings(strategy));
+        assert!(plan.groups[0].launch >= 1);
+        assert!(memory < 8 << 20, "{memory}");
+    }
+}
+
+#[test]
+fn replicas_beyond_reason_cost_what_one_costs() {
+    for (strategy, field) in [
+        (Strategy::Rayfit, "replicas"),
+        (Strategy::Ray, "replicas"),
+        (Strategy::Rayfit, "minReplicas"),
+        (Strategy::Ray, "minReplicas"),
+    ] {
+        let with = |count: i64| {
+            let mut snapshot = cluster(vec![group("cpu", 4)]);
+            snapshot["rayCluster"]["spec"]["workerGroupSpecs"][0][field] = json!(count);
+            decided(&read(snapshot), &settings(strategy))
+        };
+        let ((_, few), (plan, many)) = (with(1), with(2_147_483_647));
+        assert!(many < few + (1 << 20), "{field}: {few} and {many}");
+        let asked = plan.groups[0].launch_now;
+        assert!(asked <= 10_000, "{asked}");
+    }
+}
+
+#[test]
+fn a_launch_of_a_million_costs_what_one_costs() {
+    for strategy in STRATEGIES {
+        let with = |count: i64| {
+            let mut snapshot = cluster(vec![group("cpu", 4), group("big", 32)]);
+            tasks(&mut snapshot, &json!({"CPU": 4}), count);
+            let settings = Settings {
+                max_workers: u64::MAX,
+                ..settings(strategy)
+            };
+            decided(&read(snapshot), &settings)
+        };
+        let ((_, few), (plan, many)) = (with(1), with(1_000_000));
+        let launch: u64 = plan.groups.iter().map(|group| group.launch).sum();
+        assert_eq!(
+            launch,
+            if plan.groups[0].launch > 0 {
+                1_000_000
+            } else {
+                125_000
+            }
+        );
+        assert!(many < few + (1 << 20), "{few} and {many}");
+        assert!(plan.remember.instances.len() <= 4);
+        assert_eq!(plan.problems, []);
+    }
+}
+
+#[test]
+fn no_demand_takes_a_cluster_beyond_its_limit() {
+    let ask = |bundle: Value| json!([{"resourceRequests": [{"request": {"resourcesBundle": bundle}, "count": "100000000"}]}]);
+    for strategy in STRATEGIES {
+        let mut asked = cluster(vec![group("cpu", 4)]);
+        asked["gcs"]["clusterResourceConstraints"] = ask(json!({"CPU": 1}));
+        let (plan, memory) = decided(&read(asked), &settings(strategy));
+        assert!(says(&plan, "workers"), "{plan}");
+        assert!(
+            plan.unmet[0]
+                .reasons
+                .iter()
+                .any(|why| why.contains("10000")),
+            "{plan}"
+        );
+        assert!(memory < 8 << 20, "{memory}");
+
+        let mut waiting = cluster(vec![group("cpu", 4)]);
+        tasks(&mut waiting, &json!({"CPU": 4}), 1_000_000);
+        let (plan, memory) = decided(&read(waiting), &settings(strategy));
+        assert_eq!(plan.groups[0].launch, 10_000);
+        assert!(
+            plan.to_string().contains("reconcile.maxWorkersPerCluster"),
+            "{plan}"
+        );
+        assert!(memory < 8 << 20, "{memory}");
+    }
+}
+
+#[test]
+fn the_limit_of_workers_takes_none_away() {
+    let mut snapshot = with_workers(30);
+    snapshot["rayCluster"]["spec"]["workerGroupSpecs"][0]["minReplicas"] = json!(30);
+    tasks(&mut snapshot, &json!({"CPU": 4}), 100);
+    for strategy in STRATEGIES {
+        let few = Settings {
+            max_workers: 10,
+            ..settings(strategy)
+        };
+        let (plan, _) = decided(&read(snapshot.clone()), &few);
+        assert!(
+            plan.drains.is_empty() && plan.groups[0].delete.is_empty(),
+            "{plan}"
+        );
+        assert_eq!(
+            (plan.groups[0].launch, plan.groups[0].replicas),
+            (0, 30),
+            "{plan}"
+        );
+        assert!(says(&plan, "workers"), "{plan}");
+    }
+}
+
+#[test]
+fn a_decision_that_costs_too_much_is_none() {
+    let mut snapshot = with_workers(1_500);
+    for number in 0..6_000 {
+        // On every node something of each, so that none is ever like another.
+        let amounts = json!({"CPU": 0.0003 + f64::from(number) * 0.0001, "memory": 1});
+        tasks(&mut snapshot, &amounts, 1);
+    }
+    for node in snapshot["gcs"]["nodeStates"].as_array_mut().unwrap() {
+        let name = node["instanceId"].as_str().unwrap().to_owned();
+        node["availableResources"]["CPU"] = json!(1.0 + 0.001 * name.len() as f64);
+        let own: f64 = name
+            .bytes()
+            .map(f64::from)
+            .fold(0.0, |sum, byte| sum * 3.0 + byte);
+        node["availableResources"]["memory"] = json!(1e9 + own);
+    }
+    snapshot["history"]["stunted"] = json!({"cpu": {"failures": 1, "at": 1_768_391_000.0}});
+    let snapshot = read(snapshot);
+    for strategy in STRATEGIES {
+        let (plan, memory) = decided(&snapshot, &settings(strategy));
+        assert!(
+            plan.waiting.is_some() && says(&plan, "demand"),
+            "{}",
+            plan.problems.len()
+        );
+        assert!(plan.drains.is_empty() && plan.resizes.is_empty() && plan.notes.is_empty());
+        let same = |group: &rayfit::plan::GroupPlan| Some(group.replicas) == group.replicas_now;
+        assert!(plan.groups.iter().all(same) && plan.is_quiet());
+        assert_eq!(plan.remember, snapshot.history, "nothing is forgotten");
+        assert_eq!(check(&snapshot, &plan), []);
+        assert!(memory < 256 << 20, "{memory}");
+    }
+}
+
+#[test]
+fn many_groups_cost_little_more_than_in_proportion() {
+    let time = |count: usize| {
+        let groups = (0..count)
+            .map(|number| group(&format!("g-{number}"), 4))
+            .collect();
+        let mut snapshot = cluster(groups);
+        tasks(&mut snapshot, &json!({"CPU": 64}), 5);
+        let snapshot = read(snapshot);
+        let once = || {
+            let began = Instant::now();
+            assert_eq!(decide(&snapshot, &Settings::default()).0.unmet.len(), 1);
+            began.elapsed().as_secs_f64()
+        };
+        (0..3).map(|_| once()).fold(f64::INFINITY, f64::min)
+    };
+    let (few, many) = (time(1_500), time(12_000));
+    assert!(
+        many < 30.0 * few,
+        "8 times the groups: {few} s and {many} s"
+    );
+}
+
+#[test]
+fn numbers_at_their_ends_are_decided_on() {
+    for strategy in STRATEGIES {
+        let mut groups = vec![group("cpu", 4), group("tpu", 4)];
+        for group in &mut groups {
+            for field in [
+                "replicas",
+                "minReplicas",
+                "maxReplicas",
+                "numOfHosts",
+                "priority",
+            ] {
+                group[field] = json!(i64::MAX);
+            }
+        }
+        let mut snapshot = cluster(groups);
+        for amount in [1e300, f64::MIN_POSITIVE, -1.0, 0.0] {
+            tasks(
+                &mut snapshot,
+                &json!({"CPU": amount, "GPU": amount}),
+                i64::MAX,
+            );
+        }
+        let launch = json!({"group": "cpu", "status": "Queued", "count": u64::MAX});
+        snapshot["history"]["instances"] = json!([launch, launch]);
+        let snapshot = read(snapshot);
+        for pending_idle_timeout_s in [None, Some(1.0)] {
+            let settings = Settings {
+                pending_idle_timeout_s,
+                ..settings(strategy)
+            };
+            let (_, memory) = decided(&snapshot, &settings);
+            assert!(memory < 16 << 20, "{memory}");
+        }
+    }
+}

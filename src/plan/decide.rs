@@ -19,7 +19,7 @@ use super::shape::Shapes;
 use super::view::{self, Sight};
 use super::work::{BUDGET, Work};
 use super::world::World;
-use super::{availability, conclude, explain, limits, stunted};
+use super::{availability, conclude, explain, faults, limits, stunted};
 use crate::ray::{Cluster, Kind as ObjectKind, object_at, text_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
@@ -110,7 +110,9 @@ impl<'a> Decision<'a> {
     fn run(&self) -> Decided<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
         let mut config = read_config(self.snapshot);
+        let faults = faults::all(self.snapshot, self.own, &config);
         let mut problems = std::mem::take(&mut config.problems);
+        problems.extend(faults);
         let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);
         if self.improvements().settled_first {
             rows::add_awaited(&mut list, &config, self.own);

@@ -85,12 +85,9 @@ impl ClusterConfig {
                 }
             }
         }
-        config.max_nodes = 1 + config
-            .groups
-            .iter()
-            .skip(1)
-            .map(|group| group.max)
-            .sum::<u64>();
+        // A worker group called headgroup is in the head's place, with its one more.
+        let most = |group: &GroupConfig| group.max - u64::from(group.name == HEAD_NAME);
+        config.max_nodes = 1 + config.groups.iter().map(most).sum::<u64>();
         config.conservative = cluster
             .autoscaler_option("upscalingMode")
             .and_then(Value::as_str)

@@ -4,7 +4,7 @@
 //! a [`Report`]. It packs demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray`
 //! decides exactly as that, strategy `Rayfit` has the [named improvements](Improvements).
 //!
-//! Reading order: `decide` (the phases), `group` (the configuration), `rows` and `view` (the nodes),
+//! Reading order: `decide` (the phases), `group` (the configuration), `faults` (what is wrong with it), `rows` and `view` (the nodes),
 //! `demand` and `shape` (the requests), `pack` and `steps` (packing), `candidates` (picking the best
 //! node), `fit` (one node), `work` (what it may cost), `resize`, `pod_size`, `suggestion`, `room` and `stunted` (growing in place), `note`
 //! (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`, `launch`,
@@ -19,6 +19,7 @@ mod conclude;
 mod decide;
 mod demand;
 mod explain;
+mod faults;
 mod fit;
 mod group;
 mod grow;

@@ -46,15 +46,18 @@ impl Nodes<'_> {
             return;
         }
         let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
-        if improvements.isolated_faults
-            && let Some(reason) = fault(&node, self.sight.names)
-        {
+        if let Some(reason) = fault(&node, self.sight.names) {
+            let effect = if improvements.isolated_faults {
+                node.amounts.iter_mut().for_each(Amount::bound);
+                "only what there is counts"
+            } else {
+                "nothing is placed on it"
+            };
             problems.push(Problem {
                 at: format!("Ray node of pod {}", node.pod),
                 reason,
-                effect: "only what there is counts".to_owned(),
+                effect: effect.to_owned(),
             });
-            node.amounts.iter_mut().for_each(Amount::bound);
         }
         if improvements.steady_choices {
             node.amounts.iter_mut().for_each(Amount::fill);

@@ -90,6 +90,8 @@ def cases():
     yield "a cap may be lower than the size", case([group("a", 2, 4)], nodes=[node("a-1", "a", {"CPU": 2.0, "memory": 4.0 * GI}, free={"memory": 4.0 * GI})], caps={"a": ("4", 2)}, pendingResourceRequests=tasks(({"CPU": 1}, 1)))
     yield "hosts are launched in slices", case([group("a", numOfHosts=4, high=2)], pendingResourceRequests=tasks(({"CPU": 1}, 5)))
     yield "a group called headgroup", case([group("headgroup", 2), group("a")], pendingResourceRequests=tasks(({"CPU": 2}, 2)))
+    yield "only a group called headgroup", case([group("headgroup", 2)], pendingResourceRequests=tasks(({"CPU": 2}, 2)))
+    yield "a thousand with a capital K", case([group("a", resources={"CPU": "1", "x": "1K"})], pendingResourceRequests=tasks(({"x": 600}, 2)))
     yield "two groups of one name", case([group("a", 1), group("b"), group("a", 4)], pendingResourceRequests=tasks(({"CPU": 4}, 2)))
     yield "TPU slices have a head resource", case([{**group("tpu", 8, limits={"google.com/tpu": "4"}), "template": {"spec": {"nodeSelector": {"cloud.google.com/gke-tpu-topology": "2x2x2", "cloud.google.com/gke-tpu-accelerator": "tpu-v4-podslice"}, "containers": group("x", 8, limits={"google.com/tpu": "4"})["template"]["spec"]["containers"]}}}], pendingResourceRequests=tasks(({"TPU-v4-16-head": 1}, 1), ({"TPU": 4}, 2)))
     yield "a removed group aborts Ray", case([group("a")], nodes=[node("old-1", "old", ONE)], pendingResourceRequests=tasks(({"CPU": 1}, 1)))

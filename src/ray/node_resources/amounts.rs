@@ -149,10 +149,14 @@ fn present<'a>(map: &'a Fields, key: &str) -> Option<&'a Value> {
     map.get(key).filter(|value| !value.is_null())
 }
 
-/// A quantity in whole units, rounded up. Python's `Decimal` takes blanks around a number.
+/// A quantity in whole units, rounded up. Python's `Decimal` takes blanks around a number, and Ray
+/// takes a thousand with a capital K, which Kubernetes does not.
 fn whole(resource: &str, value: &Value) -> Result<i64, ResourceError> {
     let quantity = match value {
-        Value::String(text) => Quantity::parse(text.trim()),
+        Value::String(text) => match text.trim().strip_suffix('K') {
+            Some(thousands) => Quantity::parse(&format!("{thousands}k")),
+            None => Quantity::parse(text.trim()),
+        },
         other => Quantity::from_json(other),
     };
     match quantity {

@@ -246,6 +246,11 @@ mod tests {
         );
         assert_eq!(derive(&none), Err(ResourceError::NoContainer));
         assert_eq!(
+            of(json!({}), json!({"a": "1K"})),
+            Ok(pairs(&[("CPU", 1), ("a", 1000)])),
+            "but not on this"
+        );
+        assert_eq!(
             of(json!({"memory": "4Gi"}), json!({})),
             Err(ResourceError::NotAnInteger { key: "memory" })
         );

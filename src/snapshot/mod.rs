@@ -5,17 +5,20 @@
 //! controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all use it.
 //!
 //! Reading order: this file, [`gcs`] (what Ray reports), [`history`] (what is remembered),
-//! [`pod`] (what matters of a pod), [`autoscaling_state`] (what Ray is told in turn).
+//! [`pod`] (what matters of a pod), [`allowed`] (what is kept of a RayCluster), [`autoscaling_state`] (what Ray is told in turn).
 
+pub mod allowed;
 pub mod autoscaling_state;
 mod canonical;
 pub mod gcs;
 pub mod history;
+mod moment;
 mod node_id;
 pub mod pod;
 mod read;
 
 pub use history::History;
+pub use moment::moment;
 pub use node_id::{NodeId, NotANodeId};
 pub use read::{SnapshotError, read_all};
 

@@ -5,7 +5,7 @@ use serde_json::{Map, Value};
 
 use super::group::ClusterConfig;
 use super::outcome::Problem;
-use crate::ray::{label, label_key, list_at, object_at, text_at};
+use crate::ray::{label, label_key, list_at, object_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
 use crate::snapshot::pod::{Pod, PodRole};
@@ -110,13 +110,13 @@ fn group_labels(spec: &Map<String, Value>) -> impl Iterator<Item = Problem> {
 
 /// Ray reads both labels of every pod of the cluster.
 fn unlabelled(pod: &Pod<'_>) -> Option<Problem> {
-    if pod.deleting || pod.cluster().is_none() {
+    let labels = &pod.object.metadata.labels;
+    if pod.deleting || labels.cluster.is_none() {
         return None;
     }
-    let label = |key| object_at(pod.metadata, "labels").and_then(|labels| text_at(labels, key));
-    let missing = if label("ray.io/node-type").is_none() {
+    let missing = if labels.node_type.is_none() {
         "ray.io/node-type"
-    } else if pod.role != PodRole::Other && label("ray.io/group").is_none() {
+    } else if pod.role != PodRole::Other && labels.group.is_none() {
         "ray.io/group"
     } else {
         return None;

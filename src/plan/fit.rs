@@ -149,15 +149,28 @@ impl Trial {
     /// Places units as long as they fit: by division where it is exact, else one by one, and the
     /// rest of very many by division again.
     fn fill(&mut self, shape: &Shape, count: u64, source: usize, rules: Rules<'_>) -> u64 {
-        let mut frees: Vec<f64> = Vec::with_capacity(shape.needs.len());
-        frees.extend((shape.needs.iter()).map(|(name, _)| self.free(*name, source, rules.names)));
+        // Nearly all requests name a few resources: no memory is asked for those.
+        let (mut few, mut many) = ([0.0; 8], Vec::new());
+        let frees = match few.get_mut(..shape.needs.len()) {
+            Some(few) => few,
+            None => {
+                many.resize(shape.needs.len(), 0.0);
+                many.as_mut_slice()
+            }
+        };
+        for (free, (name, needed)) in frees.iter_mut().zip(&shape.needs) {
+            *free = self.free(*name, source, rules.names);
+            if *needed > *free {
+                return 0;
+            }
+        }
         let needs = || shape.needs.iter().map(|(_, needed)| *needed);
         let fits = |frees: &[f64]| !needs().zip(frees).any(|(needed, free)| needed > *free);
         let mut taken = 0;
         let is_exact = needs()
-            .zip(&frees)
+            .zip(frees.iter())
             .all(|(needed, free)| divides_exactly(needed, *free));
-        while !is_exact && taken < count.min(ONE_BY_ONE) && fits(&frees) {
+        while !is_exact && taken < count.min(ONE_BY_ONE) && fits(frees) {
             frees
                 .iter_mut()
                 .zip(needs())
@@ -167,9 +180,9 @@ impl Trial {
         rules
             .work
             .spend(usize::try_from(taken).unwrap_or(usize::MAX) / 4 * frees.len());
-        if taken < count && fits(&frees) {
+        if taken < count && fits(frees) {
             let times = needs()
-                .zip(&frees)
+                .zip(frees.iter())
                 .map(|(needed, free)| times(needed, *free));
             let more = times.fold(count - taken, u64::min);
             #[expect(clippy::cast_precision_loss, reason = "exact where it matters")]
@@ -180,9 +193,9 @@ impl Trial {
             taken += more;
         }
         if taken > 0 {
-            for ((name, needed), free) in shape.needs.iter().zip(frees) {
+            for ((name, needed), free) in shape.needs.iter().zip(frees.iter()) {
                 if *needed != 0.0 {
-                    self.set_free(*name, free, source);
+                    self.set_free(*name, *free, source);
                 }
             }
         }

@@ -8,6 +8,7 @@ use super::explain::amount_text;
 use super::fit::Run;
 use super::node::{Node, Source};
 use super::shape::{Shape, ShapeId};
+use crate::snapshot::moment;
 
 /// For so many demands the reasons are given; nobody reads those of more.
 const EXPLAINED: usize = 1_000;
@@ -113,10 +114,10 @@ fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) 
         if needed > has && !world.names.is_implicit(name) {
             let resource = world.names.text(name);
             let (needed, has) = (amount_text(resource, needed), amount_text(resource, has));
-            let small = decided.stunted.get(&config.name).map(|left| {
-                format!(
-                    " (new ones could not grow; they count at their first size for {left:.0} s)"
-                )
+            let small = decided.stunted.get(&config.name).map(|until| {
+                // A moment, not what is left until it: the text goes to Ray whenever it is another.
+                let until = moment(*until);
+                format!(" (new ones could not grow; they count at their first size until {until})")
             });
             let small = small.unwrap_or_default();
             return format!("a node has {resource} {has}, {needed} is needed{small}");

@@ -1,11 +1,23 @@
 //! What one tenant, object or fault could do to the others, played out: each test is an attack or an
 //! accident, and asserts that the neighbour is served as if it was alone. `docs/security.md` names
 //! the test of each threat.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods
+)]
+
+mod events;
+mod gcs;
+mod greedy;
+mod ownership;
+mod planner;
+mod planner_random;
+mod record;
 
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;
-
-mod gcs;
-mod planner;
-mod planner_random;
+#[path = "../played_api/mod.rs"]
+mod played_api;

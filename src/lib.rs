@@ -26,6 +26,7 @@
 //! - [`cli`]: the command line, one file per command
 //! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
+//! - [`supervisor`]: background tasks that the process cannot do without
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`audit`]: the background audit, the status of policies, failing closed
 //! - [`watch`]: policies and facts, kept up to date from the API server
@@ -69,6 +70,7 @@ pub mod rules;
 pub mod server;
 pub mod sidecar;
 pub mod snapshot;
+pub mod supervisor;
 pub mod telemetry;
 pub mod tls;
 pub mod vap;

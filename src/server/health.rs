@@ -12,6 +12,8 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 
 use super::shutdown::{Phase, Shutdown};
+use crate::apiserver::Watches;
+use crate::apiserver::health::Trouble;
 use crate::telemetry::Metrics;
 use crate::tls::CertificateStore;
 
@@ -30,10 +32,12 @@ pub struct Health {
     pub listening: AtomicBool,
     /// What admins decided is known, as far as it can be.
     pub policies: Arc<AtomicBool>,
+    /// How the watches are.
+    pub watches: Watches,
 }
 
 /// Why no calls should be sent here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// The process was told to stop.
     #[error("not ready: stopping")]
@@ -44,6 +48,10 @@ pub enum NotReady {
     /// What admins decided is not known yet.
     #[error("not ready: the RayPolicies have not been read yet; does the API server answer?")]
     NoPolicies,
+    /// What is scaled by is not seen. It is said of a process that only scales: one with webhooks
+    /// judges on, by what it knows.
+    #[error("not ready: {0}")]
+    Blind(Trouble),
     /// There is no certificate.
     #[error("not ready: no certificate yet; is the Secret there, and mounted?")]
     NoCertificate,
@@ -59,7 +67,8 @@ impl Health {
             return Err(NotReady::Stopping);
         }
         if !self.webhooks {
-            return Ok(());
+            let trouble = self.watches.troubles().into_iter().next();
+            return trouble.map_or(Ok(()), |trouble| Err(NotReady::Blind(trouble)));
         }
         if !self.listening.load(Ordering::Acquire) {
             return Err(NotReady::NotListening);
@@ -88,7 +97,12 @@ async fn readyz(State(health): State<Arc<Health>>) -> Response {
     #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
     let now = SystemTime::now();
     match health.ready_at(now) {
-        Ok(()) => "ready\n".into_response(),
+        Ok(()) => {
+            // Which is no reason to take the webhooks away from their API servers.
+            let troubles = health.watches.troubles().into_iter();
+            let troubles: String = troubles.map(|trouble| format!("but {trouble}\n")).collect();
+            format!("ready\n{troubles}").into_response()
+        }
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
     }
 }

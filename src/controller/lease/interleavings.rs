@@ -1,6 +1,6 @@
-//! Two replicas and one shard, in every order of looking, asking, being answered, being cut off and
+//! Two replicas and one shard, or two replicas that divide clusters differently, in every order of looking, asking, being answered, being cut off and
 //! time passing, up to some length, and at random beyond: never do both trust that the shard is
-//! theirs.
+//! theirs, and never are two divisions at work.
 
 use std::collections::{BTreeMap, HashSet};
 use std::time::Duration;
@@ -31,6 +31,8 @@ struct World {
 #[derive(Debug, Clone)]
 struct Replica {
     ledger: Ledger,
+    /// Into how many shards it divides clusters.
+    shards: u32,
     request: Option<Request>,
     /// A request that nobody waits for any more, and that may still arrive.
     late: Option<Request>,
@@ -41,7 +43,14 @@ struct Replica {
 struct Request {
     step: Step,
     sent: Duration,
-    answer: Option<Result<Record, ()>>,
+    answer: Option<Answer>,
+}
+
+#[derive(Debug, Clone)]
+enum Answer {
+    Written(Record),
+    Listed(Vec<(Name, Record)>),
+    Refused,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -85,16 +94,18 @@ fn leases() -> [Name; 3] {
     [SHARD, a, b]
 }
 
-fn ledger(name: &str) -> Ledger {
-    let mut ledger = Ledger::new(name.to_owned(), 1, TERMS);
+fn ledger(name: &str, shards: u32) -> Ledger {
+    let mut ledger = Ledger::new(name.to_owned(), shards, TERMS);
     ledger.complete();
     ledger
 }
 
 impl World {
-    fn new() -> Self {
-        let replica = |name: &str| Replica {
-            ledger: ledger(name),
+    /// Two replicas that divide clusters so.
+    fn of(shards: [u32; 2]) -> Self {
+        let replica = |who: usize| Replica {
+            ledger: ledger(NAMES[who], shards[who]),
+            shards: shards[who],
             request: None,
             late: None,
         };
@@ -102,8 +113,19 @@ impl World {
             now: 0,
             leases: BTreeMap::new(),
             version: 0,
-            replicas: NAMES.map(replica),
+            replicas: [0, 1].map(replica),
         }
+    }
+
+    /// Two that divide them alike and know that.
+    fn new() -> Self {
+        let mut world = Self::of([1, 1]);
+        for who in [0, 1, 0, 1] {
+            for step in [Move::Ask(who, 0), Move::Serve(who), Move::Answer(who)] {
+                world = world.after(step).unwrap();
+            }
+        }
+        world
     }
 
     fn time(&self) -> Duration {
@@ -148,7 +170,7 @@ impl World {
                     .trusted()
                     .any(|(_, until)| trusts(until));
                 let replica = &mut next.replicas[who];
-                replica.ledger = ledger(NAMES[who]);
+                replica.ledger = ledger(NAMES[who], replica.shards);
                 replica.late = replica.request.take();
                 held.then_some(next)
             }
@@ -173,7 +195,7 @@ impl World {
         let Some(step) = ledger.steps(sent, |_| false).into_iter().nth(nth) else {
             return false;
         };
-        ledger.attempted(step.name(), sent);
+        ledger.attempted(&step, sent);
         self.replicas[who].request = Some(Request {
             step,
             sent,
@@ -187,12 +209,18 @@ impl World {
         if request.answer.is_some() {
             return false;
         }
+        if matches!(request.step, Step::Look(_)) {
+            let all = self.leases.clone().into_iter();
+            request.answer = Some(Answer::Listed(all.collect()));
+            return true;
+        }
         let me = || Some(NAMES[who].to_owned());
         let (expected, holder) = match &request.step {
             Step::Create(_) => (None, me()),
             Step::Hold(_, record) => (Some(record), me()),
             Step::Release(_, record) | Step::Remove(_, record) => (Some(record), None),
             Step::Bury(_, record) => (record.as_ref(), None),
+            Step::Look(_) => return false,
         };
         let name = request.step.name().clone();
         let stored = self.leases.get(&name).map(|lease| &lease.version);
@@ -202,15 +230,16 @@ impl World {
                 holder,
                 version: self.version.to_string(),
                 duration: TERMS.duration,
+                shards: Some(self.replicas[who].shards),
             };
             if matches!(request.step, Step::Remove(..)) {
                 self.leases.remove(&name);
             } else {
                 self.leases.insert(name, record.clone());
             }
-            Ok(record)
+            Answer::Written(record)
         } else {
-            Err(())
+            Answer::Refused
         };
         request.answer = Some(answer);
         true
@@ -229,13 +258,18 @@ impl World {
         self.replicas[who].request = None;
         let ledger = &mut self.replicas[who].ledger;
         match (step, answer) {
-            (Step::Create(name) | Step::Hold(name, _), Ok(record)) => {
+            (Step::Create(name) | Step::Hold(name, _), Answer::Written(record)) => {
                 ledger.holds(name, record, sent);
             }
-            (Step::Release(name, _), Ok(record)) => ledger.released(&name, record, now),
-            (Step::Bury(name, _), Ok(record)) => ledger.buried(&name, record, sent, now),
-            (Step::Remove(name, _), Ok(_)) => ledger.gone(&name),
-            (step, Err(())) => self.look(who, step.name()),
+            (Step::Release(name, _), Answer::Written(record)) => {
+                ledger.released(&name, record, now);
+            }
+            (Step::Bury(name, _), Answer::Written(record)) => {
+                ledger.buried(&name, record, sent, now);
+            }
+            (Step::Remove(name, _), Answer::Written(_)) => ledger.gone(&name),
+            (_, Answer::Listed(leases)) => ledger.listed(leases, sent, now),
+            (step, _) => self.look(who, step.name()),
         }
         true
     }
@@ -255,7 +289,8 @@ impl World {
             return false;
         };
         self.replicas[who].request.as_ref().is_some_and(|request| {
-            matches!(request.step, Step::Bury(..)) && matches!(request.answer, Some(Ok(_)))
+            matches!(request.step, Step::Bury(..))
+                && matches!(request.answer, Some(Answer::Written(_)))
         })
     }
 
@@ -314,6 +349,39 @@ fn no_two_replicas_trust_the_same_shard() {
         "the test plays too little: {}",
         seen.len()
     );
+}
+
+/// During a rollout that changes `--shards`: replicas of both kinds begin, end and fall silent, and
+/// never are two divisions at work; yet each of them gets its turn.
+#[test]
+fn two_divisions_are_never_at_work_at_the_same_time() {
+    let mut turns = [0, 0];
+    let mut random = Random(11);
+    let moves = moves();
+    for _ in 0..400 {
+        let mut world = World::of([1, 2]);
+        let mut silent = None;
+        for turn in 0..5_000 {
+            if turn % 500 == 0 {
+                silent = [None, Some(0), Some(1)][random.below(3)];
+            }
+            let step = moves[random.below(moves.len())];
+            if silent.is_some()
+                && step.by() == silent
+                && !matches!(step, Move::Serve(_) | Move::Arrive(_))
+            {
+                continue;
+            }
+            if let Some(after) = world.after(step) {
+                world = after;
+            }
+            assert!(world.holders() <= 1, "two divisions at work:\n{world:#?}");
+            if let Some(holder) = world.holder() {
+                turns[holder] += 1;
+            }
+        }
+    }
+    assert!(turns.iter().all(|turns| *turns > 1_000), "{turns:?}");
 }
 
 /// Longer games, at random, in which replicas fall silent for a while: the shard has to change hands

@@ -1,6 +1,6 @@
 //! The objects as they were last seen, indexed by cluster and by node.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::sync::Arc;
 
@@ -96,6 +96,39 @@ pub struct Store {
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
     /// Kinds, and namespaces (or all), of which everything that there is was listed once.
     listed: BTreeSet<(&'static str, Option<String>)>,
+    gone: Tombstones,
+}
+
+/// RayClusters that were deleted lately, by UID, with the version that said so: an answer that comes
+/// late does not bring one back.
+#[derive(Default)]
+struct Tombstones {
+    versions: HashMap<Arc<str>, u64>,
+    order: VecDeque<Arc<str>>,
+}
+
+/// So many are remembered: more than are deleted while a request is under way.
+const TOMBSTONES: usize = 1024;
+
+impl Tombstones {
+    fn put(&mut self, uid: Arc<str>, version: u64) {
+        if self.versions.insert(uid.clone(), version).is_none() {
+            self.order.push_back(uid);
+        }
+        if self.order.len() > TOMBSTONES
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.versions.remove(&oldest);
+        }
+    }
+
+    /// The object was deleted, and this is what was before. (UIDs are never used again; what is
+    /// newer than the list in which it was missing shows that the list was old.)
+    fn hold(&self, entry: &ClusterEntry) -> bool {
+        let gone = self.versions.get(&entry.uid);
+        let version = entry.version.parse::<u64>();
+        gone.is_some_and(|gone| version.is_ok_and(|version| version <= *gone))
+    }
 }
 
 impl Store {
@@ -138,13 +171,29 @@ impl Store {
         {
             return None;
         }
+        if self.gone.hold(&entry) {
+            return None;
+        }
         self.clusters.insert(key.clone(), entry);
         Some(key)
     }
 
-    /// A RayCluster is gone.
-    pub fn remove_cluster(&mut self, key: &Key) -> Option<Key> {
-        self.clusters.remove(key).map(|_| key.clone())
+    /// A RayCluster is gone, as of a version: of the list in which it is missing, or of its end.
+    pub fn remove_cluster(&mut self, key: &Key, version: Option<&str>) -> Option<Key> {
+        let version = version.and_then(|version| version.parse().ok());
+        // Written after the list was made, as an answer to our own patch has told.
+        let is_newer = |entry: &&ClusterEntry| {
+            let known = entry.version.parse::<u64>();
+            matches!((known, version), (Ok(known), Some(version)) if known > version)
+        };
+        if self.clusters.get(key).filter(is_newer).is_some() {
+            return None;
+        }
+        let entry = self.clusters.remove(key)?;
+        if let Some(version) = version {
+            self.gone.put(entry.uid, version);
+        }
+        Some(key.clone())
     }
 
     /// A pod was created or changed; its cluster.
@@ -426,6 +475,30 @@ mod tests {
             store.cluster(&key).unwrap().mode.as_deref(),
             Some("sidecar")
         );
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_does_not_bring_a_deleted_cluster_back() {
+        let (mut store, key) = store();
+        store.put_cluster(&cluster("12", "central"));
+        assert_eq!(store.remove_cluster(&key, Some("11")), None, "an old list");
+        assert_eq!(store.remove_cluster(&key, Some("13")), Some(key.clone()));
+        assert_eq!(store.put_cluster(&cluster("12", "central")), None);
+        assert_eq!(store.put_cluster(&cluster("13", "central")), None);
+        assert!(store.cluster(&key).is_none());
+        let mut another = cluster("9", "central");
+        another.meta.uid = Some("v".to_owned());
+        assert_eq!(store.put_cluster(&another), Some(key), "a namesake");
+    }
+
+    #[test]
+    fn tombstones_do_not_add_up() {
+        let mut gone = Tombstones::default();
+        for number in 0..TOMBSTONES * 2 {
+            gone.put(number.to_string().into(), 1);
+        }
+        assert_eq!(gone.versions.len(), TOMBSTONES);
+        assert_eq!(gone.order.len(), TOMBSTONES);
     }
 
     #[test]

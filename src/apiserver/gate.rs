@@ -295,7 +295,8 @@ mod tests {
             hanging.push(pass);
         }
         assert_eq!(hanging.len(), OF_ONE.under_way);
-        let waits = gate.pass(&flow("slow"));
+        let slow = flow("slow");
+        let waits = gate.pass(&slow);
         let neighbour = async {
             let asked = Instant::now();
             drop(gate.pass(&flow("neighbour")).await.unwrap());
@@ -314,7 +315,8 @@ mod tests {
         drop(gate.pass(&flow("a")).await.unwrap());
         gate.ask_patience(Some(Duration::from_secs(8)));
         let start = Instant::now();
-        let (a, b, ()) = tokio::join!(gate.pass(&flow("a")), gate.pass(&flow("b")), async {
+        let flows = [flow("a"), flow("b")];
+        let (a, b, ()) = tokio::join!(gate.pass(&flows[0]), gate.pass(&flows[1]), async {
             sleep(Duration::from_millis(10)).await;
             gate.close();
         });

@@ -28,6 +28,7 @@
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`apiserver`]: the one way to the API server: client, rate, the loop that lists and watches
 //! - [`supervisor`]: background tasks that the process cannot do without
+//! - [`shares`]: connections and memory, of which no stranger can hold so much that others are locked out
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`audit`]: the background audit, the status of policies, failing closed
 //! - [`watch`]: policies and facts, kept up to date from the API server
@@ -70,6 +71,7 @@ pub mod reconcile;
 pub mod report;
 pub mod rules;
 pub mod server;
+pub mod shares;
 pub mod sidecar;
 pub mod snapshot;
 pub mod supervisor;

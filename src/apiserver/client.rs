@@ -6,7 +6,7 @@ use std::time::Duration;
 use hyper::header::{HeaderValue, USER_AGENT};
 use hyper::{Request, Response};
 use kube::client::{Body, ClientBuilder};
-use kube::config::{KubeConfigOptions, Kubeconfig};
+use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
 use tower::buffer::BufferLayer;
 use tower::{BoxError, Service};
@@ -22,6 +22,14 @@ const SILENCE: Duration = Duration::from_secs(100);
 
 /// Requests on their way to a connection.
 const BUFFER: usize = 1024;
+
+/// The process does not run in a pod: there is no API server unless one is named.
+pub fn is_no_pod(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(InClusterError::ReadEnvironmentVariable(_))
+    )
+}
 
 /// A client, and the patience that all of its requests share.
 #[derive(Clone)]

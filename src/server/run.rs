@@ -11,11 +11,12 @@ use arc_swap::ArcSwap;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch as flag;
 
-use super::health::{self, Health};
+use super::health::Health;
 use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
-use super::{Times, facts};
+use super::{Times, facts, probes};
 use crate::admission::{self, Admission, Engine, Limits, Policy};
+use crate::apiserver::client::is_no_pod;
 use crate::apiserver::{ApiServer, Source};
 use crate::audit;
 use crate::certs;
@@ -80,12 +81,6 @@ const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How long to wait for the account's token and the like.
 const CLIENT_RETRY: Duration = Duration::from_secs(5);
 
-/// Connections to the health port at once.
-const HEALTH_CONNECTIONS: u32 = 256;
-
-/// Idle ones are closed soon, so that nobody keeps kubelet out by holding them all.
-const HEALTH_IDLE: Duration = Duration::from_secs(15);
-
 /// Serves until told to stop, or until a background task fails.
 pub async fn run(options: Options) -> anyhow::Result<()> {
     // First, so that a signal during the start is not lost.
@@ -117,8 +112,10 @@ async fn serve(
         listening: AtomicBool::new(false),
         policies: in_force.known.clone(),
         watches: metrics.watches.clone(),
+        pulse: Arc::default(),
     });
-    let _health = serve_health(&options, health.clone(), supervisor).await?;
+    let _beating = supervisor.spawn("pulse", health.pulse.clone().beat());
+    probes::serve(options.health_address, health.clone(), supervisor.clone()).await?;
     let (stop_scaling, stopping) = flag::channel(false);
     let scaling = scale(&options, &in_force, &metrics, stopping, supervisor);
     // Until the process ends, also while it stops: until then it serves.
@@ -278,52 +275,29 @@ async fn learn(options: Options, in_force: InForce, metrics: Arc<Metrics>) {
         let api = api_at_last(kubeconfig, "to read policies of").await;
         return watch::policies_only(source(&api), policy, known).await;
     }
-    match ApiServer::connect(kubeconfig.as_deref()).await {
-        Ok(api) => {
-            let (client, source) = (api.client(), source(&api));
-            let audit = async {
-                if let Some(options) = options.audit {
-                    audit::run(client.clone(), options, policy.clone(), metrics.clone()).await;
-                }
-            };
-            tokio::join!(
-                facts::learn(client.clone(), policy.clone()),
-                watch::run(source, policy.clone(), known),
-                audit
-            );
-            return;
-        }
-        Err(error) if kubeconfig.is_some() => {
-            tracing::error!(%error, "no facts of the cluster: the kubeconfig cannot be used");
-        }
-        Err(error) => {
-            tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
+    if let Err(error) = ApiServer::connect(kubeconfig.as_deref()).await
+        && is_no_pod(&error)
+    {
+        tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
+        known.store(true, Ordering::Release);
+        if options.controller.is_none() {
+            return pending().await;
         }
     }
-    known.store(true, Ordering::Release);
-    if options.controller.is_some() {
-        let api = api_at_last(kubeconfig, "to read policies of").await;
-        return Box::pin(watch::run(source(&api), policy, known)).await;
-    }
-    pending().await
-}
-
-/// The health port stays open to the end, so that it is seen why the process is not ready.
-async fn serve_health(
-    options: &Options,
-    health: Arc<Health>,
-    supervisor: &Supervisor,
-) -> anyhow::Result<Task> {
-    let listener = Listener::bind(options.health_address, HEALTH_CONNECTIONS)
-        .await?
-        .with_times(Times {
-            idle: HEALTH_IDLE,
-            ..options.times
-        });
-    tracing::info!(address = %listener.address()?, "health and metrics");
-    let never = Arc::new(Shutdown::default());
-    let serving = listener.serve(health::router(health), never);
-    Ok(supervisor.spawn("health and metrics", serving))
+    // Whatever else keeps us from the API server may end, and until then nothing is judged: what
+    // policies forbid is not known.
+    let api = api_at_last(kubeconfig, "to read policies of").await;
+    let (client, source) = (api.client(), source(&api));
+    let audit = async {
+        if let Some(options) = options.audit {
+            audit::run(client.clone(), options, policy.clone(), metrics.clone()).await;
+        }
+    };
+    tokio::join!(
+        facts::learn(client.clone(), policy.clone()),
+        watch::run(source, policy.clone(), known),
+        audit
+    );
 }
 
 /// Goes through the phases of stopping.

@@ -9,6 +9,7 @@
 )]
 
 mod control;
+mod ownership;
 
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;

@@ -5,5 +5,5 @@ pub mod prune;
 pub mod store;
 pub mod watch;
 
-pub use store::{Key, Scene, Texts};
+pub use store::{CLUSTER_LABEL, Key, Scene, Texts};
 pub use watch::{Observed, Reach};

@@ -128,7 +128,10 @@ pub async fn follow<K: DeserializeOwned>(
     let mut version: Option<String> = None;
     loop {
         let result = match &mut version {
-            None => follower.list(&mut on).await.map(|listed| version = Some(listed)),
+            None => follower
+                .list(&mut on)
+                .await
+                .map(|listed| version = Some(listed)),
             Some(from) => {
                 let result = follower.watch(from, &mut on).await;
                 if follower.must_list(&result) {
@@ -201,7 +204,9 @@ impl Follower<'_> {
             }
             params.continue_token = page.next;
             if params.continue_token.is_none() {
-                let version = page.version.ok_or(Fault::Malformed("list with a version"))?;
+                let version = page
+                    .version
+                    .ok_or(Fault::Malformed("list with a version"))?;
                 self.beacon.hear();
                 on(Event::Complete(Some(version.clone())));
                 return Ok(version);

@@ -327,13 +327,22 @@ mod tests {
             ]
         });
         let page = page::<WithSpec>(list.to_string().as_bytes()).unwrap();
-        assert_eq!((page.next.as_deref(), page.version.as_deref()), (Some("c"), Some("7")));
+        assert_eq!(
+            (page.next.as_deref(), page.version.as_deref()),
+            (Some("c"), Some("7"))
+        );
         let read: Vec<_> = page
             .objects
             .iter()
             .map(|(head, read)| (head.name.as_str(), read.as_ref().ok().map(|read| read.spec)))
             .collect();
-        let expected = [("good", Some(1)), ("bad", None), ("", None), ("", None), ("neighbour", Some(2))];
+        let expected = [
+            ("good", Some(1)),
+            ("bad", None),
+            ("", None),
+            ("", None),
+            ("neighbour", Some(2)),
+        ];
         assert_eq!(read, expected);
     }
 
@@ -341,9 +350,16 @@ mod tests {
     fn lines_of_watches_are_told_apart() {
         let event = |kind: &str| {
             let object = json!({ "metadata": { "name": "a", "resourceVersion": "9" }, "spec": 1 });
-            line::<WithSpec>(json!({ "type": kind, "object": object }).to_string().as_bytes())
+            line::<WithSpec>(
+                json!({ "type": kind, "object": object })
+                    .to_string()
+                    .as_bytes(),
+            )
         };
-        assert!(matches!(event("MODIFIED"), Line::Applied((_, Ok(WithSpec { spec: 1 })))));
+        assert!(matches!(
+            event("MODIFIED"),
+            Line::Applied((_, Ok(WithSpec { spec: 1 })))
+        ));
         assert!(matches!(event("DELETED"), Line::Deleted(head) if head.name == "a"));
         assert!(matches!(event("BOOKMARK"), Line::Bookmark(Some(version)) if version == "9"));
         assert!(matches!(event("NEW-IN-2030"), Line::Other));
@@ -351,7 +367,9 @@ mod tests {
         let gone = line::<WithSpec>(gone.to_string().as_bytes());
         assert!(matches!(gone, Line::Failed(Fault::Expired)), "{gone:?}");
         let garbage = line::<WithSpec>(b"{\"s3cret\"");
-        let Line::Failed(fault) = garbage else { panic!("{garbage:?}") };
+        let Line::Failed(fault) = garbage else {
+            panic!("{garbage:?}")
+        };
         assert!(!fault.to_string().contains("s3cret"));
     }
 

@@ -67,14 +67,12 @@ async fn follow_kind(source: &Source, current: &Policy, board: &Board, kind: Kin
     .await;
 }
 
-fn judge(
-    kind: Kind,
-    mut object: Part<Value, Nothing>,
-    current: &Policy,
-) -> Option<Arc<Judged>> {
+fn judge(kind: Kind, mut object: Part<Value, Nothing>, current: &Policy) -> Option<Arc<Judged>> {
     // Lists may leave out what all of their objects have in common.
     object.kind.get_or_insert_with(|| kind.name().to_owned());
-    object.api_version.get_or_insert_with(|| "ray.io/v1".to_owned());
+    object
+        .api_version
+        .get_or_insert_with(|| "ray.io/v1".to_owned());
     let object = Value::Object(fields(&object));
     let parsed = RayObject::parse(&object).filter(|parsed| !parsed.is_deleting())?;
     let Policy {

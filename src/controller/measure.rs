@@ -69,10 +69,8 @@ impl Measures {
     pub fn demand(&self, key: &Key, round: &Round) {
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
-        self.metrics.demand(
-            &key.to_string(),
-            Demand { pending, unmet },
-        );
+        self.metrics
+            .demand(&key.to_string(), Demand { pending, unmet });
     }
 
     /// How many RayClusters there are of a mode.

@@ -259,7 +259,10 @@ mod tests {
         };
         assert_eq!(Failure::Api(status).meaning(), busy);
         let crowded = Failure::NotAdmitted("too many wait".to_owned());
-        assert!(matches!(crowded.meaning(), Meaning::Busy { .. }), "it backs off");
+        assert!(
+            matches!(crowded.meaning(), Meaning::Busy { .. }),
+            "it backs off"
+        );
         assert_eq!(api(500, &[], ""), Meaning::Transient);
         assert_eq!(api(404, &[], ""), Meaning::Gone);
     }

@@ -39,8 +39,7 @@ impl Collector for WatchCounts {
             MetricType::Counter,
         )?;
         for (title, count) in counts {
-            ConstCounter::new(count.skipped)
-                .encode(family.encode_family(&[("watch", title)])?)?;
+            ConstCounter::new(count.skipped).encode(family.encode_family(&[("watch", title)])?)?;
         }
         Ok(())
     }

@@ -90,7 +90,11 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
                     if seen.has_become_unknown(&beacon) {
                         due = None;
                         let is_absent = !seen.was_complete && fault.is_not_found();
-                        publish(if is_absent { Known::NotInstalled } else { Known::Nothing });
+                        publish(if is_absent {
+                            Known::NotInstalled
+                        } else {
+                            Known::Nothing
+                        });
                     }
                 }
                 Some(event) => {

@@ -7,7 +7,8 @@ use futures_util::future::join_all;
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
 use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, PostParams, Preconditions,
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, PostParams,
+    Preconditions,
 };
 use kube::{Resource as _, ResourceExt as _};
 use tokio::sync::{mpsc, watch};
@@ -77,7 +78,9 @@ pub async fn keep(
         told: false,
         waits_for: None,
     };
-    let beacon = source.watches.open(selection.title, selection.times.limit());
+    let beacon = source
+        .watches
+        .open(selection.title, selection.times.limit());
     let (tell, mut events) = mpsc::unbounded_channel();
     let watching = apiserver::follow(&source.client, &selection, &beacon, |event| {
         // The receiver lives as long as this.

@@ -18,11 +18,8 @@
 //!   renew.
 //! - The shard is taken as it was seen *before* the burial was sent: were its holder back since,
 //!   it would have written the shard's Lease again, and the compare-and-swap fails.
-//! - Replicas that divide clusters into different numbers of shards, as during a rollout that
-//!   changes `--shards`, are never at work at the same time. A replica has a Lease only while it
-//!   sees no living one with another number; and it trusts no shard before a list of all Leases that
-//!   it asked for *after* its own was written shows none. Of two that write theirs at the same
-//!   time, one at least sees the other, and whoever sees another gives its own back.
+//! - Replicas that divide clusters into different numbers of shards are never at work at the same
+//!   time: see [`division`](super::division).
 //! - Clocks of two machines are never compared; `margin` is for clocks of different speeds.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -31,21 +28,22 @@ use std::time::Duration;
 use super::record::{Name, Record, Step, Terms};
 use super::shards::preferred;
 
+/// A Lease as it was seen, and since when it has been as it is.
 #[derive(Debug, Clone)]
-struct Seen {
-    record: Record,
-    since: Duration,
+pub(super) struct Seen {
+    pub(super) record: Record,
+    pub(super) since: Duration,
 }
 
 /// What one replica knows.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    me: String,
-    shards: u32,
-    terms: Terms,
-    seen: BTreeMap<Name, Seen>,
+    pub(super) me: String,
+    pub(super) shards: u32,
+    pub(super) terms: Terms,
+    pub(super) seen: BTreeMap<Name, Seen>,
     /// When we sent the request that renewed our own Lease last; `None` if it is not ours.
-    renewed: Option<Duration>,
+    pub(super) renewed: Option<Duration>,
     /// When we sent the first of the requests to renew it that were not answered since.
     unanswered: Option<Duration>,
     /// The shards that we took since our own Lease is ours.
@@ -59,11 +57,11 @@ pub struct Ledger {
     /// Everything was looked at once: before that, a Lease not seen may be there.
     complete: bool,
     /// Since our own Lease is ours, a list has shown that nobody divides clusters otherwise.
-    agreed: bool,
+    pub(super) agreed: bool,
     /// When we last asked for such a list.
-    looked: Option<Duration>,
+    pub(super) looked: Option<Duration>,
     /// Until when we wait after we gave way to somebody who divides them otherwise.
-    yields_until: Duration,
+    pub(super) yields_until: Duration,
     stopping: bool,
 }
 
@@ -179,44 +177,6 @@ impl Ledger {
         self.seen.insert(name.clone(), Seen { record, since: now });
     }
 
-    /// A list that was asked for at `sent` has shown these Leases and no others.
-    pub fn listed(&mut self, leases: Vec<(Name, Record)>, sent: Duration, now: Duration) {
-        let is_ours = self.renewed.is_some_and(|renewed| renewed <= sent);
-        let missing = |name: &&Name| !leases.iter().any(|(listed, _)| listed == *name);
-        let gone: Vec<Name> = self.seen.keys().filter(missing).cloned().collect();
-        for name in gone {
-            self.gone(&name);
-        }
-        for (name, record) in leases {
-            self.note(name, record, now);
-        }
-        if is_ours && self.renewed.is_some() && self.divided_otherwise().is_none() {
-            self.agreed = true;
-        }
-    }
-
-    /// A replica that may be at work and divides clusters into another number of shards. It counts
-    /// until it is buried, however long it has been silent.
-    fn divided_otherwise(&self) -> Option<&str> {
-        self.seen.iter().find_map(|(name, seen)| match name {
-            Name::Replica(replica)
-                if *replica != self.me
-                    && seen.record.holder.is_some()
-                    && seen.record.shards != Some(self.shards) =>
-            {
-                Some(replica.as_str())
-            }
-            _ => None,
-        })
-    }
-
-    /// Who keeps us from work by dividing clusters into another number of shards, and which.
-    pub fn waits_for(&self) -> Option<(&str, Option<u32>)> {
-        let replica = self.divided_otherwise().filter(|_| !self.agreed)?;
-        let seen = self.seen.get(&Name::Replica(replica.to_owned()))?;
-        Some((replica, seen.record.shards))
-    }
-
     /// A request that was sent at `sent` buried a replica.
     pub fn buried(&mut self, name: &Name, record: Record, sent: Duration, now: Duration) {
         if let Name::Replica(replica) = name {
@@ -285,30 +245,6 @@ impl Ledger {
         steps
     }
 
-    /// Before anything is taken: our own Lease, and then a list that shows nobody who divides
-    /// clusters otherwise. While somebody does, we have no Lease.
-    fn agree(&mut self, now: Duration) -> Option<Step> {
-        let me = Name::Replica(self.me.clone());
-        match self.divided_otherwise().map(str::to_owned) {
-            Some(other) => {
-                // Two that began together do not come again together.
-                let spread = super::shards::shard_of(&self.me, 8) + 1;
-                self.yields_until = now + self.terms.renew / 2 * spread;
-                let seen = self.seen.get(&me).filter(|_| self.renewed.is_some());
-                match seen.map(|seen| seen.record.clone()) {
-                    Some(record) => self.may_try(&me, now).then_some(Step::Release(me, record)),
-                    None => self.bury(&other, now),
-                }
-            }
-            None if now < self.yields_until => None,
-            None if self.renewed.is_some() && self.live(now).is_none() => {
-                let again = |at: Duration| now >= at + self.terms.renew / 5;
-                self.looked.is_none_or(again).then_some(Step::Look(me))
-            }
-            None => self.live(now),
-        }
-    }
-
     /// When to look again if nothing is heard before.
     pub fn look_again(&self, now: Duration) -> Duration {
         if self.stopping || !self.leaving.is_empty() {
@@ -336,7 +272,7 @@ impl Ledger {
     }
 
     /// Says that we live, if it is time.
-    fn live(&self, now: Duration) -> Option<Step> {
+    pub(super) fn live(&self, now: Duration) -> Option<Step> {
         let name = Name::Replica(self.me.clone());
         let due = |sent: Duration| now >= sent + self.terms.renew;
         if !self.may_try(&name, now) || !self.renewed.is_none_or(due) {
@@ -369,7 +305,7 @@ impl Ledger {
         }
     }
 
-    fn bury(&self, replica: &str, now: Duration) -> Option<Step> {
+    pub(super) fn bury(&self, replica: &str, now: Duration) -> Option<Step> {
         let name = Name::Replica(replica.to_owned());
         let seen = self.seen.get(&name);
         let silent = seen.is_none_or(|seen| self.is_free(seen, now));
@@ -394,7 +330,7 @@ impl Ledger {
     }
 
     /// Not more often than five times in the time of a renewal.
-    fn may_try(&self, name: &Name, now: Duration) -> bool {
+    pub(super) fn may_try(&self, name: &Name, now: Duration) -> bool {
         self.tried
             .get(name)
             .is_none_or(|at| now >= *at + self.terms.renew / 5)
@@ -453,7 +389,8 @@ mod tests {
         b.note(replica("a"), record("a", 1), SECOND);
         b.note(SHARD, record("a", 2), SECOND);
         b.holds(replica("b"), record("b", 3), SECOND * 20);
-        let seen = [(replica("a"), 1), (SHARD, 2)].map(|(name, version)| (name, record("a", version)));
+        let seen =
+            [(replica("a"), 1), (SHARD, 2)].map(|(name, version)| (name, record("a", version)));
         let all = seen.into_iter().chain([(replica("b"), record("b", 3))]);
         b.listed(all.collect(), SECOND * 20, SECOND * 20);
         b
@@ -500,61 +437,5 @@ mod tests {
         assert_eq!(a.trusted().next(), Some((0, SECOND * 10)));
         a.note(replica("a"), record("a", 3), SECOND * 8);
         assert_eq!(a.trusted().next(), Some((0, SECOND * 13)));
-    }
-
-    /// One that divides clusters into another number of shards.
-    fn other(name: &str, version: u32) -> Record {
-        Record {
-            shards: Some(2),
-            ..record(name, version)
-        }
-    }
-
-    #[test]
-    fn nothing_is_taken_while_somebody_divides_clusters_otherwise() {
-        let mut b = Ledger::new("b".to_owned(), 1, Terms::default());
-        b.complete();
-        b.note(replica("a"), other("a", 1), SECOND);
-        assert_eq!(b.steps(SECOND * 2, |_| false), []);
-        assert_eq!(b.waits_for(), Some(("a", Some(2))));
-        // It has fallen silent, and may be at work until it is buried.
-        let bury = Step::Bury(replica("a"), Some(other("a", 1)));
-        assert_eq!(b.steps(SECOND * 20, |_| false), [bury]);
-        b.buried(&replica("a"), Record::default(), SECOND * 20, SECOND * 20);
-        assert_eq!(b.steps(SECOND * 20, |_| false), [], "not at once");
-        assert_eq!(b.steps(SECOND * 40, |_| false), [Step::Create(replica("b"))]);
-        assert_eq!(b.waits_for(), None);
-    }
-
-    #[test]
-    fn who_sees_another_division_in_the_list_gives_way() {
-        let mut b = Ledger::new("b".to_owned(), 1, Terms::default());
-        b.complete();
-        b.holds(replica("b"), record("b", 1), SECOND);
-        assert_eq!(b.steps(SECOND, |_| false), [Step::Look(replica("b"))]);
-        assert_eq!(b.trusted().next(), None);
-        let listed = vec![(replica("a"), other("a", 2)), (replica("b"), record("b", 1))];
-        b.listed(listed, SECOND, SECOND * 2);
-        let release = Step::Release(replica("b"), record("b", 1));
-        assert_eq!(b.steps(SECOND * 2, |_| false), [release]);
-        // A list that was asked for before our Lease was written shows nothing.
-        let mut c = Ledger::new("c".to_owned(), 1, Terms::default());
-        c.complete();
-        c.holds(replica("c"), record("c", 1), SECOND * 5);
-        c.listed(vec![(replica("c"), record("c", 1))], SECOND * 4, SECOND * 6);
-        assert!(!c.agreed);
-    }
-
-    #[test]
-    fn a_version_that_does_not_say_how_it_divides_clusters_is_waited_for() {
-        let mut b = Ledger::new("b".to_owned(), 1, Terms::default());
-        b.complete();
-        let older = Record {
-            shards: None,
-            ..record("a", 1)
-        };
-        b.note(replica("a"), older, SECOND);
-        assert_eq!(b.steps(SECOND * 2, |_| false), []);
-        assert_eq!(b.waits_for(), Some(("a", None)));
     }
 }

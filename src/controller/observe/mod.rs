@@ -3,6 +3,7 @@
 pub mod kept;
 pub mod prune;
 pub mod store;
+mod tombstones;
 pub mod watch;
 
 pub use store::{CLUSTER_LABEL, Key, Scene, Texts};

@@ -1,6 +1,6 @@
 //! The objects as they were last seen, indexed by cluster and by node.
 
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeSet, HashMap};
 use std::fmt;
 use std::sync::Arc;
 
@@ -9,6 +9,7 @@ use kube::api::ObjectMeta;
 use serde_json::Value;
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched as _};
+use super::tombstones::Tombstones;
 use crate::ray::{ippr, reconcile};
 use crate::reconcile::tenure;
 use crate::snapshot::amounts::Amounts;
@@ -118,38 +119,6 @@ pub struct Store {
     gone: Tombstones,
 }
 
-/// RayClusters that were deleted lately, by UID, with the version that said so: an answer that comes
-/// late does not bring one back.
-#[derive(Default)]
-struct Tombstones {
-    versions: HashMap<Arc<str>, u64>,
-    order: VecDeque<Arc<str>>,
-}
-
-/// So many are remembered: more than are deleted while a request is under way.
-const TOMBSTONES: usize = 1024;
-
-impl Tombstones {
-    fn put(&mut self, uid: Arc<str>, version: u64) {
-        if self.versions.insert(uid.clone(), version).is_none() {
-            self.order.push_back(uid);
-        }
-        if self.order.len() > TOMBSTONES
-            && let Some(oldest) = self.order.pop_front()
-        {
-            self.versions.remove(&oldest);
-        }
-    }
-
-    /// The object was deleted, and this is what was before. (UIDs are never used again; what is
-    /// newer than the list in which it was missing shows that the list was old.)
-    fn hold(&self, entry: &ClusterEntry) -> bool {
-        let gone = self.versions.get(&entry.uid);
-        let version = entry.version.parse::<u64>();
-        gone.is_some_and(|gone| version.is_ok_and(|version| version <= *gone))
-    }
-}
-
 impl Store {
     /// All objects of a kind were listed, of one namespace or of all.
     pub fn listed(&mut self, kind: &'static str, namespace: Option<&str>) {
@@ -190,7 +159,7 @@ impl Store {
         {
             return None;
         }
-        if self.gone.hold(&entry) {
+        if self.gone.hold(&entry.uid, &entry.version) {
             return None;
         }
         self.clusters.insert(key.clone(), entry);
@@ -542,16 +511,6 @@ mod tests {
         let mut another = cluster("9", "central");
         another.meta.uid = Some("v".to_owned());
         assert_eq!(store.put_cluster(&another), Some(key), "a namesake");
-    }
-
-    #[test]
-    fn tombstones_do_not_add_up() {
-        let mut gone = Tombstones::default();
-        for number in 0..TOMBSTONES * 2 {
-            gone.put(number.to_string().into(), 1);
-        }
-        assert_eq!(gone.versions.len(), TOMBSTONES);
-        assert_eq!(gone.order.len(), TOMBSTONES);
     }
 
     #[test]

@@ -124,28 +124,29 @@ impl Observed {
         let beacon = source.watches.open(K::TITLE, selection.times.limit());
         let mut listed: BTreeSet<K::Id> = BTreeSet::new();
         let mut first = true;
-        let watching = apiserver::follow(&source.client, &selection, &beacon, |event| match event {
-            Event::Begun => listed = BTreeSet::new(),
-            Event::Listed(name, object) => {
-                listed.extend(K::id(&name));
-                self.put::<K>(object);
-            }
-            Event::Complete(version) => {
-                self.drop_missing::<K>(namespace.as_deref(), &listed, version.as_deref());
-                listed = BTreeSet::new();
-                if std::mem::take(&mut first) {
-                    self.write().listed(K::KIND, namespace.as_deref());
-                    tracing::debug!(kind = K::KIND, namespace, "first list complete");
+        let watching =
+            apiserver::follow(&source.client, &selection, &beacon, |event| match event {
+                Event::Begun => listed = BTreeSet::new(),
+                Event::Listed(name, object) => {
+                    listed.extend(K::id(&name));
+                    self.put::<K>(object);
                 }
-            }
-            Event::Applied(_, object) => self.put::<K>(object),
-            Event::Deleted(name, version) => {
-                if let Some(id) = K::id(&name) {
-                    self.remove::<K>(&id, version.as_deref());
+                Event::Complete(version) => {
+                    self.drop_missing::<K>(namespace.as_deref(), &listed, version.as_deref());
+                    listed = BTreeSet::new();
+                    if std::mem::take(&mut first) {
+                        self.write().listed(K::KIND, namespace.as_deref());
+                        tracing::debug!(kind = K::KIND, namespace, "first list complete");
+                    }
                 }
-            }
-            Event::Failed(_) => {}
-        });
+                Event::Applied(_, object) => self.put::<K>(object),
+                Event::Deleted(name, version) => {
+                    if let Some(id) = K::id(&name) {
+                        self.remove::<K>(&id, version.as_deref());
+                    }
+                }
+                Event::Failed(_) => {}
+            });
         match watching.await {}
     }
 

@@ -170,7 +170,11 @@ impl Objects {
         }
         let stored = self.stored.entry(collection.to_owned()).or_default();
         let before = stored.insert(key, object.clone());
-        let kind = if before.is_some() { "MODIFIED" } else { "ADDED" };
+        let kind = if before.is_some() {
+            "MODIFIED"
+        } else {
+            "ADDED"
+        };
         self.record(collection, kind, object.clone(), changed);
         object
     }
@@ -270,7 +274,9 @@ async fn answer(State(played): State<Played>, request: Request) -> Response {
         Some(Fault::Status(code, retry_after)) => {
             let mut answer = status(code, "played");
             if let Some(seconds) = retry_after {
-                answer.headers_mut().insert(header::RETRY_AFTER, seconds.into());
+                answer
+                    .headers_mut()
+                    .insert(header::RETRY_AFTER, seconds.into());
             }
             answer
         }
@@ -315,13 +321,16 @@ impl Played {
         let (limit, from) = (number("limit").unwrap_or(usize::MAX), number("continue"));
         let stored = objects.stored.get(&asked.collection).into_iter();
         let all = stored.flat_map(BTreeMap::values);
-        let mut rest = all.filter(|object| asked.selects(object)).skip(from.unwrap_or(0));
+        let mut rest = all
+            .filter(|object| asked.selects(object))
+            .skip(from.unwrap_or(0));
         let items: Vec<Value> = rest.by_ref().take(limit).cloned().collect();
         let mut metadata = json!({ "resourceVersion": objects.version.to_string() });
         if rest.next().is_some() {
             metadata["continue"] = json!((from.unwrap_or(0) + limit).to_string());
         }
-        let list = json!({ "kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items });
+        let list =
+            json!({ "kind": "List", "apiVersion": "v1", "metadata": metadata, "items": items });
         axum::Json(list).into_response()
     }
 
@@ -337,9 +346,12 @@ impl Played {
                     let next = {
                         let objects = played.lock();
                         let mut history = objects.history.iter();
-                        let is_next = |(version, collection, _, object): &&(u64, String, _, Value)| {
-                            *version > seen && *collection == asked.collection && asked.selects(object)
-                        };
+                        let is_next =
+                            |(version, collection, _, object): &&(u64, String, _, Value)| {
+                                *version > seen
+                                    && *collection == asked.collection
+                                    && asked.selects(object)
+                            };
                         history.find(is_next).cloned()
                     };
                     if let Some((version, _, kind, object)) = next {
@@ -377,7 +389,9 @@ impl Played {
         let next = match (*verb, stored) {
             ("create", Some(_)) => return status(409, "AlreadyExists"),
             ("create", None) => body,
-            (_, Some(stored)) if seen.is_some_and(|seen| stored["metadata"]["resourceVersion"] != seen) => {
+            (_, Some(stored))
+                if seen.is_some_and(|seen| stored["metadata"]["resourceVersion"] != seen) =>
+            {
                 return status(409, "Conflict");
             }
             ("update", Some(_)) => body,

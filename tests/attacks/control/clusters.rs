@@ -98,8 +98,12 @@ impl Controller {
     /// The value of a metric.
     pub fn metric(&self, name: &str) -> f64 {
         let text = self.metrics.text().unwrap();
-        let line = text.lines().find_map(|line| line.strip_prefix(&format!("{name} ")));
-        line.unwrap_or_else(|| panic!("no {name} in {text}")).parse().unwrap()
+        let line = text
+            .lines()
+            .find_map(|line| line.strip_prefix(&format!("{name} ")));
+        line.unwrap_or_else(|| panic!("no {name} in {text}"))
+            .parse()
+            .unwrap()
     }
 }
 
@@ -178,7 +182,9 @@ impl Cluster {
 
     pub fn replicas(&self) -> i64 {
         let stored = self.stored().unwrap_or_default();
-        stored["spec"]["workerGroupSpecs"][0]["replicas"].as_i64().unwrap_or(0)
+        stored["spec"]["workerGroupSpecs"][0]["replicas"]
+            .as_i64()
+            .unwrap_or(0)
     }
 
     /// It was given the two workers that it waits for, and no more.
@@ -189,7 +195,8 @@ impl Cluster {
 
     pub fn delete(&self) {
         self.played.delete(CLUSTERS, self.namespace, &self.name);
-        self.played.delete(PODS, self.namespace, &format!("{}-head", self.name));
+        self.played
+            .delete(PODS, self.namespace, &format!("{}-head", self.name));
     }
 }
 

@@ -38,7 +38,10 @@ async fn a_rollout_that_changes_the_number_of_shards_never_has_two_divisions_at_
     let watched = async {
         let until = Instant::now() + Duration::from_secs(4);
         while Instant::now() < until {
-            assert!(held(&old) == 0.0 || held(&new) == 0.0, "two divisions at work");
+            assert!(
+                held(&old) == 0.0 || held(&new) == 0.0,
+                "two divisions at work"
+            );
             tokio::time::sleep(Duration::from_millis(2)).await;
         }
     };
@@ -74,7 +77,11 @@ async fn a_replica_of_another_division_that_was_killed_is_waited_for_and_not_for
     let began = Instant::now();
     let controller = Controller::with(api.server(), "new", 5);
     neighbour.is_scaled().await;
-    assert!(began.elapsed() >= Duration::from_secs(6), "{:?}", began.elapsed());
+    assert!(
+        began.elapsed() >= Duration::from_secs(6),
+        "{:?}",
+        began.elapsed()
+    );
     controller.stop().await;
 }
 
@@ -123,7 +130,10 @@ async fn nothing_is_written_to_a_gcs_without_the_lease() {
         assert!(matches!(done.result, Err(Failure::NotSent(_))), "{done:?}");
     }
     assert!(gcs.played().reports.is_empty() && gcs.played().keys.is_empty());
-    fence.set(BTreeMap::from([(1, Instant::now() + Duration::from_mins(1))]));
+    fence.set(BTreeMap::from([(
+        1,
+        Instant::now() + Duration::from_mins(1),
+    )]));
     for done in performer.all(tell()).await {
         assert!(done.result.is_ok(), "{done:?}");
     }
@@ -197,6 +207,10 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
     neighbour.is_scaled().await;
     let held = |controller: &Controller| controller.metric("rayfit_shards_held");
     soon("all shards are one's", || held(&stays) >= 2.0).await;
-    assert_eq!(held(&away).to_string(), "2", "it knows nothing of it: its fence does");
+    assert_eq!(
+        held(&away).to_string(),
+        "2",
+        "it knows nothing of it: its fence does"
+    );
     stays.stop().await;
 }

@@ -27,10 +27,16 @@ async fn nobody_comes_again_before_the_api_server_asked_for() {
         hit.then_some(Fault::Status(429, Some(2)))
     });
     let controller = Controller::start(&api);
-    soon("one is refused", || !api.played.calls("patch", "rayclusters").is_empty()).await;
+    soon("one is refused", || {
+        !api.played.calls("patch", "rayclusters").is_empty()
+    })
+    .await;
     tokio::time::sleep(Duration::from_millis(1_500)).await;
     let sent = api.played.calls("patch", "rayclusters").len();
-    assert!(sent <= 4, "{sent} patches while the API server asked for patience");
+    assert!(
+        sent <= 4,
+        "{sent} patches while the API server asked for patience"
+    );
     api.played.no_faults();
     busy.is_scaled().await;
     neighbour.is_scaled().await;
@@ -112,9 +118,17 @@ async fn a_stop_ends_sleeps_at_once_and_gives_the_leases_back() {
     .await;
     let asked = Instant::now();
     controller.stop().await;
-    assert!(asked.elapsed() < Duration::from_secs(9), "{:?}", asked.elapsed());
+    assert!(
+        asked.elapsed() < Duration::from_secs(9),
+        "{:?}",
+        asked.elapsed()
+    );
     let held = api.played.all(super::clusters::LEASES).into_iter();
-    let held = held.filter(|lease| lease["spec"]["holderIdentity"].as_str().is_some_and(|holder| !holder.is_empty()));
+    let held = held.filter(|lease| {
+        lease["spec"]["holderIdentity"]
+            .as_str()
+            .is_some_and(|holder| !holder.is_empty())
+    });
     assert_eq!(held.count(), 0, "the next replica takes them at once");
     // Which serves everybody.
     api.played.no_faults();
@@ -127,7 +141,8 @@ async fn a_stop_ends_sleeps_at_once_and_gives_the_leases_back() {
 async fn a_deleted_cluster_is_not_brought_back_by_a_late_answer() {
     let api = Api::start().await;
     api.played.faults(|call| {
-        let hit = call.verb == "patch" && call.resource == "rayclusters" && call.namespace == "team-a";
+        let hit =
+            call.verb == "patch" && call.resource == "rayclusters" && call.namespace == "team-a";
         hit.then_some(Fault::LateAnswer(Duration::from_millis(1_500)))
     });
     let gone = Cluster::new(&api, "team-a", "ray").await;
@@ -147,7 +162,11 @@ async fn a_deleted_cluster_is_not_brought_back_by_a_late_answer() {
     };
     let before = (about("get"), about("patch"));
     tokio::time::sleep(Duration::from_secs(2)).await;
-    assert_eq!(before, (about("get"), about("patch")), "nobody asks for it any more");
+    assert_eq!(
+        before,
+        (about("get"), about("patch")),
+        "nobody asks for it any more"
+    );
     assert!(api.played.get(CLUSTERS, "team-a", "ray").is_none());
     controller.stop().await;
 }
@@ -169,7 +188,10 @@ async fn launches_are_counted_when_they_were_taken() {
     })
     .await;
     assert_eq!(refused.replicas(), 0);
-    soon("two are counted", || controller.metric("rayfit_launches_total") >= 2.0).await;
+    soon("two are counted", || {
+        controller.metric("rayfit_launches_total") >= 2.0
+    })
+    .await;
     tokio::time::sleep(Duration::from_millis(500)).await;
     assert_eq!(controller.metric("rayfit_launches_total").to_string(), "2");
     controller.stop().await;

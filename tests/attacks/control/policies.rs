@@ -14,7 +14,7 @@ use rayfit::{audit, watch};
 use serde_json::json;
 
 use super::api::{Api, Fault};
-use super::clusters::{CLUSTERS, Controller, Cluster, soon};
+use super::clusters::{CLUSTERS, Cluster, Controller, soon};
 
 const POLICIES: &str = "/apis/rayfit.dev/v1alpha1/raypolicies";
 const NAMESPACES: &str = "/api/v1/namespaces";
@@ -39,7 +39,8 @@ fn ready(health: &Health) -> Result<(), NotReady> {
 #[tokio::test]
 async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
     let api = Api::start().await;
-    api.played.put(NAMESPACES, json!({ "metadata": { "name": "team-a" } }));
+    api.played
+        .put(NAMESPACES, json!({ "metadata": { "name": "team-a" } }));
     api.played.put(
         POLICIES,
         json!({
@@ -49,7 +50,10 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
         }),
     );
     // One that no version of the definition lets pass.
-    api.played.put(POLICIES, json!({ "metadata": { "name": "odd" }, "spec": 5 }));
+    api.played.put(
+        POLICIES,
+        json!({ "metadata": { "name": "odd" }, "spec": 5 }),
+    );
     let failures = Arc::new(std::sync::atomic::AtomicI32::new(2));
     let left = failures.clone();
     api.played.faults(move |call| {
@@ -57,20 +61,33 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
         hit.then_some(Fault::Status(500, None))
     });
     let metrics = Arc::new(Metrics::new(Arc::default()));
-    let (policy, known) = (Arc::new(ArcSwap::from_pointee(Policy::default())), Arc::default());
+    let (policy, known) = (
+        Arc::new(ArcSwap::from_pointee(Policy::default())),
+        Arc::default(),
+    );
     let health = health(&metrics, &known, true);
     let source = Source {
         client: api.server().client(),
         watches: metrics.watches.clone(),
     };
     let keeping = tokio::spawn(watch::policies_only(source, policy.clone(), known.clone()));
-    soon("the first list has failed", || failures.load(Ordering::Relaxed) <= 1).await;
-    soon("namespaces are known", || !policy.load().facts.namespaces.is_empty()).await;
+    soon("the first list has failed", || {
+        failures.load(Ordering::Relaxed) <= 1
+    })
+    .await;
+    soon("namespaces are known", || {
+        !policy.load().facts.namespaces.is_empty()
+    })
+    .await;
     if policy.load().policies.is_empty() {
         assert_eq!(ready(&health), Err(NotReady::NoPolicies));
     }
     soon("policies are known", || known.load(Ordering::Acquire)).await;
-    let limits = policy.load().policies.iter().any(|policy| &*policy.name == "limits");
+    let limits = policy
+        .load()
+        .policies
+        .iter()
+        .any(|policy| &*policy.name == "limits");
     assert!(limits, "never ready without the limits");
     assert_eq!(ready(&health), Err(NotReady::NoCertificate));
     keeping.abort();
@@ -79,9 +96,13 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
 #[tokio::test]
 async fn where_policies_are_not_installed_there_are_none() {
     let api = Api::start().await;
-    api.played.faults(|call| (call.resource == "raypolicies").then_some(Fault::Status(404, None)));
+    api.played
+        .faults(|call| (call.resource == "raypolicies").then_some(Fault::Status(404, None)));
     let metrics = Arc::new(Metrics::new(Arc::default()));
-    let (policy, known) = (Arc::new(ArcSwap::from_pointee(Policy::default())), Arc::default());
+    let (policy, known) = (
+        Arc::new(ArcSwap::from_pointee(Policy::default())),
+        Arc::default(),
+    );
     let source = Source {
         client: api.server().client(),
         watches: metrics.watches.clone(),
@@ -102,7 +123,10 @@ async fn one_object_without_a_spec_ends_nobodys_audit() {
         });
         api.played.put(CLUSTERS, object);
     }
-    api.played.put(CLUSTERS, json!({ "metadata": { "namespace": "team-a", "name": "odd", "labels": 5 } }));
+    api.played.put(
+        CLUSTERS,
+        json!({ "metadata": { "namespace": "team-a", "name": "odd", "labels": 5 } }),
+    );
     let neighbour = Cluster::new(&api, "team-b", "ray").await;
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(Policy::default()));
@@ -117,11 +141,18 @@ async fn one_object_without_a_spec_ends_nobodys_audit() {
         metrics.clone(),
     ));
     soon("the neighbour is audited", || {
-        metrics.text().unwrap().lines().any(|line| line == "rayfit_audit_objects 3")
+        metrics
+            .text()
+            .unwrap()
+            .lines()
+            .any(|line| line == "rayfit_audit_objects 3")
     })
     .await;
     let text = metrics.text().unwrap();
-    assert!(text.contains("rayfit_unreadable_objects_total{watch=\"RayCluster\"} 1"), "{text}");
+    assert!(
+        text.contains("rayfit_unreadable_objects_total{watch=\"RayCluster\"} 1"),
+        "{text}"
+    );
     auditing.abort();
     let controller = Controller::start(&api);
     neighbour.is_scaled().await;
@@ -131,7 +162,8 @@ async fn one_object_without_a_spec_ends_nobodys_audit() {
 #[tokio::test]
 async fn a_process_that_only_scales_is_unready_while_it_is_blind() {
     let api = Api::start().await;
-    api.played.faults(|call| (call.resource == "pods").then_some(Fault::Status(403, None)));
+    api.played
+        .faults(|call| (call.resource == "pods").then_some(Fault::Status(403, None)));
     let neighbour = Cluster::new(&api, "team-b", "ray").await;
     let controller = Controller::start(&api);
     let known = Arc::new(AtomicBool::new(true));

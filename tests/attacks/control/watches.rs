@@ -35,13 +35,21 @@ async fn readiness_tells_which_watch_fails_and_why() {
     let neighbour = Cluster::new(&api, "team-b", "ray").await;
     let controller = Controller::start(&api);
     let watches = controller.watches();
-    soon("only Leases are not seen", || {
-        matches!(&*watches.troubles(), [trouble] if trouble.why.contains("HTTP 500"))
-    })
+    soon(
+        "only Leases are not seen",
+        || matches!(&*watches.troubles(), [trouble] if trouble.why.contains("HTTP 500")),
+    )
     .await;
     let trouble = watches.troubles().remove(0).to_string();
-    assert!(trouble.starts_with("Leases have not been seen at all for"), "{trouble}");
-    assert_eq!(neighbour.replicas(), 0, "nothing is written without a Lease");
+    assert!(
+        trouble.starts_with("Leases have not been seen at all for"),
+        "{trouble}"
+    );
+    assert_eq!(
+        neighbour.replicas(),
+        0,
+        "nothing is written without a Lease"
+    );
     api.played.no_faults();
     neighbour.is_scaled().await;
     soon("all is well", || watches.troubles().is_empty()).await;
@@ -79,7 +87,10 @@ async fn watches_that_are_cut_at_once_do_not_hide_a_new_cluster() {
     let neighbour = Cluster::new(&api, "team-b", "ray").await;
     neighbour.is_scaled().await;
     let lists = api.played.calls("list", "rayclusters").len();
-    assert!(lists <= 2, "a watch that is cut goes on where it was: {lists} lists");
+    assert!(
+        lists <= 2,
+        "a watch that is cut goes on where it was: {lists} lists"
+    );
     controller.stop().await;
 }
 
@@ -110,9 +121,15 @@ async fn one_malformed_object_hides_no_other() {
     for (name, part) in [
         ("no-spec", json!({})),
         ("bare-spec", json!({ "spec": 5 })),
-        ("no-groups", json!({ "spec": { "workerGroupSpecs": { "a": 1 } } })),
+        (
+            "no-groups",
+            json!({ "spec": { "workerGroupSpecs": { "a": 1 } } }),
+        ),
         ("deep", json!({ "spec": deep })),
-        ("odd", json!({ "metadata": { "labels": { "a": 5 }, "annotations": 7 } })),
+        (
+            "odd",
+            json!({ "metadata": { "labels": { "a": 5 }, "annotations": 7 } }),
+        ),
     ] {
         let mut object = json!({
             "apiVersion": "ray.io/v1", "kind": "RayCluster",
@@ -126,7 +143,10 @@ async fn one_malformed_object_hides_no_other() {
     let controller = Controller::start(&api);
     neighbour.is_scaled().await;
     // And while it is watched.
-    api.played.put(CLUSTERS, json!({ "metadata": { "namespace": "team-a", "name": "late" }, "spec": [] }));
+    api.played.put(
+        CLUSTERS,
+        json!({ "metadata": { "namespace": "team-a", "name": "late" }, "spec": [] }),
+    );
     let late = Cluster::new(&api, "team-c", "ray").await;
     late.is_scaled().await;
     controller.stop().await;
@@ -151,11 +171,15 @@ async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
     let watches_begun = Arc::new(std::sync::Mutex::new(0));
     let begun = watches_begun.clone();
     let service = tower::service_fn(move |request: hyper::Request<Body>| {
-        let is_watch = request.uri().query().is_some_and(|query| query.contains("watch=true"));
+        let is_watch = request
+            .uri()
+            .query()
+            .is_some_and(|query| query.contains("watch=true"));
         *begun.lock().unwrap() += i32::from(is_watch);
         async move {
             let body = if is_watch {
-                let silence = futures_util::stream::pending::<Result<axum::body::Bytes, std::io::Error>>();
+                let silence =
+                    futures_util::stream::pending::<Result<axum::body::Bytes, std::io::Error>>();
                 Body::wrap_body(axum::body::Body::from_stream(silence))
             } else {
                 let list = json!({ "metadata": { "resourceVersion": "5" }, "items": [

@@ -1,30 +1,18 @@
 //! Who may write: two divisions of clusters, a replica without its Lease, tasks that panic.
 
-use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use futures_util::FutureExt as _;
 use hyper::Response;
 use kube::client::Body;
-use rayfit::apiserver::{ApiServer, Gate};
-use rayfit::controller::clock::Clock;
-use rayfit::controller::judge::{self, Judge};
-use rayfit::controller::lease::Fence;
-use rayfit::controller::observe::{Key, Observed};
-use rayfit::controller::perform::Performer;
-use rayfit::controller::permit::Permit;
-use rayfit::controller::writer::{Requests, Writer};
-use rayfit::gcs;
-use rayfit::reconcile::effect::{Effect, Subject};
-use rayfit::reconcile::{Chain, Failure, Role};
-use rayfit::snapshot::autoscaling_state::AutoscalingState;
+use rayfit::apiserver::ApiServer;
 use serde_json::json;
-use tokio::sync::Mutex;
 
-use super::api::Api;
+use super::api::{Api, Fault};
 use super::clusters::{Cluster, Controller, LEASES, soon};
-use crate::play_gcs::{Played, PlayedGcs};
 
 /// A rollout that changes `--shards` begins the new replica before it ends the old one.
 #[tokio::test]
@@ -85,60 +73,41 @@ async fn a_replica_of_another_division_that_was_killed_is_waited_for_and_not_for
     controller.stop().await;
 }
 
-/// A replica that was cut off, and whose shard is another's by now, tells the GCS nothing more.
+/// A replica whose Lease cannot be renewed, and whose shards are another's soon, tells a GCS nothing
+/// more, though the GCS answers it.
 #[tokio::test]
 async fn nothing_is_written_to_a_gcs_without_the_lease() {
-    let gcs = PlayedGcs::start(Played::default()).await;
     let api = Api::start().await;
-    let server = api.server();
-    let gate = Gate::new(10, 10, server.patience());
-    let key = Key::new("team-a", "ray");
-    let fence = Fence::default();
-    let writer = Writer::new(
-        Requests::new(server.client(), gate),
-        key.clone(),
-        Some((fence.clone(), 1)),
-    );
-    let (tell, _changes) = tokio::sync::mpsc::unbounded_channel();
-    let judge = Judge {
-        key,
-        role: Role::Central,
-        is_ours: judge::images("rayfit"),
-        observed: Observed::new(tell),
+    let first = Cluster::new(&api, "team-a", "ray").await;
+    let old = Controller::with(api.server(), "old", 2);
+    first.is_scaled().await;
+    let reports = || first.gcs.played().reports.len();
+    let demand = |tasks: i64| {
+        let pending = &mut first.gcs.played().state.pending_resource_requests;
+        pending[0].count = tasks;
     };
-    let permit = Permit {
-        grant: &Mutex::default(),
-        judge: &judge,
-        heads: &[],
-        clock: Clock::default(),
-    };
-    let client = gcs::Client::new(gcs::Endpoint::plain(gcs.address()), gcs::Limits::default());
-    let performer = Performer {
-        writer: &writer,
-        gcs: &client,
-        permit: &permit,
-        clock: Clock::default(),
-    };
-    let tell = || {
-        let say = |effect| Chain::one(Subject::Cluster, "a test".to_owned(), effect);
-        vec![
-            say(Effect::Report(AutoscalingState::default())),
-            say(Effect::PutError("a test".to_owned())),
-        ]
-    };
-    for done in performer.all(tell()).await {
-        assert!(matches!(done.result, Err(Failure::NotSent(_))), "{done:?}");
+    demand(3);
+    let before = reports();
+    soon("what is new is reported", || reports() > before).await;
+    api.played.faults(|call| (call.resource == "leases").then_some(Fault::Hang));
+    // As long as the Lease is trusted, and what was begun by then.
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    let before = (reports(), first.gcs.played().keys.clone());
+    let replicas = first.replicas();
+    for tasks in 4..8 {
+        demand(tasks);
+        tokio::time::sleep(Duration::from_millis(300)).await;
     }
-    assert!(gcs.played().reports.is_empty() && gcs.played().keys.is_empty());
-    fence.set(BTreeMap::from([(
-        1,
-        Instant::now() + Duration::from_mins(1),
-    )]));
-    for done in performer.all(tell()).await {
-        assert!(done.result.is_ok(), "{done:?}");
-    }
-    assert_eq!(gcs.played().reports.len(), 1);
-    assert!(!fence.is_busy(1), "the writes have ended");
+    assert_eq!(before, (reports(), first.gcs.played().keys.clone()));
+    assert_eq!(first.replicas(), replicas);
+    // Another replica serves everybody, and the first one once it hears again.
+    api.played.no_faults();
+    let next = Controller::with(api.server(), "next", 2);
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    neighbour.is_scaled().await;
+    soon("what is new is reported", || reports() > before.0).await;
+    old.stop().await;
+    next.stop().await;
 }
 
 /// A bug that is met with in one cluster.
@@ -188,12 +157,12 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
     let api = Api::start().await;
     let first = Cluster::new(&api, "team-a", "ray").await;
     let real = api.server().client();
-    let cut = std::sync::Arc::new(std::sync::atomic::AtomicBool::new(false));
+    let cut = Arc::new(AtomicBool::new(false));
     let is_cut = cut.clone();
     let service = tower::service_fn(move |request: hyper::Request<Body>| {
         let (real, is_cut) = (real.clone(), is_cut.clone());
         async move {
-            if is_cut.load(std::sync::atomic::Ordering::Relaxed) {
+            if is_cut.load(Ordering::Relaxed) {
                 std::future::pending::<()>().await;
             }
             real.send(request).await
@@ -201,7 +170,7 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
     });
     let away = Controller::with(ApiServer::through(service, "default"), "away", 2);
     first.is_scaled().await;
-    cut.store(true, std::sync::atomic::Ordering::Relaxed);
+    cut.store(true, Ordering::Relaxed);
     let stays = Controller::with(api.server(), "stays", 2);
     let neighbour = Cluster::new(&api, "team-b", "ray").await;
     neighbour.is_scaled().await;

@@ -180,12 +180,12 @@ async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
             let body = if is_watch {
                 let silence =
                     futures_util::stream::pending::<Result<axum::body::Bytes, std::io::Error>>();
-                Body::wrap_body(axum::body::Body::from_stream(silence))
+                axum::body::Body::from_stream(silence)
             } else {
                 let list = json!({ "metadata": { "resourceVersion": "5" }, "items": [
                     { "metadata": { "name": "a" } }
                 ] });
-                Body::from(list.to_string().into_bytes())
+                axum::body::Body::from(list.to_string())
             };
             Ok::<_, std::convert::Infallible>(Response::new(body))
         }

@@ -18,6 +18,9 @@ use crate::apiserver::{ApiServer, Gate, Source, Watches};
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 
+/// One part in so many of the rate of requests is for Events at the most.
+const EVENTS_SHARE: u32 = 10;
+
 /// What the controller is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -75,10 +78,16 @@ pub async fn run(options: Options, around: Surroundings, stop: watch::Receiver<b
     let measures = Measures::new(metrics);
     measures.shards(options.shards.max(1));
     let gate = Gate::new(options.rate, options.burst, api.patience());
-    let (announcer, publishing) = Announcer::publishing(client.clone(), options.replica.clone());
+    let requests = Requests::new(client.clone(), gate.clone());
+    let (announcer, publishing) = Announcer::publishing(
+        requests.clone(),
+        options.rate / EVENTS_SHARE,
+        options.replica.clone(),
+        measures.clone(),
+    );
     let fleet = Fleet {
         observed: observed.clone(),
-        requests: Requests::new(client.clone(), gate.clone()),
+        requests,
         fence: fence.clone(),
         shards: options.shards.max(1),
         credentials: Credentials::secrets(client, gate),

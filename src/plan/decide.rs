@@ -206,16 +206,16 @@ impl<'a> Decision<'a> {
         (world, demands)
     }
 
-    /// The groups whose new nodes count at their first size, with the seconds left.
+    /// The groups whose new nodes count at their first size, and until when.
     fn stunted(&self, config: &ClusterConfig, now: f64) -> BTreeMap<String, f64> {
         let history = &self.snapshot.history;
-        let left = |group: &GroupConfig| {
-            let left = stunted::left(history, &group.name, now)?;
-            Some((group.name.clone(), left))
+        let until = |group: &GroupConfig| {
+            let until = stunted::until(history, &group.name, now)?;
+            Some((group.name.clone(), until))
         };
         let groups = config.groups.iter();
         let groups = groups.filter(|_| self.improvements().no_vain_pods);
-        groups.filter_map(left).collect()
+        groups.filter_map(until).collect()
     }
 
     fn rooms(&self) -> (Vec<Room>, std::collections::HashMap<String, usize>) {

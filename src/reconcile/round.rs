@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::backoff::Waits;
+use super::blind::Blind;
 use super::chain::Chain;
 use super::drain;
 use super::effect::{Effect, Subject, Task};
 use super::memory::Memory;
 use super::news::State;
+use super::outage::Outage;
 use super::replicas::{self, Change};
 use super::resize::{Planned, PodSteps};
 use super::settings::Settings;
@@ -39,6 +41,8 @@ pub struct Round {
     /// The pods that are there.
     pub(super) pods: BTreeSet<String>,
     pub(super) settling: Option<Settling>,
+    /// That the cluster cannot be seen, or could not be until a moment ago.
+    pub(super) outage: Option<Outage>,
     /// CPUs and GPUs of all Ray nodes that run.
     pub(super) totals: Option<(f64, f64)>,
 }
@@ -75,10 +79,15 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
     made.drains();
     made.say(memory);
     let (chains, skipped) = (made.chains, made.skipped);
+    let outage = Outage::seen(memory.outage.as_ref(), now);
+    let over = memory.outage.as_ref().filter(|_| outage.is_none());
+    let mut states = states::states(snapshot, &plan);
+    states.extend(over.and_then(Outage::over));
     Round {
         at: now,
         busy: activity::is_busy(snapshot, &plan),
-        states: states::states(snapshot, &plan),
+        states,
+        outage,
         pods: snapshot
             .pods
             .iter()
@@ -93,10 +102,11 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
     }
 }
 
-/// The round of a cluster that cannot be seen: nothing is done on missing data, and it is said
-/// why. `why` names what is missing, such as "its GCS at 10.0.0.7:6379 does not answer". Nothing
-/// that is remembered is lost over it.
-pub fn blind(memory: &Memory, why: &str, now: f64) -> Round {
+/// The round of a cluster that cannot be seen: nothing is done on missing data. People are told
+/// once that has lasted. Nothing that is remembered is lost over it.
+pub fn blind(memory: &Memory, why: &Blind, now: f64) -> Round {
+    let outage = Outage::blind(memory.outage.as_ref(), why, now);
+    let why = outage.why().to_string();
     Round {
         at: now,
         skipped: vec![Skipped {
@@ -105,9 +115,10 @@ pub fn blind(memory: &Memory, why: &str, now: f64) -> Round {
             until: None,
             lasting: true,
         }],
-        states: vec![State::blind(why)],
+        states: outage.warning().into_iter().collect(),
+        outage: Some(outage),
         plan: Plan {
-            waiting: Some(why.to_owned()),
+            waiting: Some(why),
             remember: memory.history.clone(),
             ..Plan::default()
         },

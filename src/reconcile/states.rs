@@ -2,7 +2,7 @@
 //! resizes that wait or failed.
 
 use super::driver_log::Message;
-use super::news::{News, State};
+use super::news::{News, State, Topic};
 use crate::plan::{Plan, Problem, ResizeNote, Unmet};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
@@ -22,17 +22,6 @@ pub(super) fn states(snapshot: &Snapshot, plan: &Plan) -> Vec<State> {
     states
 }
 
-impl State {
-    /// The cluster cannot be seen.
-    pub(super) fn blind(why: &str) -> Self {
-        Self {
-            key: format!("blind:{why}"),
-            news: News::warning("NotObserved", "Scaling", format!("nothing is done: {why}")),
-            message: None,
-        }
-    }
-}
-
 fn unmet(unmet: &Unmet) -> State {
     let (count, demand) = (unmet.count, &unmet.demand);
     let reasons: Vec<&str> = unmet
@@ -46,7 +35,10 @@ fn unmet(unmet: &Unmet) -> State {
         reasons.join("; ")
     );
     State {
-        key: format!("unmet:{:?}:{demand}", unmet.kind),
+        topic: Topic::Unmet {
+            kind: unmet.kind,
+            demand: demand.clone(),
+        },
         news: News::warning("CannotFit", "Scaling", message),
         message: Some(Message::unmet(unmet)),
     }
@@ -55,7 +47,10 @@ fn unmet(unmet: &Unmet) -> State {
 fn problem(problem: &Problem) -> State {
     let Problem { at, reason, effect } = problem;
     State {
-        key: format!("problem:{at}:{reason}"),
+        topic: Topic::Problem {
+            at: at.clone(),
+            reason: reason.clone(),
+        },
         news: News::warning("Problem", "Planning", format!("{at}: {reason}; {effect}")),
         message: None,
     }
@@ -74,7 +69,10 @@ fn pending_resize(pod: Pod<'_>) -> Option<State> {
     let name = pod.name;
     let message = format!("the resize of pod {name} waits: {why} ({told})");
     Some(State {
-        key: format!("{reason}:{name}"),
+        topic: Topic::ResizeWaits {
+            pod: name.to_owned(),
+            reason,
+        },
         news: News::warning(reason, RESIZING, message).on(name),
         message: None,
     })
@@ -98,7 +96,10 @@ fn failed_resizes<'a>(snapshot: &'a Snapshot, plan: &'a Plan) -> impl Iterator<I
         };
         let message = format!("the resize of pod {name} is taken back: {why}");
         Some(State {
-            key: format!("failed:{name}:{at}"),
+            topic: Topic::ResizeFailed {
+                pod: name.to_owned(),
+                at,
+            },
             news: News::warning(reason, RESIZING, message).on(name),
             message: None,
         })

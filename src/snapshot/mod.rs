@@ -5,11 +5,13 @@
 //! what the controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all
 //! use it. Whose a pod is, is decided when a snapshot is made; nobody has to ask again.
 //!
-//! Reading order: this file, [`pod_object`] (what is kept of a pod), [`ownership`] (whose it is),
+//! Reading order: this file, [`allowed`] (what is kept of a
+//! RayCluster), [`pod_object`] (what is kept of a pod), [`ownership`] (whose it is),
 //! [`pod`] (as decisions see it), [`amounts`], [`requests`] and [`kube_node`] (what it takes of its
 //! node), [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what
 //! Ray is told in turn).
 
+pub mod allowed;
 pub mod amounts;
 pub mod autoscaling_state;
 mod canonical;
@@ -17,6 +19,7 @@ mod file;
 pub mod gcs;
 pub mod history;
 pub mod kube_node;
+mod moment;
 mod node_id;
 pub mod ownership;
 pub mod pod;
@@ -26,6 +29,7 @@ pub mod requests;
 
 pub use history::History;
 pub use kube_node::{KubeNode, NodeLoads};
+pub use moment::moment;
 pub use node_id::{NodeId, NotANodeId};
 pub use ownership::{ClusterId, OwnPods};
 pub use read::{SnapshotError, read_all};

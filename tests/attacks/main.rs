@@ -5,11 +5,16 @@
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
+    clippy::disallowed_methods,
     unreachable_pub
 )]
 
 mod control;
+mod events;
 mod ownership;
+mod record;
 
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;
+#[path = "../played_api/mod.rs"]
+mod played_api;

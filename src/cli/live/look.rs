@@ -15,11 +15,12 @@ use crate::apiserver::{Gate, Patience};
 use crate::controller::clock::Clock;
 use crate::controller::credentials::Credentials;
 use crate::controller::head::{self, Head};
-use crate::controller::observe::{CLUSTER_LABEL, Key, prune};
+use crate::controller::observe::{CLUSTER_LABEL, Key};
 use crate::controller::words::text;
 use crate::gcs::Address;
 use crate::ray::ippr;
 use crate::reconcile::effect::ERROR_KEY;
+use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::kube_node::{add_load, load_of};
 use crate::snapshot::pod_object::PodObject;
@@ -69,7 +70,7 @@ pub(crate) async fn look(
         api_version: API_VERSION.to_owned(),
         kind: "Snapshot".to_owned(),
         time: Clock::timestamp().to_string(),
-        ray_cluster: prune::ray_cluster(&cluster),
+        ray_cluster: ray_cluster(&cluster),
         pods,
         nodes,
         loads,

@@ -89,7 +89,8 @@ async fn nothing_is_written_to_a_gcs_without_the_lease() {
     demand(3);
     let before = reports();
     soon("what is new is reported", || reports() > before).await;
-    api.played.faults(|call| (call.resource == "leases").then_some(Fault::Hang));
+    api.played
+        .faults(|call| (call.resource == "leases").then_some(Fault::Hang));
     // As long as the Lease is trusted, and what was begun by then.
     tokio::time::sleep(Duration::from_secs(7)).await;
     let before = (reports(), first.gcs.played().keys.clone());

@@ -175,3 +175,52 @@ fn part(secret: &Secret, key: &str) -> Result<Material, CredentialsError> {
     })?;
     Ok(Material::from(content.0.clone()))
 }
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use hyper::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use tokio::time::sleep;
+
+    use super::*;
+    use crate::apiserver::Patience;
+    use crate::gcs::Address;
+
+    #[tokio::test(start_paused = true)]
+    async fn secrets_that_cannot_be_read_are_left_alone_and_others_are_not() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let status = json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "code": 404, "reason": "NotFound", "message": "no such Secret"
+            });
+            let body = Body::from(status.to_string().into_bytes());
+            async move { Ok::<_, Infallible>(Response::builder().status(404).body(body).unwrap()) }
+        });
+        let gate = Gate::new(1000, 1000, Patience::default());
+        let credentials = Credentials::secrets(Client::new(service, "ray"), gate);
+        let head = Head {
+            pod: "h".to_owned(),
+            uid: "u".to_owned(),
+            address: Address::new("10.0.0.1", 6379),
+            token: Some(("s".to_owned(), "auth_token")),
+            tls: None,
+        };
+        let key = |name: &str| Key::new("ray", name);
+        for _ in 0..600 {
+            let failed = credentials.client(&key("a"), &head).await.err().unwrap();
+            assert!(failed.to_string().contains("no such Secret"), "{failed}");
+            sleep(Duration::from_millis(100)).await;
+        }
+        let times = asked.load(Ordering::Relaxed);
+        assert!((4..=10).contains(&times), "{times} times in a minute");
+        let _ = credentials.client(&key("neighbour"), &head).await;
+        assert_eq!(asked.load(Ordering::Relaxed), times + 1, "at once");
+    }
+}

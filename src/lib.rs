@@ -26,6 +26,7 @@
 //! - [`cli`]: the command line, one file per command
 //! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
+//! - [`apiserver`]: the one way to the API server: client, rate, the loop that lists and watches
 //! - [`supervisor`]: background tasks that the process cannot do without
 //! - [`shares`]: connections and memory, of which no stranger can hold so much that others are locked out
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
@@ -48,6 +49,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod admission;
+pub mod apiserver;
 pub mod audit;
 pub mod census;
 pub mod certs;

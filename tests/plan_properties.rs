@@ -160,6 +160,47 @@ fn all_recorded(
     );
 }
 
+/// Launches that are remembered one by one, or as a number of them.
+#[test]
+fn launches_that_are_counted_are_decided_as_single_ones() {
+    let mut compared = 0;
+    for (seed, single) in RECORDED.iter() {
+        let mut counted = single.clone();
+        let instances = &mut counted.history.instances;
+        for instance in std::mem::take(instances) {
+            let alike = |last: &&mut rayfit::snapshot::history::Instance| {
+                let is_launch = last.pod.is_none() && instance.pod.is_none();
+                is_launch
+                    && last.group == instance.group
+                    && last.status == instance.status
+                    && last.since == instance.since
+            };
+            match instances.last_mut().filter(alike) {
+                Some(last) => last.count += 1,
+                None => instances.push(instance),
+            }
+        }
+        if instances.len() == single.history.instances.len() {
+            continue;
+        }
+        compared += 1;
+        for strategy in [Strategy::Ray, Strategy::Rayfit] {
+            for pending_idle_timeout_s in [None, Some(30.0)] {
+                let settings = Settings {
+                    pending_idle_timeout_s,
+                    ..settings(strategy)
+                };
+                assert_eq!(
+                    decide(&counted, &settings),
+                    decide(single, &settings),
+                    "seed {seed}"
+                );
+            }
+        }
+    }
+    assert!(compared > 20, "only {compared}");
+}
+
 #[test]
 fn every_plan_passes_the_check() {
     all_recorded(Strategy::Rayfit, |snapshot, plan, _| {

@@ -3,10 +3,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::candidates::Preference;
 use super::decide::Decided;
 use super::group::GroupConfig;
 use super::node::Stage;
+use super::rank::Preference;
 use crate::snapshot::history::{Instance, InstanceStatus};
 
 /// How long a failure counts, in seconds.

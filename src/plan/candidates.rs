@@ -11,116 +11,15 @@
 //! A member may stand for many nodes. As long as no trial of any class becomes untrue and nobody
 //! else comes first, the next pick is the same again, so that many are picked at once.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::rc::Rc;
 
-use super::fit::{Rules, Run, Score, Trial};
-use super::node::{Node, Source, Stage};
+use super::fit::{Rules, Run, Trial};
+use super::node::{Node, Source};
+use super::rank::{Preference, Rank, Ranked};
 use super::shape::ShapeId;
-
-/// Numbers for node states, kept for a whole decision.
-#[derive(Debug, Default)]
-pub(crate) struct States(HashMap<Vec<u64>, u32>);
-
-impl States {
-    /// The number of the node's state as seen by `source`.
-    pub(crate) fn number(&mut self, node: &Node, source: Source) -> u32 {
-        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
-        *self.0.entry(code(node, source)).or_insert(next)
-    }
-}
-
-/// The state as numbers. Ray takes nodes that do not run yet for equal when what they have is
-/// equal, whatever was placed on them; for those that run, that must be equal too.
-fn code(node: &Node, source: Source) -> Vec<u64> {
-    let running = node.stage == Stage::Running;
-    let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
-    let mut code = vec![
-        node.group as u64,
-        u64::from(running) * 2 + u64::from(node.head),
-        node.untouched.into(),
-        node.amounts.len() as u64,
-    ];
-    for amount in &node.amounts {
-        let free = amount.free[source as usize];
-        code.extend([amount.name.0.into(), bits(amount.total), bits(free)]);
-    }
-    code.extend(
-        node.labels
-            .iter()
-            .flat_map(|(label, value)| [u64::from(label.0), u64::from(value.0)]),
-    );
-    if running {
-        code.push(u64::MAX);
-        code.extend(
-            node.placed[source as usize]
-                .iter()
-                .map(|shape| u64::from(shape.0)),
-        );
-    }
-    code
-}
-
-/// What decides between nodes of equal score, by group.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Preference {
-    /// 1 unless the group's pods recently failed to appear.
-    pub(crate) recoverable: f64,
-    /// `priority` of the group.
-    pub(crate) priority: i64,
-    /// 1 unless the group's pods ever failed to appear.
-    pub(crate) available: f64,
-}
-
-/// How good a node is; the greatest is picked.
-#[derive(Debug, Clone, Copy)]
-struct Rank {
-    score: Score,
-    preference: Preference,
-    /// Earlier in the list wins.
-    position: Reverse<usize>,
-}
-
-impl Rank {
-    fn order(&self, other: &Self) -> Ordering {
-        let (own, their) = (&self.preference, &other.preference);
-        self.score
-            .order(&other.score)
-            .then_with(|| own.recoverable.total_cmp(&their.recoverable))
-            .then(own.priority.cmp(&their.priority))
-            .then_with(|| own.available.total_cmp(&their.available))
-            .then(self.position.cmp(&other.position))
-    }
-}
-
-#[derive(Debug)]
-struct Ranked {
-    rank: Rank,
-    class: usize,
-    version: u32,
-}
-
-impl Ord for Ranked {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.rank.order(&other.rank)
-    }
-}
-
-impl PartialOrd for Ranked {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
-impl PartialEq for Ranked {
-    fn eq(&self, other: &Self) -> bool {
-        self.cmp(other).is_eq()
-    }
-}
-
-impl Eq for Ranked {}
 
 /// What is picked from: one node, or several that are alike and next to each other in the list.
 #[derive(Debug, Clone, Copy)]

@@ -52,6 +52,7 @@ fn given_up(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> 
     Plan {
         cluster: snapshot.title(),
         strategy: settings.strategy,
+        given_up: true,
         waiting,
         groups: unchanged(decided),
         problems,

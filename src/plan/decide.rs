@@ -3,7 +3,6 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::candidates::States;
 use super::demand::{self, Demand, Kind};
 use super::fit::Run;
 use super::group::{ClusterConfig, GroupConfig};
@@ -16,6 +15,7 @@ use super::report::Report;
 use super::room::Room;
 use super::rows::{self, Leftovers, Row};
 use super::shape::Shapes;
+use super::states::States;
 use super::view::{self, Sight};
 use super::work::{BUDGET, Work};
 use super::world::World;

@@ -19,6 +19,10 @@ const NAMED: usize = 3;
 
 /// The report of a decision.
 pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> Report {
+    if decided.world.work.is_over() {
+        // Half a decision has no reasons.
+        return Report::default();
+    }
     Report {
         demands: demands(decided, plan),
         groups: groups(decided),

@@ -3,7 +3,8 @@
 use std::collections::HashSet;
 
 use super::node::Node;
-use super::pack::{Packing, Part, Step, show_size};
+use super::pack::{Packing, Part, Step};
+use super::placing::show_size;
 
 impl Packing<'_> {
     /// Lets pods grow to their caps for what is left. Whoever was considered moves to the end of

@@ -4,12 +4,13 @@
 //! a [`Report`]. It packs demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray`
 //! decides exactly as that, strategy `Rayfit` has the [named improvements](Improvements).
 //!
-//! Reading order: `decide` (the phases), `group` (the configuration), `faults` (what is wrong with it), `rows` and `view` (the nodes),
-//! `demand` and `shape` (the requests), `pack` and `steps` (packing), `candidates` (picking the best
-//! node), `fit` (one node), `work` (what it may cost), `resize`, `pod_size`, `suggestion`, `room` and `stunted` (growing in place), `note`
-//! (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`, `launch`,
-//! `orphans` and `remember` (the plan), `explain` and `reasons` (the report), [`check`] (what every plan must satisfy),
-//! [`schema`] (all of it as JSON schemas).
+//! Reading order: `decide` (the phases), `group` (the configuration), `faults` (what is wrong with
+//! it), `rows` and `view` (the nodes), `demand` and `shape` (the requests), `pack`, `placing` and
+//! `steps` (packing), `candidates`, `states` and `rank` (picking the best node), `fit` (one node),
+//! `work` (what it may cost), `resize`, `pod_size`, `suggestion`, `room` and `stunted` (growing in
+//! place), `note` (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`,
+//! `launch`, `orphans` and `remember` (the plan), `explain` and `reasons` (the report), [`check`]
+//! (what every plan must satisfy), [`schema`] (all of it as JSON schemas).
 
 pub mod apply;
 mod availability;
@@ -33,7 +34,9 @@ mod note;
 mod orphans;
 mod outcome;
 mod pack;
+mod placing;
 mod pod_size;
+mod rank;
 mod raylet;
 mod reasons;
 mod remember;
@@ -43,6 +46,7 @@ mod room;
 mod rows;
 pub mod schema;
 mod shape;
+mod states;
 mod steps;
 mod stunted;
 mod suggestion;

@@ -19,6 +19,9 @@ pub struct Plan {
     /// Why nothing is done at all, if so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
+    /// Deciding took more steps than it may: it would again, as long as nothing changes.
+    #[serde(skip)]
+    pub given_up: bool,
     /// The worker groups, in the RayCluster's order.
     pub groups: Vec<GroupPlan>,
     /// Pods to resize.

@@ -7,9 +7,9 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::candidates::{Candidates, Member, Pick};
-use super::fit::{Run, Trial};
-use super::node::{Fate, Node, SizeNames, Source, Stage, Take};
-use super::resize::{Resize, Size};
+use super::fit::Run;
+use super::node::{Fate, Node, SizeNames, Source, Stage};
+use super::placing::{apply, show_resize, step_of};
 use super::room::Room;
 use super::world::{World, with_parts};
 
@@ -337,59 +337,5 @@ impl Packing<'_> {
         let is_cut = places == 0 && left > 0 && pool.has_more();
         self.world.is_cut |= is_cut;
         order
-    }
-}
-
-/// The step that placing on a node as it is now belongs to.
-fn step_of(node: &Node) -> Step {
-    let in_progress = node.resize.as_ref().is_some_and(Resize::is_in_progress);
-    match node.stage {
-        Stage::Running if in_progress => Step::InFlight,
-        Stage::Running => Step::Free,
-        _ if node.fate == Fate::Launch => Step::Launch,
-        _ => Step::Pending,
-    }
-}
-
-fn apply(node: &mut Node, trial: &Trial, source: Source, runs: &[Run], step: Step) {
-    // Nodes of one class are equal as this source sees them, not as the other does.
-    for after in &trial.amounts {
-        match node
-            .amounts
-            .iter_mut()
-            .find(|amount| amount.name == after.name)
-        {
-            Some(amount) => amount.free[source as usize] = after.free[source as usize],
-            None => node.amounts.push(*after),
-        }
-    }
-    node.labels.clone_from(&trial.labels);
-    node.placed[source as usize].clone_from(&trial.placed);
-    let takes = trial.taken.iter().filter_map(|(run, count)| {
-        runs.get(*run).map(|run| Take {
-            demand: run.demand,
-            count: *count,
-            step,
-        })
-    });
-    node.takes.extend(takes);
-    node.class = [None; 2];
-}
-
-/// Counts a node with a resize in progress at another size.
-pub(super) fn show_resize(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
-    if node.resize.as_ref().is_some_and(Resize::is_in_progress) {
-        show_size(node, names, size);
-    }
-}
-
-pub(super) fn show_size(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
-    let Some(size) = node.resize.as_ref().map(size) else {
-        return;
-    };
-    if let (Some(cpu), Some(memory)) = names {
-        node.set_total(cpu, size.cpu);
-        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-        node.set_total(memory, size.memory as f64);
     }
 }

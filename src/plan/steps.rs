@@ -1,7 +1,8 @@
 //! The improved order of packing: what is settled first.
 
 use super::node::{Node, Stage};
-use super::pack::{Packing, Part, Step, show_resize, show_size};
+use super::pack::{Packing, Part, Step};
+use super::placing::{show_resize, show_size};
 use super::resize::Resize;
 
 impl Packing<'_> {

@@ -2,14 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::candidates::{Preference, States};
 use super::fit::{Rules, Run};
 use super::group::GroupConfig;
 use super::improvements::Improvements;
 use super::names::{Name, Names};
 use super::node::{Cause, Fate, Node, Stage};
+use super::rank::Preference;
 use super::room::Room;
 use super::shape::Shapes;
+use super::states::States;
 use super::work::Work;
 
 /// The nodes, the groups and the requests, as texts turned into numbers.

@@ -9,7 +9,9 @@ use crate::snapshot::pod::{Pod, PodRole};
 
 /// Something is to be done, is on its way, or waits for what can be had.
 pub(super) fn is_busy(snapshot: &Snapshot, plan: &Plan) -> bool {
-    !plan.is_quiet() || is_moving(snapshot, plan) || is_served(snapshot, plan)
+    // What was too much a moment ago still is: it is not asked for again and again.
+    let goes_on = !plan.is_quiet() || is_moving(snapshot, plan) || is_served(snapshot, plan);
+    goes_on && !plan.given_up
 }
 
 /// Pods come or go, or a resize is under way.

@@ -1,27 +1,23 @@
 //! What the shell met on its way to a cluster's state, as the core understands it. Pure.
 
-use serde_json::Value;
-
 use super::credentials::CredentialsError;
 use super::head::{Head, NoHead};
 use super::perform::gcs_failure;
 use crate::gcs::{CallError, Fault};
 use crate::reconcile::outcome::{Failure, GcsKind};
 use crate::reconcile::{Blind, HeadPod};
+use crate::snapshot::OwnPods;
+use crate::snapshot::pod::Pod;
+use crate::snapshot::pod_object::Condition;
 
-/// The head pod `head`, as it is seen among `pods`.
-pub fn head_pod(head: &Head, pods: &[Value]) -> HeadPod {
-    let same = |pod: &&Value| pod["metadata"]["uid"].as_str() == Some(&head.uid);
+/// The head pod `head`, as it is seen among the cluster's own `pods`.
+pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {
+    let mut pods = pods.iter().filter(|pod| pod.uid() == head.uid);
+    let ready = |pod: Pod<'_>| pod.condition("Ready").is_some_and(Condition::is_true);
     HeadPod {
         name: head.pod.clone(),
-        ready: pods.iter().find(same).is_some_and(is_ready),
+        ready: pods.next().is_some_and(ready),
     }
-}
-
-fn is_ready(pod: &Value) -> bool {
-    let conditions = pod["status"]["conditions"].as_array();
-    let mut conditions = conditions.into_iter().flatten();
-    conditions.any(|condition| condition["type"] == "Ready" && condition["status"] == "True")
 }
 
 /// There is no head to ask.
@@ -67,6 +63,8 @@ mod tests {
 
     use super::*;
     use crate::gcs::{Address, Call};
+    use crate::snapshot::ClusterId;
+    use crate::snapshot::pod_object::PodObject;
 
     fn head() -> Head {
         Head {
@@ -78,16 +76,19 @@ mod tests {
         }
     }
 
+    fn pods(uid: &str, ready: &str) -> OwnPods {
+        let pod = json!({ "metadata": { "name": "h", "uid": uid },
+            "status": { "conditions": [{ "type": "Ready", "status": ready }] } });
+        let pod: PodObject = serde_json::from_value(pod).unwrap();
+        OwnPods::divide(ClusterId::default(), [pod]).0
+    }
+
     #[test]
     fn a_head_is_ready_when_kubernetes_says_so_of_this_very_pod() {
-        let pod = |uid: &str, status: &str| {
-            json!({ "metadata": { "name": "h", "uid": uid },
-                "status": { "conditions": [{ "type": "Ready", "status": status }] } })
-        };
-        assert!(head_pod(&head(), &[pod("u", "True")]).ready);
-        assert!(!head_pod(&head(), &[pod("u", "False")]).ready);
-        assert!(!head_pod(&head(), &[pod("another", "True")]).ready);
-        assert!(!head_pod(&head(), &[json!({ "metadata": { "uid": "u" } })]).ready);
+        assert!(head_pod(&head(), &pods("u", "True")).ready);
+        assert!(!head_pod(&head(), &pods("u", "False")).ready);
+        assert!(!head_pod(&head(), &pods("another", "True")).ready);
+        assert!(!head_pod(&head(), &OwnPods::default()).ready);
     }
 
     #[test]
@@ -97,7 +98,7 @@ mod tests {
             address: Address::new("10.0.0.1", 6379),
             fault: Fault::BackingOff(Duration::from_secs(left)),
         };
-        let head = head_pod(&head(), &[]);
+        let head = head_pod(&head(), &OwnPods::default());
         assert_eq!(no_answer(&head, &error(3)), no_answer(&head, &error(14)));
         assert_eq!(error(3).to_string(), error(14).to_string());
     }

@@ -2,7 +2,6 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::announce::{About, Announcer};
@@ -27,6 +26,7 @@ use crate::reconcile::{
     round, tenure::Turn,
 };
 use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::pod::PodRole;
 use crate::snapshot::{API_VERSION, Snapshot};
 
 /// How long to wait while the first list of pods is not complete: a pod that is not known is not
@@ -307,11 +307,12 @@ impl Tender {
             return pause;
         }
         sight.still = None;
-        let heads: Vec<Value> = snapshot.pods.into_iter().filter(head::is_head).collect();
+        let mut pods = snapshot.pods;
+        pods.retain(|pod| pod.role == PodRole::Head);
         let permit = Permit {
             grant: &self.state.grant,
             judge: &self.judge,
-            heads: &heads,
+            pods: &pods,
             clock: self.clock,
         };
         let performer = Performer {
@@ -335,6 +336,7 @@ impl Tender {
             ray_cluster: scene.cluster,
             pods: scene.pods,
             nodes: scene.nodes,
+            loads: scene.loads,
             gcs,
             history: self.state.memory.history.clone(),
         }

@@ -18,6 +18,7 @@ use super::size::PodSize;
 use super::{activity, ray_status, states};
 use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan, Report};
+use crate::snapshot::pod::Pod;
 use crate::snapshot::{NodeId, Snapshot};
 
 /// What is to be done in one round, and what is to be said.
@@ -90,7 +91,7 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
         pods: snapshot
             .pods
             .iter()
-            .filter_map(|pod| Some(pod.pointer("/metadata/name")?.as_str()?.to_owned()))
+            .map(|pod| pod.name.to_owned())
             .collect(),
         settling: Some(settling),
         totals: Some(activity::totals(snapshot)),
@@ -139,10 +140,13 @@ impl Making<'_> {
     fn barred(&mut self) -> BTreeSet<Subject> {
         let violations = check::check(self.snapshot, self.plan);
         let concerns = |violation: &Violation| match violation {
-            Violation::AboveMax { group, .. } => Subject::Group(group.clone()),
+            Violation::AboveMax { group, .. } | Violation::DeletesForeign { group, .. } => {
+                Subject::Group(group.clone())
+            }
             Violation::DeletesRunning { pod } => self.group_deleting(pod),
             Violation::AboveCap { pod, .. }
             | Violation::Shrinks { pod, .. }
+            | Violation::ResizesForeign { pod }
             | Violation::ResizedTwice { pod }
             | Violation::LosesRequest { pod, .. } => Subject::Pod(pod.clone()),
         };
@@ -240,11 +244,8 @@ impl Making<'_> {
         for note in &self.plan.notes {
             planned.entry(&note.pod).or_default().note = Some(&note.note);
         }
-        let pods: BTreeMap<&str, _> = self
-            .snapshot
-            .pods
-            .iter()
-            .filter_map(|pod| Some((pod.pointer("/metadata/name")?.as_str()?, pod)))
+        let pods: BTreeMap<&str, Pod<'_>> = (self.snapshot.pods.iter())
+            .map(|pod| (pod.name, pod))
             .collect();
         for (name, mut planned) in planned {
             let about = Subject::Pod(name.to_owned());
@@ -252,7 +253,7 @@ impl Making<'_> {
                 continue;
             }
             planned.node_id = self.node_id(name);
-            let pod = pods.get(name).and_then(|pod| PodSize::of(pod));
+            let pod = pods.get(name).copied().and_then(PodSize::of);
             let why = why_resized(planned);
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
                 self.chains.push(Chain::pod(about, why, steps));

@@ -1,12 +1,9 @@
 //! What is told of what holds for a while: demands that cannot be met, faults in the objects,
 //! resizes that wait or failed.
 
-use serde_json::Value;
-
 use super::driver_log::Message;
 use super::news::{News, State, Topic};
 use crate::plan::{Plan, Problem, ResizeNote, Unmet};
-use crate::ray::{list_at, text_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
@@ -60,18 +57,15 @@ fn problem(problem: &Problem) -> State {
 }
 
 /// What the kubelet says of a resize that it does not carry out.
-fn pending_resize(pod: &Value) -> Option<State> {
-    let pod = Pod::parse(pod)?;
-    let conditions = list_at(pod.status?, "conditions").iter();
-    let pending = conditions.filter_map(Value::as_object).find(|condition| {
-        text_at(condition, "type") == Some("PodResizePending")
-            && text_at(condition, "status") == Some("True")
-    })?;
-    let (reason, why) = match text_at(pending, "reason") {
+fn pending_resize(pod: Pod<'_>) -> Option<State> {
+    let pending = pod
+        .condition("PodResizePending")
+        .filter(|one| one.is_true())?;
+    let (reason, why) = match pending.reason.as_deref() {
         Some("Infeasible") => ("ResizeInfeasible", "its node can never hold it"),
         _ => ("ResizeDeferred", "its node has no room now"),
     };
-    let told = text_at(pending, "message").unwrap_or_default();
+    let told = pending.message.as_deref().unwrap_or_default();
     let name = pod.name;
     let message = format!("the resize of pod {name} waits: {why} ({told})");
     Some(State {
@@ -88,8 +82,7 @@ fn pending_resize(pod: &Value) -> Option<State> {
 fn failed_resizes<'a>(snapshot: &'a Snapshot, plan: &'a Plan) -> impl Iterator<Item = State> + 'a {
     plan.notes.iter().filter_map(|planned| {
         let at = planned.note.last_failed_at?;
-        let named = |pod: &Pod<'_>| pod.name == planned.pod;
-        let pod = snapshot.pods.iter().filter_map(Pod::parse).find(named)?;
+        let pod = snapshot.pods.find(&planned.pod)?;
         let noted = ResizeNote::of(&pod).ok().flatten().unwrap_or_default();
         if noted.last_failed_at == Some(at) {
             return None;

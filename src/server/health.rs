@@ -3,14 +3,17 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tokio::sync::Mutex;
 
+use super::probes::Pulse;
 use super::shutdown::{Phase, Shutdown};
 use crate::telemetry::Metrics;
 use crate::tls::CertificateStore;
@@ -30,6 +33,8 @@ pub struct Health {
     pub listening: AtomicBool,
     /// What admins decided is known, as far as it can be.
     pub policies: Arc<AtomicBool>,
+    /// Whether the rest of the process runs.
+    pub pulse: Arc<Pulse>,
 }
 
 /// Why no calls should be sent here.
@@ -77,11 +82,25 @@ impl Health {
 
 /// The routes.
 pub fn router(health: Arc<Health>) -> Router {
+    let shown = Arc::new(Shown::default());
     Router::new()
-        .route("/livez", get(async || "alive\n"))
+        .route("/livez", get(livez))
         .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
+        .route(
+            "/metrics",
+            get(async move |State(health): State<Arc<Health>>| shown.answer(health).await),
+        )
         .with_state(health)
+}
+
+async fn livez(State(health): State<Arc<Health>>) -> Response {
+    match health.pulse.lost() {
+        None => "alive\n".into_response(),
+        Some(since) => {
+            let text = format!("no thread has run for {} s\n", since.as_secs());
+            (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+        }
+    }
 }
 
 async fn readyz(State(health): State<Arc<Health>>) -> Response {
@@ -93,10 +112,34 @@ async fn readyz(State(health): State<Arc<Health>>) -> Response {
     }
 }
 
-async fn metrics(State(health): State<Arc<Health>>) -> Response {
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    match health.metrics.text() {
-        Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+/// Metrics as they were last written down. However many ask, they are written a few times a second
+/// at most, and beside the thread that answers probes.
+#[derive(Debug, Default)]
+struct Shown(Mutex<Option<(Instant, Bytes)>>);
+
+/// How old an answer may be.
+const FRESH: Duration = Duration::from_millis(100);
+
+impl Shown {
+    async fn answer(&self, health: Arc<Health>) -> Response {
+        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        match self.text(health).await {
+            Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error).into_response(),
+        }
+    }
+
+    async fn text(&self, health: Arc<Health>) -> Result<Bytes, String> {
+        let mut last = self.0.lock().await;
+        if let Some((written, text)) = &*last
+            && written.elapsed() < FRESH
+        {
+            return Ok(text.clone());
+        }
+        let written = tokio::task::spawn_blocking(move || health.metrics.text());
+        let text = written.await.map_err(|error| error.to_string())?;
+        let text = Bytes::from(text.map_err(|error| error.to_string())?);
+        *last = Some((Instant::now(), text.clone()));
+        Ok(text)
     }
 }

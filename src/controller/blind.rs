@@ -7,16 +7,15 @@ use crate::gcs::{CallError, Fault};
 use crate::reconcile::outcome::{Failure, GcsKind};
 use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::OwnPods;
-use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Condition;
 
-/// The head pod `head`, as it is seen among the cluster's own `pods`.
+/// The head pod `head`, as it is seen among `pods`.
 pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {
-    let mut pods = pods.iter().filter(|pod| pod.uid() == head.uid);
-    let ready = |pod: Pod<'_>| pod.condition("Ready").is_some_and(Condition::is_true);
+    let this = pods.iter().find(|pod| pod.uid() == head.uid);
+    let ready = this.and_then(|pod| pod.condition("Ready"));
     HeadPod {
         name: head.pod.clone(),
-        ready: pods.next().is_some_and(ready),
+        ready: ready.is_some_and(Condition::is_true),
     }
 }
 
@@ -59,12 +58,16 @@ pub fn no_answer(head: &HeadPod, error: &CallError) -> Blind {
 mod tests {
     use std::time::Duration;
 
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
     use crate::gcs::{Address, Call};
     use crate::snapshot::ClusterId;
-    use crate::snapshot::pod_object::PodObject;
+
+    fn pods(pod: Value) -> OwnPods {
+        let pod = serde_json::from_value(pod).unwrap();
+        OwnPods::divide(ClusterId::default(), [pod]).0
+    }
 
     fn head() -> Head {
         Head {
@@ -76,19 +79,22 @@ mod tests {
         }
     }
 
-    fn pods(uid: &str, ready: &str) -> OwnPods {
-        let pod = json!({ "metadata": { "name": "h", "uid": uid },
-            "status": { "conditions": [{ "type": "Ready", "status": ready }] } });
-        let pod: PodObject = serde_json::from_value(pod).unwrap();
-        OwnPods::divide(ClusterId::default(), [pod]).0
-    }
-
     #[test]
     fn a_head_is_ready_when_kubernetes_says_so_of_this_very_pod() {
-        assert!(head_pod(&head(), &pods("u", "True")).ready);
-        assert!(!head_pod(&head(), &pods("u", "False")).ready);
-        assert!(!head_pod(&head(), &pods("another", "True")).ready);
-        assert!(!head_pod(&head(), &OwnPods::default()).ready);
+        let pod = |uid: &str, status: &str| {
+            json!({ "metadata": { "name": "h", "uid": uid },
+                "status": { "conditions": [{ "type": "Ready", "status": status }] } })
+        };
+        assert!(head_pod(&head(), &pods(pod("u", "True"))).ready);
+        assert!(!head_pod(&head(), &pods(pod("u", "False"))).ready);
+        assert!(!head_pod(&head(), &pods(pod("another", "True"))).ready);
+        assert!(
+            !head_pod(
+                &head(),
+                &pods(json!({ "metadata": { "name": "h", "uid": "u" } }))
+            )
+            .ready
+        );
     }
 
     #[test]

@@ -5,10 +5,11 @@
 //! what the controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all
 //! use it. Whose a pod is, is decided when a snapshot is made; nobody has to ask again.
 //!
-//! Reading order: this file, [`allowed`] (what is kept of a RayCluster), [`pod_object`] (what is
-//! kept of a pod), [`ownership`] (whose it is), [`pod`] (as decisions see it), [`amounts`],
-//! [`requests`] and [`kube_node`] (what it takes of its node), [`gcs`] (what Ray reports),
-//! [`history`] (what is remembered), [`autoscaling_state`] (what Ray is told in turn).
+//! Reading order: this file, [`allowed`] (what is kept of a
+//! RayCluster), [`pod_object`] (what is kept of a pod), [`ownership`] (whose it is),
+//! [`pod`] (as decisions see it), [`amounts`], [`requests`] and [`kube_node`] (what it takes of its
+//! node), [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what
+//! Ray is told in turn).
 
 pub mod allowed;
 pub mod amounts;

@@ -86,7 +86,7 @@ fn yaml_files(folder: &Path) -> Vec<PathBuf> {
 /// With a head that runs, and a demand for each kind of resource.
 fn snapshot_of(cluster: Value) -> Snapshot {
     let pods = json!([{ "metadata": { "name": "h", "uid": "u", "labels": {
-        "ray.io/cluster": cluster["metadata"]["name"], "ray.io/node-type": "head",
+        "ray.io/cluster": cluster["metadata"]["name"].as_str().unwrap_or_default(), "ray.io/node-type": "head",
         "ray.io/group": "headgroup" } }, "status": { "phase": "Running" } }]);
     let tasks: Vec<Value> = ["CPU", "GPU", "memory", "TPU", "custom"]
         .iter()

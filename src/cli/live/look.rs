@@ -19,12 +19,11 @@ use crate::controller::words::text;
 use crate::gcs::Address;
 use crate::ray::ippr;
 use crate::reconcile::effect::ERROR_KEY;
+use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::kube_node::{add_load, load_of};
 use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::{
-    API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot, allowed,
-};
+use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
 
 /// What was seen.
 pub(crate) struct Look {
@@ -70,7 +69,7 @@ pub(crate) async fn look(
         api_version: API_VERSION.to_owned(),
         kind: "Snapshot".to_owned(),
         time: Clock::timestamp().to_string(),
-        ray_cluster: allowed::ray_cluster(&cluster),
+        ray_cluster: ray_cluster(&cluster),
         pods,
         nodes,
         loads,

@@ -7,11 +7,11 @@ use std::marker::PhantomData;
 use kube::Resource;
 use kube::api::ObjectMeta;
 use serde::{Deserialize, Deserializer, Serialize};
-use serde_json::Value;
+use serde_json::{Map, Value};
 
-use super::prune;
+use crate::snapshot::KubeNode;
+use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::{KubeNode, allowed};
 
 /// A kind of objects that is watched.
 pub trait Watched: std::fmt::Debug + Send + Sync + 'static {
@@ -43,7 +43,7 @@ impl Watched for RayClusters {
     const KIND: &'static str = "RayCluster";
     const PLURAL: &'static str = "rayclusters";
     fn keep(object: &Value) -> Vec<u8> {
-        allowed::ray_cluster(object).to_string().into_bytes()
+        ray_cluster(object).to_string().into_bytes()
     }
 }
 
@@ -74,6 +74,21 @@ fn typed<T: Default + for<'de> Deserialize<'de> + Serialize>(object: &Value) -> 
     serde_json::to_vec(&kept).unwrap_or_default()
 }
 
+/// Of any object: who it is, and the labels and annotations of those who scale it.
+fn metadata(metadata: &Value) -> Map<String, Value> {
+    let keys = ["name", "namespace", "uid", "resourceVersion"];
+    let given = |key: &str| Some((key.to_owned(), metadata.get(key)?.clone()));
+    let mut kept: Map<String, Value> = keys.into_iter().filter_map(given).collect();
+    for key in ["labels", "annotations"] {
+        let all = metadata[key].as_object().into_iter().flatten();
+        let ours =
+            all.filter(|(name, _)| name.starts_with("ray.io/") || name.starts_with("rayfit.dev/"));
+        let ours = ours.map(|(name, value)| (name.clone(), value.clone()));
+        kept.insert(key.to_owned(), Value::Object(ours.collect()));
+    }
+    kept
+}
+
 /// An object as it is kept.
 #[derive(Debug)]
 pub struct Kept<K> {
@@ -97,7 +112,7 @@ impl<K> Clone for Kept<K> {
 impl<K: Watched> Kept<K> {
     /// Keeps what is needed of an object.
     pub fn of(object: &Value) -> Self {
-        let meta = Value::Object(prune::metadata(&object["metadata"]));
+        let meta = Value::Object(metadata(&object["metadata"]));
         Self {
             // The API server's metadata always has the form; anything else has no name.
             meta: serde_json::from_value(meta).unwrap_or_default(),

@@ -1,7 +1,6 @@
 //! Observing: what is watched, what is kept of it, and where.
 
 pub mod kept;
-mod prune;
 pub mod store;
 pub mod watch;
 

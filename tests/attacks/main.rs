@@ -9,11 +9,15 @@
     clippy::disallowed_methods
 )]
 
+mod check;
 mod events;
 mod ownership;
 mod record;
+mod rules;
 
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;
 #[path = "../played_api/mod.rs"]
 mod played_api;
+#[path = "../review_support/mod.rs"]
+mod review_support;

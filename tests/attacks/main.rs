@@ -13,6 +13,7 @@ mod check;
 mod events;
 mod ownership;
 mod record;
+mod rule_limits;
 mod rules;
 
 #[path = "../play_gcs/mod.rs"]

@@ -183,7 +183,9 @@ fn drop_nulls(value: &mut Value, depth: usize) {
     match value {
         Value::Object(fields) => {
             fields.retain(|_, value| !value.is_null());
-            fields.values_mut().for_each(|value| drop_nulls(value, left));
+            fields
+                .values_mut()
+                .for_each(|value| drop_nulls(value, left));
         }
         Value::Array(items) => items.iter_mut().for_each(|item| drop_nulls(item, left)),
         _ => {}

@@ -122,7 +122,10 @@ mod tests {
     fn an_update_that_ends_an_object_is_skipped_whatever_it_holds() {
         let old = r#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
         let held = r#"{"metadata":{"finalizers":["a"]},"spec":1}"#;
-        for ended in [r#"{"spec":1}"#, r#"{"metadata":{"finalizers":[]},"spec":1}"#] {
+        for ended in [
+            r#"{"spec":1}"#,
+            r#"{"metadata":{"finalizers":[]},"spec":1}"#,
+        ] {
             assert_eq!(skip(ended, old), Some(Skip::Deleting));
         }
         assert_eq!(skip(held, old), None);

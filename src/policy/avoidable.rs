@@ -23,7 +23,13 @@ pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Fault
     let escaped = |limit: &&NamedLimit| !left(limit, policy, &others, facts).is_empty();
     let open = names(&mut limits.iter().filter(escaped));
     if !open.is_empty() {
-        faults.push(escape(policy, &open, limits.iter().filter(escaped), &others, facts));
+        faults.push(escape(
+            policy,
+            &open,
+            limits.iter().filter(escaped),
+            &others,
+            facts,
+        ));
     }
     if let Some(place) = chosen(&policy.scope) {
         for base in others.iter().filter(|base| is_base(base, policy, facts)) {
@@ -89,7 +95,10 @@ fn left(limit: &NamedLimit, policy: &Policy, others: &[&Policy], facts: &Facts) 
                 && other.limits.named().any(|named| named.name == limit.name)
         })
     };
-    Kind::ALL.into_iter().filter(|kind| !limited(*kind)).collect()
+    Kind::ALL
+        .into_iter()
+        .filter(|kind| !limited(*kind))
+        .collect()
 }
 
 /// `base` is about everything in the namespaces of `policy`, as far as its kinds go.
@@ -99,7 +108,11 @@ fn is_base(base: &Policy, policy: &Policy, facts: &Facts) -> bool {
 
 /// What of a scope whoever writes an object chooses, if anything; its namespace is not.
 fn chosen(scope: &Scope) -> Option<&'static str> {
-    if scope.object.as_ref().is_some_and(|labels| !labels.is_empty()) {
+    if scope
+        .object
+        .as_ref()
+        .is_some_and(|labels| !labels.is_empty())
+    {
         return Some("objectSelector");
     }
     let any = scope.names.is_empty() || scope.names.iter().any(super::selector::Pattern::is_any);
@@ -151,7 +164,10 @@ mod tests {
         for (scope, place) in [
             (&label, Some("spec.match.objectSelector: ")),
             (&json!({"names": ["exp-*"]}), Some("spec.match.names: ")),
-            (&json!({"kinds": ["RayCluster"]}), Some("spec.match.kinds: ")),
+            (
+                &json!({"kinds": ["RayCluster"]}),
+                Some("spec.match.kinds: "),
+            ),
             (&json!({"names": ["exp-*", "*"]}), None),
             (&json!({"objectSelector": {}}), None),
             (&team, None),
@@ -161,7 +177,10 @@ mod tests {
                 None => assert!(said.is_empty(), "{scope}: {said:?}"),
                 Some(place) => {
                     assert!(said.len() == 1 && said[0].starts_with(place), "{said:?}");
-                    assert!(said[0].contains("maxCpuPerPod, maxGpusPerCluster"), "{said:?}");
+                    assert!(
+                        said[0].contains("maxCpuPerPod, maxGpusPerCluster"),
+                        "{said:?}"
+                    );
                 }
             }
         }
@@ -175,9 +194,15 @@ mod tests {
         let rest = json!({"limits": {"maxGpusPerCluster": 9, "maxCpuPerPod": 9}});
         assert!(said(&limited(&label), &[("rest", rest.clone())]).is_empty());
         let mut one = rest.clone();
-        one["limits"].as_object_mut().unwrap().remove("maxCpuPerPod");
+        one["limits"]
+            .as_object_mut()
+            .unwrap()
+            .remove("maxCpuPerPod");
         let said_of_one = said(&limited(&label), &[("rest", one)]);
-        assert!(said_of_one[0].contains("escapes maxCpuPerPod;"), "{said_of_one:?}");
+        assert!(
+            said_of_one[0].contains("escapes maxCpuPerPod;"),
+            "{said_of_one:?}"
+        );
         let mut elsewhere = rest.clone();
         elsewhere["match"] = json!({"namespaceSelector": {"matchLabels": {"team": "a"}}});
         assert_eq!(said(&limited(&label), &[("rest", elsewhere)]).len(), 1);
@@ -195,7 +220,10 @@ mod tests {
         let others = [("rest", rest)];
         let said_first = said(&mine, &others);
         assert_eq!(said_first.len(), 1);
-        assert!(said_first[0].contains("policy rest then (maxGpusPerCluster)"), "{said_first:?}");
+        assert!(
+            said_first[0].contains("policy rest then (maxGpusPerCluster)"),
+            "{said_first:?}"
+        );
         mine["priority"] = json!(-1);
         assert!(said(&mine, &others).is_empty());
     }

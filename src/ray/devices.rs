@@ -125,7 +125,8 @@ mod tests {
         assert_eq!(count(&init), 8);
         let beside = json!({"initContainers": [sidecar, gpu(4)], "containers": [gpu(2)]});
         assert_eq!(count(&beside), 5);
-        let mixed = json!({"containers": [with("nvidia.com/mig-1g.5gb", 7), with("amd.com/gpu", 1)]});
+        let mixed =
+            json!({"containers": [with("nvidia.com/mig-1g.5gb", 7), with("amd.com/gpu", 1)]});
         assert_eq!(count(&mixed), 8);
         let asked = json!({"containers": [{"resources": {"requests": {"google.com/tpu": "4"}}}]});
         assert_eq!(count(&asked), 4);

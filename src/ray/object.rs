@@ -153,7 +153,9 @@ impl<'a> RayObject<'a> {
 
     /// The value of one annotation, of whatever type; none of one that is not judged.
     pub fn annotation_value(&self, name: &str) -> Option<&'a Value> {
-        self.all_annotations()?.get(name).filter(|_| is_judged(name))
+        self.all_annotations()?
+            .get(name)
+            .filter(|_| is_judged(name))
     }
 
     /// One annotation; none of one that is not judged.

@@ -280,7 +280,10 @@ mod tests {
         assert_eq!(written(&later), ("5".to_owned(), 0));
         let asked = json!({"containers": [{"resources": {"requests": {"cpu": 9}}}]});
         assert_eq!(written(&asked), ("9".to_owned(), 1));
-        assert_eq!(of(&json!({"containers": [cpu(2)]}), Some(8), ALL), ("8".to_owned(), 0));
+        assert_eq!(
+            of(&json!({"containers": [cpu(2)]}), Some(8), ALL),
+            ("8".to_owned(), 0)
+        );
     }
 
     #[test]
@@ -309,7 +312,13 @@ mod tests {
             (most.written.display_cpu(), most.unbounded.len())
         };
         assert_eq!(head(json!({})), ("1500m".to_owned(), 0));
-        assert_eq!(head(json!({"resources": {"limits": {"cpu": 3}}})), ("4".to_owned(), 0));
-        assert_eq!(head(json!({"resources": {"requests": {"cpu": 3}}})), ("4".to_owned(), 1));
+        assert_eq!(
+            head(json!({"resources": {"limits": {"cpu": 3}}})),
+            ("4".to_owned(), 0)
+        );
+        assert_eq!(
+            head(json!({"resources": {"requests": {"cpu": 3}}})),
+            ("4".to_owned(), 1)
+        );
     }
 }

@@ -12,7 +12,11 @@ use super::Fields;
 /// and digits of all scripts are allowed. Numbers beyond 64 bits read as the nearest bound.
 pub fn python_int(text: &str) -> Option<i64> {
     let separates = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
-    let latin: String = text.trim_matches(separates).chars().map(latin_digit).collect();
+    let latin: String = text
+        .trim_matches(separates)
+        .chars()
+        .map(latin_digit)
+        .collect();
     let trimmed = latin.as_str();
     let (negative, digits) = match trimmed.as_bytes().first()? {
         b'-' => (true, &trimmed[1..]),

@@ -54,10 +54,16 @@ pub fn read(text: &str) -> Vec<Result<Document, Fault>> {
     match json_parts(text) {
         Some(parts) => {
             for (start, part) in parts {
-                read_part(Reader::new(start, part, MAX_NODES).lenient(), &mut documents);
+                read_part(
+                    Reader::new(start, part, MAX_NODES).lenient(),
+                    &mut documents,
+                );
             }
         }
-        None => read_part(Reader::new(Position::default(), text, MAX_NODES), &mut documents),
+        None => read_part(
+            Reader::new(Position::default(), text, MAX_NODES),
+            &mut documents,
+        ),
     }
     for document in &mut documents {
         if let Err(fault) = document {

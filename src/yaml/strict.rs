@@ -29,7 +29,11 @@ pub(super) fn separator(begin: Position, text: &str, offset: usize) -> Option<Fa
     }
     let at = begin.after(text.get(..offset)?);
     let reason = "kubectl takes nothing beside the separator --- but a comment";
-    Some(Fault::new(at, reason, "begin the document in a line of its own"))
+    Some(Fault::new(
+        at,
+        reason,
+        "begin the document in a line of its own",
+    ))
 }
 
 /// The first line in `part` of the text that begins with a tab, unless it begins inside of one of
@@ -42,7 +46,9 @@ pub(super) fn tab(
 ) -> Option<Fault> {
     let first = (part.start == 0 && text.starts_with('\t')).then_some(0);
     let slice = text.get(part.clone())?;
-    let later = slice.match_indices("\n\t").map(|(at, _)| part.start + at + 1);
+    let later = slice
+        .match_indices("\n\t")
+        .map(|(at, _)| part.start + at + 1);
     let found = first
         .into_iter()
         .chain(later)

@@ -22,7 +22,10 @@ fn check(name: &str, files: &[(&str, &Value)], arguments: &[&str]) -> (i32, Stri
         .output()
         .unwrap();
     let text = [output.stdout, output.stderr].concat();
-    (output.status.code().unwrap(), String::from_utf8(text).unwrap())
+    (
+        output.status.code().unwrap(),
+        String::from_utf8(text).unwrap(),
+    )
 }
 
 #[test]
@@ -39,7 +42,10 @@ fn a_forged_owner_excuses_nothing_offline() {
 fn a_stored_object_is_found_whichever_side_names_the_namespace() {
     let in_git = {
         let mut object = bad_cluster();
-        object["metadata"].as_object_mut().unwrap().remove("namespace");
+        object["metadata"]
+            .as_object_mut()
+            .unwrap()
+            .remove("namespace");
         object["metadata"]["labels"] = json!({"team": "a"});
         object
     };
@@ -69,10 +75,17 @@ fn a_manifest_is_judged_by_the_policies_of_what_it_changes() {
         "metadata": {"name": "p"}, "spec": {"match": {"namespaceSelector": {"matchLabels": team}},
         "limits": {"maxWorkersPerCluster": 5}}});
     let mut grown = cluster();
-    grown["metadata"].as_object_mut().unwrap().remove("namespace");
+    grown["metadata"]
+        .as_object_mut()
+        .unwrap()
+        .remove("namespace");
     grown["spec"]["workerGroupSpecs"][0]["replicas"] = 6.into();
     grown["spec"]["workerGroupSpecs"][0]["maxReplicas"] = 6.into();
-    let files = [("new.json", &grown), ("old.json", &cluster()), ("p.json", &policy)];
+    let files = [
+        ("new.json", &grown),
+        ("old.json", &cluster()),
+        ("p.json", &policy),
+    ];
     let arguments = ["new.json", "--old", "old.json", "--policy", "p.json"];
     let (code, said) = check("namespace", &files, &arguments);
     assert_eq!(code, 1, "{said}");

@@ -14,6 +14,7 @@ mod control;
 mod events;
 mod ownership;
 mod record;
+mod rule_limits;
 mod rules;
 
 #[path = "../play_gcs/mod.rs"]

@@ -60,7 +60,8 @@ const CEL: Cel = Cel::Covered(&[
 
 const MISLEADING: &str = "KubeRay counts it as minReplicas, so the number hides how many workers \
                           there will be.";
-const HOSTS: &str = "Ray's autoscaler takes it for a negative number of workers and fails, for all groups.";
+const HOSTS: &str =
+    "Ray's autoscaler takes it for a negative number of workers and fails, for all groups.";
 const CLAMPED: &str = "KubeRay never makes more workers than maxReplicas, so fewer come than \
                        replicas says.";
 

@@ -44,15 +44,18 @@ spec:
     check,
 };
 
-const CEL: Cel = Cel::InPart(&[Check {
-    each: Each::Group,
-    mode: Mode::Enforce,
-    faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Group,
+        mode: Mode::Enforce,
+        faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params
   && !((k == 'num-cpus' ? 'CPU' : k == 'num-gpus' ? 'GPU' : 'memory') in g.resources)
   && !g.params[k].matches(r'^[\s\pZ\x{1c}-\x{1f}\x{85}]*([+]?\p{Nd}+(_\p{Nd}+)*|-0+(_0+)*|-.*[^\x00-\x7f].*)[\s\pZ\x{1c}-\x{1f}\x{85}]*$'))
   .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" is not a whole number of at least 0')"#,
-    fix: "Write a whole number in quotes.",
-}], "Negative numbers in digits of other scripts pass.");
+        fix: "Write a whole number in quotes.",
+    }],
+    "Negative numbers in digits of other scripts pass.",
+);
 
 /// Each parameter with the resource in the group's `resources` that takes precedence over it.
 const PARAMS: [(&str, &str); 3] = [

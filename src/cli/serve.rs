@@ -105,7 +105,7 @@ pub(super) struct Serve {
     log: String,
 
     /// Do not serve the webhooks: scale clusters only
-    #[arg(long, conflicts_with = "no_controller")]
+    #[arg(long, conflicts_with_all = ["no_controller", "self_managed_certs"])]
     no_webhooks: bool,
 
     /// Do not scale clusters: serve the webhooks only

@@ -63,7 +63,8 @@ fn policy(options: &Options, component: Component) -> Value {
             },
             {
                 // The subresource lets nothing but sizes through.
-                "expression": "request.subResource == 'resize' || object.spec == oldObject.spec",
+                "expression": "has(request.subResource) && request.subResource == 'resize' \
+                               || object.spec == oldObject.spec",
                 "message": "Rayfit writes annotations of pods and resizes them, and changes nothing else"
             }
         ]

@@ -497,6 +497,29 @@ fn what_is_there_for_the_controller_alone_has_its_label() {
     }
 }
 
+/// Callers show certificates to the webhooks, and nobody calls the controller.
+#[test]
+fn the_authority_of_callers_is_where_the_program_looks() {
+    let options = Options {
+        client_ca_config_map: Some("callers".to_owned()),
+        ..Options::default().with_certificates(Certificates::CertManager)
+    };
+    let objects = objects(&options);
+    let pod = pod(&objects);
+    let container = &pod["containers"][0];
+    assert_eq!(pod["volumes"][1]["configMap"]["name"], "callers");
+    let mount = &container["volumeMounts"][1];
+    assert_eq!(mount["name"], pod["volumes"][1]["name"]);
+    let file = format!(
+        "--client-ca-file={}/ca.crt",
+        mount["mountPath"].as_str().unwrap()
+    );
+    assert!(container["args"].as_array().unwrap().contains(&json!(file)));
+    let controller =
+        &named(&objects, "Deployment", "rayfit-controller")["spec"]["template"]["spec"];
+    assert!(controller["volumes"].is_null());
+}
+
 #[test]
 fn a_single_deployment_does_both() {
     let options = Options::default().with_certificates(Certificates::SelfManaged);

@@ -111,6 +111,12 @@ pub(super) struct Manifests {
     #[arg(long = "api-server-cidr", value_name = "CIDR")]
     api_server_cidrs: Vec<String>,
 
+    /// A ConfigMap in Rayfit's namespace whose ca.crt must have issued what callers show
+    ///
+    /// Then only API servers that show a certificate to webhooks can call (docs/security.md).
+    #[arg(long, value_name = "NAME")]
+    client_ca_config_map: Option<String>,
+
     /// A label of the namespaces whose pods may read metrics; can be repeated
     #[arg(long = "monitoring-namespace-label", value_name = "KEY=VALUE", default_value = MONITORING)]
     monitoring_namespace_labels: Vec<String>,
@@ -185,6 +191,7 @@ impl Manifests {
             only_namespaces: self.only_namespaces,
             api_server_ports: self.api_server_ports,
             api_server_cidrs: self.api_server_cidrs,
+            client_ca_config_map: self.client_ca_config_map,
             monitoring_namespace_labels: self.monitoring_namespace_labels,
             controller: !self.no_controller,
             single_deployment: self.single_deployment,

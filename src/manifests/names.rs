@@ -63,6 +63,9 @@ impl Component {
     }
 }
 
+/// Where the authorities of callers' certificates are mounted.
+pub const CLIENT_AUTHORITY_FOLDER: &str = "/var/run/rayfit/clients";
+
 /// The labels by which the webhooks' pods are found.
 pub fn selector() -> Value {
     Component::Admission.labels()

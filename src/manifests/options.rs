@@ -45,6 +45,8 @@ pub struct Options {
     /// The addresses of API servers, as CIDRs: the network policy admits no other to the webhooks'
     /// port, and lets us reach no other on API servers' ports. Without any, addresses do not count.
     pub api_server_cidrs: Vec<String>,
+    /// A `ConfigMap` in our namespace whose `ca.crt` has issued what callers of the webhooks must show.
+    pub client_ca_config_map: Option<String>,
     /// The namespaces whose pods may read metrics, each as one `KEY=VALUE` of their labels.
     pub monitoring_namespace_labels: Vec<String>,
     /// Scale clusters in mode central.
@@ -158,6 +160,7 @@ impl Default for Options {
             only_namespaces: Vec::new(),
             api_server_ports: vec![443, 6443, 8443, 16443],
             api_server_cidrs: Vec::new(),
+            client_ca_config_map: None,
             monitoring_namespace_labels: vec![MONITORING.to_owned()],
             controller: true,
             single_deployment: false,

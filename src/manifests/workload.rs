@@ -2,7 +2,9 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names::{APP, CERTIFICATE_FOLDER, Component, ISSUED_SECRET, OWN_SECRET};
+use super::names::{
+    APP, CERTIFICATE_FOLDER, CLIENT_AUTHORITY_FOLDER, Component, ISSUED_SECRET, OWN_SECRET,
+};
 use super::{Certificates, Options};
 
 /// Who runs in the container: the customary `nonroot`.
@@ -109,16 +111,36 @@ impl Workload<'_> {
             extras.insert("hostNetwork".to_owned(), json!(true));
             extras.insert("dnsPolicy".to_owned(), json!("ClusterFirstWithHostNet"));
         }
+        let volumes = self.volumes();
+        if !volumes.is_empty() {
+            let volumes = volumes.into_iter().map(|(volume, _)| volume);
+            extras.insert("volumes".to_owned(), volumes.collect());
+        }
+        extras
+    }
+
+    /// Volumes, and where they are mounted.
+    fn volumes(&self) -> Vec<(Value, Value)> {
+        let mount =
+            |name: &str, path: &str| json!({ "name": name, "mountPath": path, "readOnly": true });
+        let mut volumes = Vec::new();
         if self.mounts_certificate() {
             // Optional, so that the pods can start before cert-manager has filled it.
             let secret =
                 json!({ "secretName": ISSUED_SECRET, "optional": true, "defaultMode": 0o440 });
-            extras.insert(
-                "volumes".to_owned(),
-                json!([{ "name": "certs", "secret": secret }]),
-            );
+            let volume = json!({ "name": "certs", "secret": secret });
+            volumes.push((volume, mount("certs", CERTIFICATE_FOLDER)));
         }
-        extras
+        if let Some(map) = self.client_authority() {
+            let volume = json!({ "name": "clients", "configMap": { "name": map } });
+            volumes.push((volume, mount("clients", CLIENT_AUTHORITY_FOLDER)));
+        }
+        volumes
+    }
+
+    fn client_authority(&self) -> Option<&str> {
+        let map = self.options.client_ca_config_map.as_deref();
+        map.filter(|_| self.serves())
     }
 
     fn container(&self) -> Value {
@@ -146,10 +168,10 @@ impl Workload<'_> {
                 "seccompProfile": { "type": "RuntimeDefault" }
             }
         });
-        if self.mounts_certificate() {
-            let mount =
-                json!({ "name": "certs", "mountPath": CERTIFICATE_FOLDER, "readOnly": true });
-            container["volumeMounts"] = json!([mount]);
+        let volumes = self.volumes();
+        if !volumes.is_empty() {
+            let mounts = volumes.into_iter().map(|(_, mount)| mount);
+            container["volumeMounts"] = mounts.collect();
         }
         let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
         container["env"] = json!([
@@ -181,6 +203,9 @@ impl Workload<'_> {
         arguments.push(format!("--image={}", options.image));
         if self.serves() {
             arguments.extend(certificate_arguments(options));
+        }
+        if self.client_authority().is_some() {
+            arguments.push(format!("--client-ca-file={CLIENT_AUTHORITY_FOLDER}/ca.crt"));
         }
         if options.scaler() != Some(self.component) {
             arguments.push("--no-controller".to_owned());

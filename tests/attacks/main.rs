@@ -9,4 +9,7 @@
     clippy::disallowed_methods
 )]
 
+mod callers;
 mod rights;
+#[path = "../tls_support/mod.rs"]
+mod tls_support;

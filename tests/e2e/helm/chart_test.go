@@ -86,6 +86,8 @@ var choices = []struct {
 	{"a single pod", []string{"--replicas=1", "--controller-replicas=1"}, []string{"replicas=1", "controllerReplicas=1"}},
 	{"a single Deployment", []string{"--single-deployment", "--ray-auth"}, []string{"singleDeployment=true", "rayAuth=true"}},
 	{"a single Deployment in a namespace", []string{"--single-deployment", "--only-namespace=a"}, []string{"singleDeployment=true", "onlyNamespaces={a}"}},
+	{"callers by certificate", []string{"--client-ca-config-map=callers"}, []string{"clientCaConfigMap=callers"}},
+	{"callers by certificate with cert-manager", []string{"--client-ca-config-map=callers", "--cert-manager"}, []string{"clientCaConfigMap=callers", "certificates=cert-manager"}},
 	{"known neighbours", []string{
 		"--api-server-cidr=10.0.0.0/28", "--api-server-cidr=2001:db8::/64",
 		"--monitoring-namespace-label=team=observability", "--monitoring-namespace-label=kubernetes.io/metadata.name=monitoring",

@@ -26,6 +26,9 @@
 //! - [`cli`]: the command line, one file per command
 //! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
+//! - [`apiserver`]: the one way to the API server: client, rate, the loop that lists and watches
+//! - [`supervisor`]: background tasks that the process cannot do without
+//! - [`shares`]: connections and memory, of which no stranger can hold so much that others are locked out
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`audit`]: the background audit, the status of policies, failing closed
 //! - [`watch`]: policies and facts, kept up to date from the API server
@@ -46,6 +49,7 @@
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod admission;
+pub mod apiserver;
 pub mod audit;
 pub mod census;
 pub mod certs;
@@ -67,8 +71,10 @@ pub mod reconcile;
 pub mod report;
 pub mod rules;
 pub mod server;
+pub mod shares;
 pub mod sidecar;
 pub mod snapshot;
+pub mod supervisor;
 pub mod telemetry;
 pub mod tls;
 pub mod vap;

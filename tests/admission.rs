@@ -293,7 +293,7 @@ async fn above_the_bound_the_answer_is_to_come_again() {
 #[tokio::test]
 async fn bodies_together_are_bounded() {
     let limits = Limits {
-        bodies: 1 << 20,
+        bodies: 2 << 20,
         ..Limits::default()
     };
     let server = with(Engine::default(), limits);
@@ -342,7 +342,7 @@ async fn large_reviews_pass_and_larger_ones_are_refused() {
             "x".repeat(megabytes_tenths * (1 << 20) / 10).into();
         create(&object).to_string()
     };
-    for (tenths, expected) in [(69, StatusCode::OK), (71, StatusCode::PAYLOAD_TOO_LARGE)] {
+    for (tenths, expected) in [(64, StatusCode::OK), (66, StatusCode::PAYLOAD_TOO_LARGE)] {
         let (status, _) = server.send(post("/validate", padded(tenths))).await;
         assert_eq!(status, expected);
         // Without a length announced.

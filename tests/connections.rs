@@ -8,7 +8,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use axum::http::StatusCode;
 use rayfit::admission::{Engine, Limits};
 use rayfit::server::{Listener, Phase, Shutdown, Times};
 use rayfit::tls::directory::Poller;
@@ -21,7 +20,7 @@ mod client_support;
 mod review_support;
 mod tls_support;
 
-use client_support::{Connection, connect, request, send_h2, tls, usual};
+use client_support::{Connection, connect, tls, usual};
 use review_support::{cluster, create};
 use tls_support::{mount, self_signed};
 
@@ -84,15 +83,34 @@ async fn read_to_end(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Vec<u8
 }
 
 #[tokio::test]
-async fn both_versions_of_tls_and_of_http_are_served() {
+async fn both_versions_of_tls_are_served() {
     let server = start(Times::default(), Limits::default()).await;
     for version in [&TLS12, &TLS13] {
         let config = tls(&[version], "http/1.1");
         let mut connection = Connection::open_with(server.address, config).await.unwrap();
         connection.review(&review()).await.unwrap();
     }
-    let status = send_h2(server.address, request("/validate", review())).await;
-    assert_eq!(status.unwrap(), StatusCode::OK);
+}
+
+/// With h2 one connection could hold as much as many, and API servers never ask for it.
+#[tokio::test]
+async fn a_client_that_speaks_h2_too_is_served_by_http_1_and_one_that_speaks_nothing_else_is_not() {
+    let server = start(Times::default(), Limits::default()).await;
+    let mut both = tls(&[&TLS13], "h2").as_ref().clone();
+    both.alpn_protocols.push(b"http/1.1".to_vec());
+    let mut connection = Connection::open_with(server.address, both.into())
+        .await
+        .unwrap();
+    connection.review(&review()).await.unwrap();
+    assert!(connect(server.address, tls(&[&TLS13], "h2")).await.is_err());
+    // Nor by a client that does not ask.
+    let mut stream = connect(server.address, usual()).await.unwrap();
+    stream
+        .write_all(b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
+        .await
+        .unwrap();
+    let answer = read_to_end(&mut stream).await;
+    assert!(!answer.starts_with(b"HTTP/1.1 2"), "{answer:?}");
 }
 
 #[tokio::test]

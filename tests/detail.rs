@@ -13,7 +13,7 @@ use rayfit::ray::Kind;
 use rayfit::{defaults, judge, ray::RayObject};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tree::Detail;
+use tree::{Detail, Room};
 
 fn review(object: &Value, old: Option<&Value>) -> String {
     json!({
@@ -40,6 +40,7 @@ fn answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
         policy,
         Timestamp::UNIX_EPOCH,
         Engine::default(),
+        &Room::default(),
     )
     .unwrap();
     String::from_utf8(response::render(&review, &decision).unwrap()).unwrap()
@@ -49,7 +50,7 @@ fn answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
 fn whole_answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
     let review = Review::parse(body.as_bytes()).unwrap();
     let kind = Kind::from_name(&review.kind.kind).unwrap();
-    let read = |raw: &RawValue| tree::read(raw, Detail::Whole).unwrap();
+    let read = |raw: &RawValue| tree::read(raw, Detail::Whole, &Room::default()).unwrap();
     let object = read(review.object.unwrap());
     let old = review.old_object.map(read);
     let object = RayObject::of_kind(kind, object.as_object().unwrap());
@@ -226,8 +227,8 @@ proptest! {
     #[test]
     fn what_is_not_left_out_is_as_it_was(value in anything()) {
         let raw = RawValue::from_string(json!({"spec": {"x": value}}).to_string()).unwrap();
-        let whole = tree::read(&raw, Detail::Whole).unwrap();
-        prop_assert_eq!(tree::read(&raw, Detail::Judged).unwrap(), whole);
+        let whole = tree::read(&raw, Detail::Whole, &Room::default()).unwrap();
+        prop_assert_eq!(tree::read(&raw, Detail::Judged, &Room::default()).unwrap(), whole);
     }
 }
 
@@ -238,7 +239,12 @@ fn what_is_left_out_is_told_apart() {
         let text = format!(
             r#"{{"spec":{{"headGroupSpec":{{"template":{{"spec":{{"volumes":{volumes}}}}}}}}}}}"#
         );
-        tree::read(&RawValue::from_string(text).unwrap(), Detail::Judged).unwrap()
+        tree::read(
+            &RawValue::from_string(text).unwrap(),
+            Detail::Judged,
+            &Room::default(),
+        )
+        .unwrap()
     };
     let volumes = r#"[{"name":"a"}]"#;
     assert_eq!(read(volumes), read(volumes));

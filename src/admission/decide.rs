@@ -10,7 +10,7 @@ use super::Webhook;
 use super::resize;
 use super::review::{Review, ReviewError};
 use super::skip::{self, Skip};
-use super::tree::{self, Detail};
+use super::tree::{self, Detail, Room, TreeError};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge;
@@ -82,12 +82,13 @@ pub fn decide(
     policy: &Policy,
     now: Timestamp,
     engine: Engine,
+    room: &Room,
 ) -> Result<Decision, ReviewError> {
     if webhook == Webhook::Validate && is_policy(review) {
-        return review_policy(review, policy, now).map(Decision::Policy);
+        return review_policy(review, policy, now, room).map(Decision::Policy);
     }
     if webhook == Webhook::Validate && resize::is_one(review) {
-        return Ok(Decision::Judged(resize::judge(review, policy, now)?));
+        return Ok(Decision::Judged(resize::judge(review, policy, now, room)?));
     }
     let kind = match skip::kind_to_judge(review) {
         Ok(kind) => kind,
@@ -97,7 +98,7 @@ pub fn decide(
     if let Some(skip) = old.and_then(|old| skip::skip_update(object, old)) {
         return Ok(Decision::Skipped(skip));
     }
-    let (object, old) = trees(webhook, kind, object, old)?;
+    let (object, old) = trees(webhook, kind, object, old, room)?;
     let object = view(kind, &object, "object")?;
     let old = old
         .as_ref()
@@ -129,12 +130,10 @@ fn review_policy(
     review: &Review<'_>,
     policy: &Policy,
     now: Timestamp,
+    room: &Room,
 ) -> Result<policy::review::Review, ReviewError> {
     let (object, old) = objects(review)?;
-    let read = |raw: &RawValue, field| {
-        serde_json::from_str::<Value>(raw.get())
-            .map_err(|error| ReviewError::Object(field, error.into()))
-    };
+    let read = |raw: &RawValue, field| read(raw, field, Detail::Whole, room);
     let new = match compile::read(&read(object, "object")?) {
         Ok(new) => new,
         Err(fault) => {
@@ -179,10 +178,9 @@ fn trees(
     kind: Kind,
     object: &RawValue,
     old: Option<&RawValue>,
+    room: &Room,
 ) -> Result<(Value, Option<Value>), ReviewError> {
-    let read = |raw, field, detail| {
-        tree::read(raw, detail).map_err(|error| ReviewError::Object(field, error.into()))
-    };
+    let read = |raw, field, detail| read(raw, field, detail, room);
     let mut detail = match webhook {
         Webhook::Mutate if object.get().contains(ANNOTATION) => Detail::WithEnvironment,
         _ => Detail::Judged,
@@ -193,9 +191,24 @@ fn trees(
     };
     if webhook == Webhook::Validate && compares_all(kind, &new) {
         detail = Detail::Whole;
+        drop(new);
+        room.clear();
         new = read(object, "object", detail)?;
     }
     Ok((new, Some(read(old, "oldObject", detail)?)))
+}
+
+/// One of the objects, as far as there is room for it.
+pub(super) fn read(
+    raw: &RawValue,
+    field: &'static str,
+    detail: Detail,
+    room: &Room,
+) -> Result<Value, ReviewError> {
+    tree::read(raw, detail, room).map_err(|error| match error {
+        TreeError::Json(error) => ReviewError::Object(field, error.into()),
+        TreeError::TooMuch => ReviewError::TooMuch(field),
+    })
 }
 
 /// Rule RF306 will compare all of the object with the stored one.

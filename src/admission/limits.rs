@@ -6,35 +6,48 @@ use std::time::Duration;
 use axum::body::{Body, Bytes};
 use axum::http::{HeaderMap, header};
 use http_body_util::BodyExt as _;
+use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-/// Bounds of the admission server.
+use super::turns::{Turn, Turns};
+use crate::shares::{Bounds, Full, Share, Shares, Source};
+
+/// Bounds of the admission server. Together they hold inside the memory that the manifests give a
+/// pod ([`crate::server::MEMORY`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
-    /// Reviews at once; the next one is told to come again.
+    /// Reviews at once, counted from when their bodies have come; the next one is told to come
+    /// again.
     pub reviews: usize,
-    /// Longest body, in bytes. API servers take objects of up to 3 MiB; a review holds two.
+    /// Longest body, in bytes. API servers take objects of up to 3 MiB; a review holds two, and half
+    /// a MiB for the rest.
     pub body: usize,
-    /// Bodies of all requests together, in bytes.
+    /// Bodies of all requests together, in bytes. One source can have half of that.
     pub bodies: usize,
     /// Bodies longer than this, in bytes, are judged beside the event loop, one at a time: they
     /// take milliseconds, and a tree many times their size.
     pub inline: usize,
     /// How long a client may take to send a body.
     pub body_read: Duration,
+    /// What the trees of one review may take, in bytes.
+    pub trees: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
         Self {
             reviews: 256,
-            body: 7 << 20,
-            bodies: 64 << 20,
+            body: 13 << 19,
+            bodies: 96 << 20,
             inline: 128 << 10,
             body_read: Duration::from_secs(10),
+            trees: 256 << 20,
         }
     }
 }
+
+/// A body that has not come within this is slow: the first to give way to others of its source.
+const SLOW: Duration = Duration::from_secs(1);
 
 /// Why a request was not looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -43,7 +56,7 @@ pub enum Refusal {
     #[error("send an AdmissionReview with content type application/json")]
     ContentType,
     /// Longer than [`Limits::body`].
-    #[error("the body is longer than {} MiB, more than an API server sends", .0 >> 20)]
+    #[error("the body is longer than {:.1} MiB, more than an API server sends", mebibytes(*.0))]
     TooLong(usize),
     /// The body did not come in time.
     #[error("the body did not arrive in time")]
@@ -59,13 +72,18 @@ pub enum Refusal {
     Deadline,
 }
 
+#[expect(clippy::cast_precision_loss, reason = "for people, with one digit")]
+fn mebibytes(bytes: usize) -> f64 {
+    bytes as f64 / f64::from(1 << 20)
+}
+
 /// What is left of the bounds that requests share.
 #[derive(Debug)]
 pub struct Budget {
     limits: Limits,
     reviews: Arc<Semaphore>,
-    bodies: Arc<Semaphore>,
-    large: Arc<Semaphore>,
+    bodies: Shares,
+    large: Turns,
 }
 
 /// Body lengths are accounted in pieces of this size, in bytes.
@@ -76,18 +94,29 @@ const PIECE: usize = 64 << 10;
 pub struct Held {
     /// The body.
     pub bytes: Bytes,
-    _memory: Option<OwnedSemaphorePermit>,
+    memory: Option<Share>,
 }
 
 impl Budget {
     /// Nothing is used yet.
     pub fn new(limits: Limits) -> Self {
+        let pieces = limits.bodies / PIECE;
         Self {
             limits,
             reviews: Arc::new(Semaphore::new(limits.reviews)),
-            bodies: Arc::new(Semaphore::new(limits.bodies / PIECE)),
-            large: Arc::new(Semaphore::new(1)),
+            bodies: Shares::new(Bounds {
+                all: pieces,
+                each: pieces / 2,
+                patience: SLOW,
+            }),
+            // However many wait for a turn, others find a place.
+            large: Turns::new(limits.reviews / 8),
         }
+    }
+
+    /// What the trees of one review may take, in bytes.
+    pub fn trees(&self) -> usize {
+        self.limits.trees
     }
 
     /// A place among the reviews that are worked on, until dropped.
@@ -96,69 +125,99 @@ impl Budget {
         place.map_err(|_| Refusal::Busy)
     }
 
-    /// The place for the one large body that is judged at a time, if this one is large.
-    pub async fn large(&self, body: &Bytes) -> Option<OwnedSemaphorePermit> {
-        if body.len() <= self.limits.inline {
-            return None;
+    /// The turn of the one large body that is judged at a time, if this one is large. While it
+    /// waits for that, its memory may be asked for by others.
+    pub async fn large(&self, held: &Held, source: Source) -> Result<Option<Turn>, Refusal> {
+        if held.bytes.len() <= self.limits.inline {
+            return Ok(None);
         }
-        self.large.clone().acquire_owned().await.ok()
+        let turn = or_give_way(held.memory.as_ref(), self.large.take(source)).await??;
+        if let Some(memory) = &held.memory {
+            memory.works();
+        }
+        Ok(Some(turn))
     }
 
-    /// Reads a body within the bounds.
-    pub async fn read(&self, body: Body, headers: &HeaderMap) -> Result<Held, Refusal> {
+    /// Reads a body from `source` within the bounds.
+    pub async fn read(
+        &self,
+        body: Body,
+        headers: &HeaderMap,
+        source: Source,
+    ) -> Result<Held, Refusal> {
         check_content_type(headers)?;
         if content_length(headers).is_some_and(|length| length > self.limits.body) {
             return Err(Refusal::TooLong(self.limits.body));
         }
-        tokio::time::timeout(self.limits.body_read, self.collect(body))
+        tokio::time::timeout(self.limits.body_read, self.collect(body, source))
             .await
             .unwrap_or(Err(Refusal::Slow))
     }
 
     /// Takes the body's frames; memory is set aside as they come, not as they are announced, so
     /// that a client which announces much and sends little holds little.
-    async fn collect(&self, mut body: Body) -> Result<Held, Refusal> {
+    async fn collect(&self, mut body: Body, source: Source) -> Result<Held, Refusal> {
         let mut whole = Whole::Empty;
-        let mut memory: Option<OwnedSemaphorePermit> = None;
-        while let Some(frame) = body.frame().await {
+        let mut memory = None;
+        while let Some(frame) = or_give_way(memory.as_ref(), body.frame()).await? {
             let Ok(data) = frame.map_err(|_| Refusal::Broken)?.into_data() else {
                 continue;
             };
-            let length = whole.len() + data.len();
-            if length > self.limits.body {
+            let before = whole.len();
+            if before + data.len() > self.limits.body {
                 return Err(Refusal::TooLong(self.limits.body));
             }
-            self.set_aside(&mut memory, length)?;
+            let length = before + data.len();
+            if !(before == 0 && length <= PIECE && body.is_end_stream()) {
+                self.set_aside(&mut memory, source, before, length)?;
+            }
             whole = whole.with(data);
         }
         Ok(Held {
             bytes: whole.into_bytes(),
-            _memory: memory,
+            memory,
         })
     }
 
-    /// Grows `memory` to cover `length` bytes. The first piece is free: the bound on reviews
-    /// covers it.
+    /// Grows `memory`, which covers `before` bytes, to cover `length`. For a small body that came
+    /// at once none is: it is judged before anything else happens.
     fn set_aside(
         &self,
-        memory: &mut Option<OwnedSemaphorePermit>,
+        memory: &mut Option<Share>,
+        source: Source,
+        before: usize,
         length: usize,
     ) -> Result<(), Refusal> {
-        let held = memory.as_ref().map_or(0, OwnedSemaphorePermit::num_permits);
-        let missing = (length / PIECE).saturating_sub(held);
-        if missing == 0 {
-            return Ok(());
-        }
-        let missing = u32::try_from(missing).map_err(|_| Refusal::Busy)?;
-        let bodies = self.bodies.clone();
-        let more = bodies
-            .try_acquire_many_owned(missing)
-            .map_err(|_| Refusal::Busy)?;
+        let needed = length.div_ceil(PIECE);
         match memory {
-            Some(memory) => memory.merge(more),
-            None => *memory = Some(more),
+            None => *memory = Some(self.bodies.take(source, needed).map_err(busy)?),
+            Some(memory) => {
+                let missing = needed - before.div_ceil(PIECE);
+                if missing > 0 {
+                    memory.grow(missing).map_err(busy)?;
+                }
+            }
         }
         Ok(())
+    }
+}
+
+fn busy(_: Full) -> Refusal {
+    Refusal::Busy
+}
+
+/// Waits for `work`, unless the memory is needed for others before.
+async fn or_give_way<T>(
+    memory: Option<&Share>,
+    work: impl Future<Output = T>,
+) -> Result<T, Refusal> {
+    let Some(memory) = memory else {
+        return Ok(work.await);
+    };
+    tokio::select! {
+        biased;
+        () = memory.asked() => Err(Refusal::Busy),
+        done = work => Ok(done),
     }
 }
 

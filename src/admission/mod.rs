@@ -15,6 +15,7 @@ pub mod review;
 pub mod router;
 pub mod skip;
 pub mod tree;
+pub mod turns;
 
 pub use decide::{Engine, Policy};
 pub use limits::Limits;

@@ -6,8 +6,9 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::decide::{Policy, objects};
+use super::decide::{self, Policy, objects};
 use super::review::{Review, ReviewError};
+use super::tree::{Detail, Room};
 use crate::policy::{Mode, Verdict, fold};
 use crate::ray::{Fields, Kind, RayObject, object_at};
 use crate::rules::guards::resize_by_others;
@@ -25,8 +26,10 @@ pub(super) fn judge(
     review: &Review<'_>,
     policy: &Policy,
     now: Timestamp,
+    room: &Room,
 ) -> Result<Verdict, ReviewError> {
     let (pod, old) = objects(review)?;
+    let read = |raw, field| read(raw, field, room);
     let pod = read(pod, "object")?;
     let Some(old) = old.map(|old| read(old, "oldObject")).transpose()? else {
         return Ok(Verdict::default());
@@ -49,8 +52,11 @@ pub(super) fn judge(
     ))
 }
 
-fn read(raw: &RawValue, field: &'static str) -> Result<Fields, ReviewError> {
-    serde_json::from_str(raw.get()).map_err(|error| ReviewError::Object(field, error.into()))
+fn read(raw: &RawValue, field: &'static str, room: &Room) -> Result<Fields, ReviewError> {
+    match decide::read(raw, field, Detail::Whole, room)? {
+        Value::Object(fields) => Ok(fields),
+        _ => Err(ReviewError::NotAnObject(field)),
+    }
 }
 
 /// What a pod shows of its RayCluster: name, namespace, and the labels that KubeRay copied.

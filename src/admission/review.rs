@@ -112,6 +112,12 @@ pub enum ReviewError {
     /// An object that cannot be read into a tree.
     #[error("the AdmissionReview's {0} cannot be read: {1}")]
     Object(&'static str, JsonFault),
+    /// An object of so many values that its tree would fill the memory.
+    #[error(
+        "the AdmissionReview's {0} is made of too many values: judging it would take more memory \
+         than Rayfit has for one review"
+    )]
+    TooMuch(&'static str),
     /// An object that is a list or a scalar.
     #[error("the AdmissionReview's {0} is no JSON object")]
     NotAnObject(&'static str),

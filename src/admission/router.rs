@@ -17,7 +17,9 @@ use super::decide::{Decision, Engine, Policy, decide};
 use super::limits::{Budget, Limits, Refusal};
 use super::response::RenderError;
 use super::review::{Review, ReviewError};
+use super::tree::Room;
 use super::{Webhook, deadline, response};
+use crate::shares::Source;
 use crate::telemetry::Metrics;
 use crate::telemetry::record::{Outcome, Record};
 
@@ -100,10 +102,13 @@ async fn answer(
     request: Request,
     deadline: Instant,
 ) -> Result<Answer, Refusal> {
-    let place = admission.budget.enter()?;
     let (parts, body) = request.into_parts();
-    let held = admission.budget.read(body, &parts.headers).await?;
-    let Some(large) = admission.budget.large(&held.bytes).await else {
+    let source = parts.extensions.get::<Source>().copied();
+    let source = source.unwrap_or_default();
+    let held = admission.budget.read(body, &parts.headers, source).await?;
+    // Only now: whoever is slow to send takes the place of nobody who has sent.
+    let place = admission.budget.enter()?;
+    let Some(turn) = admission.budget.large(&held, source).await? else {
         return Ok(admission.review(webhook, &held.bytes));
     };
     if Instant::now() >= deadline {
@@ -112,7 +117,7 @@ async fn answer(
     let admission = admission.clone();
     let judged = tokio::task::spawn_blocking(move || {
         // Held here, not by the caller, who may give up before this is done.
-        let _held = (place, large);
+        let _held = (place, turn);
         admission.review(webhook, &held.bytes)
     });
     Ok(judged
@@ -132,6 +137,10 @@ impl Admission {
         let decided = catch_unwind(AssertUnwindSafe(|| self.decide(webhook, &review)));
         let mut answer = match decided {
             Ok(Ok((body, decision))) => answered(record, body, &decision),
+            Ok(Err(Fault::Review(error @ ReviewError::TooMuch(_)))) => Answer {
+                status: StatusCode::PAYLOAD_TOO_LARGE,
+                ..bad_request(record, &error.to_string())
+            },
             Ok(Err(Fault::Review(error))) => bad_request(record, &error.to_string()),
             Ok(Err(Fault::Render(error))) => failed(record, &error.to_string()),
             Err(_panic) => panicked(record),
@@ -143,7 +152,9 @@ impl Admission {
     }
 
     fn decide(&self, webhook: Webhook, review: &Review<'_>) -> Result<(Vec<u8>, Decision), Fault> {
-        let decision = decide(webhook, review, &self.policy.load(), now(), self.engine)?;
+        let room = Room::of(self.budget.trees());
+        let policy = self.policy.load();
+        let decision = decide(webhook, review, &policy, now(), self.engine, &room)?;
         Ok((response::render(review, &decision)?, decision))
     }
 }

@@ -4,12 +4,15 @@
 //! that into a tree costs more than everything else that is done with it, so in its place stands a
 //! fingerprint: the key is there, and a change is seen, but not what the change is.
 
+use std::cell::Cell;
 use std::fmt;
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
-use serde::de::{DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
+use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visitor};
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
+
+use super::Limits;
 
 /// How much of an object is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -23,15 +26,85 @@ pub enum Detail {
     WithEnvironment,
 }
 
-/// Reads an object.
-pub fn read(raw: &RawValue, detail: Detail) -> Result<Value, serde_json::Error> {
-    match detail {
-        Detail::Whole => serde_json::from_str(raw.get()),
-        Detail::Judged | Detail::WithEnvironment => {
-            let env = detail == Detail::WithEnvironment;
-            Place::Root { env }.deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
+/// Why an object was not read.
+#[derive(Debug, thiserror::Error)]
+pub enum TreeError {
+    /// It is no JSON.
+    #[error(transparent)]
+    Json(serde_json::Error),
+    /// Its tree would be too large.
+    #[error("it is made of too many values")]
+    TooMuch,
+}
+
+/// The memory that trees may take. A text of seven megabytes can be made so that its tree takes
+/// hundreds: `[[]],` five bytes of text, but two lists.
+#[derive(Debug)]
+pub struct Room {
+    all: usize,
+    left: Cell<usize>,
+    is_exceeded: Cell<bool>,
+}
+
+/// What a value takes where it stands, in bytes. A list grows by doubling.
+const VALUE: usize = 2 * size_of::<Value>();
+
+/// What an entry of a map takes besides, with its key.
+const ENTRY: usize = 64;
+
+/// Entries that a map, and values that a list, have room for from the beginning.
+const FIRST_ENTRIES: usize = 7;
+const FIRST_VALUES: usize = 4;
+
+impl Room {
+    /// So many bytes.
+    pub fn of(all: usize) -> Self {
+        Self {
+            all,
+            left: Cell::new(all),
+            is_exceeded: Cell::new(false),
         }
     }
+
+    /// What was read is no longer needed.
+    pub fn clear(&self) {
+        self.left.set(self.all);
+    }
+
+    fn take<E: de::Error>(&self, bytes: usize) -> Result<(), E> {
+        if let Some(left) = self.left.get().checked_sub(bytes) {
+            self.left.set(left);
+            return Ok(());
+        }
+        self.is_exceeded.set(true);
+        Err(E::custom("too many values"))
+    }
+}
+
+/// As much as the webhooks have by default.
+impl Default for Room {
+    fn default() -> Self {
+        Self::of(Limits::default().trees)
+    }
+}
+
+/// Reads an object, as far as there is `room` for its tree.
+pub fn read(raw: &RawValue, detail: Detail, room: &Room) -> Result<Value, TreeError> {
+    let place = match detail {
+        Detail::Whole => Place::Kept,
+        Detail::Judged => Place::Root { env: false },
+        Detail::WithEnvironment => Place::Root { env: true },
+    };
+    let reader = Reader { place, room };
+    reader
+        .deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
+        .map_err(|error| {
+            if room.is_exceeded.get() {
+                TreeError::TooMuch
+            } else {
+                TreeError::Json(error)
+            }
+        })
 }
 
 /// Where in an object a value stands, as far as something is left out there; and whether the
@@ -127,23 +200,27 @@ fn fingerprint(raw: &RawValue) -> Value {
     hasher.finish().into()
 }
 
-impl<'de> DeserializeSeed<'de> for Place {
+/// Reads the value at a place. It counts what it makes: nothing here is read by serde's own
+/// `Value`, which would not.
+#[derive(Clone, Copy)]
+struct Reader<'r> {
+    place: Place,
+    room: &'r Room,
+}
+
+impl<'de> DeserializeSeed<'de> for Reader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        match self {
-            Self::Kept => serde::Deserialize::deserialize(deserializer),
-            Self::Unread => {
-                let raw: &RawValue = serde::Deserialize::deserialize(deserializer)?;
-                Ok(fingerprint(raw))
-            }
-            _ => deserializer.deserialize_any(self),
+        if self.place == Place::Unread {
+            let raw: &RawValue = serde::Deserialize::deserialize(deserializer)?;
+            return Ok(fingerprint(raw));
         }
+        deserializer.deserialize_any(self)
     }
 }
 
-/// A value in a place below which something is left out.
-impl<'de> Visitor<'de> for Place {
+impl<'de> Visitor<'de> for Reader<'_> {
     type Value = Value;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -151,18 +228,31 @@ impl<'de> Visitor<'de> for Place {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        let Some(mut key) = entries.next_key::<String>()? else {
+            return Ok(Map::new().into());
+        };
         // What stands here has mostly four to seven keys: one allocation instead of two or three.
-        let mut map = Map::with_capacity(7);
-        while let Some(key) = entries.next_key::<String>()? {
-            let value = entries.next_value_seed(self.below(&key))?;
+        self.room.take(FIRST_ENTRIES * (VALUE / 2 + ENTRY))?;
+        let mut map = Map::with_capacity(FIRST_ENTRIES);
+        loop {
+            if map.len() >= FIRST_ENTRIES {
+                self.room.take(VALUE + ENTRY)?;
+            }
+            let place = self.place.below(&key);
+            let value = entries.next_value_seed(Reader { place, ..self })?;
             map.insert(key, value);
+            match entries.next_key()? {
+                Some(next) => key = next,
+                None => return Ok(map.into()),
+            }
         }
-        Ok(map.into())
     }
 
     fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Value, A::Error> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(self)? {
+            let taken = if list.is_empty() { FIRST_VALUES } else { 1 };
+            self.room.take(taken * VALUE)?;
             list.push(item);
         }
         Ok(list.into())
@@ -190,5 +280,47 @@ impl<'de> Visitor<'de> for Place {
 
     fn visit_str<E>(self, value: &str) -> Result<Value, E> {
         Ok(value.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read_in(text: &str, detail: Detail, bytes: usize) -> Result<Value, TreeError> {
+        let raw = RawValue::from_string(text.to_owned()).unwrap();
+        read(&raw, detail, &Room::of(bytes))
+    }
+
+    #[test]
+    fn what_is_small_as_text_and_large_as_a_tree_is_refused_while_it_is_read() {
+        for item in ["[[]],", "{},", "{\"\":0},", "0,", "[0],", "\"\","] {
+            let text = format!("{{\"spec\":[{}0]}}", item.repeat(100_000));
+            for detail in [Detail::Whole, Detail::Judged] {
+                let refused = read_in(&text, detail, 10 << 20).unwrap_err();
+                assert!(matches!(refused, TreeError::TooMuch), "{item}: {refused}");
+            }
+        }
+    }
+
+    #[test]
+    fn no_key_has_a_meaning_of_its_own() {
+        let text = r#"{"$serde_json::private::RawValue":"[[],[]]"}"#;
+        let tree = read_in(text, Detail::Whole, 10 << 10).unwrap();
+        assert_eq!(tree["$serde_json::private::RawValue"], "[[],[]]");
+    }
+
+    #[test]
+    fn room_can_be_used_again() {
+        let raw = RawValue::from_string(r#"{"a":[1,2,3]}"#.to_owned()).unwrap();
+        let room = Room::of(2 << 10);
+        read(&raw, Detail::Whole, &room).unwrap();
+        assert!(matches!(
+            read(&raw, Detail::Whole, &room),
+            Err(TreeError::TooMuch)
+        ));
+        room.is_exceeded.set(false);
+        room.clear();
+        read(&raw, Detail::Whole, &room).unwrap();
     }
 }

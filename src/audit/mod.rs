@@ -20,7 +20,8 @@ use std::time::Duration;
 
 use arc_swap::ArcSwap;
 use kube::Client;
-use kube_lease_manager::{LeaseCreateMode, LeaseManagerBuilder, LeaseManagerError};
+use kube_lease_manager::{LeaseCreateMode, LeaseManager, LeaseManagerBuilder, LeaseManagerError};
+use tokio::task::JoinHandle;
 
 pub use fail_closed::release;
 
@@ -77,7 +78,7 @@ async fn hold(
         .with_create_mode(LeaseCreateMode::AutoCreate)
         .build()
         .await?;
-    let (mut held, _task) = manager.watch().await;
+    let (mut held, renewing) = manager.watch().await;
     loop {
         if *held.borrow_and_update() {
             tracing::info!("audit: this replica does it");
@@ -88,10 +89,23 @@ async fn hold(
             };
             metrics.audit.leads(false);
             if changed.is_err() {
-                return Ok(());
+                return ended(renewing).await;
             }
         } else if held.changed().await.is_err() {
-            return Ok(());
+            return ended(renewing).await;
         }
+    }
+}
+
+/// Why the Lease is no longer renewed. A panic there is one here.
+async fn ended(
+    renewing: JoinHandle<Result<LeaseManager, LeaseManagerError>>,
+) -> Result<(), LeaseManagerError> {
+    match renewing.await {
+        Ok(ended) => ended.map(drop),
+        Err(error) => match error.try_into_panic() {
+            Ok(panic) => std::panic::resume_unwind(panic),
+            Err(_cancelled) => Ok(()),
+        },
     }
 }

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, ListParams, Object, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Client, Error};
 use serde_json::{Value, json};
 
@@ -21,7 +21,9 @@ pub(super) async fn write(
     now: Timestamp,
 ) {
     let resource = kinds::policies().resource;
-    let api: Api<Object<Value, Value>> = Api::all_with(client.clone(), &resource);
+    // Of any form: one that an older or newer definition let pass must not keep the others from
+    // being read.
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let listed = match api.list(&ListParams::default()).await {
         Ok(listed) => listed,
         Err(error) => return tracing::warn!(%error, "audit: cannot list RayPolicies"),
@@ -31,8 +33,8 @@ pub(super) async fn write(
             continue;
         };
         let stored: RayPolicyStatus = policy
-            .status
-            .as_ref()
+            .data
+            .get("status")
             .and_then(|status| serde_json::from_value(status.clone()).ok())
             .unwrap_or_default();
         let tally = by_policy.get(&name).cloned().unwrap_or_default();
@@ -64,7 +66,7 @@ fn whole(status: &RayPolicyStatus) -> Value {
 }
 
 fn status(
-    policy: &Object<Value, Value>,
+    policy: &DynamicObject,
     tally: &Tally,
     closing: Option<&Closing>,
     stored: &RayPolicyStatus,
@@ -74,11 +76,7 @@ fn status(
     let (compiled, faults) = read(policy);
     let mut conditions = vec![readiness(&faults)];
     conditions.extend(compiled.and_then(|compiled| endings(&compiled, now)));
-    if policy
-        .spec
-        .get("failClosed")
-        .is_some_and(|asked| asked == true)
-    {
+    if policy.data["spec"]["failClosed"] == true {
         conditions.extend(closing.map(Closing::condition));
     }
     for condition in &mut conditions {
@@ -139,7 +137,7 @@ fn offender(offender: &crate::census::Offender) -> Offender {
 }
 
 /// What of the policy holds, and what is wrong in it.
-fn read(policy: &Object<Value, Value>) -> (Option<Policy>, Vec<Fault>) {
+fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<Fault>) {
     let object = Value::Object(kinds::fields(policy));
     match compile::read(&object) {
         Ok(written) => compile(&written),

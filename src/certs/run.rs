@@ -4,13 +4,13 @@ use std::future::Future;
 use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
-use futures_util::StreamExt as _;
+use futures_util::future::join_all;
+use futures_util::{FutureExt as _, StreamExt as _};
 use kube::api::WatchParams;
 use kube::{Api, Client};
 use serde::de::DeserializeOwned;
 use thiserror::Error;
 use tokio::sync::Notify;
-use tokio::task::JoinSet;
 use tokio::time::sleep;
 
 use super::cluster::{Cluster, ClusterError, Seen};
@@ -69,11 +69,13 @@ pub async fn run_with_clock(
         clock,
         start: Instant::now(),
     };
-    let changed = Arc::new(Notify::new());
-    let _watches = keeper.watch(&changed);
+    let changed = Notify::new();
+    // Not tasks of their own: a panic in one is a panic of the whole.
+    let watches = keeper.watches(&changed);
     tokio::select! {
         () = stop => {}
         () = keeper.keep(&changed) => {}
+        _ = watches => {}
     }
     Ok(())
 }
@@ -186,19 +188,18 @@ impl Keeper {
         )
     }
 
-    /// Watches each object by its name, which rights can be limited to.
-    fn watch(&self, changed: &Arc<Notify>) -> JoinSet<()> {
-        let mut watches = JoinSet::new();
+    /// Watches each object by its name, which rights can be limited to; for ever.
+    fn watches<'a>(&self, changed: &'a Notify) -> impl Future<Output = Vec<()>> + use<'a> {
         let secret = self.options.secret.clone();
-        watches.spawn(watch(self.cluster.secrets.clone(), secret, changed.clone()));
-        for (name, api) in &self.cluster.configurations {
-            watches.spawn(watch(api.clone(), (*name).to_owned(), changed.clone()));
-        }
-        watches
+        let secret = watch(self.cluster.secrets.clone(), secret, changed).boxed();
+        let configurations = self.cluster.configurations.iter();
+        let configurations = configurations
+            .map(|(name, api)| watch(api.clone(), (*name).to_owned(), changed).boxed());
+        join_all([secret].into_iter().chain(configurations))
     }
 }
 
-async fn watch<K>(api: Api<K>, name: String, changed: Arc<Notify>)
+async fn watch<K>(api: Api<K>, name: String, changed: &Notify)
 where
     K: Clone + std::fmt::Debug + DeserializeOwned + 'static,
 {

@@ -107,7 +107,10 @@ pub(super) struct Serve {
     #[arg(long, value_enum, default_value = "json")]
     log_format: LogFormat,
 
-    /// Level of log lines (error, warn, info, debug), or directives like rayfit=debug,hyper=warn
+    /// Level of log lines (error, warn, info, debug), or directives like rayfit=debug,hyper=error
+    ///
+    /// Of libraries only warnings are shown, and of those that quote objects nothing: objects hold
+    /// passwords.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: String,
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::observe::Key;
 use crate::gcs::Fault;
 use crate::ray::ReconcileMode;
-use crate::reconcile::{Done, Meaning, Reply, Round};
+use crate::reconcile::{Done, Effect, Meaning, Reply, Round};
 use crate::telemetry::controller::{Demand, ScalingMetrics};
 
 /// Counts for one process; by default where nobody reads them.
@@ -57,6 +57,11 @@ impl Measures {
                 Err(failure) => outcome(&failure.meaning()),
             };
             self.metrics.effect(effect.kind(), outcome);
+            // Asked for is what the API server took, not what was planned.
+            if let (Effect::PatchCluster(patch), Ok(_)) = (effect, result) {
+                let launches = patch.changes.iter().map(|change| change.launches).sum();
+                self.metrics.launched(launches);
+            }
         }
     }
 
@@ -64,15 +69,8 @@ impl Measures {
     pub fn demand(&self, key: &Key, round: &Round) {
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
-        let launched = round.plan.groups.iter().map(|group| group.launch_now).sum();
-        self.metrics.demand(
-            &key.to_string(),
-            Demand {
-                pending,
-                unmet,
-                launched,
-            },
-        );
+        self.metrics
+            .demand(&key.to_string(), Demand { pending, unmet });
     }
 
     /// How many RayClusters there are of a mode.
@@ -88,6 +86,19 @@ impl Measures {
     /// How many of them this replica looks after.
     pub fn shards_held(&self, count: usize) {
         self.metrics.shards_held(count);
+    }
+
+    /// An Event was published, or could not be.
+    pub fn event(&self, published: bool) {
+        let outcome = if published { "published" } else { "failed" };
+        self.metrics.events(outcome, 1);
+    }
+
+    /// So many Events were left out, because there were too many.
+    pub fn events_left_out(&self, count: u64) {
+        if count > 0 {
+            self.metrics.events("left-out", count);
+        }
     }
 
     /// A cluster is not looked after any more.

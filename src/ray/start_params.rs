@@ -68,8 +68,16 @@ pub fn start_resources(text: &str) -> Result<Vec<(String, i64)>, StartResourcesE
         .collect()
 }
 
+/// Longest text that is read. No pod could be started with a longer one.
+const MAX_LEN: usize = 256 << 10;
+
 /// The first half of [`start_resources`]: the object, its amounts not yet looked at.
 pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError> {
+    // As a tree it would take many times as much.
+    if text.len() > MAX_LEN {
+        let problem = "it is longer than 256 KiB".to_owned();
+        return Err(StartResourcesError::NotQuotedJson(problem));
+    }
     let mut characters = text.chars();
     characters.next();
     characters.next_back();

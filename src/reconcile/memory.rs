@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::backoff::{Failed, Waits};
 use super::effect::{Effect, Reply, Subject, Task};
 use super::news::{Said, Teller};
+use super::outage::Outage;
 use super::outcome::{Failure, Meaning};
 use super::round::Round;
 use super::settings::Settings;
@@ -36,6 +37,7 @@ pub struct Memory {
     teller: Teller,
     split_until: f64,
     pub(super) settling: Settling,
+    pub(super) outage: Option<Outage>,
 }
 
 /// One effect that was tried.
@@ -62,6 +64,7 @@ impl Memory {
     ) -> Said {
         self.history = round.plan.remember.clone();
         self.settling = round.settling.unwrap_or(self.settling);
+        self.outage.clone_from(&round.outage);
         self.forget_what_was_not_asked(round, done);
         self.waits.forget_old(now, &settings.backoff);
         for done in done {
@@ -181,8 +184,9 @@ impl Memory {
         };
         let grows = round.plan.resizes.iter().any(|resize| resize.pod == *pod);
         let patient = match meaning {
-            Meaning::Stale | Meaning::Gone => true,
-            Meaning::Busy { .. } | Meaning::Transient => {
+            // An API server that is busy says nothing about the pod.
+            Meaning::Stale | Meaning::Gone | Meaning::Busy { .. } => true,
+            Meaning::Transient => {
                 let wait = self.waits.of(&done.about, Task::Resize, now);
                 wait.is_none_or(|wait| wait.failures < TRIES)
             }

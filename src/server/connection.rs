@@ -1,16 +1,19 @@
 //! One connection, from the handshake to its end.
 
 use std::convert::Infallible;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::http::{HeaderValue, Request, header};
 use axum::response::Response;
-use hyper::body::Incoming;
+use hyper::body::{Body, Frame, Incoming, SizeHint};
+use hyper::server::conn::http1::Builder;
 use hyper::service::service_fn;
-use hyper_util::rt::{TokioExecutor, TokioIo, TokioTimer};
-use hyper_util::server::conn::auto::Builder;
+use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::TcpStream;
 use tokio_rustls::TlsAcceptor;
@@ -18,6 +21,7 @@ use tower::ServiceExt as _;
 
 use super::guard::{Guarded, Progress};
 use super::shutdown::{Phase, Shutdown};
+use crate::shares::{Share, Source};
 
 /// Time limits of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -45,13 +49,7 @@ impl Default for Times {
 }
 
 /// Longest head of a request, in bytes; those of API servers have a few hundred.
-const HEAD_BYTES: u16 = 32 << 10;
-
-/// Requests at once on one h2 connection.
-const H2_STREAMS: u32 = 64;
-
-/// How often, and for how long, an h2 client is asked whether it is still there.
-const H2_PING: (Duration, Duration) = (Duration::from_secs(30), Duration::from_secs(20));
+const HEAD_BYTES: usize = 32 << 10;
 
 /// What all connections of a listener share.
 #[derive(Clone)]
@@ -63,75 +61,89 @@ pub(super) struct Server {
 }
 
 impl Server {
-    /// Serves one connection until it ends. Clients that break the rules are not our failure, so
-    /// there is nothing to return.
-    pub(super) async fn serve(self, stream: TcpStream) {
+    /// Serves one connection from `source` until it ends, or has to give its `place` to another.
+    /// Clients that break the rules are not our failure, so there is nothing to return.
+    pub(super) async fn serve(self, stream: TcpStream, source: Source, place: Share) {
         let _ = stream.set_nodelay(true);
+        let progress = Arc::new(Progress::new(place));
         let Some(acceptor) = &self.tls else {
-            return self.serve_http(stream, false).await;
+            return self.serve_http(stream, source, progress).await;
         };
         let handshake = tokio::time::timeout(self.times.handshake, acceptor.accept(stream));
-        match handshake.await {
-            Ok(Ok(stream)) => {
-                let is_h2 = stream.get_ref().1.alpn_protocol() == Some(b"h2");
-                self.serve_http(stream, is_h2).await;
-            }
+        let handshake = tokio::select! {
+            handshake = handshake => handshake,
+            () = progress.place().asked() => return gave_way(),
+        };
+        match handshake {
+            Ok(Ok(stream)) => self.serve_http(stream, source, progress).await,
             Ok(Err(error)) => tracing::debug!(%error, "TLS handshake failed"),
             Err(_elapsed) => tracing::debug!("TLS handshake took too long"),
         }
     }
 
-    async fn serve_http<S>(&self, stream: S, is_h2: bool)
+    async fn serve_http<S>(&self, stream: S, source: Source, progress: Arc<Progress>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
-        let progress = Arc::new(Progress::default());
-        if is_h2 {
-            // Its bytes belong to many requests; pings and the bound on streams take the place
-            // of the head's time limit.
-            progress.request_began();
-        }
         let stream = Guarded::new(stream, progress.clone(), self.times.head, self.times.write);
         let requests = Requests {
             router: self.router.clone(),
             shutdown: self.shutdown.clone(),
-            progress: (!is_h2).then_some(progress),
+            source,
+            progress: progress.clone(),
         };
         let service = service_fn(move |request| requests.clone().answer(request));
-        let builder = if is_h2 { h2() } else { h1(self.times) };
-        let connection = builder.serve_connection(TokioIo::new(stream), service);
+        let connection = h1(self.times).serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
         let ended = tokio::select! {
+            // First, so that what has come meanwhile is seen before it is decided to give way.
+            biased;
             ended = connection.as_mut() => ended,
+            () = progress.place().asked() => {
+                if progress.place().is_waiting() {
+                    return gave_way();
+                }
+                connection.as_mut().graceful_shutdown();
+                connection.await
+            }
             () = self.shutdown.reached(Phase::Draining) => {
                 connection.as_mut().graceful_shutdown();
                 connection.await
             }
         };
         if let Err(error) = ended {
-            tracing::debug!(error, "connection ended early");
+            tracing::debug!(%error, "connection ended early");
         }
     }
 }
 
-/// The requests of one connection.
+fn gave_way() {
+    tracing::debug!("a connection that waited for its client gave way to a new one");
+}
+
+/// The requests of one connection, which has one at a time.
 #[derive(Clone)]
 struct Requests {
     router: Router,
     shutdown: Arc<Shutdown>,
-    /// Of an HTTP/1.1 connection, which has one request at a time.
-    progress: Option<Arc<Progress>>,
+    source: Source,
+    progress: Arc<Progress>,
 }
 
 impl Requests {
     async fn answer(self, request: Request<Incoming>) -> Result<Response, Infallible> {
-        let Some(progress) = self.progress else {
-            return self.router.oneshot(request).await;
-        };
+        let Self {
+            router,
+            shutdown,
+            source,
+            progress,
+        } = self;
         progress.request_began();
-        let mut answer = self.router.oneshot(request).await?;
+        let mut request = request.map(|body| Noticed::new(body, progress.clone()));
+        request.extensions_mut().insert(source);
+        let mut answer = router.oneshot(request).await?;
         progress.request_ended();
-        if self.shutdown.phase() >= Phase::Shedding {
+        if shutdown.phase() >= Phase::Shedding || progress.place().is_asked() {
             let close = HeaderValue::from_static("close");
             answer.headers_mut().insert(header::CONNECTION, close);
         }
@@ -139,24 +151,52 @@ impl Requests {
     }
 }
 
-fn h1(times: Times) -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new()).http1_only();
-    builder
-        .http1()
-        .timer(TokioTimer::new())
-        .header_read_timeout(times.idle)
-        .max_buf_size(HEAD_BYTES.into());
-    builder
+/// The body of a request, of which it is noticed when it has come.
+struct Noticed {
+    body: Incoming,
+    progress: Arc<Progress>,
 }
 
-fn h2() -> Builder<TokioExecutor> {
-    let mut builder = Builder::new(TokioExecutor::new()).http2_only();
+impl Noticed {
+    fn new(body: Incoming, progress: Arc<Progress>) -> Self {
+        if body.is_end_stream() {
+            progress.body_came();
+        }
+        Self { body, progress }
+    }
+}
+
+impl Body for Noticed {
+    type Data = Bytes;
+    type Error = hyper::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, hyper::Error>>> {
+        let frame = Pin::new(&mut self.body).poll_frame(context);
+        if matches!(frame, Poll::Ready(None)) || (frame.is_ready() && self.body.is_end_stream()) {
+            self.progress.body_came();
+        }
+        frame
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
+    }
+}
+
+/// Only HTTP/1.1: API servers speak nothing else to webhooks, and with h2 one connection could hold
+/// as much as many.
+fn h1(times: Times) -> Builder {
+    let mut builder = Builder::new();
     builder
-        .http2()
         .timer(TokioTimer::new())
-        .keep_alive_interval(H2_PING.0)
-        .keep_alive_timeout(H2_PING.1)
-        .max_concurrent_streams(H2_STREAMS)
-        .max_header_list_size(HEAD_BYTES.into());
+        .header_read_timeout(times.idle)
+        .max_buf_size(HEAD_BYTES);
     builder
 }

@@ -14,44 +14,75 @@ use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::time::{Instant, Sleep};
 
+use crate::shares::Share;
+
 /// Where a connection is in its requests, shared by the guard, which sees bytes, and the service,
-/// which sees requests.
+/// which sees requests. It tells the connection's share when it waits for the client.
 ///
-/// The number counts state changes; its remainder by three is the state. So a change and which
+/// The number counts state changes; its remainder by four is the state. So a change and which
 /// request it belongs to are one atomic step.
-#[derive(Debug, Default)]
-pub struct Progress(AtomicU64);
+#[derive(Debug)]
+pub struct Progress {
+    state: AtomicU64,
+    place: Share,
+}
 
 const IDLE: u64 = 0;
 const HEAD: u64 = 1;
-const BUSY: u64 = 2;
-const STATES: u64 = 3;
+const BODY: u64 = 2;
+const BUSY: u64 = 3;
+const STATES: u64 = 4;
 
 impl Progress {
+    /// Of a connection that has sent nothing yet and holds `place`.
+    pub fn new(place: Share) -> Self {
+        Self {
+            state: AtomicU64::new(IDLE),
+            place,
+        }
+    }
+
+    /// The place among all connections.
+    pub fn place(&self) -> &Share {
+        &self.place
+    }
+
     /// Bytes came: if no request was under way, one is beginning.
     fn bytes_came(&self) {
-        let now = self.0.load(Ordering::Relaxed);
+        let now = self.state.load(Ordering::Relaxed);
         if now % STATES == IDLE {
-            self.0.store(now + HEAD, Ordering::Relaxed);
+            self.state.store(now + HEAD, Ordering::Relaxed);
+            self.place.waits();
         }
     }
 
     /// The request whose head is coming, if one is.
     fn head(&self) -> Option<u64> {
-        let now = self.0.load(Ordering::Relaxed);
+        let now = self.state.load(Ordering::Relaxed);
         (now % STATES == HEAD).then_some(now)
     }
 
-    /// The head is complete.
+    /// The head is complete; the body may have yet to come.
     pub fn request_began(&self) {
-        let now = self.0.load(Ordering::Relaxed);
-        self.0.store(now - now % STATES + BUSY, Ordering::Relaxed);
+        self.enter(BODY);
+    }
+
+    /// The body is complete, if there is one.
+    pub fn body_came(&self) {
+        self.enter(BUSY);
+        self.place.works();
     }
 
     /// The answer is ready.
     pub fn request_ended(&self) {
-        let now = self.0.load(Ordering::Relaxed);
-        self.0.store(now - now % STATES + STATES, Ordering::Relaxed);
+        self.enter(STATES);
+        self.place.waits();
+    }
+
+    fn enter(&self, state: u64) {
+        let now = self.state.load(Ordering::Relaxed);
+        self.state
+            .store(now - now % STATES + state, Ordering::Relaxed);
     }
 }
 
@@ -203,6 +234,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
+    use crate::shares::{Bounds, Shares, Source};
 
     const HEAD_TIME: Duration = Duration::from_secs(5);
     const WRITE_TIME: Duration = Duration::from_secs(7);
@@ -213,7 +245,13 @@ mod tests {
         Arc<Progress>,
     ) {
         let (client, server) = tokio::io::duplex(64);
-        let progress = Arc::new(Progress::default());
+        let shares = Shares::new(Bounds {
+            all: 1,
+            each: 1,
+            patience: Duration::ZERO,
+        });
+        let place = shares.take(Source::default(), 1).unwrap();
+        let progress = Arc::new(Progress::new(place));
         let guarded = Guarded::new(server, progress.clone(), HEAD_TIME, WRITE_TIME);
         (client, guarded, progress)
     }
@@ -258,9 +296,13 @@ mod tests {
                 assert!(wait.is_err(), "closed in time");
             }
             progress.request_began();
+            assert!(progress.place().is_waiting(), "its body is on its way");
             let body = tokio::time::timeout(hour, guarded.read(&mut buffer)).await;
             assert!(body.is_err(), "a body's time is not the head's");
+            progress.body_came();
+            assert!(!progress.place().is_waiting(), "it is worked on");
             progress.request_ended();
+            assert!(progress.place().is_waiting());
         }
     }
 

@@ -3,15 +3,20 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::time::SystemTime;
+use std::time::{Duration, Instant, SystemTime};
 
 use axum::Router;
+use axum::body::Bytes;
 use axum::extract::State;
 use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use tokio::sync::Mutex;
 
+use super::probes::Pulse;
 use super::shutdown::{Phase, Shutdown};
+use crate::apiserver::Watches;
+use crate::apiserver::health::Trouble;
 use crate::telemetry::Metrics;
 use crate::tls::CertificateStore;
 
@@ -30,10 +35,14 @@ pub struct Health {
     pub listening: AtomicBool,
     /// What admins decided is known, as far as it can be.
     pub policies: Arc<AtomicBool>,
+    /// How the watches are.
+    pub watches: Watches,
+    /// Whether the rest of the process runs.
+    pub pulse: Arc<Pulse>,
 }
 
 /// Why no calls should be sent here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// The process was told to stop.
     #[error("not ready: stopping")]
@@ -44,6 +53,10 @@ pub enum NotReady {
     /// What admins decided is not known yet.
     #[error("not ready: the RayPolicies have not been read yet; does the API server answer?")]
     NoPolicies,
+    /// What is scaled by is not seen. It is said of a process that only scales: one with webhooks
+    /// judges on, by what it knows.
+    #[error("not ready: {0}")]
+    Blind(Trouble),
     /// There is no certificate.
     #[error("not ready: no certificate yet; is the Secret there, and mounted?")]
     NoCertificate,
@@ -59,7 +72,8 @@ impl Health {
             return Err(NotReady::Stopping);
         }
         if !self.webhooks {
-            return Ok(());
+            let trouble = self.watches.troubles().into_iter().next();
+            return trouble.map_or(Ok(()), |trouble| Err(NotReady::Blind(trouble)));
         }
         if !self.listening.load(Ordering::Acquire) {
             return Err(NotReady::NotListening);
@@ -77,26 +91,69 @@ impl Health {
 
 /// The routes.
 pub fn router(health: Arc<Health>) -> Router {
+    let shown = Arc::new(Shown::default());
     Router::new()
-        .route("/livez", get(async || "alive\n"))
+        .route("/livez", get(livez))
         .route("/readyz", get(readyz))
-        .route("/metrics", get(metrics))
+        .route(
+            "/metrics",
+            get(async move |State(health): State<Arc<Health>>| shown.answer(health).await),
+        )
         .with_state(health)
+}
+
+async fn livez(State(health): State<Arc<Health>>) -> Response {
+    match health.pulse.lost() {
+        None => "alive\n".into_response(),
+        Some(since) => {
+            let text = format!("no thread has run for {} s\n", since.as_secs());
+            (StatusCode::SERVICE_UNAVAILABLE, text).into_response()
+        }
+    }
 }
 
 async fn readyz(State(health): State<Arc<Health>>) -> Response {
     #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
     let now = SystemTime::now();
     match health.ready_at(now) {
-        Ok(()) => "ready\n".into_response(),
+        Ok(()) => {
+            // Which is no reason to take the webhooks away from their API servers.
+            let troubles = health.watches.troubles().into_iter();
+            let troubles: String = troubles.map(|trouble| format!("but {trouble}\n")).collect();
+            format!("ready\n{troubles}").into_response()
+        }
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
     }
 }
 
-async fn metrics(State(health): State<Arc<Health>>) -> Response {
-    let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
-    match health.metrics.text() {
-        Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
-        Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error.to_string()).into_response(),
+/// Metrics as they were last written down. However many ask, they are written a few times a second
+/// at most, and beside the thread that answers probes.
+#[derive(Debug, Default)]
+struct Shown(Mutex<Option<(Instant, Bytes)>>);
+
+/// How old an answer may be.
+const FRESH: Duration = Duration::from_millis(100);
+
+impl Shown {
+    async fn answer(&self, health: Arc<Health>) -> Response {
+        let kind = "application/openmetrics-text; version=1.0.0; charset=utf-8";
+        match self.text(health).await {
+            Ok(text) => ([(header::CONTENT_TYPE, kind)], text).into_response(),
+            Err(error) => (StatusCode::INTERNAL_SERVER_ERROR, error).into_response(),
+        }
+    }
+
+    async fn text(&self, health: Arc<Health>) -> Result<Bytes, String> {
+        let mut last = self.0.lock().await;
+        if let Some((written, text)) = &*last
+            && written.elapsed() < FRESH
+        {
+            return Ok(text.clone());
+        }
+        let written = tokio::task::spawn_blocking(move || health.metrics.text());
+        let text = written.await.map_err(|error| error.to_string())?;
+        let text = Bytes::from(text.map_err(|error| error.to_string())?);
+        *last = Some((Instant::now(), text.clone()));
+        Ok(text)
     }
 }

@@ -1,5 +1,6 @@
 //! Accepting connections.
 
+use std::convert::Infallible;
 use std::io;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
 use std::sync::Arc;
@@ -8,11 +9,12 @@ use std::time::Duration;
 use axum::Router;
 use rustls::ServerConfig;
 use tokio::net::{TcpListener, TcpStream};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
+use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 
 use super::connection::{Server, Times};
 use super::shutdown::{Phase, Shutdown};
+use crate::shares::{Bounds, Full, Share, Shares, Source};
 use crate::telemetry::metrics::Level;
 
 /// A bound port.
@@ -21,17 +23,19 @@ pub struct Listener {
     socket: TcpListener,
     tls: Option<Arc<ServerConfig>>,
     times: Times,
-    places: Arc<Semaphore>,
-    most: u32,
+    places: Shares,
     open: Level,
+    /// Each connection has a clone: once all are gone, the other end is told.
+    left: mpsc::Sender<Infallible>,
+    all_left: mpsc::Receiver<Infallible>,
 }
 
 /// A port that cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 #[error("cannot listen on {address}: {source}; choose another address or port")]
 pub struct BindError {
-    address: SocketAddr,
-    source: io::Error,
+    pub(super) address: SocketAddr,
+    pub(super) source: io::Error,
 }
 
 /// How long to wait after the system refused a connection, for want of file descriptors perhaps.
@@ -48,18 +52,27 @@ async fn bind(address: SocketAddr) -> io::Result<TcpListener> {
 }
 
 impl Listener {
-    /// Binds `address` for at most `most` connections at once; more wait in the system's queue.
+    /// Binds `address` for at most `most` connections at once, half of them from one source. When
+    /// there are more, the oldest that waits for its client gives way; if none does, new ones wait
+    /// in the system's queue.
     pub async fn bind(address: SocketAddr, most: u32) -> Result<Self, BindError> {
         let socket = bind(address)
             .await
             .map_err(|source| BindError { address, source })?;
+        let most = most as usize;
+        let (left, all_left) = mpsc::channel(1);
         Ok(Self {
             socket,
             tls: None,
             times: Times::default(),
-            places: Arc::new(Semaphore::new(most as usize)),
-            most,
+            places: Shares::new(Bounds {
+                all: most,
+                each: most.div_ceil(2),
+                patience: Duration::ZERO,
+            }),
             open: Level::default(),
+            left,
+            all_left,
         })
     }
 
@@ -105,46 +118,64 @@ impl Listener {
         self.take_in_the_queue(&server).await;
         let Self {
             socket,
-            places,
-            most,
+            left,
+            mut all_left,
             ..
         } = self;
-        drop(socket);
-        let _all_gone = places.acquire_many(most).await;
+        drop((socket, left));
+        let _none = all_left.recv().await;
     }
 
     async fn accept_all(&self, server: &Server) {
         loop {
-            let Ok(place) = self.places.clone().acquire_owned().await else {
-                return;
-            };
             match self.socket.accept().await {
-                Ok((stream, _)) => self.spawn(server, stream, place),
+                Ok((stream, peer)) => self.take_in(server, stream, peer).await,
                 Err(error) => {
                     tracing::debug!(%error, "a connection was not accepted");
+                    self.places.make_way();
                     tokio::time::sleep(ACCEPT_PAUSE).await;
                 }
             }
         }
     }
 
-    /// Takes in those that connected before the door closes; closing the socket would reset them.
-    async fn take_in_the_queue(&self, server: &Server) {
-        while let Ok(place) = self.places.clone().try_acquire_owned() {
-            let accepted = tokio::time::timeout(Duration::ZERO, self.socket.accept()).await;
-            let Ok(Ok((stream, _))) = accepted else {
-                return;
-            };
-            self.spawn(server, stream, place);
+    /// Serves a connection as soon as there is a place for it. A source that holds all that one can
+    /// hold, and works on all of it, is turned away: others are not to wait for it.
+    async fn take_in(&self, server: &Server, stream: TcpStream, peer: SocketAddr) {
+        let source = Source::of(peer.ip());
+        loop {
+            match self.places.take(source, 1) {
+                Ok(place) => return self.spawn(server, stream, source, place),
+                Err(Full::Source) => {
+                    return tracing::debug!(%peer, "too many connections from one address");
+                }
+                Err(Full::All) => self.places.returned().await,
+            }
         }
     }
 
-    fn spawn(&self, server: &Server, stream: TcpStream, place: OwnedSemaphorePermit) {
+    /// Takes in those that connected before the door closes; closing the socket would reset them.
+    async fn take_in_the_queue(&self, server: &Server) {
+        loop {
+            let accepted = tokio::time::timeout(Duration::ZERO, self.socket.accept()).await;
+            let Ok(Ok((stream, peer))) = accepted else {
+                return;
+            };
+            let source = Source::of(peer.ip());
+            let Ok(place) = self.places.take(source, 1) else {
+                return;
+            };
+            self.spawn(server, stream, source, place);
+        }
+    }
+
+    fn spawn(&self, server: &Server, stream: TcpStream, source: Source, place: Share) {
         let counted = self.open.start();
         let server = server.clone();
+        let left = self.left.clone();
         tokio::spawn(async move {
-            server.serve(stream).await;
-            drop((counted, place));
+            server.serve(stream, source, place).await;
+            drop((counted, left));
         });
     }
 }

@@ -2,16 +2,26 @@
 //!
 //! The routers know nothing of this. [`listener`] accepts, [`connection`] serves one connection
 //! within [`guard`]'s time limits, [`shutdown`] tells them when to stop, [`health`] is what kubelet
-//! and Prometheus ask, [`run`] puts a process together.
+//! and Prometheus ask, [`probes`] answers them in a thread of its own, [`run`] puts a process together.
+//!
+//! A port takes a bounded number of connections. When there are more, those give way that wait for
+//! their client ([`crate::shares`]): handshakes, heads and bodies on their way, idle connections.
 
 pub mod connection;
 pub mod facts;
 pub mod guard;
 pub mod health;
 pub mod listener;
+pub mod probes;
 pub mod run;
 pub mod shutdown;
 
 pub use connection::Times;
 pub use listener::Listener;
 pub use shutdown::{Phase, Shutdown};
+
+/// The memory that a pod which serves webhooks must have, in bytes: its limit in the manifests.
+///
+/// 4,096 connections of 40 KiB each, 96 MiB of bodies, two trees of together 256 MiB of the one large
+/// review at a time and what is found in them, and what is known of the cluster.
+pub const MEMORY: usize = 1 << 30;

@@ -1,5 +1,6 @@
 //! One process of `rayfit serve`, from start to end.
 
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -11,18 +12,20 @@ use arc_swap::ArcSwap;
 use rustls::server::danger::ClientCertVerifier;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch as flag;
-use tokio::task::JoinHandle;
 
-use super::health::{self, Health};
+use super::health::Health;
 use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
-use super::{Times, facts};
+use super::{Times, facts, probes};
 use crate::admission::{self, Admission, Engine, Limits, Policy};
+use crate::apiserver::client::is_no_pod;
+use crate::apiserver::{ApiServer, Source};
 use crate::audit;
 use crate::certs;
-use crate::controller;
 use crate::controller::tuning::InForce;
+use crate::controller::{self, Surroundings};
 use crate::policy::Settings;
+use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
 use crate::tls::{CertificateDirectory, CertificateStore, clients, server_config_for};
@@ -82,16 +85,19 @@ const LAST_CALLS: Duration = Duration::from_secs(1);
 /// How long to wait for the account's token and the like.
 const CLIENT_RETRY: Duration = Duration::from_secs(5);
 
-/// Connections to the health port at once.
-const HEALTH_CONNECTIONS: u32 = 256;
-
-/// Idle ones are closed soon, so that nobody keeps kubelet out by holding them all.
-const HEALTH_IDLE: Duration = Duration::from_secs(15);
-
-/// Serves until told to stop.
+/// Serves until told to stop, or until a background task fails.
 pub async fn run(options: Options) -> anyhow::Result<()> {
     // First, so that a signal during the start is not lost.
-    let mut signals = Signals::new()?;
+    let signals = Signals::new()?;
+    let supervisor = Supervisor::default();
+    supervisor.guard(serve(options, signals, &supervisor)).await
+}
+
+async fn serve(
+    options: Options,
+    mut signals: Signals,
+    supervisor: &Supervisor,
+) -> anyhow::Result<()> {
     let certificates = Arc::new(CertificateStore::default());
     let metrics = Arc::new(Metrics::new(certificates.clone()));
     let shutdown = Arc::new(Shutdown::default());
@@ -109,24 +115,27 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
         webhooks: options.webhooks,
         listening: AtomicBool::new(false),
         policies: in_force.known.clone(),
+        watches: metrics.watches.clone(),
+        pulse: Arc::default(),
     });
-    let _health = serve_health(&options, health.clone()).await?;
+    let _beating = supervisor.spawn("pulse", health.pulse.clone().beat());
+    probes::serve(options.health_address, health.clone(), supervisor.clone()).await?;
     let (stop_scaling, stopping) = flag::channel(false);
-    let scaling = scale(&options, &in_force, &metrics, stopping);
+    let scaling = scale(&options, &in_force, &metrics, stopping, supervisor);
     // Until the process ends, also while it stops: until then it serves.
-    drop(tokio::spawn(learn(
-        options.clone(),
-        in_force.clone(),
-        metrics,
-    )));
+    let learning = learn(options.clone(), in_force.clone(), metrics);
+    let _learning = supervisor.spawn("policies, facts and audit", learning);
+    let _certifying = certify(&options, &certificates, supervisor);
     let serving = if options.webhooks {
-        let serving = serve_webhooks(&options, certificates, &in_force, &health).await?;
+        let serving =
+            serve_webhooks(&options, certificates, &in_force, &health, supervisor).await?;
         health.listening.store(true, Ordering::Release);
         Some(serving)
     } else {
         None
     };
     signals.next().await;
+    supervisor.let_end();
     stop_scaling.send_replace(true);
     let stopped = async {
         if let Some(serving) = serving {
@@ -150,9 +159,8 @@ async fn serve_webhooks(
     certificates: Arc<CertificateStore>,
     in_force: &InForce,
     health: &Health,
-) -> anyhow::Result<JoinHandle<()>> {
-    // It too goes on until the process ends.
-    drop(certify(options, &certificates));
+    supervisor: &Supervisor,
+) -> anyhow::Result<Task> {
     let listener = Listener::bind(options.address, options.connections)
         .await?
         .with_tls(server_config_for(certificates, callers(options)?)?)
@@ -170,9 +178,8 @@ async fn serve_webhooks(
         options.limits,
     );
     let router = admission::router(Arc::new(admission));
-    Ok(tokio::spawn(
-        listener.serve(router, health.shutdown.clone()),
-    ))
+    let serving = listener.serve(router, health.shutdown.clone());
+    Ok(supervisor.spawn("webhooks", serving))
 }
 
 /// Who may call the webhooks.
@@ -190,37 +197,58 @@ fn scale(
     in_force: &InForce,
     metrics: &Arc<Metrics>,
     mut stop: flag::Receiver<bool>,
-) -> Option<JoinHandle<()>> {
+    supervisor: &Supervisor,
+) -> Option<Task> {
     let scaling = options.controller.clone()?;
-    let (kubeconfig, metrics) = (options.kubeconfig.clone(), metrics.scaling.clone());
-    let in_force = in_force.clone();
-    Some(tokio::spawn(async move {
-        let client = tokio::select! {
-            client = client_at_last(kubeconfig, "to scale clusters of") => client,
+    let (kubeconfig, metrics) = (options.kubeconfig.clone(), metrics.clone());
+    let (in_force, supervisor_of) = (in_force.clone(), supervisor.clone());
+    Some(supervisor.spawn("scaling", async move {
+        let api = tokio::select! {
+            api = api_at_last(kubeconfig, "to scale clusters of") => api,
             _ = stop.wait_for(|stop| *stop) => return,
         };
-        controller::run(scaling, client, in_force, metrics, stop).await;
+        let around = Surroundings {
+            api,
+            in_force,
+            metrics: metrics.scaling.clone(),
+            watches: metrics.watches.clone(),
+            supervisor: supervisor_of,
+        };
+        controller::run(scaling, around, stop).await;
     }))
 }
 
-/// A panic in it is logged where it happens.
-async fn ended(task: Option<JoinHandle<()>>) {
-    if let Some(task) = task {
-        let _ = task.await;
+async fn ended(task: Option<Task>) {
+    if let Some(mut task) = task {
+        task.ended().await;
     }
 }
 
-fn certify(options: &Options, store: &Arc<CertificateStore>) -> JoinHandle<()> {
-    match &options.certificates {
+fn certify(
+    options: &Options,
+    store: &Arc<CertificateStore>,
+    supervisor: &Supervisor,
+) -> Option<Task> {
+    const NAME: &str = "certificates";
+    if !options.webhooks {
+        return None;
+    }
+    Some(match &options.certificates {
         CertificateSource::Directory {
             directory,
             interval,
-        } => tokio::spawn(Poller::new(directory.clone(), store.clone()).run(*interval)),
+        } => {
+            let poller = Poller::new(directory.clone(), store.clone());
+            supervisor.spawn(NAME, poller.run(*interval))
+        }
         CertificateSource::Own(own) => {
             let kubeconfig = options.kubeconfig.clone();
-            tokio::spawn(certify_ourselves(kubeconfig, own.clone(), store.clone()))
+            supervisor.spawn(
+                NAME,
+                certify_ourselves(kubeconfig, own.clone(), store.clone()),
+            )
         }
-    }
+    })
 }
 
 /// To the end, also while the process stops: until then it serves.
@@ -229,17 +257,17 @@ async fn certify_ourselves(
     own: certs::Options,
     store: Arc<CertificateStore>,
 ) {
-    let client = client_at_last(kubeconfig, "to keep certificates in").await;
-    if let Err(error) = certs::run(own, client, store, std::future::pending()).await {
+    let api = api_at_last(kubeconfig, "to keep certificates in").await;
+    if let Err(error) = certs::run(own, api.client(), store, pending()).await {
         tracing::error!(%error, "certificates are not managed");
     }
 }
 
 /// Waits for the account's token and the like.
-async fn client_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> kube::Client {
+async fn api_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> ApiServer {
     loop {
-        match facts::client(kubeconfig.as_deref()).await {
-            Ok(client) => return client,
+        match ApiServer::connect(kubeconfig.as_deref()).await {
+            Ok(api) => return api,
             Err(error) => {
                 tracing::warn!(%error, purpose, "no API server, trying again");
                 tokio::time::sleep(CLIENT_RETRY).await;
@@ -248,58 +276,46 @@ async fn client_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> k
     }
 }
 
-/// Keeps policies up to date; where webhooks are served, facts too, and audits.
+/// Keeps policies up to date; where webhooks are served, facts too, and audits. Never ends: where
+/// nothing can be learned, that stays so.
 async fn learn(options: Options, in_force: InForce, metrics: Arc<Metrics>) {
     let InForce { policy, known } = in_force;
     let kubeconfig = options.kubeconfig;
+    let source = |api: &ApiServer| Source {
+        client: api.client(),
+        watches: metrics.watches.clone(),
+    };
     if !options.webhooks {
-        let client = client_at_last(kubeconfig, "to read policies of").await;
-        watch::policies_only(client, policy, known).await;
-        return;
+        let api = api_at_last(kubeconfig, "to read policies of").await;
+        return watch::policies_only(source(&api), policy, known).await;
     }
-    match facts::client(kubeconfig.as_deref()).await {
-        Ok(client) => {
-            let audit = async {
-                if let Some(options) = options.audit {
-                    audit::run(client.clone(), options, policy.clone(), metrics).await;
-                }
-            };
-            tokio::join!(
-                facts::learn(client.clone(), policy.clone()),
-                watch::run(client.clone(), policy.clone(), known),
-                audit
-            );
-            return;
-        }
-        Err(error) if kubeconfig.is_some() => {
-            tracing::error!(%error, "no facts of the cluster: the kubeconfig cannot be used");
-        }
-        Err(error) => {
-            tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
+    if let Err(error) = ApiServer::connect(kubeconfig.as_deref()).await
+        && is_no_pod(&error)
+    {
+        tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
+        known.store(true, Ordering::Release);
+        if options.controller.is_none() {
+            return pending().await;
         }
     }
-    known.store(true, Ordering::Release);
-    if options.controller.is_some() {
-        let client = client_at_last(kubeconfig, "to read policies of").await;
-        Box::pin(watch::run(client, policy, known)).await;
-    }
-}
-
-/// The health port stays open to the end, so that it is seen why the process is not ready.
-async fn serve_health(options: &Options, health: Arc<Health>) -> anyhow::Result<JoinHandle<()>> {
-    let listener = Listener::bind(options.health_address, HEALTH_CONNECTIONS)
-        .await?
-        .with_times(Times {
-            idle: HEALTH_IDLE,
-            ..options.times
-        });
-    tracing::info!(address = %listener.address()?, "health and metrics");
-    let never = Arc::new(Shutdown::default());
-    Ok(tokio::spawn(listener.serve(health::router(health), never)))
+    // Whatever else keeps us from the API server may end, and until then nothing is judged: what
+    // policies forbid is not known.
+    let api = api_at_last(kubeconfig, "to read policies of").await;
+    let (client, source) = (api.client(), source(&api));
+    let audit = async {
+        if let Some(options) = options.audit {
+            audit::run(client.clone(), options, policy.clone(), metrics.clone()).await;
+        }
+    };
+    tokio::join!(
+        facts::learn(client.clone(), policy.clone()),
+        watch::run(source, policy.clone(), known),
+        audit
+    );
 }
 
 /// Goes through the phases of stopping.
-async fn stop(options: &Options, shutdown: &Shutdown, mut serving: JoinHandle<()>) {
+async fn stop(options: &Options, shutdown: &Shutdown, mut serving: Task) {
     let half = options.shutdown_delay / 2;
     for (phase, pause) in [(Phase::Leaving, half), (Phase::Shedding, half)] {
         tracing::info!(?phase, "stopping");
@@ -308,12 +324,15 @@ async fn stop(options: &Options, shutdown: &Shutdown, mut serving: JoinHandle<()
     }
     shutdown.enter(Phase::Closing);
     tracing::info!(phase = ?Phase::Closing, "stopping");
-    if tokio::time::timeout(LAST_CALLS, &mut serving).await.is_ok() {
+    if tokio::time::timeout(LAST_CALLS, serving.ended())
+        .await
+        .is_ok()
+    {
         return;
     }
     shutdown.enter(Phase::Draining);
     tracing::info!(phase = ?Phase::Draining, "stopping");
-    let drained = tokio::time::timeout(options.drain_timeout, &mut serving).await;
+    let drained = tokio::time::timeout(options.drain_timeout, serving.ended()).await;
     if drained.is_err() {
         tracing::warn!("some connections did not end in time and are cut");
     }

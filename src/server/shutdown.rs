@@ -18,7 +18,7 @@ pub enum Phase {
     Shedding,
     /// No new connections; those that have yet to send a request may.
     Closing,
-    /// Idle connections are closed; h2 clients are told to go away.
+    /// Idle connections are closed.
     Draining,
 }
 

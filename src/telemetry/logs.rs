@@ -1,7 +1,18 @@
 //! Logs: one line per event on standard error, as text or JSON.
+//!
+//! Nothing of an object is ever logged. Our own lines are written with that in mind; libraries' are
+//! not, and are filtered whatever level was asked for ([`is_shown`]). What errors quote of a text
+//! that could not be read is taken out of every line on its way out ([`unquoted`]).
 
-use tracing_subscriber::EnvFilter;
-use tracing_subscriber::fmt;
+use std::borrow::Cow;
+use std::io;
+
+use tracing::{Level, Metadata, Subscriber};
+use tracing_subscriber::filter::filter_fn;
+use tracing_subscriber::fmt::{self, MakeWriter};
+use tracing_subscriber::layer::SubscriberExt as _;
+use tracing_subscriber::util::SubscriberInitExt as _;
+use tracing_subscriber::{EnvFilter, Layer as _, Registry};
 
 /// How log lines are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
@@ -14,20 +25,103 @@ pub enum LogFormat {
 
 /// Starts logging. `filter` is a level (`info`) or directives (`rayfit=debug,hyper=warn`).
 pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
+    subscriber(format, filter, io::stderr)?
+        .try_init()
+        .map_err(|error| anyhow::anyhow!("logging could not be started: {error}"))?;
+    log_panics();
+    Ok(())
+}
+
+/// What writes log lines to `writer`.
+pub fn subscriber<W>(
+    format: LogFormat,
+    filter: &str,
+    writer: W,
+) -> anyhow::Result<impl Subscriber + Send + Sync>
+where
+    W: for<'w> MakeWriter<'w> + Send + Sync + 'static,
+{
     let filter = EnvFilter::try_new(filter).map_err(|error| {
         anyhow::anyhow!("--log {filter}: {error}; write a level like info or debug")
     })?;
-    let lines = fmt()
-        .with_env_filter(filter)
+    let lines = fmt::layer()
         .with_target(false)
-        .with_writer(std::io::stderr);
-    let started = match format {
-        LogFormat::Text => lines.with_ansi(false).try_init(),
-        LogFormat::Json => lines.json().flatten_event(true).try_init(),
+        .with_writer(Unquoting(writer));
+    let lines = match format {
+        LogFormat::Text => lines.with_ansi(false).boxed(),
+        LogFormat::Json => lines.json().flatten_event(true).boxed(),
     };
-    started.map_err(|error| anyhow::anyhow!("logging could not be started: {error}"))?;
-    log_panics();
-    Ok(())
+    Ok(Registry::default()
+        .with(filter)
+        .with(filter_fn(is_shown))
+        .with(lines))
+}
+
+/// Libraries that write the bodies of answers, headers with tokens, or errors that quote both. What
+/// matters of it comes back to us as an error.
+const QUOTING: &[&str] = &["kube_client", "kube_runtime"];
+
+/// Whether a line may be shown at all. Of libraries only warnings are: below, they write down what
+/// they send and receive.
+fn is_shown(line: &Metadata<'_>) -> bool {
+    let of = |name: &str| {
+        let rest = line.target().strip_prefix(name);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    of("rayfit") || (*line.level() <= Level::WARN && !QUOTING.iter().copied().any(of))
+}
+
+/// How errors begin to quote what they could not read, and what follows the quotation.
+const QUOTATIONS: &[(&str, &str)] = &[
+    ("invalid type: ", ", expected "),
+    ("invalid value: ", ", expected "),
+    ("unknown variant ", ", expected "),
+    ("unknown field ", ", expected "),
+];
+
+/// A line without what it quotes.
+fn unquoted(line: &str) -> Cow<'_, str> {
+    let mut line = Cow::Borrowed(line);
+    for (before, after) in QUOTATIONS {
+        let Some(begin) = line.find(before).map(|place| place + before.len()) else {
+            continue;
+        };
+        // The last one: the quotation may hold anything. Without one, nothing but the line's end is
+        // kept.
+        let expected = line.rfind(after).filter(|end| *end >= begin);
+        let end = expected.unwrap_or_else(|| {
+            let tail = ["\"}\n", "\n"].into_iter().find(|end| line.ends_with(end));
+            line.len() - tail.unwrap_or_default().len()
+        });
+        if begin < end {
+            line = format!("{}(not shown){}", &line[..begin], &line[end..]).into();
+        }
+    }
+    line
+}
+
+/// Writes lines without what they quote.
+struct Unquoting<W>(W);
+
+impl<'w, W: MakeWriter<'w>> MakeWriter<'w> for Unquoting<W> {
+    type Writer = Unquoting<W::Writer>;
+
+    fn make_writer(&'w self) -> Self::Writer {
+        Unquoting(self.0.make_writer())
+    }
+}
+
+impl<W: io::Write> io::Write for Unquoting<W> {
+    /// Gets a whole line at a time.
+    fn write(&mut self, line: &[u8]) -> io::Result<usize> {
+        let text = String::from_utf8_lossy(line);
+        self.0.write_all(unquoted(&text).as_bytes())?;
+        Ok(line.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.0.flush()
+    }
 }
 
 /// Panics are logged by their place only: their text can quote the object that was being judged,
@@ -37,4 +131,30 @@ fn log_panics() {
         let place = panic.location().map(ToString::to_string);
         tracing::error!(place, "panic; please report it as a bug of Rayfit");
     }));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_errors_quote_is_not_shown() {
+        for (line, shown) in [
+            (
+                "x: invalid type: string \"a, expected b\", expected a map at line 1 column 9\n",
+                "x: invalid type: (not shown), expected a map at line 1 column 9\n",
+            ),
+            (
+                "{\"error\":\"unknown variant `secret`, expected `a` or `b`\"}\n",
+                "{\"error\":\"unknown variant (not shown), expected `a` or `b`\"}\n",
+            ),
+            (
+                "{\"error\":\"invalid value: string \\\"secret\\\"\"}\n",
+                "{\"error\":\"invalid value: (not shown)\"}\n",
+            ),
+            ("nothing is quoted\n", "nothing is quoted\n"),
+        ] {
+            assert_eq!(unquoted(line), shown);
+        }
+    }
 }

@@ -22,10 +22,10 @@ pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, 
     server_config_for(store, anybody())
 }
 
-/// TLS 1.2 and 1.3, HTTP/1.1 and h2, the certificate from `store` at each handshake.
+/// TLS 1.2 and 1.3, HTTP/1.1, the certificate from `store` at each handshake.
 ///
 /// API servers speak HTTP/1.1 to webhooks (they ask for it in ALPN, so that calls spread over
-/// replicas); a server that only knew h2 would abort their handshake.
+/// replicas). Without h2 there is nothing of it that could be abused.
 pub fn server_config_for(
     store: Arc<CertificateStore>,
     clients: Arc<dyn ClientCertVerifier>,
@@ -37,6 +37,6 @@ pub fn server_config_for(
     // API servers do not resume sessions, and a resumed one would go on with the old certificate.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
-    config.alpn_protocols = vec![b"h2".to_vec(), b"http/1.1".to_vec()];
+    config.alpn_protocols = vec![b"http/1.1".to_vec()];
     Ok(Arc::new(config))
 }

@@ -13,8 +13,8 @@ use std::sync::Arc;
 use axum::body::Body;
 use axum::http::{HeaderMap, Request, StatusCode, header};
 use http_body_util::BodyExt as _;
-use hyper::client::conn::{http1, http2};
-use hyper_util::rt::{TokioExecutor, TokioIo};
+use hyper::client::conn::http1;
+use hyper_util::rt::TokioIo;
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
@@ -161,18 +161,6 @@ impl Connection {
             Err(format!("{}: {}", answer.status, answer.body).into())
         }
     }
-}
-
-/// One request over h2.
-pub async fn send_h2(address: SocketAddr, request: Request<Body>) -> Result<StatusCode, Failure> {
-    let config = tls(&[&rustls::version::TLS13], "h2");
-    let stream = connect(address, config).await?;
-    assert_eq!(stream.get_ref().1.alpn_protocol(), Some(&b"h2"[..]));
-    let (mut sender, connection) =
-        http2::handshake(TokioExecutor::new(), TokioIo::new(stream)).await?;
-    tokio::spawn(connection);
-    sender.ready().await?;
-    Ok(sender.send_request(request).await?.status())
 }
 
 /// One GET without TLS.

@@ -1,0 +1,160 @@
+//! Turns: one large review at a time, and sources take turns, so that who sends many does not keep
+//! the one waiting who sends one.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::oneshot;
+
+use super::limits::Refusal;
+use crate::shares::Source;
+
+/// Who waits for a turn.
+#[derive(Debug, Clone)]
+pub struct Turns {
+    each: usize,
+    line: Arc<Mutex<Line>>,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    is_taken: bool,
+    /// Sources in the order in which they are next; each has somebody who waits.
+    sources: VecDeque<Source>,
+    waiting: HashMap<Source, VecDeque<oneshot::Sender<Turn>>>,
+}
+
+/// A turn, until dropped.
+#[derive(Debug)]
+pub struct Turn(Turns);
+
+impl Turns {
+    /// Nobody waits yet; of each source at most `each` will.
+    pub fn new(each: usize) -> Self {
+        Self {
+            each,
+            line: Arc::default(),
+        }
+    }
+
+    /// Waits for a turn.
+    pub async fn take(&self, source: Source) -> Result<Turn, Refusal> {
+        let turn = {
+            let mut line = self.line();
+            if !line.is_taken {
+                line.is_taken = true;
+                return Ok(Turn(self.clone()));
+            }
+            line.join(source, self.each)?
+        };
+        // The sender goes only with the whole line.
+        turn.await.map_err(|_| Refusal::Busy)
+    }
+
+    /// A panic elsewhere leaves the line whole enough.
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Line {
+    fn join(&mut self, source: Source, each: usize) -> Result<oneshot::Receiver<Turn>, Refusal> {
+        let waiting = self.waiting.entry(source).or_default();
+        // Those who have gone away meanwhile leave no trace but this one.
+        waiting.retain(|next| !next.is_closed());
+        if waiting.len() >= each {
+            return Err(Refusal::Busy);
+        }
+        let (next, turn) = oneshot::channel();
+        waiting.push_back(next);
+        if !self.sources.contains(&source) {
+            self.sources.push_back(source);
+        }
+        Ok(turn)
+    }
+
+    /// Who is next, the source that had its turn longest ago first; nobody has the turn if nobody
+    /// waits.
+    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+        while let Some(source) = self.sources.pop_front() {
+            let Some(waiting) = self.waiting.get_mut(&source) else {
+                continue;
+            };
+            let next = waiting.pop_front();
+            if waiting.is_empty() {
+                self.waiting.remove(&source);
+            } else {
+                self.sources.push_back(source);
+            }
+            if let Some(next) = next.filter(|next| !next.is_closed()) {
+                return Some(next);
+            }
+        }
+        self.is_taken = false;
+        None
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        let next = self.0.line().next();
+        if let Some(next) = next {
+            // To somebody who has gone away at this moment it is not sent, but dropped again, and so
+            // passed on.
+            drop(next.send(Self(self.0.clone())));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::Future;
+    use std::pin::Pin;
+    use std::task::{Context, Poll, Waker};
+
+    use super::*;
+
+    type Waiting = Pin<Box<dyn Future<Output = Result<Turn, Refusal>>>>;
+
+    fn source(last: u8) -> Source {
+        Source::of([10, 0, 0, last].into())
+    }
+
+    fn wait(turns: &Turns, last: u8) -> Waiting {
+        let turns = turns.clone();
+        let mut waiting: Waiting = Box::pin(async move { turns.take(source(last)).await });
+        assert!(poll(&mut waiting).is_none());
+        waiting
+    }
+
+    fn poll(waiting: &mut Waiting) -> Option<Result<Turn, Refusal>> {
+        match waiting
+            .as_mut()
+            .poll(&mut Context::from_waker(Waker::noop()))
+        {
+            Poll::Ready(turn) => Some(turn),
+            Poll::Pending => None,
+        }
+    }
+
+    #[tokio::test]
+    async fn sources_take_turns_however_many_one_of_them_sends() {
+        let turns = Turns::new(3);
+        let first = turns.take(source(1)).await.unwrap();
+        let mut flood: Vec<Waiting> = (0..3).map(|_| wait(&turns, 1)).collect();
+        assert_eq!(turns.take(source(1)).await.unwrap_err(), Refusal::Busy);
+        let mut neighbour = wait(&turns, 2);
+        drop(first);
+        let second = poll(&mut flood[0]).unwrap().unwrap();
+        assert!(poll(&mut neighbour).is_none(), "one at a time");
+        drop(second);
+        assert!(poll(&mut flood[1]).is_none());
+        let third = poll(&mut neighbour).unwrap().unwrap();
+        // Who goes away is passed over, and so is a turn that nobody took.
+        drop(flood.remove(1));
+        drop(third);
+        drop(flood);
+        drop(turns.take(source(3)).await.unwrap());
+        assert!(!turns.line().is_taken && turns.line().waiting.is_empty());
+    }
+}

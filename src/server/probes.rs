@@ -1,0 +1,140 @@
+//! The health port in a thread of its own.
+//!
+//! Kubernetes takes a pod that does not answer its probes out of its Service, and kills it. So they
+//! are answered whatever the rest of the process does: with threads, connections and an accept loop
+//! that nobody else uses. That the rest still runs is told by a [`Pulse`].
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use tokio::sync::oneshot;
+
+use super::health::{self, Health};
+use super::listener::{BindError, Listener};
+use super::{Shutdown, Times};
+use crate::supervisor::Supervisor;
+
+/// Connections at once. Whoever leaves them idle loses them to the next that comes.
+const CONNECTIONS: u32 = 256;
+
+/// Kubelet sends its question at once and closes; Prometheus connects again where it finds its
+/// connection closed.
+const TIMES: Times = Times {
+    handshake: Duration::from_secs(2),
+    head: Duration::from_secs(2),
+    idle: Duration::from_secs(15),
+    write: Duration::from_secs(5),
+};
+
+/// How often the rest of the process shows that it runs.
+const BEAT: Duration = Duration::from_secs(1);
+
+/// Without any for so long, it does not: every thread is caught in something that does not end.
+const LOST: Duration = Duration::from_secs(60);
+
+/// Listens at `address` and answers until the process ends.
+pub(super) async fn serve(
+    address: SocketAddr,
+    health: Arc<Health>,
+    supervisor: Supervisor,
+) -> anyhow::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        // For metrics.
+        .max_blocking_threads(1)
+        .build()?;
+    let (tell, bound) = oneshot::channel();
+    std::thread::Builder::new()
+        .name("health".to_owned())
+        .spawn(move || {
+            let answer = answer(address, health, tell);
+            runtime.block_on(supervisor.watch("health and metrics", answer));
+        })?;
+    let address = bound.await??;
+    tracing::info!(%address, "health and metrics");
+    Ok(())
+}
+
+async fn answer(
+    address: SocketAddr,
+    health: Arc<Health>,
+    tell: oneshot::Sender<Result<SocketAddr, BindError>>,
+) {
+    let bound = match Listener::bind(address, CONNECTIONS).await {
+        Ok(listener) => listener
+            .address()
+            .map(|bound| (bound, listener))
+            .map_err(|source| BindError { address, source }),
+        Err(error) => Err(error),
+    };
+    match bound {
+        Ok((bound, listener)) => {
+            let _ = tell.send(Ok(bound));
+            // It stays open to the end, so that it is seen why the process is not ready.
+            let never = Arc::new(Shutdown::default());
+            let listener = listener.with_times(TIMES);
+            listener.serve(health::router(health), never).await;
+        }
+        Err(error) => {
+            let _ = tell.send(Err(error));
+            // The process ends with that error, not for want of this task.
+            std::future::pending().await
+        }
+    }
+}
+
+/// Shows that the runtime that serves webhooks and scales clusters still runs its tasks.
+#[derive(Debug)]
+pub struct Pulse {
+    start: Instant,
+    /// Milliseconds after the start.
+    last: AtomicU64,
+}
+
+impl Default for Pulse {
+    fn default() -> Self {
+        Self {
+            start: Instant::now(),
+            last: AtomicU64::new(0),
+        }
+    }
+}
+
+impl Pulse {
+    /// Beats for as long as this is polled.
+    pub async fn beat(self: Arc<Self>) {
+        let mut beats = tokio::time::interval(BEAT);
+        loop {
+            beats.tick().await;
+            self.last.store(self.now(), Ordering::Relaxed);
+        }
+    }
+
+    /// For how long there has been none, if that is too long.
+    pub fn lost(&self) -> Option<Duration> {
+        let since = self.now() - self.last.load(Ordering::Relaxed).min(self.now());
+        let since = Duration::from_millis(since);
+        (since > LOST).then_some(since)
+    }
+
+    fn now(&self) -> u64 {
+        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_runtime_that_runs_nothing_any_more_is_noticed() {
+        let mut pulse = Pulse::default();
+        assert_eq!(pulse.lost(), None);
+        pulse.start = pulse.start.checked_sub(LOST * 2).unwrap();
+        assert!(pulse.lost().is_some());
+        pulse.last.store(pulse.now(), Ordering::Relaxed);
+        assert_eq!(pulse.lost(), None);
+    }
+}

@@ -1,0 +1,201 @@
+//! Background tasks that a process cannot do without.
+//!
+//! The runtime catches the panic of a task and goes on, and so would the process: alive, ready, and
+//! without its watches or its Leases. So a task that has to go on until the process stops is given
+//! to a [`Supervisor`] under a name. When it panics, or ends before the process was asked to stop,
+//! [`Supervisor::guard`] fails and the process ends with an error; Kubernetes starts another.
+//!
+//! Work that belongs to one request, one connection or one cluster is none of that: a panic there
+//! must cost that one only.
+
+use std::fmt;
+use std::future::Future;
+use std::panic::AssertUnwindSafe;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use futures_util::FutureExt as _;
+use tokio::sync::watch;
+use tokio::task::JoinHandle;
+
+/// Watches over background tasks. Clones watch over the same ones.
+#[derive(Debug, Clone, Default)]
+pub struct Supervisor(Arc<State>);
+
+#[derive(Debug, Default)]
+struct State {
+    is_stopping: AtomicBool,
+    failed: watch::Sender<Option<TaskFailed>>,
+}
+
+/// Why the process has to end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("the background task \"{task}\" {how}: the process cannot do without it and ends")]
+pub struct TaskFailed {
+    /// The name of the task.
+    pub task: &'static str,
+    /// What became of it.
+    pub how: How,
+}
+
+/// What became of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum How {
+    /// It came to its end, though nobody had asked it to.
+    Ended,
+    /// It panicked; the log says where.
+    Panicked,
+}
+
+impl fmt::Display for How {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Ended => "ended by itself",
+            Self::Panicked => "panicked",
+        })
+    }
+}
+
+/// A task that is watched over. Dropping it stops the task, which is no failure.
+#[derive(Debug)]
+#[must_use = "dropping it stops the task"]
+pub struct Task(JoinHandle<()>);
+
+impl Supervisor {
+    /// Runs `task` in the background under a name that the log can show.
+    pub fn spawn<F>(&self, name: &'static str, task: F) -> Task
+    where
+        F: Future<Output = ()> + Send + 'static,
+    {
+        Task(tokio::spawn(self.clone().watch(name, task)))
+    }
+
+    /// `task`, watched over, for another runtime to run.
+    pub async fn watch(self, name: &'static str, task: impl Future<Output = ()>) {
+        // What it shared with others and left half done is nobody's matter any more: the process
+        // ends.
+        match AssertUnwindSafe(task).catch_unwind().await {
+            Ok(()) if self.is_stopping() => {}
+            Ok(()) => self.fail(name, How::Ended),
+            Err(_panic) => self.fail(name, How::Panicked),
+        }
+    }
+
+    /// The process stops: tasks may end now. One that panics is logged, but what is being stopped
+    /// goes on to its orderly end.
+    pub fn let_end(&self) {
+        self.0.is_stopping.store(true, Ordering::Release);
+    }
+
+    /// Does `work`; fails as soon as a task does, and leaves the work undone.
+    pub async fn guard<T>(
+        &self,
+        work: impl Future<Output = anyhow::Result<T>>,
+    ) -> anyhow::Result<T> {
+        tokio::select! {
+            done = work => done,
+            failed = self.failed() => Err(failed.into()),
+        }
+    }
+
+    /// Waits for the first task that fails.
+    pub async fn failed(&self) -> TaskFailed {
+        let mut failed = self.0.failed.subscribe();
+        match failed.wait_for(Option::is_some).await.as_deref() {
+            Ok(Some(failed)) => *failed,
+            // Not before `self` is gone, which holds the sender.
+            _ => std::future::pending().await,
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.0.is_stopping.load(Ordering::Acquire)
+    }
+
+    fn fail(&self, task: &'static str, how: How) {
+        let failed = TaskFailed { task, how };
+        if self.is_stopping() {
+            tracing::error!(task, %failed, "a background task failed while the process stops");
+            return;
+        }
+        tracing::error!(task, %failed, "a background task failed");
+        self.0.failed.send_if_modified(|first| {
+            let is_first = first.is_none();
+            first.get_or_insert(failed);
+            is_first
+        });
+    }
+}
+
+impl Task {
+    /// Waits until it has ended.
+    pub async fn ended(&mut self) {
+        // How it ended is told to the supervisor.
+        let _ = (&mut self.0).await;
+    }
+}
+
+impl Drop for Task {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::future::pending;
+
+    use super::*;
+
+    /// What a process whose own work never ends comes to.
+    async fn outcome(supervisor: &Supervisor) -> String {
+        let work = pending::<anyhow::Result<()>>();
+        supervisor.guard(work).await.unwrap_err().to_string()
+    }
+
+    #[tokio::test]
+    async fn a_panic_ends_the_process() {
+        let supervisor = Supervisor::default();
+        let _well = supervisor.spawn("well", pending());
+        let _ill = supervisor.clone().spawn("ill", async { panic!("a bug") });
+        assert_eq!(
+            outcome(&supervisor).await,
+            "the background task \"ill\" panicked: the process cannot do without it and ends"
+        );
+    }
+
+    #[tokio::test]
+    async fn an_end_that_nobody_asked_for_ends_the_process() {
+        let supervisor = Supervisor::default();
+        let mut brief = supervisor.spawn("brief", async {});
+        brief.ended().await;
+        let _later = supervisor.spawn("later", async { panic!("a bug") });
+        let text = outcome(&supervisor).await;
+        assert!(text.contains("\"brief\" ended by itself"), "{text}");
+    }
+
+    #[tokio::test]
+    async fn a_panic_on_another_runtime_counts_too() {
+        let supervisor = Supervisor::default();
+        let watched = supervisor.clone().watch("apart", async { panic!("a bug") });
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().build();
+            runtime.unwrap().block_on(watched);
+        });
+        assert!(outcome(&supervisor).await.contains("\"apart\" panicked"));
+    }
+
+    #[tokio::test]
+    async fn what_is_stopped_has_not_failed() {
+        let supervisor = Supervisor::default();
+        drop(supervisor.spawn("dropped", pending()));
+        supervisor.let_end();
+        let mut ended = supervisor.spawn("ended", async {});
+        ended.ended().await;
+        let mut panicked = supervisor.spawn("panicked", async { panic!("a bug") });
+        panicked.ended().await;
+        assert!(supervisor.failed().now_or_never().is_none());
+        let done = supervisor.guard(async { Ok(7) }).await;
+        assert_eq!(done.unwrap(), 7);
+    }
+}

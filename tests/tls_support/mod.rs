@@ -79,6 +79,8 @@ pub fn issue(authority: &Authority, days: i64) -> Issued {
 /// A leaf of `authority` for a caller, or for what `purpose` says.
 pub fn issue_to_client(authority: &Authority, purpose: ExtendedKeyUsagePurpose) -> Issued {
     let mut params = params(10);
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, NAME);
     params.extended_key_usages = vec![purpose];
     let key = KeyPair::generate().unwrap();
     Issued {

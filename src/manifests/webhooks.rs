@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::certificates::AUTHORITY;
-use super::names::{self, APP, MUTATING, VALIDATING};
+use super::names::{self, APP, Component, MUTATING, VALIDATING};
 use super::{Certificates, FailurePolicy, Options};
 use crate::ray::Kind;
 
@@ -101,7 +101,8 @@ fn of_policies(options: &Options) -> Value {
 /// The webhook for resizes of Ray pods. Those that are meant (by kubelets, by Rayfit, by Ray's
 /// autoscaler, which runs in the pod's namespace) are never asked about, and none waits long.
 fn of_resizes(options: &Options) -> Value {
-    let rayfit = format!("system:serviceaccount:{}:{APP}", options.namespace);
+    let scaler = options.scaler().unwrap_or(Component::Controller);
+    let rayfit = scaler.user(&options.namespace);
     let stranger = format!(
         "request.userInfo.username != '{rayfit}' \
          && !request.userInfo.username.startsWith('system:node:') \

@@ -9,11 +9,13 @@
     unreachable_pub
 )]
 
+mod callers;
 mod check;
 mod control;
 mod events;
 mod ownership;
 mod record;
+mod rights;
 mod rule_limits;
 mod rules;
 
@@ -23,3 +25,5 @@ mod play_gcs;
 mod played_api;
 #[path = "../review_support/mod.rs"]
 mod review_support;
+#[path = "../tls_support/mod.rs"]
+mod tls_support;

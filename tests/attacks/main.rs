@@ -9,12 +9,17 @@
     unreachable_pub
 )]
 
+mod check;
 mod control;
 mod events;
 mod ownership;
 mod record;
+mod rule_limits;
+mod rules;
 
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;
 #[path = "../played_api/mod.rs"]
 mod played_api;
+#[path = "../review_support/mod.rs"]
+mod review_support;

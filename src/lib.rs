@@ -42,7 +42,7 @@
 //!
 //! - A rule never fails and never sees the network; it reports findings, which are data.
 //! - No finding that an object already had denies an update of it; an object that is being
-//!   deleted is always allowed.
+//!   deleted can always lose its finalizers.
 //! - A default touches nothing that is present, and nothing at all of an object that was there
 //!   before Rayfit until its owner gives a reason.
 

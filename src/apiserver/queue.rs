@@ -2,7 +2,9 @@
 //!
 //! One at a time is at the front, and may be let through next. Flows (clusters) are served in turn,
 //! so that a flow with a thousand requests delays another one's single request by one of its own. A
-//! flow with many requests under way is passed over until one of them has ended.
+//! flow whose requests gave up before its turn came keeps that turn: however long it takes until all
+//! were served once, nobody is always among those who gave up too early. A flow with many requests
+//! under way is passed over until one of them has ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
@@ -13,11 +15,14 @@ pub type Flow = Arc<str>;
 /// The flow of what can wait until nothing else does. No cluster has this name.
 pub const LAST: &str = "";
 
+/// Turns that are kept for flows of which nothing waits now.
+const KEPT: usize = 1024;
+
 /// Those that wait. `W` is how one of them is told that it is at the front.
 #[derive(Debug)]
 pub struct Queue<W> {
-    /// Flows of which something waits, the next one first.
-    turns: VecDeque<Flow>,
+    /// When each flow asked for a turn that it has not had: the smallest number is next.
+    turns: HashMap<Flow, u64>,
     waiting: HashMap<Flow, VecDeque<(u64, W)>>,
     under_way: HashMap<Flow, usize>,
     /// Somebody is at the front.
@@ -46,7 +51,7 @@ impl<W> Queue<W> {
     /// Nobody waits.
     pub fn new(limits: Limits) -> Self {
         Self {
-            turns: VecDeque::new(),
+            turns: HashMap::new(),
             waiting: HashMap::new(),
             under_way: HashMap::new(),
             is_taken: false,
@@ -61,10 +66,8 @@ impl<W> Queue<W> {
         if line.len() >= self.limits.waiting {
             return None;
         }
-        if line.is_empty() {
-            self.turns.push_back(flow.clone());
-        }
         self.numbers += 1;
+        self.turns.entry(flow.clone()).or_insert(self.numbers);
         line.push_back((self.numbers, waiter));
         Some(Ticket {
             flow: flow.clone(),
@@ -76,7 +79,14 @@ impl<W> Queue<W> {
     pub fn leave(&mut self, ticket: &Ticket) {
         if let Some(line) = self.waiting.get_mut(&ticket.flow) {
             line.retain(|(number, _)| *number != ticket.number);
-            self.drop_if_empty(&ticket.flow);
+            if line.is_empty() {
+                self.waiting.remove(&ticket.flow);
+            }
+        }
+        // Of clusters that are gone nothing comes any more.
+        if self.turns.len() > self.waiting.len() * 2 + KEPT {
+            let waiting = &self.waiting;
+            self.turns.retain(|flow, _| waiting.contains_key(flow));
         }
     }
 
@@ -89,17 +99,17 @@ impl<W> Queue<W> {
             let under_way = self.under_way.get(flow).copied().unwrap_or_default();
             under_way < self.limits.under_way
         };
-        let is_first = |flow: &Flow| may(flow) && **flow != *LAST;
-        let mut turns = self.turns.iter();
-        let at = turns.position(is_first);
-        let at = at.or_else(|| self.turns.iter().position(may))?;
-        let flow = self.turns.remove(at)?;
+        let turn = |flow: &&Flow| (***flow == *LAST, self.turns.get(*flow).copied());
+        let next = self.waiting.keys().filter(|flow| may(flow));
+        let flow = next.min_by_key(turn)?.clone();
         let line = self.waiting.get_mut(&flow)?;
         let (_, waiter) = line.pop_front()?;
         if line.is_empty() {
             self.waiting.remove(&flow);
+            self.turns.remove(&flow);
         } else {
-            self.turns.push_back(flow);
+            self.numbers += 1;
+            self.turns.insert(flow, self.numbers);
         }
         self.is_taken = true;
         Some(waiter)
@@ -122,13 +132,6 @@ impl<W> Queue<W> {
             if *count == 0 {
                 self.under_way.remove(flow);
             }
-        }
-    }
-
-    fn drop_if_empty(&mut self, flow: &Flow) {
-        if self.waiting.get(flow).is_some_and(VecDeque::is_empty) {
-            self.waiting.remove(flow);
-            self.turns.retain(|turn| turn != flow);
         }
     }
 }
@@ -179,14 +182,29 @@ mod tests {
     }
 
     #[test]
-    fn who_gives_up_leaves_no_trace() {
-        let mut queue = queue(&["b1"]);
-        let ticket = queue.join(&flow("a"), "a1").unwrap();
+    fn who_gives_up_keeps_the_turn_of_its_flow() {
+        let mut queue = queue(&["a1", "b1"]);
+        let ticket = queue.join(&flow("c"), "c1").unwrap();
         queue.leave(&ticket);
-        assert_eq!(next(&mut queue), Some("b1"));
-        assert_eq!(next(&mut queue), None);
         queue.leave(&ticket);
+        assert_eq!(next(&mut queue), Some("a1"));
+        for later in ["a2", "d1", "c2"] {
+            queue.join(&flow(later), later).unwrap();
+        }
+        let order: Vec<_> = std::iter::from_fn(|| next(&mut queue)).collect();
+        assert_eq!(order, ["b1", "c2", "a2", "d1"]);
         assert!(queue.turns.is_empty() && queue.waiting.is_empty());
+    }
+
+    #[test]
+    fn turns_of_flows_that_never_come_again_are_forgotten() {
+        let mut queue = queue(&["a1"]);
+        for number in 0..KEPT * 3 {
+            let ticket = queue.join(&number.to_string().into(), "gone").unwrap();
+            queue.leave(&ticket);
+        }
+        assert!(queue.turns.len() <= KEPT + 2, "{}", queue.turns.len());
+        assert_eq!(next(&mut queue), Some("a1"));
     }
 
     #[test]

@@ -9,8 +9,9 @@ use serde_json::{Value, json};
 
 use super::closing::Closing;
 use crate::census::{Counts, Tally};
+use crate::facts::Facts;
 use crate::policy::resource::{Condition, Offender, RayPolicyStatus, RuleCount};
-use crate::policy::{Exemption, Fault, Policy, Weight, compile};
+use crate::policy::{self, Exemption, Fault, Policies, Policy, Weight, compile};
 use crate::watch::kinds;
 
 /// Writes what was found into the status of each policy, where it says something else.
@@ -28,6 +29,8 @@ pub(super) async fn write(
         Ok(listed) => listed,
         Err(error) => return tracing::warn!(%error, "audit: cannot list RayPolicies"),
     };
+    let compiled = listed.iter().filter_map(|policy| read(policy).0);
+    let all = Policies::new(compiled.collect());
     for policy in listed {
         let Some(name) = policy.metadata.name.clone() else {
             continue;
@@ -38,7 +41,7 @@ pub(super) async fn write(
             .and_then(|status| serde_json::from_value(status.clone()).ok())
             .unwrap_or_default();
         let tally = by_policy.get(&name).cloned().unwrap_or_default();
-        let next = status(&policy, &tally, closing, &stored, now);
+        let next = status((&policy, &all), &tally, closing, &stored, now);
         if next == stored {
             continue;
         }
@@ -66,14 +69,18 @@ fn whole(status: &RayPolicyStatus) -> Value {
 }
 
 fn status(
-    policy: &DynamicObject,
+    (policy, all): (&DynamicObject, &Policies),
     tally: &Tally,
     closing: Option<&Closing>,
     stored: &RayPolicyStatus,
     now: Timestamp,
 ) -> RayPolicyStatus {
     let generation = policy.metadata.generation;
-    let (compiled, faults) = read(policy);
+    let (compiled, mut faults) = read(policy);
+    if let Some(compiled) = &compiled {
+        // Labels of namespaces are not known here: a selector covers another only if they are equal.
+        faults.extend(policy::avoidable(compiled, all, &Facts::default()));
+    }
     let mut conditions = vec![readiness(&faults)];
     conditions.extend(compiled.and_then(|compiled| endings(&compiled, now)));
     if policy.data["spec"]["failClosed"] == true {

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use arc_swap::ArcSwap;
+use rustls::server::danger::ClientCertVerifier;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch as flag;
 
@@ -26,7 +28,7 @@ use crate::policy::Settings;
 use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
-use crate::tls::{CertificateDirectory, CertificateStore, server_config};
+use crate::tls::{CertificateDirectory, CertificateStore, clients, server_config_for};
 use crate::watch;
 
 /// What a process is started with.
@@ -42,6 +44,8 @@ pub struct Options {
     pub health_address: SocketAddr,
     /// Where certificates come from.
     pub certificates: CertificateSource,
+    /// A file with the authorities of callers' certificates; without it, callers need none.
+    pub client_authority: Option<PathBuf>,
     /// What objects are judged by.
     pub settings: Settings,
     /// Which cluster to ask for facts; without it, the one that the process runs in.
@@ -159,7 +163,7 @@ async fn serve_webhooks(
 ) -> anyhow::Result<Task> {
     let listener = Listener::bind(options.address, options.connections)
         .await?
-        .with_tls(server_config(certificates)?)
+        .with_tls(server_config_for(certificates, callers(options)?)?)
         .with_times(options.times)
         .counted_in(health.metrics.connections.clone());
     tracing::info!(
@@ -176,6 +180,16 @@ async fn serve_webhooks(
     let router = admission::router(Arc::new(admission));
     let serving = listener.serve(router, health.shutdown.clone());
     Ok(supervisor.spawn("webhooks", serving))
+}
+
+/// Who may call the webhooks.
+fn callers(options: &Options) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
+    let Some(file) = &options.client_authority else {
+        return Ok(clients::anybody());
+    };
+    let shown = || format!("--client-ca-file {}", file.display());
+    let text = std::fs::read(file).with_context(shown)?;
+    clients::issued_by(&text).with_context(shown)
 }
 
 fn scale(

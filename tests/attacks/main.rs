@@ -9,6 +9,8 @@
     unreachable_pub
 )]
 
+mod callers;
+mod check;
 mod control;
 mod events;
 mod gcs;
@@ -17,8 +19,15 @@ mod ownership;
 mod planner;
 mod planner_random;
 mod record;
+mod rights;
+mod rule_limits;
+mod rules;
 
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;
 #[path = "../played_api/mod.rs"]
 mod played_api;
+#[path = "../review_support/mod.rs"]
+mod review_support;
+#[path = "../tls_support/mod.rs"]
+mod tls_support;

@@ -56,7 +56,7 @@ impl Ledger {
 
     /// Before anything is taken: our own Lease, and then a list that shows nobody who divides
     /// clusters otherwise. While somebody does, we have no Lease.
-    fn agree(&mut self, now: Duration) -> Option<Step> {
+    pub(super) fn agree(&mut self, now: Duration) -> Option<Step> {
         let me = Name::Replica(self.me.clone());
         match self.divided_otherwise().map(str::to_owned) {
             Some(other) => {

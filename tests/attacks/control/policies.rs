@@ -28,6 +28,7 @@ fn health(metrics: &Arc<Metrics>, known: &Arc<AtomicBool>, webhooks: bool) -> He
         listening: AtomicBool::new(true),
         policies: known.clone(),
         watches: metrics.watches.clone(),
+        pulse: Arc::default(),
     }
 }
 

@@ -16,7 +16,7 @@ use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
 use super::api::{Api, Played};
-use crate::play_gcs::{self, PlayedGcs, messages};
+use crate::play_gcs::{self, PlayedGcs, messages, rpc};
 
 pub const CLUSTERS: &str = "/apis/ray.io/v1/rayclusters";
 pub const PODS: &str = "/api/v1/pods";
@@ -118,7 +118,7 @@ pub struct Cluster {
 impl Cluster {
     pub async fn new(api: &Api, namespace: &'static str, name: &str) -> Self {
         let gcs = PlayedGcs::start(play_gcs::Played {
-            state: waiting(2),
+            state: waiting(2, name),
             ..play_gcs::Played::default()
         })
         .await;
@@ -172,7 +172,10 @@ impl Cluster {
                 }]
             },
             "spec": { "nodeName": "n", "containers": [{ "name": "ray-head", "image": "ray:2.60.0" }] },
-            "status": { "phase": "Running", "podIP": "127.0.0.1" }
+            "status": {
+                "phase": "Running", "podIP": "127.0.0.1",
+                "conditions": [{ "type": "Ready", "status": "True" }]
+            }
         })
     }
 
@@ -200,18 +203,21 @@ impl Cluster {
     }
 }
 
-/// What a GCS tells while so many tasks wait.
-fn waiting(tasks: i64) -> messages::ClusterResourceState {
+/// What the GCS of a cluster tells while so many tasks wait.
+fn waiting(tasks: i64, cluster: &str) -> messages::ClusterResourceState {
     messages::ClusterResourceState {
         node_states: vec![messages::NodeState {
             node_id: vec![7; 28],
+            instance_id: format!("{cluster}-head"),
             ray_node_type_name: "headgroup".to_owned(),
+            total_resources: [("node:__internal_head__".to_owned(), 1.0)].into(),
             status: messages::NodeStatus::Running.into(),
             ..messages::NodeState::default()
         }],
         pending_resource_requests: vec![messages::ResourceRequestByCount {
             request: Some(messages::ResourceRequest {
                 resources_bundle: [("CPU".to_owned(), 1.0)].into(),
+                label_selectors: vec![rpc::LabelSelector::default()],
                 ..messages::ResourceRequest::default()
             }),
             count: tasks,

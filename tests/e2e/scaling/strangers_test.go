@@ -49,13 +49,13 @@ func surround(t *testing.T, s *stage, tenants []*tenant) *strangers {
 		other := map[string]any{"name": "autoscaler", "image": "example/janitor"}
 		st.add(t, own, head(fmt.Sprintf("janitor-%d", i), node, c).Set("spec.containers[1]", other))
 	}
-	st.add(t, own, labelled(postgres, nodes[0], c, "worker").Set("metadata.labels[ray.io/group]", "large"))
+	st.add(t, own, labelled(postgres, nodes[0], c, "worker").Set("metadata.labels[ray.io/group]", "kept"))
 	for _, tn := range tenants {
 		st.add(t, tn.stage, labelled(postgres, nodes[0], c, "worker"))
 	}
 	until(t, own.World, "the heads of strangers can be asked", func() error { return joined(st.ray, 2*len(nodes)) })
 	// Who asks them hears of work for a thousand machines, and of an idle worker.
-	st.ray.Join(postgres, "large", "127.0.0.1", false, map[string]float64{"memory": 1 << 30})
+	st.ray.Join(postgres, "kept", "127.0.0.1", false, map[string]float64{"memory": 1 << 30})
 	st.ray.Ask(1000, small)
 	st.ray.Ask(1000, large)
 	return st

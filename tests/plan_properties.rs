@@ -89,17 +89,21 @@ fn settles_when_made(snapshot: &Snapshot, plan: &Plan, settings: &Settings) -> R
     }
     let mut after = apply::sent(snapshot, plan);
     let groups = after.ray_cluster["spec"]["workerGroupSpecs"].clone();
+    let mut made = Vec::new();
     for group in groups.as_array().unwrap() {
         let name = group["groupName"].as_str().unwrap();
-        let label = json!({"ray.io/node-type": "worker", "ray.io/group": name});
-        let of_group = |pod: &&Value| pod["metadata"]["labels"]["ray.io/group"] == name;
-        let there = after.pods.iter().filter(of_group).count() as u64;
+        let label = json!({"ray.io/cluster": snapshot.cluster_name(),
+            "ray.io/node-type": "worker", "ray.io/group": name});
+        let there = after.pods.iter().filter(|pod| pod.group == name).count() as u64;
         for number in there..group["replicas"].as_u64().unwrap_or(0) {
             let metadata = json!({"name": format!("{name}-made-{number}"), "labels": label});
             let spec = &group["template"]["spec"];
-            after.pods.push(json!({"metadata": metadata, "spec": spec}));
+            made.push(json!({"metadata": metadata, "spec": spec}));
         }
     }
+    let mut written = serde_json::to_value(&after).unwrap();
+    written["pods"].as_array_mut().unwrap().extend(made);
+    after = serde_json::from_value(written).unwrap();
     asks_no_more(&after, plan, settings)
 }
 

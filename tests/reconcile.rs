@@ -34,7 +34,7 @@ enum Fate {
 fn objects(snapshot: &Snapshot) -> [String; 2] {
     [
         snapshot.ray_cluster.to_string(),
-        Value::from(snapshot.pods.clone()).to_string(),
+        serde_json::to_string(&snapshot.pods).unwrap(),
     ]
 }
 

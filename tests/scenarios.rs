@@ -247,6 +247,12 @@ fn every_story_is_told_as_recorded() {
         let story: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();
         let snapshot: Snapshot = serde_json::from_value(snapshot(&story))
             .unwrap_or_else(|e| panic!("{}: {e}", path.display()));
+        let mut kept = snapshot.clone();
+        kept.ray_cluster = rayfit::snapshot::allowed::ray_cluster(&snapshot.ray_cluster);
+        for strategy in [Strategy::Rayfit, Strategy::Ray] {
+            let (whole, kept) = (told(&snapshot, strategy), told(&kept, strategy));
+            assert_eq!(whole, kept, "{}", path.display());
+        }
         let text = format!(
             "{}\n\n{}\n{}",
             story["story"].as_str().unwrap(),

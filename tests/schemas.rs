@@ -44,6 +44,10 @@ fn faults(validator: &Validator, value: &Value) -> Vec<String> {
         .collect()
 }
 
+fn is_of_kubernetes(fault: &str) -> bool {
+    fault.starts_with("/pods/") || fault.starts_with("/nodes/")
+}
+
 /// A quarter of the recorded snapshots; there are some of every kind of object among them.
 fn recorded() -> Vec<Value> {
     let file = std::fs::File::open(root().join("tests/parity/corpus.jsonl.gz")).unwrap();
@@ -72,7 +76,10 @@ fn snapshots_fit_their_schema_as_they_come_and_as_they_are_written() {
     let mut all = recorded();
     all.push(serde_saphyr::from_str(&example).unwrap());
     for value in all {
-        assert_eq!(faults(&validator, &value), [""; 0], "{value}");
+        // Pods and nodes come with more than is kept of them.
+        let mut come = faults(&validator, &value);
+        come.retain(|fault| !fault.contains("Additional") || !is_of_kubernetes(fault));
+        assert_eq!(come, [""; 0], "{value}");
         let snapshot: Snapshot = serde_json::from_value(value).unwrap();
         let written = serde_json::to_value(&snapshot).unwrap();
         assert_eq!(faults(&validator, &written), [""; 0], "{written}");

@@ -4,6 +4,8 @@ use serde_json::Value;
 
 use super::observe::Key;
 use crate::gcs::{Address, DEFAULT_PORT};
+use crate::snapshot::OwnPods;
+use crate::snapshot::pod::PodRole;
 
 /// Where the GCS is, and which Secrets hold what it wants to see.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -34,33 +36,19 @@ pub enum NoHead {
     Ended(String),
 }
 
-/// The GCS of a cluster. Of several head pods the one that is not being deleted counts.
-pub fn head(key: &Key, cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> {
-    let of = |pod: &&Value| pod["metadata"]["labels"]["ray.io/cluster"] == *key.name;
-    let heads = pods.iter().filter(|pod| is_head(pod)).filter(of);
-    let pod = heads
-        .min_by_key(|pod| pod["metadata"].get("deletionTimestamp").is_some())
-        .ok_or(NoHead::Absent)?;
-    let name = || {
-        pod["metadata"]["name"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned()
-    };
-    if matches!(
-        pod["status"]["phase"].as_str(),
-        Some("Succeeded" | "Failed")
-    ) {
-        return Err(NoHead::Ended(name()));
+/// The GCS of a cluster: it is in one of its own pods, so that no token or certificate can go
+/// anywhere else. Of several head pods the one that is not being deleted counts.
+pub fn head(key: &Key, cluster: &Value, pods: &OwnPods) -> Result<Head, NoHead> {
+    let heads = pods.iter().filter(|pod| pod.role == PodRole::Head);
+    let pod = heads.min_by_key(|pod| pod.deleting).ok_or(NoHead::Absent)?;
+    if pod.ended {
+        return Err(NoHead::Ended(pod.name.to_owned()));
     }
-    let ip = pod["status"]["podIP"].as_str().filter(|ip| !ip.is_empty());
-    let ip = ip.ok_or_else(|| NoHead::NoAddress(name()))?;
+    let ip = pod.address();
+    let ip = ip.ok_or_else(|| NoHead::NoAddress(pod.name.to_owned()))?;
     Ok(Head {
-        pod: name(),
-        uid: pod["metadata"]["uid"]
-            .as_str()
-            .unwrap_or_default()
-            .to_owned(),
+        pod: pod.name.to_owned(),
+        uid: pod.uid().to_owned(),
         address: Address::new(ip, port(cluster)),
         token: token(key, cluster),
         tls: cluster["spec"]["tlsOptions"]["enabled"]
@@ -68,11 +56,6 @@ pub fn head(key: &Key, cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> 
             .unwrap_or(false)
             .then(|| format!("ray-worker-secret-{}", key.name)),
     })
-}
-
-/// The pod is a head, of this cluster or of another.
-pub fn is_head(pod: &Value) -> bool {
-    pod["metadata"]["labels"]["ray.io/node-type"] == "head"
 }
 
 /// The port that `ray start --head` is given.
@@ -125,9 +108,41 @@ mod tests {
         pod
     }
 
+    fn found(cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> {
+        let mut cluster = cluster.clone();
+        json_patch::merge(
+            &mut cluster,
+            &json!({ "metadata": { "name": "demo", "namespace": "ray" } }),
+        );
+        let pods = pods
+            .iter()
+            .cloned()
+            .map(serde_json::from_value)
+            .map(Result::unwrap);
+        let (pods, _) = OwnPods::divide(crate::snapshot::ClusterId::of(&cluster), pods);
+        head(&Key::new("ray", "demo"), &cluster, &pods)
+    }
+
+    #[test]
+    fn a_pod_of_another_namespace_is_never_asked() {
+        let foreign = pod(
+            "h",
+            "10.6.6.6",
+            &json!({ "metadata": { "namespace": "evil" } }),
+        );
+        assert_eq!(
+            found(&json!({}), std::slice::from_ref(&foreign)),
+            Err(NoHead::Absent)
+        );
+        let pods = [foreign, pod("own", "10.0.0.1", &json!({}))];
+        assert_eq!(
+            found(&json!({}), &pods).unwrap().address,
+            Address::new("10.0.0.1", 6379)
+        );
+    }
+
     #[test]
     fn the_live_head_pod_is_asked_on_its_port() {
-        let key = Key::new("ray", "demo");
         let cluster =
             json!({ "spec": { "headGroupSpec": { "rayStartParams": { "port": "6380" } } } });
         let old = pod(
@@ -136,7 +151,7 @@ mod tests {
             &json!({ "metadata": { "deletionTimestamp": "x" } }),
         );
         let pods = [old, pod("new", "10.0.0.2", &json!({}))];
-        let found = head(&key, &cluster, &pods).unwrap();
+        let found = found(&cluster, &pods).unwrap();
         assert_eq!(
             (found.uid.as_str(), found.address),
             ("new", Address::new("10.0.0.2", 6380))
@@ -146,11 +161,10 @@ mod tests {
 
     #[test]
     fn without_a_head_it_says_why() {
-        let key = Key::new("ray", "demo");
-        assert_eq!(head(&key, &json!({}), &[]), Err(NoHead::Absent));
+        assert_eq!(found(&json!({}), &[]), Err(NoHead::Absent));
         let pods = [pod("h", "", &json!({}))];
         assert_eq!(
-            head(&key, &json!({}), &pods),
+            found(&json!({}), &pods),
             Err(NoHead::NoAddress("h".to_owned()))
         );
         let pods = [pod(
@@ -158,19 +172,15 @@ mod tests {
             "10.0.0.1",
             &json!({ "status": { "phase": "Failed" } }),
         )];
-        assert_eq!(
-            head(&key, &json!({}), &pods),
-            Err(NoHead::Ended("h".to_owned()))
-        );
+        assert_eq!(found(&json!({}), &pods), Err(NoHead::Ended("h".to_owned())));
     }
 
     #[test]
     fn secrets_are_named_as_kuberay_names_them() {
-        let key = Key::new("ray", "demo");
         let cluster = json!({ "spec": {
             "authOptions": { "mode": "token" }, "tlsOptions": { "enabled": true }
         } });
-        let found = head(&key, &cluster, &[pod("h", "10.0.0.1", &json!({}))]).unwrap();
+        let found = found(&cluster, &[pod("h", "10.0.0.1", &json!({}))]).unwrap();
         assert_eq!(found.token, Some(("demo".to_owned(), "auth_token")));
         assert_eq!(found.tls.as_deref(), Some("ray-worker-secret-demo"));
         let long = format!("1{}", "a".repeat(55));

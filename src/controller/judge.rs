@@ -6,6 +6,7 @@ use serde_json::Value;
 
 use super::observe::{Key, Observed};
 use crate::reconcile::{Role, Standing, standing};
+use crate::snapshot::OwnPods;
 
 /// Tells Rayfit's images from others.
 pub type IsOurs = Arc<dyn Fn(&str) -> bool + Send + Sync>;
@@ -24,8 +25,8 @@ pub struct Judge {
 }
 
 impl Judge {
-    /// Whether `cluster` is ours to scale; `pods` may hold pods of others.
-    pub fn standing(&self, cluster: &Value, pods: &[Value]) -> Standing {
+    /// Whether `cluster` is ours to scale, given the pods that were seen of it.
+    pub fn standing(&self, cluster: &Value, pods: &OwnPods) -> Standing {
         standing(cluster, pods, &self.role, |image| (self.is_ours)(image))
     }
 

@@ -4,7 +4,10 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
+
+/// How often what can wait looks whether it is its turn.
+const LOOK: Duration = Duration::from_millis(20);
 
 /// Lets `rate` requests a second pass, and `burst` at once after a quiet time.
 #[derive(Debug)]
@@ -32,10 +35,28 @@ impl Limiter {
         sleep_until(due).await;
     }
 
+    /// Waits until others leave half of the burst unused, and takes its place only then: for what
+    /// can wait.
+    pub async fn pass_last(&self) {
+        while !self.take_spare(Instant::now()) {
+            sleep(self.interval.max(LOOK)).await;
+        }
+    }
+
     /// Nobody passes for so long: the API server asked for patience.
     pub fn pause(&self, time: Duration) {
         let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
         *next = (*next).max(Instant::now() + time + self.burst);
+    }
+
+    fn take_spare(&self, now: Instant) -> bool {
+        let mut next = self.next.lock().unwrap_or_else(PoisonError::into_inner);
+        let due = (*next).max(now);
+        let is_spare = due.duration_since(now) <= self.burst / 2;
+        if is_spare {
+            *next = due + self.interval;
+        }
+        is_spare
     }
 
     fn reserve(&self, now: Instant) -> Instant {
@@ -63,6 +84,26 @@ mod tests {
         }
         let took = start.elapsed().as_millis();
         assert!((1_900..=2_000).contains(&took), "{took} ms");
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn what_can_wait_passes_after_everything_else() {
+        let limiter = Limiter::new(10, 10);
+        let start = Instant::now();
+        for _ in 0..6 {
+            limiter.pass_last().await;
+        }
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        for _ in 0..4 {
+            limiter.pass().await;
+        }
+        assert_eq!(
+            start.elapsed(),
+            Duration::ZERO,
+            "half of the burst was left"
+        );
+        limiter.pass_last().await;
+        assert!(start.elapsed() >= Duration::from_millis(500));
     }
 
     #[tokio::test(start_paused = true)]

@@ -90,6 +90,19 @@ impl Measures {
         self.metrics.shards_held(count);
     }
 
+    /// An Event was published, or could not be.
+    pub fn event(&self, published: bool) {
+        let outcome = if published { "published" } else { "failed" };
+        self.metrics.events(outcome, 1);
+    }
+
+    /// So many Events were left out, because there were too many.
+    pub fn events_left_out(&self, count: u64) {
+        if count > 0 {
+            self.metrics.events("left-out", count);
+        }
+    }
+
     /// A cluster is not looked after any more.
     pub fn forget(&self, key: &Key) {
         self.metrics.forget(&key.to_string());

@@ -7,13 +7,14 @@
 //! Reading order: [`observe`] (what is seen and kept), [`lease`] (which replica may write),
 //! [`tender`] (one cluster: see, decide, act), [`pause`] and [`crowd`] (and when again), [`tuning`]
 //! (by which settings), [`heavy`] (without holding up others), [`judge`] and [`permit`] (may it be
-//! written now), [`head`] and [`credentials`] (its GCS), [`writer`] and [`limiter`] (requests to the
+//! written now), [`head`], [`credentials`] and [`blind`] (its GCS), [`writer`] and [`limiter`] (requests to the
 //! API server), [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`] (what people
 //! see), [`fleet`] (a task for each cluster), [`mod@run`] (a process), [`access`] (the rights that it
 //! needs), [`words`] (errors, for people).
 
 pub mod access;
 pub mod announce;
+pub mod blind;
 pub mod clock;
 pub mod credentials;
 pub mod crowd;

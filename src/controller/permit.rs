@@ -11,6 +11,7 @@ use super::judge::Judge;
 use super::writer;
 use crate::reconcile::outcome::Failure;
 use crate::reconcile::tenure::{PERMIT_S, Tenure, Turn};
+use crate::snapshot::OwnPods;
 
 /// What is left of a permit below which a new one is asked for.
 const WORTHWHILE: Duration = Duration::from_secs(2);
@@ -30,8 +31,8 @@ pub struct Permit<'a> {
     pub grant: &'a Mutex<Grant>,
     /// Says whose it is.
     pub judge: &'a Judge,
-    /// The cluster's head pods, as seen at the beginning of the round.
-    pub heads: &'a [Value],
+    /// The cluster's pods, as seen at the beginning of the round.
+    pub pods: &'a OwnPods,
     /// The clock.
     pub clock: Clock,
 }
@@ -64,7 +65,7 @@ impl Permit<'_> {
     }
 
     fn judge_read(&self, grant: &mut Grant, cluster: &Value, asked: Instant) {
-        let standing = self.judge.standing(cluster, self.heads);
+        let standing = self.judge.standing(cluster, self.pods);
         let turn = grant
             .tenure
             .turn(cluster, &standing, &self.judge.role, self.clock.steady());

@@ -17,6 +17,9 @@ use super::tuning::{InForce, Tuning};
 use super::writer::Requests;
 use crate::telemetry::controller::ScalingMetrics;
 
+/// One part in so many of the rate of requests is for Events at the most.
+const EVENTS_SHARE: u32 = 10;
+
 /// What the controller is started with.
 #[derive(Debug, Clone)]
 pub struct Options {
@@ -52,10 +55,16 @@ pub async fn run(
     let fence = Fence::default();
     let measures = Measures::new(metrics);
     measures.shards(options.shards.max(1));
-    let (announcer, publishing) = Announcer::publishing(client.clone(), options.replica.clone());
+    let requests = Requests::new(client.clone(), options.rate, options.burst);
+    let (announcer, publishing) = Announcer::publishing(
+        requests.clone(),
+        options.rate / EVENTS_SHARE,
+        options.replica.clone(),
+        measures.clone(),
+    );
     let fleet = Fleet {
         observed: observed.clone(),
-        requests: Requests::new(client.clone(), options.rate, options.burst),
+        requests,
         fence: fence.clone(),
         shards: options.shards.max(1),
         credentials: Credentials::Secrets(client.clone()),

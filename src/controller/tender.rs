@@ -2,12 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use serde_json::Value;
 use tokio::sync::Mutex;
 
 use super::announce::{About, Announcer};
+use super::blind;
 use super::clock::Clock;
-use super::credentials::Credentials;
+use super::credentials::{Credentials, CredentialsError};
 use super::crowd::Place;
 use super::driver_log::DriverLog;
 use super::head::{self, Head, NoHead};
@@ -22,9 +22,11 @@ use super::tuning::{Basis, Tuning};
 use super::writer::Writer;
 use crate::gcs;
 use crate::reconcile::{
-    self, Done, Meaning, Memory, Round, Settings, Standing, Stillness, cadence, round, tenure::Turn,
+    self, Blind, Done, HeadPod, Meaning, Memory, Round, Settings, Standing, Stillness, cadence,
+    round, tenure::Turn,
 };
 use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::pod::PodRole;
 use crate::snapshot::{API_VERSION, Snapshot};
 
 /// How long to wait while the first list of pods is not complete: a pod that is not known is not
@@ -78,7 +80,7 @@ pub struct State {
 /// kept as texts: a thousand clusters that wait for an answer do not keep theirs as trees.
 struct Sight {
     texts: Texts,
-    head: Result<Head, NoHead>,
+    head: Result<(Head, HeadPod), NoHead>,
     still: Option<Stillness>,
 }
 
@@ -126,7 +128,10 @@ impl Tender {
             Turn::Act => {
                 self.tune(&scene);
                 self.state.sight = Some(Sight {
-                    head: head::head(&self.judge.key, &scene.cluster, &scene.pods),
+                    head: head::head(&self.judge.key, &scene.cluster, &scene.pods).map(|head| {
+                        let pod = blind::head_pod(&head, &scene.pods);
+                        (head, pod)
+                    }),
                     texts,
                     still: None,
                 });
@@ -210,7 +215,7 @@ impl Tender {
             }
             Err(why) => {
                 sight.still = None;
-                self.blind(why)
+                self.blind(&why)
             }
         };
         self.state.sight = Some(sight);
@@ -235,8 +240,13 @@ impl Tender {
     }
 
     /// The state of the Ray cluster, or why it cannot be had.
-    async fn ask(&mut self, sight: &Sight) -> Result<(gcs::Client, ClusterResourceState), String> {
-        let client = self.client(sight).await?;
+    async fn ask(&mut self, sight: &Sight) -> Result<(gcs::Client, ClusterResourceState), Blind> {
+        let (head, pod) = sight.head.as_ref().map_err(|none| {
+            self.measures.gcs_is_well(&self.judge.key);
+            blind::no_head(none)
+        })?;
+        let client = self.client(head).await;
+        let client = client.map_err(|error| blind::no_credentials(pod, &error))?;
         match client.cluster_resource_state().await {
             Ok(state) => {
                 self.measures.gcs_is_well(&self.judge.key);
@@ -253,36 +263,28 @@ impl Tender {
                     // The Secret may have been replaced.
                     self.state.gcs = None;
                 }
-                Err(error.to_string())
+                Err(blind::no_answer(pod, &error))
             }
         }
     }
 
-    async fn client(&mut self, sight: &Sight) -> Result<gcs::Client, String> {
+    async fn client(&mut self, head: &Head) -> Result<gcs::Client, CredentialsError> {
         let key = &self.judge.key;
-        let head = sight.head.as_ref().map_err(|none| {
-            self.measures.gcs_is_well(key);
-            none.to_string()
-        })?;
         if let Some((known, client)) = &self.state.gcs
             && known == head
         {
             return Ok(client.clone());
         }
-        let client = self
-            .credentials
-            .client(key, head)
-            .await
-            .map_err(|error| error.to_string())?;
+        let client = self.credentials.client(key, head).await?;
         self.state.gcs = Some((head.clone(), client.clone()));
         Ok(client)
     }
 
     /// Nothing is done on missing data.
-    fn blind(&mut self, why: String) -> Pause {
+    fn blind(&mut self, why: &Blind) -> Pause {
         let now = self.clock.wall();
-        let round = round::blind(&self.state.memory, &why, now);
-        self.say(why);
+        let round = round::blind(&self.state.memory, why, now);
+        self.say(round.plan.waiting.clone().unwrap_or_default());
         self.finish(&round, &[], now)
     }
 
@@ -305,11 +307,12 @@ impl Tender {
             return pause;
         }
         sight.still = None;
-        let heads: Vec<Value> = snapshot.pods.into_iter().filter(head::is_head).collect();
+        let mut pods = snapshot.pods;
+        pods.retain(|pod| pod.role == PodRole::Head);
         let permit = Permit {
             grant: &self.state.grant,
             judge: &self.judge,
-            heads: &heads,
+            pods: &pods,
             clock: self.clock,
         };
         let performer = Performer {
@@ -333,6 +336,7 @@ impl Tender {
             ray_cluster: scene.cluster,
             pods: scene.pods,
             nodes: scene.nodes,
+            loads: scene.loads,
             gcs,
             history: self.state.memory.history.clone(),
         }

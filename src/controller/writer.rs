@@ -77,10 +77,27 @@ impl Requests {
         }
     }
 
+    /// Sends a request that can wait, when nothing else does.
+    pub async fn send_last<T: DeserializeOwned>(
+        &self,
+        request: hyper::http::Request<Vec<u8>>,
+        longest: Duration,
+    ) -> Result<T, Failure> {
+        let _admitted = self.admitted(self.limiter.pass_last()).await?;
+        self.send(request, longest).await
+    }
+
     /// Waits until requests may be sent.
     async fn admit(&self) -> Result<SemaphorePermit<'_>, Failure> {
+        self.admitted(self.limiter.pass()).await
+    }
+
+    async fn admitted(
+        &self,
+        pass: impl Future<Output = ()>,
+    ) -> Result<SemaphorePermit<'_>, Failure> {
         let admitted = timeout(QUEUE, async {
-            self.limiter.pass().await;
+            pass.await;
             self.at_once.acquire().await
         });
         // It is never closed.

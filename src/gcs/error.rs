@@ -47,16 +47,14 @@ pub struct CallError {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// No connection, or it broke.
-    #[error(
-        "unreachable: {0}; is the head pod running, and does a NetworkPolicy let Rayfit reach its \
-         GCS port?"
-    )]
+    #[error("unreachable: {0}")]
     Unreachable(String),
-    /// Not tried, because earlier attempts failed.
-    #[error("not tried: it was unreachable a moment ago; the next attempt is in {} s", .0.as_secs_f32().ceil())]
+    /// Not tried, because earlier attempts failed: the next one is so far away. That is not part of
+    /// the text, which is the same as long as nothing else changes.
+    #[error("not tried: it was unreachable a moment ago")]
     BackingOff(Duration),
-    /// No answer in time.
-    #[error("no answer within {} s; the GCS is overloaded or the network is cut", .0.as_secs_f32())]
+    /// No answer in that time. It is not part of the text: it differs from call to call.
+    #[error("no answer in time; the GCS is overloaded or the network is cut")]
     Deadline(Duration),
     /// TLS was tried and refused, by either side.
     #[error(

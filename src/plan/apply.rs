@@ -1,11 +1,16 @@
 //! The snapshot as it is once a plan was sent, before anything else happens: for replays,
 //! simulations and the tests that a plan settles.
 
+use std::collections::HashSet;
+
 use serde_json::{Value, json};
 
-use super::note::{PodNote, ResizeNote, STATUS_ANNOTATION};
+use super::note::PodNote;
 use super::outcome::{GroupPlan, Plan, PodResize, RayletSync};
+use super::pod_size::gap;
+use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
+use crate::snapshot::pod_object::{ContainerStatus, PodSpec, PodStatus, Resources};
 
 /// `snapshot` after everything in `plan` was asked for. KubeRay, Kubernetes and Ray have taken
 /// note and done nothing yet.
@@ -15,37 +20,31 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     for group in &plan.groups {
         set_group(&mut after.ray_cluster, group);
     }
-    let deleted = |pod: &Value| {
-        let mut deletions = plan.groups.iter().flat_map(GroupPlan::deletions);
-        deletions.any(|deletion| name(pod) == Some(deletion.pod.as_str()))
-    };
-    after.pods.retain(|pod| !deleted(pod));
+    let deleted: HashSet<&str> = (plan.groups.iter().flat_map(GroupPlan::deletions))
+        .map(|deletion| deletion.pod.as_str())
+        .collect();
+    after.pods.retain(|pod| !deleted.contains(pod.name));
     for sync in &plan.raylet_syncs {
         set_raylet(&mut after, sync);
     }
     for resize in &plan.resizes {
-        if let Some(pod) = after
-            .pods
-            .iter_mut()
-            .find(|pod| name(pod) == Some(resize.pod.as_str()))
-        {
-            keep_given(pod);
-            set_size(pod, resize);
-            forget_conditions(pod);
+        let Some(gap) = after.pods.find(&resize.pod).map(|pod| gap(&pod)) else {
+            continue;
+        };
+        if let Some(pod) = after.pods.parts(&resize.pod) {
+            keep_given(pod.spec, pod.status);
+            set_size(pod.spec, resize, gap);
+            let conditions = &mut pod.status.conditions;
+            conditions.retain(|condition| !condition.kind.starts_with("PodResize"));
         }
     }
     for PodNote { pod, note } in &plan.notes {
-        let noted = |other: &&mut Value| name(other) == Some(pod);
-        if let Some(pod) = after.pods.iter_mut().find(noted) {
-            annotate(pod, note);
+        if let Some(pod) = after.pods.parts(pod) {
+            pod.annotations.resize_status = Some(note.text());
         }
     }
     after.history = plan.remember.clone();
     after
-}
-
-fn name(pod: &Value) -> Option<&str> {
-    pod.pointer("/metadata/name")?.as_str()
 }
 
 /// Of two groups of one name the last counts, as for Ray.
@@ -66,80 +65,42 @@ fn set_group(cluster: &mut Value, plan: &GroupPlan) {
 }
 
 /// Kubernetes reports what it gave until it has given more.
-fn keep_given(pod: &mut Value) {
-    let Some(spec) = pod.pointer("/spec/containers/0").cloned() else {
+fn keep_given(spec: &PodSpec, status: &mut PodStatus) {
+    let Some(container) = spec.containers.first() else {
         return;
     };
-    if !pod["status"].is_object() {
-        pod["status"] = json!({});
-    }
-    let Some(status) = pod.get_mut("status").and_then(Value::as_object_mut) else {
-        return;
-    };
-    let statuses = status
-        .entry("containerStatuses")
-        .or_insert_with(|| json!([]));
-    let Some(statuses) = statuses.as_array_mut() else {
-        return;
-    };
-    let own = statuses
-        .iter()
-        .position(|status| status["name"] == spec["name"]);
+    let statuses = &mut status.container_statuses;
+    let own = statuses.iter().position(|one| one.name == container.name);
     let at = own.unwrap_or_else(|| {
-        statuses.push(json!({ "name": spec["name"] }));
+        statuses.push(ContainerStatus {
+            name: container.name.clone(),
+            ..ContainerStatus::default()
+        });
         statuses.len() - 1
     });
-    if let Some(status) = statuses
-        .get_mut(at)
-        .filter(|status| status.get("resources").is_none())
-    {
-        status["resources"] = spec["resources"].clone();
+    if let Some(status) = statuses.get_mut(at) {
+        status.resources.get_or_insert(container.resources);
     }
 }
 
 /// Limits take the size; requests keep their distance.
-fn set_size(pod: &mut Value, resize: &PodResize) {
-    let wanted = [
-        ("cpu", i128::from(resize.cpu_milli) * 1_000_000),
-        ("memory", i128::from(resize.memory_bytes) * 1_000_000_000),
-    ];
-    let gaps = crate::snapshot::pod::Pod::parse(pod).map(|pod| super::pod_size::gap(&pod));
-    let Some(resources) = pod.pointer_mut("/spec/containers/0/resources") else {
+fn set_size(spec: &mut PodSpec, resize: &PodResize, gap: (Quantity, Quantity)) {
+    let Some(container) = spec.containers.first_mut() else {
         return;
     };
-    for (resource, nanos) in wanted {
-        let gap = gaps.map_or(0, |gaps| {
-            if resource == "cpu" {
-                gaps.0.nanos()
-            } else {
-                gaps.1.nanos()
+    let Resources { requests, limits } = &mut container.resources;
+    let cpu = Quantity::from_milli(resize.cpu_milli);
+    let memory = Quantity::from_units(resize.memory_bytes);
+    for (limit, request, size, gap) in [
+        (&mut limits.cpu, &mut requests.cpu, cpu, gap.0),
+        (&mut limits.memory, &mut requests.memory, memory, gap.1),
+    ] {
+        *request = Some(match limit {
+            Some(limit) => {
+                *limit = size;
+                Quantity::from_nanos(size.nanos() - gap.nanos())
             }
-        });
-        let text = |nanos| crate::quantity::Quantity::from_nanos(nanos).to_string();
-        let limited = resources.pointer(&format!("/limits/{resource}")).is_some();
-        if limited {
-            resources["limits"][resource] = json!(text(nanos));
-        }
-        resources["requests"][resource] = json!(text(if limited { nanos - gap } else { nanos }));
-    }
-}
-
-fn annotate(pod: &mut Value, note: &ResizeNote) {
-    if !pod["metadata"]["annotations"].is_object() {
-        pod["metadata"]["annotations"] = json!({});
-    }
-    pod["metadata"]["annotations"][STATUS_ANNOTATION] = json!(note.text());
-}
-
-fn forget_conditions(pod: &mut Value) {
-    if let Some(conditions) = pod
-        .pointer_mut("/status/conditions")
-        .and_then(Value::as_array_mut)
-    {
-        conditions.retain(|condition| {
-            !condition["type"]
-                .as_str()
-                .is_some_and(|kind| kind.starts_with("PodResize"))
+            None => size,
         });
     }
 }

@@ -13,7 +13,7 @@ use super::room::{cores, from_cores};
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{NodeState, NodeStatus};
-use crate::snapshot::pod::Pod;
+use crate::snapshot::pod::{Pod, PodRole};
 
 /// A rule that a plan breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -48,6 +48,21 @@ pub enum Violation {
         /// What it must have.
         floor: String,
     },
+    /// A name would be deleted that is no worker of the group: KubeRay deletes whatever pod of the
+    /// namespace has a name that is listed.
+    #[error("{pod} would be deleted, which is no worker of group {group}: delete own pods only")]
+    DeletesForeign {
+        /// The name.
+        pod: String,
+        /// The group in whose list it would be written.
+        group: String,
+    },
+    /// A pod that is not the cluster's own would be resized.
+    #[error("{pod} would be resized, which is no pod of this cluster: resize own pods only")]
+    ResizesForeign {
+        /// The name.
+        pod: String,
+    },
     /// A pod in which Ray runs would be deleted without draining it.
     #[error("pod {pod} would be deleted while Ray runs in it: drain it first")]
     DeletesRunning {
@@ -74,12 +89,7 @@ pub enum Violation {
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let checker = Checker {
         config: read_config(snapshot),
-        pods: snapshot
-            .pods
-            .iter()
-            .filter_map(Pod::parse)
-            .map(|pod| (pod.name, pod))
-            .collect(),
+        pods: snapshot.pods.iter().map(|pod| (pod.name, pod)).collect(),
         nodes: (snapshot.gcs.node_states.iter())
             .filter(|node| !matches!(node.status, NodeStatus::Dead | NodeStatus::Unspecified))
             .map(|node| (node.instance_id.as_str(), node))
@@ -121,6 +131,12 @@ impl Checker<'_> {
                 });
             }
             for deletion in group.deletions() {
+                if !self.may_go_by(&group.name, &deletion.pod) {
+                    violations.push(Violation::DeletesForeign {
+                        pod: deletion.pod.clone(),
+                        group: group.name.clone(),
+                    });
+                }
                 if self.nodes.contains_key(deletion.pod.as_str()) {
                     violations.push(Violation::DeletesRunning {
                         pod: deletion.pod.clone(),
@@ -130,12 +146,24 @@ impl Checker<'_> {
         }
     }
 
+    /// A pod goes by the list of its own group, or, if its group is gone, by that of another one.
+    fn may_go_by(&self, group: &str, pod: &str) -> bool {
+        self.pods.get(pod).is_some_and(|pod| {
+            pod.role == PodRole::Worker && (pod.group == group || self.group(pod.group).is_none())
+        })
+    }
+
     fn group(&self, name: &str) -> Option<&GroupConfig> {
         self.config.groups.iter().find(|group| group.name == name)
     }
 
     fn resize(&self, resize: &PodResize, violations: &mut Vec<Violation>) {
         let pod = self.pods.get(resize.pod.as_str());
+        if pod.is_none() {
+            violations.push(Violation::ResizesForeign {
+                pod: resize.pod.clone(),
+            });
+        }
         let Some(group) = pod.and_then(|pod| self.group(pod.group)) else {
             return;
         };

@@ -64,16 +64,11 @@ pub(crate) struct Decided<'a> {
 /// Decides what is to be done about the RayCluster of a snapshot. A pure function: equal
 /// snapshots give equal plans.
 pub fn decide(snapshot: &Snapshot, settings: &Settings) -> (Plan, Report) {
-    let pods: Vec<Pod<'_>> = snapshot.pods.iter().filter_map(Pod::parse).collect();
-    let name = snapshot.cluster_name();
-    let (own, others): (Vec<_>, Vec<_>) = pods
-        .into_iter()
-        .partition(|pod| pod.cluster().is_none_or(|cluster| cluster == name));
+    let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
     let decided = Decision {
         snapshot,
         settings,
         own: &own,
-        others: &others,
     }
     .run();
     let plan = conclude::plan(snapshot, settings, &decided);
@@ -96,7 +91,6 @@ struct Decision<'a> {
     snapshot: &'a Snapshot,
     settings: &'a Settings,
     own: &'a [Pod<'a>],
-    others: &'a [Pod<'a>],
 }
 
 impl<'a> Decision<'a> {
@@ -212,23 +206,22 @@ impl<'a> Decision<'a> {
         (world, demands)
     }
 
-    /// The groups whose new nodes count at their first size, with the seconds left.
+    /// The groups whose new nodes count at their first size, and until when.
     fn stunted(&self, config: &ClusterConfig, now: f64) -> BTreeMap<String, f64> {
         let history = &self.snapshot.history;
-        let left = |group: &GroupConfig| {
-            let left = stunted::left(history, &group.name, now)?;
-            Some((group.name.clone(), left))
+        let until = |group: &GroupConfig| {
+            let until = stunted::until(history, &group.name, now)?;
+            Some((group.name.clone(), until))
         };
         let groups = config.groups.iter();
         let groups = groups.filter(|_| self.improvements().no_vain_pods);
-        groups.filter_map(left).collect()
+        groups.filter_map(until).collect()
     }
 
     fn rooms(&self) -> (Vec<Room>, std::collections::HashMap<String, usize>) {
         match &self.snapshot.nodes {
             Some(nodes) if self.improvements().node_room => {
-                let pods: Vec<Pod<'_>> = self.own.iter().chain(self.others).cloned().collect();
-                Room::all(nodes, &pods)
+                Room::all(nodes, self.own, &self.snapshot.loads)
             }
             _ => (Vec::new(), std::collections::HashMap::new()),
         }

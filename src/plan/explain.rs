@@ -14,6 +14,7 @@ use super::shape::Shape;
 use super::world::World;
 use crate::quantity::Quantity;
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
+use crate::snapshot::moment;
 
 /// How many pods are named where many have the same to be said of them.
 const NAMED: usize = 3;
@@ -302,10 +303,10 @@ fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape) -> String {
         if needed > has && !world.names.is_implicit(name) {
             let resource = world.names.text(name);
             let (needed, has) = (amount_text(resource, needed), amount_text(resource, has));
-            let small = decided.stunted.get(&config.name).map(|left| {
-                format!(
-                    " (new ones could not grow; they count at their first size for {left:.0} s)"
-                )
+            let small = decided.stunted.get(&config.name).map(|until| {
+                // A moment, not what is left until it: the text goes to Ray whenever it is another.
+                let until = moment(*until);
+                format!(" (new ones could not grow; they count at their first size until {until})")
             });
             let small = small.unwrap_or_default();
             return format!("a node has {resource} {has}, {needed} is needed{small}");

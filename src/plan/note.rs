@@ -40,7 +40,7 @@ impl ResizeNote {
     /// The note on a pod, if there is one; an error where it is no JSON. What is missing or of
     /// another type counts as not said.
     pub fn of(pod: &Pod<'_>) -> Result<Option<Self>, serde_json::Error> {
-        let text = pod.annotation(STATUS_ANNOTATION);
+        let text = pod.object.metadata.annotations.resize_status.as_deref();
         let Some(text) = text.filter(|text| !text.is_empty()) else {
             return Ok(None);
         };
@@ -107,7 +107,8 @@ mod tests {
         };
         let pod =
             json!({"metadata": {"name": "a", "annotations": {STATUS_ANNOTATION: note.text()}}});
-        let pod = Pod::parse(&pod).unwrap();
+        let pod = serde_json::from_value(pod).unwrap();
+        let pod = Pod::of(&pod);
         assert_eq!(ResizeNote::of(&pod).unwrap(), Some(note));
     }
 

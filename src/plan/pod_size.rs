@@ -1,17 +1,16 @@
 //! How large a pod is, was meant to be, and how its last resize went.
 //! (Ray, `ippr_provider.py`, `_get_ippr_status_from_pod`.)
 
-use serde_json::Value;
-
 use super::improvements::Improvements;
 use super::note::{ResizeNote, STATUS_ANNOTATION};
 use super::resize::{Caps, Progress, Resize, Size};
 use super::room::{bytes, cores};
 use super::suggestion;
 use crate::quantity::Quantity;
-use crate::ray::{Fields, list_at, object_at, text_at};
+use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
+use crate::snapshot::pod_object::Condition;
 
 /// The first wait after a failed resize, in seconds; it doubles with every failure.
 const FIRST_WAIT_S: f64 = 60.0;
@@ -20,14 +19,14 @@ const FIRST_WAIT_S: f64 = 60.0;
 const LONGEST_WAIT_S: f64 = 3600.0;
 
 /// What of the container counts.
-pub(super) struct Container<'a> {
-    requests: Option<&'a Fields>,
-    limits: Option<&'a Fields>,
+pub(super) struct Container {
+    requests: Amounts,
+    limits: Amounts,
     /// What Kubernetes gave; what was asked for until it says so.
-    pub(super) given_requests: Option<&'a Fields>,
-    pub(super) given_limits: Option<&'a Fields>,
+    pub(super) given_requests: Amounts,
+    pub(super) given_limits: Amounts,
     /// What the other containers were given.
-    pub(super) others: Vec<&'a Fields>,
+    pub(super) others: Vec<Amounts>,
 }
 
 /// What is known besides the pod.
@@ -81,47 +80,44 @@ pub(crate) fn resize(
     Ok(resize)
 }
 
-impl<'a> Container<'a> {
-    fn of(pod: &Pod<'a>) -> Self {
-        let spec = pod.containers().next();
-        let part = |of: Option<&'a Fields>, key| object_at(object_at(of?, "resources")?, key);
-        let name = spec.and_then(|spec| text_at(spec, "name"));
+impl Container {
+    fn of(pod: &Pod<'_>) -> Self {
+        let spec = pod.containers().first();
+        let wanted = spec.map(|spec| spec.resources).unwrap_or_default();
+        let name = spec.map(|spec| spec.name.as_str());
         let (mut own, mut others) = (None, Vec::new());
         for status in pod.container_statuses() {
-            if text_at(status, "name") == name {
-                own = Some(status);
+            let given = status.resources.unwrap_or_default();
+            if Some(status.name.as_str()) == name {
+                own = Some(given);
             } else {
-                others.extend(part(Some(status), "requests"));
+                others.push(given.requests);
             }
         }
-        let (requests, limits) = (part(spec, "requests"), part(spec, "limits"));
+        let own = own.unwrap_or_default();
+        let told = |given: Amounts, wanted: Amounts| if given.is_empty() { wanted } else { given };
         Self {
-            requests,
-            limits,
-            given_requests: part(own, "requests").or(requests),
-            given_limits: part(own, "limits").or(limits),
+            requests: wanted.requests,
+            limits: wanted.limits,
+            given_requests: told(own.requests, wanted.requests),
+            given_limits: told(own.limits, wanted.limits),
             others,
         }
     }
 }
 
 /// Limits, or else requests.
-fn size(requests: Option<&Fields>, limits: Option<&Fields>) -> Result<Size, String> {
+fn size(requests: Amounts, limits: Amounts) -> Result<Size, String> {
+    let either = limits.or(requests);
     let find = |resource: &str| {
-        amount(limits, resource)
-            .or_else(|| amount(requests, resource))
-            .ok_or_else(|| {
-                format!("the pod's first container has neither a {resource} limit nor a request")
-            })
+        either.get(resource).ok_or_else(|| {
+            format!("the pod's first container has neither a {resource} limit nor a request")
+        })
     };
     Ok(Size {
         cpu: cores(find("cpu")?),
         memory: bytes(find("memory")?),
     })
-}
-
-pub(super) fn amount(map: Option<&Fields>, resource: &str) -> Option<Quantity> {
-    Quantity::from_json(map?.get(resource)?).ok()
 }
 
 fn restore(resize: &mut Resize, pod: &Pod<'_>) -> Result<(), String> {
@@ -153,22 +149,19 @@ fn forget_old(resize: &mut Resize, around: Around) {
 fn read_conditions(
     resize: &mut Resize,
     pod: &Pod<'_>,
-    container: &Container<'_>,
+    container: &Container,
     around: Around,
 ) -> Result<(), String> {
-    let conditions = pod
-        .status
-        .map_or(&[][..], |status| list_at(status, "conditions"));
-    for condition in conditions.iter().filter_map(Value::as_object) {
-        let text = |key| text_at(condition, key);
-        if text("status") != Some("True") {
-            continue;
-        }
-        let message = text("message").map(str::to_owned);
-        match text("type") {
-            Some("PodResizePending") => {
+    for condition in pod.conditions().iter().filter(|one| one.is_true()) {
+        let message = condition.message.clone();
+        match condition.kind.as_str() {
+            "PodResizePending" => {
                 resize.message = message;
-                let reason = text("reason").unwrap_or_default().to_lowercase();
+                let reason = condition
+                    .reason
+                    .as_deref()
+                    .unwrap_or_default()
+                    .to_lowercase();
                 let never = reason == "infeasible" && resize.resizing_at.is_some();
                 resize.progress = Progress::Pending(reason);
                 let told = suggestion::follow(resize, container)?;
@@ -178,9 +171,9 @@ fn read_conditions(
                 }
                 return Ok(());
             }
-            Some("PodResizeInProgress") => {
+            "PodResizeInProgress" => {
                 resize.message = message;
-                let failed = text("reason") == Some("Error");
+                let failed = condition.reason.as_deref() == Some("Error");
                 resize.progress = if failed {
                     Progress::Error
                 } else {
@@ -195,10 +188,9 @@ fn read_conditions(
 }
 
 /// It is about the pod's spec as it is. Kubernetes before 1.33 does not say.
-fn is_of_now(condition: &Fields, pod: &Pod<'_>) -> bool {
-    let number = |of: &Fields, key| of.get(key).and_then(Value::as_i64);
-    let seen = number(condition, "observedGeneration");
-    let there = number(pod.metadata, "generation");
+fn is_of_now(condition: &Condition, pod: &Pod<'_>) -> bool {
+    let seen = condition.observed_generation;
+    let there = pod.object.metadata.generation;
     seen.zip(there).is_none_or(|(seen, there)| seen >= there)
 }
 
@@ -290,8 +282,8 @@ pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
     let container = Container::of(pod);
     let gap = |resource| {
         crate::ray::pod_size::gap(
-            amount(container.given_limits, resource),
-            amount(container.given_requests, resource),
+            container.given_limits.get(resource),
+            container.given_requests.get(resource),
         )
     };
     (gap("cpu"), gap("memory"))

@@ -2,12 +2,11 @@
 
 use std::collections::HashMap;
 
-use serde_json::Value;
-
 use super::resize::Size;
 use crate::quantity::Quantity;
-use crate::ray::{object_at, text_at};
+use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
+use crate::snapshot::{KubeNode, NodeLoads};
 
 /// What a Kubernetes node has left: allocatable minus the requests of all pods on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -19,32 +18,40 @@ pub(crate) struct Room {
 
 impl Room {
     /// The rooms of the nodes, by node name.
-    pub(crate) fn all(nodes: &[Value], pods: &[Pod<'_>]) -> (Vec<Self>, HashMap<String, usize>) {
+    pub(crate) fn all(
+        nodes: &[KubeNode],
+        own: &[Pod<'_>],
+        loads: &NodeLoads,
+    ) -> (Vec<Self>, HashMap<String, usize>) {
         let mut rooms: Vec<Self> = nodes.iter().filter_map(Self::of).collect();
         let index: HashMap<String, usize> = rooms
             .iter()
             .enumerate()
             .map(|(at, room)| (room.node.clone(), at))
             .collect();
-        for pod in pods.iter().filter(|pod| !pod.ended) {
-            let at = pod.node.and_then(|node| index.get(node));
-            if let Some(room) = at.and_then(|at| rooms.get_mut(*at)) {
-                room.cpu = less(room.cpu, pod.requested("cpu"));
-                room.memory = less(room.memory, pod.requested("memory"));
+        let own = own.iter().filter(|pod| !pod.ended);
+        let own = own.filter_map(|pod| Some((pod.node?, pod.requests())));
+        let others = loads.iter().map(|(node, load)| (node.as_str(), *load));
+        for (node, load) in own.chain(others) {
+            if let Some(room) = index.get(node).and_then(|at| rooms.get_mut(*at)) {
+                room.take(load);
             }
         }
         (rooms, index)
     }
 
-    fn of(node: &Value) -> Option<Self> {
-        let node = node.as_object()?;
-        let allocatable = object_at(object_at(node, "status")?, "allocatable")?;
-        let amount = |resource| Quantity::from_json(allocatable.get(resource)?).ok();
+    fn of(node: &KubeNode) -> Option<Self> {
+        let allocatable = node.status.allocatable;
         Some(Self {
-            node: text_at(object_at(node, "metadata")?, "name")?.to_owned(),
-            cpu: amount("cpu")?,
-            memory: amount("memory")?,
+            node: node.metadata.name.clone(),
+            cpu: allocatable.cpu?,
+            memory: allocatable.memory?,
         })
+    }
+
+    fn take(&mut self, load: Amounts) {
+        self.cpu = less(self.cpu, load.cpu.unwrap_or_default());
+        self.memory = less(self.memory, load.memory.unwrap_or_default());
     }
 
     /// The largest size up to `limit`, and not below `current`, that there is room for.

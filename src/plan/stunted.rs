@@ -19,10 +19,10 @@ use crate::snapshot::history::Stunted;
 /// What is longer ago than so many longest waits says nothing any more.
 const FORGOTTEN_AFTER: f64 = 2.0;
 
-/// For how many more seconds new pods of the group count at their first size.
-pub(crate) fn left(history: &History, group: &str, now: f64) -> Option<f64> {
+/// Until when new pods of the group count at their first size, in seconds since 1970.
+pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
     let stunted = history.stunted.get(group)?;
-    Some(stunted.at + wait_after(stunted.failures) - now).filter(|left| *left > 0.0)
+    Some(stunted.at + wait_after(stunted.failures)).filter(|until| *until > now)
 }
 
 /// What to remember after a decision.
@@ -35,7 +35,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
         if of_group().any(has_grown) {
             stunted.remove(&group.name);
         } else if world.improvements.no_vain_pods
-            && left(history, &group.name, now).is_none()
+            && until(history, &group.name, now).is_none()
             && of_group().any(goes_small)
             && is_wanted(decided, number)
         {

@@ -1,7 +1,7 @@
 //! What a node said that it can give, from the message of a resize that it refused.
 //! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
 
-use super::pod_size::{Container, amount, wait_after};
+use super::pod_size::{Container, wait_after};
 use super::resize::{Progress, Resize};
 use super::room::{bytes, cores};
 use crate::quantity::Quantity;
@@ -26,7 +26,7 @@ struct Report {
 }
 
 /// Lowers the limit to what the node can give, and asks for that; false if it did not say.
-pub(super) fn follow(resize: &mut Resize, container: &Container<'_>) -> Result<bool, String> {
+pub(super) fn follow(resize: &mut Resize, container: &Container) -> Result<bool, String> {
     let message = resize.message.as_deref().unwrap_or_default();
     let report = match &resize.progress {
         Progress::Pending(reason) if reason == "deferred" => deferred(message),
@@ -59,19 +59,21 @@ pub(super) fn is_old(memory: ResizeMemory, now: f64) -> bool {
 
 /// The largest limit: what the node has left, plus the container's own gap between limit and
 /// request, minus what the pod's other containers hold.
-fn limit(report: Report, container: &Container<'_>) -> Result<Quantity, String> {
+fn limit(report: Report, container: &Container) -> Result<Quantity, String> {
     let left = report.capacity.saturating_sub(report.used);
     let (name, left) = match report.resource {
         Resource::Cpu => ("cpu", Quantity::from_milli(left)),
         Resource::Memory => ("memory", Quantity::from_units(left)),
     };
-    let request = amount(container.given_requests, name)
+    let request = container
+        .given_requests
+        .get(name)
         .ok_or_else(|| format!("the pod's first container has no {name} request"))?;
-    let limit = amount(container.given_limits, name).unwrap_or(request);
+    let limit = container.given_limits.get(name).unwrap_or(request);
     let others = container
         .others
         .iter()
-        .filter_map(|requests| amount(Some(requests), name));
+        .filter_map(|requests| requests.get(name));
     let gap = limit.nanos() - request.nanos();
     let others: i128 = others.map(Quantity::nanos).sum();
     Ok(Quantity::from_nanos(left.nanos() + gap - others))

@@ -25,10 +25,8 @@ fn is_moving(snapshot: &Snapshot, plan: &Plan) -> bool {
         let absent = pod.role != PodRole::Other && !alive.contains(pod.name);
         pod.deleting || note.resizing_at.is_some() || absent
     };
-    let name = snapshot.cluster_name();
-    let pods = snapshot.pods.iter().filter_map(Pod::parse);
-    let mut own = pods.filter(|pod| pod.cluster().is_none_or(|cluster| cluster == name));
-    !plan.remember.instances.is_empty() || own.any(|pod| !pod.ended && moving(&pod))
+    let mut pods = snapshot.pods.iter();
+    !plan.remember.instances.is_empty() || pods.any(|pod| !pod.ended && moving(&pod))
 }
 
 /// Some demand waits that is not out of reach.

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::driver_log::Message;
 use super::effect::{ClusterPatch, Drain, Effect, GroupChange, Reply};
 use super::memory::Done;
-use super::news::{News, Said, State};
+use super::news::{News, Said, State, Topic};
 use super::outcome::Meaning;
 use super::round::Round;
 use crate::plan::Cause;
@@ -108,7 +108,11 @@ pub(super) fn failures(done: &[Done]) -> impl Iterator<Item = State> {
             _ => ("RayCallFailed", SCALING),
         };
         Some(State {
-            key: format!("failed:{}:{}:{reason}", done.about, done.effect.kind()),
+            topic: Topic::CallFailed {
+                about: done.about.clone(),
+                effect: done.effect.kind(),
+                reason,
+            },
             news: News::warning(reason, action, failure.explain(&done.effect)),
             message: None,
         })

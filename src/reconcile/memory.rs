@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use super::backoff::{Failed, Waits};
 use super::effect::{Effect, Reply, Subject, Task};
 use super::news::{Said, Teller};
+use super::outage::Outage;
 use super::outcome::{Failure, Meaning};
 use super::round::Round;
 use super::settings::Settings;
@@ -36,6 +37,7 @@ pub struct Memory {
     teller: Teller,
     split_until: f64,
     pub(super) settling: Settling,
+    pub(super) outage: Option<Outage>,
 }
 
 /// One effect that was tried.
@@ -62,6 +64,7 @@ impl Memory {
     ) -> Said {
         self.history = round.plan.remember.clone();
         self.settling = round.settling.unwrap_or(self.settling);
+        self.outage.clone_from(&round.outage);
         self.forget_what_was_not_asked(round, done);
         self.waits.forget_old(now, &settings.backoff);
         for done in done {

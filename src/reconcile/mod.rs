@@ -14,12 +14,14 @@
 //! [`chain`] (what can be done, and in which order), [`mod@round`] (one round, from a snapshot to
 //! chains), `replicas`, `settling`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
 //! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity`, [`cadence`] and
-//! [`stillness`] (when it is, and whether it can be spared), [`ray_status`], `failed_launches`,
+//! [`stillness`] (when it is, and whether it can be spared), [`blind`] and [`outage`] (a cluster that
+//! cannot be seen, and for how long), [`ray_status`], `failed_launches`,
 //! `told` and [`driver_log`] (what Ray and its users see of it), [`news`], `deeds` and `states`
 //! (what Kubernetes' users see).
 
 mod activity;
 pub mod backoff;
+pub mod blind;
 pub mod cadence;
 pub mod chain;
 mod deeds;
@@ -29,6 +31,7 @@ pub mod effect;
 mod failed_launches;
 pub mod memory;
 pub mod news;
+pub mod outage;
 pub mod outcome;
 pub mod ray_status;
 mod replicas;
@@ -43,6 +46,7 @@ pub mod stillness;
 pub mod tenure;
 pub mod told;
 
+pub use blind::{Blind, HeadPod};
 pub use chain::Chain;
 pub use effect::{Effect, Reply, Subject};
 pub use memory::{Done, Memory};

@@ -8,8 +8,10 @@ use std::collections::BTreeMap;
 
 use super::deeds;
 use super::driver_log::Message;
+use super::effect::Subject;
 use super::memory::Done;
 use super::round::Round;
+use crate::plan::DemandKind;
 
 /// Most Events of one round; what is beyond is summed up.
 const MOST: usize = 12;
@@ -59,18 +61,41 @@ pub struct Said {
 /// Something that holds, and what is said of it when it begins to.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct State {
-    /// The same as long as it is the same state, whatever the message counts.
-    pub(super) key: String,
+    pub(super) topic: Topic,
     pub(super) news: News,
     /// What drivers are told, if anything.
     pub(super) message: Option<Message>,
+}
+
+/// What a state is about: the same as long as it is the same state, whatever its message says. So
+/// there is nothing in it that changes with time, or from one try to the next.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Topic {
+    /// The cluster cannot be seen.
+    NotObserved,
+    /// It is seen again.
+    Observed,
+    /// A demand that cannot be met.
+    Unmet { kind: DemandKind, demand: String },
+    /// A fault in the cluster's objects.
+    Problem { at: String, reason: String },
+    /// A resize that the kubelet does not carry out.
+    ResizeWaits { pod: String, reason: &'static str },
+    /// A resize that failed at a moment, in seconds since 1970.
+    ResizeFailed { pod: String, at: i64 },
+    /// A call that failed.
+    CallFailed {
+        about: Subject,
+        effect: &'static str,
+        reason: &'static str,
+    },
 }
 
 /// Remembers what was told.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct Teller {
     /// When each state was last seen, in seconds since 1970.
-    told: BTreeMap<String, f64>,
+    told: BTreeMap<Topic, f64>,
     /// CPUs and GPUs, as drivers were last told.
     totals: Option<(f64, f64)>,
     /// What pods were resized from.
@@ -107,13 +132,13 @@ impl Teller {
     pub(super) fn tell(&mut self, round: &Round, done: &[Done], now: f64) -> Said {
         let mut said = deeds::said(round, done, &mut self.from);
         for state in &round.states {
-            if self.told.insert(state.key.clone(), now).is_none() {
+            if self.told.insert(state.topic.clone(), now).is_none() {
                 said.news.push(state.news.clone());
                 said.messages.extend(state.message.clone());
             }
         }
         for state in deeds::failures(done) {
-            if self.told.insert(state.key, now).is_none() {
+            if self.told.insert(state.topic, now).is_none() {
                 said.news.push(state.news);
             }
         }
@@ -187,7 +212,10 @@ mod tests {
 
     fn state(key: &str) -> State {
         State {
-            key: key.to_owned(),
+            topic: Topic::Problem {
+                at: key.to_owned(),
+                reason: String::new(),
+            },
             news: News::warning("CannotFit", "Scaling", key.to_owned()),
             message: None,
         }

@@ -3,13 +3,10 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use serde_json::Value;
-
 use super::backoff::Waits;
 use super::failed_launches;
 use super::round::Skipped;
 use crate::plan::{DemandKind, Plan};
-use crate::ray::{list_at, object_at, text_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::autoscaling_state::{AutoscalingState, PendingInstance, PendingRequest};
 use crate::snapshot::gcs::ResourceRequest;
@@ -76,27 +73,17 @@ fn pending_requests(plan: &Plan) -> Vec<PendingRequest> {
 pub(super) fn pending_pods(snapshot: &Snapshot) -> impl Iterator<Item = Pod<'_>> {
     let nodes = &snapshot.gcs.node_states;
     let known: HashSet<&str> = nodes.iter().map(|node| node.instance_id.as_str()).collect();
-    let cluster = snapshot.cluster_name();
     let pending = move |pod: &Pod<'_>| {
-        pod.role == PodRole::Worker
-            && pod.cluster().is_none_or(|of| of == cluster)
-            && !pod.deleting
-            && !pod.ended
-            && !known.contains(pod.name)
+        pod.role == PodRole::Worker && !pod.deleting && !pod.ended && !known.contains(pod.name)
     };
-    let pods = snapshot.pods.iter().filter_map(Pod::parse);
-    pods.filter(pending)
+    snapshot.pods.iter().filter(pending)
 }
 
 fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
     let instance = |pod: Pod<'_>| PendingInstance {
         group: pod.group.to_owned(),
         pod: pod.name.to_owned(),
-        address: pod
-            .status
-            .and_then(|status| text_at(status, "podIP"))
-            .unwrap_or_default()
-            .to_owned(),
+        address: pod.address().unwrap_or_default().to_owned(),
         details: waits_for(&pod),
     };
     pending_pods(snapshot).map(instance).collect()
@@ -104,24 +91,13 @@ fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
 
 /// What a pod waits for: a node, an image, Ray.
 pub(super) fn waits_for(pod: &Pod<'_>) -> String {
-    let conditions = pod
-        .status
-        .map_or(&[][..], |status| list_at(status, "conditions"));
-    let unscheduled = conditions
-        .iter()
-        .filter_map(Value::as_object)
-        .find(|condition| {
-            text_at(condition, "type") == Some("PodScheduled")
-                && text_at(condition, "status") == Some("False")
-        });
-    if let Some(condition) = unscheduled {
-        let message = text_at(condition, "message").unwrap_or("no node holds it");
+    let scheduled = pod.condition("PodScheduled");
+    if let Some(condition) = scheduled.filter(|condition| condition.status == "False") {
+        let message = condition.message.as_deref().unwrap_or("no node holds it");
         return format!("waits for a node: {message}");
     }
-    let waiting = pod.container_statuses().find_map(|status| {
-        let waiting = object_at(object_at(status, "state")?, "waiting")?;
-        text_at(waiting, "reason")
-    });
+    let mut statuses = pod.container_statuses().iter();
+    let waiting = statuses.find_map(|status| status.state.waiting.as_ref()?.reason.as_deref());
     match waiting {
         Some(reason) => format!("its container waits: {reason}"),
         None => "waits for Ray to start in it".to_owned(),

@@ -13,7 +13,6 @@ use super::effect::{ClusterPatch, GroupChange};
 use crate::plan::{Deletion, GroupPlan};
 use crate::ray::{Fields, list_at, object_at};
 use crate::snapshot::Snapshot;
-use crate::snapshot::pod::Pod;
 
 /// What changes in one group.
 #[derive(Debug, Clone, PartialEq)]
@@ -34,11 +33,7 @@ pub(super) struct Change<'a> {
 pub(super) fn changes<'a>(snapshot: &'a Snapshot, groups: &'a [GroupPlan]) -> Vec<Change<'a>> {
     let spec = snapshot.ray_cluster.get("spec").and_then(Value::as_object);
     let specs = spec.map_or(&[][..], |spec| list_at(spec, "workerGroupSpecs"));
-    let there: HashSet<&str> = snapshot
-        .pods
-        .iter()
-        .filter_map(|pod| Some(Pod::parse(pod)?.name))
-        .collect();
+    let there: HashSet<&str> = snapshot.pods.iter().map(|pod| pod.name).collect();
     let change = |group: &'a GroupPlan| {
         let named = |spec: &Value| spec["groupName"].as_str() == Some(&group.name);
         let index = specs.iter().rposition(named)?;

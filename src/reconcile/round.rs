@@ -3,11 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::backoff::Waits;
+use super::blind::Blind;
 use super::chain::Chain;
 use super::drain;
 use super::effect::{Effect, Subject, Task};
 use super::memory::Memory;
 use super::news::State;
+use super::outage::Outage;
 use super::replicas::{self, Change};
 use super::resize::{Planned, PodSteps};
 use super::settings::Settings;
@@ -16,6 +18,7 @@ use super::size::PodSize;
 use super::{activity, ray_status, states};
 use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan, Report};
+use crate::snapshot::pod::Pod;
 use crate::snapshot::{NodeId, Snapshot};
 
 /// What is to be done in one round, and what is to be said.
@@ -38,6 +41,8 @@ pub struct Round {
     /// The pods that are there.
     pub(super) pods: BTreeSet<String>,
     pub(super) settling: Option<Settling>,
+    /// That the cluster cannot be seen, or could not be until a moment ago.
+    pub(super) outage: Option<Outage>,
     /// CPUs and GPUs of all Ray nodes that run.
     pub(super) totals: Option<(f64, f64)>,
 }
@@ -74,14 +79,19 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
     made.drains();
     made.say(memory);
     let (chains, skipped) = (made.chains, made.skipped);
+    let outage = Outage::seen(memory.outage.as_ref(), now);
+    let over = memory.outage.as_ref().filter(|_| outage.is_none());
+    let mut states = states::states(snapshot, &plan);
+    states.extend(over.and_then(Outage::over));
     Round {
         at: now,
         busy: activity::is_busy(snapshot, &plan),
-        states: states::states(snapshot, &plan),
+        states,
+        outage,
         pods: snapshot
             .pods
             .iter()
-            .filter_map(|pod| Some(pod.pointer("/metadata/name")?.as_str()?.to_owned()))
+            .map(|pod| pod.name.to_owned())
             .collect(),
         settling: Some(settling),
         totals: Some(activity::totals(snapshot)),
@@ -92,10 +102,11 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
     }
 }
 
-/// The round of a cluster that cannot be seen: nothing is done on missing data, and it is said
-/// why. `why` names what is missing, such as "its GCS at 10.0.0.7:6379 does not answer". Nothing
-/// that is remembered is lost over it.
-pub fn blind(memory: &Memory, why: &str, now: f64) -> Round {
+/// The round of a cluster that cannot be seen: nothing is done on missing data. People are told
+/// once that has lasted. Nothing that is remembered is lost over it.
+pub fn blind(memory: &Memory, why: &Blind, now: f64) -> Round {
+    let outage = Outage::blind(memory.outage.as_ref(), why, now);
+    let why = outage.why().to_string();
     Round {
         at: now,
         skipped: vec![Skipped {
@@ -104,9 +115,10 @@ pub fn blind(memory: &Memory, why: &str, now: f64) -> Round {
             until: None,
             lasting: true,
         }],
-        states: vec![State::blind(why)],
+        states: outage.warning().into_iter().collect(),
+        outage: Some(outage),
         plan: Plan {
-            waiting: Some(why.to_owned()),
+            waiting: Some(why),
             remember: memory.history.clone(),
             ..Plan::default()
         },
@@ -128,10 +140,13 @@ impl Making<'_> {
     fn barred(&mut self) -> BTreeSet<Subject> {
         let violations = check::check(self.snapshot, self.plan);
         let concerns = |violation: &Violation| match violation {
-            Violation::AboveMax { group, .. } => Subject::Group(group.clone()),
+            Violation::AboveMax { group, .. } | Violation::DeletesForeign { group, .. } => {
+                Subject::Group(group.clone())
+            }
             Violation::DeletesRunning { pod } => self.group_deleting(pod),
             Violation::AboveCap { pod, .. }
             | Violation::Shrinks { pod, .. }
+            | Violation::ResizesForeign { pod }
             | Violation::ResizedTwice { pod }
             | Violation::LosesRequest { pod, .. } => Subject::Pod(pod.clone()),
         };
@@ -229,11 +244,8 @@ impl Making<'_> {
         for note in &self.plan.notes {
             planned.entry(&note.pod).or_default().note = Some(&note.note);
         }
-        let pods: BTreeMap<&str, _> = self
-            .snapshot
-            .pods
-            .iter()
-            .filter_map(|pod| Some((pod.pointer("/metadata/name")?.as_str()?, pod)))
+        let pods: BTreeMap<&str, Pod<'_>> = (self.snapshot.pods.iter())
+            .map(|pod| (pod.name, pod))
             .collect();
         for (name, mut planned) in planned {
             let about = Subject::Pod(name.to_owned());
@@ -241,7 +253,7 @@ impl Making<'_> {
                 continue;
             }
             planned.node_id = self.node_id(name);
-            let pod = pods.get(name).and_then(|pod| PodSize::of(pod));
+            let pod = pods.get(name).copied().and_then(PodSize::of);
             let why = why_resized(planned);
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
                 self.chains.push(Chain::pod(about, why, steps));

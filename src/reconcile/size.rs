@@ -5,7 +5,6 @@ use serde_json::{Map, Value, json};
 use super::outcome::Allocatable;
 use crate::plan::ResizeNote;
 use crate::quantity::Quantity;
-use crate::ray::{Fields, object_at, text_at};
 use crate::snapshot::pod::Pod;
 
 /// What a resize needs to know of a pod. The ray container is the first one.
@@ -38,20 +37,20 @@ struct Amount {
 
 impl PodSize {
     /// Reads a pod; `None` if it lacks what no pod in the API server lacks.
-    pub(super) fn of(value: &Value) -> Option<Self> {
-        let pod = Pod::parse(value)?;
-        let container = pod.containers().next()?;
-        let resources = object_at(container, "resources");
+    pub(super) fn of(pod: Pod<'_>) -> Option<Self> {
+        let container = pod.containers().first()?;
+        let (limits, requests) = (container.resources.limits, container.resources.requests);
         let (cpu_gap, memory_gap) = crate::plan::gap(&pod);
+        let all = pod.requests();
         let amount = |name: &str, gap: Quantity| {
-            let read = |part: &str| quantity(object_at(resources?, part)?, name);
-            let own = read("requests").or_else(|| read("limits"));
-            let all = pod.requested(name);
+            let own = requests.or(limits).get(name);
             Amount {
-                limit: read("limits"),
-                request: read("requests"),
+                limit: limits.get(name),
+                request: requests.get(name),
                 gap,
                 others: all
+                    .get(name)
+                    .unwrap_or_default()
                     .checked_sub(own.unwrap_or_default())
                     .unwrap_or_default()
                     .max(Quantity::ZERO),
@@ -59,8 +58,8 @@ impl PodSize {
         };
         Some(Self {
             name: pod.name.to_owned(),
-            uid: text_at(pod.metadata, "uid").unwrap_or_default().to_owned(),
-            container: text_at(container, "name")?.to_owned(),
+            uid: pod.uid().to_owned(),
+            container: container.name.clone(),
             cpu: amount("cpu", cpu_gap),
             memory: amount("memory", memory_gap),
         })
@@ -158,10 +157,6 @@ impl Amount {
         let limit = left.checked_add(self.gap).unwrap_or(left);
         limit.max(self.size())
     }
-}
-
-fn quantity(map: &Fields, name: &str) -> Option<Quantity> {
-    Quantity::from_json(map.get(name)?).ok()
 }
 
 fn milli(quantity: Quantity) -> i64 {

@@ -2,8 +2,10 @@
 
 use serde_json::Value;
 
-use crate::ray::{Fields, Kind, RayObject, ReconcileMode, list_at, object_at, text_at};
+use crate::ray::{Kind, RayObject, ReconcileMode, text_at};
 use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, Container};
+use crate::snapshot::{ClusterId, OwnPods};
 
 /// The annotation by which a sidecar of ours marks its own pod, with its version as value: a sign
 /// that does not depend on the name of an image.
@@ -72,16 +74,19 @@ pub enum Reason {
         /// The image of its autoscaler container.
         image: String,
     },
+    /// The RayCluster was deleted and made again since its pods were seen.
+    #[error("it was replaced by another RayCluster of its name")]
+    Replaced,
     /// This sidecar's pod is not the head any more.
     #[error("this pod is not the cluster's head any more")]
     NotTheHead,
 }
 
-/// Whether `cluster` is for `role` to scale. `pods` are its pods (others may be among them);
-/// `is_ours` tells Rayfit's images from others.
-pub fn standing<'a>(
+/// Whether `cluster` is for `role` to scale. `pods` are those that were seen of it; `is_ours` tells
+/// Rayfit's images from others.
+pub fn standing(
     cluster: &Value,
-    pods: impl IntoIterator<Item = &'a Value>,
+    pods: &OwnPods,
     role: &Role,
     is_ours: impl Fn(&str) -> bool,
 ) -> Standing {
@@ -89,13 +94,12 @@ pub fn standing<'a>(
         return Standing::Leave(Reason::AutoscalingOff);
     };
     let object = RayObject::of_kind(Kind::RayCluster, root);
-    let name = object.name().unwrap_or_default();
-    let heads: Vec<Pod<'_>> = pods
-        .into_iter()
-        .filter_map(Pod::parse)
-        .filter(|pod| pod.role == PodRole::Head && pod.cluster() == Some(name))
+    let heads: Vec<Pod<'_>> = (pods.iter())
+        .filter(|pod| pod.role == PodRole::Head)
         .collect();
+    let replaced = ClusterId::of(cluster) != *pods.cluster();
     let left = by_object(&object, role)
+        .or_else(|| replaced.then_some(Reason::Replaced))
         .or_else(|| not_the_head(&heads, role))
         .or_else(|| other_scaler(&heads, is_ours));
     left.map_or(Standing::Ours, Standing::Leave)
@@ -143,7 +147,7 @@ fn not_the_head(heads: &[Pod<'_>], role: &Role) -> Option<Reason> {
     let Role::Sidecar { head_uid } = role else {
         return None;
     };
-    let own = |pod: &&Pod<'_>| text_at(pod.metadata, "uid") == Some(head_uid);
+    let own = |pod: &&Pod<'_>| pod.uid() == head_uid;
     let lives = heads
         .iter()
         .find(own)
@@ -155,39 +159,40 @@ fn not_the_head(heads: &[Pod<'_>], role: &Role) -> Option<Reason> {
 fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Reason> {
     let living = heads.iter().filter(|pod| !pod.ended);
     living
-        .filter(|pod| pod.annotation(SIGN_ANNOTATION).is_none())
+        .filter(|pod| pod.object.metadata.annotations.autoscaler.is_none())
         .find_map(|pod| {
-            let other = |container: &&Fields| {
+            let other = |container: &&Container| {
                 is_autoscaler(container)
-                    && !text_at(container, "image").is_some_and(&is_ours)
+                    && !container.image.as_deref().is_some_and(&is_ours)
                     && !is_over(pod, container)
             };
-            let container = pod.containers().find(|container| other(container))?;
+            let inits = &pod.object.spec.init_containers;
+            let mut containers = pod.containers().iter().chain(inits);
+            let container = containers.find(other)?;
             Some(Reason::OtherScaler {
                 pod: pod.name.to_owned(),
-                image: text_at(container, "image").unwrap_or_default().to_owned(),
+                image: container.image.clone().unwrap_or_default(),
             })
         })
 }
 
 /// The container that KubeRay adds, or one that runs Ray's autoscaler under another name.
-fn is_autoscaler(container: &Fields) -> bool {
-    let words = |key| list_at(container, key).iter().filter_map(Value::as_str);
-    text_at(container, "name") == Some("autoscaler")
-        || words("command")
-            .chain(words("args"))
-            .any(|word| word.contains("kuberay-autoscaler"))
+fn is_autoscaler(container: &Container) -> bool {
+    let mut words = container.command.iter().chain(&container.args);
+    container.name == "autoscaler" || words.any(|word| word.contains(AUTOSCALER_COMMAND))
 }
 
 /// The container has ended and is not started again.
-fn is_over(pod: &Pod<'_>, container: &Fields) -> bool {
-    let policy = pod.spec.and_then(|spec| text_at(spec, "restartPolicy"));
-    let name = text_at(container, "name");
-    let ended = |status: &Fields| {
-        text_at(status, "name") == name
-            && object_at(status, "state").is_some_and(|state| state.contains_key("terminated"))
-    };
-    policy == Some("Never") && pod.container_statuses().any(ended)
+fn is_over(pod: &Pod<'_>, container: &Container) -> bool {
+    let (spec, status) = (&pod.object.spec, &pod.object.status);
+    let policy = container
+        .restart_policy
+        .as_ref()
+        .or(spec.restart_policy.as_ref());
+    let statuses = &status.container_statuses;
+    let mut statuses = statuses.iter().chain(&status.init_container_statuses);
+    policy.is_some_and(|policy| policy == "Never")
+        && statuses.any(|one| one.name == container.name && one.state.terminated.is_some())
 }
 
 #[cfg(test)]
@@ -231,7 +236,9 @@ mod tests {
     }
 
     fn of(cluster: &Value, pods: &[Value], role: &Role) -> Standing {
-        standing(cluster, pods, role, |image| image.starts_with("rayfit:"))
+        let pods = (pods.iter()).map(|pod| serde_json::from_value(pod.clone()).unwrap());
+        let (pods, _) = OwnPods::divide(ClusterId::of(cluster), pods);
+        standing(cluster, &pods, role, |image| image.starts_with("rayfit:"))
     }
 
     fn sidecar() -> Role {
@@ -315,6 +322,25 @@ mod tests {
         assert_eq!(
             with(&json!({"spec": {"containers": [{"name": "ray-head", "image": "ray:2"}]}})),
             Standing::Ours
+        );
+    }
+
+    #[test]
+    fn a_container_called_autoscaler_in_anothers_pod_is_nothing_to_us() {
+        let cluster = cluster(&json!({"metadata": {"namespace": "a", "uid": "c"}}));
+        let rays = json!([{"name": "autoscaler", "image": "ray:2"}]);
+        let foreign = head(&json!({"metadata": {"namespace": "b"}, "spec": {"containers": rays}}));
+        assert_eq!(of(&cluster, &[foreign], &Role::Central), Standing::Ours);
+    }
+
+    #[test]
+    fn pods_of_the_cluster_before_say_nothing_about_the_one_of_now() {
+        let now = cluster(&json!({"metadata": {"uid": "new"}}));
+        let before = cluster(&json!({"metadata": {"uid": "old"}}));
+        let (pods, _) = OwnPods::divide(ClusterId::of(&before), []);
+        assert_eq!(
+            standing(&now, &pods, &Role::Central, |_| true),
+            Standing::Leave(Reason::Replaced)
         );
     }
 

@@ -1,12 +1,9 @@
 //! What is told of what holds for a while: demands that cannot be met, faults in the objects,
 //! resizes that wait or failed.
 
-use serde_json::Value;
-
 use super::driver_log::Message;
-use super::news::{News, State};
+use super::news::{News, State, Topic};
 use crate::plan::{Plan, Problem, ResizeNote, Unmet};
-use crate::ray::{list_at, text_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
@@ -25,17 +22,6 @@ pub(super) fn states(snapshot: &Snapshot, plan: &Plan) -> Vec<State> {
     states
 }
 
-impl State {
-    /// The cluster cannot be seen.
-    pub(super) fn blind(why: &str) -> Self {
-        Self {
-            key: format!("blind:{why}"),
-            news: News::warning("NotObserved", "Scaling", format!("nothing is done: {why}")),
-            message: None,
-        }
-    }
-}
-
 fn unmet(unmet: &Unmet) -> State {
     let (count, demand) = (unmet.count, &unmet.demand);
     let reasons: Vec<&str> = unmet
@@ -49,7 +35,10 @@ fn unmet(unmet: &Unmet) -> State {
         reasons.join("; ")
     );
     State {
-        key: format!("unmet:{:?}:{demand}", unmet.kind),
+        topic: Topic::Unmet {
+            kind: unmet.kind,
+            demand: demand.clone(),
+        },
         news: News::warning("CannotFit", "Scaling", message),
         message: Some(Message::unmet(unmet)),
     }
@@ -58,29 +47,32 @@ fn unmet(unmet: &Unmet) -> State {
 fn problem(problem: &Problem) -> State {
     let Problem { at, reason, effect } = problem;
     State {
-        key: format!("problem:{at}:{reason}"),
+        topic: Topic::Problem {
+            at: at.clone(),
+            reason: reason.clone(),
+        },
         news: News::warning("Problem", "Planning", format!("{at}: {reason}; {effect}")),
         message: None,
     }
 }
 
 /// What the kubelet says of a resize that it does not carry out.
-fn pending_resize(pod: &Value) -> Option<State> {
-    let pod = Pod::parse(pod)?;
-    let conditions = list_at(pod.status?, "conditions").iter();
-    let pending = conditions.filter_map(Value::as_object).find(|condition| {
-        text_at(condition, "type") == Some("PodResizePending")
-            && text_at(condition, "status") == Some("True")
-    })?;
-    let (reason, why) = match text_at(pending, "reason") {
+fn pending_resize(pod: Pod<'_>) -> Option<State> {
+    let pending = pod
+        .condition("PodResizePending")
+        .filter(|one| one.is_true())?;
+    let (reason, why) = match pending.reason.as_deref() {
         Some("Infeasible") => ("ResizeInfeasible", "its node can never hold it"),
         _ => ("ResizeDeferred", "its node has no room now"),
     };
-    let told = text_at(pending, "message").unwrap_or_default();
+    let told = pending.message.as_deref().unwrap_or_default();
     let name = pod.name;
     let message = format!("the resize of pod {name} waits: {why} ({told})");
     Some(State {
-        key: format!("{reason}:{name}"),
+        topic: Topic::ResizeWaits {
+            pod: name.to_owned(),
+            reason,
+        },
         news: News::warning(reason, RESIZING, message).on(name),
         message: None,
     })
@@ -90,8 +82,7 @@ fn pending_resize(pod: &Value) -> Option<State> {
 fn failed_resizes<'a>(snapshot: &'a Snapshot, plan: &'a Plan) -> impl Iterator<Item = State> + 'a {
     plan.notes.iter().filter_map(|planned| {
         let at = planned.note.last_failed_at?;
-        let named = |pod: &Pod<'_>| pod.name == planned.pod;
-        let pod = snapshot.pods.iter().filter_map(Pod::parse).find(named)?;
+        let pod = snapshot.pods.find(&planned.pod)?;
         let noted = ResizeNote::of(&pod).ok().flatten().unwrap_or_default();
         if noted.last_failed_at == Some(at) {
             return None;
@@ -105,7 +96,10 @@ fn failed_resizes<'a>(snapshot: &'a Snapshot, plan: &'a Plan) -> impl Iterator<I
         };
         let message = format!("the resize of pod {name} is taken back: {why}");
         Some(State {
-            key: format!("failed:{name}:{at}"),
+            topic: Topic::ResizeFailed {
+                pod: name.to_owned(),
+                at,
+            },
             news: News::warning(reason, RESIZING, message).on(name),
             message: None,
         })

@@ -5,8 +5,10 @@
 //!
 //! 1. Who is to scale and is not in the record puts itself there by a patch that tests the
 //!    object's `resourceVersion`. If the record says `nobody`, it was handed over, and that is
-//!    all; likewise if nothing is recorded of a cluster that never had a head. Otherwise it first writes that it is taking over, and completes that when it has seen
-//!    this very entry for [`GRACE_S`].
+//!    all; likewise if nothing is recorded of a cluster that never had a head. Otherwise it first
+//!    writes that it is taking over, and completes that when it has seen this very entry for
+//!    [`GRACE_S`]. So does each new sidecar, whose head is there before it: from the objects alone
+//!    it cannot tell a cluster that nobody has scaled from one whose record was lost.
 //! 2. Effects on pods and Ray nodes are sent only on the strength of a read of the RayCluster
 //!    (a GET, or an accepted patch of ours; a sidecar also reads its own pod) that began less than
 //!    [`PERMIT_S`] ago and by which [`Tenure::turn`] said [`Turn::Act`]; they must be over by
@@ -154,7 +156,9 @@ impl Tenure {
             (_, Some(seen)) if now < seen + GRACE_S => {
                 return Turn::Wait {
                     until: seen + GRACE_S,
-                    why: format!("taking over: any other scaler has {GRACE_S} s to fall silent"),
+                    why: format!(
+                        "whoever may have scaled this cluster before has {GRACE_S} s to fall silent"
+                    ),
                 };
             }
             (Record::Nobody, _) | (_, Some(_)) => write(&own),

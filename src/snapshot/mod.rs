@@ -1,25 +1,42 @@
 //! The input of a decision: one value made of native formats only.
 //!
-//! A snapshot holds the RayCluster and its Pods as the API server returns them, optionally the
-//! Kubernetes Nodes, Ray's `ClusterResourceState` in protobuf's canonical JSON, and what the
-//! controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all use it.
+//! A snapshot holds the RayCluster and its own Pods, optionally the Kubernetes Nodes and what the
+//! pods of others request of them, Ray's `ClusterResourceState` in protobuf's canonical JSON, and
+//! what the controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all
+//! use it. Whose a pod is, is decided when a snapshot is made; nobody has to ask again.
 //!
-//! Reading order: this file, [`gcs`] (what Ray reports), [`history`] (what is remembered),
-//! [`pod`] (what matters of a pod), [`autoscaling_state`] (what Ray is told in turn).
+//! Reading order: this file, [`allowed`] (what is kept of a
+//! RayCluster), [`pod_object`] (what is kept of a pod), [`ownership`] (whose it is),
+//! [`pod`] (as decisions see it), [`amounts`], [`requests`] and [`kube_node`] (what it takes of its
+//! node), [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what
+//! Ray is told in turn).
 
+pub mod allowed;
+pub mod amounts;
 pub mod autoscaling_state;
 mod canonical;
+mod file;
 pub mod gcs;
 pub mod history;
+pub mod kube_node;
+mod moment;
 mod node_id;
+pub mod ownership;
 pub mod pod;
+pub mod pod_object;
 mod read;
+pub mod requests;
 
 pub use history::History;
+pub use kube_node::{KubeNode, NodeLoads};
+pub use moment::moment;
 pub use node_id::{NodeId, NotANodeId};
+pub use ownership::{ClusterId, OwnPods};
 pub use read::{SnapshotError, read_all};
 
-use schemars::JsonSchema;
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -30,8 +47,8 @@ pub const API_VERSION: &str = "rayfit.dev/v1alpha1";
 pub const KIND: &str = "Snapshot";
 
 /// The state of one RayCluster at one moment.
-#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase", from = "file::SnapshotFile")]
 pub struct Snapshot {
     /// `rayfit.dev/v1alpha1`
     pub api_version: String,
@@ -41,19 +58,28 @@ pub struct Snapshot {
     pub time: String,
     /// The RayCluster as the API server returns it.
     pub ray_cluster: Value,
-    /// Its Pods as the API server returns them. Pods of others on the same nodes may be among
-    /// them: they only count as load on their node.
-    #[serde(default)]
-    pub pods: Vec<Value>,
+    /// Its pods, and nobody else's.
+    pub pods: OwnPods,
     /// The Nodes that its pods run on, or could. Without them no resize is checked for room.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<Vec<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nodes: Option<Vec<KubeNode>>,
+    /// What pods of others request of these nodes.
+    #[serde(skip_serializing_if = "NodeLoads::is_empty")]
+    pub loads: NodeLoads,
     /// `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
-    #[serde(default)]
     pub gcs: gcs::ClusterResourceState,
     /// What the controller remembers of earlier rounds; a decision without it is safe too.
-    #[serde(default)]
     pub history: History,
+}
+
+impl JsonSchema for Snapshot {
+    fn schema_name() -> Cow<'static, str> {
+        file::SnapshotFile::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        file::SnapshotFile::json_schema(generator)
+    }
 }
 
 impl Snapshot {

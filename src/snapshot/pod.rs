@@ -1,10 +1,10 @@
-//! What decisions need of a pod.
+//! A pod as decisions see it.
 
 use k8s_openapi::jiff::Timestamp;
-use serde_json::Value;
 
-use crate::quantity::Quantity;
-use crate::ray::{Fields, list_at, object_at, text_at};
+use super::amounts::Amounts;
+use super::pod_object::{Condition, Container, ContainerStatus, PodObject};
+use super::requests::requests;
 
 /// What a pod is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub enum PodRole {
 }
 
 /// A pod.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Copy)]
 pub struct Pod<'a> {
     /// Its name.
     pub name: &'a str,
@@ -36,129 +36,72 @@ pub struct Pod<'a> {
     pub phase: Option<&'a str>,
     /// It ended: it takes no room on its node any more.
     pub ended: bool,
-    /// `metadata`
-    pub metadata: &'a Fields,
-    /// `spec`
-    pub spec: Option<&'a Fields>,
-    /// `status`
-    pub status: Option<&'a Fields>,
+    /// All that is kept of it.
+    pub object: &'a PodObject,
 }
 
 impl<'a> Pod<'a> {
-    /// Reads a pod; `None` for what has no name.
-    pub fn parse(value: &'a Value) -> Option<Self> {
-        let object = value.as_object()?;
-        let metadata = object_at(object, "metadata")?;
-        let spec = object_at(object, "spec");
-        let status = object_at(object, "status");
-        let label = |key| object_at(metadata, "labels").and_then(|labels| text_at(labels, key));
-        let phase = status.and_then(|status| text_at(status, "phase"));
-        Some(Self {
-            name: text_at(metadata, "name")?,
-            role: match label("ray.io/node-type") {
+    /// What matters of a pod.
+    pub fn of(object: &'a PodObject) -> Self {
+        let labels = &object.metadata.labels;
+        let phase = object.status.phase.as_deref();
+        Self {
+            name: &object.metadata.name,
+            role: match labels.node_type.as_deref() {
                 Some("head") => PodRole::Head,
                 Some("worker") => PodRole::Worker,
                 _ => PodRole::Other,
             },
-            group: label("ray.io/group").unwrap_or_default(),
-            replica: label("ray.io/worker-group-replica-name"),
-            node: spec.and_then(|spec| text_at(spec, "nodeName")),
-            deleting: metadata.contains_key("deletionTimestamp"),
+            group: labels.group.as_deref().unwrap_or_default(),
+            replica: labels.replica.as_deref(),
+            node: object.spec.node_name.as_deref(),
+            deleting: object.metadata.deletion_timestamp.is_some(),
             phase,
             ended: matches!(phase, Some("Succeeded" | "Failed")),
-            metadata,
-            spec,
-            status,
-        })
+            object,
+        }
     }
 
-    /// The RayCluster that it belongs to.
-    pub fn cluster(&self) -> Option<&'a str> {
-        text_at(object_at(self.metadata, "labels")?, "ray.io/cluster")
+    /// Its UID: another pod of its name has another one. Empty only in snapshots by hand.
+    pub fn uid(&self) -> &'a str {
+        self.object.metadata.uid.as_deref().unwrap_or_default()
+    }
+
+    /// Its address, once it has one.
+    pub fn address(&self) -> Option<&'a str> {
+        let address = self.object.status.pod_ip.as_deref();
+        address.filter(|address| !address.is_empty())
     }
 
     /// When it was created, in seconds since 1970.
     pub fn created(&self) -> Option<f64> {
-        let time: Timestamp = text_at(self.metadata, "creationTimestamp")?.parse().ok()?;
+        let created = self.object.metadata.creation_timestamp.as_deref()?;
+        let time: Timestamp = created.parse().ok()?;
         Some(time.as_duration().as_secs_f64())
     }
 
-    /// An annotation.
-    pub fn annotation(&self, key: &str) -> Option<&'a str> {
-        text_at(object_at(self.metadata, "annotations")?, key)
-    }
-
-    /// The containers of the spec.
-    pub fn containers(&self) -> impl Iterator<Item = &'a Fields> {
-        self.spec
-            .map_or(&[][..], |spec| list_at(spec, "containers"))
-            .iter()
-            .filter_map(Value::as_object)
+    /// The containers of the spec; Ray runs in the first.
+    pub fn containers(&self) -> &'a [Container] {
+        &self.object.spec.containers
     }
 
     /// The statuses of the containers.
-    pub fn container_statuses(&self) -> impl Iterator<Item = &'a Fields> {
-        self.status
-            .map_or(&[][..], |status| list_at(status, "containerStatuses"))
-            .iter()
-            .filter_map(Value::as_object)
+    pub fn container_statuses(&self) -> &'a [ContainerStatus] {
+        &self.object.status.container_statuses
     }
 
-    /// What the scheduler counts for it on its node: per container the larger of what is wanted
-    /// and what was given (a resize in flight holds both), or its largest init container, plus the
-    /// pod's overhead. (Kubernetes, `resource.PodRequests` with in-place resize.)
-    pub fn requested(&self, resource: &str) -> Quantity {
-        let running = sum(self.containers().map(|spec| self.held(spec, resource)));
-        let restartable = |init: &Fields| text_at(init, "restartPolicy") == Some("Always");
-        let inits = self
-            .spec
-            .map_or(&[][..], |spec| list_at(spec, "initContainers"));
-        let inits = || inits.iter().filter_map(Value::as_object);
-        let sidecars = sum(inits()
-            .filter(|init| restartable(init))
-            .map(|init| wanted(init, resource)));
-        let largest = inits()
-            .filter(|init| !restartable(init))
-            .map(|init| wanted(init, resource))
-            .max()
-            .unwrap_or_default();
-        let overhead = self
-            .spec
-            .and_then(|spec| amount(object_at(spec, "overhead")?, resource))
-            .unwrap_or_default();
-        sum([sum([running, sidecars]).max(largest), overhead])
+    /// The first condition of a type.
+    pub fn condition(&self, kind: &str) -> Option<&'a Condition> {
+        self.conditions().iter().find(|one| one.kind == kind)
     }
 
-    fn held(&self, container: &Fields, resource: &str) -> Quantity {
-        let name = text_at(container, "name");
-        let given = self
-            .container_statuses()
-            .find(|status| text_at(status, "name") == name)
-            .and_then(|status| {
-                amount(
-                    object_at(object_at(status, "resources")?, "requests")?,
-                    resource,
-                )
-            });
-        wanted(container, resource).max(given.unwrap_or_default())
+    /// Its conditions, as far as they are kept.
+    pub fn conditions(&self) -> &'a [Condition] {
+        &self.object.status.conditions
     }
-}
 
-fn wanted(container: &Fields, resource: &str) -> Quantity {
-    let resources = object_at(container, "resources");
-    resources
-        .and_then(|resources| amount(object_at(resources, "requests")?, resource))
-        .or_else(|| amount(object_at(resources?, "limits")?, resource))
-        .unwrap_or_default()
-}
-
-fn amount(map: &Fields, resource: &str) -> Option<Quantity> {
-    Quantity::from_json(map.get(resource)?).ok()
-}
-
-/// The sum; beyond what can be represented, the larger part.
-fn sum(quantities: impl IntoIterator<Item = Quantity>) -> Quantity {
-    quantities.into_iter().fold(Quantity::ZERO, |total, each| {
-        total.checked_add(each).unwrap_or(total.max(each))
-    })
+    /// What it takes of its node.
+    pub fn requests(&self) -> Amounts {
+        requests(self.object)
+    }
 }

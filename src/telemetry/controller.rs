@@ -31,6 +31,7 @@ pub struct ScalingMetrics {
     round: Histogram,
     effects: Family<EffectLabels, Counter>,
     gcs_errors: Family<ErrorLabels, Counter>,
+    events: Family<EventLabels, Counter>,
     unreachable: Gauge,
     launches: Counter,
     pending: Gauge,
@@ -52,6 +53,11 @@ struct EffectLabels {
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
 struct ErrorLabels {
     kind: &'static str,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
+struct EventLabels {
+    outcome: &'static str,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -87,6 +93,7 @@ const ACTIONS: [&str; 7] = [
     "put-error",
 ];
 const OUTCOMES: [&str; 4] = ["done", "failed", "forbidden", "refused"];
+const EVENTS: [&str; 3] = ["published", "failed", "left-out"];
 const GCS_ERRORS: [&str; 5] = ["unreachable", "deadline", "credentials", "passive", "other"];
 
 impl Default for ScalingMetrics {
@@ -95,6 +102,7 @@ impl Default for ScalingMetrics {
             round: Histogram::new(ROUND),
             effects: Family::default(),
             gcs_errors: Family::default(),
+            events: Family::default(),
             unreachable: Gauge::default(),
             launches: Counter::default(),
             pending: Gauge::default(),
@@ -118,6 +126,9 @@ impl Default for ScalingMetrics {
         for kind in GCS_ERRORS {
             drop(metrics.gcs_errors.get_or_create(&ErrorLabels { kind }));
         }
+        for outcome in EVENTS {
+            drop(metrics.events.get_or_create(&EventLabels { outcome }));
+        }
         metrics
     }
 }
@@ -140,6 +151,11 @@ impl ScalingMetrics {
             "gcs_errors",
             "Calls of GCSs that came to nothing, by kind",
             self.gcs_errors.clone(),
+        );
+        registry.register(
+            "events",
+            "Kubernetes Events, by what came of them",
+            self.events.clone(),
         );
         registry.register(
             "clusters_unreachable",
@@ -184,6 +200,13 @@ impl ScalingMetrics {
     /// A call of a GCS came to nothing.
     pub fn gcs_error(&self, kind: &'static str) {
         self.gcs_errors.get_or_create(&ErrorLabels { kind }).inc();
+    }
+
+    /// So many Events had that outcome.
+    pub fn events(&self, outcome: &'static str, count: u64) {
+        self.events
+            .get_or_create(&EventLabels { outcome })
+            .inc_by(count);
     }
 
     /// The GCS of a cluster whose head runs could not be asked.

@@ -2,6 +2,19 @@
 //! accident, and asserts that the neighbour is served as if it was alone. `docs/security.md` names
 //! the test of each threat.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::disallowed_methods
+)]
 
+mod events;
+mod ownership;
+mod record;
 mod webhook;
+
+#[path = "../play_gcs/mod.rs"]
+mod play_gcs;
+#[path = "../played_api/mod.rs"]
+mod played_api;

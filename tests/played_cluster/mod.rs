@@ -132,16 +132,14 @@ impl World {
         let time = Timestamp::from_millisecond((self.now * 1000.0) as i64).unwrap();
         let (ray_cluster, pods, gcs) = self.seen.clone();
         let nodes = self.setup.knows_nodes.then(|| self.kube_nodes.clone());
-        Snapshot {
-            api_version: API_VERSION.to_owned(),
-            kind: "Snapshot".to_owned(),
-            time: time.to_string(),
-            ray_cluster,
-            pods,
-            nodes,
-            gcs,
-            history,
-        }
+        let mut snapshot: Snapshot = serde_json::from_value(json!({
+            "apiVersion": API_VERSION, "kind": "Snapshot", "time": time.to_string(),
+            "rayCluster": ray_cluster, "pods": pods, "nodes": nodes,
+        }))
+        .unwrap();
+        snapshot.gcs = gcs;
+        snapshot.history = history;
+        snapshot
     }
 
     pub fn group(&self, name: &str) -> &Group {

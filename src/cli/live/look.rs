@@ -6,19 +6,24 @@ use anyhow::anyhow;
 use k8s_openapi::api::core::v1::{Node, Pod};
 use kube::Client;
 use kube::api::{Api, DynamicObject, ListParams, Request};
+use serde::Serialize;
+use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::forward::forward;
 use crate::controller::clock::Clock;
 use crate::controller::credentials::Credentials;
 use crate::controller::head::{self, Head};
-use crate::controller::observe::{Key, prune};
+use crate::controller::observe::{CLUSTER_LABEL, Key};
 use crate::controller::words::text;
 use crate::gcs::Address;
 use crate::ray::ippr;
 use crate::reconcile::effect::ERROR_KEY;
+use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::{API_VERSION, History, Snapshot};
+use crate::snapshot::kube_node::{add_load, load_of};
+use crate::snapshot::pod_object::PodObject;
+use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
 
 /// What was seen.
 pub(crate) struct Look {
@@ -47,14 +52,10 @@ pub(crate) async fn look(
     address: Option<Address>,
 ) -> anyhow::Result<Look> {
     let cluster = cluster(client, key).await?;
-    let own = pods(
-        client,
-        Some(&key.namespace),
-        &format!("ray.io/cluster={}", key.name),
-        "",
-    )
-    .await?;
-    let asked = ask(client, key, &cluster, &own, address).await;
+    let labelled = format!("{CLUSTER_LABEL}={}", key.name);
+    let labelled = pods(client, Some(&key.namespace), &labelled, "").await?;
+    let (pods, _) = OwnPods::divide(ClusterId::of(&cluster), labelled);
+    let asked = ask(client, key, &cluster, &pods, address).await;
     let (gcs, error, unreachable) = match asked {
         Ok((state, error)) => (state, error, None),
         Err(error) => (
@@ -63,14 +64,15 @@ pub(crate) async fn look(
             Some(format!("{error:#}")),
         ),
     };
-    let (nodes, others) = neighbours(client, &cluster, &own).await;
+    let (nodes, loads) = neighbours(client, &cluster, &pods).await;
     let snapshot = Snapshot {
         api_version: API_VERSION.to_owned(),
         kind: "Snapshot".to_owned(),
         time: Clock::timestamp().to_string(),
-        ray_cluster: prune::ray_cluster(&cluster),
-        pods: own.iter().chain(&others).map(prune::pod).collect(),
+        ray_cluster: ray_cluster(&cluster),
+        pods,
         nodes,
+        loads,
         gcs,
         history: History::default(),
     };
@@ -93,7 +95,7 @@ async fn pods(
     namespace: Option<&str>,
     labels: &str,
     fields: &str,
-) -> anyhow::Result<Vec<Value>> {
+) -> anyhow::Result<Vec<PodObject>> {
     let api: Api<Pod> = match namespace {
         Some(namespace) => Api::namespaced(client.clone(), namespace),
         None => Api::all(client.clone()),
@@ -102,61 +104,51 @@ async fn pods(
         .list(&ListParams::default().labels(labels).fields(fields))
         .await;
     let pods = pods.map_err(|error| anyhow!("pods cannot be listed: {}", text(&error)))?;
-    Ok(pods
-        .items
-        .iter()
-        .filter_map(|pod| serde_json::to_value(pod).ok())
-        .collect())
+    Ok(pods.items.iter().filter_map(kept).collect())
 }
 
-/// The nodes of pods that may grow, and the other pods on them. Who may not see them goes without:
-/// then no resize is checked for room.
+/// The fields of an object that decisions read.
+fn kept<T: DeserializeOwned>(object: &impl Serialize) -> Option<T> {
+    let object = serde_json::to_value(object).ok()?;
+    serde_json::from_value(object).ok()
+}
+
+/// The nodes of pods that may grow, and what pods of other RayClusters request of them, as the
+/// controller sees them. Who may not see them goes without: then no resize is checked for room.
 async fn neighbours(
     client: &Client,
     cluster: &Value,
-    own: &[Value],
-) -> (Option<Vec<Value>>, Vec<Value>) {
+    own: &OwnPods,
+) -> (Option<Vec<KubeNode>>, NodeLoads) {
     if cluster["metadata"]["annotations"]
         .get(ippr::ANNOTATION)
         .is_none()
     {
-        return (None, Vec::new());
+        return (None, NodeLoads::new());
     }
-    let hosts: BTreeSet<&str> = own
-        .iter()
-        .filter_map(|pod| pod["spec"]["nodeName"].as_str())
-        .collect();
-    let known: BTreeSet<&str> = own
-        .iter()
-        .filter_map(|pod| pod["metadata"]["uid"].as_str())
-        .collect();
-    let (mut nodes, mut others) = (Vec::new(), Vec::new());
+    let hosts: BTreeSet<&str> = own.iter().filter_map(|pod| pod.node).collect();
+    let (mut nodes, mut loads) = (Vec::new(), NodeLoads::new());
     for host in hosts {
         let node = Api::<Node>::all(client.clone()).get(host).await;
-        let beside = pods(client, None, "", &format!("spec.nodeName={host}")).await;
+        let on_host = format!("spec.nodeName={host}");
+        let beside = pods(client, None, CLUSTER_LABEL, &on_host).await;
         let (Ok(node), Ok(beside)) = (node, beside) else {
-            return (None, Vec::new());
+            return (None, NodeLoads::new());
         };
-        nodes.extend(
-            serde_json::to_value(node)
-                .ok()
-                .map(|node| prune::node(&node)),
-        );
-        let is_known = |pod: &Value| {
-            pod["metadata"]["uid"]
-                .as_str()
-                .is_some_and(|uid| known.contains(uid))
-        };
-        others.extend(beside.into_iter().filter(|pod| !is_known(pod)));
+        nodes.extend(kept::<KubeNode>(&node));
+        let (_, others) = OwnPods::divide(own.cluster().clone(), beside);
+        for (node, load) in others.iter().filter_map(load_of) {
+            add_load(&mut loads, node, load);
+        }
     }
-    (Some(nodes), others)
+    (Some(nodes), loads)
 }
 
 async fn ask(
     client: &Client,
     key: &Key,
     cluster: &Value,
-    pods: &[Value],
+    pods: &OwnPods,
     address: Option<Address>,
 ) -> anyhow::Result<(ClusterResourceState, String)> {
     let head = head::head(key, cluster, pods)?;
@@ -179,8 +171,8 @@ async fn ask(
 pub(crate) async fn ray_pods(
     client: &Client,
     namespace: Option<&str>,
-) -> anyhow::Result<Vec<Value>> {
-    pods(client, namespace, "ray.io/cluster", "").await
+) -> anyhow::Result<Vec<PodObject>> {
+    pods(client, namespace, CLUSTER_LABEL, "").await
 }
 
 /// All RayClusters, of one namespace or of all.

@@ -9,9 +9,10 @@ use crate::controller::observe::Key;
 use crate::plan::{Plan, Report, Settings, decide};
 use crate::quantity::Quantity;
 use crate::ray::ippr::{self, Ippr};
-use crate::ray::{Kind, RayObject, Resource, object_at};
+use crate::ray::{Kind, RayObject, Resource};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::pod_object::Resources;
 
 /// Pods that are listed; of more, those that say something are.
 const PODS: usize = 50;
@@ -129,11 +130,8 @@ fn pods(snapshot: &Snapshot) -> Table {
     let annotation = snapshot.ray_cluster["metadata"]["annotations"][ippr::ANNOTATION].as_str();
     let caps = Ippr::parse(annotation.unwrap_or_default());
     let mut table = Table::new(&["POD", "GROUP", "CPU", "CAP", "MEMORY", "CAP", "RESIZE"]);
-    let name = snapshot.cluster_name();
-    let parsed = snapshot.pods.iter().filter_map(Pod::parse);
-    let own = parsed
-        .filter(|pod| pod.cluster() == Some(name) && pod.role != PodRole::Other && !pod.ended);
-    for pod in own {
+    let pods = snapshot.pods.iter();
+    for pod in pods.filter(|pod| pod.role != PodRole::Other && !pod.ended) {
         let resize = resize(&pod);
         let grows = caps.caps(group_name(&pod));
         if grows.is_none() && resize.is_empty() || table.len() > PODS && resize.is_empty() {
@@ -172,27 +170,20 @@ fn group_name<'a>(pod: &Pod<'a>) -> &'a str {
 
 /// What the ray container has now, else what it is to have.
 fn size(pod: &Pod<'_>, resource: &str) -> Option<Quantity> {
-    let of = |container: &crate::ray::Fields| {
-        let resources = object_at(container, "resources")?;
-        let part =
-            |part: &str| Quantity::from_json(object_at(resources, part)?.get(resource)?).ok();
-        part("limits").or_else(|| part("requests"))
-    };
-    let container = pod.containers().next()?;
-    let status = pod
-        .container_statuses()
-        .find(|status| status.get("name") == container.get("name"));
-    status.and_then(of).or_else(|| of(container))
+    let of = |resources: Resources| resources.limits.or(resources.requests).get(resource);
+    let container = pod.containers().first()?;
+    let mut statuses = pod.container_statuses().iter();
+    let status = statuses.find(|status| status.name == container.name);
+    let given = status.and_then(|status| of(status.resources?));
+    given.or_else(|| of(container.resources))
 }
 
 fn resize(pod: &Pod<'_>) -> String {
     let words = resize_conditions(pod).map(|condition| {
-        let reason = condition["reason"]
-            .as_str()
-            .filter(|reason| !reason.is_empty());
-        let message = condition["message"]
-            .as_str()
-            .filter(|message| !message.is_empty());
+        let reason = condition.reason.as_deref();
+        let reason = reason.filter(|reason| !reason.is_empty());
+        let message = condition.message.as_deref();
+        let message = message.filter(|message| !message.is_empty());
         let reason = reason.unwrap_or("in progress");
         message.map_or_else(
             || reason.to_owned(),

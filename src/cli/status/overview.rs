@@ -5,14 +5,15 @@ use serde_json::Value;
 use super::table::Table;
 use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::tenure::RECORD;
+use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::pod_object::{Condition, PodObject};
 
 /// All RayClusters, given their pods.
-pub(super) fn text(clusters: &[Value], pods: &[Value]) -> String {
+pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
     if clusters.is_empty() {
         return "No RayClusters found.\n".to_owned();
     }
-    let pods: Vec<Pod<'_>> = pods.iter().filter_map(Pod::parse).collect();
     let mut table = Table::new(&[
         "NAMESPACE",
         "NAME",
@@ -33,9 +34,9 @@ pub(super) fn text(clusters: &[Value], pods: &[Value]) -> String {
             object.namespace().unwrap_or_default(),
             object.name().unwrap_or_default(),
         );
-        let workers: Vec<&Pod<'_>> = pods
-            .iter()
-            .filter(|pod| pod.cluster() == Some(name) && namespace_of(pod) == namespace)
+        let id = ClusterId::of(cluster);
+        let own = pods.iter().filter(|pod| id.owns(&pod.metadata));
+        let workers: Vec<Pod<'_>> = (own.map(Pod::of))
             .filter(|pod| pod.role == PodRole::Worker && !pod.ended)
             .collect();
         let resizing = workers.iter().filter(|pod| is_resizing(pod)).count();
@@ -75,20 +76,9 @@ pub(super) fn is_resizing(pod: &Pod<'_>) -> bool {
 }
 
 /// The conditions that a pod has while a resize is not done.
-pub(super) fn resize_conditions<'a>(pod: &'a Pod<'_>) -> impl Iterator<Item = &'a Value> {
-    let conditions = pod.status.and_then(|status| status.get("conditions"));
-    let conditions = conditions.and_then(Value::as_array).into_iter().flatten();
-    conditions.filter(|condition| {
-        let kind = condition["type"].as_str().unwrap_or_default();
-        kind.starts_with("PodResize") && condition["status"] == "True"
-    })
-}
-
-fn namespace_of<'a>(pod: &Pod<'a>) -> &'a str {
-    pod.metadata
-        .get("namespace")
-        .and_then(Value::as_str)
-        .unwrap_or_default()
+pub(super) fn resize_conditions<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a Condition> {
+    let conditions = pod.conditions().iter();
+    conditions.filter(|one| one.kind.starts_with("PodResize") && one.is_true())
 }
 
 /// A number of all worker groups together, counted in pods.
@@ -139,7 +129,7 @@ mod tests {
             "metadata": { "namespace": "ray", "name": "w", "labels": { "ray.io/cluster": "demo", "ray.io/node-type": "worker" } },
             "status": { "phase": "Running", "conditions": [{ "type": "PodResizeInProgress", "status": "True" }] }
         });
-        let text = text(&[cluster], &[pod]);
+        let text = text(&[cluster], &[serde_json::from_value(pod).unwrap()]);
         let line: Vec<&str> = text.lines().nth(1).unwrap().split_whitespace().collect();
         assert_eq!(
             line,

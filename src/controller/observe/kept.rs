@@ -6,10 +6,12 @@ use std::marker::PhantomData;
 
 use kube::Resource;
 use kube::api::ObjectMeta;
-use serde::{Deserialize, Deserializer};
-use serde_json::Value;
+use serde::{Deserialize, Deserializer, Serialize};
+use serde_json::{Map, Value};
 
-use super::prune;
+use crate::snapshot::KubeNode;
+use crate::snapshot::allowed::ray_cluster;
+use crate::snapshot::pod_object::PodObject;
 
 /// A kind of objects that is watched.
 pub trait Watched: std::fmt::Debug + Send + Sync + 'static {
@@ -21,8 +23,8 @@ pub trait Watched: std::fmt::Debug + Send + Sync + 'static {
     const KIND: &'static str;
     /// The resource.
     const PLURAL: &'static str;
-    /// What is kept of an object.
-    fn keep(object: &Value) -> Value;
+    /// What is kept of an object, as JSON.
+    fn keep(object: &Value) -> Vec<u8>;
 }
 
 /// RayClusters.
@@ -40,8 +42,8 @@ impl Watched for RayClusters {
     const VERSION: &'static str = "v1";
     const KIND: &'static str = "RayCluster";
     const PLURAL: &'static str = "rayclusters";
-    fn keep(object: &Value) -> Value {
-        prune::ray_cluster(object)
+    fn keep(object: &Value) -> Vec<u8> {
+        ray_cluster(object).to_string().into_bytes()
     }
 }
 
@@ -50,8 +52,8 @@ impl Watched for Pods {
     const VERSION: &'static str = "v1";
     const KIND: &'static str = "Pod";
     const PLURAL: &'static str = "pods";
-    fn keep(object: &Value) -> Value {
-        prune::pod(object)
+    fn keep(object: &Value) -> Vec<u8> {
+        typed::<PodObject>(object)
     }
 }
 
@@ -60,9 +62,31 @@ impl Watched for Nodes {
     const VERSION: &'static str = "v1";
     const KIND: &'static str = "Node";
     const PLURAL: &'static str = "nodes";
-    fn keep(object: &Value) -> Value {
-        prune::node(object)
+    fn keep(object: &Value) -> Vec<u8> {
+        typed::<KubeNode>(object)
     }
+}
+
+/// The fields of an object that a type has. What has not the form of its kind, which the API server
+/// never stores, is kept as an object without anything.
+fn typed<T: Default + for<'de> Deserialize<'de> + Serialize>(object: &Value) -> Vec<u8> {
+    let kept = T::deserialize(object).unwrap_or_default();
+    serde_json::to_vec(&kept).unwrap_or_default()
+}
+
+/// Of any object: who it is, and the labels and annotations of those who scale it.
+fn metadata(metadata: &Value) -> Map<String, Value> {
+    let keys = ["name", "namespace", "uid", "resourceVersion"];
+    let given = |key: &str| Some((key.to_owned(), metadata.get(key)?.clone()));
+    let mut kept: Map<String, Value> = keys.into_iter().filter_map(given).collect();
+    for key in ["labels", "annotations"] {
+        let all = metadata[key].as_object().into_iter().flatten();
+        let ours =
+            all.filter(|(name, _)| name.starts_with("ray.io/") || name.starts_with("rayfit.dev/"));
+        let ours = ours.map(|(name, value)| (name.clone(), value.clone()));
+        kept.insert(key.to_owned(), Value::Object(ours.collect()));
+    }
+    kept
 }
 
 /// An object as it is kept.
@@ -88,12 +112,11 @@ impl<K> Clone for Kept<K> {
 impl<K: Watched> Kept<K> {
     /// Keeps what is needed of an object.
     pub fn of(object: &Value) -> Self {
-        let kept = K::keep(object);
-        let meta = kept.get("metadata").cloned().unwrap_or_default();
+        let meta = Value::Object(metadata(&object["metadata"]));
         Self {
             // The API server's metadata always has the form; anything else has no name.
             meta: serde_json::from_value(meta).unwrap_or_default(),
-            json: kept.to_string().into_bytes().into_boxed_slice(),
+            json: K::keep(object).into_boxed_slice(),
             kind: PhantomData,
         }
     }

@@ -1,9 +1,8 @@
 //! Observing: what is watched, what is kept of it, and where.
 
 pub mod kept;
-pub mod prune;
 pub mod store;
 pub mod watch;
 
-pub use store::{Key, Scene, Texts};
+pub use store::{CLUSTER_LABEL, Key, Scene, Texts};
 pub use watch::{Observed, Reach};

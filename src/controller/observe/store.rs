@@ -11,9 +11,14 @@ use serde_json::Value;
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched as _};
 use crate::ray::{ippr, reconcile};
 use crate::reconcile::tenure;
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::kube_node::{add_load, load_of};
+use crate::snapshot::ownership::controller;
+use crate::snapshot::pod_object::PodObject;
+use crate::snapshot::{ClusterId, KubeNode, NodeLoads, OwnPods};
 
 /// The label by which pods belong to a RayCluster.
-pub(super) const CLUSTER_LABEL: &str = "ray.io/cluster";
+pub const CLUSTER_LABEL: &str = "ray.io/cluster";
 
 /// A namespaced object's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -50,10 +55,12 @@ impl fmt::Display for Key {
 pub struct Scene {
     /// The RayCluster.
     pub cluster: Value,
-    /// Its pods, and those of other RayClusters on the nodes of pods that may grow.
-    pub pods: Vec<Value>,
+    /// Its pods.
+    pub pods: OwnPods,
     /// The nodes of pods that may grow.
-    pub nodes: Option<Vec<Value>>,
+    pub nodes: Option<Vec<KubeNode>>,
+    /// What pods of other RayClusters request of these nodes.
+    pub loads: NodeLoads,
 }
 
 /// A RayCluster as it is kept.
@@ -72,9 +79,21 @@ pub struct ClusterEntry {
 }
 
 struct PodEntry {
+    /// The RayCluster that its namespace and label name.
     cluster: Key,
+    /// The UID of the RayCluster that controls it.
+    controller: Option<Arc<str>>,
     node: Option<Arc<str>>,
+    /// What it takes of that node.
+    load: Amounts,
     json: Arc<[u8]>,
+}
+
+impl PodEntry {
+    /// It is a pod of the RayCluster that is there now, not only one that says so.
+    fn is_of(&self, key: &Key, cluster: &ClusterEntry) -> bool {
+        self.cluster == *key && self.controller.as_deref() == Some(&*cluster.uid)
+    }
 }
 
 impl ClusterEntry {
@@ -152,7 +171,9 @@ impl Store {
         let key = Key::of(&kept.meta)?;
         let cluster = Key::new(&key.namespace, kept.labels().get(CLUSTER_LABEL)?);
         self.remove_pod(&key);
-        let node = node_of(&kept.json).map(Arc::from);
+        let pod: PodObject = serde_json::from_slice(&kept.json).unwrap_or_default();
+        let load = load_of(&pod);
+        let node: Option<Arc<str>> = pod.spec.node_name.as_deref().map(Arc::from);
         if let Some(node) = &node {
             self.by_node
                 .entry(Arc::clone(node))
@@ -165,6 +186,8 @@ impl Store {
             .insert(key.name.clone());
         let entry = PodEntry {
             cluster: cluster.clone(),
+            controller: controller(&pod.metadata).map(Arc::from),
+            load: load.map(|(_, load)| load).unwrap_or_default(),
             node,
             json: kept.json.into(),
         };
@@ -223,36 +246,29 @@ impl Store {
     /// lock.
     pub fn texts(&self, key: &Key) -> Option<Texts> {
         let cluster = self.clusters.get(key)?;
-        let mut names: BTreeSet<Key> = self.pods_of(key).collect();
+        let labelled = self.pods_of(key).filter_map(|pod| self.pods.get(&pod));
+        let own: Vec<&PodEntry> = labelled.filter(|pod| pod.is_of(key, cluster)).collect();
         let mut nodes = None;
+        let mut loads = NodeLoads::new();
         // Without nodes no resize is checked for room; with none of them, none would have any.
         if cluster.grows && self.has_listed(Nodes::KIND, None) {
-            let hosts: BTreeSet<&Arc<str>> = names
-                .iter()
-                .filter_map(|pod| self.pods.get(pod)?.node.as_ref())
-                .collect();
-            nodes = Some(
-                hosts
-                    .iter()
-                    .filter_map(|host| self.nodes.get(*host).cloned())
-                    .collect(),
-            );
-            names.extend(
-                hosts
-                    .iter()
-                    .filter_map(|host| self.by_node.get(*host))
-                    .flatten()
-                    .cloned(),
-            );
+            let hosts: BTreeSet<&Arc<str>> =
+                own.iter().filter_map(|pod| pod.node.as_ref()).collect();
+            let there = hosts.iter().filter_map(|host| self.nodes.get(*host));
+            nodes = Some(there.cloned().collect());
+            for host in hosts {
+                let beside = self.by_node.get(host).into_iter().flatten();
+                let beside = beside.filter_map(|pod| self.pods.get(pod));
+                for pod in beside.filter(|pod| !pod.is_of(key, cluster)) {
+                    add_load(&mut loads, host, pod.load);
+                }
+            }
         }
-        let pods = names
-            .iter()
-            .filter_map(|pod| Some(self.pods.get(pod)?.json.clone()))
-            .collect();
         Some(Texts {
             cluster: cluster.json.clone(),
-            pods,
+            pods: own.iter().map(|pod| pod.json.clone()).collect(),
             nodes,
+            loads,
         })
     }
 
@@ -271,6 +287,7 @@ pub struct Texts {
     cluster: Arc<[u8]>,
     pods: Vec<Arc<[u8]>>,
     nodes: Option<Vec<Arc<[u8]>>>,
+    loads: NodeLoads,
 }
 
 impl Texts {
@@ -288,7 +305,10 @@ impl Texts {
             (None, None) => true,
             _ => false,
         };
-        nodes && Arc::ptr_eq(&self.cluster, &other.cluster) && same(&self.pods, &other.pods)
+        nodes
+            && Arc::ptr_eq(&self.cluster, &other.cluster)
+            && same(&self.pods, &other.pods)
+            && self.loads == other.loads
     }
 
     /// How many pods there are: the cost of [`Self::read`].
@@ -298,16 +318,21 @@ impl Texts {
 
     /// Reads them. They were written by us, so nothing is lost.
     pub fn read(&self) -> Scene {
-        let read = |texts: &[Arc<[u8]>]| {
-            texts
-                .iter()
-                .filter_map(|text| serde_json::from_slice(text).ok())
+        let cluster: Value = serde_json::from_slice(&self.cluster).unwrap_or_default();
+        let pods = self.pods.iter();
+        let pods = pods.filter_map(|text| serde_json::from_slice::<PodObject>(text).ok());
+        let (pods, _) = OwnPods::divide(ClusterId::of(&cluster), pods);
+        let nodes = self.nodes.as_ref().map(|texts| {
+            let nodes = texts.iter();
+            nodes
+                .filter_map(|text| serde_json::from_slice::<KubeNode>(text).ok())
                 .collect()
-        };
+        });
         Scene {
-            cluster: serde_json::from_slice(&self.cluster).unwrap_or_default(),
-            pods: read(&self.pods),
-            nodes: self.nodes.as_deref().map(read),
+            cluster,
+            pods,
+            nodes,
+            loads: self.loads.clone(),
         }
     }
 }
@@ -331,19 +356,6 @@ where
     }
 }
 
-fn node_of(json: &[u8]) -> Option<String> {
-    #[derive(serde::Deserialize)]
-    struct Pod {
-        spec: Spec,
-    }
-    #[derive(serde::Deserialize)]
-    #[serde(rename_all = "camelCase")]
-    struct Spec {
-        node_name: Option<String>,
-    }
-    serde_json::from_slice::<Pod>(json).ok()?.spec.node_name
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -358,10 +370,30 @@ mod tests {
     }
 
     fn pod(cluster: &str, name: &str, node: &str) -> Kept<Pods> {
-        Kept::of(&json!({
-            "metadata": { "namespace": "ray", "name": name, "labels": { "ray.io/cluster": cluster } },
-            "spec": { "nodeName": node }
-        }))
+        // Clusters called "demo" have the UID "u".
+        let uid = if cluster == "demo" { "u" } else { "v" };
+        Kept::of(&pod_of("ray", cluster, uid, name, node))
+    }
+
+    fn pod_of(namespace: &str, cluster: &str, uid: &str, name: &str, node: &str) -> Value {
+        json!({
+            "metadata": {
+                "namespace": namespace, "name": name, "labels": { "ray.io/cluster": cluster },
+                "ownerReferences": [{ "kind": "RayCluster", "name": cluster, "uid": uid, "controller": true }]
+            },
+            "spec": { "nodeName": node, "containers": [
+                { "name": "ray", "resources": { "requests": { "cpu": "2", "memory": "1Gi" } } }
+            ] }
+        })
+    }
+
+    fn own(scene: &Scene) -> Vec<&str> {
+        scene.pods.iter().map(|pod| pod.name).collect()
+    }
+
+    fn hosts(scene: &Scene) -> Vec<&str> {
+        let nodes = scene.nodes.iter().flatten();
+        nodes.map(|node| node.metadata.name.as_str()).collect()
     }
 
     fn store() -> (Store, Key) {
@@ -381,28 +413,49 @@ mod tests {
         (store, key)
     }
 
-    fn names(objects: &[Value]) -> Vec<&str> {
-        objects
-            .iter()
-            .map(|object| object["metadata"]["name"].as_str().unwrap())
-            .collect()
-    }
-
     #[test]
     fn a_scene_has_the_clusters_pods_their_nodes_and_who_else_is_there() {
         let (mut store, key) = store();
         store.listed("Node", None);
         let scene = store.texts(&key).unwrap().read();
-        assert_eq!(names(&scene.pods), ["a", "b", "c"]);
-        assert_eq!(names(&scene.nodes.unwrap()), ["n1", "n2"]);
+        assert_eq!(own(&scene), ["a", "b"]);
+        assert_eq!(hosts(&scene), ["n1", "n2"]);
+        let beside = scene
+            .loads
+            .iter()
+            .map(|(node, load)| (node.as_str(), load.cpu));
+        assert_eq!(
+            beside.collect::<Vec<_>>(),
+            [("n1", crate::quantity::Quantity::parse("2").ok())]
+        );
+    }
+
+    /// Two teams call their cluster `demo`, and somebody labels a pod as if it was ours.
+    #[test]
+    fn pods_of_a_namesake_or_of_nobody_are_load_and_nothing_else() {
+        let (mut store, key) = store();
+        store.listed("Node", None);
+        let mut labelled = pod_of("ray", "demo", "u", "labelled", "n1");
+        labelled["metadata"]["ownerReferences"] = json!([]);
+        for pod in [
+            pod_of("other", "demo", "w", "postgres-0", "n1"),
+            pod_of("ray", "demo", "before", "d-before", "n2"),
+            labelled,
+        ] {
+            store.put_pod(Kept::of(&pod));
+        }
+        let scene = store.texts(&key).unwrap().read();
+        assert_eq!(own(&scene), ["a", "b"]);
+        let load = |node: &str| scene.loads[node].cpu.unwrap().to_string();
+        assert_eq!((load("n1").as_str(), load("n2").as_str()), ("6", "2"));
     }
 
     #[test]
     fn without_nodes_being_seen_nothing_is_said_of_them() {
         let (store, key) = store();
         let scene = store.texts(&key).unwrap().read();
-        assert_eq!(names(&scene.pods), ["a", "b"]);
-        assert!(scene.nodes.is_none());
+        assert_eq!(own(&scene), ["a", "b"]);
+        assert!(scene.nodes.is_none() && scene.loads.is_empty());
     }
 
     #[test]
@@ -412,8 +465,8 @@ mod tests {
         store.put_pod(pod("other", "c", "n3"));
         assert_eq!(store.remove_pod(&Key::new("ray", "b")), Some(key.clone()));
         let scene = store.texts(&key).unwrap().read();
-        assert_eq!(names(&scene.pods), ["a"]);
-        assert_eq!(names(&scene.nodes.unwrap()), ["n1"]);
+        assert_eq!(own(&scene), ["a"]);
+        assert_eq!(hosts(&scene), ["n1"]);
         assert!(!store.by_node.contains_key("n2"));
     }
 
@@ -440,7 +493,7 @@ mod tests {
         for change in [
             |store: &mut Store| drop(store.put_cluster(&cluster("11", "central"))),
             |store: &mut Store| drop(store.put_pod(pod("demo", "a", "n1"))),
-            |store: &mut Store| drop(store.put_pod(pod("other", "c", "n1"))),
+            |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "c"))),
             |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "b"))),
             |store: &mut Store| {
                 store.put_node(Kept::of(&json!({ "metadata": { "name": "n1" } })));

@@ -1,0 +1,230 @@
+//! What is kept of a RayCluster: a list of the fields that are read, and nothing else.
+//!
+//! One list serves the watch, which keeps as little as it can, and `rayfit record`, whose snapshots
+//! are sent to others: what is not on it is in neither. `tests/attacks/record.rs` holds it against
+//! both sides: decisions on what is kept are those on the whole object, and nothing planted beside
+//! the list comes through.
+
+use serde_json::{Map, Value};
+
+use crate::ray::{ippr, reconcile};
+
+/// What is kept of a value.
+#[derive(Debug, Clone, Copy)]
+pub enum Allowed {
+    /// A text, a number, a truth value. Of anything else only that it is a list or an object, which
+    /// is read as a mistake.
+    Plain,
+    /// Of an object, these keys.
+    Keys(&'static [(&'static str, Allowed)]),
+    /// Of an object, all keys, since anybody may choose them: names of resources, labels.
+    AnyKey(&'static Allowed),
+    /// Of a list, each item; where one is left empty it keeps its place.
+    Each(&'static Allowed),
+}
+
+use Allowed::{AnyKey, Each, Keys, Plain};
+
+/// Of a RayCluster.
+pub const RAY_CLUSTER: Allowed = Keys(&[
+    ("apiVersion", Plain),
+    ("kind", Plain),
+    ("metadata", METADATA),
+    ("spec", SPEC),
+    ("status", STATUS),
+]);
+
+const METADATA: Allowed = Keys(&[
+    ("name", Plain),
+    ("namespace", Plain),
+    ("uid", Plain),
+    ("resourceVersion", Plain),
+    ("generation", Plain),
+    ("creationTimestamp", Plain),
+    ("deletionTimestamp", Plain),
+    // RayPolicies select by them, whatever their keys.
+    ("labels", AnyKey(&Plain)),
+    (
+        "annotations",
+        Keys(&[
+            (ippr::ANNOTATION, Plain),
+            (reconcile::ANNOTATION, Plain),
+            (reconcile::RECORD, Plain),
+            ("kueue.x-k8s.io/elastic-job", Plain),
+        ]),
+    ),
+    // RayPolicies match the RayJob or RayService that a cluster was made for.
+    (
+        "ownerReferences",
+        Each(&Keys(&[
+            ("apiVersion", Plain),
+            ("kind", Plain),
+            ("name", Plain),
+            ("uid", Plain),
+            ("controller", Plain),
+        ])),
+    ),
+]);
+
+const SPEC: Allowed = Keys(&[
+    // For people: no decision reads it.
+    ("rayVersion", Plain),
+    ("enableInTreeAutoscaling", Plain),
+    ("suspend", Plain),
+    ("managedBy", Plain),
+    (
+        "autoscalerOptions",
+        Keys(&[("idleTimeoutSeconds", Plain), ("upscalingMode", Plain)]),
+    ),
+    // Where the GCS's credentials are; the Secret's name only.
+    (
+        "authOptions",
+        Keys(&[("mode", Plain), ("secretName", Plain)]),
+    ),
+    ("tlsOptions", Keys(&[("enabled", Plain)])),
+    ("headGroupSpec", GROUP),
+    ("workerGroupSpecs", Each(&GROUP)),
+]);
+
+const GROUP: Allowed = Keys(&[
+    ("groupName", Plain),
+    ("replicas", Plain),
+    ("minReplicas", Plain),
+    ("maxReplicas", Plain),
+    ("numOfHosts", Plain),
+    ("idleTimeoutSeconds", Plain),
+    ("priority", Plain),
+    ("suspend", Plain),
+    ("labels", AnyKey(&Plain)),
+    ("resources", AnyKey(&Plain)),
+    ("scaleStrategy", Keys(&[("workersToDelete", Each(&Plain))])),
+    (
+        "rayStartParams",
+        Keys(&[
+            ("num-cpus", Plain),
+            ("num-gpus", Plain),
+            ("memory", Plain),
+            ("resources", Plain),
+            // Where the GCS listens.
+            ("port", Plain),
+        ]),
+    ),
+    ("template", Keys(&[("spec", POD_SPEC)])),
+]);
+
+const POD_SPEC: Allowed = Keys(&[
+    (
+        "nodeSelector",
+        Keys(&[
+            ("cloud.google.com/gke-tpu-topology", Plain),
+            ("cloud.google.com/gke-tpu-accelerator", Plain),
+        ]),
+    ),
+    ("containers", Each(&CONTAINER)),
+]);
+
+const CONTAINER: Allowed = Keys(&[
+    ("name", Plain),
+    (
+        "resources",
+        Keys(&[("limits", AnyKey(&Plain)), ("requests", AnyKey(&Plain))]),
+    ),
+    (
+        "resizePolicy",
+        Each(&Keys(&[("resourceName", Plain), ("restartPolicy", Plain)])),
+    ),
+]);
+
+const STATUS: Allowed = Keys(&[
+    // For `rayfit status`.
+    ("state", Plain),
+    // Whether there ever was a head.
+    ("head", Keys(&[("podIP", Plain)])),
+]);
+
+/// What is kept of a RayCluster.
+pub fn ray_cluster(object: &Value) -> Value {
+    RAY_CLUSTER.keep(object)
+}
+
+impl Allowed {
+    /// What is kept of a value. One of another form than the list expects is left empty, so that
+    /// it is still read as the mistake that it is.
+    pub fn keep(&self, value: &Value) -> Value {
+        match (self, value) {
+            (Keys(keys), Value::Object(fields)) => {
+                let kept = keys.iter().filter_map(|(key, allowed)| {
+                    Some(((*key).to_owned(), allowed.keep(fields.get(*key)?)))
+                });
+                Value::Object(kept.collect())
+            }
+            (AnyKey(allowed), Value::Object(fields)) => {
+                let kept = fields.iter();
+                kept.map(|(key, value)| (key.clone(), allowed.keep(value)))
+                    .collect::<Map<_, _>>()
+                    .into()
+            }
+            (Each(allowed), Value::Array(items)) => {
+                items.iter().map(|item| allowed.keep(item)).collect()
+            }
+            (Plain, Value::String(_)) => value.clone(),
+            (_, Value::Null | Value::Bool(_) | Value::Number(_)) => value.clone(),
+            (_, Value::String(_)) => Value::String(String::new()),
+            (_, Value::Array(_)) => Value::Array(Vec::new()),
+            (_, Value::Object(_)) => Value::Object(Map::new()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn what_is_on_the_list_is_kept_in_its_place() {
+        let kept = ray_cluster(&json!({
+            "apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": { "name": "demo", "resourceVersion": "7", "managedFields": [{}],
+                "labels": { "kueue.x-k8s.io/queue-name": "q" },
+                "annotations": { "vault.example/token": "s3cret", "ray.io/ippr": "{}" } },
+            "spec": { "gcsFaultToleranceOptions": { "redisPassword": { "value": "s3cret" } },
+                "headGroupSpec": { "rayStartParams": { "redis-password": "s3cret", "port": "6380" } },
+                "workerGroupSpecs": [null, { "groupName": "cpu", "replicas": 2 }] }
+        }));
+        assert!(!kept.to_string().contains("s3cret"), "{kept}");
+        assert_eq!(
+            kept["metadata"]["annotations"],
+            json!({ "ray.io/ippr": "{}" })
+        );
+        assert_eq!(kept["metadata"]["labels"]["kueue.x-k8s.io/queue-name"], "q");
+        let head = &kept["spec"]["headGroupSpec"];
+        assert_eq!(head["rayStartParams"], json!({ "port": "6380" }));
+        let groups = &kept["spec"]["workerGroupSpecs"];
+        assert_eq!(
+            *groups,
+            json!([null, { "groupName": "cpu", "replicas": 2 }])
+        );
+    }
+
+    #[test]
+    fn annotations_of_others_leave_an_empty_map() {
+        // A patch that adds one of ours would else replace theirs.
+        let kept = ray_cluster(&json!({ "metadata": { "annotations": { "a": "b" } } }));
+        assert_eq!(kept["metadata"]["annotations"], json!({}));
+        let none = ray_cluster(&json!({ "metadata": {} }));
+        assert!(none["metadata"].get("annotations").is_none());
+    }
+
+    #[test]
+    fn what_has_another_form_is_left_empty() {
+        let group = json!({ "rayStartParams": { "num-cpus": { "a": "s3cret" } },
+            "template": "s3cret", "labels": { "a": ["s3cret"] }, "scaleStrategy": ["s3cret"] });
+        let kept = ray_cluster(&json!({ "spec": { "headGroupSpec": group } }));
+        let expected = json!({ "rayStartParams": { "num-cpus": {} }, "template": "",
+            "labels": { "a": [] }, "scaleStrategy": [] });
+        assert_eq!(kept["spec"]["headGroupSpec"]["labels"], expected["labels"]);
+        assert_eq!(kept["spec"]["headGroupSpec"], expected);
+    }
+}

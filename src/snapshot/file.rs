@@ -1,0 +1,65 @@
+//! A snapshot as it is written: pods as the API server returns them, whosever they are.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::kube_node::{KubeNode, NodeLoads, add_load, load_of};
+use super::ownership::{ClusterId, OwnPods};
+use super::pod_object::PodObject;
+use super::{History, Snapshot, gcs};
+
+/// The state of one RayCluster at one moment.
+#[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+#[schemars(rename = "Snapshot")]
+pub(super) struct SnapshotFile {
+    /// `rayfit.dev/v1alpha1`
+    api_version: String,
+    /// `Snapshot`
+    kind: String,
+    /// When it was taken, RFC 3339.
+    time: String,
+    /// The RayCluster as the API server returns it.
+    ray_cluster: Value,
+    /// Its Pods as the API server returns them. A pod is the RayCluster's if it is in its
+    /// namespace, has its label ray.io/cluster and is controlled by it; where the RayCluster has
+    /// no UID, the owner is not compared. Pods of others may be among them: they only count as
+    /// load on their node.
+    #[serde(default)]
+    pods: Vec<PodObject>,
+    /// The Nodes that its pods run on, or could. Without them no resize is checked for room.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    nodes: Option<Vec<KubeNode>>,
+    /// What pods of others request of these nodes, by the node's name.
+    #[serde(default, skip_serializing_if = "NodeLoads::is_empty")]
+    loads: NodeLoads,
+    /// `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
+    #[serde(default)]
+    gcs: gcs::ClusterResourceState,
+    /// What the controller remembers of earlier rounds; a decision without it is safe too.
+    #[serde(default)]
+    history: History,
+}
+
+impl From<SnapshotFile> for Snapshot {
+    fn from(file: SnapshotFile) -> Self {
+        let cluster = ClusterId::of(&file.ray_cluster);
+        let (pods, others) = OwnPods::divide(cluster, file.pods);
+        let mut loads = file.loads;
+        for (node, load) in others.iter().filter_map(load_of) {
+            add_load(&mut loads, node, load);
+        }
+        Self {
+            api_version: file.api_version,
+            kind: file.kind,
+            time: file.time,
+            ray_cluster: file.ray_cluster,
+            pods,
+            nodes: file.nodes,
+            loads,
+            gcs: file.gcs,
+            history: file.history,
+        }
+    }
+}

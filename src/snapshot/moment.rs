@@ -1,0 +1,22 @@
+//! Moments in words.
+
+use k8s_openapi::jiff::Timestamp;
+
+/// A moment, in seconds since 1970, as Kubernetes writes it, to the nearest second. Unlike the time
+/// that has passed since it, or is left until it, that is the same from look to look.
+pub fn moment(seconds: f64) -> String {
+    #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
+    let whole = Timestamp::from_second(seconds.round() as i64);
+    whole.map(|moment| moment.to_string()).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_are_written_as_kubernetes_does() {
+        assert_eq!(moment(1_768_392_000.4), "2026-01-14T12:00:00Z");
+        assert_eq!(moment(f64::INFINITY), "", "no moment");
+    }
+}

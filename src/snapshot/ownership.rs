@@ -1,0 +1,202 @@
+//! Whose pod it is, decided in one place.
+//!
+//! A label is what anybody who may make a pod can write, in any namespace. A pod belongs to a
+//! RayCluster if it is in its namespace, has its label, and names it as the owner that controls it,
+//! by UID: KubeRay makes all its pods so (`SetControllerReference`), and Kubernetes gives no UID
+//! twice. Everybody else's pods count as load on their node, and cannot be mistaken for own ones
+//! from here on: [`OwnPods`] is made here only.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use super::pod::Pod;
+use super::pod_object::{PodAnnotations, PodMetadata, PodObject, PodSpec, PodStatus};
+
+/// Which RayCluster it is.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+pub struct ClusterId {
+    /// Its namespace; `None` only in snapshots that were written by hand.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+    /// Its UID; `None` only in snapshots that were written by hand.
+    pub uid: Option<String>,
+}
+
+impl ClusterId {
+    /// The identity of a RayCluster, as far as the object has one.
+    pub fn of(cluster: &Value) -> Self {
+        let text = |key: &str| {
+            let text = cluster.pointer(key).and_then(Value::as_str);
+            text.filter(|text| !text.is_empty()).map(str::to_owned)
+        };
+        Self {
+            namespace: text("/metadata/namespace"),
+            name: text("/metadata/name").unwrap_or_default(),
+            uid: text("/metadata/uid"),
+        }
+    }
+
+    /// Whether a pod belongs to it. Objects of the API server have a namespace and a UID; what a
+    /// snapshot that was written by hand leaves out is not compared.
+    pub fn owns(&self, pod: &PodMetadata) -> bool {
+        let same_namespace = match (&self.namespace, &pod.namespace) {
+            (Some(ours), Some(theirs)) => ours == theirs,
+            // A live pod always says where it is.
+            (Some(_), None) => self.uid.is_none(),
+            (None, _) => true,
+        };
+        let same_owner = match &self.uid {
+            Some(uid) => controller(pod) == Some(uid),
+            None => true,
+        };
+        let same_label = match &pod.labels.cluster {
+            Some(label) => *label == self.name,
+            None => self.uid.is_none(),
+        };
+        same_namespace && same_owner && same_label
+    }
+}
+
+/// The UID of the RayCluster that controls a pod.
+pub fn controller(pod: &PodMetadata) -> Option<&str> {
+    let mut owners = pod.owner_references.iter();
+    let owner = owners.find(|owner| owner.controller == Some(true))?;
+    (owner.kind == "RayCluster" && !owner.uid.is_empty()).then_some(owner.uid.as_str())
+}
+
+/// The pods of one RayCluster. No other pod can be among them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct OwnPods {
+    cluster: ClusterId,
+    pods: Vec<PodObject>,
+}
+
+/// The parts of an own pod that may change while it stays the same pod.
+#[derive(Debug)]
+pub(crate) struct PodParts<'a> {
+    pub(crate) annotations: &'a mut PodAnnotations,
+    pub(crate) spec: &'a mut PodSpec,
+    pub(crate) status: &'a mut PodStatus,
+}
+
+impl OwnPods {
+    /// Divides pods into those of a RayCluster and those of others.
+    pub fn divide(
+        cluster: ClusterId,
+        pods: impl IntoIterator<Item = PodObject>,
+    ) -> (Self, Vec<PodObject>) {
+        let (pods, others) = (pods.into_iter()).partition(|pod: &PodObject| {
+            !pod.metadata.name.is_empty() && cluster.owns(&pod.metadata)
+        });
+        (Self { cluster, pods }, others)
+    }
+
+    /// Whose they are.
+    pub fn cluster(&self) -> &ClusterId {
+        &self.cluster
+    }
+
+    /// How many there are.
+    pub fn len(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// There is none.
+    pub fn is_empty(&self) -> bool {
+        self.pods.is_empty()
+    }
+
+    /// As decisions see them.
+    pub fn iter(&self) -> impl Iterator<Item = Pod<'_>> + Clone {
+        self.pods.iter().map(Pod::of)
+    }
+
+    /// The pod of a name.
+    pub fn find(&self, name: &str) -> Option<Pod<'_>> {
+        self.iter().find(|pod| pod.name == name)
+    }
+
+    /// Only those that `keep` wants.
+    pub fn retain(&mut self, mut keep: impl FnMut(&Pod<'_>) -> bool) {
+        self.pods.retain(|pod| keep(&Pod::of(pod)));
+    }
+
+    /// What may change of a pod that stays the same pod.
+    pub(crate) fn parts(&mut self, name: &str) -> Option<PodParts<'_>> {
+        let pod = (self.pods.iter_mut()).find(|pod| pod.metadata.name == name)?;
+        Some(PodParts {
+            annotations: &mut pod.metadata.annotations,
+            spec: &mut pod.spec,
+            status: &mut pod.status,
+        })
+    }
+}
+
+impl Serialize for OwnPods {
+    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.pods.serialize(serializer)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn cluster() -> ClusterId {
+        ClusterId::of(&json!({"metadata": {"namespace": "a", "name": "ray", "uid": "u1"}}))
+    }
+
+    fn pod(namespace: &str, label: &str, owner: &Value) -> PodObject {
+        serde_json::from_value(json!({"metadata": {
+            "name": "p", "namespace": namespace, "labels": {"ray.io/cluster": label},
+            "ownerReferences": owner,
+        }}))
+        .unwrap()
+    }
+
+    fn owner(uid: &str) -> Value {
+        json!([{"kind": "RayCluster", "name": "ray", "uid": uid, "controller": true}])
+    }
+
+    #[test]
+    fn namespace_label_and_owner_must_all_be_right() {
+        let owns = |pod: &PodObject| cluster().owns(&pod.metadata);
+        assert!(owns(&pod("a", "ray", &owner("u1"))));
+        assert!(!owns(&pod("b", "ray", &owner("u1"))), "another namespace");
+        assert!(!owns(&pod("a", "other", &owner("u1"))), "another label");
+        assert!(!owns(&pod("a", "ray", &json!([]))), "a label alone");
+        assert!(
+            !owns(&pod("a", "ray", &owner("u0"))),
+            "a cluster of that name before"
+        );
+        let mut not_controlling = owner("u1");
+        not_controlling[0]["controller"] = json!(false);
+        assert!(!owns(&pod("a", "ray", &not_controlling)));
+        let mut other_kind = owner("u1");
+        other_kind[0]["kind"] = json!("Job");
+        assert!(!owns(&pod("a", "ray", &other_kind)));
+    }
+
+    #[test]
+    fn what_a_snapshot_by_hand_leaves_out_is_not_compared() {
+        let by_hand = ClusterId::of(&json!({"metadata": {"name": "ray", "namespace": "a"}}));
+        let mut without = pod("a", "ray", &json!([]));
+        assert!(by_hand.owns(&without.metadata));
+        without.metadata.namespace = None;
+        without.metadata.labels.cluster = None;
+        assert!(by_hand.owns(&without.metadata));
+        assert!(!cluster().owns(&without.metadata));
+        assert!(!by_hand.owns(&pod("b", "ray", &json!([])).metadata));
+    }
+
+    #[test]
+    fn pods_are_divided() {
+        let pods = [pod("a", "ray", &owner("u1")), pod("b", "ray", &owner("u2"))];
+        let (own, others) = OwnPods::divide(cluster(), pods);
+        assert_eq!((own.len(), others.len()), (1, 1));
+        assert_eq!(others[0].metadata.namespace.as_deref(), Some("b"));
+    }
+}

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Resource, Rlimit, Signal, getrlimit, setrlimit};
+use rustix::process::Signal;
 use serde_json::Value;
 use tokio::process::Command;
 
@@ -106,15 +106,6 @@ async fn denials_are_logged_without_the_object() {
 
 #[tokio::test]
 async fn a_thousand_open_connections_are_served() {
-    let limit = Rlimit {
-        current: Some(
-            getrlimit(Resource::Nofile)
-                .maximum
-                .map_or(4096, |most| most.min(4096)),
-        ),
-        ..getrlimit(Resource::Nofile)
-    };
-    setrlimit(Resource::Nofile, limit).unwrap();
     let process = Process::ready(&[]).await;
     let mut open = Vec::new();
     for _ in 0..1000 {

@@ -131,12 +131,11 @@ fn container(options: &Options) -> Value {
         "startupProbe": probe("/livez", 1, 60),
         "livenessProbe": probe("/livez", 10, 3),
         "readinessProbe": probe("/readyz", 5, 1),
-        // No CPU limit: throttling would turn bursts into timeouts. The memory limit is for the
-        // rare largest reviews: two objects of 3 MiB take a tree many times their size, one review
-        // at a time.
+        // No CPU limit: throttling would turn bursts into timeouts. The memory limit is what all
+        // bounds of requests come to together, whoever sends them.
         "resources": {
             "requests": { "cpu": "50m", "memory": "32Mi" },
-            "limits": { "memory": "512Mi" }
+            "limits": { "memory": format!("{}Gi", names::WEBHOOK_MEMORY >> 30) }
         },
         "securityContext": {
             "allowPrivilegeEscalation": false,

@@ -11,7 +11,7 @@ use std::net::SocketAddr;
 use std::process::Stdio;
 use std::time::Duration;
 
-use rustix::process::{Pid, Signal, kill_process};
+use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
 use serde_json::Value;
 use tempfile::TempDir;
 use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
@@ -31,26 +31,28 @@ pub struct Process {
 
 impl Process {
     pub async fn start(flags: &[&str]) -> Self {
+        raise_open_files();
         let volume = tempfile::tempdir().unwrap();
-        let mut child =
-            Command::new(option_env!("OLD_RAYFIT").unwrap_or(env!("CARGO_BIN_EXE_rayfit")))
-                .args([
-                    "serve",
-                    "--bind",
-                    "127.0.0.1",
-                    "--port",
-                    "0",
-                    "--health-port",
-                    "0",
-                ])
-                .args(["--cert-interval", "0.02", "--cert-dir"])
-                .arg(volume.path())
-                .args(flags)
-                .env_clear()
-                .stderr(Stdio::piped())
-                .kill_on_drop(true)
-                .spawn()
-                .unwrap();
+        let mut child = Command::new(
+            std::env::var_os("OLD_RAYFIT").unwrap_or(env!("CARGO_BIN_EXE_rayfit").into()),
+        )
+        .args([
+            "serve",
+            "--bind",
+            "127.0.0.1",
+            "--port",
+            "0",
+            "--health-port",
+            "0",
+        ])
+        .args(["--cert-interval", "0.02", "--cert-dir"])
+        .arg(volume.path())
+        .args(flags)
+        .env_clear()
+        .stderr(Stdio::piped())
+        .kill_on_drop(true)
+        .spawn()
+        .unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
         let health = address(&mut log, "health and metrics", "address").await;
         let webhooks = address(&mut log, "serving", "webhooks").await;
@@ -128,6 +130,13 @@ pub async fn address(
             return next[field].as_str().unwrap().parse().unwrap();
         }
     }
+}
+
+/// Tests that play many clients have many connections open.
+fn raise_open_files() {
+    let limit = getrlimit(Resource::Nofile);
+    let current = Some(limit.maximum.map_or(8192, |most| most.min(8192)));
+    setrlimit(Resource::Nofile, Rlimit { current, ..limit }).unwrap();
 }
 
 /// Waits for what must come; the bound is for a broken server, not a measure.

@@ -4,7 +4,7 @@ use super::client_support::{Connection, request};
 use super::process_support::{Process, soon};
 use super::review_support::{bad_cluster, cluster, create, update};
 use super::{ATTACKERS, NEIGHBOUR, PATIENCE, all_is_well, object_of, review_from};
-use rayfit::server::MEMORY;
+use rayfit::manifests::names::WEBHOOK_MEMORY;
 use serde_json::{Value, json};
 
 /// As long as a body may be.
@@ -24,7 +24,8 @@ async fn status_of(source: [u8; 4], process: &Process, path: &str, body: String)
         .await
         .unwrap();
     let answer = soon("an answer", connection.send(request(path, body))).await;
-    answer.unwrap().status.as_u16()
+    // Who is turned away while still sending may see no more than the end of it.
+    answer.map_or(429, |answer| answer.status.as_u16())
 }
 
 /// Several at once, to both webhooks, wherever lists are looked at.
@@ -50,8 +51,9 @@ async fn bodies_of_brackets_fill_no_memory() {
     let (statuses, ()) = tokio::join!(futures_util::future::join_all(bodies), async {
         all_is_well(&process).await
     });
+    assert!(statuses.contains(&413), "{statuses:?}");
     for status in statuses {
-        assert!([413, 429].contains(&status), "{status}");
+        assert!([413, 429, 504].contains(&status), "{status}");
     }
     all_is_well(&process).await;
     eprintln!("peak memory: {} MiB", process.peak_memory() >> 20);
@@ -102,7 +104,7 @@ async fn thousands_of_groups_hold_nobody_up() {
         object
     };
     // As many as are judged on the threads that serve, and as many as there can be.
-    for count in [4000, 12_000, 150_000] {
+    for count in [2500, 12_000, 130_000] {
         let (new, old) = (groups(count), groups(count - 1));
         let body = update(&new, &old).to_string();
         let attack = status_of(ATTACKERS[0], &process, "/validate?timeout=30s", body);
@@ -114,7 +116,7 @@ async fn thousands_of_groups_hold_nobody_up() {
             process.peak_memory() >> 20
         );
         assert!([200, 413, 504].contains(&status), "{status}");
-        assert!(began.elapsed() < 4 * PATIENCE, "{:?}", began.elapsed());
+        assert!(began.elapsed() < 2 * PATIENCE, "{:?}", began.elapsed());
     }
     all_is_well(&process).await;
 }
@@ -137,5 +139,5 @@ async fn the_largest_objects_pass() {
     }
     let peak = process.peak_memory();
     eprintln!("peak memory: {} MiB", peak >> 20);
-    assert!(peak < MEMORY);
+    assert!(peak < WEBHOOK_MEMORY);
 }

@@ -99,7 +99,7 @@ refuse_to_disturb() {
   local object
   for object in namespace/$demo namespace/$demo-system mutatingwebhookconfiguration/rayfit-mutating \
     validatingwebhookconfiguration/rayfit-validating clusterrole/rayfit-ca-bundles \
-    clusterrolebinding/rayfit-ca-bundles; do
+    clusterrolebinding/rayfit-ca-bundles validatingadmissionpolicy/rayfit-pod-writes; do
     if kubectl get "$object" >/dev/null 2>&1; then
       fail "the cluster has a $object already, which the demo does not touch.
   Take another cluster, or look at the Rayfit that is installed there."
@@ -181,12 +181,13 @@ before_rayfit() {
 }
 
 install_rayfit() {
-  say "Install Rayfit, two replicas that make their own certificates"
+  say "Install Rayfit: webhooks that make their own certificates, and apart from them what scales clusters"
   if [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
     undo+=(uninstall)
   fi
   run "rayfit manifests ${install[*]} | kubectl apply -f -"
   run kubectl rollout status "deployment/rayfit -n $system --timeout=120s"
+  run kubectl rollout status "deployment/rayfit-controller -n $system --timeout=120s"
   until_judged
 }
 

@@ -5,14 +5,16 @@ use std::collections::HashSet;
 use crate::facts::Facts;
 use crate::finding::{Fault, Finding};
 use crate::policy::{Mode, Settings, Verdict, fold};
-use crate::ray::{RayObject, ippr, reconcile};
+use crate::ray::RayObject;
 use crate::rules::{self, Subject};
 
 /// Judges `object` as it would be stored; `old` is what is stored now if this is an update.
 ///
-/// An object that is being deleted, or whose judged parts are unchanged, is allowed at once.
-/// Findings that the old object already had warn at most. What KubeRay's operator makes from a
-/// judged parent is only audited: denying it would stall an upgrade that nobody watches.
+/// An update that ends an object, or that leaves its judged parts as they were, is allowed at once.
+/// An object that is being deleted is judged like any other until then: KubeRay acts on its spec as
+/// long as a finalizer holds it. Findings that the old object already had warn at most. What
+/// KubeRay's operator makes from a judged parent, or writes to take its finalizer off, is only
+/// audited: denying it would stall what nobody watches.
 pub fn judge(
     object: &RayObject<'_>,
     old: Option<&RayObject<'_>>,
@@ -20,7 +22,7 @@ pub fn judge(
     facts: &Facts,
     settings: &Settings,
 ) -> Verdict {
-    if old.is_some_and(|old| old.is_deleting() || is_unchanged(object, old)) {
+    if old.is_some_and(|old| object.ends(old) || is_unchanged(object, old)) {
         return Verdict::default();
     }
     let findings = rules::run(&Subject {
@@ -42,12 +44,11 @@ pub fn judge(
     };
     let faults: HashSet<Fault<'_>> = before.iter().map(Finding::fault).collect();
     let inherited = |finding: &Finding| faults.contains(&finding.fault());
-    fold(
-        findings,
-        settings,
-        ceiling(object, user, settings),
-        inherited,
-    )
+    let ceiling = match old {
+        Some(old) if old.is_deleting() && user == Some(&settings.operator_user) => Mode::Audit,
+        _ => ceiling(object, user, settings),
+    };
+    fold(findings, settings, ceiling, inherited)
 }
 
 /// Everything that rules look at is as it was.
@@ -55,22 +56,11 @@ fn is_unchanged(object: &RayObject<'_>, old: &RayObject<'_>) -> bool {
     object.root.get("spec") == old.root.get("spec")
         && object.name() == old.name()
         && labels(object) == labels(old)
-        && object.annotation(ippr::ANNOTATION) == old.annotation(ippr::ANNOTATION)
-        && own_annotations(object).eq(own_annotations(old))
+        && object.annotations().eq(old.annotations())
 }
 
 fn labels<'a>(object: &RayObject<'a>) -> Option<&'a serde_json::Value> {
     object.metadata()?.get("labels")
-}
-
-fn own_annotations<'a>(
-    object: &RayObject<'a>,
-) -> impl Iterator<Item = (&'a String, &'a serde_json::Value)> {
-    let annotations = object.annotations();
-    annotations
-        .into_iter()
-        .flatten()
-        .filter(|(name, _)| name.starts_with(reconcile::PREFIX))
 }
 
 /// How far findings in an object may go. Without a user (offline) the owner reference decides.

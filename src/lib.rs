@@ -26,6 +26,7 @@
 //! - [`cli`]: the command line, one file per command
 //! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
 //! - [`tls`]: the certificate that webhooks are served with
+//! - [`apiserver`]: the one way to the API server: client, rate, the loop that lists and watches
 //! - [`supervisor`]: background tasks that the process cannot do without
 //! - [`shares`]: connections and memory, of which no stranger can hold so much that others are locked out
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
@@ -41,13 +42,14 @@
 //!
 //! - A rule never fails and never sees the network; it reports findings, which are data.
 //! - No finding that an object already had denies an update of it; an object that is being
-//!   deleted is always allowed.
+//!   deleted can always lose its finalizers.
 //! - A default touches nothing that is present, and nothing at all of an object that was there
 //!   before Rayfit until its owner gives a reason.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 
 pub mod admission;
+pub mod apiserver;
 pub mod audit;
 pub mod census;
 pub mod certs;

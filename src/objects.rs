@@ -1,6 +1,7 @@
 //! The Ray objects in a document, and what admission makes of one.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 
 use serde_json::Value;
 
@@ -111,6 +112,86 @@ fn complete<'a>(item: &'a Value, implied: Option<Implied<'_>>) -> Cow<'a, Value>
     }
 }
 
+/// Objects that are stored, by what they are called.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Stored(BTreeMap<(Kind, String), Vec<Value>>);
+
+/// What a manifest would change.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Before<'a> {
+    /// Nothing: it makes a new object.
+    Nothing,
+    /// This object.
+    Object(&'a Value),
+    /// One of several in different namespaces, and the manifest does not say which.
+    Ambiguous(usize),
+}
+
+impl Stored {
+    /// Adds an object; one that is no Ray object is passed over. Of equal ones the last counts.
+    pub fn add(&mut self, object: Value) {
+        let Some(identity) = RayObject::parse(&object).map(|parsed| Identity::of(&parsed)) else {
+            return;
+        };
+        let alike = self.0.entry((identity.kind, identity.name)).or_default();
+        alike.retain(|other| namespace(other) != identity.namespace.as_deref());
+        alike.push(object);
+    }
+
+    /// The object that a manifest of this identity would change. A manifest need not name its
+    /// namespace (kubectl adds that of its context), and neither need what was taken from one: if only
+    /// one side does, it decides.
+    pub fn find(&self, identity: &Identity) -> Before<'_> {
+        let alike = self.0.get(&(identity.kind, identity.name.clone()));
+        let alike = alike.map_or(&[][..], Vec::as_slice);
+        let wanted = identity.namespace.as_deref();
+        let is = |wanted: Option<&str>| alike.iter().find(|other| namespace(other) == wanted);
+        match (is(wanted), wanted, alike) {
+            (Some(object), ..) | (None, None, [object]) => Before::Object(object),
+            (None, None, [_, _, ..]) => Before::Ambiguous(alike.len()),
+            (None, Some(_), _) => is(None).map_or(Before::Nothing, Before::Object),
+            (None, None, []) => Before::Nothing,
+        }
+    }
+}
+
+fn namespace(object: &Value) -> Option<&str> {
+    object.pointer("/metadata/namespace")?.as_str()
+}
+
+/// The object as the API server hands it to admission: where a manifest says null, the key is gone
+/// (Kubernetes, apiextensions, `PruneNonNullableNullsWithoutDefaults`; Ray's definitions allow null
+/// nowhere). Nulls in lists stay.
+pub fn received(object: &Value) -> Value {
+    let mut received = object.clone();
+    if let Some(spec) = received.get_mut("spec") {
+        drop_nulls(spec, DEEPEST);
+    }
+    if let Some(fields) = received.as_object_mut() {
+        fields.retain(|key, value| key != "spec" || !value.is_null());
+    }
+    received
+}
+
+/// Deeper than that nothing is looked at.
+const DEEPEST: usize = 128;
+
+fn drop_nulls(value: &mut Value, depth: usize) {
+    let Some(left) = depth.checked_sub(1) else {
+        return;
+    };
+    match value {
+        Value::Object(fields) => {
+            fields.retain(|_, value| !value.is_null());
+            fields
+                .values_mut()
+                .for_each(|value| drop_nulls(value, left));
+        }
+        Value::Array(items) => items.iter_mut().for_each(|item| drop_nulls(item, left)),
+        _ => {}
+    }
+}
+
 /// The object with the defaults that admission fills in, and what they are. `old` is what is
 /// stored now if this is an update.
 pub fn admitted(
@@ -118,8 +199,8 @@ pub fn admitted(
     old: Option<&RayObject<'_>>,
     settings: &Settings,
 ) -> Result<(Value, Vec<Applied>), json_patch::PatchError> {
-    let mut admitted = object.clone();
-    let Some(parsed) = RayObject::parse(object) else {
+    let mut admitted = received(object);
+    let Some(parsed) = RayObject::parse(&admitted) else {
         return Ok((admitted, Vec::new()));
     };
     let defaulted = defaults::patch(&parsed, old, settings);
@@ -145,6 +226,51 @@ mod tests {
         let first = RayObject::parse(&items[0].object).expect("a Ray object");
         assert_eq!(first.kind, Kind::RayCluster);
         assert!(RayObject::parse(&items[1].object).is_none());
+    }
+
+    fn cluster(namespace: Option<&str>, marker: i64) -> Value {
+        let mut object = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": {"name": "a"}, "spec": {"marker": marker}});
+        if let Some(namespace) = namespace {
+            object["metadata"]["namespace"] = namespace.into();
+        }
+        object
+    }
+
+    #[test]
+    fn what_is_stored_is_found_whichever_side_names_the_namespace() {
+        let found = |stored: &[(Option<&str>, i64)], wanted: Option<&str>| {
+            let mut all = Stored::default();
+            for (namespace, marker) in stored {
+                all.add(cluster(*namespace, *marker));
+            }
+            let wanted = cluster(wanted, 0);
+            let identity = Identity::of(&RayObject::parse(&wanted).unwrap());
+            match all.find(&identity) {
+                Before::Nothing => Ok(None),
+                Before::Object(object) => Ok(object["spec"]["marker"].as_i64()),
+                Before::Ambiguous(count) => Err(count),
+            }
+        };
+        let (x, y) = ((Some("x"), 1), (Some("y"), 2));
+        assert_eq!(found(&[x, y], Some("y")), Ok(Some(2)));
+        assert_eq!(found(&[x], None), Ok(Some(1)));
+        assert_eq!(found(&[(None, 3)], Some("x")), Ok(Some(3)));
+        assert_eq!(found(&[x, (None, 3)], None), Ok(Some(3)));
+        assert_eq!(found(&[x, y], None), Err(2));
+        assert_eq!(found(&[x], Some("y")), Ok(None));
+        assert_eq!(found(&[], None), Ok(None));
+        assert_eq!(found(&[x, (Some("x"), 4)], None), Ok(Some(4)));
+    }
+
+    #[test]
+    fn nulls_are_gone_before_admission() {
+        let written = json!({"metadata": {"labels": null}, "status": null,
+            "spec": {"a": null, "b": [null, {"c": null, "d": 1}], "e": {"f": null}}});
+        let expected = json!({"metadata": {"labels": null}, "status": null,
+            "spec": {"b": [null, {"d": 1}], "e": {}}});
+        assert_eq!(received(&written), expected);
+        assert_eq!(received(&json!({"spec": null})), json!({}));
     }
 
     #[test]

@@ -109,7 +109,7 @@ impl Cluster {
     /// Until the leaf is due again, and renewed by every replica.
     async fn pass_a_renewal(&self) {
         let before = self.leaves()[0].clone();
-        self.pass_days(290);
+        self.pass_days(72);
         let renewed = |cluster: &Self| cluster.all_serve_another_leaf_than(before.as_ref());
         self.wait_until("renewed", renewed).await;
     }
@@ -212,7 +212,7 @@ fn verifies(
 }
 
 #[tokio::test]
-async fn ten_years_of_rotation_without_a_gap() {
+async fn years_of_rotation_without_a_gap() {
     let cluster = Cluster::start(3);
     cluster
         .wait_until("served", |cluster| {
@@ -221,7 +221,7 @@ async fn ten_years_of_rotation_without_a_gap() {
         .await;
     cluster.wait_until("settled", Cluster::is_settled).await;
     let first = cluster.bundles();
-    for _ in 0..11 {
+    for _ in 0..9 {
         cluster.pass_a_renewal().await;
         cluster.wait_until("settled", Cluster::is_settled).await;
     }
@@ -263,7 +263,7 @@ async fn a_pod_that_says_nothing_keeps_the_former_authority_trusted() {
     let silent = format!("{PODS}/silent");
     cluster.server.put(&silent, pod("silent"));
     let former = cluster.bundles()[0][0].clone();
-    for _ in 0..11 {
+    for _ in 0..9 {
         cluster.pass_a_renewal().await;
     }
     let all_said_so = |cluster: &Cluster| {

@@ -126,11 +126,16 @@ fn reordering_groups_brings_no_new_finding() {
     }
 }
 
+/// An object of the same kind in which no rule finds anything.
+fn mended(case: &Case) -> Value {
+    json!({"apiVersion": "ray.io/v1", "kind": case.object["kind"],
+        "metadata": {"name": "mended"}, "spec": {}})
+}
+
 #[test]
 fn a_fault_that_was_mended_and_comes_back_is_denied() {
     for case in denied_cases() {
-        let mut mended = json!({"apiVersion": "ray.io/v1", "kind": case.object["kind"]});
-        mended["metadata"]["name"] = json!("mended");
+        let mended = mended(&case);
         assert!(
             !case.judge(&case.object, Some(&mended), None).is_allowed(),
             "{}",
@@ -140,12 +145,35 @@ fn a_fault_that_was_mended_and_comes_back_is_denied() {
 }
 
 #[test]
-fn an_object_that_is_being_deleted_is_always_allowed() {
+fn an_object_that_is_being_deleted_can_always_end() {
     for case in denied_cases() {
+        for mut old in [case.object.clone(), mended(&case)] {
+            old["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+            let verdict = case.judge(&case.object, Some(&old), None);
+            assert_eq!(verdict, Verdict::default(), "{}", case.path.display());
+        }
         let mut old = case.object.clone();
         old["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
-        let verdict = case.judge(&case.object, Some(&old), None);
+        old["metadata"]["finalizers"] = json!(["a", "b"]);
+        let mut less = old.clone();
+        less["metadata"]["finalizers"] = json!(["b"]);
+        let verdict = case.judge(&less, Some(&old), None);
         assert_eq!(verdict, Verdict::default(), "{}", case.path.display());
+    }
+}
+
+#[test]
+fn what_is_held_by_a_finalizer_is_judged_like_any_other() {
+    for case in denied_cases() {
+        let mut old = mended(&case);
+        old["metadata"]["deletionTimestamp"] = json!("2026-01-01T00:00:00Z");
+        let mut held = case.object.clone();
+        held["metadata"]["finalizers"] = json!(["b"]);
+        let verdict = case.judge(&held, Some(&old), Some("mallory"));
+        assert!(!verdict.is_allowed(), "{}", case.path.display());
+        let verdict = case.judge(&held, Some(&old), Some(KUBERAY_OPERATOR));
+        assert!(verdict.is_allowed(), "{}", case.path.display());
+        assert!(!verdict.audited.is_empty(), "{}", case.path.display());
     }
 }
 

@@ -65,8 +65,26 @@ fn webhooks(objects: &[Value]) -> Vec<&Value> {
     lists.into_iter().flatten().collect()
 }
 
+fn named<'a>(objects: &'a [Value], kind: &str, name: &str) -> &'a Value {
+    let found = objects
+        .iter()
+        .find(|object| object["kind"] == kind && object["metadata"]["name"] == name);
+    found.unwrap_or_else(|| panic!("no {kind} {name}"))
+}
+
+/// The pods that serve webhooks.
 fn pod(objects: &[Value]) -> &Value {
-    &find(objects, "Deployment")["spec"]["template"]["spec"]
+    &named(objects, "Deployment", "rayfit")["spec"]["template"]["spec"]
+}
+
+/// The pods of all Deployments.
+fn pods(objects: &[Value]) -> Vec<&Value> {
+    let deployments = objects
+        .iter()
+        .filter(|object| object["kind"] == "Deployment");
+    deployments
+        .map(|deployment| &deployment["spec"]["template"]["spec"])
+        .collect()
 }
 
 #[test]
@@ -318,6 +336,10 @@ fn rights_are_exactly_those_that_the_code_uses() {
         *rules(&own, "ClusterRole", None, "rayfit-watch"),
         as_rules(watch::access::NEEDED)
     );
+    assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-policies"),
+        as_rules(watch::access::POLICIES)
+    );
     let audited = |scope| {
         let needed = audit::access::NEEDED.iter();
         needed.filter(move |need| need.scope == scope)
@@ -330,7 +352,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
         *rules(&own, "Role", system, "rayfit-audit-lease"),
         as_rules(audited(Scope::Namespace))
     );
-    assert_eq!(roles(&own).len(), 9);
+    assert_eq!(roles(&own).len(), 10);
 }
 
 #[test]
@@ -352,11 +374,19 @@ fn rights_that_are_not_needed_are_not_asked_for() {
         "ClusterRole /rayfit-watch",
         "ClusterRole /rayfit-audit",
         "Role rayfit-system/rayfit-audit-lease",
+        "ClusterRole /rayfit-policies",
         "Role rayfit-system/rayfit-leases",
         "ClusterRole /rayfit-nodes",
         "ClusterRole /rayfit-scaling",
     ];
     assert_eq!(roles(&objects(&issued)), usual, "no Secrets");
+    // Under one account, policies are read once.
+    let single = roles(&objects(&issued.in_a_single_deployment()));
+    let known = |role: &&str| *role != "ClusterRole /rayfit-policies";
+    assert_eq!(
+        single,
+        usual.iter().copied().filter(known).collect::<Vec<_>>()
+    );
     let trial = Options {
         only_namespaces: vec!["team-a".to_owned(), "team-b".to_owned()],
         ..issued
@@ -366,12 +396,14 @@ fn rights_that_are_not_needed_are_not_asked_for() {
         "ClusterRole /rayfit-watch",
         "ClusterRole /rayfit-audit",
         "Role rayfit-system/rayfit-audit-lease",
+        "ClusterRole /rayfit-policies",
         "Role rayfit-system/rayfit-leases",
         "Role team-a/rayfit-scaling",
         "Role team-b/rayfit-scaling",
     ];
     assert_eq!(roles(&trial), restricted);
-    let arguments = &pod(&trial)["containers"][0]["args"];
+    let scaling = &named(&trial, "Deployment", "rayfit-controller")["spec"]["template"]["spec"];
+    let arguments = &scaling["containers"][0]["args"];
     assert!(
         arguments
             .as_array()
@@ -384,42 +416,119 @@ fn rights_that_are_not_needed_are_not_asked_for() {
 fn pods_keep_to_the_restricted_level() {
     for (name, options) in variants() {
         let objects = objects(&options);
-        let pod = pod(&objects);
-        let container = &pod["containers"][0];
-        let security = &container["securityContext"];
-        assert_eq!(pod["securityContext"]["runAsUser"], 65532, "{name}");
-        assert_eq!(
-            pod["securityContext"]["seccompProfile"]["type"],
-            "RuntimeDefault"
-        );
-        assert_eq!(security["runAsNonRoot"], true);
-        assert_eq!(security["readOnlyRootFilesystem"], true);
-        assert_eq!(security["allowPrivilegeEscalation"], false);
-        assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
-        assert!(pod["hostNetwork"].is_null());
+        assert_eq!(pods(&objects).len(), 2);
+        for pod in pods(&objects) {
+            let container = &pod["containers"][0];
+            let security = &container["securityContext"];
+            assert_eq!(pod["securityContext"]["runAsUser"], 65532, "{name}");
+            assert_eq!(
+                pod["securityContext"]["seccompProfile"]["type"],
+                "RuntimeDefault"
+            );
+            assert_eq!(security["runAsNonRoot"], true);
+            assert_eq!(security["readOnlyRootFilesystem"], true);
+            assert_eq!(security["allowPrivilegeEscalation"], false);
+            assert_eq!(security["capabilities"]["drop"], json!(["ALL"]));
+            assert!(pod["hostNetwork"].is_null());
+        }
     }
 }
 
 #[test]
 fn selectors_find_the_pods() {
     let objects = objects(&Options::default());
-    let labels = &find(&objects, "Deployment")["spec"]["template"]["metadata"]["labels"];
     let match_labels = |object: &Value| object["matchLabels"].clone();
-    assert_eq!(
-        &match_labels(&find(&objects, "Deployment")["spec"]["selector"]),
-        labels
-    );
-    assert_eq!(
-        &match_labels(&find(&objects, "PodDisruptionBudget")["spec"]["selector"]),
-        labels
-    );
-    assert_eq!(
-        &match_labels(&find(&objects, "NetworkPolicy")["spec"]["podSelector"]),
-        labels
-    );
-    for service in objects.iter().filter(|object| object["kind"] == "Service") {
-        assert_eq!(&service["spec"]["selector"], labels);
+    for name in ["rayfit", "rayfit-controller"] {
+        let of = |kind: &str| &named(&objects, kind, name)["spec"];
+        let labels = &of("Deployment")["template"]["metadata"]["labels"];
+        assert_eq!(&match_labels(&of("Deployment")["selector"]), labels);
+        assert_eq!(
+            &match_labels(&of("PodDisruptionBudget")["selector"]),
+            labels
+        );
+        assert_eq!(&match_labels(&of("NetworkPolicy")["podSelector"]), labels);
+        let metrics = named(&objects, "Service", &format!("{name}-metrics"));
+        assert_eq!(&metrics["spec"]["selector"], labels);
     }
+    // Whatever calls the webhooks never meets a pod that only scales.
+    let webhooks = &named(&objects, "Service", "rayfit")["spec"]["selector"];
+    assert_eq!(*webhooks, names::Component::Admission.labels());
+}
+
+/// An install from before there were two can be applied over without an outage: what the API server
+/// calls keeps its name, its labels and its account. A Deployment's selector is immutable.
+#[test]
+fn what_serves_webhooks_is_called_as_ever() {
+    let labels = json!({
+        "app.kubernetes.io/name": "rayfit",
+        "app.kubernetes.io/component": "admission"
+    });
+    for (name, options) in variants() {
+        for options in [options.in_a_single_deployment(), options] {
+            let objects = objects(&options);
+            let deployment = &named(&objects, "Deployment", "rayfit")["spec"];
+            assert_eq!(deployment["selector"]["matchLabels"], labels, "{name}");
+            assert_eq!(pod(&objects)["serviceAccountName"], "rayfit");
+            assert_eq!(
+                named(&objects, "Service", "rayfit")["spec"]["selector"],
+                labels
+            );
+        }
+    }
+}
+
+/// Everything that a single Deployment does not have can be told by one label, and so be deleted by it.
+#[test]
+fn what_is_there_for_the_controller_alone_has_its_label() {
+    let identity = |object: &Value| {
+        let metadata = &object["metadata"];
+        (object["kind"].to_string(), metadata["name"].to_string())
+    };
+    for (name, options) in variants() {
+        let single: BTreeSet<_> = objects(&options.in_a_single_deployment())
+            .iter()
+            .map(identity)
+            .collect();
+        for object in objects(&options) {
+            let more = !single.contains(&identity(&object));
+            let component = &object["metadata"]["labels"]["app.kubernetes.io/component"];
+            assert!(!more || *component == "controller", "{name}: {object}");
+        }
+    }
+}
+
+/// Callers show certificates to the webhooks, and nobody calls the controller.
+#[test]
+fn the_authority_of_callers_is_where_the_program_looks() {
+    let options = Options {
+        client_ca_config_map: Some("callers".to_owned()),
+        ..Options::default().with_certificates(Certificates::CertManager)
+    };
+    let objects = objects(&options);
+    let pod = pod(&objects);
+    let container = &pod["containers"][0];
+    assert_eq!(pod["volumes"][1]["configMap"]["name"], "callers");
+    let mount = &container["volumeMounts"][1];
+    assert_eq!(mount["name"], pod["volumes"][1]["name"]);
+    let file = format!(
+        "--client-ca-file={}/ca.crt",
+        mount["mountPath"].as_str().unwrap()
+    );
+    assert!(container["args"].as_array().unwrap().contains(&json!(file)));
+    let controller =
+        &named(&objects, "Deployment", "rayfit-controller")["spec"]["template"]["spec"];
+    assert!(controller["volumes"].is_null());
+}
+
+#[test]
+fn a_single_deployment_does_both() {
+    let options = Options::default().with_certificates(Certificates::SelfManaged);
+    let objects = objects(&options.in_a_single_deployment());
+    find(&objects, "Deployment");
+    find(&objects, "NetworkPolicy");
+    find(&objects, "ServiceAccount");
+    let arguments = pod(&objects)["containers"][0]["args"].to_string();
+    assert!(!arguments.contains("--no-"), "{arguments}");
 }
 
 #[test]
@@ -450,14 +559,18 @@ fn the_node_network_asks_for_what_it_needs() {
     let level = &find(&objects, "Namespace")["metadata"]["labels"];
     assert_eq!(level["pod-security.kubernetes.io/enforce"], "privileged");
     assert_eq!(pod(&objects)["dnsPolicy"], "ClusterFirstWithHostNet");
-    let strategy = &find(&objects, "Deployment")["spec"]["strategy"]["rollingUpdate"];
-    assert_eq!(strategy["maxSurge"], 0);
+    let strategy = |name| &named(&objects, "Deployment", name)["spec"]["strategy"]["rollingUpdate"];
+    assert_eq!(strategy("rayfit")["maxSurge"], 0);
+    // Nobody calls the controller.
+    assert_eq!(strategy("rayfit-controller")["maxSurge"], 1);
+    assert!(pods(&objects)[1]["hostNetwork"].is_null());
 }
 
 #[test]
 fn a_single_pod_does_not_block_drains() {
     let single = Options {
         replicas: Some(1),
+        controller_replicas: 1,
         ..Options::default()
     };
     assert!(
@@ -480,10 +593,23 @@ fn bad_choices_are_refused_in_words() {
 
 #[test]
 fn the_program_understands_its_arguments() {
-    let used = BTreeSet::from(["webhook", "health"]);
-    for (name, options) in variants() {
+    let all = variants()
+        .into_iter()
+        .flat_map(|(name, options)| [(name, options.in_a_single_deployment()), (name, options)]);
+    let containers = all.flat_map(|(name, options)| {
         let objects = objects(&options);
-        let container = &pod(&objects)["containers"][0];
+        let containers = pods(&objects)
+            .into_iter()
+            .map(|pod| (name, pod["containers"][0].clone()));
+        containers.collect::<Vec<_>>()
+    });
+    for (name, container) in containers {
+        let scales_only = container["args"].to_string().contains("--no-webhooks");
+        let used = if scales_only {
+            BTreeSet::from(["health"])
+        } else {
+            BTreeSet::from(["webhook", "health"])
+        };
         let arguments = container["args"]
             .as_array()
             .unwrap()

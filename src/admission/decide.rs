@@ -95,7 +95,7 @@ pub fn decide(
         Err(skip) => return Ok(Decision::Skipped(skip)),
     };
     let (object, old) = objects(review)?;
-    if let Some(skip) = old.and_then(|old| skip::skip_update(object, old)) {
+    if let Some(skip) = old.and_then(|old| skip::skip_update(webhook, object, old)) {
         return Ok(Decision::Skipped(skip));
     }
     let (object, old) = trees(webhook, kind, object, old, room)?;

@@ -1,7 +1,7 @@
 //! What can be allowed from the raw text, without reading objects into trees.
 //!
-//! Ray's autoscaler, KubeRay's operator and finalizers update objects all the time; of an object
-//! that is being deleted, or whose judged parts are the same bytes, there is nothing to say.
+//! Ray's autoscaler, KubeRay's operator and finalizers update objects all the time; of an update that
+//! leaves the same bytes in the judged parts, or that ends an object, there is nothing to say.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -9,15 +9,18 @@ use std::collections::BTreeMap;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
+use super::Webhook;
 use super::review::Review;
-use crate::ray::{Kind, ippr, reconcile};
+use crate::ray::Kind;
+use crate::ray::object::is_judged;
 
 /// Why a request is allowed without being judged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Skip {
     /// Not a Ray object, a subresource, or neither created nor updated.
     NotOurs,
-    /// The stored object is being deleted: what is left of it is finalizers.
+    /// The stored object is being deleted: nothing is filled in, and nothing judged of the update by
+    /// which it loses its last finalizer.
     Deleting,
     /// Nothing that is judged or defaulted has changed.
     Unchanged,
@@ -43,6 +46,8 @@ struct MetadataParts<'a> {
     annotations: Option<&'a RawValue>,
     #[serde(borrow)]
     deletion_timestamp: Option<&'a RawValue>,
+    #[serde(borrow)]
+    finalizers: Option<Vec<&'a RawValue>>,
 }
 
 /// The kind to judge, or why the request is allowed without.
@@ -55,14 +60,18 @@ pub fn kind_to_judge(review: &Review<'_>) -> Result<Kind, Skip> {
         .ok_or(Skip::NotOurs)
 }
 
-/// Why an update needs no judging, if that can be told from the raw text. `None` is no answer:
-/// the same value written in another way (order, white space) is left to the judge.
-pub fn skip_update(object: &RawValue, old: &RawValue) -> Option<Skip> {
+/// Why an update needs no judging, or no defaults, if that can be told from the raw text. `None` is
+/// no answer: the same value written in another way (order, white space) is left to the judge.
+pub fn skip_update(webhook: Webhook, object: &RawValue, old: &RawValue) -> Option<Skip> {
     let old: Parts<'_> = serde_json::from_str(old.get()).ok()?;
-    if old.metadata.deletion_timestamp.is_some() {
+    let deleting = old.metadata.deletion_timestamp.is_some();
+    if deleting && webhook == Webhook::Mutate {
         return Some(Skip::Deleting);
     }
     let new: Parts<'_> = serde_json::from_str(object.get()).ok()?;
+    if deleting && new.metadata.finalizers.as_ref().is_none_or(Vec::is_empty) {
+        return Some(Skip::Deleting);
+    }
     is_unchanged(&new, &old).then_some(Skip::Unchanged)
 }
 
@@ -93,7 +102,7 @@ fn judged(annotations: Option<&RawValue>) -> Option<BTreeMap<String, String>> {
         return Some(BTreeMap::new());
     };
     let mut all: BTreeMap<String, String> = serde_json::from_str(annotations.get()).ok()?;
-    all.retain(|name, _| name == ippr::ANNOTATION || name.starts_with(reconcile::PREFIX));
+    all.retain(|name, _| is_judged(name));
     Some(all)
 }
 
@@ -103,16 +112,26 @@ mod tests {
 
     fn skip(object: &str, old: &str) -> Option<Skip> {
         let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
-        skip_update(&raw(object), &raw(old))
+        skip_update(Webhook::Validate, &raw(object), &raw(old))
     }
 
     const OBJECT: &str =
         r#"{"metadata":{"name":"a","labels":{"x":"1"},"annotations":{"y":"2"}},"spec":{"a":1}}"#;
 
     #[test]
-    fn an_object_that_is_being_deleted_is_skipped_whatever_it_holds() {
+    fn an_update_that_ends_an_object_is_skipped_whatever_it_holds() {
         let old = r#"{"metadata":{"deletionTimestamp":"2026-01-01T00:00:00Z"}}"#;
-        assert_eq!(skip("[]", old), Some(Skip::Deleting));
+        let held = r#"{"metadata":{"finalizers":["a"]},"spec":1}"#;
+        for ended in [
+            r#"{"spec":1}"#,
+            r#"{"metadata":{"finalizers":[]},"spec":1}"#,
+        ] {
+            assert_eq!(skip(ended, old), Some(Skip::Deleting));
+        }
+        assert_eq!(skip(held, old), None);
+        let raw = |text: &str| RawValue::from_string(text.to_owned()).unwrap();
+        let defaulted = skip_update(Webhook::Mutate, &raw(held), &raw(old));
+        assert_eq!(defaulted, Some(Skip::Deleting));
         assert_eq!(
             skip(
                 r#"{"spec":1}"#,
@@ -140,6 +159,7 @@ mod tests {
             (r#""name":"a""#, r#""name":"b""#),
             (r#""y":"2""#, r#""ray.io/ippr":"{}""#),
             (r#""y":"2""#, r#""rayfit.dev/reconcile":"central""#),
+            (r#""y":"2""#, r#""kueue.x-k8s.io/elastic-job":"true""#),
             (r#""y":"2""#, r#""y":2"#),
             (r#","spec":{"a":1}"#, ""),
             (r#""spec":{"a":1}"#, r#""spec":{"a":1},"spec":{"a":1}"#),

@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use k8s_openapi::jiff::Timestamp;
-use kube::api::{Api, ListParams, Object, Patch, PatchParams};
+use kube::api::{Api, DynamicObject, ListParams, Patch, PatchParams};
 use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::closing::Closing;
 use crate::census::{Counts, Tally};
+use crate::facts::Facts;
 use crate::policy::resource::{Condition, Offender, RayPolicyStatus, RuleCount};
-use crate::policy::{Exemption, Fault, Policy, Weight, compile};
+use crate::policy::{self, Exemption, Fault, Policies, Policy, Weight, compile};
 use crate::watch::kinds;
 
 /// Writes what was found into the status of each policy, where it says something else.
@@ -21,22 +22,26 @@ pub(super) async fn write(
     now: Timestamp,
 ) {
     let resource = kinds::policies().resource;
-    let api: Api<Object<Value, Value>> = Api::all_with(client.clone(), &resource);
+    // Of any form: one that an older or newer definition let pass must not keep the others from
+    // being read.
+    let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let listed = match api.list(&ListParams::default()).await {
         Ok(listed) => listed,
         Err(error) => return tracing::warn!(%error, "audit: cannot list RayPolicies"),
     };
+    let compiled = listed.iter().filter_map(|policy| read(policy).0);
+    let all = Policies::new(compiled.collect());
     for policy in listed {
         let Some(name) = policy.metadata.name.clone() else {
             continue;
         };
         let stored: RayPolicyStatus = policy
-            .status
-            .as_ref()
+            .data
+            .get("status")
             .and_then(|status| serde_json::from_value(status.clone()).ok())
             .unwrap_or_default();
         let tally = by_policy.get(&name).cloned().unwrap_or_default();
-        let next = status(&policy, &tally, closing, &stored, now);
+        let next = status((&policy, &all), &tally, closing, &stored, now);
         if next == stored {
             continue;
         }
@@ -64,21 +69,21 @@ fn whole(status: &RayPolicyStatus) -> Value {
 }
 
 fn status(
-    policy: &Object<Value, Value>,
+    (policy, all): (&DynamicObject, &Policies),
     tally: &Tally,
     closing: Option<&Closing>,
     stored: &RayPolicyStatus,
     now: Timestamp,
 ) -> RayPolicyStatus {
     let generation = policy.metadata.generation;
-    let (compiled, faults) = read(policy);
+    let (compiled, mut faults) = read(policy);
+    if let Some(compiled) = &compiled {
+        // Labels of namespaces are not known here: a selector covers another only if they are equal.
+        faults.extend(policy::avoidable(compiled, all, &Facts::default()));
+    }
     let mut conditions = vec![readiness(&faults)];
     conditions.extend(compiled.and_then(|compiled| endings(&compiled, now)));
-    if policy
-        .spec
-        .get("failClosed")
-        .is_some_and(|asked| asked == true)
-    {
+    if policy.data["spec"]["failClosed"] == true {
         conditions.extend(closing.map(Closing::condition));
     }
     for condition in &mut conditions {
@@ -139,7 +144,7 @@ fn offender(offender: &crate::census::Offender) -> Offender {
 }
 
 /// What of the policy holds, and what is wrong in it.
-fn read(policy: &Object<Value, Value>) -> (Option<Policy>, Vec<Fault>) {
+fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<Fault>) {
     let object = Value::Object(kinds::fields(policy));
     match compile::read(&object) {
         Ok(written) => compile(&written),

@@ -6,19 +6,19 @@ use std::time::Duration;
 use arc_swap::ArcSwap;
 use k8s_openapi::jiff::Timestamp;
 use kube::Client;
-use kube::api::Object;
 use serde_json::Value;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::board::Board;
 use super::{Options, fail_closed, reports, status};
 use crate::admission::Policy;
+use crate::apiserver::Source;
 use crate::census::{self, Judged};
 use crate::facts::Facts;
 use crate::ray::{Kind, RayObject};
 use crate::telemetry::Metrics;
 use crate::watch::follow::follow;
-use crate::watch::kinds::{Nothing, fields, ray_objects};
+use crate::watch::kinds::{Nothing, Part, fields, ray_objects};
 
 /// How long until everything is judged again, whatever was heard of.
 const SLOW: Duration = Duration::from_mins(10);
@@ -34,38 +34,46 @@ pub(super) async fn audit(
     metrics: &Metrics,
 ) {
     let mut written = reports::Written::default();
+    let source = Source {
+        client: client.clone(),
+        watches: metrics.watches.clone(),
+    };
     loop {
         let current = policy.load_full();
         let board = Board::default();
         let began = Instant::now();
         tokio::select! {
-            () = follow_all(client, &current, &board) => {}
+            () = follow_all(&source, &current, &board) => {}
             () = write(client, options, (&current, &board, began), &mut written, metrics) => {}
             () = outdated(policy, &current) => {}
         }
     }
 }
 
-async fn follow_all(client: &Client, current: &Policy, board: &Board) {
-    let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(client, current, board, kind));
+async fn follow_all(source: &Source, current: &Policy, board: &Board) {
+    let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(source, current, board, kind));
     tokio::join!(a, b, c, d);
 }
 
-async fn follow_kind(client: &Client, current: &Policy, board: &Board, kind: Kind) {
+async fn follow_kind(source: &Source, current: &Policy, board: &Board, kind: Kind) {
     follow(
-        client,
+        source,
         ray_objects(kind),
-        |object: Object<Value, Nothing>| judge(&object, current),
+        |object: Part<Value, Nothing>| judge(kind, object, current),
         |known| {
-            let judged = known.into_iter().flat_map(|all| all.values()).cloned();
-            board.post(kind, judged.collect());
+            board.post(kind, known.objects().cloned().collect());
         },
     )
     .await;
 }
 
-fn judge(object: &Object<Value, Nothing>, current: &Policy) -> Option<Arc<Judged>> {
-    let object = Value::Object(fields(object));
+fn judge(kind: Kind, mut object: Part<Value, Nothing>, current: &Policy) -> Option<Arc<Judged>> {
+    // Lists may leave out what all of their objects have in common.
+    object.kind.get_or_insert_with(|| kind.name().to_owned());
+    object
+        .api_version
+        .get_or_insert_with(|| "ray.io/v1".to_owned());
+    let object = Value::Object(fields(&object));
     let parsed = RayObject::parse(&object).filter(|parsed| !parsed.is_deleting())?;
     let Policy {
         facts,

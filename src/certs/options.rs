@@ -61,7 +61,8 @@ pub enum OptionsError {
 const DAY: Duration = Duration::from_hours(24);
 
 impl Options {
-    /// The usual: an authority for 10 years, certificates for 1 year.
+    /// The usual: an authority for two years, certificates for 90 days. Both are replaced
+    /// in good time by themselves, so short lives cost nothing.
     ///
     /// `secret` is `NAMESPACE/NAME`, `replica` the name of this pod.
     pub fn new(secret: &str, replica: String) -> Result<Self, OptionsError> {
@@ -74,8 +75,8 @@ impl Options {
             namespace: namespace.to_owned(),
             secret: name.to_owned(),
             replica,
-            authority_lifetime: 3650 * DAY,
-            leaf_lifetime: 365 * DAY,
+            authority_lifetime: 730 * DAY,
+            leaf_lifetime: 90 * DAY,
             propagation: Duration::from_mins(1),
         })
     }

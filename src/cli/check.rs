@@ -1,7 +1,6 @@
 //! `rayfit check`: the judgement of admission, offline.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
@@ -16,7 +15,7 @@ use super::source::{self, Source};
 use super::{Outcome, outcome};
 use crate::facts::Facts;
 use crate::judge::judge;
-use crate::objects::{self, Identity, Item};
+use crate::objects::{self, Before, Identity, Item, Stored};
 use crate::policy::{Policies, Settings, Verdict};
 use crate::ray::RayObject;
 use crate::report::{Report, Unread, Unreadable, github, json, sarif, text};
@@ -26,7 +25,8 @@ use crate::yaml::{self, Document};
 ///
 /// Reads YAML (as kubectl does) and JSON, several documents and lists included; looks into folders
 /// for *.yaml, *.yml and *.json; passes over objects that are not RayCluster, RayJob, RayService or
-/// RayCronJob. Defaults are applied first, as admission does.
+/// RayCronJob. Defaults are applied first, as admission does. Owner references excuse nothing here,
+/// since anybody can write them: what KubeRay made for a RayJob is judged as if a user made it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit check raycluster.yaml\n  \
@@ -49,7 +49,8 @@ pub(super) struct Check {
     #[arg(long)]
     no_defaults: bool,
 
-    /// What is stored now: objects of the same kind, namespace and name are judged as updates
+    /// What is stored now: objects of the same kind, namespace and name are judged as updates; if
+    /// only one of the two names a namespace, that is its
     #[arg(long, value_name = "FILE")]
     old: Option<PathBuf>,
 
@@ -123,7 +124,7 @@ fn print(report: &Report, format: Format) -> anyhow::Result<()> {
 
 /// What manifests are judged with.
 struct Circumstances {
-    old: BTreeMap<Identity, Value>,
+    old: Stored,
     facts: Facts,
     policies: Policies,
     now: Timestamp,
@@ -191,14 +192,26 @@ impl Circumstances {
     }
 
     fn verdict(&self, object: &Value, identity: &Identity) -> anyhow::Result<Verdict> {
-        let old = self.old.get(identity).and_then(RayObject::parse);
+        let old = match self.old.find(identity) {
+            Before::Nothing => None,
+            Before::Object(old) => Some(old),
+            Before::Ambiguous(count) => {
+                outcome::warn(format!(
+                    "{identity}: --old has {count} of this name in different namespaces, so it is \
+                     judged as a new object; write its namespace"
+                ));
+                None
+            }
+        };
+        let object = &in_place_of(object, old);
+        let old = old.and_then(RayObject::parse);
         let (admitted, _) = if self.defaults {
             let settings = RayObject::parse(object).map(|parsed| self.settings_for(&parsed));
             let settings = settings.unwrap_or(Cow::Borrowed(&self.settings));
             objects::admitted(object, old.as_ref(), &settings)
                 .with_context(|| format!("the defaults for {identity} do not fit it"))?
         } else {
-            (object.clone(), Vec::new())
+            (objects::received(object), Vec::new())
         };
         let Some(admitted) = RayObject::parse(&admitted) else {
             return Ok(Verdict::default());
@@ -220,17 +233,29 @@ fn unread(file: &str, error: &source::SourceError) -> Unread {
     }
 }
 
-/// The objects of a file, by identity.
-fn stored(path: &Path) -> anyhow::Result<BTreeMap<Identity, Value>> {
-    let mut objects = BTreeMap::new();
-    for document in documents(path)? {
-        for Item { object, .. } in objects::items(&document.value) {
-            if let Some(identity) = RayObject::parse(&object).map(|parsed| Identity::of(&parsed)) {
-                objects.insert(identity, object.into_owned());
-            }
+/// The object as it would be judged: without owner references, of which nobody knows here who wrote
+/// them, and in the namespace of what it changes.
+fn in_place_of(object: &Value, old: Option<&Value>) -> Value {
+    let mut object = object.clone();
+    if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
+        metadata.remove("ownerReferences");
+        let namespace = old.and_then(|old| old.pointer("/metadata/namespace"));
+        if let (Some(namespace), false) = (namespace, metadata.contains_key("namespace")) {
+            metadata.insert("namespace".to_owned(), namespace.clone());
         }
     }
-    Ok(objects)
+    object
+}
+
+/// The objects of a file, by what they are called.
+fn stored(path: &Path) -> anyhow::Result<Stored> {
+    let mut stored = Stored::default();
+    for document in documents(path)? {
+        for Item { object, .. } in objects::items(&document.value) {
+            stored.add(object.into_owned());
+        }
+    }
+    Ok(stored)
 }
 
 pub(super) fn facts(path: &Path) -> anyhow::Result<Facts> {

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Context as _;
 
 use super::Outcome;
+use crate::manifests::options::MONITORING;
 use crate::manifests::{
     self, Certificates, FailurePolicy, Options, chart, kustomize, names, to_yaml,
 };
@@ -40,9 +41,20 @@ pub(super) struct Manifests {
     #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
     image: String,
 
-    /// How many pods [default: 2, with --fail-closed 3]
+    /// How many pods serve the webhooks [default: 2, with --fail-closed 3]
     #[arg(long, value_name = "N")]
     replicas: Option<u32>,
+
+    /// How many pods scale clusters
+    #[arg(long, value_name = "N", default_value_t = 2)]
+    controller_replicas: u32,
+
+    /// One Deployment for webhooks and controller, with one account that has the rights of both
+    ///
+    /// For small clusters. By default what scales clusters runs apart, since it reads what tenants'
+    /// Ray clusters answer: so it has no right to webhook configurations or certificates.
+    #[arg(long, conflicts_with_all = ["no_controller", "controller_replicas"])]
+    single_deployment: bool,
 
     /// The webhooks' port in the pod
     ///
@@ -90,6 +102,24 @@ pub(super) struct Manifests {
         default_value = "443,6443,8443,16443"
     )]
     api_server_ports: Vec<u16>,
+
+    /// The addresses of your API servers; can be repeated, like 10.0.0.0/28
+    ///
+    /// The network policy then lets nobody else call the webhooks, and lets Rayfit reach nobody
+    /// else on --api-server-ports. Where agents of the control plane (konnectivity) call webhooks for
+    /// it, name their addresses too.
+    #[arg(long = "api-server-cidr", value_name = "CIDR")]
+    api_server_cidrs: Vec<String>,
+
+    /// A ConfigMap in Rayfit's namespace whose ca.crt must have issued what callers show
+    ///
+    /// Then only API servers that show a certificate to webhooks can call (docs/security.md).
+    #[arg(long, value_name = "NAME")]
+    client_ca_config_map: Option<String>,
+
+    /// A label of the namespaces whose pods may read metrics; can be repeated
+    #[arg(long = "monitoring-namespace-label", value_name = "KEY=VALUE", default_value = MONITORING)]
+    monitoring_namespace_labels: Vec<String>,
 
     /// Install the webhooks only: without the rights that scaling clusters needs
     #[arg(long)]
@@ -141,6 +171,7 @@ impl Manifests {
             namespace: self.namespace,
             image: self.image,
             replicas: self.replicas,
+            controller_replicas: self.controller_replicas,
             port: self.port,
             health_port: self.health_port,
             host_network: self.host_network,
@@ -159,7 +190,11 @@ impl Manifests {
             excluded_namespaces: self.excluded_namespaces,
             only_namespaces: self.only_namespaces,
             api_server_ports: self.api_server_ports,
+            api_server_cidrs: self.api_server_cidrs,
+            client_ca_config_map: self.client_ca_config_map,
+            monitoring_namespace_labels: self.monitoring_namespace_labels,
             controller: !self.no_controller,
+            single_deployment: self.single_deployment,
             ray_auth: self.ray_auth,
             gcs_ports: self.gcs_ports,
             definitions: !self.no_crds,
@@ -168,7 +203,34 @@ impl Manifests {
 }
 
 fn yaml(options: &Options) -> String {
-    to_yaml(&manifests::objects(options))
+    let mut text = String::new();
+    if !names_registry(&options.image) {
+        text.push_str(NO_REGISTRY);
+    }
+    if options.ray_auth && options.only_namespaces.is_empty() {
+        text.push_str(EVERY_SECRET);
+    }
+    text + &to_yaml(&manifests::objects(options))
+}
+
+/// In front of YAML whose image could come from anywhere.
+const NO_REGISTRY: &str = "\
+# The image names no registry: each node takes it from wherever its container runtime looks first.
+# Push it to a registry of yours and name it: --image registry.example/rayfit:VERSION, or with
+# @sha256:... so that it can never become another one.
+";
+
+/// In front of YAML with a right that undoes what two accounts are for.
+const EVERY_SECRET: &str = "\
+# --ray-auth without --only-namespace lets what scales clusters read every Secret of the cluster, the
+# webhooks' own key included. Name the namespaces of Ray clusters with tokens or TLS.
+";
+
+/// As container runtimes tell: what comes before the first slash is a host if it has a dot or a
+/// port, or is localhost.
+fn names_registry(image: &str) -> bool {
+    let host = image.split_once('/').map(|(host, _)| host);
+    host.is_some_and(|host| host.contains(['.', ':']) || host == "localhost")
 }
 
 /// Files of an earlier version that are no more are left: what is not ours is not ours to delete.

@@ -27,11 +27,11 @@ pub(super) struct OwnCertificatesArgs {
     pod_name: String,
 
     /// How long a certificate authority lives; it is replaced two certificate lives before its end
-    #[arg(long, value_name = "TIME", default_value = "3650d", value_parser = parse_lifetime)]
+    #[arg(long, value_name = "TIME", default_value = "730d", value_parser = parse_lifetime)]
     ca_lifetime: Duration,
 
     /// How long a serving certificate lives; it is renewed after three quarters of that
-    #[arg(long, value_name = "TIME", default_value = "365d", value_parser = parse_lifetime)]
+    #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
     cert_lifetime: Duration,
 
     /// How long a change of a webhook configuration may take to reach every API server

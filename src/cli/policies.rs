@@ -7,6 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
 use super::{check, outcome};
+use crate::facts::Facts;
 use crate::objects;
 use crate::policy::{self, Fault, Policies, Policy, Weight, compile};
 
@@ -45,7 +46,13 @@ impl PolicyArgs {
         if policies.is_empty() && !self.files.is_empty() {
             bail!("no RayPolicy of rayfit.dev/v1alpha1 in the files of --policy");
         }
-        Ok(Policies::new(policies))
+        let policies = Policies::new(policies);
+        for policy in policies.iter() {
+            for fault in policy::avoidable(policy, &policies, &Facts::default()) {
+                outcome::warn(format!("RayPolicy {}: {fault}", policy.name));
+            }
+        }
+        Ok(policies)
     }
 
     /// The time by which exemptions are judged.

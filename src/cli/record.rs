@@ -8,8 +8,9 @@ use crate::controller::observe::Key;
 
 /// A snapshot of a live cluster: all that a decision about it needs
 ///
-/// What is not needed and may be secret is left out: environments, volumes, commands, labels and
-/// annotations of others. For bug reports, and for rayfit plan.
+/// Only what is on a list of fields is written (docs/planner.md names them): no environment, volume,
+/// command or password, no start parameter but those that sizes are made of, no annotation of other
+/// tools. For bug reports, and for rayfit plan.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit record ray/demo > snapshot.yaml\n  \

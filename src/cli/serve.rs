@@ -65,6 +65,13 @@ pub(super) struct Serve {
     #[arg(long, value_name = "FILE", default_value = "tls.key")]
     key_name: String,
 
+    /// File with the authorities (PEM) that must have issued callers' certificates
+    ///
+    /// With it only callers that show such a certificate get as far as a request: API servers, if
+    /// they are told to (docs/security.md). It is read at the start.
+    #[arg(long, value_name = "FILE", conflicts_with = "no_webhooks")]
+    client_ca_file: Option<PathBuf>,
+
     /// How often the directory is looked at, in seconds
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     cert_interval: Duration,
@@ -108,7 +115,7 @@ pub(super) struct Serve {
     log: String,
 
     /// Do not serve the webhooks: scale clusters only
-    #[arg(long, conflicts_with = "no_controller")]
+    #[arg(long, conflicts_with_all = ["no_controller", "self_managed_certs"])]
     no_webhooks: bool,
 
     /// Do not scale clusters: serve the webhooks only
@@ -165,6 +172,7 @@ impl Serve {
             address: SocketAddr::new(self.bind, self.port),
             health_address: SocketAddr::new(health_ip, self.health_port),
             certificates,
+            client_authority: self.client_ca_file,
             settings,
             kubeconfig: self.kubeconfig,
             limits: Limits {

@@ -75,7 +75,10 @@ impl Fleet {
         let mut basis = Basis::default();
         loop {
             tokio::select! {
-                _ = count.tick() => self.count(),
+                _ = count.tick() => {
+                    self.count();
+                    self.revive(&mut workers);
+                }
                 _ = tune.tick() => if self.tuning.has_changed(&mut basis) {
                     for worker in workers.values() {
                         worker.changed.notify_one();
@@ -92,6 +95,8 @@ impl Fleet {
         for worker in workers.values() {
             worker.stop.send_replace(true);
         }
+        // What waits for its turn has not begun, and is not begun any more.
+        self.requests.close();
         for (_, worker) in workers {
             let _ = worker.task.await;
         }
@@ -121,6 +126,18 @@ impl Fleet {
             .collect();
         for key in known.iter().chain(&gone) {
             self.consider(workers, key);
+        }
+    }
+
+    /// A task that ended by a bug cost its cluster a round, and is begun again.
+    fn revive(&self, workers: &mut HashMap<Key, Worker>) {
+        let ended = workers
+            .iter()
+            .filter(|(_, worker)| worker.task.is_finished());
+        let ended: Vec<Key> = ended.map(|(key, _)| key.clone()).collect();
+        for key in ended {
+            tracing::error!(cluster = %key, "looking after the cluster failed; it is begun again");
+            self.consider(workers, &key);
         }
     }
 
@@ -203,10 +220,16 @@ pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Rec
                 Pause::UntilChanged => std::future::pending().await,
             }
         };
+        let rest = async {
+            tokio::select! {
+                () = rest => {}
+                () = changed.notified() => sleep_until(earliest).await,
+            }
+        };
+        // However it rests, it is stopped at once.
         tokio::select! {
             () = told(&mut stop) => break,
             () = rest => {}
-            () = changed.notified() => sleep_until(earliest).await,
         }
     }
     // Also what the last look has counted, after whoever stopped it had it forgotten.

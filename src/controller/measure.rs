@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use super::observe::Key;
 use crate::gcs::Fault;
 use crate::ray::ReconcileMode;
-use crate::reconcile::{Done, Meaning, Reply, Round};
+use crate::reconcile::{Done, Effect, Meaning, Reply, Round};
 use crate::telemetry::controller::{Demand, ScalingMetrics};
 
 /// Counts for one process; by default where nobody reads them.
@@ -57,6 +57,11 @@ impl Measures {
                 Err(failure) => outcome(&failure.meaning()),
             };
             self.metrics.effect(effect.kind(), outcome);
+            // Asked for is what the API server took, not what was planned.
+            if let (Effect::PatchCluster(patch), Ok(_)) = (effect, result) {
+                let launches = patch.changes.iter().map(|change| change.launches).sum();
+                self.metrics.launched(launches);
+            }
         }
     }
 
@@ -64,15 +69,8 @@ impl Measures {
     pub fn demand(&self, key: &Key, round: &Round) {
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
-        let launched = round.plan.groups.iter().map(|group| group.launch_now).sum();
-        self.metrics.demand(
-            &key.to_string(),
-            Demand {
-                pending,
-                unmet,
-                launched,
-            },
-        );
+        self.metrics
+            .demand(&key.to_string(), Demand { pending, unmet });
     }
 
     /// How many RayClusters there are of a mode.

@@ -7,8 +7,8 @@
 //! Reading order: [`observe`] (what is seen and kept), [`lease`] (which replica may write),
 //! [`tender`] (one cluster: see, decide, act), [`pause`] and [`crowd`] (and when again), [`tuning`]
 //! (by which settings), [`heavy`] (without holding up others), [`judge`] and [`permit`] (may it be
-//! written now), [`head`], [`credentials`] and [`blind`] (its GCS), [`writer`] and [`limiter`] (requests to the
-//! API server), [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`] (what people
+//! written now), [`head`], [`credentials`] and [`blind`] (its GCS), [`writer`] (requests to the API
+//! server, through its [gate](crate::apiserver::gate)), [`perform`] (effects), [`announce`], [`driver_log`] and [`measure`] (what people
 //! see), [`fleet`] (a task for each cluster), [`mod@run`] (a process), [`access`] (the rights that it
 //! needs), [`words`] (errors, for people).
 
@@ -24,7 +24,6 @@ pub mod head;
 pub mod heavy;
 pub mod judge;
 pub mod lease;
-pub mod limiter;
 pub mod measure;
 pub mod observe;
 pub mod pause;
@@ -36,4 +35,4 @@ pub mod tuning;
 pub mod words;
 pub mod writer;
 
-pub use run::{Options, run};
+pub use run::{Options, Surroundings, run};

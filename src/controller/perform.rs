@@ -6,7 +6,7 @@ use futures_util::stream::{self, StreamExt as _};
 
 use super::clock::Clock;
 use super::permit::Permit;
-use super::writer::Writer;
+use super::writer::{self, Writer};
 use crate::gcs::{self, CallError, Fault, RayletSize};
 use crate::reconcile::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
 use crate::reconcile::outcome::{Failure, GcsKind};
@@ -52,7 +52,8 @@ impl Performer<'_> {
     }
 
     /// Effects on pods and Ray nodes are sent under a permit only. The patch of the RayCluster
-    /// tests its version itself; reports change nothing.
+    /// tests its version itself; reports change nothing but what is said. All are begun only while
+    /// our Lease outlasts them, those of the GCS like those of the API server.
     async fn effect(&self, effect: &Effect) -> Result<Reply, Failure> {
         match effect {
             Effect::PatchCluster(patch) => {
@@ -73,41 +74,51 @@ impl Performer<'_> {
                 turn.resize_pod(patch, longest).await.map(|()| Reply::Ok)
             }
             Effect::ResizeRaylet(resize) => {
-                self.resize_raylet(resize, self.permission().await?).await
+                let longest = self.permission().await?;
+                let _writing = self.writer.begin(longest)?;
+                self.resize_raylet(resize, longest).await
             }
-            Effect::Drain(drain) => self.drain(drain, self.permission().await?).await,
+            Effect::Drain(drain) => {
+                let longest = self.permission().await?;
+                let _writing = self.writer.begin(longest)?;
+                self.drain(drain, longest).await
+            }
             Effect::Report(state) => {
-                self.gcs
-                    .report(state.clone())
-                    .await
-                    .map_err(|error| gcs_failure(&error))?;
+                let _writing = self.writer.begin(writer::LONGEST)?;
+                let gcs = self.gcs.with_deadline(writer::LONGEST);
+                let told = gcs.report(state.clone()).await;
+                told.map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
             Effect::PutError(text) => {
-                self.tell_drivers(text)
-                    .await
-                    .map_err(|error| gcs_failure(&error))?;
+                let _writing = self.writer.begin(writer::LONGEST)?;
+                let told = self.tell_drivers(text, writer::LONGEST).await;
+                told.map_err(|error| gcs_failure(&error))?;
                 Ok(Reply::Ok)
             }
         }
     }
 
     /// Drivers print what is there, even if it is empty.
-    async fn tell_drivers(&self, text: &str) -> Result<(), CallError> {
+    async fn tell_drivers(&self, text: &str, longest: Duration) -> Result<(), CallError> {
+        let gcs = self.gcs.with_deadline(longest);
         if text.is_empty() {
-            self.gcs.kv_del("", ERROR_KEY).await
+            gcs.kv_del("", ERROR_KEY).await
         } else {
-            self.gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
+            gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
         }
     }
 
     /// How long a call of the GCS may take. Nobody waits for the API server over it.
     async fn permission(&self) -> Result<Duration, Failure> {
-        if let Some(longest) = self.permit.known().await {
-            return Ok(longest);
-        }
-        let turn = self.writer.turn().await?;
-        self.permit.ensure(&turn).await
+        let longest = match self.permit.known().await {
+            Some(longest) => longest,
+            None => {
+                let turn = self.writer.turn().await?;
+                self.permit.ensure(&turn).await?
+            }
+        };
+        Ok(longest.min(writer::LONGEST))
     }
 
     async fn resize_raylet(

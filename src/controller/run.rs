@@ -2,7 +2,6 @@
 
 use std::sync::Arc;
 
-use kube::Client;
 use tokio::sync::{mpsc, watch};
 
 use super::announce::Announcer;
@@ -15,6 +14,8 @@ use super::measure::Measures;
 use super::observe::{Observed, Reach};
 use super::tuning::{InForce, Tuning};
 use super::writer::Requests;
+use crate::apiserver::{ApiServer, Gate, Source, Watches};
+use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 
 /// One part in so many of the rate of requests is for Events at the most.
@@ -41,21 +42,43 @@ pub struct Options {
     pub image: String,
 }
 
-/// Scales clusters as the policies `in_force` say until `stop` is true, then lets writes end and
+/// What of the process the controller uses.
+#[derive(Clone)]
+pub struct Surroundings {
+    /// The API server.
+    pub api: ApiServer,
+    /// The policies in force.
+    pub in_force: InForce,
+    /// What is counted.
+    pub metrics: Arc<ScalingMetrics>,
+    /// How the watches are.
+    pub watches: Watches,
+    /// What watches over background tasks.
+    pub supervisor: Supervisor,
+}
+
+/// Scales clusters as the policies in force say until `stop` is true, then lets writes end and
 /// gives the Leases back.
-pub async fn run(
-    options: Options,
-    client: Client,
-    in_force: InForce,
-    metrics: Arc<ScalingMetrics>,
-    stop: watch::Receiver<bool>,
-) {
+pub async fn run(options: Options, around: Surroundings, stop: watch::Receiver<bool>) {
+    let Surroundings {
+        api,
+        in_force,
+        metrics,
+        watches,
+        supervisor,
+    } = around;
+    let client = api.client();
+    let source = Source {
+        client: client.clone(),
+        watches,
+    };
     let (tell, changes) = mpsc::unbounded_channel();
     let observed = Observed::new(tell);
     let fence = Fence::default();
     let measures = Measures::new(metrics);
     measures.shards(options.shards.max(1));
-    let requests = Requests::new(client.clone(), options.rate, options.burst);
+    let gate = Gate::new(options.rate, options.burst, api.patience());
+    let requests = Requests::new(client.clone(), gate.clone());
     let (announcer, publishing) = Announcer::publishing(
         requests.clone(),
         options.rate / EVENTS_SHARE,
@@ -67,7 +90,7 @@ pub async fn run(
         requests,
         fence: fence.clone(),
         shards: options.shards.max(1),
-        credentials: Credentials::Secrets(client.clone()),
+        credentials: Credentials::secrets(client, gate),
         is_ours: judge::images(&options.image),
         tuning: Tuning::Policies(in_force),
         announcer,
@@ -81,15 +104,15 @@ pub async fn run(
         shards: options.shards.max(1),
         terms: options.terms,
     };
-    let publishing = tokio::spawn(publishing);
-    let watching = tokio::spawn(observed.watch(client.clone(), options.reach));
+    let _publishing = supervisor.spawn("Events", publishing);
+    let watching = observed.watch(source.clone(), options.reach);
+    let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     let (release, released) = watch::channel(false);
-    let keeping = tokio::spawn(keeper::keep(leases, client, fence, measures, released));
+    let keeping = keeper::keep(leases, source, fence, measures, released);
+    let mut keeping = supervisor.spawn("Leases", keeping);
     fleet.run(changes, stop).await;
     // Only now: what was being written was written under the Leases.
     release.send_replace(true);
-    let _ = keeping.await;
-    watching.abort();
-    publishing.abort();
+    keeping.ended().await;
     tracing::info!("scaling stopped, Leases given back");
 }

@@ -1,7 +1,6 @@
 //! Requests to the API server about one RayCluster: fenced by the Lease, at one rate for all
 //! clusters, with a time limit, and with failures as the core understands them.
 
-use std::sync::Arc;
 use std::time::Duration;
 
 use json_patch::Patch as Operations;
@@ -9,13 +8,14 @@ use kube::Client;
 use kube::api::{Patch, PatchParams, Request};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
-use tokio::sync::{Semaphore, SemaphorePermit};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 use super::lease::Fence;
-use super::limiter::Limiter;
+use super::lease::fence::Writing;
 use super::observe::Key;
 use super::words;
+use crate::apiserver::queue::{Flow, LAST};
+use crate::apiserver::{Gate, Pass};
 use crate::reconcile::effect::PodPatch;
 use crate::reconcile::outcome::{ApiStatus, Failure};
 
@@ -25,40 +25,28 @@ pub const MANAGER: &str = "rayfit";
 /// The longest that a request may take. Less than a Lease is trusted for after its renewal.
 pub const LONGEST: Duration = Duration::from_secs(4);
 
-/// How long a request waits for its turn at the most. It costs the API server nothing meanwhile,
-/// and what it may take once it is sent is not less for it: a request that is cut off is work
-/// for nothing, just when the API server has too much of it.
-const QUEUE: Duration = Duration::from_secs(10);
-
-/// How long all wait when the API server asks for patience and does not say for how long.
-const PATIENCE: Duration = Duration::from_secs(1);
-
 /// How soon a request is sent again after an error of the API server's own, within its time.
 const AGAIN: Duration = Duration::from_millis(500);
 
 /// How often a request is sent in one go.
 const TRIES: u32 = 3;
 
-/// Requests at once. More would not be done sooner by an API server that is slow, and the renewal of
-/// our Lease would wait among them.
-const AT_ONCE: usize = 16;
-
 /// What all clusters share.
 #[derive(Clone)]
 pub struct Requests {
     client: Client,
-    limiter: Arc<Limiter>,
-    at_once: Arc<Semaphore>,
+    gate: Gate,
 }
 
 impl Requests {
-    /// At most `rate` requests a second, `burst` at once after a quiet time.
-    pub fn new(client: Client, rate: u32, burst: u32) -> Self {
-        Self {
-            client,
-            limiter: Arc::new(Limiter::new(rate, burst)),
-            at_once: Arc::new(Semaphore::new(AT_ONCE)),
-        }
+    /// Requests through a gate.
+    pub fn new(client: Client, gate: Gate) -> Self {
+        Self { client, gate }
+    }
+
+    /// Turns away whoever waits: the process stops.
+    pub fn close(&self) {
+        self.gate.close();
     }
 
     /// Sends a request.
@@ -83,26 +71,9 @@ impl Requests {
         request: hyper::http::Request<Vec<u8>>,
         longest: Duration,
     ) -> Result<T, Failure> {
-        let _admitted = self.admitted(self.limiter.pass_last()).await?;
+        let passed = self.gate.pass(&LAST.into()).await;
+        let _pass = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
         self.send(request, longest).await
-    }
-
-    /// Waits until requests may be sent.
-    async fn admit(&self) -> Result<SemaphorePermit<'_>, Failure> {
-        self.admitted(self.limiter.pass()).await
-    }
-
-    async fn admitted(
-        &self,
-        pass: impl Future<Output = ()>,
-    ) -> Result<SemaphorePermit<'_>, Failure> {
-        let admitted = timeout(QUEUE, async {
-            pass.await;
-            self.at_once.acquire().await
-        });
-        // It is never closed.
-        let admitted = admitted.await.ok().and_then(Result::ok);
-        admitted.ok_or_else(|| Failure::NotSent("too many requests are waiting".to_owned()))
     }
 
     fn failure(&self, error: &kube::Error) -> Failure {
@@ -112,8 +83,8 @@ impl Requests {
         let details = status.details.as_ref();
         let seconds = details.map_or(0, |details| details.retry_after_seconds);
         if status.code == 429 {
-            let asked = Duration::from_secs(u64::from(seconds));
-            self.limiter.pause(asked.clamp(PATIENCE, PATIENCE * 10));
+            let asked = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
+            self.gate.ask_patience(asked);
         }
         let causes = details.map(|details| {
             details
@@ -137,6 +108,7 @@ impl Requests {
 pub struct Writer {
     requests: Requests,
     key: Key,
+    flow: Flow,
     fence: Option<(Fence, u32)>,
 }
 
@@ -145,6 +117,7 @@ impl Writer {
     pub fn new(requests: Requests, key: Key, fence: Option<(Fence, u32)>) -> Self {
         Self {
             requests,
+            flow: key.to_string().into(),
             key,
             fence,
         }
@@ -155,13 +128,31 @@ impl Writer {
         &self.key
     }
 
+    /// Turns away what waits for its turn: the process stops.
+    pub fn close(&self) {
+        self.requests.close();
+    }
+
     /// Waits until requests may be sent, one after the other.
     pub async fn turn(&self) -> Result<Turn<'_>, Failure> {
-        let admitted = self.requests.admit().await?;
+        let passed = self.requests.gate.pass(&self.flow).await;
+        let passed = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
         Ok(Turn {
             writer: self,
-            _admitted: admitted,
+            _pass: passed,
         })
+    }
+
+    /// Begins a write that takes at most `longest`, wherever it goes: the Lease is held until it has
+    /// ended, or it is not begun.
+    pub fn begin(&self, longest: Duration) -> Result<Option<Writing>, Failure> {
+        let begun = self
+            .fence
+            .as_ref()
+            .map(|(fence, shard)| fence.begin(*shard, longest));
+        begun
+            .transpose()
+            .map_err(|fenced| Failure::NotSent(fenced.to_string()))
     }
 
     /// Reads the RayCluster, in its turn.
@@ -190,7 +181,7 @@ impl Writer {
 /// not when it began to wait.
 pub struct Turn<'a> {
     writer: &'a Writer,
-    _admitted: SemaphorePermit<'a>,
+    _pass: Pass,
 }
 
 impl Turn<'_> {
@@ -232,13 +223,7 @@ impl Turn<'_> {
         let request = request.map_err(|error| unsendable(&error))?;
         let longest = longest.min(LONGEST);
         let (requests, key) = (&self.writer.requests, &self.writer.key);
-        let _writing = match &self.writer.fence {
-            Some((fence, shard)) => {
-                let begun = fence.begin(*shard, longest);
-                Some(begun.map_err(|fenced| Failure::NotSent(fenced.to_string()))?)
-            }
-            None => None,
-        };
+        let _writing = self.writer.begin(longest)?;
         let deadline = Instant::now() + longest;
         let mut tries = 1;
         loop {
@@ -246,12 +231,21 @@ impl Turn<'_> {
             match requests.send(request.clone(), left).await {
                 // Every write of ours may be repeated: it sets values, or tests a version.
                 Err(Failure::Api(status))
-                    if status.code >= 500 && tries < TRIES && left > AGAIN * 2 =>
+                    if status.code >= 500 && tries < TRIES && left > AGAIN * 3 =>
                 {
                     tries += 1;
+                    let rest = async {
+                        sleep(AGAIN).await;
+                        requests.gate.rate().await;
+                    };
+                    let is_over = tokio::select! {
+                        () = requests.gate.closed() => true,
+                        rested = timeout_at(deadline - AGAIN, rest) => rested.is_err(),
+                    };
+                    if is_over {
+                        return Err(Failure::Api(status));
+                    }
                     tracing::debug!(cluster = %key, code = status.code, "sending it again");
-                    sleep(AGAIN).await;
-                    requests.limiter.pass().await;
                 }
                 outcome => return outcome,
             }
@@ -274,7 +268,7 @@ fn unsendable(error: &kube::core::request::Error) -> Failure {
 mod tests {
     use std::collections::BTreeMap;
     use std::convert::Infallible;
-    use std::sync::Mutex;
+    use std::sync::{Arc, Mutex};
     use std::time::Instant;
 
     use hyper::{Request as Sent, Response};
@@ -282,6 +276,12 @@ mod tests {
     use serde_json::json;
 
     use super::*;
+    use crate::apiserver::Patience;
+    use crate::apiserver::gate::AT_ONCE;
+
+    fn requests_through(client: Client) -> Requests {
+        Requests::new(client, Gate::new(1000, 1000, Patience::default()))
+    }
 
     /// An API server that answers everything so, and what it was sent.
     fn server(code: u16, body: Value) -> (Requests, Arc<Mutex<Vec<String>>>) {
@@ -296,7 +296,7 @@ mod tests {
                 .body(Body::from(body.to_string().into_bytes()));
             async move { Ok::<_, Infallible>(answer.unwrap()) }
         });
-        (Requests::new(Client::new(service, "ray"), 1000, 1000), sent)
+        (requests_through(Client::new(service, "ray")), sent)
     }
 
     fn writer(requests: &Requests, fence: &Fence) -> Writer {
@@ -383,14 +383,15 @@ mod tests {
                 Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec())))
             }
         });
-        let requests = Requests::new(Client::new(slow, "ray"), 1000, 1000);
-        let reads = (0..5 * AT_ONCE).map(|_| {
-            let writer = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+        let requests = requests_through(Client::new(slow, "ray"));
+        let reads = (0..5 * AT_ONCE).map(|number| {
+            let key = Key::new("ray", &number.to_string());
+            let writer = Writer::new(requests.clone(), key, None);
             async move { writer.get_cluster().await }
         });
         let outcomes = futures_util::future::join_all(reads).await;
         let not_sent =
-            |outcome: &&Result<Value, Failure>| matches!(outcome, Err(Failure::NotSent(_)));
+            |outcome: &&Result<Value, Failure>| matches!(outcome, Err(Failure::NotAdmitted(_)));
         let left = outcomes.iter().filter(not_sent).count();
         let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
         assert_eq!((done, left), (3 * AT_ONCE, 2 * AT_ONCE), "{outcomes:?}");
@@ -418,5 +419,30 @@ mod tests {
             "{:?}",
             start.elapsed()
         );
+    }
+
+    /// While it waits to send a write once more, the API server asks all for patience: the write ends
+    /// in its time, and with what the API server said of it.
+    #[tokio::test(start_paused = true)]
+    async fn a_retry_waits_within_its_deadline() {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500,
+            "reason": "InternalError", "message": "etcd"
+        });
+        let (requests, sent) = server(500, status);
+        let writer = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+        let start = tokio::time::Instant::now();
+        let nothing = Operations(Vec::new());
+        let impatient = async {
+            sleep(Duration::from_millis(100)).await;
+            requests.gate.ask_patience(Some(Duration::from_mins(1)));
+        };
+        let (outcome, ()) = tokio::join!(writer.patch_cluster(&nothing), impatient);
+        assert!(
+            matches!(&outcome, Err(Failure::Api(status)) if status.code == 500),
+            "{outcome:?}"
+        );
+        assert!(start.elapsed() <= LONGEST, "{:?}", start.elapsed());
+        assert_eq!(sent.lock().unwrap().len(), 1);
     }
 }

@@ -56,7 +56,7 @@ fn apply(draft: &mut Draft<'_>) {
         had_reason: draft.old.is_some_and(is_scaled),
         value: draft
             .old
-            .and_then(|old| old.annotations()?.get(reconcile::ANNOTATION)),
+            .and_then(|old| old.annotation_value(reconcile::ANNOTATION)),
     };
     let Some((value, origin)) = before.settle(json!(mode.name())) else {
         return;

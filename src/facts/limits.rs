@@ -32,6 +32,14 @@ impl Amounts {
         }
     }
 
+    /// Of each resource the larger one.
+    fn looser(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.max(other.cpu),
+            memory: self.memory.max(other.memory),
+        }
+    }
+
     /// Of each resource the smaller one.
     fn tighter(self, other: Self) -> Self {
         let tighter = |left: Option<Quantity>, right| left.into_iter().chain(right).min();
@@ -42,13 +50,15 @@ impl Amounts {
     }
 }
 
-/// The maxima of a LimitRange.
+/// The maxima of a LimitRange, and the limits that it gives.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct LimitRange {
     /// Its name.
     pub name: String,
     /// The most that a container's limit may be.
     pub container_max: Amounts,
+    /// The limits that a container gets which has none.
+    pub container_default: Amounts,
     /// The most that all limits of a pod may be together.
     pub pod_max: Amounts,
 }
@@ -56,19 +66,21 @@ pub struct LimitRange {
 impl LimitRange {
     /// Reads a LimitRange object; what it does not say reads as no limit.
     pub fn read(object: &Fields) -> Self {
-        let max_of = |kind: &str| {
+        let amounts = |kind: &'static str, key: &'static str| {
             let spec = object_at(object, "spec");
             spec.map_or(&[][..], |spec| list_at(spec, "limits"))
                 .iter()
                 .filter_map(Value::as_object)
-                .filter(|item| text_at(item, "type") == Some(kind))
-                .filter_map(|item| object_at(item, "max"))
-                .map(|max| Amounts::read(max, |resource| resource.name().to_owned()))
-                .fold(Amounts::default(), Amounts::tighter)
+                .filter(move |item| text_at(item, "type") == Some(kind))
+                .filter_map(move |item| object_at(item, key))
+                .map(|map| Amounts::read(map, |resource| resource.name().to_owned()))
         };
+        let max_of = |kind| amounts(kind, "max").fold(Amounts::default(), Amounts::tighter);
         Self {
             name: metadata_text(object, "name").unwrap_or_default().to_owned(),
             container_max: max_of("Container"),
+            container_default: amounts("Container", "default")
+                .fold(Amounts::default(), Amounts::looser),
             pod_max: max_of("Pod"),
         }
     }
@@ -125,12 +137,13 @@ mod tests {
     fn reads_the_maxima_of_a_limit_range() {
         let object = json!({"metadata": {"name": "l"}, "spec": {"limits": [
             {"type": "Container", "max": {"cpu": "8", "memory": "16Gi"}, "min": {"cpu": "1"}},
-            {"type": "Container", "max": {"cpu": "4"}},
+            {"type": "Container", "max": {"cpu": "4"}, "default": {"cpu": "2"}},
             {"type": "Pod", "max": {"cpu": 10}},
             {"type": "PersistentVolumeClaim", "max": {"storage": "1Gi"}}, "x"]}});
         let range = LimitRange::read(object.as_object().unwrap());
         assert_eq!(range.container_max.cpu, Some(Quantity::from_units(4)));
         assert_eq!(range.container_max.memory, Quantity::parse("16Gi").ok());
+        assert_eq!(range.container_default.cpu, Some(Quantity::from_units(2)));
         assert_eq!(range.pod_max.cpu, Some(Quantity::from_units(10)));
         assert_eq!(range.pod_max.memory, None);
         assert_eq!(LimitRange::read(&Fields::new()), LimitRange::default());

@@ -1,8 +1,8 @@
-//! Namespace, account, and what the account may do.
+//! Namespace, accounts, and what each account may do.
 
 use serde_json::{Value, json};
 
-use super::names::{self, APP};
+use super::names::{self, APP, Component};
 use super::{Certificates, Options};
 use crate::audit::access as audit;
 use crate::certs::access::{self as certificates, Access, Scope};
@@ -28,54 +28,69 @@ pub fn namespace(options: &Options) -> Value {
     })
 }
 
-/// The account of our pods.
-pub fn service_account(options: &Options) -> Value {
+/// The account of a Deployment's pods.
+pub fn service_account(options: &Options, component: Component) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "ServiceAccount",
-        "metadata": names::metadata(APP, &options.namespace)
+        "metadata": component.metadata(component.name(), &options.namespace)
     })
 }
 
-/// Roles and bindings: exactly what the code uses.
+/// Roles and bindings: for each account exactly what the code that runs under it uses.
 pub fn roles(options: &Options) -> Vec<Value> {
-    let mut roles = Vec::new();
-    roles.extend(granted(options, "watch", Within::Cluster, watch::NEEDED));
-    let audited = |scope| audit::NEEDED.iter().filter(move |need| need.scope == scope);
-    let cluster = audited(Scope::Cluster);
-    roles.extend(granted(options, "audit", Within::Cluster, cluster));
-    let own = Within::Namespace(&options.namespace);
-    let shared = audited(Scope::Namespace);
-    roles.extend(granted(options, "audit-lease", own, shared));
-    if options.certificates == Some(Certificates::SelfManaged) {
-        let of = |scope| {
-            certificates::NEEDED
-                .iter()
-                .filter(move |need| need.scope == scope)
-        };
-        let own = Within::Namespace(&options.namespace);
-        roles.extend(granted(options, "certificates", own, of(Scope::Namespace)));
-        roles.extend(granted(
-            options,
-            "ca-bundles",
-            Within::Cluster,
-            of(Scope::Cluster),
-        ));
+    let mut roles = of_admission(options);
+    if let Some(component) = options.scaler() {
+        roles.extend(of_scaling(options, component));
     }
-    if options.controller {
-        let own = Within::Namespace(&options.namespace);
-        roles.extend(granted(options, "leases", own, scaling::LEASES));
-        if options.only_namespaces.is_empty() {
-            roles.extend(granted(options, "nodes", Within::Cluster, scaling::NODES));
-        }
-        for within in scaled(options) {
-            roles.extend(granted(options, "scaling", within, scaling::CLUSTERS));
-            if options.ray_auth {
-                roles.extend(granted(options, "ray-auth", within, scaling::RAY_AUTH));
-            }
+    roles
+}
+
+/// What serving webhooks needs, keeping their certificates, and auditing.
+fn of_admission(options: &Options) -> Vec<Value> {
+    let own = Within::Namespace(&options.namespace);
+    let granted =
+        |purpose, within, rights| granted(options, Component::Admission, purpose, within, rights);
+    let mut roles = Vec::new();
+    roles.extend(granted("watch", Within::Cluster, all(watch::NEEDED)));
+    let audited = |scope| scoped(audit::NEEDED, scope);
+    roles.extend(granted("audit", Within::Cluster, audited(Scope::Cluster)));
+    roles.extend(granted("audit-lease", own, audited(Scope::Namespace)));
+    if options.certificates == Some(Certificates::SelfManaged) {
+        let of = |scope| scoped(certificates::NEEDED, scope);
+        roles.extend(granted("certificates", own, of(Scope::Namespace)));
+        roles.extend(granted("ca-bundles", Within::Cluster, of(Scope::Cluster)));
+    }
+    roles
+}
+
+/// What scaling clusters needs. Where it runs beside the webhooks, these read policies already.
+fn of_scaling(options: &Options, component: Component) -> Vec<Value> {
+    let own = Within::Namespace(&options.namespace);
+    let granted = |purpose, within, rights| granted(options, component, purpose, within, rights);
+    let mut roles = Vec::new();
+    if component == Component::Controller {
+        roles.extend(granted("policies", Within::Cluster, all(watch::POLICIES)));
+    }
+    roles.extend(granted("leases", own, all(scaling::LEASES)));
+    if options.only_namespaces.is_empty() {
+        roles.extend(granted("nodes", Within::Cluster, all(scaling::NODES)));
+    }
+    for within in scaled(options) {
+        roles.extend(granted("scaling", within, all(scaling::CLUSTERS)));
+        if options.ray_auth {
+            roles.extend(granted("ray-auth", within, all(scaling::RAY_AUTH)));
         }
     }
     roles
+}
+
+fn all(rights: &[Access]) -> Vec<&Access> {
+    rights.iter().collect()
+}
+
+fn scoped(rights: &[Access], scope: Scope) -> Vec<&Access> {
+    rights.iter().filter(|need| need.scope == scope).collect()
 }
 
 /// Where clusters are scaled.
@@ -96,17 +111,18 @@ enum Within<'a> {
     Namespace(&'a str),
 }
 
-/// A role with the rights and its binding to our account.
-fn granted<'a>(
+/// A role with the rights and its binding to the account of a Deployment.
+fn granted(
     options: &Options,
+    component: Component,
     purpose: &str,
     within: Within<'_>,
-    rights: impl IntoIterator<Item = &'a Access>,
+    rights: Vec<&Access>,
 ) -> [Value; 2] {
     let name = format!("{APP}-{purpose}");
     let (role, metadata) = match within {
-        Within::Cluster => ("ClusterRole", names::cluster_metadata(&name)),
-        Within::Namespace(namespace) => ("Role", names::metadata(&name, namespace)),
+        Within::Cluster => ("ClusterRole", component.cluster_metadata(&name)),
+        Within::Namespace(namespace) => ("Role", component.metadata(&name, namespace)),
     };
     let rules: Vec<Value> = rights.into_iter().map(rule).collect();
     let group = "rbac.authorization.k8s.io";
@@ -122,7 +138,11 @@ fn granted<'a>(
             "kind": format!("{role}Binding"),
             "metadata": metadata,
             "roleRef": { "apiGroup": group, "kind": role, "name": name },
-            "subjects": [{ "kind": "ServiceAccount", "name": APP, "namespace": options.namespace }]
+            "subjects": [{
+                "kind": "ServiceAccount",
+                "name": component.name(),
+                "namespace": options.namespace
+            }]
         }),
     ]
 }

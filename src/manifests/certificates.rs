@@ -53,8 +53,8 @@ fn authority(options: &Options) -> Value {
             "isCA": true,
             "commonName": "rayfit-webhook-ca",
             "secretName": AUTHORITY,
-            "duration": "87600h",
-            "renewBefore": "17520h",
+            "duration": "17520h",
+            "renewBefore": "4320h",
             // With its key kept, leaves of before the renewal stay valid, also where cainjector
             // replaces the bundle instead of merging it (before cert-manager 1.19).
             "privateKey": { "algorithm": "ECDSA", "size": 256, "rotationPolicy": "Never" },

@@ -3,10 +3,15 @@
 //! One description, [`objects`], serves both ways to install: the YAML of `rayfit manifests`, and
 //! the kustomize folder, whose components are the differences between two such descriptions
 //! ([`kustomize`]). So `kubectl apply -k` and `rayfit manifests | kubectl apply -f -` agree.
+//!
+//! Webhooks and controller are two Deployments with two accounts: what reads the answers of tenants'
+//! GCSs has no right to webhook configurations or to the authority's key, and what serves webhooks
+//! has none to scale clusters or to read their Secrets.
 
 pub mod access;
 pub mod certificates;
 pub mod chart;
+pub mod guard;
 pub mod kustomize;
 pub mod names;
 pub mod network;
@@ -29,20 +34,33 @@ pub fn objects(options: &Options) -> Vec<Value> {
     if options.definitions {
         objects.push(names::labelled(resource::definition()));
     }
-    objects.extend([access::namespace(options), access::service_account(options)]);
+    let components = options.components();
+    objects.push(access::namespace(options));
+    objects.extend(
+        components
+            .iter()
+            .map(|each| access::service_account(options, *each)),
+    );
     objects.extend(access::roles(options));
+    if let Some(scaler) = options.scaler() {
+        objects.extend(guard::of_pods(options, scaler));
+    }
     objects.extend(match options.certificates {
         Some(Certificates::SelfManaged) => vec![certificates::empty_secret(options)],
         Some(Certificates::CertManager) => certificates::issued(options),
         None => Vec::new(),
     });
-    objects.extend([
-        network::webhook_service(options),
-        network::metrics_service(options),
-    ]);
-    objects.push(network::policy(options));
-    objects.extend(workload::disruption_budget(options));
-    objects.push(workload::deployment(options));
+    objects.push(network::webhook_service(options));
+    for component in &components {
+        objects.push(network::metrics_service(options, *component));
+        objects.push(network::policy(options, *component));
+        objects.extend(workload::disruption_budget(options, *component));
+    }
+    objects.extend(
+        components
+            .iter()
+            .map(|each| workload::deployment(options, *each)),
+    );
     objects.extend([webhooks::mutating(options), webhooks::validating(options)]);
     objects
 }

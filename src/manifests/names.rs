@@ -2,8 +2,10 @@
 
 use serde_json::{Value, json};
 
-/// Deployment, Service, `ServiceAccount` and most others.
+/// Deployment, Service and `ServiceAccount` of the webhooks, and the beginning of all other names.
 pub const APP: &str = "rayfit";
+/// Deployment and `ServiceAccount` of what scales clusters, where it runs apart from the webhooks.
+pub const CONTROLLER: &str = "rayfit-controller";
 /// The namespace of an install, unless told otherwise.
 pub const NAMESPACE: &str = "rayfit-system";
 /// The Secret that cert-manager fills. Another one than ours: a Secret's type cannot be changed.
@@ -20,20 +22,66 @@ pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";
 /// 96 MiB of bodies, 320 MiB of trees and what is found in them, and what is known of the cluster.
 pub const WEBHOOK_MEMORY: usize = 1 << 30;
 
-/// The labels by which our pods are found. They can never change: a Deployment's selector is
-/// immutable.
+/// A Deployment of an install, with an account of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Component {
+    /// Serves the webhooks, keeps their certificates, audits.
+    Admission,
+    /// Scales clusters.
+    Controller,
+}
+
+impl Component {
+    /// Its Deployment and its account.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Admission => APP,
+            Self::Controller => CONTROLLER,
+        }
+    }
+
+    /// The labels by which its pods are found. They can never change: a Deployment's selector is
+    /// immutable.
+    pub fn labels(self) -> Value {
+        let component = match self {
+            Self::Admission => "admission",
+            Self::Controller => "controller",
+        };
+        json!({ "app.kubernetes.io/name": APP, "app.kubernetes.io/component": component })
+    }
+
+    /// The metadata of a namespaced object that is there for it.
+    pub fn metadata(self, name: &str, namespace: &str) -> Value {
+        json!({ "name": name, "namespace": namespace, "labels": self.labels() })
+    }
+
+    /// The metadata of a cluster-wide object that is there for it.
+    pub fn cluster_metadata(self, name: &str) -> Value {
+        json!({ "name": name, "labels": self.labels() })
+    }
+
+    /// The name under which API servers know its account.
+    pub fn user(self, namespace: &str) -> String {
+        format!("system:serviceaccount:{namespace}:{}", self.name())
+    }
+}
+
+/// Where the authorities of callers' certificates are mounted.
+pub const CLIENT_AUTHORITY_FOLDER: &str = "/var/run/rayfit/clients";
+
+/// The labels by which the webhooks' pods are found.
 pub fn selector() -> Value {
-    json!({ "app.kubernetes.io/name": APP, "app.kubernetes.io/component": "admission" })
+    Component::Admission.labels()
 }
 
-/// The metadata of a namespaced object of ours.
+/// The metadata of a namespaced object of the webhooks.
 pub fn metadata(name: &str, namespace: &str) -> Value {
-    json!({ "name": name, "namespace": namespace, "labels": selector() })
+    Component::Admission.metadata(name, namespace)
 }
 
-/// The metadata of a cluster-wide object of ours.
+/// The metadata of a cluster-wide object of the webhooks.
 pub fn cluster_metadata(name: &str) -> Value {
-    json!({ "name": name, "labels": selector() })
+    Component::Admission.cluster_metadata(name)
 }
 
 /// The name under which the API server calls the webhooks; certificates must carry it.

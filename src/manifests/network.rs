@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Options;
-use super::names::{self, APP};
+use super::names::{self, APP, Component};
 
 /// Service of the webhooks. API servers call port 443 of it unless told otherwise.
 pub fn webhook_service(options: &Options) -> Value {
@@ -20,9 +20,10 @@ pub fn webhook_service(options: &Options) -> Value {
     })
 }
 
-/// Service of the metrics, with the annotations that many Prometheus set-ups go by.
-pub fn metrics_service(options: &Options) -> Value {
-    let mut metadata = names::metadata(&format!("{APP}-metrics"), &options.namespace);
+/// Service of a Deployment's metrics, with the annotations that many Prometheus set-ups go by.
+pub fn metrics_service(options: &Options, component: Component) -> Value {
+    let name = format!("{}-metrics", component.name());
+    let mut metadata = component.metadata(&name, &options.namespace);
     metadata["annotations"] = json!({
         "prometheus.io/scrape": "true",
         "prometheus.io/path": "/metrics",
@@ -33,7 +34,7 @@ pub fn metrics_service(options: &Options) -> Value {
         "kind": "Service",
         "metadata": metadata,
         "spec": {
-            "selector": names::selector(),
+            "selector": component.labels(),
             "ports": [{
                 "name": "http",
                 "port": options.health_port,
@@ -44,36 +45,80 @@ pub fn metrics_service(options: &Options) -> Value {
     })
 }
 
-/// In: our two ports, from anywhere, since nobody knows the addresses of API servers and kubelets.
-/// Out: DNS, the ports of API servers and, to scale them, the GCS of Ray heads; nothing else.
-pub fn policy(options: &Options) -> Value {
-    let tcp = |ports: &[u16]| -> Vec<Value> {
-        let port = |port: &u16| json!({ "port": port, "protocol": "TCP" });
-        ports.iter().map(port).collect()
-    };
+/// What may reach a Deployment's pods, and what these may reach. Kubelets need no rule for their
+/// probes: a pod's own node always reaches it.
+pub fn policy(options: &Options, component: Component) -> Value {
+    let mut ingress = Vec::new();
+    if component == Component::Admission {
+        ingress.push(with_api_servers(options, "from", &[options.port]));
+    }
+    ingress.push(json!({ "from": monitoring(options), "ports": tcp(&[options.health_port]) }));
     let mut egress = vec![
-        json!({ "ports": [
-            { "port": 53, "protocol": "UDP" },
-            { "port": 53, "protocol": "TCP" }
-        ] }),
-        json!({ "ports": tcp(&options.api_server_ports) }),
+        dns(),
+        with_api_servers(options, "to", &options.api_server_ports),
     ];
-    if options.controller {
-        let heads = json!({
-            "namespaceSelector": {},
-            "podSelector": { "matchLabels": { "ray.io/node-type": "head" } }
-        });
-        egress.push(json!({ "to": [heads], "ports": tcp(&options.gcs_ports) }));
+    if options.scaler() == Some(component) {
+        egress.push(json!({ "to": [heads()], "ports": tcp(&options.gcs_ports) }));
     }
     json!({
         "apiVersion": "networking.k8s.io/v1",
         "kind": "NetworkPolicy",
-        "metadata": names::metadata(APP, &options.namespace),
+        "metadata": component.metadata(component.name(), &options.namespace),
         "spec": {
-            "podSelector": { "matchLabels": names::selector() },
+            "podSelector": { "matchLabels": component.labels() },
             "policyTypes": ["Ingress", "Egress"],
-            "ingress": [{ "ports": tcp(&[options.port, options.health_port]) }],
+            "ingress": ingress,
             "egress": egress
         }
     })
+}
+
+/// The ports, with API servers at the other end where their addresses are known, otherwise with
+/// anybody.
+fn with_api_servers(options: &Options, direction: &str, ports: &[u16]) -> Value {
+    let mut rule = json!({ "ports": tcp(ports) });
+    if !options.api_server_cidrs.is_empty() {
+        let cidrs = options.api_server_cidrs.iter();
+        rule[direction] = cidrs
+            .map(|cidr| json!({ "ipBlock": { "cidr": cidr } }))
+            .collect();
+    }
+    rule
+}
+
+/// API servers are called by the address that kubelet puts into the environment; a name is looked
+/// up only where a provider puts one there.
+fn dns() -> Value {
+    json!({
+        "to": [{
+            "namespaceSelector": { "matchLabels": { "kubernetes.io/metadata.name": "kube-system" } }
+        }],
+        "ports": [
+            { "port": 53, "protocol": "UDP" },
+            { "port": 53, "protocol": "TCP" }
+        ]
+    })
+}
+
+/// The namespaces from which metrics are read.
+fn monitoring(options: &Options) -> Vec<Value> {
+    let labels = options.monitoring_namespace_labels.iter();
+    let namespace = |(key, value): (&str, &str)| json!({ "namespaceSelector": { "matchLabels": { key: value } } });
+    labels
+        .filter_map(|label| label.split_once('='))
+        .map(namespace)
+        .collect()
+}
+
+/// The head pods of Ray clusters, in every namespace.
+fn heads() -> Value {
+    json!({
+        "namespaceSelector": {},
+        "podSelector": { "matchLabels": { "ray.io/node-type": "head" } }
+    })
+}
+
+fn tcp(ports: &[u16]) -> Vec<Value> {
+    let port = |port: &u16| json!({ "port": port, "protocol": "TCP" });
+    ports.iter().map(port).collect()
 }

@@ -1,8 +1,11 @@
 //! What can be chosen about an install.
 
+use core::net::IpAddr;
+
 use thiserror::Error;
 
-use super::{names, webhooks};
+use super::names::{self, Component};
+use super::webhooks;
 use crate::policy::settings::IMAGE;
 
 /// What can be chosen about an install.
@@ -13,8 +16,11 @@ pub struct Options {
     pub namespace: String,
     /// Rayfit's image, for the webhooks and for the clusters that Rayfit scales.
     pub image: String,
-    /// Pods; `None` is two, or three where the cluster's Ray objects depend on us.
+    /// Pods that serve webhooks; `None` is two, or three where the cluster's Ray objects depend on
+    /// us.
     pub replicas: Option<u32>,
+    /// Pods that scale clusters, where they are a Deployment of their own.
+    pub controller_replicas: u32,
     /// The port of the webhooks in the pod.
     pub port: u16,
     /// The plain-HTTP port of probes and metrics in the pod.
@@ -36,8 +42,17 @@ pub struct Options {
     pub only_namespaces: Vec<String>,
     /// The ports that API servers listen on, which the network policy lets us reach.
     pub api_server_ports: Vec<u16>,
+    /// The addresses of API servers, as CIDRs: the network policy admits no other to the webhooks'
+    /// port, and lets us reach no other on API servers' ports. Without any, addresses do not count.
+    pub api_server_cidrs: Vec<String>,
+    /// A `ConfigMap` in our namespace whose `ca.crt` has issued what callers of the webhooks must show.
+    pub client_ca_config_map: Option<String>,
+    /// The namespaces whose pods may read metrics, each as one `KEY=VALUE` of their labels.
+    pub monitoring_namespace_labels: Vec<String>,
     /// Scale clusters in mode central.
     pub controller: bool,
+    /// In the Deployment of the webhooks, under their account.
+    pub single_deployment: bool,
     /// May read the Secrets of Ray clusters with token authentication or TLS.
     pub ray_auth: bool,
     /// The ports of Ray's GCS in head pods, which the network policy lets us reach.
@@ -106,9 +121,26 @@ pub enum OptionsError {
     /// No pod at all.
     #[error("with 0 replicas nothing answers the webhooks: choose 1 or more (2 is the default)")]
     NoReplicas,
+    /// No pod that scales.
+    #[error(
+        "with 0 replicas of the controller nothing scales clusters: choose 1 or more (2 is the \
+         default), or install without it (--no-controller)"
+    )]
+    NoControllerReplicas,
+    /// Not an address and the length of its prefix.
+    #[error("{0:?} is no range of addresses: write one like 10.0.0.0/28 or 2001:db8::/64")]
+    Cidr(String),
+    /// Not one label.
+    #[error(
+        "{0:?} is no label of a namespace: write KEY=VALUE, like kubernetes.io/metadata.name=monitoring"
+    )]
+    NamespaceLabel(String),
 }
 
 const KUBELET_PORT: u16 = 10250;
+
+/// The label of the namespace in which most installs of Prometheus are.
+pub const MONITORING: &str = "kubernetes.io/metadata.name=monitoring";
 
 impl Default for Options {
     fn default() -> Self {
@@ -116,6 +148,7 @@ impl Default for Options {
             namespace: names::NAMESPACE.to_owned(),
             image: IMAGE.to_owned(),
             replicas: None,
+            controller_replicas: 2,
             port: KUBELET_PORT,
             health_port: 8080,
             host_network: false,
@@ -126,7 +159,11 @@ impl Default for Options {
             excluded_namespaces: Vec::new(),
             only_namespaces: Vec::new(),
             api_server_ports: vec![443, 6443, 8443, 16443],
+            api_server_cidrs: Vec::new(),
+            client_ca_config_map: None,
+            monitoring_namespace_labels: vec![MONITORING.to_owned()],
             controller: true,
+            single_deployment: false,
             ray_auth: false,
             gcs_ports: vec![6379],
             definitions: true,
@@ -162,7 +199,41 @@ impl Options {
         }
     }
 
-    /// Pods of the Deployment.
+    /// The same install with one Deployment and one account for everything.
+    #[must_use]
+    pub fn in_a_single_deployment(&self) -> Self {
+        Self {
+            single_deployment: true,
+            ..self.clone()
+        }
+    }
+
+    /// What scales clusters, if anything does.
+    pub fn scaler(&self) -> Option<Component> {
+        let component = if self.single_deployment {
+            Component::Admission
+        } else {
+            Component::Controller
+        };
+        self.controller.then_some(component)
+    }
+
+    /// The Deployments.
+    pub fn components(&self) -> Vec<Component> {
+        let mut components = vec![Component::Admission];
+        components.extend(self.scaler().filter(|each| *each == Component::Controller));
+        components
+    }
+
+    /// Pods of a Deployment.
+    pub fn replicas_of(&self, component: Component) -> u32 {
+        match component {
+            Component::Admission => self.replicas(),
+            Component::Controller => self.controller_replicas,
+        }
+    }
+
+    /// Pods that serve webhooks.
     pub fn replicas(&self) -> u32 {
         self.replicas.unwrap_or(match self.failure_policy {
             FailurePolicy::Open => 2,
@@ -203,8 +274,46 @@ impl Options {
         if self.replicas() == 0 {
             return Err(OptionsError::NoReplicas);
         }
-        Ok(())
+        if self.controller && self.controller_replicas == 0 {
+            return Err(OptionsError::NoControllerReplicas);
+        }
+        self.check_network()
     }
+
+    fn check_network(&self) -> Result<(), OptionsError> {
+        let mut cidrs = self.api_server_cidrs.iter();
+        if let Some(bad) = cidrs.find(|cidr| !is_cidr(cidr)) {
+            return Err(OptionsError::Cidr(bad.clone()));
+        }
+        let mut labels = self.monitoring_namespace_labels.iter();
+        match labels.find(|label| !is_label(label)) {
+            Some(bad) => Err(OptionsError::NamespaceLabel(bad.clone())),
+            None => Ok(()),
+        }
+    }
+}
+
+/// An address and the length of its prefix.
+fn is_cidr(text: &str) -> bool {
+    text.split_once('/').is_some_and(|(address, length)| {
+        let address: Option<IpAddr> = address.parse().ok();
+        let longest = address.map(|address| if address.is_ipv4() { 32 } else { 128 });
+        let length = length
+            .parse::<u8>()
+            .ok()
+            .filter(|_| !length.starts_with('+'));
+        longest
+            .zip(length)
+            .is_some_and(|(longest, length)| length <= longest)
+    })
+}
+
+/// `KEY=VALUE`, without what no label holds.
+fn is_label(text: &str) -> bool {
+    let known = |char: char| char.is_ascii_alphanumeric() || "-_./".contains(char);
+    text.split_once('=').is_some_and(|(key, value)| {
+        !key.is_empty() && key.chars().all(known) && !value.is_empty() && value.chars().all(known)
+    })
 }
 
 fn is_dns_label(name: &str) -> bool {
@@ -259,6 +368,37 @@ mod tests {
         assert_eq!(
             changed(|o| o.replicas = Some(0)),
             Err(OptionsError::NoReplicas)
+        );
+        assert_eq!(
+            changed(|o| o.controller_replicas = 0),
+            Err(OptionsError::NoControllerReplicas)
+        );
+        for wrong in [
+            "10.0.0.0",
+            "10.0.0.0/33",
+            "10.0.0.0/+8",
+            "::/129",
+            "a/8",
+            "/8",
+        ] {
+            let options = Options {
+                api_server_cidrs: vec![wrong.to_owned()],
+                ..Options::default()
+            };
+            let refused = Err(OptionsError::Cidr(wrong.to_owned()));
+            assert_eq!(options.check(), refused);
+        }
+        for wrong in ["monitoring", "=monitoring", "team=", "team=a b"] {
+            let options = Options {
+                monitoring_namespace_labels: vec![wrong.to_owned()],
+                ..Options::default()
+            };
+            let refused = Err(OptionsError::NamespaceLabel(wrong.to_owned()));
+            assert_eq!(options.check(), refused);
+        }
+        assert_eq!(
+            changed(|o| o.api_server_cidrs = vec!["10.0.0.0/28".into(), "2001:db8::/64".into()]),
+            Ok(())
         );
     }
 }

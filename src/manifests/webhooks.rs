@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::certificates::AUTHORITY;
-use super::names::{self, APP, MUTATING, VALIDATING};
+use super::names::{self, APP, Component, MUTATING, VALIDATING};
 use super::{Certificates, FailurePolicy, Options};
 use crate::ray::Kind;
 
@@ -12,11 +12,18 @@ pub const MUTATE_PATH: &str = "/mutate";
 /// The path of the validating webhook.
 pub const VALIDATE_PATH: &str = "/validate";
 
-/// Finalizers of invalid objects must be removable. The stored object decides: a caller cannot
-/// forge it. On a CREATE there is none; `||` in CEL takes the side that is true even if the other
-/// one is an error, so this is total.
+/// Nothing is filled in of what is being deleted. The stored object decides: a caller cannot forge
+/// it. On a CREATE there is none; `||` in CEL takes the side that is true even if the other one is
+/// an error, so this is total.
 pub const NOT_DELETING: &str =
     "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)";
+
+/// Finalizers of invalid objects must be removable. An update that takes only finalizers away changes
+/// nothing that is judged ([`CHANGED`]); one that takes the last away ends the object, so what else
+/// it says is never stored. Any other update of an object that is being deleted is judged, because
+/// KubeRay acts on its spec as long as a finalizer holds it.
+pub const NOT_ENDED: &str = "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp) \
+     || has(object.metadata.finalizers) && object.metadata.finalizers.size() > 0";
 
 /// Only the spec, labels and annotations are judged; heartbeats of owners, finalizers and managed
 /// fields change all the time.
@@ -40,6 +47,7 @@ pub fn mutating(options: &Options) -> Value {
             webhook["failurePolicy"] = json!("Ignore");
             // Others may add what our defaults depend on.
             webhook["reinvocationPolicy"] = json!("IfNeeded");
+            webhook["matchConditions"] = conditions("not-being-deleted", NOT_DELETING);
             webhook
         })
         .collect();
@@ -58,6 +66,7 @@ pub fn validating(options: &Options) -> Value {
         .map(|kind| {
             let mut webhook = webhook(options, *kind, "validate", VALIDATE_PATH);
             webhook["failurePolicy"] = json!(policy);
+            webhook["matchConditions"] = conditions("not-ended-by-it", NOT_ENDED);
             webhook
         })
         .chain([of_policies(options), of_resizes(options)])
@@ -92,7 +101,8 @@ fn of_policies(options: &Options) -> Value {
 /// The webhook for resizes of Ray pods. Those that are meant (by kubelets, by Rayfit, by Ray's
 /// autoscaler, which runs in the pod's namespace) are never asked about, and none waits long.
 fn of_resizes(options: &Options) -> Value {
-    let rayfit = format!("system:serviceaccount:{}:{APP}", options.namespace);
+    let scaler = options.scaler().unwrap_or(Component::Controller);
+    let rayfit = scaler.user(&options.namespace);
     let stranger = format!(
         "request.userInfo.username != '{rayfit}' \
          && !request.userInfo.username.startsWith('system:node:') \
@@ -164,16 +174,21 @@ fn webhook(options: &Options, kind: Kind, verb: &str, path: &str) -> Value {
             "scope": "Namespaced"
         }],
         "matchPolicy": "Equivalent",
-        "matchConditions": [
-            { "name": "not-being-deleted", "expression": NOT_DELETING },
-            { "name": "judged-parts-changed", "expression": CHANGED }
-        ],
+        "matchConditions": [],
         "namespaceSelector": { "matchExpressions": namespaces(options) },
         "objectSelector": {},
         "sideEffects": "None",
         "timeoutSeconds": options.timeout_seconds,
         "admissionReviewVersions": ["v1"]
     })
+}
+
+/// Of which updates the API server asks.
+fn conditions(name: &str, expression: &str) -> Value {
+    json!([
+        { "name": name, "expression": expression },
+        { "name": "judged-parts-changed", "expression": CHANGED }
+    ])
 }
 
 /// Which namespaces we are asked about. That ours and kube-system are not is always written out:

@@ -2,159 +2,261 @@
 
 use serde_json::{Map, Value, json};
 
-use super::names::{self, APP, CERTIFICATE_FOLDER, ISSUED_SECRET, OWN_SECRET};
+use super::names::{
+    APP, CERTIFICATE_FOLDER, CLIENT_AUTHORITY_FOLDER, Component, ISSUED_SECRET, OWN_SECRET,
+};
 use super::{Certificates, Options};
 
 /// Who runs in the container: the customary `nonroot`.
 const USER: u32 = 65532;
 
 /// Keeps one pod running while nodes are drained. With a single pod it would block every drain.
-pub fn disruption_budget(options: &Options) -> Option<Value> {
-    (options.replicas() > 1).then(|| {
+pub fn disruption_budget(options: &Options, component: Component) -> Option<Value> {
+    (options.replicas_of(component) > 1).then(|| {
         json!({
             "apiVersion": "policy/v1",
             "kind": "PodDisruptionBudget",
-            "metadata": names::metadata(APP, &options.namespace),
-            "spec": { "minAvailable": 1, "selector": { "matchLabels": names::selector() } }
+            "metadata": component.metadata(component.name(), &options.namespace),
+            "spec": { "minAvailable": 1, "selector": { "matchLabels": component.labels() } }
         })
     })
 }
 
-/// The Deployment.
-pub fn deployment(options: &Options) -> Value {
+/// A Deployment.
+pub fn deployment(options: &Options, component: Component) -> Value {
+    let work = Workload { options, component };
     json!({
         "apiVersion": "apps/v1",
         "kind": "Deployment",
-        "metadata": names::metadata(APP, &options.namespace),
+        "metadata": component.metadata(component.name(), &options.namespace),
         "spec": {
-            "replicas": options.replicas(),
+            "replicas": options.replicas_of(component),
             "revisionHistoryLimit": 3,
-            "strategy": { "type": "RollingUpdate", "rollingUpdate": rolling_update(options) },
-            "selector": { "matchLabels": names::selector() },
+            "strategy": { "type": "RollingUpdate", "rollingUpdate": work.rolling_update() },
+            "selector": { "matchLabels": component.labels() },
             "template": {
                 "metadata": {
-                    "labels": names::selector(),
+                    "labels": component.labels(),
                     "annotations": { "kubectl.kubernetes.io/default-container": APP }
                 },
-                "spec": pod(options)
+                "spec": work.pod()
             }
         }
     })
 }
 
-/// In the node's network a new pod may find no node whose ports are free until an old one goes.
-fn rolling_update(options: &Options) -> Value {
-    if options.host_network {
-        json!({ "maxUnavailable": 1, "maxSurge": 0 })
-    } else {
-        json!({ "maxUnavailable": 0, "maxSurge": 1 })
+/// One of the Deployments of an install.
+struct Workload<'a> {
+    options: &'a Options,
+    component: Component,
+}
+
+impl Workload<'_> {
+    fn serves(&self) -> bool {
+        self.component == Component::Admission
+    }
+
+    /// API servers must reach the webhooks; nobody needs to reach what scales clusters.
+    fn on_host_network(&self) -> bool {
+        self.serves() && self.options.host_network
+    }
+
+    /// The certificate comes as files.
+    fn mounts_certificate(&self) -> bool {
+        self.serves() && self.options.certificates == Some(Certificates::CertManager)
+    }
+
+    /// In the node's network a new pod may find no node whose ports are free until an old one goes.
+    fn rolling_update(&self) -> Value {
+        if self.on_host_network() {
+            json!({ "maxUnavailable": 1, "maxSurge": 0 })
+        } else {
+            json!({ "maxUnavailable": 0, "maxSurge": 1 })
+        }
+    }
+
+    fn pod(&self) -> Value {
+        let labels = self.component.labels();
+        let mut pod = json!({
+            "serviceAccountName": self.component.name(),
+            // On SIGTERM a pod serves for 10 s more, until every node has heard that it goes, and
+            // then lets calls finish for up to 30 s. A scaler lets its writes end, and goes.
+            "terminationGracePeriodSeconds": if self.serves() { 45 } else { 30 },
+            "securityContext": {
+                "runAsNonRoot": true,
+                "runAsUser": USER,
+                "runAsGroup": USER,
+                "fsGroup": USER,
+                "seccompProfile": { "type": "RuntimeDefault" }
+            },
+            "affinity": { "podAntiAffinity": anti_affinity(&labels) },
+            "topologySpreadConstraints": [
+                spread("topology.kubernetes.io/zone", &labels),
+                spread("kubernetes.io/hostname", &labels)
+            ],
+            "containers": [self.container()]
+        });
+        for (key, value) in self.pod_extras() {
+            pod[key] = value;
+        }
+        pod
+    }
+
+    fn pod_extras(&self) -> Map<String, Value> {
+        let mut extras = Map::new();
+        if let Some(class) = &self.options.priority_class {
+            extras.insert("priorityClassName".to_owned(), json!(class));
+        }
+        if self.on_host_network() {
+            extras.insert("hostNetwork".to_owned(), json!(true));
+            extras.insert("dnsPolicy".to_owned(), json!("ClusterFirstWithHostNet"));
+        }
+        let volumes = self.volumes();
+        if !volumes.is_empty() {
+            let volumes = volumes.into_iter().map(|(volume, _)| volume);
+            extras.insert("volumes".to_owned(), volumes.collect());
+        }
+        extras
+    }
+
+    /// Volumes, and where they are mounted.
+    fn volumes(&self) -> Vec<(Value, Value)> {
+        let mount =
+            |name: &str, path: &str| json!({ "name": name, "mountPath": path, "readOnly": true });
+        let mut volumes = Vec::new();
+        if self.mounts_certificate() {
+            // Optional, so that the pods can start before cert-manager has filled it.
+            let secret =
+                json!({ "secretName": ISSUED_SECRET, "optional": true, "defaultMode": 0o440 });
+            let volume = json!({ "name": "certs", "secret": secret });
+            volumes.push((volume, mount("certs", CERTIFICATE_FOLDER)));
+        }
+        if let Some(map) = self.client_authority() {
+            let volume = json!({ "name": "clients", "configMap": { "name": map } });
+            volumes.push((volume, mount("clients", CLIENT_AUTHORITY_FOLDER)));
+        }
+        volumes
+    }
+
+    fn client_authority(&self) -> Option<&str> {
+        let map = self.options.client_ca_config_map.as_deref();
+        map.filter(|_| self.serves())
+    }
+
+    fn memory(&self) -> String {
+        if self.serves() {
+            format!("{}Gi", names::WEBHOOK_MEMORY >> 30)
+        } else {
+            "512Mi".to_owned()
+        }
+    }
+
+    fn container(&self) -> Value {
+        let mut container = json!({
+            "name": APP,
+            "image": self.options.image,
+            "imagePullPolicy": "IfNotPresent",
+            "args": self.arguments(),
+            "ports": self.ports(),
+            "startupProbe": probe("/livez", 1, 60),
+            "livenessProbe": probe("/livez", 10, 3),
+            "readinessProbe": probe("/readyz", 5, 1),
+            // No CPU limit: throttling would turn bursts into timeouts. The memory limit is what
+            // all bounds of requests come to together, whoever sends them, or else what the largest
+            // answers of a GCS take.
+            "resources": {
+                "requests": { "cpu": "50m", "memory": if self.serves() { "32Mi" } else { "64Mi" } },
+                "limits": { "memory": self.memory() }
+            },
+            "securityContext": {
+                "allowPrivilegeEscalation": false,
+                "readOnlyRootFilesystem": true,
+                "runAsNonRoot": true,
+                "capabilities": { "drop": ["ALL"] },
+                "seccompProfile": { "type": "RuntimeDefault" }
+            }
+        });
+        let volumes = self.volumes();
+        if !volumes.is_empty() {
+            let mounts = volumes.into_iter().map(|(_, mount)| mount);
+            container["volumeMounts"] = mounts.collect();
+        }
+        let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
+        container["env"] = json!([
+            field("POD_NAME", "metadata.name"),
+            field("POD_NAMESPACE", "metadata.namespace")
+        ]);
+        container
+    }
+
+    fn ports(&self) -> Vec<Value> {
+        let port = |name: &str, port: u16| json!({ "name": name, "containerPort": port, "protocol": "TCP" });
+        let mut ports = Vec::new();
+        if self.serves() {
+            ports.push(port("webhook", self.options.port));
+        }
+        ports.push(port("health", self.options.health_port));
+        ports
+    }
+
+    fn arguments(&self) -> Vec<String> {
+        let options = self.options;
+        let mut arguments = vec!["serve".to_owned()];
+        if self.serves() {
+            arguments.push(format!("--port={}", options.port));
+        } else {
+            arguments.push("--no-webhooks".to_owned());
+        }
+        arguments.push(format!("--health-port={}", options.health_port));
+        arguments.push(format!("--image={}", options.image));
+        if self.serves() {
+            arguments.extend(certificate_arguments(options));
+        }
+        if self.client_authority().is_some() {
+            arguments.push(format!("--client-ca-file={CLIENT_AUTHORITY_FOLDER}/ca.crt"));
+        }
+        if options.scaler() != Some(self.component) {
+            arguments.push("--no-controller".to_owned());
+        } else if !options.only_namespaces.is_empty() {
+            arguments.push(format!(
+                "--namespaces={}",
+                options.only_namespaces.join(",")
+            ));
+        }
+        arguments
     }
 }
 
-fn pod(options: &Options) -> Value {
-    let mut pod = json!({
-        "serviceAccountName": APP,
-        // On SIGTERM a pod serves for 10 s more, until every node has heard that it goes, and
-        // then lets calls finish for up to 30 s.
-        "terminationGracePeriodSeconds": 45,
-        "securityContext": {
-            "runAsNonRoot": true,
-            "runAsUser": USER,
-            "runAsGroup": USER,
-            "fsGroup": USER,
-            "seccompProfile": { "type": "RuntimeDefault" }
-        },
-        "affinity": { "podAntiAffinity": anti_affinity() },
-        "topologySpreadConstraints": [
-            spread("topology.kubernetes.io/zone"),
-            spread("kubernetes.io/hostname")
+fn certificate_arguments(options: &Options) -> Vec<String> {
+    match options.certificates {
+        Some(Certificates::CertManager) => vec![format!("--cert-dir={CERTIFICATE_FOLDER}")],
+        Some(Certificates::SelfManaged) => vec![
+            "--self-managed-certs".to_owned(),
+            format!("--cert-secret={}/{OWN_SECRET}", options.namespace),
         ],
-        "containers": [container(options)]
-    });
-    for (key, value) in pod_extras(options) {
-        pod[key] = value;
+        None => Vec::new(),
     }
-    pod
 }
 
-fn pod_extras(options: &Options) -> Map<String, Value> {
-    let mut extras = Map::new();
-    if let Some(class) = &options.priority_class {
-        extras.insert("priorityClassName".to_owned(), json!(class));
-    }
-    if options.host_network {
-        extras.insert("hostNetwork".to_owned(), json!(true));
-        extras.insert("dnsPolicy".to_owned(), json!("ClusterFirstWithHostNet"));
-    }
-    if options.certificates == Some(Certificates::CertManager) {
-        // Optional, so that the pods can start before cert-manager has filled it.
-        let secret = json!({ "secretName": ISSUED_SECRET, "optional": true, "defaultMode": 0o440 });
-        extras.insert(
-            "volumes".to_owned(),
-            json!([{ "name": "certs", "secret": secret }]),
-        );
-    }
-    extras
-}
-
-fn anti_affinity() -> Value {
+fn anti_affinity(labels: &Value) -> Value {
     json!({
         "preferredDuringSchedulingIgnoredDuringExecution": [{
             "weight": 100,
             "podAffinityTerm": {
                 "topologyKey": "kubernetes.io/hostname",
-                "labelSelector": { "matchLabels": names::selector() }
+                "labelSelector": { "matchLabels": labels }
             }
         }]
     })
 }
 
-fn spread(topology_key: &str) -> Value {
+fn spread(topology_key: &str, labels: &Value) -> Value {
     json!({
         "maxSkew": 1,
         "topologyKey": topology_key,
         "whenUnsatisfiable": "ScheduleAnyway",
-        "labelSelector": { "matchLabels": names::selector() }
+        "labelSelector": { "matchLabels": labels }
     })
-}
-
-fn container(options: &Options) -> Value {
-    let mut container = json!({
-        "name": APP,
-        "image": options.image,
-        "imagePullPolicy": "IfNotPresent",
-        "args": arguments(options),
-        "ports": [
-            { "name": "webhook", "containerPort": options.port, "protocol": "TCP" },
-            { "name": "health", "containerPort": options.health_port, "protocol": "TCP" }
-        ],
-        "startupProbe": probe("/livez", 1, 60),
-        "livenessProbe": probe("/livez", 10, 3),
-        "readinessProbe": probe("/readyz", 5, 1),
-        // No CPU limit: throttling would turn bursts into timeouts. The memory limit is what all
-        // bounds of requests come to together, whoever sends them.
-        "resources": {
-            "requests": { "cpu": "50m", "memory": "32Mi" },
-            "limits": { "memory": format!("{}Gi", names::WEBHOOK_MEMORY >> 30) }
-        },
-        "securityContext": {
-            "allowPrivilegeEscalation": false,
-            "readOnlyRootFilesystem": true,
-            "runAsNonRoot": true,
-            "capabilities": { "drop": ["ALL"] },
-            "seccompProfile": { "type": "RuntimeDefault" }
-        }
-    });
-    if options.certificates == Some(Certificates::CertManager) {
-        let mount = json!({ "name": "certs", "mountPath": CERTIFICATE_FOLDER, "readOnly": true });
-        container["volumeMounts"] = json!([mount]);
-    }
-    let field = |name: &str, path: &str| json!({ "name": name, "valueFrom": { "fieldRef": { "fieldPath": path } } });
-    container["env"] = json!([
-        field("POD_NAME", "metadata.name"),
-        field("POD_NAMESPACE", "metadata.namespace")
-    ]);
-    container
 }
 
 fn probe(path: &str, period_seconds: u32, failure_threshold: u32) -> Value {
@@ -164,30 +266,4 @@ fn probe(path: &str, period_seconds: u32, failure_threshold: u32) -> Value {
         "timeoutSeconds": 2,
         "failureThreshold": failure_threshold
     })
-}
-
-fn arguments(options: &Options) -> Vec<String> {
-    let mut arguments = vec![
-        "serve".to_owned(),
-        format!("--port={}", options.port),
-        format!("--health-port={}", options.health_port),
-        format!("--image={}", options.image),
-    ];
-    arguments.extend(match options.certificates {
-        Some(Certificates::CertManager) => vec![format!("--cert-dir={CERTIFICATE_FOLDER}")],
-        Some(Certificates::SelfManaged) => vec![
-            "--self-managed-certs".to_owned(),
-            format!("--cert-secret={}/{OWN_SECRET}", options.namespace),
-        ],
-        None => Vec::new(),
-    });
-    if !options.controller {
-        arguments.push("--no-controller".to_owned());
-    } else if !options.only_namespaces.is_empty() {
-        arguments.push(format!(
-            "--namespaces={}",
-            options.only_namespaces.join(",")
-        ));
-    }
-    arguments
 }

@@ -34,7 +34,36 @@ pub struct Limit<T> {
     pub policy: Arc<str>,
 }
 
+/// One limit by its name in a policy, in a form in which all can be compared.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NamedLimit {
+    /// Its name under `spec.limits`.
+    pub name: &'static str,
+    /// The most that is allowed.
+    pub most: Quantity,
+}
+
 impl Limits {
+    /// The limits that are set, by name.
+    pub fn named(&self) -> impl Iterator<Item = NamedLimit> {
+        let amount = |limit: &Option<Limit<Quantity>>| limit.as_ref().map(|limit| limit.most);
+        let count = |limit: &Option<Limit<i64>>| {
+            limit.as_ref().map(|limit| Quantity::from_units(limit.most))
+        };
+        [
+            ("maxWorkersPerCluster", count(&self.workers_per_cluster)),
+            ("maxWorkersPerGroup", count(&self.workers_per_group)),
+            ("maxCpuPerPod", amount(&self.cpu_per_pod)),
+            ("maxMemoryPerPod", amount(&self.memory_per_pod)),
+            ("maxGpusPerCluster", count(&self.gpus_per_cluster)),
+            ("maxIdleTimeoutSeconds", count(&self.idle_timeout_seconds)),
+            ("maxCpuPerCluster", amount(&self.cpu_per_cluster)),
+            ("maxMemoryPerCluster", amount(&self.memory_per_cluster)),
+        ]
+        .into_iter()
+        .filter_map(|(name, most)| Some(NamedLimit { name, most: most? }))
+    }
+
     /// Takes from `others` what is not limited yet.
     pub fn complete(&mut self, others: &Self) {
         fn or<T: Clone>(own: Option<T>, other: Option<&T>) -> Option<T> {

@@ -5,6 +5,7 @@
 //! folded with the others into the [`Settings`] for one object by [`Policies`]; findings are then
 //! folded under those settings into a [`Verdict`].
 
+mod avoidable;
 pub mod compile;
 mod compiled;
 mod exemption;
@@ -21,6 +22,7 @@ mod unknown_keys;
 mod vacuous;
 pub mod verdict;
 
+pub use avoidable::avoidable;
 pub use compile::{Fault, Weight, compile};
 pub use compiled::Policy;
 pub use exemption::Exemption;

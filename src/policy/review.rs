@@ -8,7 +8,7 @@ use k8s_openapi::jiff::{SignedDuration, Timestamp};
 
 use super::resource::RayPolicy;
 use super::vacuous::vacuous;
-use super::{Exemption, Fault, Mode, Policies, Policy, Weight, compile};
+use super::{Exemption, Fault, Mode, Policies, Policy, Weight, avoidable, compile};
 use crate::facts::Facts;
 use crate::finding::RuleId;
 
@@ -36,6 +36,7 @@ pub fn review(
     if let Some(policy) = &policy {
         faults.extend(conflicts(policy, others, facts));
         faults.extend(vacuous(policy, facts));
+        faults.extend(avoidable(policy, others, facts));
     }
     let before = old.map(|old| examine(old, now).1).unwrap_or_default();
     let (refused, doubted) = faults

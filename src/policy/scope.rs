@@ -64,6 +64,18 @@ impl Scope {
         kinds && namespaces
     }
 
+    /// Whether `other` is about every namespace that this is about. Where no namespaces are known, only
+    /// a selector that is the same, or none, tells.
+    pub(super) fn is_within_namespaces_of(&self, other: &Self, facts: &Facts) -> bool {
+        let mut known = facts.namespaces.keys().peekable();
+        other.namespace.is_none()
+            || other.namespace == self.namespace
+            || known.peek().is_some()
+                && known.all(|name| {
+                    !self.has_namespace(name, facts) || other.has_namespace(name, facts)
+                })
+    }
+
     /// Whether objects of a namespace are among them.
     pub fn has_namespace(&self, name: &str, facts: &Facts) -> bool {
         let selector = self.namespace.as_ref();

@@ -42,6 +42,11 @@ impl Labels {
         plain.chain(expressions).collect::<Result<_, _>>().map(Self)
     }
 
+    /// There is no requirement, so everything meets them.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
     /// Whether the labels that `label` looks up meet every requirement.
     pub fn match_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         self.0.iter().all(|need| need.holds(label(&need.key)))

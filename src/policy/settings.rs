@@ -15,8 +15,8 @@ pub struct Settings {
     pub allowed_modes: Vec<ReconcileMode>,
     /// The user name of KubeRay's operator, whose objects are made from judged parents.
     pub operator_user: String,
-    /// The user name of Rayfit's own controller, which scales clusters.
-    pub rayfit_user: String,
+    /// The user names under which Rayfit scales clusters.
+    pub rayfit_users: Vec<String>,
     /// What defaults write.
     pub defaults: DefaultValues,
     /// Who scales clusters that do not say so, and how Rayfit does it.
@@ -88,11 +88,22 @@ impl SidecarSize {
 /// The account under which KubeRay's manifests and chart run the operator.
 pub const KUBERAY_OPERATOR: &str = "system:serviceaccount:kuberay-system:kuberay-operator";
 
-/// The account under which the install manifests run Rayfit.
-pub const RAYFIT_ACCOUNT: &str = "system:serviceaccount:rayfit-system:rayfit";
+/// The accounts under which the install manifests let Rayfit scale clusters: that of its controller,
+/// and that of an install with a single Deployment.
+pub const RAYFIT_ACCOUNTS: [&str; 2] = [
+    "system:serviceaccount:rayfit-system:rayfit-controller",
+    "system:serviceaccount:rayfit-system:rayfit",
+];
 
 /// The image that a release of this version is published as.
 pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
+
+impl Settings {
+    /// The request comes from what scales clusters in mode central.
+    pub fn is_rayfit(&self, user: &str) -> bool {
+        self.rayfit_users.iter().any(|rayfit| rayfit == user)
+    }
+}
 
 impl Default for Settings {
     fn default() -> Self {
@@ -101,7 +112,7 @@ impl Default for Settings {
             limits: Limits::default(),
             allowed_modes: ReconcileMode::ALL.to_vec(),
             operator_user: KUBERAY_OPERATOR.to_owned(),
-            rayfit_user: RAYFIT_ACCOUNT.to_owned(),
+            rayfit_users: RAYFIT_ACCOUNTS.map(str::to_owned).to_vec(),
             defaults: DefaultValues::default(),
             reconcile: ReconcileSettings::default(),
         }

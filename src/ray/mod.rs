@@ -4,17 +4,20 @@
 //! is reported by the rule that is about it, so that no malformed corner hides the other findings.
 //! Reading order: [`object`], [`cluster`], [`group`], [`container`], then the small languages
 //! inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`],
-//! [`label`], [`label_key`]; and
-//! what comes of a group: [`pod_size`], [`node_resources`] ([`tpu`]).
+//! [`label`], [`label_key`], [`kueue`]; and what comes of a group: [`pod_size`], [`pod_most`]
+//! ([`devices`]), [`node_resources`] ([`tpu`]).
 
 pub mod cluster;
 pub mod container;
+pub mod devices;
 pub mod group;
 pub mod ippr;
+pub mod kueue;
 pub mod label;
 pub mod label_key;
 pub mod node_resources;
 pub mod object;
+pub mod pod_most;
 pub mod pod_size;
 pub mod reconcile;
 pub mod resource;

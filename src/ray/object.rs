@@ -2,7 +2,9 @@
 
 use serde_json::Value;
 
-use super::{Cluster, Fields, Ippr, ReconcileMode, object_at, reconcile, text_at};
+use super::{
+    Cluster, Fields, Ippr, ReconcileMode, ippr, kueue, list_at, object_at, reconcile, text_at,
+};
 use crate::path::FieldPath;
 
 /// The four kinds that carry a RayClusterSpec.
@@ -61,6 +63,13 @@ impl Kind {
             Self::RayCronJob => &["spec", "jobTemplate", "rayClusterSpec"],
         }
     }
+}
+
+/// Whether rules and defaults look at the annotation of that name: a change of it is a change of what
+/// is judged. They see no other annotations, so that this list cannot fall behind them.
+pub fn is_judged(annotation: &str) -> bool {
+    matches!(annotation, ippr::ANNOTATION | kueue::ELASTIC)
+        || annotation.starts_with(reconcile::PREFIX)
 }
 
 /// One Ray object, parsed once for all rules and defaults.
@@ -128,14 +137,34 @@ impl<'a> RayObject<'a> {
         text_at(self.metadata()?, "namespace")
     }
 
-    /// All annotations, if any.
-    pub fn annotations(&self) -> Option<&'a Fields> {
-        object_at(self.metadata()?, "annotations")
+    /// There are annotations, of whatever names.
+    pub fn has_annotations(&self) -> bool {
+        self.all_annotations().is_some()
     }
 
-    /// One annotation.
+    /// The annotations that are judged ([`is_judged`]), in their order.
+    pub fn annotations(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
+        self.all_annotations()
+            .into_iter()
+            .flatten()
+            .map(|(name, value)| (name.as_str(), value))
+            .filter(|(name, _)| is_judged(name))
+    }
+
+    /// The value of one annotation, of whatever type; none of one that is not judged.
+    pub fn annotation_value(&self, name: &str) -> Option<&'a Value> {
+        self.all_annotations()?
+            .get(name)
+            .filter(|_| is_judged(name))
+    }
+
+    /// One annotation; none of one that is not judged.
     pub fn annotation(&self, name: &str) -> Option<&'a str> {
-        text_at(self.annotations()?, name)
+        self.annotation_value(name)?.as_str()
+    }
+
+    fn all_annotations(&self) -> Option<&'a Fields> {
+        object_at(self.metadata()?, "annotations")
     }
 
     /// One label.
@@ -159,11 +188,18 @@ impl<'a> RayObject<'a> {
             .unwrap_or_default()
     }
 
-    /// Being deleted: what is left of it is finalizers.
+    /// Being deleted. KubeRay acts on it all the same, as long as a finalizer holds it.
     pub fn is_deleting(&self) -> bool {
         self.metadata()
             .and_then(|metadata| metadata.get("deletionTimestamp"))
             .is_some_and(|timestamp| !timestamp.is_null())
+    }
+
+    /// With this update an object that is being deleted (`old`) loses its last finalizer, and is gone:
+    /// whatever else the update says is never stored.
+    pub fn ends(&self, old: &RayObject<'_>) -> bool {
+        let held = |metadata| !list_at(metadata, "finalizers").is_empty();
+        old.is_deleting() && !self.metadata().is_some_and(held)
     }
 
     /// The path of the RayClusterSpec.
@@ -178,7 +214,7 @@ impl<'a> RayObject<'a> {
 
     /// The same, with its name.
     pub fn ray_owner_and_name(&self) -> Option<(Kind, &'a str)> {
-        super::list_at(self.metadata()?, "ownerReferences")
+        list_at(self.metadata()?, "ownerReferences")
             .iter()
             .filter_map(Value::as_object)
             .filter(|owner| {

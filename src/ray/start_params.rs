@@ -1,13 +1,23 @@
 //! The small languages inside `rayStartParams`, read as Ray's Python reads them.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
+use serde_json::value::RawValue;
+use unicode_general_category::{GeneralCategory, get_general_category};
 
 use super::Fields;
 
-/// Reads a text as Python's `int()` does: blanks around it, a sign, and single underscores
-/// between digits are allowed. Numbers beyond 64 bits read as the nearest bound.
+/// Reads a text as Python's `int()` does: blanks around it, a sign, single underscores between digits
+/// and digits of all scripts are allowed. Numbers beyond 64 bits read as the nearest bound.
 pub fn python_int(text: &str) -> Option<i64> {
-    let trimmed = text.trim();
+    let separates = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
+    let latin: String = text
+        .trim_matches(separates)
+        .chars()
+        .map(latin_digit)
+        .collect();
+    let trimmed = latin.as_str();
     let (negative, digits) = match trimmed.as_bytes().first()? {
         b'-' => (true, &trimmed[1..]),
         b'+' => (false, &trimmed[1..]),
@@ -21,6 +31,24 @@ pub fn python_int(text: &str) -> Option<i64> {
     }
     let magnitude: i64 = digits.replace('_', "").parse().unwrap_or(i64::MAX);
     Some(if negative { -magnitude } else { magnitude })
+}
+
+/// A decimal digit of any script as one of 0 to 9; any other character as it is.
+///
+/// Each script has its ten digits in a row, so that their zeros tell all (Unicode, category Nd).
+fn latin_digit(c: char) -> char {
+    if c.is_ascii() || get_general_category(c) != GeneralCategory::DecimalNumber {
+        return c;
+    }
+    let code = u32::from(c);
+    let is_digit = |code: u32| {
+        char::from_u32(code)
+            .is_some_and(|c| get_general_category(c) == GeneralCategory::DecimalNumber)
+    };
+    // Rows that touch each other begin at multiples of ten from the first.
+    let first = (0..=code).rev().take_while(|code| is_digit(*code)).last();
+    let value = (code - first.unwrap_or(code)) % 10;
+    char::from_digit(value, 10).unwrap_or(c)
 }
 
 /// Reads a value of `rayStartParams` that Ray passes to `int()`. A JSON number stands for the text
@@ -83,9 +111,26 @@ pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError>
     characters.next_back();
     let unquoted: String = characters.filter(|character| *character != '\\').collect();
     match serde_json::from_str(&unquoted) {
-        Ok(Value::Object(map)) => Ok(map),
+        Ok(Value::Object(mut map)) => {
+            mend_negative_zeros(&unquoted, &mut map);
+            Ok(map)
+        }
         Ok(_) => Err(StartResourcesError::NotAnObject),
         Err(error) => Err(StartResourcesError::NotQuotedJson(error.to_string())),
+    }
+}
+
+/// `-0` is a whole number for Python's JSON, and a fraction for ours.
+fn mend_negative_zeros(text: &str, map: &mut Fields) {
+    let zero = |value: &Value| value.is_f64() && value.as_f64() == Some(0.0);
+    if !map.values().any(zero) {
+        return;
+    }
+    let written: HashMap<String, &RawValue> = serde_json::from_str(text).unwrap_or_default();
+    for (key, value) in map.iter_mut() {
+        if zero(value) && written.get(key).is_some_and(|raw| raw.get() == "-0") {
+            *value = 0.into();
+        }
     }
 }
 
@@ -102,11 +147,15 @@ mod tests {
             ("-1", -1),
             ("007", 7),
             ("0", 0),
+            ("٤٢", 42),
+            ("-\u{ff11}\u{ff10}", -10),
+            ("\u{1d7d9}\u{1d7ff}", 19),
+            ("\u{1f}4\u{2003}", 4),
         ] {
             assert_eq!(python_int(text), Some(value), "{text:?}");
         }
         for text in [
-            "", " ", "2.5", "4Gi", "1__0", "_1", "1_", "+", "0x10", "1e3",
+            "", " ", "2.5", "4Gi", "1__0", "_1", "1_", "+", "0x10", "1e3", "²", "Ⅳ", "四",
         ] {
             assert_eq!(python_int(text), None, "{text:?}");
         }
@@ -138,5 +187,10 @@ mod tests {
             Err(StartResourcesError::NotAnInteger { .. })
         ));
         assert!(start_resources("").is_err());
+        let zero = start_resources(r#"'{"a": -0}'"#).unwrap();
+        assert_eq!(zero, [("a".to_owned(), 0)]);
+        for fraction in ["-0.0", "0.0", "0e0"] {
+            assert!(start_resources(&format!("'{{\"a\": {fraction}}}'")).is_err());
+        }
     }
 }

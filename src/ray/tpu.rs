@@ -2,6 +2,7 @@
 //!
 //! (Ray, `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`.)
 
+use super::start_params::python_int;
 use super::{Group, object_at, text_at};
 
 /// A topology that is not numbers joined by `x`.
@@ -32,7 +33,7 @@ fn chips(topology: &str) -> Option<i64> {
         .trim()
         .to_lowercase()
         .split('x')
-        .try_fold(1_i64, |chips, side| chips.checked_mul(side.parse().ok()?))
+        .try_fold(1_i64, |chips, side| chips.checked_mul(python_int(side)?))
 }
 
 /// Ray's name of a GKE TPU type, and its cores per chip.

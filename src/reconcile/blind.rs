@@ -70,6 +70,14 @@ impl Blind {
         }
     }
 
+    /// What is shown to the GCS is missing or the wrong thing.
+    pub(super) fn is_refusal(&self) -> bool {
+        let Self::Gcs { kind, .. } = self else {
+            return matches!(self, Self::Credentials { .. });
+        };
+        *kind == GcsKind::Unauthenticated
+    }
+
     /// The same, with the reason that is known from `before` where the GCS was not asked again.
     pub(super) fn completed(&self, before: Option<&Self>) -> Self {
         let Self::NotAsked { head } = self else {

@@ -184,8 +184,9 @@ impl Memory {
         };
         let grows = round.plan.resizes.iter().any(|resize| resize.pod == *pod);
         let patient = match meaning {
-            Meaning::Stale | Meaning::Gone => true,
-            Meaning::Busy { .. } | Meaning::Transient => {
+            // An API server that is busy says nothing about the pod.
+            Meaning::Stale | Meaning::Gone | Meaning::Busy { .. } => true,
+            Meaning::Transient => {
                 let wait = self.waits.of(&done.about, Task::Resize, now);
                 wait.is_none_or(|wait| wait.failures < TRIES)
             }

@@ -1,9 +1,9 @@
 //! For how long a cluster has not been seen, and whether that is worth a warning.
 //!
 //! A head that starts, or is replaced, cannot be asked for a while: that is how it should be. So a
-//! warning comes only when it lasts: after [`READY_S`] in which the head pod claimed to be ready (or
-//! its GCS answered with a refusal) all the time, or after [`START_S`] in any case. A cluster that
-//! is seen for a moment in between, as one whose head crashes again and again, has still the same
+//! warning comes only when it lasts: after [`READY_S`] in which the head pod claimed to be ready all
+//! the time, after [`REFUSED_S`] of refusals, or after [`START_S`] in any case. A cluster that is
+//! seen for a moment in between, as one whose head crashes again and again, has still the same
 //! outage: that ends when the cluster has been seen for [`OVER_S`].
 
 use super::blind::Blind;
@@ -12,6 +12,10 @@ use crate::snapshot::moment;
 
 /// For how many seconds a head that claims to be ready may leave questions unanswered.
 pub const READY_S: f64 = 60.0;
+
+/// For how many seconds a GCS may refuse what it is shown, or a Secret be missing: KubeRay makes it
+/// about when it makes the cluster.
+pub const REFUSED_S: f64 = 10.0;
 
 /// For how many seconds a head may take to start. Images of Ray are large.
 pub const START_S: f64 = 300.0;
@@ -44,7 +48,7 @@ impl Outage {
             before.and_then(|before| before.firm_since).unwrap_or(now)
         });
         let lasts = before.is_some_and(|before| before.lasts)
-            || firm_since.is_some_and(|firm| now - firm >= READY_S)
+            || firm_since.is_some_and(|firm| now - firm >= patience_s(&why))
             || now - since >= START_S;
         Self {
             since,
@@ -92,6 +96,10 @@ impl Outage {
             message: None,
         })
     }
+}
+
+fn patience_s(why: &Blind) -> f64 {
+    if why.is_refusal() { REFUSED_S } else { READY_S }
 }
 
 #[cfg(test)]
@@ -164,6 +172,20 @@ mod tests {
     fn a_silent_head_that_claims_to_be_ready_is_news_once_and_so_is_its_end() {
         let outage = |second| (second < 600).then(|| silent(true));
         assert_eq!(told(900, outage), [(60, "NotObserved"), (660, "Observed")]);
+    }
+
+    #[test]
+    fn a_refusal_is_news_soon() {
+        let refused = |_| {
+            Some(Blind::Credentials {
+                head: HeadPod {
+                    name: "h".to_owned(),
+                    ready: false,
+                },
+                reason: "Secret demo cannot be read".to_owned(),
+            })
+        };
+        assert_eq!(told(100, refused), [(10, "NotObserved")]);
     }
 
     #[test]

@@ -20,6 +20,9 @@ pub enum Failure {
     NoAnswer(String),
     /// Not sent: the turn or the lease ended before it could have been done.
     NotSent(String),
+    /// Not sent: too much waits for the API server, which may ask for patience. Nothing is known to
+    /// be old, and to ask again at once would make it worse.
+    NotAdmitted(String),
 }
 
 /// A Kubernetes `Status`, as far as it says what to do.
@@ -105,6 +108,9 @@ impl Failure {
             },
             Self::NoAnswer(_) => Meaning::Transient,
             Self::NotSent(_) => Meaning::Stale,
+            Self::NotAdmitted(_) => Meaning::Busy {
+                retry_after_s: None,
+            },
         }
     }
 }
@@ -178,7 +184,7 @@ impl fmt::Display for Failure {
             Self::Api(status) => write!(f, "HTTP {}: {}", status.code, status.message),
             Self::Gcs { message, .. } => write!(f, "the GCS: {message}"),
             Self::NoAnswer(why) => write!(f, "no answer: {why}"),
-            Self::NotSent(why) => write!(f, "not sent: {why}"),
+            Self::NotSent(why) | Self::NotAdmitted(why) => write!(f, "not sent: {why}"),
         }
     }
 }
@@ -252,6 +258,11 @@ mod tests {
             retry_after_s: Some(7.0),
         };
         assert_eq!(Failure::Api(status).meaning(), busy);
+        let crowded = Failure::NotAdmitted("too many wait".to_owned());
+        assert!(
+            matches!(crowded.meaning(), Meaning::Busy { .. }),
+            "it backs off"
+        );
         assert_eq!(api(500, &[], ""), Meaning::Transient);
         assert_eq!(api(404, &[], ""), Meaning::Gone);
     }

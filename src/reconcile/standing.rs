@@ -2,6 +2,7 @@
 
 use serde_json::Value;
 
+use crate::ray::kueue::{ELASTIC, QUEUE};
 use crate::ray::{Kind, RayObject, ReconcileMode, text_at};
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, Container};
@@ -11,8 +12,6 @@ use crate::snapshot::{ClusterId, OwnPods};
 /// that does not depend on the name of an image.
 pub const SIGN_ANNOTATION: &str = "rayfit.dev/autoscaler";
 
-const QUEUE: &str = "kueue.x-k8s.io/queue-name";
-const ELASTIC: &str = "kueue.x-k8s.io/elastic-job";
 const KUBERAY: &str = "ray.io/kuberay-operator";
 
 /// As what this process scales.

@@ -171,6 +171,8 @@ pub static RULES: &[&Rule] = &[
     &autoscaling::group_resources_quantity::RULE,
     &autoscaling::priority_ray_version::RULE,
     &autoscaling::no_container::RULE,
+    &autoscaling::no_spec::RULE,
+    &autoscaling::tpu_topology::RULE,
     &changes::max_lowered::RULE,
     &changes::group_removed::RULE,
     &changes::cap_lowered::RULE,

@@ -1,13 +1,11 @@
 //! Learning facts of the cluster from its API server. Everything works without.
 
-use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use hyper::header::{HeaderValue, USER_AGENT};
-use kube::config::{KubeConfigOptions, Kubeconfig};
-use kube::{Client, Config};
+use kube::Client;
+use tokio::time::timeout;
 
 use crate::admission::Policy;
 use crate::facts::KubernetesVersion;
@@ -18,34 +16,23 @@ const AGAIN: Duration = Duration::from_mins(10);
 /// How soon after a failure.
 const RETRY: Duration = Duration::from_secs(30);
 
-/// What audit logs call us.
-const NAME: &str = concat!("rayfit/", env!("CARGO_PKG_VERSION"));
-
-/// A client for `kubeconfig`, or else for the cluster that the process runs in.
-pub async fn client(kubeconfig: Option<&Path>) -> anyhow::Result<Client> {
-    let mut config = match kubeconfig {
-        None => Config::incluster()?,
-        Some(file) => {
-            let kubeconfig = Kubeconfig::read_from(file)?;
-            Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
-        }
-    };
-    config
-        .headers
-        .push((USER_AGENT, HeaderValue::from_static(NAME)));
-    Ok(Client::try_from(config)?)
-}
+/// The longest that it may take.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// Keeps the API server's version in `policy`, for ever.
 pub async fn learn(client: Client, policy: Arc<ArcSwap<Policy>>) {
     loop {
-        let pause = match client.apiserver_version().await {
-            Ok(info) => {
+        let pause = match timeout(LONGEST, client.apiserver_version()).await {
+            Ok(Ok(info)) => {
                 note(&policy, version(&info.major, &info.minor));
                 AGAIN
             }
-            Err(error) => {
+            Ok(Err(error)) => {
                 tracing::warn!(%error, "the API server's version is unknown; rules go without");
+                RETRY
+            }
+            Err(_) => {
+                tracing::warn!("the API server does not tell its version; rules go without");
                 RETRY
             }
         };

@@ -15,6 +15,8 @@ use tokio::sync::Mutex;
 
 use super::probes::Pulse;
 use super::shutdown::{Phase, Shutdown};
+use crate::apiserver::Watches;
+use crate::apiserver::health::Trouble;
 use crate::telemetry::Metrics;
 use crate::tls::CertificateStore;
 
@@ -33,12 +35,14 @@ pub struct Health {
     pub listening: AtomicBool,
     /// What admins decided is known, as far as it can be.
     pub policies: Arc<AtomicBool>,
+    /// How the watches are.
+    pub watches: Watches,
     /// Whether the rest of the process runs.
     pub pulse: Arc<Pulse>,
 }
 
 /// Why no calls should be sent here.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// The process was told to stop.
     #[error("not ready: stopping")]
@@ -49,6 +53,10 @@ pub enum NotReady {
     /// What admins decided is not known yet.
     #[error("not ready: the RayPolicies have not been read yet; does the API server answer?")]
     NoPolicies,
+    /// What is scaled by is not seen. It is said of a process that only scales: one with webhooks
+    /// judges on, by what it knows.
+    #[error("not ready: {0}")]
+    Blind(Trouble),
     /// There is no certificate.
     #[error("not ready: no certificate yet; is the Secret there, and mounted?")]
     NoCertificate,
@@ -64,7 +72,8 @@ impl Health {
             return Err(NotReady::Stopping);
         }
         if !self.webhooks {
-            return Ok(());
+            let trouble = self.watches.troubles().into_iter().next();
+            return trouble.map_or(Ok(()), |trouble| Err(NotReady::Blind(trouble)));
         }
         if !self.listening.load(Ordering::Acquire) {
             return Err(NotReady::NotListening);
@@ -107,7 +116,12 @@ async fn readyz(State(health): State<Arc<Health>>) -> Response {
     #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
     let now = SystemTime::now();
     match health.ready_at(now) {
-        Ok(()) => "ready\n".into_response(),
+        Ok(()) => {
+            // Which is no reason to take the webhooks away from their API servers.
+            let troubles = health.watches.troubles().into_iter();
+            let troubles: String = troubles.map(|trouble| format!("but {trouble}\n")).collect();
+            format!("ready\n{troubles}").into_response()
+        }
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
     }
 }

@@ -7,7 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
+use anyhow::Context as _;
 use arc_swap::ArcSwap;
+use rustls::server::danger::ClientCertVerifier;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 use tokio::sync::watch as flag;
 
@@ -16,15 +18,17 @@ use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
 use super::{Times, facts, probes};
 use crate::admission::{self, Admission, Engine, Limits, Policy};
+use crate::apiserver::client::is_no_pod;
+use crate::apiserver::{ApiServer, Source};
 use crate::audit;
 use crate::certs;
-use crate::controller;
 use crate::controller::tuning::InForce;
+use crate::controller::{self, Surroundings};
 use crate::policy::Settings;
 use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
-use crate::tls::{CertificateDirectory, CertificateStore, server_config};
+use crate::tls::{CertificateDirectory, CertificateStore, clients, server_config_for};
 use crate::watch;
 
 /// What a process is started with.
@@ -40,6 +44,8 @@ pub struct Options {
     pub health_address: SocketAddr,
     /// Where certificates come from.
     pub certificates: CertificateSource,
+    /// A file with the authorities of callers' certificates; without it, callers need none.
+    pub client_authority: Option<PathBuf>,
     /// What objects are judged by.
     pub settings: Settings,
     /// Which cluster to ask for facts; without it, the one that the process runs in.
@@ -109,6 +115,7 @@ async fn serve(
         webhooks: options.webhooks,
         listening: AtomicBool::new(false),
         policies: in_force.known.clone(),
+        watches: metrics.watches.clone(),
         pulse: Arc::default(),
     });
     let _beating = supervisor.spawn("pulse", health.pulse.clone().beat());
@@ -156,7 +163,7 @@ async fn serve_webhooks(
 ) -> anyhow::Result<Task> {
     let listener = Listener::bind(options.address, options.connections)
         .await?
-        .with_tls(server_config(certificates)?)
+        .with_tls(server_config_for(certificates, callers(options)?)?)
         .with_times(options.times)
         .counted_in(health.metrics.connections.clone());
     tracing::info!(
@@ -175,6 +182,16 @@ async fn serve_webhooks(
     Ok(supervisor.spawn("webhooks", serving))
 }
 
+/// Who may call the webhooks.
+fn callers(options: &Options) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
+    let Some(file) = &options.client_authority else {
+        return Ok(clients::anybody());
+    };
+    let shown = || format!("--client-ca-file {}", file.display());
+    let text = std::fs::read(file).with_context(shown)?;
+    clients::issued_by(&text).with_context(shown)
+}
+
 fn scale(
     options: &Options,
     in_force: &InForce,
@@ -183,14 +200,21 @@ fn scale(
     supervisor: &Supervisor,
 ) -> Option<Task> {
     let scaling = options.controller.clone()?;
-    let (kubeconfig, metrics) = (options.kubeconfig.clone(), metrics.scaling.clone());
-    let in_force = in_force.clone();
+    let (kubeconfig, metrics) = (options.kubeconfig.clone(), metrics.clone());
+    let (in_force, supervisor_of) = (in_force.clone(), supervisor.clone());
     Some(supervisor.spawn("scaling", async move {
-        let client = tokio::select! {
-            client = client_at_last(kubeconfig, "to scale clusters of") => client,
+        let api = tokio::select! {
+            api = api_at_last(kubeconfig, "to scale clusters of") => api,
             _ = stop.wait_for(|stop| *stop) => return,
         };
-        controller::run(scaling, client, in_force, metrics, stop).await;
+        let around = Surroundings {
+            api,
+            in_force,
+            metrics: metrics.scaling.clone(),
+            watches: metrics.watches.clone(),
+            supervisor: supervisor_of,
+        };
+        controller::run(scaling, around, stop).await;
     }))
 }
 
@@ -233,17 +257,17 @@ async fn certify_ourselves(
     own: certs::Options,
     store: Arc<CertificateStore>,
 ) {
-    let client = client_at_last(kubeconfig, "to keep certificates in").await;
-    if let Err(error) = certs::run(own, client, store, pending()).await {
+    let api = api_at_last(kubeconfig, "to keep certificates in").await;
+    if let Err(error) = certs::run(own, api.client(), store, pending()).await {
         tracing::error!(%error, "certificates are not managed");
     }
 }
 
 /// Waits for the account's token and the like.
-async fn client_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> kube::Client {
+async fn api_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> ApiServer {
     loop {
-        match facts::client(kubeconfig.as_deref()).await {
-            Ok(client) => return client,
+        match ApiServer::connect(kubeconfig.as_deref()).await {
+            Ok(api) => return api,
             Err(error) => {
                 tracing::warn!(%error, purpose, "no API server, trying again");
                 tokio::time::sleep(CLIENT_RETRY).await;
@@ -257,37 +281,37 @@ async fn client_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> k
 async fn learn(options: Options, in_force: InForce, metrics: Arc<Metrics>) {
     let InForce { policy, known } = in_force;
     let kubeconfig = options.kubeconfig;
+    let source = |api: &ApiServer| Source {
+        client: api.client(),
+        watches: metrics.watches.clone(),
+    };
     if !options.webhooks {
-        let client = client_at_last(kubeconfig, "to read policies of").await;
-        return watch::policies_only(client, policy, known).await;
+        let api = api_at_last(kubeconfig, "to read policies of").await;
+        return watch::policies_only(source(&api), policy, known).await;
     }
-    match facts::client(kubeconfig.as_deref()).await {
-        Ok(client) => {
-            let audit = async {
-                if let Some(options) = options.audit {
-                    audit::run(client.clone(), options, policy.clone(), metrics).await;
-                }
-            };
-            tokio::join!(
-                facts::learn(client.clone(), policy.clone()),
-                watch::run(client.clone(), policy.clone(), known),
-                audit
-            );
-            return;
-        }
-        Err(error) if kubeconfig.is_some() => {
-            tracing::error!(%error, "no facts of the cluster: the kubeconfig cannot be used");
-        }
-        Err(error) => {
-            tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
+    if let Err(error) = ApiServer::connect(kubeconfig.as_deref()).await
+        && is_no_pod(&error)
+    {
+        tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
+        known.store(true, Ordering::Release);
+        if options.controller.is_none() {
+            return pending().await;
         }
     }
-    known.store(true, Ordering::Release);
-    if options.controller.is_some() {
-        let client = client_at_last(kubeconfig, "to read policies of").await;
-        return Box::pin(watch::run(client, policy, known)).await;
-    }
-    pending().await
+    // Whatever else keeps us from the API server may end, and until then nothing is judged: what
+    // policies forbid is not known.
+    let api = api_at_last(kubeconfig, "to read policies of").await;
+    let (client, source) = (api.client(), source(&api));
+    let audit = async {
+        if let Some(options) = options.audit {
+            audit::run(client.clone(), options, policy.clone(), metrics.clone()).await;
+        }
+    };
+    tokio::join!(
+        facts::learn(client.clone(), policy.clone()),
+        watch::run(source, policy.clone(), known),
+        audit
+    );
 }
 
 /// Goes through the phases of stopping.

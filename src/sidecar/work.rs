@@ -15,6 +15,7 @@ use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
+use crate::apiserver::{ApiServer, Gate, Source, Watches};
 use crate::controller::announce::{About, Announcer};
 use crate::controller::clock::Clock;
 use crate::controller::credentials::Credentials;
@@ -32,7 +33,6 @@ use crate::reconcile::outcome::Failure;
 use crate::reconcile::standing::SIGN_ANNOTATION;
 use crate::reconcile::tenure::RECORD;
 use crate::reconcile::{Role, Settings};
-use crate::server::facts;
 
 /// How often the RayCluster is read while something goes on in it, and otherwise.
 const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
@@ -74,6 +74,7 @@ pub async fn work(options: Options, mut stop: watch::Receiver<bool>) {
             () = sleep(pause) => {}
         }
     }
+    sidecar.writer.close();
     if let Some(job) = job {
         job.end().await;
     }
@@ -82,6 +83,7 @@ pub async fn work(options: Options, mut stop: watch::Receiver<bool>) {
 struct Sidecar {
     options: Options,
     client: Client,
+    watches: Watches,
     key: Key,
     role: Role,
     writer: Writer,
@@ -94,12 +96,15 @@ impl Sidecar {
         let mut told = String::new();
         loop {
             match ready(&options).await {
-                Ok((client, head_uid)) => {
-                    let requests = Requests::new(client.clone(), RATE.0, RATE.1);
+                Ok((api, head_uid)) => {
+                    let client = api.client();
+                    let gate = Gate::new(RATE.0, RATE.1, api.patience());
+                    let requests = Requests::new(client.clone(), gate);
                     let writer = Writer::new(requests, key.clone(), None);
                     return Self {
                         options,
                         client,
+                        watches: Watches::default(),
                         key,
                         role: Role::Sidecar { head_uid },
                         writer,
@@ -128,7 +133,7 @@ impl Sidecar {
             }
         };
         let cluster = cluster.filter(|cluster| self.is_wanted(cluster));
-        if let Some(ended) = job.take_if(|job| cluster.is_none() || job.task.is_finished()) {
+        if let Some(ended) = job.take_if(|job| cluster.is_none() || job.is_broken()) {
             tracing::info!("standing by");
             ended.end().await;
         }
@@ -189,9 +194,13 @@ impl Sidecar {
         };
         let notify = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
+        let source = Source {
+            client: self.client.clone(),
+            watches: self.watches.clone(),
+        };
         let watching = observed
             .clone()
-            .watch(self.client.clone(), Reach::PodsOf(self.key.clone()));
+            .watch(source, Reach::PodsOf(self.key.clone()));
         Job {
             observed,
             crowd,
@@ -214,6 +223,13 @@ struct Job {
 }
 
 impl Job {
+    /// A part of it has ended by a bug: it is begun anew.
+    fn is_broken(&self) -> bool {
+        [&self.task, &self.watching, &self.waking]
+            .iter()
+            .any(|task| task.is_finished())
+    }
+
     /// After what is being written.
     async fn end(self) {
         self.stop.send_replace(true);
@@ -230,12 +246,12 @@ async fn wake(mut changes: mpsc::UnboundedReceiver<Key>, notify: Arc<Notify>) {
 }
 
 /// A client, and the UID of the pod that this is, marked as one with Rayfit in it.
-async fn ready(options: &Options) -> anyhow::Result<(Client, String)> {
-    let client = facts::client(options.kubeconfig.as_deref()).await?;
+async fn ready(options: &Options) -> anyhow::Result<(ApiServer, String)> {
+    let api = ApiServer::connect(options.kubeconfig.as_deref()).await?;
     let name = options.head_pod.as_deref();
     let name = name
         .ok_or_else(|| anyhow::anyhow!("neither RAY_HEAD_POD_NAME nor HOSTNAME names this pod"))?;
-    let pods: Api<Pod> = Api::namespaced(client.clone(), &options.namespace);
+    let pods: Api<Pod> = Api::namespaced(api.client(), &options.namespace);
     let pod = pods.get(name).await?;
     let sign = env!("CARGO_PKG_VERSION");
     if pod.annotations().get(SIGN_ANNOTATION).map(String::as_str) != Some(sign) {
@@ -248,5 +264,5 @@ async fn ready(options: &Options) -> anyhow::Result<(Client, String)> {
         pods.patch_metadata(name, &params, &Patch::Merge(&patch))
             .await?;
     }
-    Ok((client, pod.uid().unwrap_or_default()))
+    Ok((api, pod.uid().unwrap_or_default()))
 }

@@ -72,8 +72,6 @@ pub struct Demand {
     pub pending: u64,
     /// Those that cannot be met.
     pub unmet: u64,
-    /// Pods that were asked for in this round.
-    pub launched: u64,
 }
 
 #[derive(Debug)]
@@ -256,9 +254,13 @@ impl ScalingMetrics {
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
+    /// So many pods were asked for, and the API server took it.
+    pub fn launched(&self, count: u64) {
+        self.launches.inc_by(count);
+    }
+
     /// What a cluster wants now.
     pub fn demand(&self, cluster: &str, demand: Demand) {
-        self.launches.inc_by(demand.launched);
         let mut wants = lock(&self.wants);
         let want = wants.entry(cluster.to_owned()).or_insert(Want {
             demand: Demand::default(),

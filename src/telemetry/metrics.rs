@@ -18,6 +18,8 @@ use prometheus_client::registry::{Registry, Unit};
 use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
 use super::record::{Outcome, Record};
+use super::watches::WatchCounts;
+use crate::apiserver::Watches;
 use crate::ray::Kind;
 use crate::tls::CertificateStore;
 
@@ -39,6 +41,8 @@ pub struct Metrics {
     pub connections: Level,
     /// What the background audit found.
     pub audit: AuditMetrics,
+    /// The watches of the process.
+    pub watches: Watches,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash, EncodeLabelSet)]
@@ -108,6 +112,7 @@ impl Metrics {
             in_flight: Level::default(),
             connections: Level::default(),
             audit: AuditMetrics::default(),
+            watches: Watches::default(),
         };
         metrics.register_reviews();
         metrics.register_server();
@@ -115,6 +120,8 @@ impl Metrics {
         metrics.scaling.register(&mut metrics.registry);
         let certificate = Certificate(store);
         metrics.registry.register_collector(Box::new(certificate));
+        let watches = WatchCounts(metrics.watches.clone());
+        metrics.registry.register_collector(Box::new(watches));
         metrics
     }
 

@@ -5,5 +5,6 @@ pub mod controller;
 pub mod logs;
 pub mod metrics;
 pub mod record;
+mod watches;
 
 pub use metrics::Metrics;

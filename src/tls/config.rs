@@ -5,9 +5,11 @@ use std::sync::Arc;
 use rustls::ServerConfig;
 use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::NoServerSessionStorage;
+use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
 
 use super::CertificateStore;
+use super::clients::anybody;
 
 /// The cryptography that we link. Always passed on, never taken from the process: with a second
 /// provider in the build rustls would refuse to choose one.
@@ -15,14 +17,22 @@ pub fn provider() -> CryptoProvider {
     ring::default_provider()
 }
 
+/// As [`server_config_for`], for anybody.
+pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, rustls::Error> {
+    server_config_for(store, anybody())
+}
+
 /// TLS 1.2 and 1.3, HTTP/1.1, the certificate from `store` at each handshake.
 ///
 /// API servers speak HTTP/1.1 to webhooks (they ask for it in ALPN, so that calls spread over
 /// replicas). Without h2 there is nothing of it that could be abused.
-pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, rustls::Error> {
+pub fn server_config_for(
+    store: Arc<CertificateStore>,
+    clients: Arc<dyn ClientCertVerifier>,
+) -> Result<Arc<ServerConfig>, rustls::Error> {
     let mut config = ServerConfig::builder_with_provider(Arc::new(provider()))
         .with_protocol_versions(&[&TLS13, &TLS12])?
-        .with_no_client_auth()
+        .with_client_cert_verifier(clients)
         .with_cert_resolver(store);
     // API servers do not resume sessions, and a resumed one would go on with the old certificate.
     config.session_storage = Arc::new(NoServerSessionStorage {});

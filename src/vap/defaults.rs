@@ -94,7 +94,7 @@ fn policy(patch: &str, options: &Options) -> Value {
            string(s.groups.filter(w, !w.head).map(w, w.name).indexOf(l.g.name))))\n}}))",
         variables::LISTED
     );
-    let mut conditions = matching::conditions(options);
+    let mut conditions = matching::defaulted(options);
     if let Some(conditions) = conditions.as_array_mut() {
         conditions.push(json!({ "name": "grows-in-place", "expression": GROWS }));
     }

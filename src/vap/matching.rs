@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::Options;
-use crate::manifests::webhooks::{CHANGED, NOT_DELETING};
+use crate::manifests::webhooks::{CHANGED, NOT_DELETING, NOT_ENDED};
 use crate::manifests::{FailurePolicy, names};
 use crate::ray::Kind;
 
@@ -54,18 +54,32 @@ fn namespaces(options: &Options) -> Vec<Value> {
     expressions
 }
 
-/// What is never judged: objects that are being deleted, updates of nothing that is judged, and
-/// what KubeRay's operator makes from a judged parent.
-pub(super) fn conditions(options: &Options) -> Value {
+/// What is never judged: updates that end an object, updates of nothing that is judged, and what
+/// KubeRay's operator makes from a judged parent or writes to take its finalizer off.
+pub(super) fn judged(options: &Options) -> Value {
+    conditions(options, "not-ended-by-it", NOT_ENDED)
+}
+
+/// What is never defaulted: the same, and all else that is being deleted.
+pub(super) fn defaulted(options: &Options) -> Value {
+    conditions(options, "not-being-deleted", NOT_DELETING)
+}
+
+fn conditions(options: &Options, name: &str, expression: &str) -> Value {
     let operator = Value::from(options.settings.operator_user.as_str());
     let by_operator = format!(
         "request.userInfo.username != {operator} || !object.metadata.?ownerReferences.orValue([])\
          .exists(owner, owner.apiVersion.startsWith('ray.io/') && owner.?controller.orValue(false))"
     );
+    let for_its_finalizer = format!(
+        "request.userInfo.username != {operator} || request.operation != 'UPDATE' \
+         || !has(oldObject.metadata.deletionTimestamp)"
+    );
     json!([
-        { "name": "not-being-deleted", "expression": NOT_DELETING },
+        { "name": name, "expression": expression },
         { "name": "judged-parts-changed", "expression": CHANGED },
-        { "name": "not-made-from-a-judged-parent", "expression": by_operator }
+        { "name": "not-made-from-a-judged-parent", "expression": by_operator },
+        { "name": "not-for-kuberays-finalizer", "expression": for_its_finalizer }
     ])
 }
 

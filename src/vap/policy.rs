@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::matching::{self, conditions, constraints, failure_policy};
+use super::matching::{self, constraints, failure_policy};
 use super::{Options, variables};
 use crate::policy::Mode;
 use crate::rules::{Check, Each, OwnMode, Rule};
@@ -13,7 +13,7 @@ pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &Options) -> 
     let policy = json!({
         "failurePolicy": failure_policy(options),
         "matchConstraints": constraints(options),
-        "matchConditions": conditions(options),
+        "matchConditions": matching::judged(options),
         "variables": [
             { "name": "subjects", "expression": variables::SUBJECTS },
             { "name": "faults", "expression": faults(rule, own) },

@@ -15,10 +15,16 @@ const fn look(group: &'static str, resource: &'static str) -> Access {
     }
 }
 
-/// Everything that is needed.
+/// For policies, and the labels of namespaces by which they match.
+pub const POLICIES: &[Access] = &[RAY_POLICIES, NAMESPACES];
+
+const RAY_POLICIES: Access = look("rayfit.dev", "raypolicies");
+const NAMESPACES: Access = look("", "namespaces");
+
+/// Everything that is needed, facts included.
 pub const NEEDED: &[Access] = &[
-    look("rayfit.dev", "raypolicies"),
-    look("", "namespaces"),
+    RAY_POLICIES,
+    NAMESPACES,
     look("", "nodes"),
     look("", "limitranges"),
     look("", "resourcequotas"),

@@ -4,51 +4,50 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kube::Client;
-use kube::api::Object;
 use serde::Serialize;
 
 use super::change;
-use super::follow::follow;
-use super::kinds::{self, NodeSpec, NodeStatus, Nothing, PodSpec, PodStatus, Whole, fields};
+use super::follow::{Known, follow};
+use super::kinds::{self, NodeSpec, NodeStatus, Nothing, Part, PodSpec, PodStatus, Whole, fields};
 use crate::admission::Policy;
+use crate::apiserver::Source;
 use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
 use crate::ray::Fields;
 
 /// Keeps facts up to date.
-pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>) {
+pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
     tokio::join!(
         follow(
-            client,
+            source,
             kinds::nodes(),
-            |object: Object<NodeSpec, NodeStatus>| Some(Node::read(&fields(&object))),
+            |object: Part<NodeSpec, NodeStatus>| Some(Node::read(&fields(&object))),
             |nodes| {
                 let nodes = Arc::new(Nodes::new(all(nodes)));
                 change(policy, |next| next.facts.nodes = nodes.clone());
             },
         ),
         follow(
-            client,
+            source,
             kinds::limit_ranges(),
-            |object: Object<Whole, Nothing>| of_namespace(&object, LimitRange::read),
+            |object: Part<Whole, Nothing>| of_namespace(&object, LimitRange::read),
             |ranges| {
                 let ranges = Arc::new(grouped(all(ranges)));
                 change(policy, |next| next.facts.limit_ranges = ranges.clone());
             },
         ),
         follow(
-            client,
+            source,
             kinds::resource_quotas(),
-            |object: Object<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
+            |object: Part<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
             |quotas| {
                 let quotas = Arc::new(grouped(all(quotas)));
                 change(policy, |next| next.facts.resource_quotas = quotas.clone());
             },
         ),
         follow(
-            client,
+            source,
             kinds::pods(),
-            |object: Object<PodSpec, PodStatus>| RayPod::read(&fields(&object)),
+            |object: Part<PodSpec, PodStatus>| RayPod::read(&fields(&object)),
             |pods| {
                 let pods = Arc::new(all(pods).into_iter().collect());
                 change(policy, |next| next.facts.pods = Arc::clone(&pods));
@@ -58,16 +57,12 @@ pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>) {
 }
 
 /// What is known; nothing, where it is unknown.
-fn all<T: Clone>(known: Option<&BTreeMap<String, T>>) -> Vec<T> {
-    known
-        .into_iter()
-        .flat_map(BTreeMap::values)
-        .cloned()
-        .collect()
+fn all<T: Clone>(known: Known<'_, T>) -> Vec<T> {
+    known.objects().cloned().collect()
 }
 
-fn of_namespace<P: Serialize + Clone, U: Serialize + Clone, T>(
-    object: &Object<P, U>,
+fn of_namespace<P: Serialize, U: Serialize, T>(
+    object: &Part<P, U>,
     read: impl Fn(&Fields) -> T,
 ) -> Option<(String, T)> {
     Some((object.metadata.namespace.clone()?, read(&fields(object))))

@@ -1,23 +1,20 @@
-//! Following all objects of one kind.
+//! Keeping of all objects of one kind what is looked at.
 
 use std::collections::BTreeMap;
-use std::fmt::Debug;
 use std::future::pending;
 use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use kube::Resource;
-use kube::api::{Api, ApiResource};
-use kube::runtime::WatchStreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
+use kube::Resource as _;
+use kube::api::{ApiResource, DynamicObject};
 use serde::de::DeserializeOwned;
+use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
+
+use crate::apiserver::informer::Times;
+use crate::apiserver::{self, Beacon, Event, ObjectName, Selection, Source};
 
 /// After so long without an answer what is known is no longer taken for true.
 const STALE: Duration = Duration::from_mins(5);
-
-/// Objects that are read at once: few, so that large ones do not fill the memory.
-const PAGE: u32 = 100;
 
 /// How the objects of one kind are followed.
 pub(crate) struct Kind {
@@ -27,55 +24,91 @@ pub(crate) struct Kind {
     pub(crate) resource: ApiResource,
     /// Which of them.
     pub(crate) labels: Option<&'static str>,
+    /// Only their metadata is looked at.
+    pub(crate) metadata_only: bool,
     /// How long changes are gathered before they are published.
     pub(crate) pace: Duration,
 }
 
+/// What is known of the objects of a kind.
+pub(crate) enum Known<'a, T> {
+    /// All of them.
+    All(&'a BTreeMap<ObjectName, T>),
+    /// There is no such kind in this cluster.
+    NotInstalled,
+    /// Nothing: they cannot be read, or what was read is too old.
+    Nothing,
+}
+
+impl<'a, T> Known<'a, T> {
+    /// The objects that are known.
+    pub(crate) fn objects(&self) -> impl Iterator<Item = &'a T> + use<'a, T> {
+        let objects = match self {
+            Self::All(objects) => Some(*objects),
+            Self::NotInstalled | Self::Nothing => None,
+        };
+        objects.into_iter().flat_map(BTreeMap::values)
+    }
+}
+
 /// Follows all objects of a kind, for ever, read as `K`. `keep` says what of an object is kept, if
-/// anything; `publish` gets everything that is kept whenever it has changed, or `None` where it
-/// cannot be read or is out of date.
-pub(crate) async fn follow<K, T>(
-    client: &kube::Client,
+/// anything; `publish` gets what is known whenever that has changed.
+pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
+    source: &Source,
     kind: Kind,
     keep: impl Fn(K) -> Option<T>,
-    mut publish: impl FnMut(Option<&BTreeMap<String, T>>),
-) where
-    K: Resource<DynamicType = ApiResource> + DeserializeOwned + Clone + Debug + Send + 'static,
-    T: PartialEq,
-{
-    let api: Api<K> = Api::all_with(client.clone(), &kind.resource);
-    let mut config = watcher::Config::default().page_size(PAGE);
-    if let Some(labels) = kind.labels {
-        config = config.labels(labels);
-    }
-    let mut events = std::pin::pin!(watcher(api, config).default_backoff());
-    let mut seen = Seen::default();
-    let mut due: Option<Instant> = None;
-    loop {
-        let event = tokio::select! {
-            event = events.next() => event,
-            () = until(due) => {
-                due = None;
-                publish(Some(&seen.objects));
-                continue;
-            }
-        };
-        match event {
-            Some(Ok(event)) => {
-                seen.failing_since = None;
-                if seen.take(event, &keep) {
-                    due.get_or_insert_with(|| Instant::now() + kind.pace);
-                }
-            }
-            Some(Err(error)) => {
-                if seen.fail(kind.title, &error) {
+    mut publish: impl FnMut(Known<'_, T>),
+) {
+    let selection = Selection {
+        title: kind.title,
+        path: DynamicObject::url_path(&kind.resource, None),
+        labels: kind.labels.map(str::to_owned),
+        metadata_only: kind.metadata_only,
+        times: Times::default(),
+    };
+    let limit = selection.times.limit();
+    let beacon = source.watches.open(kind.title, limit);
+    let (tell, mut told) = mpsc::unbounded_channel();
+    let watching = apiserver::follow(&source.client, &selection, &beacon, |event| {
+        // The receiver lives as long as this.
+        let _ = tell.send(event);
+    });
+    let gathering = async {
+        let mut seen = Seen::default();
+        let mut due: Option<Instant> = None;
+        loop {
+            let event = tokio::select! {
+                event = told.recv() => event,
+                () = until(due) => {
                     due = None;
-                    publish(None);
+                    publish(Known::All(&seen.objects));
+                    continue;
                 }
+            };
+            match event {
+                Some(Event::Failed(fault)) => {
+                    if seen.has_become_unknown(&beacon) {
+                        due = None;
+                        let is_absent = !seen.was_complete && fault.is_not_found();
+                        publish(if is_absent {
+                            Known::NotInstalled
+                        } else {
+                            Known::Nothing
+                        });
+                    }
+                }
+                Some(event) => {
+                    if seen.take(event, &keep) {
+                        due.get_or_insert_with(|| Instant::now() + kind.pace);
+                    }
+                }
+                None => return,
             }
-            // A watcher begins anew by itself and never ends.
-            None => return,
         }
+    };
+    tokio::select! {
+        never = watching => match never {},
+        () = gathering => {}
     }
 }
 
@@ -88,20 +121,21 @@ async fn until(due: Option<Instant>) {
 
 /// What has been seen.
 struct Seen<T> {
-    objects: BTreeMap<String, T>,
+    objects: BTreeMap<ObjectName, T>,
     /// What a list has brought that is not complete yet.
-    listed: Option<BTreeMap<String, T>>,
+    listed: BTreeMap<ObjectName, T>,
+    /// What is known is all, and not too old.
     is_complete: bool,
-    failing_since: Option<Instant>,
+    was_complete: bool,
 }
 
 impl<T> Default for Seen<T> {
     fn default() -> Self {
         Self {
             objects: BTreeMap::new(),
-            listed: None,
+            listed: BTreeMap::new(),
             is_complete: false,
-            failing_since: None,
+            was_complete: false,
         }
     }
 }
@@ -109,63 +143,73 @@ impl<T> Default for Seen<T> {
 impl<T: PartialEq> Seen<T> {
     /// Takes an event in; whether there is something new to publish. Most changes of an object are
     /// none of what is kept of it.
-    fn take<K: Resource>(&mut self, event: Event<K>, keep: &impl Fn(K) -> Option<T>) -> bool {
+    fn take<K>(&mut self, event: Event<K>, keep: &impl Fn(K) -> Option<T>) -> bool {
         match event {
-            Event::Init => {
-                self.listed = Some(BTreeMap::new());
+            Event::Begun => {
+                self.listed = BTreeMap::new();
                 false
             }
-            Event::InitApply(object) => {
-                let key = key(&object);
-                if let (Some(listed), Some(kept)) = (&mut self.listed, keep(object)) {
-                    listed.insert(key, kept);
+            Event::Listed(name, object) => {
+                if let Some(kept) = keep(object) {
+                    self.listed.insert(name, kept);
                 }
                 false
             }
-            Event::InitDone => {
-                self.objects = self.listed.take().unwrap_or_default();
-                self.is_complete = true;
+            Event::Complete(_) => {
+                self.objects = std::mem::take(&mut self.listed);
+                (self.is_complete, self.was_complete) = (true, true);
                 true
             }
-            Event::Apply(object) => {
-                let key = key(&object);
-                match keep(object) {
-                    Some(kept) if self.objects.get(&key) == Some(&kept) => false,
-                    Some(kept) => {
-                        self.objects.insert(key, kept);
-                        true
-                    }
-                    None => self.objects.remove(&key).is_some(),
+            Event::Applied(name, object) => match keep(object) {
+                Some(kept) if self.objects.get(&name) == Some(&kept) => false,
+                Some(kept) => {
+                    self.objects.insert(name, kept);
+                    true
                 }
-            }
-            Event::Delete(object) => self.objects.remove(&key(&object)).is_some(),
+                None => self.objects.remove(&name).is_some(),
+            },
+            Event::Deleted(name, _) => self.objects.remove(&name).is_some(),
+            Event::Failed(_) => false,
         }
     }
 
-    /// Notes a failure; whether nothing is known now.
-    fn fail(&mut self, title: &str, error: &watcher::Error) -> bool {
-        let now = Instant::now();
-        match self.failing_since {
-            None => {
-                self.failing_since = Some(now);
-                tracing::warn!(%error, "cannot watch {title}, trying again");
-                !self.is_complete
-            }
-            Some(since) if self.is_complete && now - since > STALE => {
-                self.is_complete = false;
-                tracing::warn!("{title} have not been seen for minutes and count as unknown");
-                true
-            }
-            Some(_) => false,
+    /// After a failure: whether nothing is known now, and that has to be said.
+    fn has_become_unknown(&mut self, beacon: &Beacon) -> bool {
+        if self.is_complete && beacon.silence() > STALE {
+            self.is_complete = false;
+            tracing::warn!(
+                "{} have not been seen for minutes and count as unknown",
+                beacon.title()
+            );
+            return true;
         }
+        !self.was_complete
     }
 }
 
-fn key(object: &impl Resource) -> String {
-    let metadata = object.meta();
-    let namespace = metadata.namespace.as_deref().unwrap_or_default();
-    format!(
-        "{namespace}/{}",
-        metadata.name.as_deref().unwrap_or_default()
-    )
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+    use crate::apiserver::Watches;
+
+    #[tokio::test(start_paused = true)]
+    async fn what_only_begins_again_and_again_grows_old() {
+        let beacon = Watches::default().open("nodes", STALE);
+        let mut seen = Seen::<()>::default();
+        let keep = Some::<()>;
+        assert!(seen.has_become_unknown(&beacon), "nothing was ever seen");
+        seen.take(Event::Complete(None), &keep);
+        beacon.hear();
+        for _ in 0..6 {
+            advance(Duration::from_mins(1)).await;
+            seen.take(Event::Begun, &keep);
+        }
+        assert!(seen.has_become_unknown(&beacon), "a beginning is no list");
+        assert!(!seen.has_become_unknown(&beacon), "said once");
+        seen.take(Event::Complete(None), &keep);
+        beacon.hear();
+        assert!(!seen.has_become_unknown(&beacon));
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use kube::api::ApiResource;
+use kube::api::{ApiResource, ObjectMeta};
 use kube::core::GroupVersionKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
@@ -26,6 +26,7 @@ pub(crate) fn policies() -> Kind {
         title: "RayPolicies",
         resource: resource(("rayfit.dev", "v1alpha1", "RayPolicy"), "raypolicies"),
         labels: None,
+        metadata_only: false,
         pace: SOON,
     }
 }
@@ -35,6 +36,7 @@ pub(crate) fn namespaces() -> Kind {
         title: "namespaces",
         resource: resource(("", "v1", "Namespace"), "namespaces"),
         labels: None,
+        metadata_only: false,
         pace: SOON,
     }
 }
@@ -44,6 +46,7 @@ pub(crate) fn nodes() -> Kind {
         title: "nodes",
         resource: resource(("", "v1", "Node"), "nodes"),
         labels: None,
+        metadata_only: false,
         pace: GATHERED,
     }
 }
@@ -53,6 +56,7 @@ pub(crate) fn limit_ranges() -> Kind {
         title: "LimitRanges",
         resource: resource(("", "v1", "LimitRange"), "limitranges"),
         labels: None,
+        metadata_only: false,
         pace: GATHERED,
     }
 }
@@ -62,6 +66,7 @@ pub(crate) fn resource_quotas() -> Kind {
         title: "ResourceQuotas",
         resource: resource(("", "v1", "ResourceQuota"), "resourcequotas"),
         labels: None,
+        metadata_only: false,
         pace: GATHERED,
     }
 }
@@ -71,6 +76,7 @@ pub(crate) fn pods() -> Kind {
         title: "pods of Ray clusters",
         resource: resource(("", "v1", "Pod"), "pods"),
         labels: Some(CLUSTER),
+        metadata_only: false,
         pace: GATHERED,
     }
 }
@@ -80,6 +86,7 @@ pub(crate) fn ray_objects(kind: crate::ray::Kind) -> Kind {
         title: kind.name(),
         resource: resource(("ray.io", "v1", kind.name()), kind.plural()),
         labels: None,
+        metadata_only: false,
         pace: GATHERED,
     }
 }
@@ -88,8 +95,26 @@ pub(crate) fn ray_objects(kind: crate::ray::Kind) -> Kind {
 pub(crate) fn ray_names(kind: crate::ray::Kind) -> Kind {
     Kind {
         pace: SOON,
+        metadata_only: true,
         ..ray_objects(kind)
     }
+}
+
+/// An object of which only parts are read. Whatever is missing in it is empty: an object without a
+/// `spec` is an object, too.
+#[derive(Debug, Clone, Deserialize, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(crate) struct Part<P, U> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) api_version: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) kind: Option<String>,
+    #[serde(default)]
+    pub(crate) metadata: ObjectMeta,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) spec: Option<P>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<U>,
 }
 
 /// All of a part.
@@ -138,9 +163,7 @@ pub(crate) struct PodStatus {
 }
 
 /// The object as the core reads it.
-pub(crate) fn fields<P: Serialize + Clone, U: Serialize + Clone>(
-    object: &kube::api::Object<P, U>,
-) -> Fields {
+pub(crate) fn fields(object: &impl Serialize) -> Fields {
     match serde_json::to_value(object) {
         Ok(Value::Object(fields)) => fields,
         _ => Map::new(),

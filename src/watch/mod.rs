@@ -16,24 +16,24 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
-use kube::Client;
 
 use crate::admission::Policy;
+use crate::apiserver::Source;
 
 /// Keeps policies and facts in `policy` up to date, for ever. `known` becomes true once policies
-/// that decide on objects of any namespace can be folded, or once it is clear that they cannot be
-/// read.
-pub async fn run(client: Client, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
+/// that decide on objects of any namespace can be folded, or once it is clear that there can be
+/// none.
+pub async fn run(source: Source, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
     tokio::join!(
-        policies::keep(&client, &policy, &known),
-        facts::keep(&client, &policy),
-        objects::keep(&client, &policy),
+        policies::keep(&source, &policy, &known),
+        facts::keep(&source, &policy),
+        objects::keep(&source, &policy),
     );
 }
 
 /// Keeps policies only up to date, and the labels of namespaces by which they match.
-pub async fn policies_only(client: Client, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
-    policies::keep(&client, &policy, &known).await;
+pub async fn policies_only(source: Source, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
+    policies::keep(&source, &policy, &known).await;
 }
 
 /// Changes what objects are judged by; the next request sees it.

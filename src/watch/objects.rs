@@ -3,32 +3,28 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use kube::Client;
-use kube::core::{ObjectMeta, PartialObjectMeta};
+use kube::api::ObjectMeta;
 
 use super::follow::follow;
-use super::kinds;
+use super::kinds::{self, Nothing, Part};
 use crate::admission::Policy;
+use crate::apiserver::Source;
 use crate::facts::StoredObject;
 use crate::ray::Kind;
 
 /// Keeps them up to date. The API server sends only the metadata of objects.
-pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>) {
-    let [a, b, c, d] = Kind::ALL.map(|kind| keep_kind(client, policy, kind));
+pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
+    let [a, b, c, d] = Kind::ALL.map(|kind| keep_kind(source, policy, kind));
     tokio::join!(a, b, c, d);
 }
 
-async fn keep_kind(client: &Client, policy: &ArcSwap<Policy>, kind: Kind) {
+async fn keep_kind(source: &Source, policy: &ArcSwap<Policy>, kind: Kind) {
     follow(
-        client,
+        source,
         kinds::ray_names(kind),
-        |object: PartialObjectMeta| stored(object.metadata).map(Arc::new),
+        |object: Part<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
         |objects| {
-            let objects: Vec<_> = objects
-                .into_iter()
-                .flat_map(|all| all.values())
-                .cloned()
-                .collect();
+            let objects: Vec<_> = objects.objects().cloned().collect();
             super::change(policy, |next| {
                 Arc::make_mut(&mut next.facts.objects).insert(kind, objects.clone().into());
             });

@@ -3,18 +3,18 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use arc_swap::ArcSwap;
-use kube::Client;
-use kube::api::Object;
 use serde_json::Value;
 
-use super::follow::follow;
-use super::kinds::{self, Nothing, fields};
+use super::follow::{Known, follow};
+use super::kinds::{self, Nothing, Part, fields};
 use crate::admission::Policy;
+use crate::apiserver::Source;
 use crate::policy::{self, Fault, Policies, compile};
 
-/// Keeps policies and the labels of namespaces up to date; `known` becomes true once both are, or
-/// cannot be.
-pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>, known: &AtomicBool) {
+/// Keeps policies and the labels of namespaces up to date; `known` becomes true once both are. Where
+/// they cannot be read, nothing may be judged yet: without a policy its limits would not hold. Where
+/// the kind is not installed, there are none.
+pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>, known: &AtomicBool) {
     let (policies_known, namespaces_known) = (AtomicBool::new(false), AtomicBool::new(false));
     let both = || {
         if policies_known.load(Ordering::Acquire) && namespaces_known.load(Ordering::Acquire) {
@@ -23,30 +23,38 @@ pub(super) async fn keep(client: &Client, policy: &ArcSwap<Policy>, known: &Atom
     };
     tokio::join!(
         follow(
-            client,
+            source,
             kinds::policies(),
-            |object: Object<Value, Nothing>| Some(read(&object)),
+            |object: Part<Value, Nothing>| Some(read(&object)),
             |policies| {
-                if let Some(policies) = policies {
-                    let policies = policies.values().flatten().cloned().collect();
-                    publish(policy, &Policies::new(policies));
+                match policies {
+                    Known::All(policies) => {
+                        let policies = policies.values().flatten().cloned().collect();
+                        publish(policy, &Policies::new(policies));
+                    }
+                    Known::NotInstalled => {}
+                    Known::Nothing => return,
                 }
                 policies_known.store(true, Ordering::Release);
                 both();
             },
         ),
         follow(
-            client,
+            source,
             kinds::namespaces(),
-            |object: Object<Nothing, Nothing>| {
+            |object: Part<Nothing, Nothing>| {
                 Some((
                     object.metadata.name?,
                     object.metadata.labels.unwrap_or_default(),
                 ))
             },
             |namespaces| {
-                let labels = namespaces.into_iter().flat_map(|all| all.values()).cloned();
-                let labels = std::sync::Arc::new(labels.collect());
+                // The last ones known stay in force, as policies do.
+                let Known::All(namespaces) = namespaces else {
+                    return;
+                };
+                let labels = namespaces.values().cloned().collect();
+                let labels = std::sync::Arc::new(labels);
                 super::change(policy, |next| {
                     next.facts.namespaces = std::sync::Arc::clone(&labels);
                 });
@@ -69,7 +77,7 @@ fn publish(policy: &ArcSwap<Policy>, policies: &Policies) {
 
 /// What holds of a policy; the API server validates it, but an older or newer definition may have
 /// let pass what this version cannot read.
-fn read(object: &Object<Value, Nothing>) -> Option<policy::Policy> {
+fn read(object: &Part<Value, Nothing>) -> Option<policy::Policy> {
     let object = Value::Object(fields(object));
     let name = object.pointer("/metadata/name").and_then(Value::as_str);
     let say = |fault: &Fault| tracing::warn!(policy = name, %fault, "a RayPolicy has a fault");

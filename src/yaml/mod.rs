@@ -7,11 +7,12 @@
 //! everywhere.
 //!
 //! Hostile input is bounded: size, nesting, what aliases may expand to. Reading order: `scalar`,
-//! `tree`, `value`, `place`, `write`.
+//! `strict`, `tree`, `value`, `place`, `write`.
 
 mod fault;
 mod place;
 mod scalar;
+mod strict;
 mod tree;
 mod value;
 mod write;
@@ -50,8 +51,19 @@ pub fn read(text: &str) -> Vec<Result<Document, Fault>> {
         return vec![Err(fault)];
     }
     let mut documents = Vec::new();
-    for (start, part) in json_parts(text).unwrap_or_else(|| vec![(Position::default(), text)]) {
-        read_part(start, part, &mut documents);
+    match json_parts(text) {
+        Some(parts) => {
+            for (start, part) in parts {
+                read_part(
+                    Reader::new(start, part, MAX_NODES).lenient(),
+                    &mut documents,
+                );
+            }
+        }
+        None => read_part(
+            Reader::new(Position::default(), text, MAX_NODES),
+            &mut documents,
+        ),
     }
     for document in &mut documents {
         if let Err(fault) = document {
@@ -61,8 +73,8 @@ pub fn read(text: &str) -> Vec<Result<Document, Fault>> {
     documents
 }
 
-fn read_part(start: Position, part: &str, documents: &mut Vec<Result<Document, Fault>>) {
-    for tree in Reader::new(start, part, MAX_NODES) {
+fn read_part(reader: Reader<'_>, documents: &mut Vec<Result<Document, Fault>>) {
+    for tree in reader {
         documents.push(tree.and_then(|tree| {
             let value = value::of(&tree)?;
             Ok(Document { value, tree })

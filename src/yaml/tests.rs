@@ -50,7 +50,12 @@ fn documents_read_as_in_kubectl() {
             "a: !!str 1\nb: !foo 1\nc: !!float 1\nd: !!timestamp 2001-01-01\n",
             json!({"a": "1", "b": "1", "c": 1, "d": "2001-01-01"}),
         ),
-        ("%YAML 1.1\n---\na: yes\n", json!({"a": true})),
+        ("--- # a comment\na: yes\n", json!({"a": true})),
+        ("a: [\n\t1,\n\t{b: 2}]\n", json!({"a": [1, {"b": 2}]})),
+        ("a: \"x\n\ty\"\nb: &x-y_1 1\n", json!({"a": "x y", "b": 1})),
+        ("a: x\n \ty\nc:\t1\t\n", json!({"a": "x y", "c": 1})),
+        ("{\n\t\"a\": 1\n}\n", json!({"a": 1})),
+        ("\t{\"a\": 1}\n", json!({"a": 1})),
         (
             "a: 'x\n  y'\nb: |\n  x\n   y\n\nc: >-\n  x\n  y\n\n  z\n",
             json!({"a": "x y", "b": "x\n y\n", "c": "x y\nz"}),
@@ -86,6 +91,17 @@ fn what_kubectl_refuses_is_a_fault_with_its_place() {
         ("a: \u{7}\n", 1, 4),
         ("a: 1\nb: 2\na: 3\n", 3, 1),
         ("1: a\n'1': b\n", 2, 1),
+        ("%YAML 1.1\n---\na: 1\n", 1, 1),
+        ("# c\n%YAML 1.2\n---\na: 1\n", 2, 1),
+        ("%TAG ! tag:x,2000:\n---\na: 1\n", 1, 1),
+        ("--- {a: 1}\n", 1, 1),
+        ("\ta: 1\n", 1, 1),
+        ("\t# c\na: 1\n", 1, 1),
+        ("a: 1\n\t\nb: 2\n", 2, 1),
+        ("a: [1]\n\t# c\nb: 2\n", 2, 1),
+        ("a:\n- 1\n\t\n- 2\n", 3, 1),
+        ("a: 1\nb: &x.y 1\n", 2, 4),
+        ("a: &ü 1\n", 1, 4),
     ] {
         let at = fault(text).at;
         assert_eq!(

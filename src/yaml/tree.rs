@@ -1,11 +1,12 @@
 //! The written structure of a document: nodes in an arena, with their places.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
-use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, Tag};
+use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, StructureStyle, Tag};
 
 use super::scalar::{Scalar, Wanted, resolve};
-use super::{Fault, Position, Span};
+use super::{Fault, Position, Span, strict};
 
 /// A node's number in its [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,22 +60,49 @@ pub(super) const MAX_NODES: usize = 2_000_000;
 /// Reads one document after the other.
 pub(super) struct Reader<'a> {
     parser: Parser<'a, StrInput<'a>>,
+    text: &'a str,
     start: Position,
     /// How many nodes may still come.
     left: usize,
+    /// Where the document before this ended, in the text.
+    ended: usize,
+    /// The text is JSON, of which kubectl's YAML reader sees nothing.
+    lenient: bool,
     done: bool,
 }
 
 impl<'a> Reader<'a> {
     /// `start` is where `text` begins in the file; `limit` bounds the nodes of all its documents.
     pub(super) fn new(start: Position, text: &'a str, limit: usize) -> Self {
-        let options = granit_parser::options! { emit_comments: false };
+        let options = granit_parser::options! { emit_comments: false, emit_anchor_events: true };
         Self {
             parser: Parser::new_from_str_with_options(text, options),
+            text,
             start,
             left: limit,
+            ended: 0,
+            lenient: false,
             done: false,
         }
+    }
+
+    /// Takes what YAML allows, whatever kubectl says.
+    pub(super) fn lenient(mut self) -> Self {
+        self.lenient = true;
+        self
+    }
+
+    /// Where a point of the file is in the text.
+    fn offset(&self, at: Position) -> usize {
+        at.offset.saturating_sub(self.start.offset)
+    }
+
+    /// The fault of a document's beginning, which is at `span`.
+    fn beginning(&self, span: Span) -> Option<Fault> {
+        let at = self.offset(span.start);
+        strict::between(self.start, self.text, self.ended..at)
+            .or_else(|| strict::separator(self.start, self.text, at))
+            .filter(|_| !self.lenient)
     }
 
     fn locate(&self, marker: Marker) -> Position {
@@ -107,7 +135,12 @@ impl<'a> Reader<'a> {
         let mut builder = Builder::default();
         while let Some((event, span)) = self.event()? {
             if matches!(event, Event::DocumentEnd) {
-                break;
+                let part = self.ended..self.offset(span.end);
+                self.ended = part.end;
+                match strict::tab(self.start, self.text, part, &builder.covered) {
+                    Some(fault) if !self.lenient => return Err(fault),
+                    _ => break,
+                }
             }
             builder.take(event, span)?;
             if builder.tree.nodes.len() > self.left {
@@ -126,7 +159,10 @@ impl Iterator for Reader<'_> {
     fn next(&mut self) -> Option<Self::Item> {
         while !self.done {
             let document = match self.event() {
-                Ok(Some((Event::DocumentStart(..), _))) => self.document(),
+                Ok(Some((Event::DocumentStart(..), span))) => match self.beginning(span) {
+                    Some(fault) => Err(fault),
+                    None => self.document(),
+                },
                 Ok(Some(_)) => continue,
                 Ok(None) => break,
                 Err(fault) => Err(fault),
@@ -146,6 +182,11 @@ struct Builder {
     /// The collections that are not closed yet, with the key that waits for its value.
     open: Vec<(NodeId, Option<NodeId>)>,
     anchors: HashMap<usize, NodeId>,
+    /// Texts of several lines, and collections in braces or brackets: what begins a line there is no
+    /// indentation.
+    covered: Vec<Range<usize>>,
+    /// How many such collections are open, and where the outermost began.
+    flow: (usize, usize),
 }
 
 impl Builder {
@@ -153,16 +194,22 @@ impl Builder {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let scalar = scalar(&text, style, tag.as_deref(), span)?;
+                if span.start.line != span.end.line {
+                    self.covered.push(span.start.offset..span.end.offset);
+                }
                 self.add(Content::Scalar(scalar), span, anchor);
             }
-            Event::SequenceStart(_, anchor, _) => {
-                self.open(Content::Sequence(Vec::new()), span, anchor);
+            Event::SequenceStart(style, anchor, _) => {
+                self.open(Content::Sequence(Vec::new()), (span, style), anchor);
             }
-            Event::MappingStart(_, anchor, _) => {
-                self.open(Content::Mapping(Vec::new()), span, anchor);
+            Event::MappingStart(style, anchor, _) => {
+                self.open(Content::Mapping(Vec::new()), (span, style), anchor);
             }
-            Event::SequenceEnd | Event::MappingEnd => {
-                self.open.pop();
+            Event::SequenceEnd | Event::MappingEnd => self.close(span),
+            Event::Anchor(_, name) => {
+                if let Some(fault) = strict::anchor(span.start, &name) {
+                    return Err(fault);
+                }
             }
             Event::Alias(anchor) => {
                 let Some(target) = self.anchors.get(&anchor) else {
@@ -175,9 +222,27 @@ impl Builder {
         Ok(())
     }
 
-    fn open(&mut self, content: Content, span: Span, anchor: usize) {
+    fn open(&mut self, content: Content, (span, style): (Span, StructureStyle), anchor: usize) {
         let id = self.add(content, span, anchor);
         self.open.push((id, None));
+        match &mut self.flow {
+            (0, _) if style == StructureStyle::Block => {}
+            (0, began) => {
+                *began = span.start.offset;
+                self.flow.0 = 1;
+            }
+            // What stands in braces or brackets is in such, too.
+            (depth, _) => *depth += 1,
+        }
+    }
+
+    fn close(&mut self, span: Span) {
+        self.open.pop();
+        let (depth, began) = &mut self.flow;
+        if *depth == 1 {
+            self.covered.push(*began..span.end.offset);
+        }
+        *depth = depth.saturating_sub(1);
     }
 
     fn add(&mut self, content: Content, span: Span, anchor: usize) -> NodeId {

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
+use rayfit::apiserver::Watches;
 use rayfit::controller::lease::Terms;
 use rayfit::controller::observe::Reach;
 use rayfit::controller::tuning::InForce;
 use rayfit::controller::{self, Options};
 use rayfit::reconcile::{Done, Effect, Memory, Reply, Settings, Stillness, round};
 use rayfit::snapshot::Snapshot;
+use rayfit::supervisor::Supervisor;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
@@ -145,13 +147,14 @@ impl Controller {
         in_force
             .known
             .store(true, std::sync::atomic::Ordering::Release);
-        let running = controller::run(
-            options,
-            api.client(),
+        let around = controller::Surroundings {
+            api: api.server(),
             in_force,
-            std::sync::Arc::default(),
-            stopped,
-        );
+            metrics: std::sync::Arc::default(),
+            watches: Watches::default(),
+            supervisor: Supervisor::default(),
+        };
+        let running = controller::run(options, around, stopped);
         let task = tokio::spawn(running);
         Self { stop, task }
     }

@@ -1,20 +1,30 @@
 //! What one tenant, object or fault could do to the others, played out: each test is an attack or an
 //! accident, and asserts that the neighbour is served as if it was alone. `docs/security.md` names
 //! the test of each threat.
-
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,
     clippy::panic,
-    clippy::disallowed_methods
+    clippy::disallowed_methods,
+    unreachable_pub
 )]
 
+mod callers;
+mod check;
+mod control;
 mod events;
 mod ownership;
 mod record;
+mod rights;
+mod rule_limits;
+mod rules;
 mod webhook;
 
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;
 #[path = "../played_api/mod.rs"]
 mod played_api;
+#[path = "../review_support/mod.rs"]
+mod review_support;
+#[path = "../tls_support/mod.rs"]
+mod tls_support;

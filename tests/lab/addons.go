@@ -85,7 +85,7 @@ func (l *Lab) startOperator(ctx context.Context) error {
 		return err
 	}
 	argv := append([]string{
-		l.state.Kube, "with-hosts", l.hostsPath(),
+		l.state.Kube, "with-hosts", l.path("hosts", outside),
 		l.state.Operator,
 		"--kubeconfig=" + credentials,
 		"--enable-leader-election=false",

@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strconv"
 	"sync"
 	"time"
@@ -20,23 +21,31 @@ import (
 // with unchanged manifests and real verification of the Service's TLS name.
 type proxy struct {
 	store *store
-	// hostsFile is bind-mounted over /etc/hosts in containers; it keeps its
-	// inode and is only ever overwritten.
-	hostsFile *os.File
-	hostsMu   sync.Mutex
-	hostsText string
+	// hostsFiles, by namespace, are bind-mounted over /etc/hosts in containers;
+	// they keep their inodes and are only ever overwritten.
+	hostsFiles map[string]*hostsFile
+	hostsDir   string
+	hostsMu    sync.Mutex
 }
+
+type hostsFile struct {
+	*os.File
+	text string
+}
+
+// outside is the name of the hosts file for programs that are in no namespace;
+// no namespace can be called so.
+const outside = "_"
 
 // noBackendPatience is how long a connection waits for a ready pod: the watch
 // may be a moment behind the test that has just seen the pod ready.
 const noBackendPatience = 300 * time.Millisecond
 
-func newProxy(hostsPath string) (*proxy, error) {
-	file, err := os.OpenFile(hostsPath, os.O_CREATE|os.O_RDWR, 0o644)
-	if err != nil {
-		return nil, fmt.Errorf("open the pods' hosts file: %w", err)
+func newProxy(hostsDir string) (*proxy, error) {
+	if err := os.MkdirAll(hostsDir, 0o755); err != nil {
+		return nil, fmt.Errorf("make the folder of hosts files: %w", err)
 	}
-	p := &proxy{hostsFile: file}
+	p := &proxy{hostsDir: hostsDir, hostsFiles: map[string]*hostsFile{}}
 	p.store = newStore(p.writeHosts)
 	p.writeHosts()
 	return p, nil
@@ -44,7 +53,7 @@ func newProxy(hostsPath string) (*proxy, error) {
 
 // serve runs until the context ends.
 func (p *proxy) serve(ctx context.Context, listener net.Listener, api *client) error {
-	defer p.hostsFile.Close()
+	defer p.closeHosts()
 	server := &http.Server{Handler: p, ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		<-ctx.Done()
@@ -120,23 +129,47 @@ func relay(client net.Conn, fromClient io.Reader, backend net.Conn) {
 	<-done
 }
 
-// writeHosts brings the hosts file up to date, if something in it changes.
+// writeHosts brings the hosts files up to date, where something in them changes.
 func (p *proxy) writeHosts() {
 	p.hostsMu.Lock()
 	defer p.hostsMu.Unlock()
-	text := "127.0.0.1 localhost\n"
+	var c cluster
 	if p.store != nil {
-		text = p.store.cluster().hosts()
+		c = p.store.cluster()
 	}
-	if text == p.hostsText {
+	p.writeHostsOf(outside, c.hosts(""))
+	for _, namespace := range c.namespaces() {
+		p.writeHostsOf(namespace, c.hosts(namespace))
+	}
+}
+
+func (p *proxy) writeHostsOf(name, text string) {
+	hosts := p.hostsFiles[name]
+	if hosts == nil {
+		file, err := os.OpenFile(filepath.Join(p.hostsDir, name), os.O_CREATE|os.O_RDWR, 0o644)
+		if err != nil {
+			return
+		}
+		hosts = &hostsFile{File: file}
+		p.hostsFiles[name] = hosts
+	}
+	if text == hosts.text {
 		return
 	}
 	// One write, then cut: a reader never finds an empty file.
-	if _, err := p.hostsFile.WriteAt([]byte(text), 0); err != nil {
+	if _, err := hosts.WriteAt([]byte(text), 0); err != nil {
 		return
 	}
-	if err := p.hostsFile.Truncate(int64(len(text))); err == nil {
-		p.hostsText = text
+	if err := hosts.Truncate(int64(len(text))); err == nil {
+		hosts.text = text
+	}
+}
+
+func (p *proxy) closeHosts() {
+	p.hostsMu.Lock()
+	defer p.hostsMu.Unlock()
+	for _, hosts := range p.hostsFiles {
+		_ = hosts.Close()
 	}
 }
 

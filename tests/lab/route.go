@@ -115,16 +115,34 @@ func namedPort(name string, p pod) (int, bool) {
 }
 
 // hosts renders an /etc/hosts in place of the cluster's DNS: each Service's
-// names lead to its oldest pod. A name leads to an address only, so inside the
-// cluster a Service's port must equal its target port.
-func (c cluster) hosts() string {
+// names lead to its oldest pod, and in its own namespace its short one too. A
+// name leads to an address only, so inside the cluster a Service's port must
+// equal its target port.
+func (c cluster) hosts(namespace string) string {
 	var out strings.Builder
 	out.WriteString("127.0.0.1 localhost\n")
 	for _, s := range c.services {
 		if pods := c.endpoints(s); len(pods) > 0 {
 			name := s.Metadata.Name + "." + s.Metadata.Namespace
-			fmt.Fprintf(&out, "%s %s.svc.cluster.local %s.svc %s\n", pods[0].Status.PodIP, name, name, name)
+			fmt.Fprintf(&out, "%s %s.svc.cluster.local %s.svc %s", pods[0].Status.PodIP, name, name, name)
+			if s.Metadata.Namespace == namespace {
+				out.WriteString(" " + s.Metadata.Name)
+			}
+			out.WriteString("\n")
 		}
 	}
 	return out.String()
+}
+
+// namespaces are those that have pods or Services.
+func (c cluster) namespaces() []string {
+	var names []string
+	for _, s := range c.services {
+		names = append(names, s.Metadata.Namespace)
+	}
+	for _, p := range c.pods {
+		names = append(names, p.Metadata.Namespace)
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

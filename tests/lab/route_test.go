@@ -2,6 +2,7 @@ package lab
 
 import (
 	"encoding/json"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -94,7 +95,15 @@ func TestHosts(t *testing.T) {
 127.0.1.4 hook.sys.svc.cluster.local hook.sys.svc hook.sys
 127.0.1.9 head.ray.svc.cluster.local head.ray.svc head.ray
 `
-	if got := c.hosts(); got != want {
+	if got := c.hosts(""); got != want {
 		t.Errorf("hosts:\n%s\nwant:\n%s", got, want)
+	}
+	for namespace, short := range map[string]string{"sys": "hook.sys hook\n", "ray": "head.ray head\n"} {
+		if got := c.hosts(namespace); !strings.Contains(got, short) || len(got) != len(want)+len(" hook") {
+			t.Errorf("hosts of namespace %s:\n%s", namespace, got)
+		}
+	}
+	if got := c.namespaces(); !slices.Equal(got, []string{"ray", "sys"}) {
+		t.Errorf("namespaces: %v", got)
 	}
 }

@@ -18,6 +18,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode, header};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
+use rayfit::apiserver::ApiServer;
 use serde_json::{Value, json};
 use tokio::sync::watch;
 use tower::ServiceExt as _;
@@ -80,11 +81,16 @@ impl Default for PlayedApi {
 
 impl PlayedApi {
     pub fn client(&self) -> kube::Client {
+        self.server().client()
+    }
+
+    /// As the process reaches an API server.
+    pub fn server(&self) -> ApiServer {
         let router = self.router();
         let service = tower::service_fn(move |request: Request<kube::client::Body>| {
             router.clone().oneshot(request.map(Body::new))
         });
-        kube::Client::new(service, "rayfit-system")
+        ApiServer::through(service, "rayfit-system")
     }
 
     pub fn router(&self) -> Router {

@@ -27,6 +27,8 @@ type Cluster struct {
 	queued  map[string]*queue
 	kv      map[string][]byte
 	calls   map[string]int
+	conns   int
+	strange []string
 	killed  []string
 	hook    Hook
 	changed func()
@@ -221,6 +223,49 @@ func (c *Cluster) Calls() map[string]int {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return maps.Clone(c.calls)
+}
+
+// FinishIn ends the tasks that run on the workers of a group. Tasks that wait may
+// take their place.
+func (c *Cluster) FinishIn(group string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	for _, n := range c.nodes {
+		if n.group == group {
+			n.used, n.idleSince = map[string]float64{}, time.Now()
+		}
+	}
+	c.place()
+}
+
+// Connections is how many connections were ever opened to the cluster's GCS.
+func (c *Cluster) Connections() int {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.conns
+}
+
+func (c *Cluster) connected() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.conns++
+	c.changed()
+}
+
+// Strange are the calls about nodes that the cluster has never had, so that they
+// were meant for another: "method node".
+func (c *Cluster) Strange() []string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return slices.Clone(c.strange)
+}
+
+// about notes whether a call's node is, or was, one of the cluster's.
+func (c *Cluster) about(method string, id []byte) {
+	gone := func(n *node) bool { return string(n.id[:]) == string(id) }
+	if c.find(id) == nil && !slices.ContainsFunc(c.gone, gone) {
+		c.strange = append(c.strange, fmt.Sprintf("%s %x", method, id))
+	}
 }
 
 // find is the live node of an id.

@@ -127,6 +127,7 @@ func (c *Cluster) drain(request fields) (message, error) {
 	if len(id) != idBytes {
 		return nil, status.Errorf(codes.Internal, "a node id of %d bytes: a real GCS aborts", len(id))
 	}
+	c.about("DrainNode", id)
 	var reply message
 	const idleTermination = 1
 	n := c.find(id)
@@ -148,6 +149,7 @@ func (c *Cluster) stop(request fields) (message, error) {
 		if err != nil {
 			return nil, status.Error(codes.InvalidArgument, err.Error())
 		}
+		c.about("DrainNode", data.bytes(1))
 		if n := c.find(data.bytes(1)); n != nil {
 			c.die(n)
 		}
@@ -158,6 +160,7 @@ func (c *Cluster) stop(request fields) (message, error) {
 // resize is {1 node_id, 2 resources}: {1 total_resources}. A raylet does not go
 // below what is in use.
 func (c *Cluster) resize(request fields) (message, error) {
+	c.about("ResizeRayletResourceInstances", request.bytes(1))
 	n := c.find(request.bytes(1))
 	if n == nil {
 		return nil, status.Error(codes.Aborted, "NotFound: no such node")

@@ -65,8 +65,29 @@ func (s *Server) Serve(c *Cluster, address string) error {
 		return fmt.Errorf("listen for the GCS of %s: %w", c.Name, err)
 	}
 	s.byAddress[address], s.listeners[address] = c, listener
-	go func() { _ = s.grpc.Serve(listener) }()
+	go func() { _ = s.grpc.Serve(counting{listener, s, address}) }()
 	return nil
+}
+
+// counting tells the cluster that is played at an address of each connection.
+type counting struct {
+	net.Listener
+	server  *Server
+	address string
+}
+
+func (l counting) Accept() (net.Conn, error) {
+	conn, err := l.Listener.Accept()
+	if err != nil {
+		return nil, err
+	}
+	l.server.mu.Lock()
+	c := l.server.byAddress[l.address]
+	l.server.mu.Unlock()
+	if c != nil {
+		c.connected()
+	}
+	return conn, nil
 }
 
 var errNotLoopback = errors.New("a played GCS listens on loopback only")

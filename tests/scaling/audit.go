@@ -45,7 +45,7 @@ func Calls(l *lab.Lab, after time.Time, by func(Call) bool) ([]Call, error) {
 }
 
 // ByRayfit says whether a call is a controller's, on the rights of an install.
-func ByRayfit(c Call) bool { return c.User == "system:serviceaccount:"+systemNamespace+":rayfit" }
+func ByRayfit(c Call) bool { return c.User == "system:serviceaccount:"+systemNamespace+":"+account }
 
 // ByHead says whether a call comes out of a cluster's head pod.
 func ByHead(cluster string) func(Call) bool {

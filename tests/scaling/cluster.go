@@ -1,6 +1,7 @@
 package scaling
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"strconv"
@@ -31,10 +32,12 @@ const grace = 5
 
 // Cluster is a RayCluster to be scaled. Its head takes no work.
 type Cluster struct {
-	Name   string
-	Mode   Mode
-	Port   int // of the GCS; chosen by Create if zero
-	Groups []Group
+	Name string
+	// Namespace is that of the world that it was created in; Namespace if empty.
+	Namespace string
+	Mode      Mode
+	Port      int // of the GCS; chosen by Create if zero
+	Groups    []Group
 	// Idle is how many seconds a worker may be idle.
 	Idle int
 	// Upscaling is the upscalingMode; Default if empty.
@@ -74,7 +77,7 @@ func (c Cluster) freePort() (int, error) {
 
 // Object is the RayCluster, as Rayfit's admission would store it.
 func (c Cluster) Object() rig.Object {
-	object := rig.RayCluster(Namespace, c.Name).
+	object := rig.RayCluster(cmp.Or(c.Namespace, Namespace), c.Name).
 		Set("metadata.annotations[rayfit.dev/reconcile]", string(c.Mode)).
 		Set("spec.autoscalerOptions", c.autoscaler()).
 		Set("spec.headGroupSpec.rayStartParams", c.startParams(map[string]any{

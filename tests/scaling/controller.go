@@ -19,6 +19,9 @@ import (
 // systemNamespace is that of an install.
 const systemNamespace = "rayfit-system"
 
+// account is that of an install's controller.
+const account = "rayfit-controller"
+
 // Controller is a `rayfit serve` that scales clusters, as a process of this
 // machine with the rights that an install gives to it.
 type Controller struct {
@@ -54,7 +57,7 @@ func StartRestricted(ctx context.Context, l *lab.Lab, url, system, namespace str
 }
 
 func startReplica(ctx context.Context, l *lab.Lab, url, system string, args ...string) (*Controller, error) {
-	kubeconfig, err := credentials(l, url, "rayfit", system)
+	kubeconfig, err := credentials(l, url, account, system)
 	if err != nil {
 		return nil, err
 	}
@@ -138,6 +141,7 @@ current-context: lab
 // they are to.
 var rights = map[string]bool{
 	"CustomResourceDefinition": true, "Namespace": true, "ServiceAccount": true, "ClusterRole": true, "ClusterRoleBinding": true, "Role": true, "RoleBinding": true,
+	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
 }
 
 // roles are those of them that reach no further than a namespace.

@@ -11,7 +11,8 @@
 //	w.Board.Release("one")
 //
 // Reading order: [World] in world.go over the copies of API objects in feed.go;
-// clusters in cluster.go; the script inside the head pod in driver.go and
-// driver.py, and where its tasks check in, board.go; `rayfit serve` as a process
-// that can be killed in controller.go; the API server's audit log in audit.go.
+// whose pods they are and which were named for deletion in owned.go; clusters in
+// cluster.go; the script inside the head pod in driver.go and driver.py, and where
+// its tasks check in, board.go; `rayfit serve` as a process that can be killed in
+// controller.go; the API server's audit log in audit.go.
 package scaling

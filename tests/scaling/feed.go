@@ -25,6 +25,7 @@ type Seen struct {
 type feed struct {
 	path    string
 	changed func()
+	note    func(rig.Object) // told of every state of every object, if set
 	synced  chan struct{}
 
 	mu    sync.Mutex
@@ -68,6 +69,9 @@ func (f *feed) record(event lab.WatchEvent[rig.Object]) (uid string) {
 		f.items[uid] = item
 	}
 	item.Object, item.Last = event.Object, now
+	if f.note != nil {
+		f.note(event.Object)
+	}
 	if item.Ready.IsZero() && ready(*item) == nil {
 		item.Ready = now
 	}

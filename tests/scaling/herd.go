@@ -71,7 +71,7 @@ func nodeOf(i int) string { return fmt.Sprintf("herd-node-%02d", i%herdNodes) }
 
 func (h *Herd) cluster(ctx context.Context, i int) error {
 	object := h.Clusters[i].Object().Set("spec.workerGroupSpecs[0].replicas", h.Workers)
-	_, err := h.Lab.Request(ctx, http.MethodPost, clustersPath, object.JSON())
+	_, err := h.Lab.Request(ctx, http.MethodPost, clustersPath(Namespace), object.JSON())
 	return err
 }
 

@@ -29,13 +29,13 @@ func (w *World) StartSidecar(c Cluster, url string) (*HeadSidecar, error) {
 		return nil, err
 	}
 	account, _ := head.Get("spec.serviceAccountName").(string)
-	kubeconfig, err := credentials(w.Lab, url, account, Namespace)
+	kubeconfig, err := credentials(w.Lab, url, account, w.Namespace)
 	if err != nil {
 		return nil, err
 	}
-	s := &HeadSidecar{name: "sidecar-" + c.Name, lab: w.Lab, argv: []string{
+	s := &HeadSidecar{name: "sidecar-" + w.Namespace + "-" + c.Name, lab: w.Lab, argv: []string{
 		"/usr/bin/env", "RAY_HEAD_POD_NAME=" + head.Name(), binary, "sidecar",
-		"--cluster-name=" + c.Name, "--cluster-namespace=" + Namespace, "--kubeconfig=" + kubeconfig,
+		"--cluster-name=" + c.Name, "--cluster-namespace=" + w.Namespace, "--kubeconfig=" + kubeconfig,
 	}}
 	return s, s.lab.Run(s.name, s.argv...)
 }

@@ -12,18 +12,20 @@ import (
 	"rayfit.dev/rayfit/tests/rig"
 )
 
-// Namespace is where all clusters of a world are.
+// Namespace is where the clusters of a world are that was not told another.
 const Namespace = "default"
 
 // Patience is how long anything may take on a busy machine.
 const Patience = 2 * time.Minute
 
-// World is a lab with everything that is observed in it.
+// World is a lab with everything that is observed in one of its namespaces.
 type World struct {
-	Lab   *lab.Lab
-	Board *Board
+	Lab       *lab.Lab
+	Board     *Board
+	Namespace string
 
 	pods, clusters, events *feed
+	named                  named
 	cancel                 context.CancelFunc
 	running                sync.WaitGroup
 
@@ -33,16 +35,22 @@ type World struct {
 
 // Observe begins to follow a lab's pods, RayClusters and Events. Close ends it.
 func Observe(ctx context.Context, l *lab.Lab) (*World, error) {
+	return ObserveIn(ctx, l, Namespace)
+}
+
+// ObserveIn is Observe for a namespace of a tenant's own.
+func ObserveIn(ctx context.Context, l *lab.Lab, namespace string) (*World, error) {
 	ctx, cancel := context.WithCancel(ctx)
-	w := &World{Lab: l, cancel: cancel, change: make(chan struct{})}
+	w := &World{Lab: l, Namespace: namespace, cancel: cancel, change: make(chan struct{})}
 	var err error
 	if w.Board, err = newBoard(w.Look); err != nil {
 		cancel()
 		return nil, err
 	}
-	w.pods = newFeed("/api/v1/namespaces/"+Namespace+"/pods", w.Look)
-	w.clusters = newFeed(clustersPath, w.Look)
-	w.events = newFeed("/apis/events.k8s.io/v1/namespaces/"+Namespace+"/events", w.Look)
+	w.pods = newFeed("/api/v1/namespaces/"+namespace+"/pods", w.Look)
+	w.clusters = newFeed(clustersPath(namespace), w.Look)
+	w.clusters.note = w.named.note
+	w.events = newFeed("/apis/events.k8s.io/v1/namespaces/"+namespace+"/events", w.Look)
 	for _, f := range []*feed{w.pods, w.clusters, w.events} {
 		w.running.Go(func() { f.follow(ctx, l) })
 		select {
@@ -192,8 +200,10 @@ func (w *World) Events(name string) []string {
 	return lines
 }
 
-// Create creates a cluster and waits until its head's Ray answers the operator.
+// Create creates a cluster in the world's namespace, and waits until its head's
+// Ray answers the operator.
 func (w *World) Create(ctx context.Context, c *Cluster) error {
+	c.Namespace = w.Namespace
 	if c.Port == 0 {
 		port, err := c.freePort()
 		if err != nil {
@@ -201,7 +211,7 @@ func (w *World) Create(ctx context.Context, c *Cluster) error {
 		}
 		c.Port = port
 	}
-	if _, err := w.Lab.Request(ctx, http.MethodPost, clustersPath, c.Object().JSON()); err != nil {
+	if _, err := w.Lab.Request(ctx, http.MethodPost, clustersPath(w.Namespace), c.Object().JSON()); err != nil {
 		return fmt.Errorf("create RayCluster %s: %w", c.Name, err)
 	}
 	return w.Until(ctx, "wait for the head of "+c.Name, func() error {
@@ -215,7 +225,7 @@ func (w *World) Create(ctx context.Context, c *Cluster) error {
 
 // Delete deletes a cluster and waits until its pods are gone.
 func (w *World) Delete(ctx context.Context, c Cluster) error {
-	if _, err := w.Lab.Request(ctx, http.MethodDelete, clustersPath+"/"+c.Name, nil); err != nil {
+	if _, err := w.Lab.Request(ctx, http.MethodDelete, clustersPath(w.Namespace)+"/"+c.Name, nil); err != nil {
 		return fmt.Errorf("delete RayCluster %s: %w", c.Name, err)
 	}
 	return w.Until(ctx, "wait until the pods of "+c.Name+" are gone", func() error {
@@ -229,13 +239,15 @@ func (w *World) Delete(ctx context.Context, c Cluster) error {
 
 // Patch changes a cluster's object by a JSON merge patch.
 func (w *World) Patch(ctx context.Context, c Cluster, patch rig.Object) error {
-	if _, err := w.Lab.Request(ctx, http.MethodPatch, clustersPath+"/"+c.Name, patch.JSON()); err != nil {
+	if _, err := w.Lab.Request(ctx, http.MethodPatch, clustersPath(w.Namespace)+"/"+c.Name, patch.JSON()); err != nil {
 		return fmt.Errorf("patch RayCluster %s: %w", c.Name, err)
 	}
 	return nil
 }
 
-const clustersPath = "/apis/ray.io/v1/namespaces/" + Namespace + "/rayclusters"
+func clustersPath(namespace string) string {
+	return "/apis/ray.io/v1/namespaces/" + namespace + "/rayclusters"
+}
 
 // ready is nil if the pod's containers are all ready.
 func ready(pod Seen) error {

@@ -19,8 +19,8 @@ use std::path::Path;
 use base64::Engine as _;
 use rayfit::tls::{CertificateStore, Installed, PairError};
 use rcgen::{
-    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair,
-    date_time_ymd,
+    BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType,
+    ExtendedKeyUsagePurpose, IsCa, KeyPair, date_time_ymd,
 };
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
@@ -74,6 +74,19 @@ pub fn ca(days: i64) -> Authority {
 /// A leaf of `authority` that lives for so many days.
 pub fn issue(authority: &Authority, days: i64) -> Issued {
     issue_for(authority, &[NAME], days)
+}
+
+/// A leaf of `authority` for a caller, or for what `purpose` says.
+pub fn issue_to_client(authority: &Authority, purpose: ExtendedKeyUsagePurpose) -> Issued {
+    let mut params = params(10);
+    params.distinguished_name = DistinguishedName::new();
+    params.distinguished_name.push(DnType::CommonName, NAME);
+    params.extended_key_usages = vec![purpose];
+    let key = KeyPair::generate().unwrap();
+    Issued {
+        chain: params.signed_by(&key, authority).unwrap().pem(),
+        key: key.serialize_pem(),
+    }
 }
 
 /// A leaf of `authority` with these names and addresses.

@@ -4,6 +4,27 @@ app.kubernetes.io/name: rayfit
 app.kubernetes.io/component: admission
 {{- end }}
 
+{{/* The same of what scales clusters, where it is a Deployment of its own. */}}
+{{- define "rayfit.controllerSelector" -}}
+app.kubernetes.io/name: rayfit
+app.kubernetes.io/component: controller
+{{- end }}
+
+{{/* The account under which clusters are scaled. */}}
+{{- define "rayfit.scaler" -}}
+{{ ternary "rayfit" "rayfit-controller" .Values.singleDeployment }}
+{{- end }}
+
+{{/* There is a Deployment of its own for it. */}}
+{{- define "rayfit.apart" -}}
+{{ if and .Values.controller (not .Values.singleDeployment) }}yes{{ end }}
+{{- end }}
+
+{{/* The labels of objects that are there for scaling clusters. */}}
+{{- define "rayfit.scalerLabels" -}}
+{{ include (ternary "rayfit.selector" "rayfit.controllerSelector" .Values.singleDeployment) . }}
+{{- end }}
+
 {{- define "rayfit.image" -}}
 {{ .Values.image | default (printf "rayfit:%s" .Chart.AppVersion) }}
 {{- end }}
@@ -26,6 +47,143 @@ matchExpressions:
 {{- end }}
 {{- end }}
 
+{{/* The pods of a Deployment kept apart from each other; takes the name of its selector. */}}
+{{- define "rayfit.spread" -}}
+affinity:
+  podAntiAffinity:
+    preferredDuringSchedulingIgnoredDuringExecution:
+    - weight: 100
+      podAffinityTerm:
+        topologyKey: kubernetes.io/hostname
+        labelSelector:
+          matchLabels: {{- include .selector .root | nindent 12 }}
+topologySpreadConstraints:
+- maxSkew: 1
+  topologyKey: topology.kubernetes.io/zone
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels: {{- include .selector .root | nindent 6 }}
+- maxSkew: 1
+  topologyKey: kubernetes.io/hostname
+  whenUnsatisfiable: ScheduleAnyway
+  labelSelector:
+    matchLabels: {{- include .selector .root | nindent 6 }}
+{{- end }}
+
+{{- define "rayfit.podSecurity" -}}
+securityContext:
+  runAsNonRoot: true
+  runAsUser: 65532
+  runAsGroup: 65532
+  fsGroup: 65532
+  seccompProfile:
+    type: RuntimeDefault
+{{- end }}
+
+{{/* What the containers of both Deployments have in common. */}}
+{{- define "rayfit.container" -}}
+startupProbe:
+  httpGet:
+    path: /livez
+    port: health
+  periodSeconds: 1
+  timeoutSeconds: 2
+  failureThreshold: 60
+livenessProbe:
+  httpGet:
+    path: /livez
+    port: health
+  periodSeconds: 10
+  timeoutSeconds: 2
+  failureThreshold: 3
+readinessProbe:
+  httpGet:
+    path: /readyz
+    port: health
+  periodSeconds: 5
+  timeoutSeconds: 2
+  failureThreshold: 1
+securityContext:
+  allowPrivilegeEscalation: false
+  readOnlyRootFilesystem: true
+  runAsNonRoot: true
+  capabilities:
+    drop:
+    - ALL
+  seccompProfile:
+    type: RuntimeDefault
+env:
+- name: POD_NAME
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.name
+- name: POD_NAMESPACE
+  valueFrom:
+    fieldRef:
+      fieldPath: metadata.namespace
+{{- end }}
+
+{{/* Which clusters are scaled. */}}
+{{- define "rayfit.scaledNamespaces" -}}
+{{- with .Values.onlyNamespaces }}
+- --namespaces={{ join "," . }}
+{{- end }}
+{{- end }}
+
+{{/* Rules of network policies: TCP ports; API servers at the other end, where they are known. */}}
+{{- define "rayfit.ports" -}}
+ports:
+{{- range . }}
+- port: {{ . }}
+  protocol: TCP
+{{- end }}
+{{- end }}
+
+{{- define "rayfit.apiServers" -}}
+{{- range . }}
+- ipBlock:
+    cidr: {{ . }}
+{{- end }}
+{{- end }}
+
+{{/* From where metrics are read. Kubelets need no rule: a pod's own node always reaches it. */}}
+{{- define "rayfit.fromMonitoring" -}}
+- from:
+  {{- range .Values.monitoringNamespaceLabels }}
+  {{- $label := splitn "=" 2 . }}
+  - namespaceSelector:
+      matchLabels:
+        {{ $label._0 }}: {{ $label._1 | quote }}
+  {{- end }}
+  {{- include "rayfit.ports" (list .Values.healthPort) | nindent 2 }}
+{{- end }}
+
+{{/* To DNS, where a provider gives API servers a name, and to API servers. */}}
+{{- define "rayfit.toApiServers" -}}
+- to:
+  - namespaceSelector:
+      matchLabels:
+        kubernetes.io/metadata.name: kube-system
+  ports:
+  - port: 53
+    protocol: UDP
+  - port: 53
+    protocol: TCP
+- {{ include "rayfit.ports" .Values.apiServerPorts | nindent 2 | trim }}
+  {{- with .Values.apiServerCidrs }}
+  to: {{- include "rayfit.apiServers" . | nindent 2 }}
+  {{- end }}
+{{- end }}
+
+{{- define "rayfit.toHeads" -}}
+- to:
+  - namespaceSelector: {}
+    podSelector:
+      matchLabels:
+        ray.io/node-type: head
+  {{- include "rayfit.ports" .Values.gcsPorts | nindent 2 }}
+{{- end }}
+
 {{/* Choices that cannot work, beyond what values.schema.json refuses. */}}
 {{- define "rayfit.check" -}}
 {{- if eq (int .Values.port) (int .Values.healthPort) }}
@@ -34,6 +192,9 @@ matchExpressions:
 {{- if and .Values.hostNetwork (eq (int .Values.port) 10250) }}
 {{- fail "port 10250 belongs to the kubelet in the node's network: with hostNetwork set another one, for example port: 9443, and open it from the control plane to the nodes" }}
 {{- end }}
+{{- if and .Values.singleDeployment (not .Values.controller) }}
+{{- fail "singleDeployment without controller: there is nothing to put into the one Deployment but the webhooks" }}
+{{- end }}
 {{- range .Values.onlyNamespaces }}
 {{- if has . (concat (list "kube-system" $.Release.Namespace) $.Values.excludedNamespaces) }}
 {{- fail (printf "namespace %q cannot be judged: kube-system, Rayfit's own namespace and excluded ones are left alone" .) }}
@@ -41,8 +202,9 @@ matchExpressions:
 {{- end }}
 {{- end }}
 
-{{/* A role for a purpose, in a namespace if there is one, and its binding to the account. */}}
+{{/* A role for a purpose, in a namespace if there is one, and its binding to an account. */}}
 {{- define "rayfit.role" }}
+{{- $labels := ternary "rayfit.selector" "rayfit.controllerSelector" (eq .account "rayfit") }}
 {{- $kind := ternary "Role" "ClusterRole" (not (empty .namespace)) }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -52,7 +214,7 @@ metadata:
   {{- with .namespace }}
   namespace: {{ . }}
   {{- end }}
-  labels: {{- include "rayfit.selector" .root | nindent 4 }}
+  labels: {{- include $labels .root | nindent 4 }}
 rules: {{- get (.root.Files.Get "files/rights.yaml" | fromYaml) .purpose | toYaml | nindent 0 }}
 ---
 apiVersion: rbac.authorization.k8s.io/v1
@@ -62,13 +224,13 @@ metadata:
   {{- with .namespace }}
   namespace: {{ . }}
   {{- end }}
-  labels: {{- include "rayfit.selector" .root | nindent 4 }}
+  labels: {{- include $labels .root | nindent 4 }}
 roleRef:
   apiGroup: rbac.authorization.k8s.io
   kind: {{ $kind }}
   name: rayfit-{{ .purpose }}
 subjects:
 - kind: ServiceAccount
-  name: rayfit
+  name: {{ .account }}
   namespace: {{ .root.Release.Namespace }}
 {{- end }}

@@ -11,6 +11,7 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::forward::forward;
+use crate::apiserver::{Gate, Patience};
 use crate::controller::clock::Clock;
 use crate::controller::credentials::Credentials;
 use crate::controller::head::{self, Head};
@@ -159,7 +160,9 @@ async fn ask(
         forward(api, head.pod.clone(), head.address.port()).await?
     };
     let head = Head { address, ..head };
-    let gcs = Credentials::Secrets(client.clone())
+    // One look: nobody else's requests wait for these.
+    let gate = Gate::new(1, 4, Patience::default());
+    let gcs = Credentials::secrets(client.clone(), gate)
         .client(key, &head)
         .await?;
     let state = gcs.cluster_resource_state().await?;

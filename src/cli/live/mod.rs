@@ -50,13 +50,15 @@ impl ClusterArgs {
             context: self.context.clone(),
             ..KubeConfigOptions::default()
         };
-        let config = match &self.kubeconfig {
+        let mut config = match &self.kubeconfig {
             Some(file) => {
                 Config::from_custom_kubeconfig(Kubeconfig::read_from(file)?, &options).await?
             }
             None if self.context.is_some() => Config::from_kubeconfig(&options).await?,
             None => Config::infer().await?,
         };
+        // Whoever waits at a keyboard is told what the API server says.
+        config.default_retry = false;
         Ok(Client::try_from(config)?)
     }
 }

@@ -4,18 +4,21 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use futures_util::{Stream, StreamExt as _};
 use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{Api, DeleteParams, ObjectMeta, PostParams, Preconditions};
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Client, ResourceExt as _};
-use tokio::sync::watch;
+use kube::api::{
+    Api, ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, PostParams,
+    Preconditions,
+};
+use kube::{Resource as _, ResourceExt as _};
+use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
 use super::ledger::Ledger;
 use super::record::{Name, Record, Step, Terms};
+use crate::apiserver::informer::Times;
+use crate::apiserver::{self, Event, Selection, Source};
 use crate::controller::clock::Clock;
 use crate::controller::fleet::told;
 use crate::controller::measure::Measures;
@@ -23,11 +26,10 @@ use crate::controller::words;
 
 /// The label of our Leases; its value says which kind.
 const LABEL: &str = "rayfit.dev/lease";
+/// The annotation that says into how many shards whoever wrote a Lease divides clusters.
+const SHARDS: &str = "rayfit.dev/shards";
 const SHARD: &str = "rayfit-shard-";
 const REPLICA: &str = "rayfit-replica-";
-
-/// How long to wait after the watch of the Leases failed.
-const WATCH_RETRY: Duration = Duration::from_secs(1);
 
 /// What a replica takes part with.
 #[derive(Debug, Clone)]
@@ -46,78 +48,105 @@ pub struct Options {
 /// was given back. Errors of the API server are logged and tried again.
 pub async fn keep(
     options: Options,
-    client: Client,
+    source: Source,
     fence: Fence,
     measures: Measures,
     mut stop: watch::Receiver<bool>,
 ) {
-    let api: Api<Lease> = Api::namespaced(client, &options.namespace);
+    let api: Api<Lease> = Api::namespaced(source.client.clone(), &options.namespace);
     let start = Instant::now();
     let ledger = Ledger::new(options.replica.clone(), options.shards, options.terms);
+    let selection = Selection {
+        title: "Leases",
+        path: Lease::url_path(&(), Some(&options.namespace)),
+        labels: Some(LABEL.to_owned()),
+        metadata_only: false,
+        times: Times::lively(options.terms.renew),
+    };
     let mut keeper = Keeper {
-        api: api.clone(),
+        api,
+        listing: Api::namespaced_with(
+            source.client.clone(),
+            &options.namespace,
+            &ApiResource::erase::<Lease>(&()),
+        ),
         options,
         start,
         fence,
         measures,
         ledger,
         told: false,
+        waits_for: None,
     };
-    let mut events = Box::pin(watcher(api, watcher::Config::default().labels(LABEL)));
-    let mut pause = Duration::ZERO;
-    loop {
-        let now = start.elapsed();
-        let again = keeper.ledger.look_again(now).saturating_sub(now);
-        tokio::select! {
-            event = next(&mut events, pause) => pause = keeper.note(event),
-            () = sleep(again) => {}
-            () = told(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
+    let beacon = source
+        .watches
+        .open(selection.title, selection.times.limit());
+    let (tell, mut events) = mpsc::unbounded_channel();
+    let watching = apiserver::follow(&source.client, &selection, &beacon, |event| {
+        // The receiver lives as long as this.
+        let _ = tell.send(event);
+    });
+    let keeping = async {
+        loop {
+            let now = start.elapsed();
+            let again = keeper.ledger.look_again(now).saturating_sub(now);
+            tokio::select! {
+                Some(event) = events.recv() => keeper.note(event),
+                () = sleep(again) => {}
+                () = told(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
+            }
+            // What was seen meanwhile was seen before what is done now.
+            while let Ok(event) = events.try_recv() {
+                keeper.note(event);
+            }
+            keeper.tell();
+            keeper.work().await;
+            keeper.tell();
+            if keeper.ledger.is_stopping() && keeper.ledger.is_empty() {
+                return;
+            }
         }
-        keeper.tell();
-        keeper.work().await;
-        keeper.tell();
-        if keeper.ledger.is_stopping() && keeper.ledger.is_empty() {
-            return;
-        }
+    };
+    tokio::select! {
+        never = watching => match never {},
+        () = keeping => {}
     }
-}
-
-async fn next<E>(events: &mut (impl Stream<Item = E> + Unpin), pause: Duration) -> Option<E> {
-    if !pause.is_zero() {
-        sleep(pause).await;
-    }
-    events.next().await
 }
 
 struct Keeper {
     api: Api<Lease>,
+    /// For lists, in which one Lease that cannot be read is no trouble for the others.
+    listing: Api<DynamicObject>,
     options: Options,
     start: Instant,
     fence: Fence,
     measures: Measures,
     ledger: Ledger,
     told: bool,
+    /// Who keeps us from work by another number of shards, as was said last.
+    waits_for: Option<String>,
+}
+
+/// What an accepted step brings.
+enum Answer {
+    Written(Option<Lease>),
+    Listed(Vec<(Name, Record)>),
 }
 
 impl Keeper {
-    /// Notes what was seen; how long to wait before looking again.
-    fn note(&mut self, event: Option<Result<Event<Lease>, watcher::Error>>) -> Duration {
+    fn note(&mut self, event: Event<Lease>) {
         let now = self.start.elapsed();
         match event {
-            Some(Ok(Event::Apply(lease) | Event::InitApply(lease))) => self.saw(&lease, now),
-            Some(Ok(Event::Delete(lease))) => {
-                if let Some(name) = name_of(&lease) {
+            Event::Applied(_, lease) | Event::Listed(_, lease) => self.saw(&lease, now),
+            Event::Deleted(name, _) => {
+                if let Some(name) = name_from(&name.name) {
                     self.ledger.gone(&name);
                 }
             }
-            Some(Ok(Event::InitDone)) => self.ledger.complete(),
-            Some(Ok(Event::Init)) | None => {}
-            Some(Err(error)) => {
-                self.complain(&words::text(&error));
-                return WATCH_RETRY;
-            }
+            Event::Complete(_) => self.ledger.complete(),
+            Event::Begun => {}
+            Event::Failed(fault) => self.complain(&fault.to_string()),
         }
-        Duration::ZERO
     }
 
     fn saw(&mut self, lease: &Lease, now: Duration) {
@@ -133,7 +162,20 @@ impl Keeper {
         }
     }
 
-    fn tell(&self) {
+    fn tell(&mut self) {
+        let waits_for = self.ledger.waits_for();
+        let replica = waits_for.map(|(replica, _)| replica.to_owned());
+        if let Some((replica, shards)) = waits_for
+            && self.waits_for.as_deref() != Some(replica)
+        {
+            tracing::info!(
+                replica,
+                shards,
+                ours = self.options.shards,
+                "nothing is scaled by this replica yet: another one divides clusters into another number of shards"
+            );
+        }
+        self.waits_for = replica;
         let until = self
             .ledger
             .trusted()
@@ -148,20 +190,30 @@ impl Keeper {
         let fence = self.fence.clone();
         let steps = self.ledger.steps(now, |shard| fence.is_busy(shard));
         for step in &steps {
-            self.ledger.attempted(step.name(), now);
+            self.ledger.attempted(step, now);
         }
         // There is time for another one after a request that hangs.
         let longest = self.options.terms.renew;
         let performed = steps.into_iter().map(|step| {
-            let (api, options) = (&self.api, &self.options);
+            let (api, listing, options) = (&self.api, &self.listing, &self.options);
             async move {
-                let result = timeout(longest, perform(api, options, &step)).await;
+                let answer = async {
+                    match &step {
+                        Step::Look(_) => list(listing).await.map(Answer::Listed),
+                        step => perform(api, options, step).await.map(Answer::Written),
+                    }
+                };
+                let result = timeout(longest, answer).await;
                 (step, result)
             }
         });
         for (step, result) in join_all(performed).await {
             match result {
-                Ok(Ok(lease)) => self.done(step, lease.as_ref(), now),
+                Ok(Ok(Answer::Written(lease))) => self.done(step, lease.as_ref(), now),
+                Ok(Ok(Answer::Listed(leases))) => {
+                    self.told = false;
+                    self.ledger.listed(leases, now, self.start.elapsed());
+                }
                 Ok(Err(error)) => self.failed(&step, &error).await,
                 Err(_) => self.complain(&format!("no answer within {longest:?}")),
             }
@@ -197,6 +249,7 @@ impl Keeper {
                 self.ledger.buried(&name, record, sent, now);
             }
             Step::Remove(name, _) => self.ledger.gone(&name),
+            Step::Look(_) => {}
         }
     }
 
@@ -216,6 +269,16 @@ impl Keeper {
             Err(_) => {}
         }
     }
+}
+
+/// All Leases as they are now: without a version, a list is of what was stored last.
+async fn list(api: &Api<DynamicObject>) -> Result<Vec<(Name, Record)>, kube::Error> {
+    let listed = api.list(&ListParams::default().labels(LABEL)).await?;
+    let leases = listed.into_iter().filter_map(|lease| {
+        let lease: Lease = lease.try_parse().ok()?;
+        Some((name_of(&lease)?, record_of(&lease)))
+    });
+    Ok(leases.collect())
 }
 
 async fn perform(
@@ -256,6 +319,7 @@ async fn perform(
             };
             api.delete(&lease_name(name), &delete).await.map(|_| None)
         }
+        Step::Look(_) => Ok(None),
     }
 }
 
@@ -277,6 +341,7 @@ fn object(name: &Name, options: &Options, record: Option<&Record>, holder: Optio
             name: Some(lease_name(name)),
             namespace: Some(options.namespace.clone()),
             labels: Some([(LABEL.to_owned(), kind.to_owned())].into()),
+            annotations: Some([(SHARDS.to_owned(), options.shards.to_string())].into()),
             resource_version: record.map(|record| record.version.clone()),
             ..ObjectMeta::default()
         },
@@ -298,7 +363,10 @@ fn lease_name(name: &Name) -> String {
 }
 
 fn name_of(lease: &Lease) -> Option<Name> {
-    let name = lease.name_any();
+    name_from(&lease.name_any())
+}
+
+fn name_from(name: &str) -> Option<Name> {
     if let Some(replica) = name.strip_prefix(REPLICA) {
         return Some(Name::Replica(replica.to_owned()));
     }
@@ -316,5 +384,9 @@ fn record_of(lease: &Lease) -> Record {
             .filter(|holder| !holder.is_empty()),
         version: lease.metadata.resource_version.clone().unwrap_or_default(),
         duration: Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        shards: lease
+            .annotations()
+            .get(SHARDS)
+            .and_then(|shards| shards.parse().ok()),
     }
 }

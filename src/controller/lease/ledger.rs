@@ -18,6 +18,8 @@
 //!   renew.
 //! - The shard is taken as it was seen *before* the burial was sent: were its holder back since,
 //!   it would have written the shard's Lease again, and the compare-and-swap fails.
+//! - Replicas that divide clusters into different numbers of shards are never at work at the same
+//!   time: see [`division`](super::division).
 //! - Clocks of two machines are never compared; `margin` is for clocks of different speeds.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,21 +28,22 @@ use std::time::Duration;
 use super::record::{Name, Record, Step, Terms};
 use super::shards::preferred;
 
+/// A Lease as it was seen, and since when it has been as it is.
 #[derive(Debug, Clone)]
-struct Seen {
-    record: Record,
-    since: Duration,
+pub(super) struct Seen {
+    pub(super) record: Record,
+    pub(super) since: Duration,
 }
 
 /// What one replica knows.
 #[derive(Debug, Clone)]
 pub struct Ledger {
-    me: String,
-    shards: u32,
-    terms: Terms,
-    seen: BTreeMap<Name, Seen>,
+    pub(super) me: String,
+    pub(super) shards: u32,
+    pub(super) terms: Terms,
+    pub(super) seen: BTreeMap<Name, Seen>,
     /// When we sent the request that renewed our own Lease last; `None` if it is not ours.
-    renewed: Option<Duration>,
+    pub(super) renewed: Option<Duration>,
     /// When we sent the first of the requests to renew it that were not answered since.
     unanswered: Option<Duration>,
     /// The shards that we took since our own Lease is ours.
@@ -53,6 +56,12 @@ pub struct Ledger {
     leaving: BTreeSet<u32>,
     /// Everything was looked at once: before that, a Lease not seen may be there.
     complete: bool,
+    /// Since our own Lease is ours, a list has shown that nobody divides clusters otherwise.
+    pub(super) agreed: bool,
+    /// When we last asked for such a list.
+    pub(super) looked: Option<Duration>,
+    /// Until when we wait after we gave way to somebody who divides them otherwise.
+    pub(super) yields_until: Duration,
     stopping: bool,
 }
 
@@ -74,6 +83,9 @@ impl Ledger {
             tried: BTreeMap::new(),
             leaving: BTreeSet::new(),
             complete: false,
+            agreed: false,
+            looked: None,
+            yields_until: Duration::ZERO,
             stopping: false,
         }
     }
@@ -115,6 +127,7 @@ impl Ledger {
     fn fall(&mut self) {
         self.renewed = None;
         self.unanswered = None;
+        self.agreed = false;
         self.held.clear();
     }
 
@@ -154,9 +167,12 @@ impl Ledger {
 
     /// We wrote that we do not hold it any more.
     pub fn released(&mut self, name: &Name, record: Record, now: Duration) {
-        if let Name::Shard(shard) = name {
-            self.held.remove(shard);
-            self.leaving.remove(shard);
+        match name {
+            Name::Shard(shard) => {
+                self.held.remove(shard);
+                self.leaving.remove(shard);
+            }
+            Name::Replica(_) => self.fall(),
         }
         self.seen.insert(name.clone(), Seen { record, since: now });
     }
@@ -170,7 +186,12 @@ impl Ledger {
     }
 
     /// A request was sent at `now`, whatever comes of it.
-    pub fn attempted(&mut self, name: &Name, now: Duration) {
+    pub fn attempted(&mut self, step: &Step, now: Duration) {
+        let name = step.name();
+        if matches!(step, Step::Look(_)) {
+            self.looked = Some(now);
+            return;
+        }
         if matches!(name, Name::Replica(replica) if *replica == self.me) {
             self.unanswered.get_or_insert(now);
         }
@@ -179,7 +200,7 @@ impl Ledger {
 
     /// Until when shards may be written for, by shard. What is to be given back is not among them.
     pub fn trusted(&self) -> impl Iterator<Item = (u32, Duration)> {
-        let until = self.until().filter(|_| !self.stopping);
+        let until = self.until().filter(|_| self.agreed && !self.stopping);
         let stays = |shard: &&u32| !self.leaving.contains(*shard);
         let held = self.held.iter().filter(stays);
         held.filter_map(move |shard| Some((*shard, until?)))
@@ -202,6 +223,9 @@ impl Ledger {
         }
         if self.stopping {
             return self.farewell(now, &busy);
+        }
+        if !self.agreed {
+            return self.agree(now).into_iter().collect();
         }
         let mut steps: Vec<Step> = self.live(now).into_iter().collect();
         if self.until().is_some_and(|until| now < until) {
@@ -232,8 +256,10 @@ impl Ledger {
     /// Replicas that are alive, this one included once it said so.
     fn members(&self, now: Duration) -> BTreeSet<String> {
         let alive = self.seen.iter().filter_map(|(name, seen)| match name {
-            Name::Replica(replica) => (!self.is_free(seen, now)).then(|| replica.clone()),
-            Name::Shard(_) => None,
+            Name::Replica(replica) if seen.record.shards == Some(self.shards) => {
+                (!self.is_free(seen, now)).then(|| replica.clone())
+            }
+            Name::Replica(_) | Name::Shard(_) => None,
         });
         alive.collect()
     }
@@ -246,7 +272,7 @@ impl Ledger {
     }
 
     /// Says that we live, if it is time.
-    fn live(&self, now: Duration) -> Option<Step> {
+    pub(super) fn live(&self, now: Duration) -> Option<Step> {
         let name = Name::Replica(self.me.clone());
         let due = |sent: Duration| now >= sent + self.terms.renew;
         if !self.may_try(&name, now) || !self.renewed.is_none_or(due) {
@@ -279,7 +305,7 @@ impl Ledger {
         }
     }
 
-    fn bury(&self, replica: &str, now: Duration) -> Option<Step> {
+    pub(super) fn bury(&self, replica: &str, now: Duration) -> Option<Step> {
         let name = Name::Replica(replica.to_owned());
         let seen = self.seen.get(&name);
         let silent = seen.is_none_or(|seen| self.is_free(seen, now));
@@ -304,7 +330,7 @@ impl Ledger {
     }
 
     /// Not more often than five times in the time of a renewal.
-    fn may_try(&self, name: &Name, now: Duration) -> bool {
+    pub(super) fn may_try(&self, name: &Name, now: Duration) -> bool {
         self.tried
             .get(name)
             .is_none_or(|at| now >= *at + self.terms.renew / 5)
@@ -348,6 +374,7 @@ mod tests {
             holder: Some(holder.to_owned()),
             version: version.to_string(),
             duration: Terms::default().duration,
+            shards: Some(1),
         }
     }
 
@@ -362,6 +389,10 @@ mod tests {
         b.note(replica("a"), record("a", 1), SECOND);
         b.note(SHARD, record("a", 2), SECOND);
         b.holds(replica("b"), record("b", 3), SECOND * 20);
+        let seen =
+            [(replica("a"), 1), (SHARD, 2)].map(|(name, version)| (name, record("a", version)));
+        let all = seen.into_iter().chain([(replica("b"), record("b", 3))]);
+        b.listed(all.collect(), SECOND * 20, SECOND * 20);
         b
     }
 
@@ -396,10 +427,13 @@ mod tests {
     #[test]
     fn a_renewal_whose_answer_was_lost_counts_from_the_first_that_it_can_be() {
         let mut a = Ledger::new("a".to_owned(), 1, Terms::default());
+        a.complete();
         a.holds(replica("a"), record("a", 1), SECOND);
+        a.listed(vec![(replica("a"), record("a", 1))], SECOND, SECOND);
         a.holds(SHARD, record("a", 2), SECOND);
-        a.attempted(&replica("a"), SECOND * 4);
-        a.attempted(&replica("a"), SECOND * 7);
+        let renewal = Step::Hold(replica("a"), record("a", 1));
+        a.attempted(&renewal, SECOND * 4);
+        a.attempted(&renewal, SECOND * 7);
         assert_eq!(a.trusted().next(), Some((0, SECOND * 10)));
         a.note(replica("a"), record("a", 3), SECOND * 8);
         assert_eq!(a.trusted().next(), Some((0, SECOND * 13)));

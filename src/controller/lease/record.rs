@@ -32,6 +32,8 @@ pub struct Record {
     pub version: String,
     /// For how long it holds without being renewed.
     pub duration: Duration,
+    /// Into how many shards its holder divides clusters; unknown of other versions of Rayfit.
+    pub shards: Option<u32>,
 }
 
 impl Record {
@@ -59,6 +61,8 @@ pub enum Step {
     Bury(Name, Option<Record>),
     /// Remove the Lease of a replica that is long gone.
     Remove(Name, Record),
+    /// List all Leases, after our own was written: does anybody divide clusters otherwise?
+    Look(Name),
 }
 
 /// Which Lease.
@@ -78,7 +82,8 @@ impl Step {
             | Self::Hold(name, _)
             | Self::Release(name, _)
             | Self::Bury(name, _)
-            | Self::Remove(name, _) => name,
+            | Self::Remove(name, _)
+            | Self::Look(name) => name,
         }
     }
 }

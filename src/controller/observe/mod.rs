@@ -2,6 +2,7 @@
 
 pub mod kept;
 pub mod store;
+mod tombstones;
 pub mod watch;
 
 pub use store::{CLUSTER_LABEL, Key, Scene, Texts};

@@ -9,6 +9,7 @@ use kube::api::ObjectMeta;
 use serde_json::Value;
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched as _};
+use super::tombstones::Tombstones;
 use crate::ray::{ippr, reconcile};
 use crate::reconcile::tenure;
 use crate::snapshot::amounts::Amounts;
@@ -115,6 +116,7 @@ pub struct Store {
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
     /// Kinds, and namespaces (or all), of which everything that there is was listed once.
     listed: BTreeSet<(&'static str, Option<String>)>,
+    gone: Tombstones,
 }
 
 impl Store {
@@ -157,13 +159,29 @@ impl Store {
         {
             return None;
         }
+        if self.gone.hold(&entry.uid, &entry.version) {
+            return None;
+        }
         self.clusters.insert(key.clone(), entry);
         Some(key)
     }
 
-    /// A RayCluster is gone.
-    pub fn remove_cluster(&mut self, key: &Key) -> Option<Key> {
-        self.clusters.remove(key).map(|_| key.clone())
+    /// A RayCluster is gone, as of a version: of the list in which it is missing, or of its end.
+    pub fn remove_cluster(&mut self, key: &Key, version: Option<&str>) -> Option<Key> {
+        let version = version.and_then(|version| version.parse().ok());
+        // Written after the list was made, as an answer to our own patch has told.
+        let is_newer = |entry: &&ClusterEntry| {
+            let known = entry.version.parse::<u64>();
+            matches!((known, version), (Ok(known), Some(version)) if known > version)
+        };
+        if self.clusters.get(key).filter(is_newer).is_some() {
+            return None;
+        }
+        let entry = self.clusters.remove(key)?;
+        if let Some(version) = version {
+            self.gone.put(entry.uid, version);
+        }
+        Some(key.clone())
     }
 
     /// A pod was created or changed; its cluster.
@@ -479,6 +497,20 @@ mod tests {
             store.cluster(&key).unwrap().mode.as_deref(),
             Some("sidecar")
         );
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_does_not_bring_a_deleted_cluster_back() {
+        let (mut store, key) = store();
+        store.put_cluster(&cluster("12", "central"));
+        assert_eq!(store.remove_cluster(&key, Some("11")), None, "an old list");
+        assert_eq!(store.remove_cluster(&key, Some("13")), Some(key.clone()));
+        assert_eq!(store.put_cluster(&cluster("12", "central")), None);
+        assert_eq!(store.put_cluster(&cluster("13", "central")), None);
+        assert!(store.cluster(&key).is_none());
+        let mut another = cluster("9", "central");
+        another.meta.uid = Some("v".to_owned());
+        assert_eq!(store.put_cluster(&another), Some(key), "a namesake");
     }
 
     #[test]

@@ -2,27 +2,18 @@
 //! per kind and namespace where only some namespaces may be looked at.
 
 use std::collections::BTreeSet;
-use std::pin::pin;
+use std::panic::resume_unwind;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::Duration;
 
-use futures_util::StreamExt as _;
-use kube::runtime::watcher::{self, Event, watcher};
-use kube::{Api, Client};
+use kube::Resource as _;
 use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
-use tokio::task::JoinSet;
-use tokio::time::sleep;
+use tokio::task::{JoinError, JoinSet};
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched};
 use super::store::{CLUSTER_LABEL, Key, Store};
-use crate::controller::words;
-
-/// Objects per page of a list: whole pods are large until they are pruned.
-const PAGE: u32 = 100;
-
-/// The first and the longest wait after a watch failed.
-const RETRY: (Duration, Duration) = (Duration::from_millis(500), Duration::from_secs(15));
+use crate::apiserver::informer::Times;
+use crate::apiserver::{self, Event, ObjectName, Selection, Source};
 
 /// What is watched.
 #[derive(Debug, Clone)]
@@ -80,17 +71,15 @@ impl Observed {
         self.put(Kept::<RayClusters>::of(cluster));
     }
 
-    /// Watches for ever. Errors are logged and tried again.
-    pub async fn watch(self, client: Client, reach: Reach) {
+    /// Watches for ever. Whatever fails is tried again; a panic of one is one of the whole.
+    pub async fn watch(self, source: Source, reach: Reach) {
         let mut watches = JoinSet::new();
         match reach {
             Reach::Everything => {
-                watches.spawn(
-                    self.clone()
-                        .follow::<RayClusters>(client.clone(), Part::default()),
-                );
-                watches.spawn(self.clone().follow::<Pods>(client.clone(), Part::default()));
-                watches.spawn(self.clone().follow::<Nodes>(client, Part::default()));
+                let all = Part::default;
+                watches.spawn(self.clone().follow::<RayClusters>(source.clone(), all()));
+                watches.spawn(self.clone().follow::<Pods>(source.clone(), all()));
+                watches.spawn(self.clone().follow::<Nodes>(source, all()));
             }
             Reach::Namespaces(names) => {
                 for namespace in names {
@@ -100,9 +89,9 @@ impl Observed {
                     };
                     watches.spawn(
                         self.clone()
-                            .follow::<RayClusters>(client.clone(), part.clone()),
+                            .follow::<RayClusters>(source.clone(), part.clone()),
                     );
-                    watches.spawn(self.clone().follow::<Pods>(client.clone(), part));
+                    watches.spawn(self.clone().follow::<Pods>(source.clone(), part));
                 }
             }
             Reach::PodsOf(cluster) => {
@@ -110,65 +99,55 @@ impl Observed {
                     namespace: Some(cluster.namespace.to_string()),
                     selector: Some(format!("{CLUSTER_LABEL}={}", cluster.name)),
                 };
-                watches.spawn(self.clone().follow::<Pods>(client, part));
+                watches.spawn(self.clone().follow::<Pods>(source, part));
             }
         }
-        // They never end; a panic in one would be a bug, and is logged as such.
-        while watches.join_next().await.is_some() {}
+        while let Some(ended) = watches.join_next().await {
+            if let Err(Ok(panic)) = ended.map_err(JoinError::try_into_panic) {
+                resume_unwind(panic);
+            }
+        }
     }
 
-    async fn follow<K: Stored>(self, client: Client, part: Part) {
+    async fn follow<K: Stored>(self, source: Source, part: Part) {
         let Part {
             namespace,
             selector,
         } = part;
-        let api: Api<Kept<K>> = match &namespace {
-            Some(namespace) => Api::namespaced_with(client, namespace, &()),
-            None => Api::all_with(client, &()),
+        let selection = Selection {
+            title: K::TITLE,
+            path: Kept::<K>::url_path(&(), namespace.as_deref()),
+            labels: selector.or(K::SELECTOR.map(str::to_owned)),
+            metadata_only: false,
+            times: Times::default(),
         };
-        let mut config = watcher::Config::default().page_size(PAGE);
-        config.label_selector = selector.or(K::SELECTOR.map(str::to_owned));
-        let mut events = pin!(watcher(api, config));
-        let mut listed: Option<BTreeSet<K::Id>> = None;
+        let beacon = source.watches.open(K::TITLE, selection.times.limit());
+        let mut listed: BTreeSet<K::Id> = BTreeSet::new();
         let mut first = true;
-        let mut pause = RETRY.0;
-        while let Some(event) = events.next().await {
-            match event {
-                Ok(Event::Init) => listed = Some(BTreeSet::new()),
-                Ok(Event::InitApply(object)) => {
-                    if let (Some(listed), Some(id)) = (&mut listed, K::id(&object)) {
-                        listed.insert(id);
-                    }
-                    self.put(object);
+        let watching =
+            apiserver::follow(&source.client, &selection, &beacon, |event| match event {
+                Event::Begun => listed = BTreeSet::new(),
+                Event::Listed(name, object) => {
+                    listed.extend(K::id(&name));
+                    self.put::<K>(object);
                 }
-                Ok(Event::InitDone) => {
-                    self.drop_missing::<K>(
-                        namespace.as_deref(),
-                        &listed.take().unwrap_or_default(),
-                    );
+                Event::Complete(version) => {
+                    self.drop_missing::<K>(namespace.as_deref(), &listed, version.as_deref());
+                    listed = BTreeSet::new();
                     if std::mem::take(&mut first) {
                         self.write().listed(K::KIND, namespace.as_deref());
                         tracing::debug!(kind = K::KIND, namespace, "first list complete");
                     }
-                    pause = RETRY.0;
                 }
-                Ok(Event::Apply(object)) => {
-                    pause = RETRY.0;
-                    self.put(object);
+                Event::Applied(_, object) => self.put::<K>(object),
+                Event::Deleted(name, version) => {
+                    if let Some(id) = K::id(&name) {
+                        self.remove::<K>(&id, version.as_deref());
+                    }
                 }
-                Ok(Event::Delete(object)) => self.remove::<K>(K::id(&object)),
-                Err(error) => {
-                    tracing::warn!(
-                        error = words::text(&error),
-                        kind = K::KIND,
-                        namespace,
-                        "the watch failed, trying again"
-                    );
-                    sleep(pause).await;
-                    pause = (pause * 2).min(RETRY.1);
-                }
-            }
-        }
+                Event::Failed(_) => {}
+            });
+        match watching.await {}
     }
 
     fn put<K: Stored>(&self, object: Kept<K>) {
@@ -176,21 +155,24 @@ impl Observed {
         self.tell(changed);
     }
 
-    fn remove<K: Stored>(&self, id: Option<K::Id>) {
-        if let Some(id) = id {
-            let changed = K::remove(&mut self.write(), &id);
-            self.tell(changed);
-        }
+    fn remove<K: Stored>(&self, id: &K::Id, version: Option<&str>) {
+        let changed = K::remove(&mut self.write(), id, version);
+        self.tell(changed);
     }
 
     /// What was known and is not in a whole list is gone.
-    fn drop_missing<K: Stored>(&self, namespace: Option<&str>, listed: &BTreeSet<K::Id>) {
+    fn drop_missing<K: Stored>(
+        &self,
+        namespace: Option<&str>,
+        listed: &BTreeSet<K::Id>,
+        version: Option<&str>,
+    ) {
         let gone: Vec<K::Id> = K::known(&self.read(), namespace)
             .into_iter()
             .filter(|id| !listed.contains(id))
             .collect();
         for id in gone {
-            self.remove::<K>(Some(id));
+            self.remove::<K>(&id, version);
         }
     }
 
@@ -211,24 +193,27 @@ struct Part {
 /// How a kind is stored.
 trait Stored: Watched + Sized {
     type Id: Ord + Send + Sync;
+    const TITLE: &'static str;
     const SELECTOR: Option<&'static str>;
-    fn id(object: &Kept<Self>) -> Option<Self::Id>;
+    fn id(name: &ObjectName) -> Option<Self::Id>;
     fn put(store: &mut Store, object: Kept<Self>) -> Option<Key>;
-    fn remove(store: &mut Store, id: &Self::Id) -> Option<Key>;
+    /// It is gone; `version` says so.
+    fn remove(store: &mut Store, id: &Self::Id, version: Option<&str>) -> Option<Key>;
     fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Self::Id>;
 }
 
 impl Stored for RayClusters {
     type Id = Key;
+    const TITLE: &'static str = "RayClusters to scale";
     const SELECTOR: Option<&'static str> = None;
-    fn id(object: &Kept<Self>) -> Option<Key> {
-        Key::of(&object.meta)
+    fn id(name: &ObjectName) -> Option<Key> {
+        key_of(name)
     }
     fn put(store: &mut Store, object: Kept<Self>) -> Option<Key> {
         store.put_cluster(&object)
     }
-    fn remove(store: &mut Store, id: &Key) -> Option<Key> {
-        store.remove_cluster(id)
+    fn remove(store: &mut Store, id: &Key, version: Option<&str>) -> Option<Key> {
+        store.remove_cluster(id, version)
     }
     fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Key> {
         store.clusters_in(namespace)
@@ -237,14 +222,15 @@ impl Stored for RayClusters {
 
 impl Stored for Pods {
     type Id = Key;
+    const TITLE: &'static str = "pods of Ray clusters to scale";
     const SELECTOR: Option<&'static str> = Some(CLUSTER_LABEL);
-    fn id(object: &Kept<Self>) -> Option<Key> {
-        Key::of(&object.meta)
+    fn id(name: &ObjectName) -> Option<Key> {
+        key_of(name)
     }
     fn put(store: &mut Store, object: Kept<Self>) -> Option<Key> {
         store.put_pod(object)
     }
-    fn remove(store: &mut Store, id: &Key) -> Option<Key> {
+    fn remove(store: &mut Store, id: &Key, _: Option<&str>) -> Option<Key> {
         store.remove_pod(id)
     }
     fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Key> {
@@ -254,19 +240,24 @@ impl Stored for Pods {
 
 impl Stored for Nodes {
     type Id = Arc<str>;
+    const TITLE: &'static str = "nodes of pods to resize";
     const SELECTOR: Option<&'static str> = None;
-    fn id(object: &Kept<Self>) -> Option<Arc<str>> {
-        object.meta.name.as_deref().map(Arc::from)
+    fn id(name: &ObjectName) -> Option<Arc<str>> {
+        Some(name.name.as_str().into())
     }
     fn put(store: &mut Store, object: Kept<Self>) -> Option<Key> {
         store.put_node(object);
         None
     }
-    fn remove(store: &mut Store, id: &Arc<str>) -> Option<Key> {
+    fn remove(store: &mut Store, id: &Arc<str>, _: Option<&str>) -> Option<Key> {
         store.remove_node(id);
         None
     }
     fn known(store: &Store, _: Option<&str>) -> BTreeSet<Arc<str>> {
         store.node_names()
     }
+}
+
+fn key_of(name: &ObjectName) -> Option<Key> {
+    Some(Key::new(name.namespace.as_deref()?, &name.name))
 }

@@ -104,7 +104,7 @@ fn report(group: &Group<'_>, value: &Value, present: &Gpus, findings: &mut Findi
         RULE.finding(
             group.start_param_path("num-gpus"),
             format!(
-                "{} is not what the ray container's limits give it: {}",
+                "{} differs from the limits: {}",
                 shown(value),
                 present.shown()
             ),

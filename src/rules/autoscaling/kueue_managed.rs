@@ -3,6 +3,7 @@
 use crate::finding::{RuleId, shown, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
+use crate::ray::kueue::{ELASTIC, QUEUE};
 use crate::ray::{Kind, RayObject};
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
@@ -48,9 +49,6 @@ const CEL: Cel = Cel::Covered(&[Check {
     fix: r#"Annotate the object with kueue.x-k8s.io/elastic-job: "true", or set enableInTreeAutoscaling: false."#,
 }]);
 
-const QUEUE: &str = "kueue.x-k8s.io/queue-name";
-const ELASTIC: &str = "kueue.x-k8s.io/elastic-job";
-
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let object = subject.object;
     if subject.autoscaled().is_none() || object.kind == Kind::RayCronJob {
@@ -79,15 +77,16 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// The annotation, or where it is to be added.
 fn place(object: &RayObject<'_>) -> FieldPath {
-    match object.annotations() {
-        Some(_) => FieldPath::annotation(ELASTIC),
-        None => FieldPath::of(&["metadata", "annotations"]),
+    if object.has_annotations() {
+        FieldPath::annotation(ELASTIC)
+    } else {
+        FieldPath::of(&["metadata", "annotations"])
     }
 }
 
 /// What is wrong with the annotation.
 fn state(object: &RayObject<'_>) -> String {
-    match object.annotations().and_then(|all| all.get(ELASTIC)) {
+    match object.annotation_value(ELASTIC) {
         Some(value) => format!("is {}", shown(value)),
         None => format!("lacks {ELASTIC}"),
     }

@@ -10,9 +10,9 @@ pub static RULE: Rule = Rule {
     id: RuleId(201),
     name: "replica-bounds",
     mode: OwnMode::ByCase("Enforce; Warn where replicas is above maxReplicas"),
-    summary: "Negative replica counts, or `minReplicas` above `maxReplicas`",
-    what: "Looks at `replicas`, `minReplicas` and `maxReplicas` of every worker group, with and \
-           without autoscaling, and reports negative numbers, `minReplicas` above `maxReplicas`, \
+    summary: "Negative counts of replicas or hosts, or `minReplicas` above `maxReplicas`",
+    what: "Looks at `replicas`, `minReplicas`, `maxReplicas` and `numOfHosts` of every worker group, with \
+           and without autoscaling, and reports negative numbers, `minReplicas` above `maxReplicas`, \
            and (as a warning) `replicas` above `maxReplicas`. `replicas` below `minReplicas` is \
            fine: KubeRay raises it.",
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray stops scaling it.",
@@ -44,53 +44,62 @@ const CEL: Cel = Cel::Covered(&[
     Check {
         each: Each::Worker,
         mode: Mode::Enforce,
-        faults: r#"['replicas', 'minReplicas', 'maxReplicas'].filter(k, k in g.spec && g.spec[k] < 0).map(k, '.' + k + ' ' + string(g.spec[k]) + ' is negative')
+        faults: r#"['replicas', 'minReplicas', 'maxReplicas', 'numOfHosts'].filter(k, k in g.spec && g.spec[k] < 0).map(k, '.' + k + ' ' + string(g.spec[k]) + ' is negative')
 + (has(g.spec.minReplicas) && has(g.spec.maxReplicas) && g.spec.maxReplicas >= 0 && g.spec.minReplicas > g.spec.maxReplicas
   ? ['.minReplicas ' + string(g.spec.minReplicas) + ' is above maxReplicas ' + string(g.spec.maxReplicas)] : [])"#,
-        fix: "Write numbers of at least 0, and minReplicas not above maxReplicas.",
+        fix: "Write numbers of at least 0 (numOfHosts: 1), and minReplicas not above maxReplicas.",
     },
     Check {
         each: Each::Worker,
         mode: Mode::Warn,
         faults: r#"has(g.spec.replicas) && has(g.spec.maxReplicas) && g.spec.maxReplicas >= 0 && g.spec.replicas > g.spec.maxReplicas
   ? ['.replicas ' + string(g.spec.replicas) + ' is above maxReplicas ' + string(g.spec.maxReplicas)] : []"#,
-        fix: "Lower replicas or raise maxReplicas.",
+        fix: "Raise maxReplicas or lower replicas (with autoscaling on, leave replicas out).",
     },
 ]);
 
 const MISLEADING: &str = "KubeRay counts it as minReplicas, so the number hides how many workers \
                           there will be.";
+const HOSTS: &str =
+    "Ray's autoscaler takes it for a negative number of workers and fails, for all groups.";
 const CLAMPED: &str = "KubeRay never makes more workers than maxReplicas, so fewer come than \
                        replicas says.";
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    for group in subject.cluster().into_iter().flat_map(|c| &c.workers) {
+    let Some(cluster) = subject.cluster() else {
+        return;
+    };
+    for group in &cluster.workers {
         check_signs(group, findings);
-        check_order(group, findings);
+        check_order(group, cluster.autoscaling(), findings);
     }
 }
 
 fn check_signs(group: &Group<'_>, findings: &mut Findings) {
-    for key in ["replicas", "minReplicas", "maxReplicas"] {
+    for key in ["replicas", "minReplicas", "maxReplicas", "numOfHosts"] {
         let Some(count) = group.integer(key).filter(|count| *count < 0) else {
             continue;
+        };
+        let (what, least) = match key {
+            "numOfHosts" => ("hosts", 1),
+            _ => ("workers", 0),
         };
         let finding = RULE
             .finding(
                 group.path().key(key),
-                format!("{count} is a negative number of workers"),
-                format!("Write {key}: 0 or more."),
+                format!("{count} is a negative number of {what}"),
+                format!("Write {key}: {least} or more."),
             )
             .valued(count.to_string());
-        findings.add(if key == "replicas" {
-            finding.because(MISLEADING)
-        } else {
-            finding
+        findings.add(match key {
+            "replicas" => finding.because(MISLEADING),
+            "numOfHosts" => finding.because(HOSTS),
+            _ => finding,
         });
     }
 }
 
-fn check_order(group: &Group<'_>, findings: &mut Findings) {
+fn check_order(group: &Group<'_>, autoscaling: bool, findings: &mut Findings) {
     let count = |key| group.integer(key).filter(|count| *count >= 0);
     let Some(max) = count("maxReplicas") else {
         return;
@@ -106,11 +115,19 @@ fn check_order(group: &Group<'_>, findings: &mut Findings) {
         );
     }
     if let Some(replicas) = count("replicas").filter(|replicas| *replicas > max) {
+        let fix = if autoscaling {
+            // The scaler writes replicas; whoever lowers it works against it (RF305).
+            format!(
+                "Leave replicas out, which the autoscaler writes, or raise maxReplicas to {replicas}."
+            )
+        } else {
+            format!("Lower replicas to {max} or raise maxReplicas to {replicas}.")
+        };
         findings.add(
             RULE.finding(
                 group.path().key("replicas"),
                 format!("{replicas} is above maxReplicas, which is {max}"),
-                format!("Lower replicas to {max} or raise maxReplicas to {replicas}."),
+                fix,
             )
             .valued(format!("replicas {replicas} > max {max}"))
             .because(CLAMPED)

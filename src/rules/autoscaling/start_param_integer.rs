@@ -18,7 +18,8 @@ pub static RULE: Rule = Rule {
     what: "Looks at `num-cpus`, `num-gpus` and `memory` in `rayStartParams` of every group, the \
            head included, of a cluster with autoscaling on, and reports what is not a whole number \
            of at least 0. Fractions and suffixes (`2.5`, `500m`, `4Gi`) are none; blanks around, a \
-           `+` and single underscores between digits are allowed, as in Python.",
+           `+`, single underscores between digits and digits of all scripts are allowed, as in \
+           Python.",
     why: "Ray's autoscaler fails on it, and scales no group of the cluster.",
     bad: r#"
 spec:
@@ -43,15 +44,18 @@ spec:
     check,
 };
 
-const CEL: Cel = Cel::Covered(&[Check {
-    each: Each::Group,
-    mode: Mode::Enforce,
-    faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params
+const CEL: Cel = Cel::InPart(
+    &[Check {
+        each: Each::Group,
+        mode: Mode::Enforce,
+        faults: r#"!s.auto ? [] : ['num-cpus', 'num-gpus', 'memory'].filter(k, k in g.params
   && !((k == 'num-cpus' ? 'CPU' : k == 'num-gpus' ? 'GPU' : 'memory') in g.resources)
-  && !g.params[k].matches(r'^\s*([+]?[0-9]+(_[0-9]+)*|-0+(_0+)*)\s*$'))
+  && !g.params[k].matches(r'^[\s\pZ\x{1c}-\x{1f}\x{85}]*([+]?\p{Nd}+(_\p{Nd}+)*|-0+(_0+)*|-.*[^\x00-\x7f].*)[\s\pZ\x{1c}-\x{1f}\x{85}]*$'))
   .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" is not a whole number of at least 0')"#,
-    fix: "Write a whole number in quotes.",
-}]);
+        fix: "Write a whole number in quotes.",
+    }],
+    "Negative numbers in digits of other scripts pass.",
+);
 
 /// Each parameter with the resource in the group's `resources` that takes precedence over it.
 const PARAMS: [(&str, &str); 3] = [

@@ -51,7 +51,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     mode: Mode::Enforce,
     faults: r#"s.auto && g.resources.size() == 0 && 'resources' in g.params && !(g.params['resources'].size() > 1
   && g.params['resources'].substring(1, g.params['resources'].size() - 1).replace('\\', '')
-    .matches(r'^\s*\{\s*("[^"\x00-\x1f]*"\s*:\s*(0|[1-9][0-9]{0,18})\s*(,\s*"[^"\x00-\x1f]*"\s*:\s*(0|[1-9][0-9]{0,18})\s*)*)?\}\s*$'))
+    .matches(r'^\s*\{\s*("[^"\x00-\x1f]*"\s*:\s*(-?0|[1-9][0-9]{0,18})\s*(,\s*"[^"\x00-\x1f]*"\s*:\s*(-?0|[1-9][0-9]{0,18})\s*)*)?\}\s*$'))
   ? ['.rayStartParams.resources is not JSON of whole numbers in quotes of its own'] : []"#,
     fix: r#"Write it like this: resources: "'{\"license\": 1}'"."#,
 }]);

@@ -75,7 +75,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// The mode that an object asks for; `None` for a value that is none (RF402).
 fn mode(object: &RayObject<'_>) -> Option<ReconcileMode> {
-    match object.annotations().and_then(|all| all.get(ANNOTATION)) {
+    match object.annotation_value(ANNOTATION) {
         None => Some(ReconcileMode::Ray),
         Some(value) => value.as_str()?.parse().ok(),
     }
@@ -83,9 +83,10 @@ fn mode(object: &RayObject<'_>) -> Option<ReconcileMode> {
 
 /// The annotation, or where it was.
 fn place(object: &RayObject<'_>) -> FieldPath {
-    match object.annotations() {
-        Some(_) => FieldPath::annotation(ANNOTATION),
-        None => FieldPath::of(&["metadata", "annotations"]),
+    if object.has_annotations() {
+        FieldPath::annotation(ANNOTATION)
+    } else {
+        FieldPath::of(&["metadata", "annotations"])
     }
 }
 

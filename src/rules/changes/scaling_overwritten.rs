@@ -148,7 +148,7 @@ fn by_scaler(subject: &Subject<'_>, stored: &RayObject<'_>) -> bool {
     };
     let settings = subject.settings;
     user == settings.operator_user
-        || user == settings.rayfit_user
+        || settings.is_rayfit(user)
         || is_autoscaler(user, stored, subject.object.namespace())
 }
 
@@ -249,7 +249,8 @@ mod tests {
         let settings = Settings::default();
         for user in [
             settings.operator_user.as_str(),
-            settings.rayfit_user.as_str(),
+            settings.rayfit_users[0].as_str(),
+            settings.rayfit_users[1].as_str(),
             "system:serviceaccount:team:demo",
         ] {
             assert!(!is_reported("demo", None, Some(user)), "{user}");

@@ -58,7 +58,7 @@ const CEL: Cel = Cel::Covered(&[
 ]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    for (key, value) in subject.object.annotations().into_iter().flatten() {
+    for (key, value) in subject.object.annotations() {
         if !key.starts_with(PREFIX) {
             continue;
         }

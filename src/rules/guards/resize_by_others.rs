@@ -67,7 +67,7 @@ pub fn find(pod: &Fields, old: &Fields, user: &str, settings: &Settings) -> Opti
 
 /// Rayfit, kubelets, and whoever runs in the namespace: Ray's autoscaler is one of them.
 fn may_resize(user: &str, namespace: &str, settings: &Settings) -> bool {
-    user == settings.rayfit_user
+    settings.is_rayfit(user)
         || user.starts_with("system:node:")
         || user
             .strip_prefix("system:serviceaccount:")
@@ -111,7 +111,8 @@ mod tests {
             ("system:serviceaccount:team-ab:demo", true),
             ("system:serviceaccount:team-a:demo", false),
             ("system:node:n1", false),
-            (crate::policy::settings::RAYFIT_ACCOUNT, false),
+            (crate::policy::settings::RAYFIT_ACCOUNTS[0], false),
+            (crate::policy::settings::RAYFIT_ACCOUNTS[1], false),
         ] {
             assert_eq!(found(&new, &old, user), expected, "{user}");
         }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::{Finding, RuleId, shown};
 use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::{AutoscalerVersion, Container, Group, Resource, list_at, text_at};
+use crate::ray::{AutoscalerVersion, Fields, Group, Resource, list_at, text_at};
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF108
@@ -16,8 +16,8 @@ pub static RULE: Rule = Rule {
     summary: "a `resizePolicy` that would restart Ray, or that Kubernetes refuses",
     what: "Reports every `resizePolicy` entry for CPU or memory, in the first container of a group \
            that `ray.io/ippr` lists, that is not `NotRequired`. With or without the annotation it \
-           also reports `RestartContainer` in any container of a group whose pods get \
-           `restartPolicy: Never`: because the template says so, or because KubeRay sets it, with \
+           also reports `RestartContainer` in any container, init containers among them, of a group \
+           whose pods get `restartPolicy: Never`: because the template says so, or because KubeRay sets it, with \
            autoscaling on and `autoscalerOptions.version: v2`.",
     why: "A resize would restart the container and lose the work in it, so Ray refuses the whole \
           annotation and stops autoscaling the cluster.",
@@ -77,8 +77,9 @@ const CEL: Cel = Cel::InPart(
             each: Each::Group,
             mode: Mode::Enforce,
             faults: r#"(s.auto && s.version == 'v2') || g.spec.?template.?spec.?restartPolicy.orValue('') == 'Never'
-  ? g.containers.map(c, c.?resizePolicy.orValue([]).filter(p, p.?restartPolicy.orValue('') == 'RestartContainer')
-    .map(p, '.template.spec.containers[name=' + c.name + '].resizePolicy for ' + p.resourceName + ' is RestartContainer, in a pod that never restarts containers').join('\n'))
+  ? [[dyn('containers'), dyn(g.containers)], [dyn('initContainers'), dyn(g.spec.?template.?spec.?initContainers.orValue([]))]].map(l,
+    l[1].map(c, c.?resizePolicy.orValue([]).filter(p, p.?restartPolicy.orValue('') == 'RestartContainer')
+    .map(p, '.template.spec.' + l[0] + '[name=' + c.name + '].resizePolicy for ' + p.resourceName + ' is RestartContainer, in a pod that never restarts containers').join('\n')).join('\n'))
   : []"#,
             fix: "Write NotRequired.",
         },
@@ -105,7 +106,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         }
         for container in group.containers() {
             let listed = listed && container.index == 0;
-            check_container(group, &container, (listed, never), findings);
+            let path = group.container_path(&container);
+            check_container(group, (container.spec, path), (listed, never), findings);
+        }
+        for (index, spec) in init_containers(group) {
+            let path = group.pod_spec_path().key("initContainers").index(index);
+            check_container(group, (spec, path), (false, never), findings);
         }
     }
 }
@@ -117,19 +123,26 @@ fn is_never(group: &Group<'_>) -> bool {
     policy == Some("Never")
 }
 
+fn init_containers<'a>(group: &Group<'a>) -> impl Iterator<Item = (usize, &'a Fields)> {
+    let pod = group.pod_spec();
+    pod.map_or(&[][..], |pod| list_at(pod, "initContainers"))
+        .iter()
+        .enumerate()
+        .filter_map(|(index, spec)| Some((index, spec.as_object()?)))
+}
+
 fn check_container(
     group: &Group<'_>,
-    container: &Container<'_>,
+    (container, path): (&Fields, FieldPath),
     (listed, never): (bool, bool),
     findings: &mut Findings,
 ) {
-    let entries = list_at(container.spec, "resizePolicy").iter().enumerate();
+    let entries = list_at(container, "resizePolicy").iter().enumerate();
     for (index, entry) in entries {
         let Some(restart) = restart_of(entry) else {
             continue;
         };
-        let path = group
-            .container_path(container)
+        let path = (path.clone())
             .key("resizePolicy")
             .index(index)
             .key("restartPolicy");

@@ -67,10 +67,7 @@ const CEL: Cel = Cel::InPart(
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    let annotation = subject
-        .object
-        .annotations()
-        .and_then(|annotations| annotations.get(ANNOTATION));
+    let annotation = subject.object.annotation_value(ANNOTATION);
     if let Some(value) = annotation.filter(|value| !value.is_string() && !value.is_null()) {
         findings.add(no_text(value));
     }

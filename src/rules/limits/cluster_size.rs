@@ -1,10 +1,10 @@
 //! RF506: more CPU or memory in a cluster than a policy allows.
 
-use super::{Count, allowance, of_pod};
+use super::{Count, allowance, most_of_pod, without_limit};
 use crate::finding::RuleId;
-use crate::policy::Mode;
+use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
-use crate::ray::{Cluster, Ippr, Resource};
+use crate::ray::{Cluster, Resource};
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF506
@@ -15,8 +15,9 @@ pub static RULE: Rule = Rule {
     summary: "More CPU or memory in a cluster, with all its workers at their caps, than a RayPolicy \
               allows",
     what: "Adds up the head and every worker that the groups may come to, each at its cap in \
-           `ray.io/ippr` if it has one, with all containers. Only where a RayPolicy sets \
-           `limits.maxCpuPerCluster` or `limits.maxMemoryPerCluster`.",
+           `ray.io/ippr` if it has one, counted as RF503 counts a pod; a container that nothing \
+           limits is reported. Only where a RayPolicy sets `limits.maxCpuPerCluster` or \
+           `limits.maxMemoryPerCluster`. Not looked at: what RF503 does not look at.",
     why: "The cluster's admins limit how much a Ray cluster may take.",
     bad: r#"
 # where a RayPolicy sets maxCpuPerCluster: 100
@@ -54,34 +55,51 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         (Resource::Cpu, &limits.cpu_per_cluster),
         (Resource::Memory, &limits.memory_per_cluster),
     ] {
-        let Some(limit) = limit else { continue };
-        let most = resource.say(limit.most);
-        let shown = match total(cluster, &subject.object.ippr, resource) {
-            Some(total) if total <= limit.most => continue,
-            Some(total) => format!("{} in all", resource.say(total)),
-            None => format!(
-                "any amount of {}, since a group has no maxReplicas",
-                resource.title()
-            ),
-        };
-        let problem = format!(
-            "the cluster may come to {shown}, and {}",
-            allowance(limit, &most)
-        );
-        let fix = format!("Lower maxReplicas or the caps of the groups, to {most} together.");
-        let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
-        findings.add(finding.valued(shown));
+        if let Some(limit) = limit {
+            check_total(subject, cluster, (resource, limit), findings);
+        }
     }
 }
 
-/// What all pods together may come to; `None` if there is no end to it.
-fn total(cluster: &Cluster<'_>, ippr: &Ippr, resource: Resource) -> Option<Quantity> {
-    cluster.groups().try_fold(Quantity::ZERO, |sum, group| {
-        let pod = of_pod(cluster, group, ippr, resource);
-        match Count::of(cluster, group) {
-            _ if pod.is_zero() => Some(sum),
-            Count::Unbounded => None,
-            Count::AtMost(count) => pod.checked_mul(count).and_then(|all| sum.checked_add(all)),
+fn check_total(
+    subject: &Subject<'_>,
+    cluster: &Cluster<'_>,
+    (resource, limit): (Resource, &Limit<Quantity>),
+    findings: &mut Findings,
+) {
+    let mut total = Some(Quantity::ZERO);
+    for group in cluster.groups() {
+        let count = Count::of(cluster, group);
+        let pod = most_of_pod(subject, (cluster, group), resource);
+        for missing in pod.unbounded.iter().filter(|_| count != Count::AtMost(0)) {
+            let of = (limit, "the whole cluster");
+            findings.add(without_limit(&RULE, (group, missing), resource, of));
         }
-    })
+        total = total.and_then(|sum| plus(sum, pod.written, count));
+    }
+    let shown = match total {
+        Some(total) if total <= limit.most => return,
+        Some(total) => format!("{} in all", resource.say(total)),
+        None => format!(
+            "any amount of {}, since a group has no maxReplicas",
+            resource.title()
+        ),
+    };
+    let most = resource.say(limit.most);
+    let problem = format!(
+        "the cluster may come to {shown}, and {}",
+        allowance(limit, &most)
+    );
+    let fix = format!("Lower maxReplicas or the caps of the groups, to {most} together.");
+    let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+    findings.add(finding.valued(shown));
+}
+
+/// With all pods of a group; `None` if there is no end to it.
+fn plus(sum: Quantity, pod: Quantity, count: Count) -> Option<Quantity> {
+    match count {
+        _ if pod.is_zero() => Some(sum),
+        Count::Unbounded => None,
+        Count::AtMost(count) => pod.checked_mul(count).and_then(|all| sum.checked_add(all)),
+    }
 }

@@ -3,7 +3,7 @@
 use super::{Count, allowance};
 use crate::finding::RuleId;
 use crate::policy::Mode;
-use crate::ray::{Group, node_resources};
+use crate::ray::{Cluster, Group, devices, node_resources};
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF504
@@ -12,9 +12,17 @@ pub static RULE: Rule = Rule {
     name: "gpus-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More GPUs in a cluster, with all its workers, than a RayPolicy allows",
-    what: "Adds up the GPUs of the head and of every worker that the groups may come to, as Ray \
-           counts them: `num-gpus`, or the GPUs in the ray container's limits. Only where a \
-           RayPolicy sets `limits.maxGpusPerCluster`.",
+    what: "Adds up the GPUs of the head and of every worker that the groups may come to. Of a pod it \
+           takes the larger of what Ray counts (`num-gpus`, or the GPUs of the ray container) and \
+           what Kubernetes hands out to all containers, init containers among them: GPUs, their \
+           slices (`nvidia.com/mig-..`) and shares (`nvidia.com/gpu.shared`), and accelerators of \
+           other vendors (`amd.com/gpu`, `gpu.intel.com/i915`, `habana.ai/gaudi`, `google.com/tpu`, \
+           `aws.amazon.com/neuron`, `huawei.com/Ascend910` and the like), each piece as one. Only where \
+           a RayPolicy sets `limits.maxGpusPerCluster`. Not looked at: devices that come by resource \
+           claims (dynamic resource allocation), parts of GPUs that are asked for as memory or as \
+           a percentage (`aliyun.com/gpu-mem`), what privileged containers or an environment variable \
+           of a container runtime (`NVIDIA_VISIBLE_DEVICES`) open, and the pod by which a RayJob \
+           submits its job.",
     why: "The cluster's admins limit how many GPUs a Ray cluster may take.",
     bad: r#"
 # where a RayPolicy sets maxGpusPerCluster: 8
@@ -47,7 +55,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let mut sum: i64 = 0;
     let mut shown = None;
     for group in cluster.groups() {
-        match (gpus(group), Count::of(cluster, group)) {
+        match (gpus(cluster, group), Count::of(cluster, group)) {
             (0, _) => {}
             (_, Count::Unbounded) => {
                 shown = Some(format!(
@@ -72,8 +80,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(finding.valued(shown));
 }
 
-/// The GPUs of a pod, as Ray counts them; what Ray cannot read is another rule's matter.
-fn gpus(group: &Group<'_>) -> i64 {
+/// The GPUs of a pod: the larger of what Ray counts and what Kubernetes hands out. What Ray cannot
+/// read is another rule's matter.
+fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i64 {
     let derived = node_resources::gpu(group).ok().flatten();
-    derived.map_or(0, |derived| derived.amount.max(0))
+    let by_ray = derived.map_or(0, |derived| derived.amount.max(0));
+    let handed_out = i64::try_from(devices::gpus(cluster, group)).unwrap_or(i64::MAX);
+    by_ray.max(handed_out)
 }

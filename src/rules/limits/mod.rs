@@ -7,11 +7,13 @@ pub mod pod_size;
 pub mod workers_per_cluster;
 pub mod workers_per_group;
 
-use crate::finding::shown_text;
+use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
+use crate::finding::{Finding, shown_text};
 use crate::policy::Limit;
 use crate::quantity::Quantity;
-use crate::ray::pod_size::BesideRay;
-use crate::ray::{Cluster, Group, Ippr, Resource};
+use crate::ray::pod_most::{Bounds, PodMost, Unbounded};
+use crate::ray::{Cluster, Group, Resource};
+use crate::rules::{Rule, Subject};
 
 /// How many pods a group may come to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,20 +54,49 @@ impl Count {
     }
 }
 
-/// What a pod of a group may come to have of a resource: its ray container, at its cap if it has
-/// one, and its other containers. What is given nowhere counts as nothing.
-fn of_pod(cluster: &Cluster<'_>, group: &Group<'_>, ippr: &Ippr, resource: Resource) -> Quantity {
-    let container = group.ray_container();
-    let size = container.and_then(|container| {
-        let name = resource.name();
-        container.limit(name).or_else(|| container.request(name))
-    });
-    let caps = group.name.and_then(|name| ippr.caps(name));
+/// The first version in which a pod's own `resources` bound it where nobody switched that off.
+const POD_LEVEL: KubernetesVersion = KubernetesVersion::new(1, 34);
+
+/// The most that a pod of a group may come to take of a resource.
+fn most_of_pod(
+    subject: &Subject<'_>,
+    (cluster, group): (&Cluster<'_>, &Group<'_>),
+    resource: Resource,
+) -> PodMost {
+    let object = subject.object;
+    let caps = group.name.and_then(|name| object.ippr.caps(name));
+    let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+    let ranges = subject.facts.limit_ranges_in(namespace).iter();
+    let bounds = Bounds {
+        default: ranges
+            .filter_map(|range| range.container_default.of(resource))
+            .max(),
+        pod_level: subject
+            .facts
+            .kubernetes
+            .is_none_or(|version| version >= POD_LEVEL),
+    };
     let cap = caps.and_then(|caps| caps.amount(resource));
-    let ray = size.into_iter().chain(cap).max().unwrap_or_default();
-    let beside = BesideRay::of(cluster, group, resource);
-    let beside = beside.requests.max(beside.limits);
-    ray.checked_add(beside).unwrap_or(ray)
+    PodMost::of((cluster, group), resource, cap, bounds)
+}
+
+/// A container of a group that may take more than any limit allows, since it has none itself.
+fn without_limit(
+    rule: &Rule,
+    (group, missing): (&Group<'_>, &Unbounded),
+    resource: Resource,
+    (limit, of): (&Limit<Quantity>, &str),
+) -> Finding {
+    let most = resource.say(limit.most);
+    let problem = format!(
+        "{} in {} has no limit of {}, so it may take all that a node has, and {} for {of}",
+        missing.title,
+        group.title(),
+        resource.title(),
+        allowance(limit, &most)
+    );
+    let fix = format!("Set this limit, above 0, so that {of} comes to {most} or less.");
+    rule.finding(missing.path.clone(), problem, fix)
 }
 
 /// `RayPolicy "team-a" allows 8 CPUs`

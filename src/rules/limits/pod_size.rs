@@ -1,8 +1,9 @@
 //! RF503: a pod larger than a policy allows.
 
-use super::{allowance, of_pod};
+use super::{allowance, most_of_pod, without_limit};
 use crate::finding::RuleId;
 use crate::policy::Mode;
+use crate::ray::pod_most::PodMost;
 use crate::ray::{Cluster, Group, Resource};
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
@@ -12,9 +13,15 @@ pub static RULE: Rule = Rule {
     name: "pod-size",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A pod with more CPU or memory than a RayPolicy allows, caps in `ray.io/ippr` included",
-    what: "Looks at what a pod of each group may come to have: its ray container, at its cap in \
-           `ray.io/ippr` if that is above its size, and its other containers. Only where a \
-           RayPolicy sets `limits.maxCpuPerPod` or `limits.maxMemoryPerPod`.",
+    what: "Adds up what a pod of each group may come to take, as Kubernetes does: its ray container, at \
+           its cap in `ray.io/ippr` if that is above its size; its other containers, the autoscaler's \
+           among them; init containers where they need more; the pod's overhead; or the pod's own \
+           `resources`, if they are more. A container without a limit may take all that a node has, \
+           and is reported, unless the pod's own `resources` limit it (from Kubernetes 1.34 on) or a \
+           LimitRange of the namespace gives it one. Only where a RayPolicy sets \
+           `limits.maxCpuPerPod` or `limits.maxMemoryPerPod`. Not looked at: the pod by which a \
+           RayJob submits its job (`submitterPodTemplate`), and what KubeRay starts in workers before \
+           Ray (200m and 256Mi).",
     why: "The cluster's admins limit how large a pod may become.",
     bad: r#"
 # where a RayPolicy sets maxCpuPerPod: 16
@@ -59,17 +66,21 @@ fn check_group(
         Resource::Cpu => &limits.cpu_per_pod,
         Resource::Memory => &limits.memory_per_pod,
     };
-    let ippr = &subject.object.ippr;
-    let has = of_pod(cluster, group, ippr, resource);
-    let Some(limit) = limit.as_ref().filter(|limit| has > limit.most) else {
+    let Some(limit) = limit else { return };
+    let PodMost { written, unbounded } = most_of_pod(subject, (cluster, group), resource);
+    for missing in &unbounded {
+        let of = (limit, "the whole pod");
+        findings.add(without_limit(&RULE, (group, missing), resource, of));
+    }
+    if written <= limit.most {
         return;
-    };
-    let caps = group.name.and_then(|name| ippr.caps(name));
+    }
+    let caps = group.name.and_then(|name| subject.object.ippr.caps(name));
     let path = match caps.filter(|caps| caps.amount(resource).is_some()) {
         Some(caps) => caps.key_path(resource.cap_key()),
         None => group.ray_container_path().key("resources"),
     };
-    let shown = resource.say(has);
+    let shown = resource.say(written);
     let most = resource.say(limit.most);
     let problem = format!(
         "a pod of {} may come to {shown} in all, and {}",

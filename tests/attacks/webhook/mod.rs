@@ -6,10 +6,6 @@
 mod client_support;
 #[path = "../../process_support/mod.rs"]
 mod process_support;
-#[path = "../../review_support/mod.rs"]
-mod review_support;
-#[path = "../../tls_support/mod.rs"]
-mod tls_support;
 
 mod bodies;
 mod bombs;
@@ -19,6 +15,7 @@ mod probes;
 
 use std::time::{Duration, Instant};
 
+use crate::{review_support, tls_support};
 use client_support::{Connection, get, request};
 use process_support::{Process, soon};
 use rayfit::manifests::names::WEBHOOK_MEMORY;

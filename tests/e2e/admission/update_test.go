@@ -49,15 +49,25 @@ func TestAFaultThatWasMendedCannotComeBack(t *testing.T) {
 func TestAnInvalidObjectCanBeDeletedAndItsFinalizerRemoved(t *testing.T) {
 	old := withFaults(rig.RayCluster(namespace(t), "old")).Set("metadata.finalizers", []string{"example.com/guard"})
 	beforeRayfit(t, old)
-	before := calls(t)
 
 	on(t, old, "delete", "--wait=false")
 	on(t, old, "patch", "--type=merge", "-p", `{"metadata":{"labels":{"state":"leaving"}}}`)
+	before := calls(t)
 	on(t, old, "patch", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
 	gone(t, old)
 	if got := calls(t); got != before {
-		t.Errorf("Rayfit was asked %v times about an object that is being deleted", got-before)
+		t.Errorf("Rayfit was asked %v times about the end of an object", got-before)
 	}
+}
+
+// KubeRay acts on an object as long as something holds it.
+func TestWhatAFinalizerHoldsIsJudgedLikeAnyOther(t *testing.T) {
+	held := rig.RayCluster(namespace(t), "held").Set("metadata.finalizers", []string{"example.com/guard"})
+	accepted(t, held)
+	on(t, held, "delete", "--wait=false")
+	hasOnce(t, denied(t, tooMany(held.Clone())), "rayfit explain RF201")
+	on(t, held, "patch", "--type=merge", "-p", `{"metadata":{"finalizers":null}}`)
+	gone(t, held)
 }
 
 func TestANamespaceWithInvalidObjectsCanBeDeleted(t *testing.T) {

@@ -136,7 +136,7 @@ func uninstallLeavesNothing(t *testing.T, l *lab.Lab) {
 		t.Error("a RayCluster is stored although the webhooks fail closed and none answers")
 	}
 	onLab(t, l, "uninstall")
-	kinds := "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,secrets,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets"
+	kinds := "clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,secrets,serviceaccounts,roles,rolebindings,networkpolicies,poddisruptionbudgets,validatingadmissionpolicies,validatingadmissionpolicybindings"
 	err := lab.Eventually(t.Context(), time.Minute, "nothing is left", func() error {
 		left, _, err := l.Kubectl("get", kinds, "-A", "-l", "app.kubernetes.io/name=rayfit", "-o", "name")
 		if err == nil && left != "" {

@@ -117,7 +117,7 @@ func removeAfter(t *testing.T, l *lab.Lab, manifests string) {
 		if t.Failed() {
 			keepLogs(t, l)
 		}
-		must(t, l, "delete", "deployment", "rayfit", "-n", system, "--ignore-not-found", "--cascade=orphan")
+		must(t, l, "delete", "deployments", "--all", "-n", system, "--cascade=orphan")
 		must(t, l, "delete", "replicasets,pods", "--all", "-n", system, "--force", "--grace-period=0")
 		uninstall(t, l, manifests)
 	})
@@ -139,9 +139,12 @@ func kubectlWith(l *lab.Lab, input string, args ...string) (string, error) {
 	return string(out), err
 }
 
+// rolledOut waits until all Deployments of an install run.
 func rolledOut(t *testing.T, l *lab.Lab) {
 	t.Helper()
-	must(t, l, "rollout", "status", "deployment/rayfit", "-n", system, "--timeout=120s")
+	for _, deployment := range strings.Fields(must(t, l, "get", "deployments", "-n", system, "-o", "name")) {
+		must(t, l, "rollout", "status", deployment, "-n", system, "--timeout=120s")
+	}
 }
 
 // trusted waits until the API server gets an answer from the webhooks: each
@@ -194,9 +197,9 @@ func (p pod) ready() bool {
 	return false
 }
 
-// pods are Rayfit's, also those that are going.
+// pods are those that serve webhooks, also those that are going.
 func pods(l *lab.Lab) ([]pod, error) {
-	stdout, _, err := l.Kubectl("get", "--raw", "/api/v1/namespaces/"+system+"/pods?labelSelector=app.kubernetes.io/name=rayfit")
+	stdout, _, err := l.Kubectl("get", "--raw", "/api/v1/namespaces/"+system+"/pods?labelSelector=app.kubernetes.io/component=admission")
 	var list struct{ Items []pod }
 	if err == nil {
 		err = json.Unmarshal([]byte(stdout), &list)

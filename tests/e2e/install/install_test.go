@@ -48,17 +48,29 @@ func restricted(t *testing.T, l *lab.Lab) {
 	}
 }
 
-// fewRights asks the API server what our account may do beyond its own objects.
+// fewRights asks the API server what our accounts may do beyond their own objects.
 func fewRights(t *testing.T, l *lab.Lab) {
 	t.Helper()
-	account := []string{"system:serviceaccounts", "system:serviceaccounts:" + system, "system:authenticated"}
-	can := func(args ...string) string {
-		stdout, _, _ := l.KubectlAs("system:serviceaccount:"+system+":rayfit", account, append([]string{"auth", "can-i"}, args...)...)
+	groups := []string{"system:serviceaccounts", "system:serviceaccounts:" + system, "system:authenticated"}
+	can := func(account string, args ...string) string {
+		stdout, _, _ := l.KubectlAs("system:serviceaccount:"+system+":"+account, groups, append([]string{"auth", "can-i"}, args...)...)
 		return strings.TrimSpace(stdout)
 	}
-	own := []string{"update", "secret/rayfit-self-managed-certs", "-n", system}
-	if can(own...) != "yes" {
-		t.Errorf("the account cannot %v", own)
+	for _, right := range [][2][]string{
+		{{"rayfit"}, {"update", "secret/rayfit-self-managed-certs", "-n", system}},
+		{{"rayfit"}, {"patch", "validatingwebhookconfiguration/rayfit-validating"}},
+		{{"rayfit-controller"}, {"patch", "rayclusters.ray.io", "-n", team}},
+		{{"rayfit-controller"}, {"patch", "pods", "--subresource=resize", "-n", team}},
+	} {
+		for _, account := range []string{"rayfit", "rayfit-controller"} {
+			want := "no"
+			if account == right[0][0] {
+				want = "yes"
+			}
+			if answer := can(account, right[1]...); answer != want {
+				t.Errorf("may %s %v? %q, want %s", account, right[1], answer, want)
+			}
+		}
 	}
 	for _, right := range [][]string{
 		{"get", "secrets", "-n", system},
@@ -72,8 +84,10 @@ func fewRights(t *testing.T, l *lab.Lab) {
 		{"patch", "validatingwebhookconfigurations"},
 		{"delete", "validatingwebhookconfiguration/rayfit-validating"},
 	} {
-		if answer := can(right...); answer != "no" {
-			t.Errorf("may the account %v? %q, want no", right, answer)
+		for _, account := range []string{"rayfit", "rayfit-controller"} {
+			if answer := can(account, right...); answer != "no" {
+				t.Errorf("may %s %v? %q, want no", account, right, answer)
+			}
 		}
 	}
 }
@@ -122,7 +136,7 @@ func TestAnUninstallLeavesNothing(t *testing.T) {
 	install(t, l, manifests)
 	uninstall(t, l, manifests)
 
-	kinds := "namespaces,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,secrets,serviceaccounts,roles,rolebindings,pods,networkpolicies,poddisruptionbudgets"
+	kinds := "namespaces,clusterroles,clusterrolebindings,mutatingwebhookconfigurations,validatingwebhookconfigurations,deployments,services,secrets,serviceaccounts,roles,rolebindings,pods,networkpolicies,poddisruptionbudgets,validatingadmissionpolicies,validatingadmissionpolicybindings"
 	eventually(t, time.Minute, "nothing is left", func() error {
 		left, _, err := l.Kubectl("get", kinds, "-A", "-l", "app.kubernetes.io/name=rayfit", "-o", "name")
 		if err == nil && left != "" {

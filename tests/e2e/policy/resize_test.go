@@ -54,7 +54,7 @@ func TestAPodOfARayClusterIsResizedByItsScalerOnly(t *testing.T) {
 		t.Errorf("another autoscaler resizes it: %s", said)
 	}
 	for _, scaler := range []string{
-		"system:serviceaccount:rayfit-system:rayfit",
+		"system:serviceaccount:rayfit-system:rayfit-controller",
 		"system:serviceaccount:" + ns + ":demo", // as which Ray's own autoscaler runs
 		"system:node:node-1",
 	} {

@@ -13,8 +13,9 @@ import (
 	"rayfit.dev/rayfit/tests/lab"
 )
 
-// grant is one verb of one rule of a role.
+// grant is one verb of one rule of a role that an account has.
 type grant struct {
+	user                  string
 	role, namespace       string // no namespace: everywhere
 	group, resource, name string // no name: all of them
 	verb                  string
@@ -25,24 +26,37 @@ func (g grant) String() string {
 	if g.name != "" {
 		resource += " " + g.name
 	}
-	return fmt.Sprintf("%s: %s %s", g.role, g.verb, resource)
+	return fmt.Sprintf("%s by %s: %s %s", g.role, g.user, g.verb, resource)
 }
 
 // grants are the rights that manifests give.
 func grants(t *testing.T, manifests string) []grant {
 	t.Helper()
-	var found []grant
+	type object struct {
+		Kind     string
+		Metadata struct{ Name, Namespace string }
+		Rules    []struct{ APIGroups, Resources, ResourceNames, Verbs []string }
+		Subjects []struct{ Name string }
+	}
+	var roles []object
+	users := map[string]string{} // by kind, namespace and name of the role
 	for _, document := range strings.Split(manifests, "\n---\n") {
-		var role struct {
-			Kind     string
-			Metadata struct{ Name, Namespace string }
-			Rules    []struct{ APIGroups, Resources, ResourceNames, Verbs []string }
-		}
-		if err := yaml.Unmarshal([]byte(document), &role); err != nil {
+		var o object
+		if err := yaml.Unmarshal([]byte(document), &o); err != nil {
 			t.Fatal(err)
 		}
-		if role.Kind != "Role" && role.Kind != "ClusterRole" {
-			continue
+		switch role, bound := strings.CutSuffix(o.Kind, "Binding"); {
+		case bound && len(o.Subjects) == 1: // each has its role's name
+			users[role+"/"+o.Metadata.Namespace+"/"+o.Metadata.Name] = accounts + o.Subjects[0].Name
+		case o.Kind == "Role" || o.Kind == "ClusterRole":
+			roles = append(roles, o)
+		}
+	}
+	var found []grant
+	for _, role := range roles {
+		user := users[role.Kind+"/"+role.Metadata.Namespace+"/"+role.Metadata.Name]
+		if user == "" {
+			t.Fatalf("nobody has %s %s", role.Kind, role.Metadata.Name)
 		}
 		for _, rule := range role.Rules {
 			names := rule.ResourceNames
@@ -51,7 +65,7 @@ func grants(t *testing.T, manifests string) []grant {
 			}
 			for _, name := range names {
 				for _, verb := range rule.Verbs {
-					found = append(found, grant{role.Metadata.Name, role.Metadata.Namespace, rule.APIGroups[0], rule.Resources[0], name, verb})
+					found = append(found, grant{user, role.Metadata.Name, role.Metadata.Namespace, rule.APIGroups[0], rule.Resources[0], name, verb})
 				}
 			}
 		}
@@ -70,7 +84,7 @@ type request struct {
 	ResponseStatus          struct{ Code int }
 }
 
-// requests are those of our account. Of a watch it is the beginning that is
+// requests are those of our accounts. Of a watch it is the beginning that is
 // told, of everything else the end.
 func requests(l *lab.Lab) ([]request, error) {
 	file, err := os.Open(l.AuditLog())
@@ -84,7 +98,7 @@ func requests(l *lab.Lab) ([]request, error) {
 	for lines.Scan() {
 		var r request
 		// The last line may still be being written.
-		if json.Unmarshal(lines.Bytes(), &r) == nil && r.User.Username == account {
+		if json.Unmarshal(lines.Bytes(), &r) == nil && strings.HasPrefix(r.User.Username, accounts) {
 			found = append(found, r)
 		}
 	}
@@ -99,7 +113,7 @@ func (r request) needs(g grant) bool {
 	}
 	// Who applies what is not there yet needs the right to create as well.
 	verb := r.Verb == g.verb || g.verb == "create" && r.Verb == "patch" && r.ResponseStatus.Code == 201
-	return verb && r.ObjectRef.APIGroup == g.group && resource == g.resource &&
+	return verb && r.User.Username == g.user && r.ObjectRef.APIGroup == g.group && resource == g.resource &&
 		(g.namespace == "" || r.ObjectRef.Namespace == g.namespace) &&
 		(g.name == "" || r.ObjectRef.Name == g.name)
 }
@@ -133,10 +147,10 @@ func (s *site) noneForbidden(t *testing.T, first int) int {
 	}
 	for _, r := range all[first:] {
 		if code := r.ResponseStatus.Code; code == 401 || code == 403 {
-			t.Errorf("%d: %s %s", code, r.Verb, r.RequestURI)
+			t.Errorf("%d for %s: %s %s", code, r.User.Username, r.Verb, r.RequestURI)
 		}
 	}
-	s.must(t, "rollout", "status", "deployment/rayfit", "-n", system, "--timeout=90s")
+	s.rolledOut(t)
 	logs := s.must(t, "logs", "-n", system, "-l", "app.kubernetes.io/name=rayfit", "--tail=-1")
 	if logs == "" {
 		t.Error("the replicas have no logs")

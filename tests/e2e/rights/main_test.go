@@ -17,7 +17,7 @@ import (
 
 const (
 	system   = "rayfit-system"
-	account  = "system:serviceaccount:" + system + ":rayfit"
+	accounts = "system:serviceaccount:" + system + ":" // of all of its pods
 	patience = 90 * time.Second
 )
 
@@ -63,11 +63,19 @@ func (s *site) install(t *testing.T, flags ...string) string {
 	if _, _, err := s.Lab.Apply(manifests); err != nil {
 		t.Fatal(err)
 	}
-	s.must(t, "rollout", "status", "deployment/rayfit", "-n", system, "--timeout=90s")
+	s.rolledOut(t)
 	eventually(t, "the webhooks answer", func() error {
 		return is(s.comesTo(faulty("asked")), "denied")
 	})
 	return manifests
+}
+
+// rolledOut waits until all Deployments of an install run.
+func (s *site) rolledOut(t *testing.T) {
+	t.Helper()
+	for _, deployment := range strings.Fields(s.must(t, "get", "deployments", "-n", system, "-o", "name")) {
+		s.must(t, "rollout", "status", deployment, "-n", system, "--timeout=90s")
+	}
 }
 
 func (s *site) must(t *testing.T, args ...string) string {

@@ -25,7 +25,7 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 	s.audits(t)
 	s.scales(t, "scaled", 2)
 	// A replica that goes takes its Lease with it.
-	pods := strings.Fields(s.must(t, "get", "pods", "-n", system, "-o", "name"))
+	pods := strings.Fields(s.must(t, "get", "pods", "-n", system, "-l", "app.kubernetes.io/component=controller", "-o", "name"))
 	s.must(t, "delete", pods[0], "-n", system, "--wait=false")
 
 	eventually(t, "each right was needed", func() error {
@@ -36,6 +36,7 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 		return err
 	})
 	s.noneForbidden(t, 0)
+	s.writesOfPodsAreBounded(t)
 
 	// In chosen namespaces the rights are others. What the pods ask for while
 	// these are taken from them does not count.
@@ -48,6 +49,31 @@ func TestAnInstallNeedsEachOfItsRightsAndNoOther(t *testing.T) {
 	s.scales(t, "again", 1)
 	if s.noneForbidden(t, len(before)) == len(before) {
 		t.Error("the account has asked for nothing")
+	}
+}
+
+// writesOfPodsAreBounded asks, as the controller, for what no role can forbid to
+// somebody who patches pods: an image of their own in a pod of the webhooks, or
+// of a Ray cluster. kubectl reads what it patches, which the controller may not;
+// so it is an admin besides.
+func (s *site) writesOfPodsAreBounded(t *testing.T) {
+	t.Helper()
+	webhooks := s.must(t, "get", "pods", "-n", system, "-l", "app.kubernetes.io/component=admission", "-o", "jsonpath={.items[0].metadata.name}")
+	worker := s.must(t, "get", "pods", "-n", scaling.Namespace, "-l", "ray.io/node-type=worker", "-o", "jsonpath={.items[0].metadata.name}")
+	container := s.must(t, "get", "pod", worker, "-n", scaling.Namespace, "-o", "jsonpath={.spec.containers[0].name}")
+	image := func(container string) string {
+		return `{"spec":{"containers":[{"name":"` + container + `","image":"attacker"}]}}`
+	}
+	for _, attempt := range []struct{ namespace, pod, patch, answer string }{
+		{system, webhooks, image("rayfit"), "none of its own"},
+		{system, webhooks, `{"metadata":{"annotations":{"a":"b"}}}`, "none of its own"},
+		{scaling.Namespace, worker, image(container), "changes nothing else"},
+		{scaling.Namespace, worker, `{"metadata":{"annotations":{"a":"b"}}}`, ""},
+	} {
+		_, said, err := s.Lab.KubectlAs(accounts+"rayfit-controller", []string{"system:masters"}, "patch", "pod", attempt.pod, "-n", attempt.namespace, "--type=strategic", "--patch="+attempt.patch, "--dry-run=server")
+		if allowed := attempt.answer == ""; allowed != (err == nil) || !strings.Contains(said, attempt.answer) {
+			t.Errorf("%s in %s: %v, kubectl says: %s", attempt.patch, attempt.namespace, err, said)
+		}
 	}
 }
 

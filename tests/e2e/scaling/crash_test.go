@@ -90,25 +90,7 @@ func TestSidecarKilledBetweenTwoEffects(t *testing.T) {
 		}
 		t.Run(crash.name, func(t *testing.T) {
 			killedAt(t, s, crash.plant, fmt.Sprintf("side-%d", i), scaling.Sidecar, func(c scaling.Cluster) victim {
-				// It is in the head's pod, and asks the GCS there.
-				local := fmt.Sprintf("127.0.0.1:%d", c.Port)
-				if err := s.gcs.Serve(s.played(c), local); err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() { s.gcs.Silence(local) })
-				sidecar, err := s.StartSidecar(c, s.proxy.URL)
-				if err != nil {
-					t.Fatal(err)
-				}
-				t.Cleanup(func() {
-					if t.Failed() {
-						t.Logf("the end of the sidecar's log:\n%s", tail(sidecar.Log(), 40))
-					}
-					if err := sidecar.Stop(); err != nil {
-						t.Error(err)
-					}
-				})
-				return sidecar
+				return s.sidecar(t, c)
 			})
 		})
 	}

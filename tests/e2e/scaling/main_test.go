@@ -6,6 +6,7 @@ package scaling_test
 import (
 	"context"
 	"fmt"
+	"net/http"
 	"os"
 	"slices"
 	"strings"
@@ -41,6 +42,45 @@ type stage struct {
 	*scaling.World
 	gcs   *playgcs.Server
 	proxy *faulty.Proxy
+	// audience is told of every change of a played GCS.
+	audience *audience
+}
+
+// audience are the worlds of all namespaces in which somebody waits for something.
+type audience struct {
+	sync.Mutex
+	worlds []*scaling.World
+}
+
+func (a *audience) look() {
+	a.Lock()
+	defer a.Unlock()
+	for _, w := range a.worlds {
+		w.Look()
+	}
+}
+
+// in is the stage in a namespace of a tenant's own, which ends with its test.
+func (s *stage) in(t *testing.T, namespace string) *stage {
+	t.Helper()
+	kubectlAt(t, s, "create", "namespace", namespace)
+	t.Cleanup(func() { kubectlAt(t, s, "delete", "namespace", namespace, "--wait=false") })
+	err := lab.Eventually(t.Context(), scaling.Patience, "pods can be made in namespace "+namespace, func() error {
+		_, err := s.Lab.Request(t.Context(), http.MethodGet, "/api/v1/namespaces/"+namespace+"/serviceaccounts/default", nil)
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, err := scaling.ObserveIn(context.Background(), s.Lab, namespace)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(w.Close)
+	s.audience.Lock()
+	defer s.audience.Unlock()
+	s.audience.worlds = append(s.audience.worlds, w)
+	return &stage{w, s.gcs, s.proxy, s.audience}
 }
 
 var shared struct {
@@ -80,7 +120,8 @@ func newStage() (*stage, error) {
 		return nil, err
 	}
 	shared.end = append(shared.end, w.Close)
-	gcs := playgcs.New(w.Look)
+	seats := &audience{worlds: []*scaling.World{w}}
+	gcs := playgcs.New(seats.look)
 	shared.end = append(shared.end, gcs.Stop)
 	go gcs.Follow(ctx, l)
 	proxy, err := faulty.Start(l)
@@ -88,12 +129,12 @@ func newStage() (*stage, error) {
 		return nil, err
 	}
 	shared.end = append(shared.end, proxy.Stop)
-	return &stage{w, gcs, proxy}, nil
+	return &stage{w, gcs, proxy, seats}, nil
 }
 
 // played is the played Ray of a cluster.
 func (s *stage) played(c scaling.Cluster) *playgcs.Cluster {
-	return s.gcs.Cluster(scaling.Namespace + "/" + c.Name)
+	return s.gcs.Cluster(s.Namespace + "/" + c.Name)
 }
 
 // begin makes a cluster that ends with its test, and waits until its head has
@@ -122,6 +163,30 @@ func (s *stage) control(t *testing.T, proxy *faulty.Proxy) *scaling.Controller {
 		}
 	})
 	return controller
+}
+
+// sidecar starts the scaler of a cluster's head pod, which ends with its test.
+func (s *stage) sidecar(t *testing.T, c scaling.Cluster) *scaling.HeadSidecar {
+	t.Helper()
+	// It is in the head's pod, and asks the GCS there.
+	local := fmt.Sprintf("127.0.0.1:%d", c.Port)
+	if err := s.gcs.Serve(s.played(c), local); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { s.gcs.Silence(local) })
+	sidecar, err := s.StartSidecar(c, s.proxy.URL)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("the end of the sidecar's log:\n%s", tail(sidecar.Log(), 40))
+		}
+		if err := sidecar.Stop(); err != nil {
+			t.Error(err)
+		}
+	})
+	return sidecar
 }
 
 func tail(text string, lines int) string {
@@ -230,7 +295,7 @@ func edit(t *testing.T, w *scaling.World, c scaling.Cluster, group, field string
 	for i, g := range c.Groups {
 		if g.Name == group {
 			patch := fmt.Sprintf(`[{"op":"replace","path":"/spec/workerGroupSpecs/%d/%s","value":%d}]`, i, field, value)
-			if _, _, err := w.Lab.Kubectl("patch", "raycluster", c.Name, "-n", scaling.Namespace, "--type=json", "--patch", patch); err != nil {
+			if _, _, err := w.Lab.Kubectl("patch", "raycluster", c.Name, "-n", w.Namespace, "--type=json", "--patch", patch); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -255,7 +320,7 @@ func upscaling(t *testing.T, w *scaling.World, c scaling.Cluster, mode string) {
 // kubectl runs kubectl, which must succeed, and returns its output.
 func kubectl(t *testing.T, w *scaling.World, args ...string) string {
 	t.Helper()
-	stdout, _, err := w.Lab.Kubectl(append(args, "-n", scaling.Namespace)...)
+	stdout, _, err := w.Lab.Kubectl(append(args, "-n", w.Namespace)...)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"net"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -97,14 +98,22 @@ func (o containerOptions) environment(c *container) []string {
 
 // rayArgument changes the parts of KubeRay's generated command line on which
 // several Ray nodes would meet on one host: ports that Ray binds on every
-// address although it knows the node's.
+// address although it knows the node's. A node that is told no address is told
+// its pod's: Ray would find the host's, at which nobody looks for it.
 func rayArgument(argument, address string) string {
 	offset := addressOffset(address)
-	return strings.NewReplacer(
+	argument = strings.NewReplacer(
 		"--metrics-export-port=8080", "--metrics-export-port="+strconv.Itoa(50000+offset),
 		"--dashboard-host=0.0.0.0", "--dashboard-host="+address,
 	).Replace(argument)
+	if address != "" && !strings.Contains(argument, "--node-ip-address") {
+		argument = rayStart.ReplaceAllString(argument, "${0} --node-ip-address="+address)
+	}
+	return argument
 }
+
+// rayStart is where a shell's text starts Ray.
+var rayStart = regexp.MustCompile(`(^|[\s;&|(])ray start(\s+--head)?\b`)
 
 // addressOffset maps 127.X.N.P to a number below 10000 that differs for the
 // pods of a lab, as long as it has fewer than 39 nodes with Ray processes.

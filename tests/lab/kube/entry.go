@@ -18,6 +18,9 @@ import (
 // the file system and then becomes the container's command.
 const containerEntry = "container-entry"
 
+// rootBuilt is a pipe's end that is closed once the container's root is built.
+const rootBuilt = 3
+
 // specVariable carries the containerSpec to it.
 const specVariable = "LAB_CONTAINER_SPEC"
 
@@ -48,6 +51,10 @@ func enterContainer() error {
 	}
 	if err := buildRoot(spec.Root, spec.Mounts); err != nil {
 		return err
+	}
+	// From here on others may enter.
+	if err := os.NewFile(rootBuilt, "root-built").Close(); err != nil {
+		return fmt.Errorf("tell that the root is built: %w", err)
 	}
 	program, err := lookPath(spec.Command.Path, spec.Command.Env)
 	if err != nil {

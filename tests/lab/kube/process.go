@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -44,7 +45,13 @@ func (r *processRuntime) launch(c *container) (*containerProcess, error) {
 	if err != nil {
 		return nil, err
 	}
+	built, building, err := os.Pipe()
+	if err != nil {
+		return nil, errors.Join(fmt.Errorf("make a pipe to the container: %w", err), log.Close())
+	}
+	defer built.Close()
 	cmd := exec.Command("/proc/self/exe", containerEntry)
+	cmd.ExtraFiles = []*os.File{building} // rootBuilt
 	cmd.Env = []string{specVariable + "=" + string(encoded)}
 	if r.options.extraEnv != "" {
 		cmd.Env = append(cmd.Env, r.options.extraEnv)
@@ -55,9 +62,14 @@ func (r *processRuntime) launch(c *container) (*containerProcess, error) {
 		Cloneflags: syscall.CLONE_NEWNS | syscall.CLONE_NEWPID,
 		Pdeathsig:  syscall.SIGKILL,
 	}
-	if err := spawn(cmd); err != nil {
+	err = spawn(cmd)
+	_ = building.Close()
+	if err != nil {
 		return nil, errors.Join(fmt.Errorf("start a container in namespaces of its own (this needs root): %w", err), log.Close())
 	}
+	// Until its root is built the container is in the host's tree, where nobody
+	// may run anything for it. The other end is closed then, or when it dies.
+	_, _ = io.Copy(io.Discard, built)
 	return &containerProcess{pid: cmd.Process.Pid, done: make(chan struct{}), cmd: cmd, logs: log}, nil
 }
 
@@ -86,7 +98,11 @@ func (r *processRuntime) viewOf(c *container, command command) (containerSpec, e
 		spec.User, spec.Group = rayfitUser, rayfitUser
 	}
 	if r.options.hosts != "" {
-		spec.Mounts = append(spec.Mounts, bindMount{Source: r.options.hosts, Target: "/etc/hosts", ReadOnly: true})
+		hosts, err := hostsOf(r.options.hosts, c.sandbox.GetMetadata().GetNamespace())
+		if err != nil {
+			return containerSpec{}, err
+		}
+		spec.Mounts = append(spec.Mounts, bindMount{Source: hosts, Target: "/etc/hosts", ReadOnly: true})
 	}
 	if command.Path == rayfitPath {
 		spec.Mounts = append(spec.Mounts, bindMount{Source: r.options.rayfit, Target: rayfitPath, ReadOnly: true})
@@ -109,6 +125,21 @@ func (r *processRuntime) viewOf(c *container, command command) (containerSpec, e
 		}
 	}
 	return spec, nil
+}
+
+// hostsOf is the hosts file of a namespace, in which the short names of its
+// Services lead to them. The service proxy fills it; a container may be faster.
+func hostsOf(dir, namespace string) (string, error) {
+	path := filepath.Join(dir, namespace)
+	file, err := os.OpenFile(path, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
+	if errors.Is(err, os.ErrExist) {
+		return path, nil
+	}
+	if err != nil {
+		return "", fmt.Errorf("make the hosts file of namespace %s: %w", namespace, err)
+	}
+	_, err = file.WriteString("127.0.0.1 localhost\n")
+	return path, errors.Join(err, file.Close())
 }
 
 // wait returns the exit code and the reason that Kubernetes shows for it.

@@ -117,28 +117,26 @@ func (r *processRuntime) StartContainer(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	if err := r.FakeRuntimeService.StartContainer(ctx, id); err != nil {
-		return err
-	}
-	if !r.options.processes {
-		return nil
-	}
-	process, err := r.launch(c)
-	if err != nil {
-		r.exited(id, exitCannotStart, "StartError")
-		return err
-	}
-	if process == nil {
-		return nil
+	var process *containerProcess
+	if r.options.processes {
+		if process, err = r.launch(c); err != nil {
+			r.exited(id, exitCannotStart, "StartError")
+			return err
+		}
 	}
 	r.mu.Lock()
 	c.process = process
 	r.mu.Unlock()
+	// Only now that its root is built: what is reported running can be entered.
+	err = r.FakeRuntimeService.StartContainer(ctx, id)
+	if process == nil {
+		return err
+	}
 	go func() {
 		code, reason := process.wait()
 		r.exited(id, code, reason)
 	}()
-	return nil
+	return err
 }
 
 // exited writes a container's end into the books.

@@ -1,0 +1,97 @@
+//! A client of the API server as every background part of Rayfit uses it.
+
+use std::path::Path;
+use std::time::Duration;
+
+use hyper::header::{HeaderValue, USER_AGENT};
+use hyper::{Request, Response};
+use kube::client::{Body, ClientBuilder};
+use kube::config::{InClusterError, KubeConfigOptions, Kubeconfig};
+use kube::{Client, Config};
+use tower::buffer::BufferLayer;
+use tower::{BoxError, Service};
+
+use super::patience::Patience;
+
+/// What audit logs call us.
+const NAME: &str = concat!("rayfit/", env!("CARGO_PKG_VERSION"));
+
+/// Nothing is read from a connection for so long: it is dead. Watches are sent bookmarks once a
+/// minute.
+const SILENCE: Duration = Duration::from_secs(100);
+
+/// Requests on their way to a connection.
+const BUFFER: usize = 1024;
+
+/// The process does not run in a pod: there is no API server unless one is named.
+pub fn is_no_pod(error: &anyhow::Error) -> bool {
+    matches!(
+        error.downcast_ref(),
+        Some(InClusterError::ReadEnvironmentVariable(_))
+    )
+}
+
+/// A client, and the patience that all of its requests share.
+#[derive(Clone)]
+pub struct ApiServer {
+    client: Client,
+    patience: Patience,
+}
+
+impl ApiServer {
+    /// The API server of `kubeconfig`, or else of the cluster that the process runs in.
+    pub async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Self> {
+        let config = match kubeconfig {
+            None => Config::incluster()?,
+            Some(file) => {
+                let kubeconfig = Kubeconfig::read_from(file)?;
+                Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default()).await?
+            }
+        };
+        Ok(Self::with(config)?)
+    }
+
+    /// The API server of a configuration.
+    pub fn with(mut config: Config) -> Result<Self, kube::Error> {
+        let name = HeaderValue::from_static(NAME);
+        config.headers.push((USER_AGENT, name));
+        // The library would repeat what was answered with 429, 503 or 504 up to fifteen times,
+        // below every limit of ours, and nobody would hear what the API server asks for.
+        config.default_retry = false;
+        config.read_timeout = Some(SILENCE);
+        config.reset_reader_on_write = true;
+        let builder = ClientBuilder::try_from(config)?.with_layer(&BufferLayer::new(BUFFER));
+        let patience = Patience::default();
+        Ok(Self {
+            client: builder.with_layer(&patience).build(),
+            patience,
+        })
+    }
+
+    /// An API server that is reached through `service`.
+    pub fn through<S, B>(service: S, namespace: &str) -> Self
+    where
+        S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
+        S::Future: Send + 'static,
+        S::Error: Into<BoxError>,
+        B: hyper::body::Body<Data = hyper::body::Bytes> + Send + 'static,
+        B::Error: Into<BoxError>,
+    {
+        let patience = Patience::default();
+        let builder = ClientBuilder::new(service, namespace).with_layer(&patience);
+        Self {
+            client: builder.build(),
+            patience,
+        }
+    }
+
+    /// The client.
+    pub fn client(&self) -> Client {
+        self.client.clone()
+    }
+
+    /// What all of its requests wait for.
+    pub fn patience(&self) -> Patience {
+        self.patience.clone()
+    }
+}

@@ -1,0 +1,266 @@
+//! How the watches of a process are: which are well, since when others are not, and why.
+//!
+//! Only what the API server said counts: a whole list, an event, a bookmark. It is judged when it is
+//! asked for, so that a watch that hangs is found out, too.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
+
+use tokio::time::Instant;
+
+/// All watches of a process.
+#[derive(Debug, Clone, Default)]
+pub struct Watches(Arc<Mutex<Registry>>);
+
+#[derive(Debug, Default)]
+struct Registry {
+    open: Vec<Weak<Watch>>,
+    /// Objects that could not be read, by what was watched; also of watches that are closed.
+    skipped: BTreeMap<&'static str, u64>,
+}
+
+/// By which one watch tells how it is. The watch is forgotten when it is dropped.
+#[derive(Debug)]
+pub struct Beacon {
+    watch: Arc<Watch>,
+    watches: Watches,
+}
+
+#[derive(Debug)]
+struct Watch {
+    title: &'static str,
+    /// After so long without a word it is not well.
+    limit: Duration,
+    opened: Instant,
+    state: Mutex<State>,
+}
+
+#[derive(Debug, Default)]
+struct State {
+    heard: Option<Instant>,
+    failure: Option<String>,
+}
+
+/// A watch that is not well.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Trouble {
+    /// What is watched.
+    pub title: &'static str,
+    /// For how long nothing was heard of it.
+    pub time: Duration,
+    /// There has been no whole list yet.
+    pub is_unknown: bool,
+    /// What failed last.
+    pub why: String,
+}
+
+/// How many watches of a title there are, how many of them are not well, and how many objects could
+/// not be read.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Count {
+    /// Watches.
+    pub open: u64,
+    /// Those that are not well.
+    pub failing: u64,
+    /// Objects that were skipped since the process began.
+    pub skipped: u64,
+}
+
+impl Watches {
+    /// A watch begins; it is well as long as something is heard of it within `limit`.
+    pub fn open(&self, title: &'static str, limit: Duration) -> Beacon {
+        let watch = Arc::new(Watch {
+            title,
+            limit,
+            opened: Instant::now(),
+            state: Mutex::default(),
+        });
+        let mut registry = self.lock();
+        registry.skipped.entry(title).or_default();
+        registry.open.push(Arc::downgrade(&watch));
+        drop(registry);
+        Beacon {
+            watch,
+            watches: self.clone(),
+        }
+    }
+
+    /// Those that are not well.
+    pub fn troubles(&self) -> Vec<Trouble> {
+        let open = self.all();
+        open.iter().filter_map(|watch| watch.trouble()).collect()
+    }
+
+    /// Numbers by title, for metrics.
+    pub fn counts(&self) -> BTreeMap<&'static str, Count> {
+        let skipped = self.lock().skipped.clone();
+        let mut counts: BTreeMap<_, Count> = BTreeMap::new();
+        for (title, skipped) in skipped {
+            counts.entry(title).or_default().skipped = skipped;
+        }
+        for watch in self.all() {
+            let count = counts.entry(watch.title).or_default();
+            count.open += 1;
+            count.failing += u64::from(watch.trouble().is_some());
+        }
+        counts
+    }
+
+    fn all(&self) -> Vec<Arc<Watch>> {
+        let mut registry = self.lock();
+        registry.open.retain(|watch| watch.strong_count() > 0);
+        registry.open.iter().filter_map(Weak::upgrade).collect()
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Registry> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Beacon {
+    /// What is watched.
+    pub fn title(&self) -> &'static str {
+        self.watch.title
+    }
+
+    /// A list is complete, or something was heard after one.
+    pub fn hear(&self) {
+        let mut state = self.watch.lock();
+        let failed = state.failure.take();
+        let since = state.heard.replace(Instant::now());
+        drop(state);
+        if let Some(why) = failed {
+            let time = since.unwrap_or(self.watch.opened).elapsed();
+            tracing::info!(
+                watch = self.watch.title,
+                why,
+                "seen again after {} s",
+                time.as_secs()
+            );
+        }
+    }
+
+    /// It failed, and is tried again. Said once until it is well again.
+    pub fn fail(&self, why: String) {
+        let mut state = self.watch.lock();
+        let is_first = state.failure.is_none();
+        state.failure = Some(why.clone());
+        drop(state);
+        if is_first {
+            tracing::warn!(
+                error = why,
+                watch = self.watch.title,
+                "the watch failed, trying again"
+            );
+        }
+    }
+
+    /// An object could not be read.
+    pub fn skip(&self) {
+        let mut registry = self.watches.lock();
+        *registry.skipped.entry(self.watch.title).or_default() += 1;
+    }
+
+    /// For how long nothing was heard; since the beginning, if never.
+    pub fn silence(&self) -> Duration {
+        self.watch.last().elapsed()
+    }
+}
+
+impl Watch {
+    fn last(&self) -> Instant {
+        self.lock().heard.unwrap_or(self.opened)
+    }
+
+    fn trouble(&self) -> Option<Trouble> {
+        let state = self.lock();
+        let time = state.heard.unwrap_or(self.opened).elapsed();
+        let is_unknown = state.heard.is_none();
+        if !is_unknown && time <= self.limit {
+            return None;
+        }
+        let why = state.failure.clone();
+        drop(state);
+        let why = why.unwrap_or_else(|| {
+            let first = "the API server has not answered the first list yet";
+            let then = "the API server says nothing, not even a bookmark";
+            if is_unknown { first } else { then }.to_owned()
+        });
+        Some(Trouble {
+            title: self.title,
+            time,
+            is_unknown,
+            why,
+        })
+    }
+
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl fmt::Display for Trouble {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (title, seconds, why) = (self.title, self.time.as_secs(), &self.why);
+        let unknown = if self.is_unknown { " at all" } else { "" };
+        write!(
+            f,
+            "{title} have not been seen{unknown} for {seconds} s: {why}"
+        )
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use tokio::time::advance;
+
+    use super::*;
+
+    const LIMIT: Duration = Duration::from_secs(30);
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_is_well_from_its_first_list_on_while_something_is_heard() {
+        let watches = Watches::default();
+        let beacon = watches.open("pods", LIMIT);
+        advance(Duration::from_secs(3)).await;
+        let [trouble] = watches.troubles().try_into().unwrap();
+        assert!(trouble.is_unknown);
+        assert_eq!(
+            trouble.to_string(),
+            "pods have not been seen at all for 3 s: the API server has not answered the first list yet"
+        );
+        beacon.fail("HTTP 500".to_owned());
+        assert_eq!(watches.troubles()[0].why, "HTTP 500");
+        beacon.hear();
+        assert_eq!(watches.troubles(), []);
+        beacon.fail("cut".to_owned());
+        advance(LIMIT).await;
+        assert_eq!(watches.troubles(), [], "what was seen is not old yet");
+        advance(Duration::from_secs(1)).await;
+        assert_eq!(
+            watches.troubles()[0].to_string(),
+            "pods have not been seen for 31 s: cut"
+        );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_that_hangs_is_found_out_though_it_reports_nothing() {
+        let watches = Watches::default();
+        let beacon = watches.open("Leases", LIMIT);
+        beacon.hear();
+        advance(LIMIT * 2).await;
+        assert!(watches.troubles()[0].why.contains("not even a bookmark"));
+        beacon.skip();
+        let count = Count {
+            open: 1,
+            failing: 1,
+            skipped: 1,
+        };
+        assert_eq!(watches.counts()["Leases"], count);
+        drop(beacon);
+        assert_eq!(watches.troubles(), []);
+        assert_eq!(watches.counts()["Leases"].skipped, 1, "still counted");
+    }
+}

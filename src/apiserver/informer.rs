@@ -1,0 +1,356 @@
+//! The one loop that lists objects and watches them from then on. Whatever goes wrong, it waits a
+//! little, longer from failure to failure, and begins again; it never ends.
+//!
+//! Written here because libraries keep to themselves what tells a quiet watch from a dead one:
+//! bookmarks, and the ends of watches.
+
+use std::convert::Infallible;
+use std::future::Future;
+use std::time::Duration;
+
+use hyper::Response;
+use kube::Client;
+use kube::api::{ListParams, Request, WatchParams};
+use kube::client::Body;
+use serde::de::DeserializeOwned;
+use tokio::time::{Instant, sleep, timeout};
+
+use super::backoff::{Backoff, random};
+use super::health::Beacon;
+use super::pages::{self, Fault, Head, Line, Lines, Page, Read};
+
+/// Objects that are listed at once: few, so that large ones do not fill the memory.
+const PAGE: u32 = 100;
+
+/// A watch that lives shorter has failed, however it ended.
+const BRIEF: Duration = Duration::from_secs(1);
+
+/// What is watched.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// What it is called in the log and in readiness.
+    pub title: &'static str,
+    /// The path of its collection, such as `/api/v1/pods`.
+    pub path: String,
+    /// Which of them.
+    pub labels: Option<String>,
+    /// Only the metadata of objects is asked for.
+    pub metadata_only: bool,
+    /// The times.
+    pub times: Times,
+}
+
+/// The times of a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// The longest that an answer may take: of a list a page.
+    pub answer: Duration,
+    /// A watch of which nothing is heard for so long is dead. API servers send bookmarks once a
+    /// minute.
+    pub silence: Duration,
+    /// The first and the longest wait after a failure.
+    pub retry: (Duration, Duration),
+    /// After how long the API server ends a watch, about, so that watches spread over its replicas.
+    pub lifetime: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            answer: Duration::from_secs(30),
+            silence: Duration::from_secs(95),
+            retry: (Duration::from_millis(500), Duration::from_secs(30)),
+            lifetime: Duration::from_mins(5),
+        }
+    }
+}
+
+impl Times {
+    /// For objects that change all the time, and that nothing works without.
+    pub fn lively(step: Duration) -> Self {
+        Self {
+            answer: step * 2,
+            silence: step * 4,
+            retry: (step / 10, step),
+            ..Self::default()
+        }
+    }
+
+    /// After how long without a word a watch is not well: it has been found dead and one more list
+    /// could have been read.
+    pub fn limit(&self) -> Duration {
+        self.silence + self.answer + self.retry.1
+    }
+}
+
+/// The name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName {
+    /// Its namespace, if it has one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+/// What is seen.
+#[derive(Debug)]
+pub enum Event<K> {
+    /// A list begins. What it does not bring until [`Self::Complete`] is gone.
+    Begun,
+    /// An object of the list.
+    Listed(ObjectName, K),
+    /// The list was whole, as of this version.
+    Complete(Option<String>),
+    /// An object is new or has changed.
+    Applied(ObjectName, K),
+    /// An object is gone, or can no longer be read; with the version that says so.
+    Deleted(ObjectName, Option<String>),
+    /// Something failed, and is tried again after a while.
+    Failed(Fault),
+}
+
+/// Follows all objects of a selection, read as `K`, for ever. `on` gets what is seen, in order.
+/// Objects that cannot be read are passed over.
+pub async fn follow<K: DeserializeOwned>(
+    client: &Client,
+    selection: &Selection,
+    beacon: &Beacon,
+    mut on: impl FnMut(Event<K>),
+) -> Infallible {
+    let (first, longest) = selection.times.retry;
+    let mut follower = Follower {
+        client,
+        selection,
+        beacon,
+        request: Request::new(selection.path.clone()),
+        backoff: Backoff::new(first, longest),
+    };
+    let mut version: Option<String> = None;
+    loop {
+        let result = match &mut version {
+            None => follower
+                .list(&mut on)
+                .await
+                .map(|listed| version = Some(listed)),
+            Some(from) => {
+                let result = follower.watch(from, &mut on).await;
+                if follower.must_list(&result) {
+                    version = None;
+                }
+                result.map(drop)
+            }
+        };
+        if let Err(fault) = result {
+            let wait = follower.backoff.wait(fault.retry_after());
+            beacon.fail(fault.to_string());
+            on(Event::Failed(fault));
+            sleep(wait).await;
+        }
+    }
+}
+
+/// How a watch ended that did not fail.
+enum End {
+    /// The next one goes on where it ended.
+    GoOn,
+    /// Nothing at all was heard of it, so only a list can tell whether anything is true.
+    Unconfirmed,
+}
+
+struct Follower<'a> {
+    client: &'a Client,
+    selection: &'a Selection,
+    beacon: &'a Beacon,
+    request: Request,
+    backoff: Backoff,
+}
+
+impl Follower<'_> {
+    /// After a watch: whether the next one cannot go on where it ended. An API server that restarts
+    /// is not asked for everything by everybody.
+    fn must_list(&self, result: &Result<End, Fault>) -> bool {
+        let is_old = self.beacon.silence() > self.selection.times.silence;
+        is_old
+            || match result {
+                Ok(End::GoOn) | Err(Fault::Cut | Fault::NoAnswer(_) | Fault::TooSlow(_)) => false,
+                Err(Fault::Refused { code, .. }) => !matches!(code, 429 | 500..),
+                Ok(End::Unconfirmed) | Err(_) => true,
+            }
+    }
+
+    /// Lists everything; the version of the list.
+    async fn list<K: DeserializeOwned>(
+        &mut self,
+        on: &mut impl FnMut(Event<K>),
+    ) -> Result<String, Fault> {
+        let mut params = ListParams {
+            label_selector: self.selection.labels.clone(),
+            ..ListParams::default()
+        };
+        let mut size = PAGE;
+        on(Event::Begun);
+        loop {
+            let page = match self.page(&params, size).await {
+                Err(Fault::TooLarge(_)) if size > 1 => {
+                    size = (size / 4).max(1);
+                    continue;
+                }
+                page => page?,
+            };
+            for (head, read) in page.objects {
+                if let Some((name, object)) = self.readable((head, read)) {
+                    on(Event::Listed(name, object));
+                }
+            }
+            params.continue_token = page.next;
+            if params.continue_token.is_none() {
+                let version = page
+                    .version
+                    .ok_or(Fault::Malformed("list with a version"))?;
+                self.beacon.hear();
+                on(Event::Complete(Some(version.clone())));
+                return Ok(version);
+            }
+        }
+    }
+
+    async fn page<K: DeserializeOwned>(
+        &self,
+        params: &ListParams,
+        size: u32,
+    ) -> Result<Page<K>, Fault> {
+        let params = params.clone().limit(size);
+        let request = if self.selection.metadata_only {
+            self.request.list_metadata(&params)
+        } else {
+            self.request.list(&params)
+        };
+        let body = self.in_time(async {
+            let body = self.send(request).await?;
+            pages::body_of(body, size).await
+        });
+        pages::page(&body.await?)
+    }
+
+    /// Watches from `version` on, which becomes the one from which the next watch can go on.
+    async fn watch<K: DeserializeOwned>(
+        &mut self,
+        version: &mut String,
+        on: &mut impl FnMut(Event<K>),
+    ) -> Result<End, Fault> {
+        let began = Instant::now();
+        let Times {
+            silence, lifetime, ..
+        } = self.selection.times;
+        let lifetime = lifetime.mul_f64(0.75 + random() / 4.0).as_secs().max(1);
+        let params = WatchParams {
+            label_selector: self.selection.labels.clone(),
+            timeout: u32::try_from(lifetime).ok(),
+            bookmarks: true,
+            ..WatchParams::default()
+        };
+        let request = if self.selection.metadata_only {
+            self.request.watch_metadata(&params, version)
+        } else {
+            self.request.watch(&params, version)
+        };
+        let body = self.in_time(self.send(request)).await?;
+        let mut lines = Lines::new(body);
+        let mut is_heard = false;
+        loop {
+            let line = timeout(silence, lines.next()).await;
+            let Some(line) = line.map_err(|_| Fault::Silent(silence))? else {
+                break;
+            };
+            // What was seen is seen: a connection that breaks is the end of this watch only.
+            let Ok(line) = line else { break };
+            if line.trim_ascii().is_empty() {
+                continue;
+            }
+            self.take(pages::line(&line), version, on)?;
+            is_heard = true;
+        }
+        match (began.elapsed() < BRIEF, is_heard) {
+            (true, _) => Err(Fault::Cut),
+            (false, true) => Ok(End::GoOn),
+            (false, false) => Ok(End::Unconfirmed),
+        }
+    }
+
+    fn take<K: DeserializeOwned>(
+        &mut self,
+        line: Line<K>,
+        version: &mut String,
+        on: &mut impl FnMut(Event<K>),
+    ) -> Result<(), Fault> {
+        let next = match line {
+            Line::Applied(read) => {
+                let head = read.0.clone();
+                on(match self.readable(read) {
+                    Some((name, object)) => Event::Applied(name, object),
+                    None => Event::Deleted(name_of(&head), None),
+                });
+                head.version
+            }
+            Line::Deleted(head) => {
+                on(Event::Deleted(name_of(&head), head.version.clone()));
+                head.version
+            }
+            Line::Bookmark(version) => version,
+            Line::Other => return Ok(()),
+            Line::Failed(fault) => return Err(fault),
+        };
+        if let Some(next) = next {
+            *version = next;
+        }
+        self.beacon.hear();
+        self.backoff.reset();
+        Ok(())
+    }
+
+    /// The object, if it can be read. Nothing of it is repeated but its name.
+    fn readable<K>(&self, (head, read): Read<K>) -> Option<(ObjectName, K)> {
+        let name = name_of(&head);
+        match read {
+            Ok(object) => Some((name, object)),
+            Err(error) => {
+                self.beacon.skip();
+                tracing::warn!(
+                    watch = self.selection.title,
+                    namespace = name.namespace,
+                    name = name.name,
+                    kind = ?error.classify(),
+                    "an object cannot be read and is passed over"
+                );
+                None
+            }
+        }
+    }
+
+    async fn send(
+        &self,
+        request: Result<hyper::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<Body, Fault> {
+        let request = request.map_err(|error| Fault::Unsendable(error.to_string()))?;
+        let answer: Response<Body> = self
+            .client
+            .send(request.map(Body::from))
+            .await
+            .map_err(|error| pages::no_answer(&error))?;
+        pages::accepted(answer).await
+    }
+
+    async fn in_time<T>(&self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+        let longest = self.selection.times.answer;
+        timeout(longest, work)
+            .await
+            .map_err(|_| Fault::TooSlow(longest))?
+    }
+}
+
+fn name_of(head: &Head) -> ObjectName {
+    ObjectName {
+        namespace: head.namespace.clone(),
+        name: head.name.clone(),
+    }
+}

@@ -1,0 +1,60 @@
+//! RayClusters that were deleted lately, so that an answer that comes late does not bring one back.
+//! Pure.
+
+use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
+
+/// So many are remembered: more than are deleted while a request is under way.
+const MOST: usize = 1024;
+
+/// By UID, the version that said that the object is gone.
+#[derive(Default)]
+pub(super) struct Tombstones {
+    versions: HashMap<Arc<str>, u64>,
+    order: VecDeque<Arc<str>>,
+}
+
+impl Tombstones {
+    /// An object is gone as of a version.
+    pub(super) fn put(&mut self, uid: Arc<str>, version: u64) {
+        if self.versions.insert(uid.clone(), version).is_none() {
+            self.order.push_back(uid);
+        }
+        if self.order.len() > MOST
+            && let Some(oldest) = self.order.pop_front()
+        {
+            self.versions.remove(&oldest);
+        }
+    }
+
+    /// What is said of an object in this version is of before it was deleted. (UIDs are never used
+    /// again; a version newer than the list in which the object was missing shows that the list was
+    /// old.)
+    pub(super) fn hold(&self, uid: &str, version: &str) -> bool {
+        let gone = self.versions.get(uid);
+        let version = version.parse::<u64>();
+        gone.is_some_and(|gone| version.is_ok_and(|version| version <= *gone))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_before_the_end_is_told_from_what_came_after() {
+        let mut gone = Tombstones::default();
+        gone.put("u".into(), 7);
+        assert!(gone.hold("u", "6") && gone.hold("u", "7"));
+        assert!(!gone.hold("u", "8") && !gone.hold("v", "6"));
+    }
+
+    #[test]
+    fn they_do_not_add_up() {
+        let mut gone = Tombstones::default();
+        for number in 0..MOST * 2 {
+            gone.put(number.to_string().into(), 1);
+        }
+        assert_eq!((gone.versions.len(), gone.order.len()), (MOST, MOST));
+    }
+}

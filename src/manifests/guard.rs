@@ -1,0 +1,72 @@
+//! What the account that scales clusters may write of pods, beyond what a role can say.
+//!
+//! Whoever may patch pods may put another image into any of them, the webhooks' own included, and
+//! so have the rights of their account. A role cannot be limited to annotations, nor spare a
+//! namespace; a policy of the API server can do both.
+
+use serde_json::{Value, json};
+
+use super::Options;
+use super::names::Component;
+
+/// Of the policy and of its binding.
+pub const NAME: &str = "rayfit-pod-writes";
+
+/// The policy and its binding.
+pub fn of_pods(options: &Options, component: Component) -> [Value; 2] {
+    let object = |kind: &str, spec: Value| {
+        json!({
+            "apiVersion": "admissionregistration.k8s.io/v1",
+            "kind": kind,
+            "metadata": component.cluster_metadata(NAME),
+            "spec": spec
+        })
+    };
+    [
+        object("ValidatingAdmissionPolicy", policy(options, component)),
+        object(
+            "ValidatingAdmissionPolicyBinding",
+            json!({ "policyName": NAME, "validationActions": ["Deny"] }),
+        ),
+    ]
+}
+
+fn policy(options: &Options, component: Component) -> Value {
+    let user = component.user(&options.namespace);
+    let of_ray = format!(
+        "request.namespace != '{}' && has(oldObject.metadata.labels) \
+         && 'ray.io/cluster' in oldObject.metadata.labels",
+        options.namespace
+    );
+    json!({
+        "failurePolicy": "Fail",
+        "matchConstraints": {
+            "matchPolicy": "Equivalent",
+            "namespaceSelector": {},
+            "objectSelector": {},
+            "resourceRules": [{
+                "apiGroups": [""],
+                "apiVersions": ["v1"],
+                "operations": ["UPDATE"],
+                "resources": ["pods", "pods/resize"],
+                "scope": "Namespaced"
+            }]
+        },
+        "matchConditions": [{
+            "name": "by-what-scales-clusters",
+            "expression": format!("request.userInfo.username == '{user}'")
+        }],
+        "validations": [
+            {
+                "expression": of_ray,
+                "message": "Rayfit scales pods of Ray clusters only, and none of its own"
+            },
+            {
+                // The subresource lets nothing but sizes through.
+                "expression": "has(request.subResource) && request.subResource == 'resize' \
+                               || object.spec == oldObject.spec",
+                "message": "Rayfit writes annotations of pods and resizes them, and changes nothing else"
+            }
+        ]
+    })
+}

@@ -1,0 +1,134 @@
+//! The GPUs of a pod as Kubernetes hands them out: by the names of device plugins, whatever Ray is
+//! told.
+
+use std::collections::BTreeSet;
+
+use super::pod_most::{Part, together};
+use super::{Cluster, Container, Group};
+use crate::quantity::Quantity;
+
+/// Whether a resource is one that counts as GPUs: a GPU, a slice or a share of one, or an accelerator
+/// of another kind. Each piece that is handed out counts as one. Resources that measure GPUs (their
+/// memory, their percentage) are none.
+///
+/// Ray counts names that end in `gpu` (Ray, `_get_num_gpus`), KubeRay MIG slices too (KubeRay,
+/// `IsGPUResourceKey`); both know TPUs, KubeRay knows Neuron cores; the other names are those of the
+/// vendors' device plugins for accelerators that Ray knows.
+pub fn is_gpu(resource: &str) -> bool {
+    let Some((vendor, name)) = resource.split_once('/') else {
+        return false;
+    };
+    if name.ends_with("gpu") {
+        return true;
+    }
+    match vendor {
+        "nvidia.com" => name.starts_with("mig-") || name.starts_with("gpu."),
+        // Partitions of a GPU: cpx_nps4.
+        "amd.com" => name.contains("px_nps"),
+        "gpu.intel.com" => matches!(name, "i915" | "xe"),
+        "habana.ai" => name.starts_with("gaudi"),
+        "google.com" => name == "tpu",
+        "aws.amazon.com" => name.starts_with("neuron"),
+        "huawei.com" => name.starts_with("Ascend") && !name.ends_with("-memory"),
+        "rebellions.ai" | "furiosa.ai" | "tenstorrent.com" => true,
+        "cambricon.com" => name.starts_with("mlu") && !name.contains(['.', '-']),
+        "hygon.com" => matches!(name, "dcu" | "dcunum"),
+        "kunlunxin.com" => name == "xpu",
+        "volcano.sh" => matches!(name, "vgpu-number" | "gpu-number"),
+        _ => false,
+    }
+}
+
+/// The GPUs that Kubernetes keeps for a pod of a group, all containers together.
+pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
+    let parts: Vec<Part<'_>> = Part::of(cluster, group).collect();
+    let names: BTreeSet<&str> = parts
+        .iter()
+        .flat_map(|part| part.container.iter())
+        .flat_map(|container| [container.limits(), container.requests()])
+        .flatten()
+        .flat_map(|amounts| amounts.keys())
+        .map(String::as_str)
+        .filter(|name| is_gpu(name))
+        .collect();
+    let count = |name: &&str| {
+        let amount = |part: &Part<'_>| part.container.map_or(Quantity::ZERO, |c| pieces(&c, name));
+        together(&parts, amount).ceil_units()
+    };
+    names.iter().map(count).sum()
+}
+
+/// The limit, which is the request for devices; the larger of the two until the API server says so.
+fn pieces(container: &Container<'_>, name: &str) -> Quantity {
+    let amounts = [container.limit(name), container.request(name)];
+    let most = amounts.into_iter().flatten().max();
+    most.unwrap_or_default().max(Quantity::ZERO)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::ray::{Fields, Kind};
+
+    #[test]
+    fn vendors_names_are_known_and_measures_are_not() {
+        for name in [
+            "nvidia.com/gpu",
+            "nvidia.com/gpu.shared",
+            "nvidia.com/mig-1g.5gb",
+            "nvidia.com/mig-1g.5gb.me.shared",
+            "amd.com/gpu",
+            "amd.com/cpx_nps4",
+            "gpu.intel.com/i915",
+            "gpu.intel.com/xe",
+            "habana.ai/gaudi",
+            "google.com/tpu",
+            "aws.amazon.com/neuron",
+            "aws.amazon.com/neuroncore",
+            "huawei.com/Ascend910",
+            "a.example/vgpu",
+        ] {
+            assert!(is_gpu(name), "{name}");
+        }
+        for name in [
+            "cpu",
+            "gpu",
+            "memory",
+            "aliyun.com/gpu-mem",
+            "nvidia.com/gpumem",
+            "nvidia.com/gpucores",
+            "gpu.intel.com/millicores",
+            "huawei.com/Ascend910-memory",
+            "example.com/license",
+        ] {
+            assert!(!is_gpu(name), "{name}");
+        }
+    }
+
+    fn count(pod: &Value) -> i128 {
+        let spec = json!({"workerGroupSpecs": [{"template": {"spec": pod}}]});
+        let fields: &Fields = spec.as_object().unwrap();
+        let cluster = Cluster::parse(Kind::RayCluster, fields);
+        gpus(&cluster, &cluster.workers[0])
+    }
+
+    #[test]
+    fn containers_add_up_and_init_containers_give_back() {
+        let with = |name: &str, count: i64| json!({"resources": {"limits": {name: count}}});
+        let gpu = |count| with("nvidia.com/gpu", count);
+        let mut sidecar = gpu(1);
+        sidecar["restartPolicy"] = json!("Always");
+        assert_eq!(count(&json!({"containers": [gpu(2), gpu(3)]})), 5);
+        let init = json!({"initContainers": [gpu(8)], "containers": [gpu(2)]});
+        assert_eq!(count(&init), 8);
+        let beside = json!({"initContainers": [sidecar, gpu(4)], "containers": [gpu(2)]});
+        assert_eq!(count(&beside), 5);
+        let mixed =
+            json!({"containers": [with("nvidia.com/mig-1g.5gb", 7), with("amd.com/gpu", 1)]});
+        assert_eq!(count(&mixed), 8);
+        let asked = json!({"containers": [{"resources": {"requests": {"google.com/tpu": "4"}}}]});
+        assert_eq!(count(&asked), 4);
+    }
+}

@@ -1,0 +1,46 @@
+//! Who may call, where callers are to show a certificate.
+
+use std::sync::Arc;
+
+use rustls::RootCertStore;
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::{self, PemObject};
+use rustls::server::danger::ClientCertVerifier;
+use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
+
+use super::config::provider;
+
+/// Why callers' certificates cannot be checked.
+#[derive(Debug, thiserror::Error)]
+pub enum ClientAuthorityError {
+    /// No PEM.
+    #[error("the authority of callers' certificates is not valid PEM: {0}")]
+    Pem(pem::Error),
+    /// A certificate that can be no authority.
+    #[error("the authority of callers' certificates cannot be read: {0}")]
+    Unreadable(rustls::Error),
+    /// None at all.
+    #[error("there is no authority of callers' certificates: write at least one, in PEM ({0})")]
+    None(VerifierBuilderError),
+}
+
+/// Anybody, without a certificate.
+pub fn anybody() -> Arc<dyn ClientCertVerifier> {
+    WebPkiClientVerifier::no_client_auth()
+}
+
+/// Only who shows a certificate that one of these authorities (PEM) has issued for clients. Others do
+/// not get as far as a request.
+pub fn issued_by(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ClientAuthorityError> {
+    let mut roots = RootCertStore::empty();
+    for authority in CertificateDer::pem_slice_iter(authorities) {
+        let authority = authority.map_err(ClientAuthorityError::Pem)?;
+        roots
+            .add(authority)
+            .map_err(ClientAuthorityError::Unreadable)?;
+    }
+    let roots = Arc::new(roots);
+    let verifier = WebPkiClientVerifier::builder_with_provider(roots, Arc::new(provider()));
+    let verifier = verifier.build().map_err(ClientAuthorityError::None)?;
+    Ok(verifier)
+}

@@ -1,0 +1,71 @@
+//! What kubectl refuses although YAML allows it: directives, text beside a separator, tabs that begin
+//! a line, anchors with other characters than letters, digits, `-` and `_`.
+//!
+//! (go-yaml v2 and the splitter of documents in apimachinery, `util/yaml`; confirmed with both.)
+
+use super::{Fault, Position};
+
+/// A fault in what stands between two documents, of which `text` is all that is read and `gap` the
+/// stretch in it; `begin` is where the text begins in its file.
+pub(super) fn between(begin: Position, text: &str, gap: std::ops::Range<usize>) -> Option<Fault> {
+    let mut offset = gap.start;
+    for line in text.get(gap)?.split_inclusive('\n') {
+        let at = || begin.after(text.get(..offset).unwrap_or_default());
+        if line.starts_with('%') {
+            let reason = "kubectl reads no YAML directives (%)";
+            return Some(Fault::new(at(), reason, "remove the line"));
+        }
+        offset += line.len();
+    }
+    None
+}
+
+/// A separator with something beside it, which begins at `offset`.
+pub(super) fn separator(begin: Position, text: &str, offset: usize) -> Option<Fault> {
+    let line = text.get(offset..)?.lines().next()?;
+    let beside = line.strip_prefix("---")?.trim();
+    if beside.is_empty() || beside.starts_with('#') {
+        return None;
+    }
+    let at = begin.after(text.get(..offset)?);
+    let reason = "kubectl takes nothing beside the separator --- but a comment";
+    Some(Fault::new(
+        at,
+        reason,
+        "begin the document in a line of its own",
+    ))
+}
+
+/// The first line in `part` of the text that begins with a tab, unless it begins inside of one of
+/// `covered`: texts of several lines, and braces and brackets.
+pub(super) fn tab(
+    begin: Position,
+    text: &str,
+    part: std::ops::Range<usize>,
+    covered: &[std::ops::Range<usize>],
+) -> Option<Fault> {
+    let first = (part.start == 0 && text.starts_with('\t')).then_some(0);
+    let start = part.start;
+    let slice = text.get(part)?;
+    let later = slice.match_indices("\n\t").map(|(at, _)| start + at + 1);
+    let found = first
+        .into_iter()
+        .chain(later)
+        .find(|at| !covered.iter().any(|range| range.contains(at)))?;
+    let reason = "kubectl takes no line that begins with a tab";
+    let at = begin.after(text.get(..found)?);
+    Some(Fault::new(at, reason, "indent with blanks"))
+}
+
+/// The fault of an anchor's name, if it has one.
+pub(super) fn anchor(at: Position, name: &str) -> Option<Fault> {
+    let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
+    if name.chars().all(plain) {
+        return None;
+    }
+    let reason = format!(
+        "kubectl takes no anchor called {}",
+        crate::finding::shown_text(name)
+    );
+    Some(Fault::new(at, reason, "use letters, digits, - and _ only"))
+}

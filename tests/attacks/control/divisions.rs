@@ -1,0 +1,186 @@
+//! Who may write: two divisions of clusters, a replica without its Lease, tasks that panic.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use futures_util::FutureExt as _;
+use hyper::Response;
+use kube::client::Body;
+use rayfit::apiserver::ApiServer;
+use serde_json::json;
+
+use super::api::{Api, Fault};
+use super::clusters::{Cluster, Controller, LEASES, soon};
+
+/// A rollout that changes `--shards` begins the new replica before it ends the old one.
+#[tokio::test]
+async fn a_rollout_that_changes_the_number_of_shards_never_has_two_divisions_at_work() {
+    let api = Api::start().await;
+    let first = Cluster::new(&api, "team-a", "ray").await;
+    let old = Controller::with(api.server(), "old", 2);
+    first.is_scaled().await;
+    let new = Controller::with(api.server(), "new", 5);
+    let held = |controller: &Controller| controller.metric("rayfit_shards_held");
+    let watched = async {
+        let until = Instant::now() + Duration::from_secs(4);
+        while Instant::now() < until {
+            assert!(
+                held(&old) == 0.0 || held(&new) == 0.0,
+                "two divisions at work"
+            );
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    };
+    watched.await;
+    assert_eq!(held(&old).to_string(), "2", "it goes on");
+    // And serves everybody meanwhile.
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    neighbour.is_scaled().await;
+    old.stop().await;
+    soon("the new one takes over", || held(&new) >= 5.0).await;
+    let late = Cluster::new(&api, "team-c", "ray").await;
+    late.is_scaled().await;
+    new.stop().await;
+}
+
+/// The old one is killed, and can say nothing: its Lease has to run out and be buried.
+#[tokio::test]
+async fn a_replica_of_another_division_that_was_killed_is_waited_for_and_not_for_ever() {
+    let api = Api::start().await;
+    api.played.put(
+        LEASES,
+        json!({
+            "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+            "metadata": {
+                "namespace": "rayfit-system", "name": "rayfit-replica-killed",
+                "labels": { "rayfit.dev/lease": "replica" },
+                "annotations": { "rayfit.dev/shards": "2" }
+            },
+            "spec": { "holderIdentity": "killed", "leaseDurationSeconds": 6 }
+        }),
+    );
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let began = Instant::now();
+    let controller = Controller::with(api.server(), "new", 5);
+    neighbour.is_scaled().await;
+    assert!(
+        began.elapsed() >= Duration::from_secs(6),
+        "{:?}",
+        began.elapsed()
+    );
+    controller.stop().await;
+}
+
+/// A replica whose Lease cannot be renewed, and whose shards are another's soon, tells a GCS nothing
+/// more, though the GCS answers it.
+#[tokio::test]
+async fn nothing_is_written_to_a_gcs_without_the_lease() {
+    let api = Api::start().await;
+    let first = Cluster::new(&api, "team-a", "ray").await;
+    let old = Controller::with(api.server(), "old", 2);
+    first.is_scaled().await;
+    let reports = || first.gcs.played().reports.len();
+    let demand = |tasks: i64| {
+        let pending = &mut first.gcs.played().state.pending_resource_requests;
+        pending[0].count = tasks;
+    };
+    demand(3);
+    let before = reports();
+    soon("what is new is reported", || reports() > before).await;
+    api.played
+        .faults(|call| (call.resource == "leases").then_some(Fault::Hang));
+    // As long as the Lease is trusted, and what was begun by then.
+    tokio::time::sleep(Duration::from_secs(7)).await;
+    let before = (reports(), first.gcs.played().keys.clone());
+    let replicas = first.replicas();
+    for tasks in 4..8 {
+        demand(tasks);
+        tokio::time::sleep(Duration::from_millis(300)).await;
+    }
+    assert_eq!(before, (reports(), first.gcs.played().keys.clone()));
+    assert_eq!(first.replicas(), replicas);
+    // Another replica serves everybody, and the first one once it hears again.
+    api.played.no_faults();
+    let next = Controller::with(api.server(), "next", 2);
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    neighbour.is_scaled().await;
+    soon("what is new is reported", || reports() > before.0).await;
+    old.stop().await;
+    next.stop().await;
+}
+
+/// A bug that is met with in one cluster.
+#[tokio::test]
+async fn a_panic_over_one_cluster_costs_no_other() {
+    let api = Api::start().await;
+    let evil = Cluster::new(&api, "team-a", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let real = api.server().client();
+    let service = tower::service_fn(move |request: hyper::Request<Body>| {
+        let real = real.clone();
+        async move {
+            let is_evil = request.method() == "PATCH" && request.uri().path().contains("/team-a/");
+            assert!(!is_evil, "a bug");
+            real.send(request).await
+        }
+    });
+    let controller = Controller::with(ApiServer::through(service, "default"), "a", 2);
+    neighbour.is_scaled().await;
+    assert_eq!(evil.replicas(), 0);
+    assert!(controller.supervisor.failed().now_or_never().is_none());
+    controller.stop().await;
+}
+
+/// A bug in what all clusters need: the process ends, and Kubernetes starts another one.
+#[tokio::test]
+async fn a_panic_where_leases_are_kept_ends_the_process_and_the_next_one_serves_everybody() {
+    let api = Api::start().await;
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let service = tower::service_fn(move |request: hyper::Request<Body>| async move {
+        assert!(!request.uri().path().contains("/leases"), "a bug");
+        Ok::<_, Infallible>(std::future::pending::<Response<Body>>().await)
+    });
+    let controller = Controller::with(ApiServer::through(service, "default"), "a", 2);
+    let failed = tokio::time::timeout(Duration::from_secs(20), controller.supervisor.failed());
+    assert_eq!(failed.await.unwrap().task, "Leases");
+    drop(controller);
+    let next = Controller::start(&api);
+    neighbour.is_scaled().await;
+    next.stop().await;
+}
+
+/// Of two replicas one is cut off from the API server: its shards are taken over, and no shard is
+/// ever written for by both.
+#[tokio::test]
+async fn a_replica_that_is_cut_off_is_succeeded() {
+    let api = Api::start().await;
+    let first = Cluster::new(&api, "team-a", "ray").await;
+    let real = api.server().client();
+    let cut = Arc::new(AtomicBool::new(false));
+    let is_cut = cut.clone();
+    let service = tower::service_fn(move |request: hyper::Request<Body>| {
+        let (real, is_cut) = (real.clone(), is_cut.clone());
+        async move {
+            if is_cut.load(Ordering::Relaxed) {
+                std::future::pending::<()>().await;
+            }
+            real.send(request).await
+        }
+    });
+    let away = Controller::with(ApiServer::through(service, "default"), "away", 2);
+    first.is_scaled().await;
+    cut.store(true, Ordering::Relaxed);
+    let stays = Controller::with(api.server(), "stays", 2);
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    neighbour.is_scaled().await;
+    let held = |controller: &Controller| controller.metric("rayfit_shards_held");
+    soon("all shards are one's", || held(&stays) >= 2.0).await;
+    assert_eq!(
+        held(&away).to_string(),
+        "2",
+        "it knows nothing of it: its fence does"
+    );
+    stays.stop().await;
+}

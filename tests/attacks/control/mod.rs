@@ -1,0 +1,8 @@
+//! Faults and attacks on what moves clusters: watches, Leases, requests to the API server.
+
+mod api;
+mod clusters;
+mod divisions;
+mod pace;
+mod policies;
+mod watches;

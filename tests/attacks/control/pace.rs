@@ -1,0 +1,198 @@
+//! An API server that is slow or asks for patience, and requests that fail late: everybody waits a
+//! little, and nobody for ever.
+
+use std::convert::Infallible;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use hyper::Response;
+use kube::client::Body;
+use rayfit::apiserver::{ApiServer, Gate};
+use rayfit::controller::observe::Key;
+use rayfit::controller::writer::{Requests, Writer};
+use tokio::sync::Mutex;
+
+use super::api::{Api, Fault};
+use super::clusters::{CLUSTERS, Cluster, Controller, soon};
+
+/// The library's own retries would send each of these up to fifteen times.
+#[tokio::test]
+async fn nobody_comes_again_before_the_api_server_asked_for() {
+    let api = Api::start().await;
+    let busy = Cluster::new(&api, "team-a", "ray").await;
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    api.played.faults(|call| {
+        let hit = call.verb == "patch" && call.resource == "rayclusters";
+        hit.then_some(Fault::Status(429, Some(2)))
+    });
+    let controller = Controller::start(&api);
+    soon("one is refused", || {
+        !api.played.calls("patch", "rayclusters").is_empty()
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(1_500)).await;
+    let sent = api.played.calls("patch", "rayclusters").len();
+    assert!(
+        sent <= 4,
+        "{sent} patches while the API server asked for patience"
+    );
+    api.played.no_faults();
+    busy.is_scaled().await;
+    neighbour.is_scaled().await;
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn a_storm_of_429_passes() {
+    let api = Api::start().await;
+    let mut storm = 40;
+    api.played.faults(move |call| {
+        let hit = call.resource != "leases" && storm > 0;
+        storm -= i32::from(hit);
+        hit.then_some(Fault::Status(if storm % 2 == 0 { 429 } else { 503 }, None))
+    });
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let controller = Controller::start(&api);
+    neighbour.is_scaled().await;
+    controller.stop().await;
+}
+
+/// Three hundred clusters with sixteen requests each at an API server that does twenty a second
+/// instead of two hundred, in virtual time: it is kept busy, to the end, and everybody gets on.
+#[tokio::test(start_paused = true)]
+async fn an_api_server_at_a_tenth_of_its_speed_is_kept_busy_and_everybody_gets_on() {
+    let served = Arc::new(AtomicU64::new(0));
+    let (count, turn) = (served.clone(), Arc::new(Mutex::new(())));
+    let service = tower::service_fn(move |_: hyper::Request<Body>| {
+        let (count, turn) = (count.clone(), turn.clone());
+        async move {
+            let _turn = turn.lock().await;
+            tokio::time::sleep(Duration::from_millis(50)).await;
+            count.fetch_add(1, Ordering::Relaxed);
+            Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec())))
+        }
+    });
+    let api = ApiServer::through(service, "ray");
+    let requests = Requests::new(api.client(), Gate::new(200, 400, api.patience()));
+    let ends = tokio::time::Instant::now() + Duration::from_mins(3);
+    let work = |key: Key| {
+        let writer = Writer::new(requests.clone(), key, None);
+        async move {
+            let mut done = 0_u64;
+            while tokio::time::Instant::now() < ends {
+                match writer.get_cluster().await {
+                    Ok(_) => done += 1,
+                    // As the core backs off.
+                    Err(_) => tokio::time::sleep(Duration::from_secs(2)).await,
+                }
+            }
+            done
+        }
+    };
+    let flood = (0..300 * 16).map(|number| work(Key::new("flood", &(number % 300).to_string())));
+    let neighbour = work(Key::new("team-b", "ray"));
+    let (done, neighbour) = tokio::join!(futures_util::future::join_all(flood), neighbour);
+    let done: u64 = done.iter().sum();
+    // 3,600 can be served in the time, the burst of the beginning included.
+    assert!(done > 3_200, "{done} of {}", served.load(Ordering::Relaxed));
+    // Each of 301 clusters has the same share, twelve; nobody's is nothing.
+    assert!(neighbour >= 6, "{neighbour}");
+}
+
+#[tokio::test]
+async fn a_stop_ends_sleeps_at_once_and_gives_the_leases_back() {
+    let api = Api::start().await;
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let controller = Controller::start(&api);
+    neighbour.is_scaled().await;
+    api.played.faults(|call| {
+        let hit = call.verb == "patch" && call.resource == "rayclusters";
+        hit.then_some(Fault::Status(429, Some(60)))
+    });
+    let waiting = Cluster::new(&api, "team-a", "ray").await;
+    soon("a minute of patience begins", || {
+        let mut calls = api.played.calls("patch", "rayclusters").into_iter();
+        calls.any(|call| call.namespace == "team-a")
+    })
+    .await;
+    let asked = Instant::now();
+    controller.stop().await;
+    assert!(
+        asked.elapsed() < Duration::from_secs(9),
+        "{:?}",
+        asked.elapsed()
+    );
+    let held = api.played.all(super::clusters::LEASES).into_iter();
+    let held = held.filter(|lease| {
+        lease["spec"]["holderIdentity"]
+            .as_str()
+            .is_some_and(|holder| !holder.is_empty())
+    });
+    assert_eq!(held.count(), 0, "the next replica takes them at once");
+    // Which serves everybody.
+    api.played.no_faults();
+    let next = Controller::with(api.server(), "b", 2);
+    waiting.is_scaled().await;
+    next.stop().await;
+}
+
+#[tokio::test]
+async fn a_deleted_cluster_is_not_brought_back_by_a_late_answer() {
+    let api = Api::start().await;
+    api.played.faults(|call| {
+        let hit =
+            call.verb == "patch" && call.resource == "rayclusters" && call.namespace == "team-a";
+        hit.then_some(Fault::LateAnswer(Duration::from_millis(1_500)))
+    });
+    let gone = Cluster::new(&api, "team-a", "ray").await;
+    let controller = Controller::start(&api);
+    soon("a patch is under way", || {
+        let mut calls = api.played.calls("patch", "rayclusters").into_iter();
+        calls.any(|call| call.namespace == "team-a")
+    })
+    .await;
+    gone.delete();
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    neighbour.is_scaled().await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    let about = |verb: &str| {
+        let calls = api.played.calls(verb, "rayclusters").into_iter();
+        calls.filter(|call| call.namespace == "team-a").count()
+    };
+    let before = (about("get"), about("patch"));
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(
+        before,
+        (about("get"), about("patch")),
+        "nobody asks for it any more"
+    );
+    assert!(api.played.get(CLUSTERS, "team-a", "ray").is_none());
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn launches_are_counted_when_they_were_taken() {
+    let api = Api::start().await;
+    let refused = Cluster::new(&api, "team-a", "ray").await;
+    api.played.faults(|call| {
+        let hit = call.verb == "patch" && call.namespace == "team-a";
+        hit.then_some(Fault::Status(403, None))
+    });
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let controller = Controller::start(&api);
+    neighbour.is_scaled().await;
+    soon("it is tried", || {
+        let mut calls = api.played.calls("patch", "rayclusters").into_iter();
+        calls.any(|call| call.namespace == "team-a")
+    })
+    .await;
+    assert_eq!(refused.replicas(), 0);
+    soon("two are counted", || {
+        controller.metric("rayfit_launches_total") >= 2.0
+    })
+    .await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    assert_eq!(controller.metric("rayfit_launches_total").to_string(), "2");
+    controller.stop().await;
+}

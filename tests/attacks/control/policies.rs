@@ -1,0 +1,180 @@
+//! Policies and stored objects that cannot be read: nothing is judged without limits, and one odd
+//! object ends nobody's audit.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
+
+use arc_swap::ArcSwap;
+use rayfit::admission::Policy;
+use rayfit::apiserver::Source;
+use rayfit::server::health::{Health, NotReady};
+use rayfit::telemetry::Metrics;
+use rayfit::{audit, watch};
+use serde_json::json;
+
+use super::api::{Api, Fault};
+use super::clusters::{CLUSTERS, Cluster, Controller, soon};
+
+const POLICIES: &str = "/apis/rayfit.dev/v1alpha1/raypolicies";
+const NAMESPACES: &str = "/api/v1/namespaces";
+
+fn health(metrics: &Arc<Metrics>, known: &Arc<AtomicBool>, webhooks: bool) -> Health {
+    Health {
+        certificates: Arc::default(),
+        shutdown: Arc::default(),
+        metrics: metrics.clone(),
+        webhooks,
+        listening: AtomicBool::new(true),
+        policies: known.clone(),
+        watches: metrics.watches.clone(),
+        pulse: Arc::default(),
+    }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the shell's clock")]
+fn ready(health: &Health) -> Result<(), NotReady> {
+    health.ready_at(SystemTime::now())
+}
+
+#[tokio::test]
+async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
+    let api = Api::start().await;
+    api.played
+        .put(NAMESPACES, json!({ "metadata": { "name": "team-a" } }));
+    api.played.put(
+        POLICIES,
+        json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
+            "metadata": { "name": "limits" },
+            "spec": { "limits": { "maxWorkersPerCluster": 3 } }
+        }),
+    );
+    // One that no version of the definition lets pass.
+    api.played.put(
+        POLICIES,
+        json!({ "metadata": { "name": "odd" }, "spec": 5 }),
+    );
+    let failures = Arc::new(std::sync::atomic::AtomicI32::new(2));
+    let left = failures.clone();
+    api.played.faults(move |call| {
+        let hit = call.resource == "raypolicies" && left.fetch_sub(1, Ordering::Relaxed) > 0;
+        hit.then_some(Fault::Status(500, None))
+    });
+    let metrics = Arc::new(Metrics::new(Arc::default()));
+    let (policy, known) = (
+        Arc::new(ArcSwap::from_pointee(Policy::default())),
+        Arc::default(),
+    );
+    let health = health(&metrics, &known, true);
+    let source = Source {
+        client: api.server().client(),
+        watches: metrics.watches.clone(),
+    };
+    let keeping = tokio::spawn(watch::policies_only(source, policy.clone(), known.clone()));
+    soon("the first list has failed", || {
+        failures.load(Ordering::Relaxed) <= 1
+    })
+    .await;
+    soon("namespaces are known", || {
+        !policy.load().facts.namespaces.is_empty()
+    })
+    .await;
+    if policy.load().policies.is_empty() {
+        assert_eq!(ready(&health), Err(NotReady::NoPolicies));
+    }
+    soon("policies are known", || known.load(Ordering::Acquire)).await;
+    let limits = policy
+        .load()
+        .policies
+        .iter()
+        .any(|policy| &*policy.name == "limits");
+    assert!(limits, "never ready without the limits");
+    assert_eq!(ready(&health), Err(NotReady::NoCertificate));
+    keeping.abort();
+}
+
+#[tokio::test]
+async fn where_policies_are_not_installed_there_are_none() {
+    let api = Api::start().await;
+    api.played
+        .faults(|call| (call.resource == "raypolicies").then_some(Fault::Status(404, None)));
+    let metrics = Arc::new(Metrics::new(Arc::default()));
+    let (policy, known) = (
+        Arc::new(ArcSwap::from_pointee(Policy::default())),
+        Arc::default(),
+    );
+    let source = Source {
+        client: api.server().client(),
+        watches: metrics.watches.clone(),
+    };
+    let known_to: Arc<AtomicBool> = Arc::clone(&known);
+    let keeping = tokio::spawn(watch::policies_only(source, policy, known_to));
+    soon("that is known", || known.load(Ordering::Acquire)).await;
+    keeping.abort();
+}
+
+#[tokio::test]
+async fn one_object_without_a_spec_ends_nobodys_audit() {
+    let api = Api::start().await;
+    for name in ["no-spec", "other"] {
+        let object = json!({
+            "apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": { "namespace": "team-a", "name": name }
+        });
+        api.played.put(CLUSTERS, object);
+    }
+    api.played.put(
+        CLUSTERS,
+        json!({ "metadata": { "namespace": "team-a", "name": "odd", "labels": 5 } }),
+    );
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let metrics = Arc::new(Metrics::new(Arc::default()));
+    let policy = Arc::new(ArcSwap::from_pointee(Policy::default()));
+    let options = audit::Options {
+        namespace: "rayfit-system".to_owned(),
+        identity: "a".to_owned(),
+    };
+    let auditing = tokio::spawn(audit::run(
+        api.server().client(),
+        options,
+        policy,
+        metrics.clone(),
+    ));
+    soon("the neighbour is audited", || {
+        metrics
+            .text()
+            .unwrap()
+            .lines()
+            .any(|line| line == "rayfit_audit_objects 3")
+    })
+    .await;
+    let text = metrics.text().unwrap();
+    assert!(
+        text.contains("rayfit_unreadable_objects_total{watch=\"RayCluster\"} 1"),
+        "{text}"
+    );
+    auditing.abort();
+    let controller = Controller::start(&api);
+    neighbour.is_scaled().await;
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn a_process_that_only_scales_is_unready_while_it_is_blind() {
+    let api = Api::start().await;
+    api.played
+        .faults(|call| (call.resource == "pods").then_some(Fault::Status(403, None)));
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let controller = Controller::start(&api);
+    let known = Arc::new(AtomicBool::new(true));
+    let health = health(&controller.metrics, &known, false);
+    soon("it says what it does not see", || {
+        matches!(ready(&health), Err(NotReady::Blind(trouble)) if trouble.to_string().contains("pods") && trouble.why.contains("HTTP 403"))
+    })
+    .await;
+    api.played.no_faults();
+    neighbour.is_scaled().await;
+    soon("it is ready", || ready(&health).is_ok()).await;
+    controller.stop().await;
+}

@@ -1,0 +1,207 @@
+//! Watches that fail in every way: whatever is watched is seen again, and what concerns one object
+//! concerns no other.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use rayfit::apiserver::informer::Times;
+use rayfit::apiserver::{self, ApiServer, Event, Selection, Watches};
+use serde_json::{Value, json};
+
+use super::api::{Api, Fault};
+use super::clusters::{CLUSTERS, Cluster, Controller, soon};
+
+#[tokio::test]
+async fn a_lease_watch_whose_first_list_fails_is_polled_again() {
+    let api = Api::start().await;
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let mut failures = 3;
+    api.played.faults(move |call| {
+        let hit = (call.verb, &*call.resource) == ("list", "leases") && failures > 0;
+        failures -= i32::from(hit);
+        hit.then_some(Fault::Status(500, None))
+    });
+    let controller = Controller::start(&api);
+    neighbour.is_scaled().await;
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn readiness_tells_which_watch_fails_and_why() {
+    let api = Api::start().await;
+    api.played.faults(|call| {
+        (call.resource == "leases" && call.verb == "list").then_some(Fault::Status(500, None))
+    });
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let controller = Controller::start(&api);
+    let watches = controller.watches();
+    soon(
+        "only Leases are not seen",
+        || matches!(&*watches.troubles(), [trouble] if trouble.why.contains("HTTP 500")),
+    )
+    .await;
+    let trouble = watches.troubles().remove(0).to_string();
+    assert!(
+        trouble.starts_with("Leases have not been seen at all for"),
+        "{trouble}"
+    );
+    assert_eq!(
+        neighbour.replicas(),
+        0,
+        "nothing is written without a Lease"
+    );
+    api.played.no_faults();
+    neighbour.is_scaled().await;
+    soon("all is well", || watches.troubles().is_empty()).await;
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn every_first_list_fails_and_all_are_asked_for_again() {
+    let api = Api::start().await;
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let mut failed = Vec::new();
+    api.played.faults(move |call| {
+        let first = call.verb == "list" && !failed.contains(&call.resource);
+        failed.extend(first.then(|| call.resource.clone()));
+        first.then_some(Fault::Status(503, None))
+    });
+    let controller = Controller::start(&api);
+    neighbour.is_scaled().await;
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn watches_that_are_cut_at_once_do_not_hide_a_new_cluster() {
+    let api = Api::start().await;
+    let first = Cluster::new(&api, "team-a", "ray").await;
+    let mut cut = 0;
+    api.played.faults(move |call| {
+        // Leases change all the time; theirs are cut, too.
+        let cuts = call.verb == "watch" && cut < 60;
+        cut += i32::from(cuts);
+        (cuts && cut % 3 != 0).then_some(Fault::Cut)
+    });
+    let controller = Controller::start(&api);
+    first.is_scaled().await;
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    neighbour.is_scaled().await;
+    let lists = api.played.calls("list", "rayclusters").len();
+    assert!(
+        lists <= 2,
+        "a watch that is cut goes on where it was: {lists} lists"
+    );
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn watches_whose_version_is_too_old_begin_with_a_list_and_no_storm_of_them() {
+    let api = Api::start().await;
+    let first = Cluster::new(&api, "team-a", "ray").await;
+    api.played.faults(|call| {
+        let hit = call.verb == "watch" && call.resource == "rayclusters";
+        hit.then_some(Fault::Expired)
+    });
+    let controller = Controller::start(&api);
+    first.is_scaled().await;
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    neighbour.is_scaled().await;
+    let lists = api.played.calls("list", "rayclusters").len();
+    assert!(lists < 20, "{lists} lists");
+    controller.stop().await;
+}
+
+#[tokio::test]
+async fn one_malformed_object_hides_no_other() {
+    let api = Api::start().await;
+    let mut deep = json!("s3cret");
+    for _ in 0..120 {
+        deep = json!({ "a": deep });
+    }
+    for (name, part) in [
+        ("no-spec", json!({})),
+        ("bare-spec", json!({ "spec": 5 })),
+        (
+            "no-groups",
+            json!({ "spec": { "workerGroupSpecs": { "a": 1 } } }),
+        ),
+        ("deep", json!({ "spec": deep })),
+        (
+            "odd",
+            json!({ "metadata": { "labels": { "a": 5 }, "annotations": 7 } }),
+        ),
+    ] {
+        let mut object = json!({
+            "apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": { "namespace": "team-a", "name": name }
+        });
+        json_patch::merge(&mut object, &part);
+        api.played.put(CLUSTERS, object);
+    }
+    api.played.put(CLUSTERS, json!({ "metadata": "nothing" }));
+    let neighbour = Cluster::new(&api, "team-b", "ray").await;
+    let controller = Controller::start(&api);
+    neighbour.is_scaled().await;
+    // And while it is watched.
+    api.played.put(
+        CLUSTERS,
+        json!({ "metadata": { "namespace": "team-a", "name": "late" }, "spec": [] }),
+    );
+    let late = Cluster::new(&api, "team-c", "ray").await;
+    late.is_scaled().await;
+    controller.stop().await;
+}
+
+/// Of its title, with short times.
+fn selection(title: &'static str, path: &str) -> Selection {
+    Selection {
+        title,
+        path: path.to_owned(),
+        labels: None,
+        metadata_only: false,
+        times: Times::default(),
+    }
+}
+
+/// A connection that is up and says nothing: in virtual time, since that lasts minutes.
+#[tokio::test(start_paused = true)]
+async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
+    use hyper::Response;
+    use kube::client::Body;
+    let watches_begun = Arc::new(std::sync::Mutex::new(0));
+    let begun = watches_begun.clone();
+    let service = tower::service_fn(move |request: hyper::Request<Body>| {
+        let is_watch = request
+            .uri()
+            .query()
+            .is_some_and(|query| query.contains("watch=true"));
+        *begun.lock().unwrap() += i32::from(is_watch);
+        async move {
+            let body = if is_watch {
+                let silence =
+                    futures_util::stream::pending::<Result<axum::body::Bytes, std::io::Error>>();
+                axum::body::Body::from_stream(silence)
+            } else {
+                let list = json!({ "metadata": { "resourceVersion": "5" }, "items": [
+                    { "metadata": { "name": "a" } }
+                ] });
+                axum::body::Body::from(list.to_string())
+            };
+            Ok::<_, std::convert::Infallible>(Response::new(body))
+        }
+    });
+    let api = ApiServer::through(service, "default");
+    let watches = Watches::default();
+    let times = Times::default();
+    let beacon = watches.open("pods", times.limit());
+    let mut lists = 0;
+    let (client, pods) = (api.client(), selection("pods", "/api/v1/pods"));
+    let following = apiserver::follow::<Value>(&client, &pods, &beacon, |event| {
+        lists += i32::from(matches!(event, Event::Complete(_)));
+    });
+    let hour = tokio::time::timeout(Duration::from_hours(1), following);
+    assert!(hour.await.is_err(), "it never ends");
+    assert!(lists > 20, "{lists} lists in an hour");
+    assert!(*watches_begun.lock().unwrap() > 20);
+    assert_eq!(watches.troubles(), [], "what is known is never old");
+}

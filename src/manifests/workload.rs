@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{
     APP, CERTIFICATE_FOLDER, CLIENT_AUTHORITY_FOLDER, Component, ISSUED_SECRET, OWN_SECRET,
+    WEBHOOK_MEMORY,
 };
 use super::{Certificates, Options};
 
@@ -145,7 +146,7 @@ impl Workload<'_> {
 
     fn memory(&self) -> String {
         if self.serves() {
-            format!("{}Gi", names::WEBHOOK_MEMORY >> 30)
+            format!("{}Gi", WEBHOOK_MEMORY >> 30)
         } else {
             "512Mi".to_owned()
         }

@@ -33,26 +33,24 @@ impl Process {
     pub async fn start(flags: &[&str]) -> Self {
         raise_open_files();
         let volume = tempfile::tempdir().unwrap();
-        let mut child = Command::new(
-            std::env::var_os("OLD_RAYFIT").unwrap_or(env!("CARGO_BIN_EXE_rayfit").into()),
-        )
-        .args([
-            "serve",
-            "--bind",
-            "127.0.0.1",
-            "--port",
-            "0",
-            "--health-port",
-            "0",
-        ])
-        .args(["--cert-interval", "0.02", "--cert-dir"])
-        .arg(volume.path())
-        .args(flags)
-        .env_clear()
-        .stderr(Stdio::piped())
-        .kill_on_drop(true)
-        .spawn()
-        .unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_rayfit"))
+            .args([
+                "serve",
+                "--bind",
+                "127.0.0.1",
+                "--port",
+                "0",
+                "--health-port",
+                "0",
+            ])
+            .args(["--cert-interval", "0.02", "--cert-dir"])
+            .arg(volume.path())
+            .args(flags)
+            .env_clear()
+            .stderr(Stdio::piped())
+            .kill_on_drop(true)
+            .spawn()
+            .unwrap();
         let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
         let health = address(&mut log, "health and metrics", "address").await;
         let webhooks = address(&mut log, "serving", "webhooks").await;

@@ -3,128 +3,25 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::net::SocketAddr;
-use std::process::Stdio;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rustix::process::{Pid, Resource, Rlimit, Signal, getrlimit, kill_process, setrlimit};
+use rustix::process::Signal;
 use serde_json::Value;
-use tempfile::TempDir;
-use tokio::io::{AsyncBufReadExt as _, BufReader, Lines};
-use tokio::process::{Child, ChildStderr, Command};
+use tokio::process::Command;
 
 mod client_support;
 mod monitoring_support;
+mod process_support;
 mod review_support;
 mod tls_support;
 
 use client_support::{Connection, connect, get, request, usual};
 use monitoring_support::{asked, expressions, scraped};
+use process_support::{Process, soon};
 use review_support::{SECRET, bad_cluster, cluster, create};
 use tls_support::{expired, mount, self_signed};
-
-/// A process of `rayfit serve` on ports of its choosing; killed when dropped.
-struct Process {
-    child: Child,
-    log: Lines<BufReader<ChildStderr>>,
-    webhooks: SocketAddr,
-    health: SocketAddr,
-    volume: TempDir,
-}
-
-impl Process {
-    async fn start(flags: &[&str]) -> Self {
-        let volume = tempfile::tempdir().unwrap();
-        let mut child = Command::new(env!("CARGO_BIN_EXE_rayfit"))
-            .args([
-                "serve",
-                "--bind",
-                "127.0.0.1",
-                "--port",
-                "0",
-                "--health-port",
-                "0",
-            ])
-            .args(["--cert-interval", "0.02", "--cert-dir"])
-            .arg(volume.path())
-            .args(flags)
-            .env_clear()
-            .stderr(Stdio::piped())
-            .kill_on_drop(true)
-            .spawn()
-            .unwrap();
-        let mut log = BufReader::new(child.stderr.take().unwrap()).lines();
-        let health = address(&mut log, "health and metrics", "address").await;
-        let webhooks = address(&mut log, "serving", "webhooks").await;
-        Self {
-            child,
-            log,
-            webhooks,
-            health,
-            volume,
-        }
-    }
-
-    /// Waits until it is ready, or not.
-    async fn until_ready(&self, ready: bool) -> String {
-        soon("readiness", async {
-            loop {
-                let answer = get(self.health, "/readyz").await.unwrap();
-                if answer.status.is_success() == ready {
-                    return answer.body;
-                }
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await
-    }
-
-    /// Waits until it is not ready for the reason that holds `text`.
-    async fn until_not_ready(&self, text: &str) {
-        soon(text, async {
-            while !self.until_ready(false).await.contains(text) {
-                tokio::time::sleep(Duration::from_millis(5)).await;
-            }
-        })
-        .await;
-    }
-
-    async fn ready(flags: &[&str]) -> Self {
-        let process = Self::start(flags).await;
-        mount(process.volume.path(), 0, &self_signed("localhost"));
-        process.until_ready(true).await;
-        process
-    }
-
-    fn signal(&self, signal: Signal) {
-        let pid = i32::try_from(self.child.id().unwrap()).unwrap();
-        kill_process(Pid::from_raw(pid).unwrap(), signal).unwrap();
-    }
-
-    async fn exit_code(&mut self) -> Option<i32> {
-        soon("the process ends", self.child.wait())
-            .await
-            .unwrap()
-            .code()
-    }
-}
-
-async fn address(log: &mut Lines<BufReader<ChildStderr>>, line: &str, field: &str) -> SocketAddr {
-    loop {
-        let next = soon(line, log.next_line()).await.unwrap();
-        let next: Value = serde_json::from_str(&next.expect("the process ended")).unwrap();
-        if next["message"] == line {
-            return next[field].as_str().unwrap().parse().unwrap();
-        }
-    }
-}
-
-/// Waits for what must come; the bound is for a broken server, not a measure.
-async fn soon<T>(what: &str, future: impl Future<Output = T>) -> T {
-    let result = tokio::time::timeout(Duration::from_mins(1), future).await;
-    result.unwrap_or_else(|_| panic!("still waiting: {what}"))
-}
 
 fn review() -> String {
     create(&cluster()).to_string()
@@ -209,15 +106,6 @@ async fn denials_are_logged_without_the_object() {
 
 #[tokio::test]
 async fn a_thousand_open_connections_are_served() {
-    let limit = Rlimit {
-        current: Some(
-            getrlimit(Resource::Nofile)
-                .maximum
-                .map_or(4096, |most| most.min(4096)),
-        ),
-        ..getrlimit(Resource::Nofile)
-    };
-    setrlimit(Resource::Nofile, limit).unwrap();
     let process = Process::ready(&[]).await;
     let mut open = Vec::new();
     for _ in 0..1000 {

@@ -13,7 +13,7 @@ use super::turns::{Turn, Turns};
 use crate::shares::{Bounds, Full, Share, Shares, Source};
 
 /// Bounds of the admission server. Together they hold inside the memory that the manifests give a
-/// pod ([`crate::server::MEMORY`]).
+/// pod ([`crate::manifests::names::WEBHOOK_MEMORY`]).
 #[derive(Debug, Clone, Copy)]
 pub struct Limits {
     /// Reviews at once, counted from when their bodies have come; the next one is told to come
@@ -41,7 +41,7 @@ impl Default for Limits {
             bodies: 96 << 20,
             inline: 128 << 10,
             body_read: Duration::from_secs(10),
-            trees: 256 << 20,
+            trees: 320 << 20,
         }
     }
 }

@@ -52,6 +52,9 @@ const VALUE: usize = 2 * size_of::<Value>();
 /// What an entry of a map takes besides, with its key.
 const ENTRY: usize = 64;
 
+/// What may be found in a group besides: half a dozen findings in words.
+const FOUND: usize = 4 << 10;
+
 /// Entries that a map, and values that a list, have room for from the beginning.
 const FIRST_ENTRIES: usize = 7;
 const FIRST_VALUES: usize = 4;
@@ -228,11 +231,14 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
+        self.room.take(match self.place {
+            Place::Spec { .. } => FIRST_ENTRIES * (VALUE / 2 + ENTRY) + FOUND,
+            _ => FIRST_ENTRIES * (VALUE / 2 + ENTRY),
+        })?;
         let Some(mut key) = entries.next_key::<String>()? else {
             return Ok(Map::new().into());
         };
         // What stands here has mostly four to seven keys: one allocation instead of two or three.
-        self.room.take(FIRST_ENTRIES * (VALUE / 2 + ENTRY))?;
         let mut map = Map::with_capacity(FIRST_ENTRIES);
         loop {
             if map.len() >= FIRST_ENTRIES {
@@ -313,7 +319,7 @@ mod tests {
     #[test]
     fn room_can_be_used_again() {
         let raw = RawValue::from_string(r#"{"a":[1,2,3]}"#.to_owned()).unwrap();
-        let room = Room::of(2 << 10);
+        let room = Room::of(3 << 10);
         read(&raw, Detail::Whole, &room).unwrap();
         assert!(matches!(
             read(&raw, Detail::Whole, &room),

@@ -1,5 +1,7 @@
 //! The patch while it is being drawn up: what may be filled in, and with which value.
 
+use std::collections::HashSet;
+
 use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::{Map, Value};
@@ -31,7 +33,7 @@ pub struct Draft<'a> {
     operations: Vec<PatchOperation>,
     applied: Vec<Applied>,
     /// Parents that the patch itself adds, so that each is added once.
-    made: Vec<String>,
+    made: HashSet<String>,
 }
 
 /// An entry of a list that is filled in.
@@ -81,7 +83,7 @@ impl<'a> Draft<'a> {
             settings,
             operations: Vec::new(),
             applied: Vec::new(),
-            made: Vec::new(),
+            made: HashSet::new(),
         }
     }
 
@@ -192,9 +194,8 @@ impl<'a> Draft<'a> {
     /// Adds an empty object for others to be added in, once.
     pub fn make_parent(&mut self, path: &FieldPath) {
         let pointer = path.pointer();
-        if !self.made.contains(&pointer) {
+        if self.made.insert(pointer.clone()) {
             self.push(&pointer, Value::Object(Map::new()));
-            self.made.push(pointer);
         }
     }
 

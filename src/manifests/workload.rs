@@ -4,6 +4,7 @@ use serde_json::{Map, Value, json};
 
 use super::names::{
     APP, CERTIFICATE_FOLDER, CLIENT_AUTHORITY_FOLDER, Component, ISSUED_SECRET, OWN_SECRET,
+    WEBHOOK_MEMORY,
 };
 use super::{Certificates, Options};
 
@@ -143,6 +144,14 @@ impl Workload<'_> {
         map.filter(|_| self.serves())
     }
 
+    fn memory(&self) -> String {
+        if self.serves() {
+            format!("{}Gi", WEBHOOK_MEMORY >> 30)
+        } else {
+            "512Mi".to_owned()
+        }
+    }
+
     fn container(&self) -> Value {
         let mut container = json!({
             "name": APP,
@@ -153,12 +162,12 @@ impl Workload<'_> {
             "startupProbe": probe("/livez", 1, 60),
             "livenessProbe": probe("/livez", 10, 3),
             "readinessProbe": probe("/readyz", 5, 1),
-            // No CPU limit: throttling would turn bursts into timeouts. The memory limit is for the
-            // rare largest reviews: two objects of 3 MiB take a tree many times their size, one
-            // review at a time; and for the largest answers of a GCS.
+            // No CPU limit: throttling would turn bursts into timeouts. The memory limit is what
+            // all bounds of requests come to together, whoever sends them, or else what the largest
+            // answers of a GCS take.
             "resources": {
                 "requests": { "cpu": "50m", "memory": if self.serves() { "32Mi" } else { "64Mi" } },
-                "limits": { "memory": "512Mi" }
+                "limits": { "memory": self.memory() }
             },
             "securityContext": {
                 "allowPrivilegeEscalation": false,

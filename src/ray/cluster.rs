@@ -1,5 +1,7 @@
 //! A RayClusterSpec: its groups and its autoscaler settings.
 
+use std::collections::HashMap;
+
 use serde_json::Value;
 
 use super::{Fields, Group, Kind, RayVersion, Role, list_at, object_at, text_at};
@@ -28,14 +30,19 @@ pub struct Cluster<'a> {
     pub head: Option<Group<'a>>,
     /// `workerGroupSpecs`, in order.
     pub workers: Vec<Group<'a>>,
+    /// Where to find a worker group by its name, if there are many.
+    by_name: Option<HashMap<&'a str, usize>>,
 }
+
+/// So many groups are looked through one by one: that is quicker than an index.
+const FEW: usize = 32;
 
 impl<'a> Cluster<'a> {
     /// Reads a RayClusterSpec that stands in an object of `kind`.
     pub fn parse(kind: Kind, spec: &'a Fields) -> Self {
         let head =
             object_at(spec, "headGroupSpec").map(|group| Group::parse(kind, Role::Head, group));
-        let workers = list_at(spec, "workerGroupSpecs")
+        let workers: Vec<Group<'a>> = list_at(spec, "workerGroupSpecs")
             .iter()
             .enumerate()
             .filter_map(|(index, group)| {
@@ -46,11 +53,19 @@ impl<'a> Cluster<'a> {
                 ))
             })
             .collect();
+        let by_name = (workers.len() > FEW).then(|| {
+            // Backwards: of several with the same name the first is found.
+            let named = workers.iter().enumerate().rev();
+            named
+                .filter_map(|(index, group)| Some((group.name?, index)))
+                .collect()
+        });
         Self {
             kind,
             spec,
             head,
             workers,
+            by_name,
         }
     }
 
@@ -61,7 +76,11 @@ impl<'a> Cluster<'a> {
 
     /// The group of that name; `headgroup` is the head, as for Ray.
     pub fn group(&self, name: &str) -> Option<&Group<'a>> {
-        self.groups().find(|group| group.name == Some(name))
+        let Some(by_name) = &self.by_name else {
+            return self.groups().find(|group| group.name == Some(name));
+        };
+        let head = self.head.as_ref().filter(|head| head.name == Some(name));
+        head.or_else(|| self.workers.get(*by_name.get(name)?))
     }
 
     /// `enableInTreeAutoscaling: true`.

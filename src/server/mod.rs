@@ -19,9 +19,3 @@ pub mod shutdown;
 pub use connection::Times;
 pub use listener::Listener;
 pub use shutdown::{Phase, Shutdown};
-
-/// The memory that a pod which serves webhooks must have, in bytes: its limit in the manifests.
-///
-/// 4,096 connections of 40 KiB each, 96 MiB of bodies, two trees of together 256 MiB of the one large
-/// review at a time and what is found in them, and what is known of the cluster.
-pub const MEMORY: usize = 1 << 30;

@@ -22,6 +22,7 @@ mod record;
 mod rights;
 mod rule_limits;
 mod rules;
+mod webhook;
 
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;

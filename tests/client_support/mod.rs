@@ -19,7 +19,7 @@ use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, Server
 use rustls::crypto::WebPkiSupportedAlgorithms;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, SignatureScheme, SupportedProtocolVersion};
-use tokio::net::TcpStream;
+use tokio::net::{TcpSocket, TcpStream};
 use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 
@@ -93,6 +93,24 @@ pub async fn connect(
     Ok(TlsConnector::from(config).connect(name, stream).await?)
 }
 
+/// A connection without TLS from one of this machine's own addresses, so that one test can play
+/// several clients: those of 127.0.0.0/8 are all its.
+pub async fn connect_from(source: [u8; 4], address: SocketAddr) -> std::io::Result<TcpStream> {
+    let socket = TcpSocket::new_v4()?;
+    socket.bind((source, 0).into())?;
+    socket.connect(address).await
+}
+
+/// The same with TLS.
+pub async fn connect_tls_from(
+    source: [u8; 4],
+    address: SocketAddr,
+) -> Result<TlsStream<TcpStream>, Failure> {
+    let stream = connect_from(source, address).await?;
+    let name = ServerName::try_from("localhost")?;
+    Ok(TlsConnector::from(usual()).connect(name, stream).await?)
+}
+
 /// An HTTP/1.1 connection that is kept open.
 pub struct Connection {
     sender: http1::SendRequest<Body>,
@@ -138,6 +156,17 @@ impl Connection {
         let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
         tokio::spawn(connection);
         Ok(Self { sender, leaf })
+    }
+
+    /// From one of this machine's own addresses.
+    pub async fn open_from(source: [u8; 4], address: SocketAddr) -> Result<Self, Failure> {
+        let stream = connect_tls_from(source, address).await?;
+        let (sender, connection) = http1::handshake(TokioIo::new(stream)).await?;
+        tokio::spawn(connection);
+        Ok(Self {
+            sender,
+            leaf: Vec::new(),
+        })
     }
 
     pub async fn send(&mut self, request: Request<Body>) -> Result<Answer, Failure> {

@@ -45,10 +45,9 @@ pub(super) fn tab(
     covered: &[std::ops::Range<usize>],
 ) -> Option<Fault> {
     let first = (part.start == 0 && text.starts_with('\t')).then_some(0);
-    let slice = text.get(part.clone())?;
-    let later = slice
-        .match_indices("\n\t")
-        .map(|(at, _)| part.start + at + 1);
+    let start = part.start;
+    let slice = text.get(part)?;
+    let later = slice.match_indices("\n\t").map(|(at, _)| start + at + 1);
     let found = first
         .into_iter()
         .chain(later)

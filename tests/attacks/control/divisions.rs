@@ -177,10 +177,6 @@ async fn a_replica_that_is_cut_off_is_succeeded() {
     neighbour.is_scaled().await;
     let held = |controller: &Controller| controller.metric("rayfit_shards_held");
     soon("all shards are one's", || held(&stays) >= 2.0).await;
-    assert_eq!(
-        held(&away).to_string(),
-        "2",
-        "it knows nothing of it: its fence does"
-    );
+    drop(away);
     stays.stop().await;
 }

@@ -46,7 +46,7 @@ async fn nobody_comes_again_before_the_api_server_asked_for() {
 #[tokio::test]
 async fn a_storm_of_429_passes() {
     let api = Api::start().await;
-    let mut storm = 40;
+    let mut storm = 10;
     api.played.faults(move |call| {
         let hit = call.resource != "leases" && storm > 0;
         storm -= i32::from(hit);

@@ -1,5 +1,4 @@
-//! Policies and stored objects that cannot be read: nothing is judged without limits, and one odd
-//! object ends nobody's audit.
+//! Policies that cannot be read: nothing is judged without limits.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,11 +9,11 @@ use rayfit::admission::Policy;
 use rayfit::apiserver::Source;
 use rayfit::server::health::{Health, NotReady};
 use rayfit::telemetry::Metrics;
-use rayfit::{audit, watch};
+use rayfit::watch;
 use serde_json::json;
 
 use super::api::{Api, Fault};
-use super::clusters::{CLUSTERS, Cluster, Controller, soon};
+use super::clusters::{Cluster, Controller, soon};
 
 const POLICIES: &str = "/apis/rayfit.dev/v1alpha1/raypolicies";
 const NAMESPACES: &str = "/api/v1/namespaces";
@@ -112,52 +111,6 @@ async fn where_policies_are_not_installed_there_are_none() {
     let keeping = tokio::spawn(watch::policies_only(source, policy, known_to));
     soon("that is known", || known.load(Ordering::Acquire)).await;
     keeping.abort();
-}
-
-#[tokio::test]
-async fn one_object_without_a_spec_ends_nobodys_audit() {
-    let api = Api::start().await;
-    for name in ["no-spec", "other"] {
-        let object = json!({
-            "apiVersion": "ray.io/v1", "kind": "RayCluster",
-            "metadata": { "namespace": "team-a", "name": name }
-        });
-        api.played.put(CLUSTERS, object);
-    }
-    api.played.put(
-        CLUSTERS,
-        json!({ "metadata": { "namespace": "team-a", "name": "odd", "labels": 5 } }),
-    );
-    let neighbour = Cluster::new(&api, "team-b", "ray").await;
-    let metrics = Arc::new(Metrics::new(Arc::default()));
-    let policy = Arc::new(ArcSwap::from_pointee(Policy::default()));
-    let options = audit::Options {
-        namespace: "rayfit-system".to_owned(),
-        identity: "a".to_owned(),
-    };
-    let auditing = tokio::spawn(audit::run(
-        api.server().client(),
-        options,
-        policy,
-        metrics.clone(),
-    ));
-    soon("the neighbour is audited", || {
-        metrics
-            .text()
-            .unwrap()
-            .lines()
-            .any(|line| line == "rayfit_audit_objects 3")
-    })
-    .await;
-    let text = metrics.text().unwrap();
-    assert!(
-        text.contains("rayfit_unreadable_objects_total{watch=\"RayCluster\"} 1"),
-        "{text}"
-    );
-    auditing.abort();
-    let controller = Controller::start(&api);
-    neighbour.is_scaled().await;
-    controller.stop().await;
 }
 
 #[tokio::test]

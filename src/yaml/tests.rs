@@ -51,7 +51,7 @@ fn documents_read_as_in_kubectl() {
             json!({"a": "1", "b": "1", "c": 1, "d": "2001-01-01"}),
         ),
         ("--- # a comment\na: yes\n", json!({"a": true})),
-        ("a: [\n\t1,\n\t{b: 2}]\n", json!({"a": [1, {"b": 2}]})),
+        ("{a: 1,\n\tb: [2]}\n", json!({"a": 1, "b": [2]})),
         ("a: \"x\n\ty\"\nb: &x-y_1 1\n", json!({"a": "x y", "b": 1})),
         ("a: x\n \ty\nc:\t1\t\n", json!({"a": "x y", "c": 1})),
         ("{\n\t\"a\": 1\n}\n", json!({"a": 1})),

@@ -52,8 +52,8 @@ fn documents_read_as_in_kubectl() {
         ),
         ("--- # a comment\na: yes\n", json!({"a": true})),
         ("{a: 1,\n\tb: [2]}\n", json!({"a": 1, "b": [2]})),
-        ("a: \"x\n\ty\"\nb: &x-y_1 1\n", json!({"a": "x y", "b": 1})),
-        ("a: x\n \ty\nc:\t1\t\n", json!({"a": "x y", "c": 1})),
+        ("a: \"x\n y\"\nb: &x-y_1 1\n", json!({"a": "x y", "b": 1})),
+        ("a: x\n  y\nc:\t1\n", json!({"a": "x y", "c": 1})),
         ("{\n\t\"a\": 1\n}\n", json!({"a": 1})),
         ("\t{\"a\": 1}\n", json!({"a": 1})),
         (

@@ -329,7 +329,7 @@ mod tests {
 
     #[test]
     fn each_has_a_bound_and_the_slow_ones_of_it_give_way() {
-        let shares = shares(100, 2, Duration::from_secs(3600));
+        let shares = shares(100, 2, Duration::from_hours(1));
         let held = [1, 1].map(|units| shares.take(source(1), units).unwrap());
         assert_eq!(shares.take(source(1), 1).unwrap_err(), Full::Source);
         held[0].holder.waiting.store(1, Ordering::Relaxed);

@@ -219,7 +219,7 @@ mod tests {
         Gate::new(rate, burst, Patience::default())
     }
 
-    fn flow(name: impl ToString) -> Flow {
+    fn flow(name: &(impl ToString + ?Sized)) -> Flow {
         name.to_string().into()
     }
 
@@ -255,7 +255,7 @@ mod tests {
         let gate = gate(200, 400);
         let ends = Instant::now() + Duration::from_mins(2);
         let busy = (0..300 * 16).map(|number| {
-            let (gate, flow) = (gate.clone(), flow(number % 300));
+            let (gate, flow) = (gate.clone(), flow(&(number % 300)));
             async move {
                 let mut passed = 0_u32;
                 while Instant::now() < ends {

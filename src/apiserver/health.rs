@@ -143,10 +143,10 @@ impl Beacon {
     }
 
     /// It failed, and is tried again. Said once until it is well again.
-    pub fn fail(&self, why: String) {
+    pub fn fail(&self, why: &str) {
         let mut state = self.watch.lock();
         let is_first = state.failure.is_none();
-        state.failure = Some(why.clone());
+        state.failure = Some(why.to_owned());
         drop(state);
         if is_first {
             tracing::warn!(
@@ -231,11 +231,11 @@ mod tests {
             trouble.to_string(),
             "pods have not been seen at all for 3 s: the API server has not answered the first list yet"
         );
-        beacon.fail("HTTP 500".to_owned());
+        beacon.fail("HTTP 500");
         assert_eq!(watches.troubles()[0].why, "HTTP 500");
         beacon.hear();
         assert_eq!(watches.troubles(), []);
-        beacon.fail("cut".to_owned());
+        beacon.fail("cut");
         advance(LIMIT).await;
         assert_eq!(watches.troubles(), [], "what was seen is not old yet");
         advance(Duration::from_secs(1)).await;

@@ -142,7 +142,7 @@ pub async fn follow<K: DeserializeOwned>(
         };
         if let Err(fault) = result {
             let wait = follower.backoff.wait(fault.retry_after());
-            beacon.fail(fault.to_string());
+            beacon.fail(&fault.to_string());
             on(Event::Failed(fault));
             sleep(wait).await;
         }

@@ -111,12 +111,11 @@ impl Performer<'_> {
 
     /// How long a call of the GCS may take. Nobody waits for the API server over it.
     async fn permission(&self) -> Result<Duration, Failure> {
-        let longest = match self.permit.known().await {
-            Some(longest) => longest,
-            None => {
-                let turn = self.writer.turn().await?;
-                self.permit.ensure(&turn).await?
-            }
+        let longest = if let Some(longest) = self.permit.known().await {
+            longest
+        } else {
+            let turn = self.writer.turn().await?;
+            self.permit.ensure(&turn).await?
         };
         Ok(longest.min(writer::LONGEST))
     }

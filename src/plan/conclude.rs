@@ -224,7 +224,7 @@ fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
     };
     for node in decided.world.in_order() {
         if let Fate::Remove(cause) = node.fate
-            && decided.world.deletes(node)
+            && super::world::World::deletes(node)
         {
             delete(node.group, &node.pod, cause);
         }

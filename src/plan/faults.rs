@@ -259,15 +259,18 @@ mod tests {
         let gcs = |key: &'static str, value: Value| {
             places(move |snapshot| snapshot["gcs"][key] = value.clone())
         };
-        let node = |status: &str, free: u32| {
+        let ray_node = |status: &str, free: u32| {
             json!([{"instanceId": "w", "rayNodeTypeName": "cpu", "status": status,
                 "totalResources": {"CPU": 1}, "availableResources": {"CPU": free}}])
         };
         assert_eq!(
-            gcs("nodeStates", node("UNSPECIFIED", 1)),
+            gcs("nodeStates", ray_node("UNSPECIFIED", 1)),
             ["Ray node of pod w"]
         );
-        assert_eq!(gcs("nodeStates", node("RUNNING", 2)), ["Ray node of pod w"]);
+        assert_eq!(
+            gcs("nodeStates", ray_node("RUNNING", 2)),
+            ["Ray node of pod w"]
+        );
         assert_eq!(
             gcs("clusterResourceConstraints", json!([{}, {}])),
             ["request_resources()"]

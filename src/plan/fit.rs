@@ -151,12 +151,11 @@ impl Trial {
     fn fill(&mut self, shape: &Shape, count: u64, source: usize, rules: Rules<'_>) -> u64 {
         // Nearly all requests name a few resources: no memory is asked for those.
         let (mut few, mut many) = ([0.0; 8], Vec::new());
-        let frees = match few.get_mut(..shape.needs.len()) {
-            Some(few) => few,
-            None => {
-                many.resize(shape.needs.len(), 0.0);
-                many.as_mut_slice()
-            }
+        let frees = if let Some(few) = few.get_mut(..shape.needs.len()) {
+            few
+        } else {
+            many.resize(shape.needs.len(), 0.0);
+            many.as_mut_slice()
         };
         for (free, (name, needed)) in frees.iter_mut().zip(&shape.needs) {
             *free = self.free(*name, source, rules.names);

@@ -120,12 +120,11 @@ impl ClusterConfig {
 
     /// A group with the name of another takes its place, as a key of a Python dict does.
     fn add(&mut self, group: GroupConfig) {
-        match self.number(&group.name) {
-            Some(at) => self.groups[at] = group,
-            None => {
-                self.positions.insert(group.name.clone(), self.groups.len());
-                self.groups.push(group);
-            }
+        if let Some(at) = self.number(&group.name) {
+            self.groups[at] = group;
+        } else {
+            self.positions.insert(group.name.clone(), self.groups.len());
+            self.groups.push(group);
         }
     }
 

@@ -276,7 +276,10 @@ fn note_since(
     loop {
         let count = world.size(number);
         let since = times.first().copied().unwrap_or(now);
-        let same = times.iter().take_while(|time| **time == since).count();
+        let same = times
+            .iter()
+            .take_while(|time| time.total_cmp(&since).is_eq());
+        let same = same.count();
         let is_last = same == times.len() || same as u64 >= count;
         let part = if is_last {
             Some(number)

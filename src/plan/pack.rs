@@ -257,7 +257,7 @@ impl Packing<'_> {
         let mut first = node.clone();
         first.count = count;
         self.change(number, |node, _| {
-            node.count = node.count.saturating_sub(count)
+            node.count = node.count.saturating_sub(count);
         });
         let part = self.world.nodes.len() + self.fresh.len();
         self.fresh.push(first);

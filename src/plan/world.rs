@@ -187,7 +187,7 @@ impl World {
     }
 
     /// Its pod goes at once: Ray does not run in it.
-    pub(crate) fn deletes(&self, node: &Node) -> bool {
+    pub(crate) fn deletes(node: &Node) -> bool {
         !node.stays() && node.stage == Stage::Allocated && !node.held
     }
 

@@ -4,7 +4,7 @@
 //! as Kubernetes adds up a pod (component-helpers, `PodRequests` and `PodLimits`), the pod's own
 //! `resources`, and the ray container at its cap in `ray.io/ippr`. A container without a limit may
 //! take what its node has; so says Kubernetes' own check of a pod's maximum (admission plugin
-//! LimitRanger: "No limit is specified").
+//! `LimitRanger`: "No limit is specified").
 
 use serde_json::Value;
 

@@ -119,8 +119,9 @@ async fn readyz(State(health): State<Arc<Health>>) -> Response {
         Ok(()) => {
             // Which is no reason to take the webhooks away from their API servers.
             let troubles = health.watches.troubles().into_iter();
-            let troubles: String = troubles.map(|trouble| format!("but {trouble}\n")).collect();
-            format!("ready\n{troubles}").into_response()
+            let lines = troubles.map(|trouble| format!("but {trouble}\n"));
+            let text = std::iter::once("ready\n".to_owned()).chain(lines);
+            text.collect::<String>().into_response()
         }
         Err(reason) => (StatusCode::SERVICE_UNAVAILABLE, format!("{reason}\n")).into_response(),
     }

@@ -32,7 +32,7 @@ const TIMES: Times = Times {
 const BEAT: Duration = Duration::from_secs(1);
 
 /// Without any for so long, it does not: every thread is caught in something that does not end.
-const LOST: Duration = Duration::from_secs(60);
+const LOST: Duration = Duration::from_mins(1);
 
 /// Listens at `address` and answers until the process ends.
 pub(super) async fn serve(
@@ -80,7 +80,7 @@ async fn answer(
         Err(error) => {
             let _ = tell.send(Err(error));
             // The process ends with that error, not for want of this task.
-            std::future::pending().await
+            std::future::pending::<()>().await;
         }
     }
 }

@@ -167,8 +167,9 @@ impl Allowed {
             (Each(allowed), Value::Array(items)) => {
                 items.iter().map(|item| allowed.keep(item)).collect()
             }
-            (Plain, Value::String(_)) => value.clone(),
-            (_, Value::Null | Value::Bool(_) | Value::Number(_)) => value.clone(),
+            (Plain, Value::String(_)) | (_, Value::Null | Value::Bool(_) | Value::Number(_)) => {
+                value.clone()
+            }
             (_, Value::String(_)) => Value::String(String::new()),
             (_, Value::Array(_)) => Value::Array(Vec::new()),
             (_, Value::Object(_)) => Value::Object(Map::new()),

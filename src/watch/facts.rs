@@ -22,7 +22,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
             kinds::nodes(),
             |object: Part<NodeSpec, NodeStatus>| Some(Node::read(&fields(&object))),
             |nodes| {
-                let nodes = Arc::new(Nodes::new(all(nodes)));
+                let nodes = Arc::new(Nodes::new(all(&nodes)));
                 change(policy, |next| next.facts.nodes = nodes.clone());
             },
         ),
@@ -31,7 +31,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
             kinds::limit_ranges(),
             |object: Part<Whole, Nothing>| of_namespace(&object, LimitRange::read),
             |ranges| {
-                let ranges = Arc::new(grouped(all(ranges)));
+                let ranges = Arc::new(grouped(all(&ranges)));
                 change(policy, |next| next.facts.limit_ranges = ranges.clone());
             },
         ),
@@ -40,7 +40,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
             kinds::resource_quotas(),
             |object: Part<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
             |quotas| {
-                let quotas = Arc::new(grouped(all(quotas)));
+                let quotas = Arc::new(grouped(all(&quotas)));
                 change(policy, |next| next.facts.resource_quotas = quotas.clone());
             },
         ),
@@ -49,7 +49,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
             kinds::pods(),
             |object: Part<PodSpec, PodStatus>| RayPod::read(&fields(&object)),
             |pods| {
-                let pods = Arc::new(all(pods).into_iter().collect());
+                let pods = Arc::new(all(&pods).into_iter().collect());
                 change(policy, |next| next.facts.pods = Arc::clone(&pods));
             },
         ),
@@ -57,7 +57,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
 }
 
 /// What is known; nothing, where it is unknown.
-fn all<T: Clone>(known: Known<'_, T>) -> Vec<T> {
+fn all<T: Clone>(known: &Known<'_, T>) -> Vec<T> {
     known.objects().cloned().collect()
 }
 

@@ -6,6 +6,9 @@
     clippy::expect_used,
     clippy::panic,
     clippy::disallowed_methods,
+    clippy::needless_pass_by_value,
+    clippy::cast_precision_loss,
+    clippy::match_same_arms,
     unreachable_pub
 )]
 

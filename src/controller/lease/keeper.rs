@@ -129,7 +129,7 @@ struct Keeper {
 
 /// What an accepted step brings.
 enum Answer {
-    Written(Option<Lease>),
+    Written(Option<Box<Lease>>),
     Listed(Vec<(Name, Record)>),
 }
 
@@ -200,7 +200,9 @@ impl Keeper {
                 let answer = async {
                     match &step {
                         Step::Look(_) => list(listing).await.map(Answer::Listed),
-                        step => perform(api, options, step).await.map(Answer::Written),
+                        step => perform(api, options, step)
+                            .await
+                            .map(|lease| Answer::Written(lease.map(Box::new))),
                     }
                 };
                 let result = timeout(longest, answer).await;
@@ -209,7 +211,7 @@ impl Keeper {
         });
         for (step, result) in join_all(performed).await {
             match result {
-                Ok(Ok(Answer::Written(lease))) => self.done(step, lease.as_ref(), now),
+                Ok(Ok(Answer::Written(lease))) => self.done(step, lease.as_deref(), now),
                 Ok(Ok(Answer::Listed(leases))) => {
                     self.told = false;
                     self.ledger.listed(leases, now, self.start.elapsed());

@@ -170,11 +170,11 @@ impl Store {
     pub fn remove_cluster(&mut self, key: &Key, version: Option<&str>) -> Option<Key> {
         let version = version.and_then(|version| version.parse().ok());
         // Written after the list was made, as an answer to our own patch has told.
-        let is_newer = |entry: &&ClusterEntry| {
+        let is_newer = |entry: &ClusterEntry| {
             let known = entry.version.parse::<u64>();
             matches!((known, version), (Ok(known), Some(version)) if known > version)
         };
-        if self.clusters.get(key).filter(is_newer).is_some() {
+        if self.clusters.get(key).is_some_and(is_newer) {
             return None;
         }
         let entry = self.clusters.remove(key)?;

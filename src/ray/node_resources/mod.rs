@@ -100,12 +100,11 @@ impl NodeResources {
         let mut places: HashMap<String, usize> =
             places.map(|(at, (name, _))| (name.clone(), at)).collect();
         for (resource, amount) in custom {
-            match places.get(resource).and_then(|at| self.0.get_mut(*at)) {
-                Some(entry) => entry.1 = *amount,
-                None => {
-                    places.insert(resource.clone(), self.0.len());
-                    self.0.push((resource.clone(), *amount));
-                }
+            if let Some(entry) = places.get(resource).and_then(|at| self.0.get_mut(*at)) {
+                entry.1 = *amount;
+            } else {
+                places.insert(resource.clone(), self.0.len());
+                self.0.push((resource.clone(), *amount));
             }
         }
     }

@@ -49,7 +49,7 @@ async fn bodies_of_brackets_fill_no_memory() {
         })
         .collect();
     let (statuses, ()) = tokio::join!(futures_util::future::join_all(bodies), async {
-        all_is_well(&process).await
+        all_is_well(&process).await;
     });
     assert!(statuses.contains(&413), "{statuses:?}");
     for status in statuses {

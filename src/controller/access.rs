@@ -50,7 +50,7 @@ pub const LEASES: &[Access] = &[Access {
     group: "coordination.k8s.io",
     resource: "leases",
     name: None,
-    verbs: &["create", "delete", "get", "list", "update", "watch"],
+    verbs: &["create", "delete", "list", "update", "watch"],
 }];
 
 /// For Ray clusters with token authentication or TLS only: the Secrets that KubeRay makes for

@@ -190,9 +190,8 @@ pub fn gcs_failure(error: &CallError) -> Failure {
         }
         Fault::Passive => GcsKind::Passive,
         Fault::Unreachable(_) | Fault::BackingOff(_) | Fault::Deadline(_) => GcsKind::Unreachable,
-        Fault::Unsupported(_) | Fault::TooLarge(_) | Fault::Unusable(_) | Fault::Other(_) => {
-            GcsKind::Other
-        }
+        Fault::TooLarge(_) | Fault::Unusable(_) => GcsKind::Unusable,
+        Fault::Unsupported(_) | Fault::Other(_) => GcsKind::Other,
     };
     Failure::Gcs {
         kind,

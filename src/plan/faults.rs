@@ -182,6 +182,12 @@ mod tests {
 
     /// A cluster that is well, changed by `change`; the places that the plan's problems name.
     fn places(change: impl Fn(&mut Value)) -> Vec<String> {
+        let [ray, rayfit] = by_strategy(change);
+        assert_eq!(ray, rayfit);
+        rayfit
+    }
+
+    fn by_strategy(change: impl Fn(&mut Value)) -> [Vec<String>; 2] {
         let limits = json!({"cpu": 1, "memory": "2Gi"});
         let container = json!({"name": "ray", "resources": {"limits": limits, "requests": limits}});
         let template = json!({"spec": {"containers": [container]}});
@@ -211,9 +217,7 @@ mod tests {
             places.sort();
             places
         };
-        let (ray, rayfit) = (of(Strategy::Ray), of(Strategy::Rayfit));
-        assert_eq!(ray, rayfit);
-        rayfit
+        [of(Strategy::Ray), of(Strategy::Rayfit)]
     }
 
     #[test]
@@ -253,9 +257,16 @@ mod tests {
                 ["spec.autoscalerOptions.idleTimeoutSeconds"]
             );
         }
-        assert!(
-            spec("/workerGroupSpecs", Value::Null).contains(&"spec.workerGroupSpecs".to_owned())
-        );
+        // The pods of groups that are not there any more are a fault to Ray, and go in Rayfit.
+        let all_gone = by_strategy(|snapshot| {
+            snapshot["rayCluster"]["spec"]["workerGroupSpecs"] = Value::Null;
+        });
+        for places in all_gone {
+            assert!(
+                places.contains(&"spec.workerGroupSpecs".to_owned()),
+                "{places:?}"
+            );
+        }
         let gcs = |key: &'static str, value: Value| {
             places(move |snapshot| snapshot["gcs"][key] = value.clone())
         };

@@ -70,12 +70,13 @@ impl Blind {
         }
     }
 
-    /// What is shown to the GCS is missing or the wrong thing.
+    /// What is shown to the GCS is missing or the wrong thing, or what it answers cannot be used:
+    /// neither ends by waiting.
     pub(super) fn is_refusal(&self) -> bool {
         let Self::Gcs { kind, .. } = self else {
             return matches!(self, Self::Credentials { .. });
         };
-        *kind == GcsKind::Unauthenticated
+        matches!(kind, GcsKind::Unauthenticated | GcsKind::Unusable)
     }
 
     /// The same, with the reason that is known from `before` where the GCS was not asked again.

@@ -53,6 +53,8 @@ pub enum GcsKind {
     Passive,
     /// It did not answer in time, or cannot be reached.
     Unreachable,
+    /// It answered with what cannot be used: too much, or amounts that Ray does not have.
+    Unusable,
     /// Anything else.
     Other,
 }
@@ -104,7 +106,9 @@ impl Failure {
                 GcsKind::NotFound => Meaning::Gone,
                 GcsKind::InvalidArgument => Meaning::Refused,
                 GcsKind::Unauthenticated => Meaning::Forbidden,
-                GcsKind::Passive | GcsKind::Unreachable | GcsKind::Other => Meaning::Transient,
+                GcsKind::Passive | GcsKind::Unreachable | GcsKind::Unusable | GcsKind::Other => {
+                    Meaning::Transient
+                }
             },
             Self::NoAnswer(_) => Meaning::Transient,
             Self::NotSent(_) => Meaning::Stale,

@@ -12,6 +12,7 @@ use axum::http::{StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use tokio::sync::Mutex;
+use tokio::time::sleep_until;
 
 use super::probes::Pulse;
 use super::shutdown::{Phase, Shutdown};
@@ -127,13 +128,14 @@ async fn readyz(State(health): State<Arc<Health>>) -> Response {
     }
 }
 
-/// Metrics as they were last written down. However many ask, they are written a few times a second
-/// at most, and beside the thread that answers probes.
+/// Metrics as they were last written down, and when that began. However many ask, they are written a
+/// few times a second at most, and beside the thread that answers probes. Nobody is told of a time
+/// before the question: who asks too soon waits for the next time.
 #[derive(Debug, Default)]
 struct Shown(Mutex<Option<(Instant, Bytes)>>);
 
-/// How old an answer may be.
-const FRESH: Duration = Duration::from_millis(100);
+/// The time between two of them.
+const BETWEEN: Duration = Duration::from_millis(100);
 
 impl Shown {
     async fn answer(&self, health: Arc<Health>) -> Response {
@@ -145,16 +147,19 @@ impl Shown {
     }
 
     async fn text(&self, health: Arc<Health>) -> Result<Bytes, String> {
+        let asked = Instant::now();
         let mut last = self.0.lock().await;
-        if let Some((written, text)) = &*last
-            && written.elapsed() < FRESH
-        {
-            return Ok(text.clone());
+        if let Some((begun, text)) = &*last {
+            if *begun >= asked {
+                return Ok(text.clone());
+            }
+            sleep_until((*begun + BETWEEN).into()).await;
         }
+        let begun = Instant::now();
         let written = tokio::task::spawn_blocking(move || health.metrics.text());
         let text = written.await.map_err(|error| error.to_string())?;
         let text = Bytes::from(text.map_err(|error| error.to_string())?);
-        *last = Some((Instant::now(), text.clone()));
+        *last = Some((begun, text.clone()));
         Ok(text)
     }
 }

@@ -255,7 +255,7 @@ impl Keeper {
         }
     }
 
-    /// After a refusal the object is read again: what is remembered of it may be old.
+    /// After a refusal the Leases are read again: what is remembered of them may be old.
     async fn failed(&mut self, step: &Step, error: &kube::Error) {
         let conflict =
             matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
@@ -263,10 +263,15 @@ impl Keeper {
             self.complain(&words::text(error));
             return;
         }
-        let name = lease_name(step.name());
-        match timeout(self.options.terms.renew, self.api.get_opt(&name)).await {
-            Ok(Ok(Some(lease))) => self.saw(&lease, self.start.elapsed()),
-            Ok(Ok(None)) => self.ledger.gone(step.name()),
+        match timeout(self.options.terms.renew, list(&self.listing)).await {
+            Ok(Ok(leases)) => {
+                let now = self.start.elapsed();
+                let mut found = leases.into_iter().filter(|(name, _)| name == step.name());
+                match found.next() {
+                    Some((name, record)) => self.ledger.note(name, record, now),
+                    None => self.ledger.gone(step.name()),
+                }
+            }
             Ok(Err(error)) => self.complain(&words::text(&error)),
             Err(_) => {}
         }

@@ -98,6 +98,8 @@ enum Field {
     /// An entry of a map, with the size of a key and its value.
     Entry(usize),
     Text,
+    /// Texts in a list.
+    Texts,
 }
 
 /// An answer whose shape is known.
@@ -132,10 +134,8 @@ const NAMED: Shape = Shape {
 const CONDITION: Shape = listed(
     size_of::<rpc::LabelSelectorConstraint>(),
     Counted::Parts,
-    &[(1, Field::Text), (3, Field::Message(&VALUE))],
+    &[(1, Field::Text), (3, Field::Texts)],
 );
-/// A text in a list.
-const VALUE: Shape = listed(size_of::<String>(), Counted::Parts, &[]);
 const SELECTOR: Shape = listed(
     size_of::<rpc::LabelSelector>(),
     Counted::Parts,
@@ -261,10 +261,8 @@ struct Scan {
 impl Scan {
     fn message(&mut self, mut bytes: &[u8], shape: &Shape) -> Result<(), Excess> {
         self.take(shape.size)?;
-        if let Some(counted) = shape.counted
-            && let Some(left) = self.left.get_mut(counted as usize)
-        {
-            *left = left.checked_sub(1).ok_or(Excess::Many(counted))?;
+        if let Some(counted) = shape.counted {
+            self.count(counted)?;
         }
         let mut entries = 0;
         while !bytes.is_empty() {
@@ -292,12 +290,24 @@ impl Scan {
             match known {
                 None => {}
                 Some((_, Field::Text)) => self.text(content)?,
+                Some((_, Field::Texts)) => {
+                    self.count(Counted::Parts)?;
+                    self.take(2 * size_of::<String>())?;
+                    self.text(content)?;
+                }
                 Some((_, Field::Message(inner))) => self.message(content, inner)?,
                 Some((_, Field::Entry(size))) => {
                     entries += 1;
                     self.entry(content, *size, entries)?;
                 }
             }
+        }
+        Ok(())
+    }
+
+    fn count(&mut self, counted: Counted) -> Result<(), Excess> {
+        if let Some(left) = self.left.get_mut(counted as usize) {
+            *left = left.checked_sub(1).ok_or(Excess::Many(counted))?;
         }
         Ok(())
     }

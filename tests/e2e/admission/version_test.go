@@ -38,7 +38,14 @@ func TestAKubernetesThatCannotResizeInPlaceIsRecognised(t *testing.T) {
 func playedAPIServer(t *testing.T, minor string) string {
 	t.Helper()
 	server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, request *http.Request) {
-		if request.URL.Path != "/version" {
+		switch {
+		case request.URL.Path == "/api/v1/namespaces" && request.URL.Query().Get("watch") != "":
+			<-request.Context().Done()
+			return
+		case request.URL.Path == "/api/v1/namespaces":
+			_, _ = fmt.Fprint(w, `{"kind":"NamespaceList","apiVersion":"v1","metadata":{"resourceVersion":"1"},"items":[]}`)
+			return
+		case request.URL.Path != "/version":
 			http.NotFound(w, request)
 			return
 		}

@@ -1,8 +1,8 @@
 //! Logs: one line per event on standard error, as text or JSON.
 //!
 //! Nothing of an object is ever logged. Our own lines are written with that in mind; libraries' are
-//! not, and are filtered whatever level was asked for ([`is_shown`]). What errors quote of a text
-//! that could not be read is taken out of every line on its way out ([`unquoted`]).
+//! not, and are filtered whatever level was asked for (`is_shown`). What errors quote of a text
+//! that could not be read is taken out of every line on its way out (`unquoted`).
 
 use std::borrow::Cow;
 use std::io;

@@ -19,7 +19,7 @@
 //! - The shard is taken as it was seen *before* the burial was sent: were its holder back since,
 //!   it would have written the shard's Lease again, and the compare-and-swap fails.
 //! - Replicas that divide clusters into different numbers of shards are never at work at the same
-//!   time: see [`division`](super::division).
+//!   time: see `division`.
 //! - Clocks of two machines are never compared; `margin` is for clocks of different speeds.
 
 use std::collections::{BTreeMap, BTreeSet};

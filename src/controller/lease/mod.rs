@@ -3,7 +3,7 @@
 //! Clusters are divided into a fixed number of shards; each shard has a Lease in our namespace that
 //! names its holder, and each replica has one that says that it is alive, from which all replicas
 //! compute the same fair share. [`record`] is what they say, [`ledger`] and
-//! [`division`] decide (pure), [`keeper`]
+//! `division` decide (pure), [`keeper`]
 //! talks to the API server, [`fence`] is asked before every write.
 
 mod division;

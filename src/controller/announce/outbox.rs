@@ -9,11 +9,27 @@ use super::{About, Announcement};
 use crate::controller::observe::Key;
 use crate::reconcile::news::{News, NewsKind};
 
-/// The Events of one cluster. (The burst is that of Kubernetes' own recorder of Events.)
-pub(super) const PER_CLUSTER: Rate = Rate {
+/// The warnings of one cluster. (The burst is that of Kubernetes' own recorder of Events.)
+pub(super) const WARNINGS: Rate = Rate {
     burst: 25.0,
     every_s: 30.0,
 };
+
+/// What else is told of one cluster. A cluster at work says a few things for each pod; that must
+/// not keep out its warnings, which have a budget of their own.
+pub(super) const NORMAL: Rate = Rate {
+    burst: 100.0,
+    every_s: 5.0,
+};
+
+fn rate(kind: NewsKind) -> Rate {
+    match kind {
+        NewsKind::Normal => NORMAL,
+        NewsKind::Warning => WARNINGS,
+    }
+}
+
+const KINDS: [NewsKind; 2] = [NewsKind::Normal, NewsKind::Warning];
 
 /// Most Events of one namespace that wait.
 const WAITING_OF_NAMESPACE: usize = 64;
@@ -32,14 +48,34 @@ pub(super) struct Outbox {
     left_out: u64,
 }
 
-/// What a cluster has used up, and what was left out of its Events and not yet told.
+/// What a cluster has used up.
 #[derive(Debug)]
 struct Account {
     about: About,
+    normal: Budget,
+    warnings: Budget,
+}
+
+/// What is used up of one kind of Events, and what was left out of them and not yet told.
+#[derive(Debug, Default)]
+struct Budget {
     bucket: Bucket,
     left_out: BTreeMap<&'static str, u64>,
-    /// The latest warning among them.
-    warning: Option<String>,
+    /// The latest among them.
+    latest: Option<String>,
+}
+
+impl Account {
+    fn budget(&mut self, kind: NewsKind) -> &mut Budget {
+        match kind {
+            NewsKind::Normal => &mut self.normal,
+            NewsKind::Warning => &mut self.warnings,
+        }
+    }
+
+    fn owes(&self) -> bool {
+        !self.normal.left_out.is_empty() || !self.warnings.left_out.is_empty()
+    }
 }
 
 impl Outbox {
@@ -47,14 +83,16 @@ impl Outbox {
     /// forward.
     pub(super) fn put(&mut self, announcement: Announcement, now: f64) -> bool {
         let about = &announcement.about;
+        let kind = announcement.news.kind;
         let account = self.account(about);
         account.about = about.clone();
-        if account.left_out.is_empty() && account.bucket.take(PER_CLUSTER, now) {
+        let budget = account.budget(kind);
+        if budget.left_out.is_empty() && budget.bucket.take(rate(kind), now) {
             return self.queue(announcement);
         }
         let about = about.clone();
         self.leave_out(&announcement);
-        self.sum_up(&about, now);
+        self.sum_up(&about, kind, now);
         false
     }
 
@@ -74,14 +112,17 @@ impl Outbox {
     /// Time has passed: what was left out is summed up where there is room for that, and clusters
     /// of which nothing has to be remembered are forgotten.
     pub(super) fn tick(&mut self, now: f64) {
-        let owed = |account: &&Account| !account.left_out.is_empty();
-        let owed = self.accounts.values().filter(owed);
+        let owed = self.accounts.values().filter(|account| account.owes());
         let owed: Vec<About> = owed.map(|account| account.about.clone()).collect();
         for about in owed {
-            self.sum_up(&about, now);
+            for kind in KINDS {
+                self.sum_up(&about, kind, now);
+            }
         }
         self.accounts.retain(|_, account| {
-            !account.left_out.is_empty() || !account.bucket.is_unused(PER_CLUSTER, now)
+            account.owes()
+                || !account.normal.bucket.is_unused(NORMAL, now)
+                || !account.warnings.bucket.is_unused(WARNINGS, now)
         });
     }
 
@@ -93,21 +134,21 @@ impl Outbox {
     fn account(&mut self, about: &About) -> &mut Account {
         let new = || Account {
             about: about.clone(),
-            bucket: Bucket::default(),
-            left_out: BTreeMap::new(),
-            warning: None,
+            normal: Budget::default(),
+            warnings: Budget::default(),
         };
         self.accounts.entry(about.key.clone()).or_insert_with(new)
     }
 
-    /// One Event for all that were left out.
-    fn sum_up(&mut self, about: &About, now: f64) {
-        let account = self.account(about);
-        if !account.bucket.take(PER_CLUSTER, now) {
+    /// One Event for all of a kind that were left out.
+    fn sum_up(&mut self, about: &About, kind: NewsKind, now: f64) {
+        let budget = self.account(about).budget(kind);
+        if budget.left_out.is_empty() || !budget.bucket.take(rate(kind), now) {
             return;
         }
-        let left_out = std::mem::take(&mut account.left_out);
-        let news = summary(&left_out, account.warning.take());
+        let left_out = std::mem::take(&mut budget.left_out);
+        let latest = budget.latest.take();
+        let news = summary(&left_out, latest.filter(|_| kind == NewsKind::Warning));
         let about = about.clone();
         self.queue(Announcement { about, news });
     }
@@ -146,11 +187,9 @@ impl Outbox {
     fn leave_out(&mut self, announcement: &Announcement) {
         self.left_out += 1;
         let news = &announcement.news;
-        let account = self.account(&announcement.about);
-        *account.left_out.entry(news.reason).or_default() += 1;
-        if news.kind == NewsKind::Warning {
-            account.warning = Some(news.message.clone());
-        }
+        let budget = self.account(&announcement.about).budget(news.kind);
+        *budget.left_out.entry(news.reason).or_default() += 1;
+        budget.latest = Some(news.message.clone());
     }
 }
 

@@ -1,4 +1,4 @@
-use super::outbox::{Outbox, PER_CLUSTER};
+use super::outbox::{Outbox, WARNINGS};
 use super::*;
 use crate::reconcile::news::NewsKind;
 
@@ -31,7 +31,7 @@ fn a_cluster_keeps_to_its_budget_and_what_is_left_out_is_summed_up() {
     let mut outbox = Outbox::default();
     for number in 0..1000 {
         let reason = if number % 2 == 0 {
-            "ScaledUp"
+            "Problem"
         } else {
             "CannotFit"
         };
@@ -43,17 +43,17 @@ fn a_cluster_keeps_to_its_budget_and_what_is_left_out_is_summed_up() {
         clippy::cast_sign_loss,
         reason = "small"
     )]
-    let burst = PER_CLUSTER.burst as usize;
+    let burst = WARNINGS.burst as usize;
     assert_eq!(taken(&mut outbox).len(), burst);
     assert_eq!(outbox.count_left_out(), 1000 - burst as u64);
-    outbox.tick(PER_CLUSTER.every_s - 1.0);
+    outbox.tick(WARNINGS.every_s - 1.0);
     assert!(taken(&mut outbox).is_empty(), "there is no room yet");
-    outbox.tick(PER_CLUSTER.every_s);
+    outbox.tick(WARNINGS.every_s);
     let [summary] = &taken(&mut outbox)[..] else {
         panic!("one Event for all that were left out");
     };
     assert_eq!(summary.news.reason, "EventsLeftOut");
-    for part in ["488 x CannotFit", "487 x ScaledUp", "number 999"] {
+    for part in ["488 x CannotFit", "487 x Problem", "number 999"] {
         assert!(
             summary.news.message.contains(part),
             "{}",
@@ -62,6 +62,19 @@ fn a_cluster_keeps_to_its_budget_and_what_is_left_out_is_summed_up() {
     }
     outbox.tick(1e6);
     assert!(taken(&mut outbox).is_empty(), "told once");
+}
+
+/// A cluster that makes and ends pods all day says a lot, and still what is wrong with it.
+#[test]
+fn what_is_as_it_should_be_keeps_out_no_warning() {
+    let mut outbox = Outbox::default();
+    for second in 0..600 {
+        outbox.put(announcement("a", "ray", "ScaledUp", "x"), f64::from(second));
+        taken(&mut outbox);
+    }
+    assert!(!outbox.put(announcement("a", "ray", "ScaledUp", "x"), 600.0));
+    taken(&mut outbox);
+    assert!(outbox.put(announcement("a", "ray", "CannotFit", "x"), 600.0));
 }
 
 #[test]
@@ -85,7 +98,7 @@ fn a_cluster_that_is_made_anew_has_no_new_budget() {
     let mut outbox = Outbox::default();
     let mut published = 0;
     for number in 0..100 {
-        let mut again = announcement("a", "ray", "ScaledUp", "x");
+        let mut again = announcement("a", "ray", "CannotFit", "x");
         again.about.uid = number.to_string();
         outbox.put(again, 0.0);
         published += taken(&mut outbox).len();

@@ -96,7 +96,7 @@ func directly(t *testing.T, l *lab.Lab) *client {
 func (c *client) follow(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	look := func(ctx context.Context) error {
-		raw, err := l.Request(ctx, http.MethodGet, "/api/v1/namespaces/"+system+"/pods", nil)
+		raw, err := l.Request(ctx, http.MethodGet, "/api/v1/namespaces/"+system+"/pods?labelSelector=app.kubernetes.io%2Fcomponent%3Dadmission", nil)
 		var list struct{ Items []pod }
 		if err == nil {
 			err = json.Unmarshal(raw, &list)

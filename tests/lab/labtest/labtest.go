@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"rayfit.dev/rayfit/tests/lab"
 )
@@ -64,7 +65,19 @@ func New(ctx context.Context, options lab.Options) (l *lab.Lab, end func() error
 	if l, err = lab.Start(ctx, options); err != nil {
 		return nil, nil, errors.Join(err, os.RemoveAll(dir))
 	}
-	return l, func() error { return errors.Join(l.Stop(), os.RemoveAll(dir)) }, nil
+	return l, func() error { return errors.Join(l.Stop(), remove(dir)) }, nil
+}
+
+// remove removes a folder into which a process that is just ending may still
+// write a file.
+func remove(dir string) (err error) {
+	for range 50 {
+		if err = os.RemoveAll(dir); err == nil {
+			return nil
+		}
+		time.Sleep(100 * time.Millisecond)
+	}
+	return err
 }
 
 func keepLogs(t *testing.T, l *lab.Lab) {

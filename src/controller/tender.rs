@@ -20,6 +20,7 @@ use super::perform::Performer;
 use super::permit::{Grant, Permit};
 use super::tuning::{Basis, Tuning};
 use super::writer::Writer;
+use crate::apiserver::backoff::random;
 use crate::gcs;
 use crate::reconcile::{
     self, Blind, Done, HeadPod, Meaning, Memory, Round, Settings, Standing, Stillness, cadence,
@@ -359,7 +360,7 @@ impl Tender {
     /// Remembers, tells, and says when to look again.
     fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Pause {
         let (memory, settings) = (&mut self.state.memory, &self.state.settings);
-        let said = memory.fold(round, done, settings, now, jitter);
+        let said = memory.fold(round, done, settings, now, random);
         self.measures.done(done);
         self.measures.demand(&self.judge.key, round);
         self.announcer.tell(&self.about, &said.news);
@@ -381,12 +382,4 @@ impl Tender {
 /// Another write was faster, or what was seen is old.
 fn is_stale(done: &Done) -> bool {
     matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale)
-}
-
-/// From 0 to 1.
-fn jitter() -> f64 {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    let bits = u32::try_from(random >> 32).unwrap_or_default();
-    f64::from(bits) / f64::from(u32::MAX)
 }

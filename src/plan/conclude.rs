@@ -224,7 +224,7 @@ fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
     };
     for node in decided.world.in_order() {
         if let Fate::Remove(cause) = node.fate
-            && super::world::World::deletes(node)
+            && node.is_deleted()
         {
             delete(node.group, &node.pod, cause);
         }

@@ -76,7 +76,7 @@ fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
     let present = world.count(|node| match node.stage {
         Stage::New | Stage::Queued => false,
         Stage::Requested => node.stays(),
-        Stage::Allocated | Stage::Stopping | Stage::Running => !World::deletes(node),
+        Stage::Allocated | Stage::Stopping | Stage::Running => !node.is_deleted(),
     });
     let running = world.count(|node| node.stage == Stage::Running && node.stays());
     let coming = world.count(|node| {

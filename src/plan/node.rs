@@ -223,6 +223,11 @@ impl Node {
         !matches!(self.fate, Fate::Remove(_))
     }
 
+    /// Its pod is deleted at once: Ray does not run in it.
+    pub(crate) fn is_deleted(&self) -> bool {
+        !self.stays() && self.stage == Stage::Allocated && !self.held
+    }
+
     /// The mean share in use over everything that it has of.
     pub(crate) fn mean_use(&self) -> f64 {
         let mut count = self.untouched;

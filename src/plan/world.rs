@@ -6,7 +6,7 @@ use super::fit::{Rules, Run};
 use super::group::GroupConfig;
 use super::improvements::Improvements;
 use super::names::{Name, Names};
-use super::node::{Cause, Fate, Node, Stage};
+use super::node::{Cause, Fate, Node};
 use super::rank::Preference;
 use super::room::Room;
 use super::shape::Shapes;
@@ -184,11 +184,6 @@ impl World {
                 node.held = true;
             }
         }
-    }
-
-    /// Its pod goes at once: Ray does not run in it.
-    pub(crate) fn deletes(node: &Node) -> bool {
-        !node.stays() && node.stage == Stage::Allocated && !node.held
     }
 
     /// The head is never launched: it is KubeRay's alone. (Ray would, if it were missing.)

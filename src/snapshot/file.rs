@@ -4,7 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use super::kube_node::{KubeNode, NodeLoads, add_load, load_of};
+use super::kube_node::{KubeNode, NodeLoads, add_loads};
 use super::ownership::{ClusterId, OwnPods};
 use super::pod_object::PodObject;
 use super::{History, Snapshot, gcs};
@@ -47,9 +47,7 @@ impl From<SnapshotFile> for Snapshot {
         let cluster = ClusterId::of(&file.ray_cluster);
         let (pods, others) = OwnPods::divide(cluster, file.pods);
         let mut loads = file.loads;
-        for (node, load) in others.iter().filter_map(load_of) {
-            add_load(&mut loads, node, load);
-        }
+        add_loads(&mut loads, &others);
         Self {
             api_version: file.api_version,
             kind: file.kind,

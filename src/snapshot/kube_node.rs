@@ -49,6 +49,13 @@ pub fn load_of(pod: &PodObject) -> Option<(&str, Amounts)> {
     (!ended).then(|| (node, requests(pod)))
 }
 
+/// Adds what all of these pods take of their nodes.
+pub fn add_loads<'a>(loads: &mut NodeLoads, pods: impl IntoIterator<Item = &'a PodObject>) {
+    for (node, load) in pods.into_iter().filter_map(load_of) {
+        add_load(loads, node, load);
+    }
+}
+
 /// Adds what a pod takes of its node.
 pub fn add_load(loads: &mut NodeLoads, node: &str, load: Amounts) {
     let sum = loads.get(node).copied().unwrap_or_default().plus(load);

@@ -15,14 +15,15 @@ use crate::apiserver::{Gate, Patience};
 use crate::controller::clock::Clock;
 use crate::controller::credentials::Credentials;
 use crate::controller::head::{self, Head};
-use crate::controller::observe::{CLUSTER_LABEL, Key};
+use crate::controller::observe::Key;
 use crate::controller::words::text;
+use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::gcs::Address;
 use crate::ray::ippr;
 use crate::reconcile::effect::ERROR_KEY;
 use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::kube_node::{add_load, load_of};
+use crate::snapshot::kube_node::add_loads;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
 
@@ -138,9 +139,7 @@ async fn neighbours(
         };
         nodes.extend(kept::<KubeNode>(&node));
         let (_, others) = OwnPods::divide(own.cluster().clone(), beside);
-        for (node, load) in others.iter().filter_map(load_of) {
-            add_load(&mut loads, node, load);
-        }
+        add_loads(&mut loads, &others);
     }
     (Some(nodes), loads)
 }

@@ -81,23 +81,11 @@ impl Ledger {
 
 #[cfg(test)]
 mod tests {
+    use super::super::ledger::tests::{record, replica};
     use super::super::record::Terms;
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
-
-    fn record(holder: &str, version: u32) -> Record {
-        Record {
-            holder: Some(holder.to_owned()),
-            version: version.to_string(),
-            duration: Terms::default().duration,
-            shards: Some(1),
-        }
-    }
-
-    fn replica(name: &str) -> Name {
-        Name::Replica(name.to_owned())
-    }
 
     /// One that divides clusters into another number of shards.
     fn other(name: &str, version: u32) -> Record {

@@ -363,13 +363,13 @@ impl Ledger {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
     const SHARD: Name = Name::Shard(0);
 
-    fn record(holder: &str, version: u32) -> Record {
+    pub(in super::super) fn record(holder: &str, version: u32) -> Record {
         Record {
             holder: Some(holder.to_owned()),
             version: version.to_string(),
@@ -378,7 +378,7 @@ mod tests {
         }
     }
 
-    fn replica(name: &str) -> Name {
+    pub(in super::super) fn replica(name: &str) -> Name {
         Name::Replica(name.to_owned())
     }
 

@@ -5,5 +5,5 @@ pub mod store;
 mod tombstones;
 pub mod watch;
 
-pub use store::{CLUSTER_LABEL, Key, Scene, Texts};
+pub use store::{Key, Scene, Texts};
 pub use watch::{Observed, Reach};

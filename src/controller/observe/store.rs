@@ -10,6 +10,7 @@ use serde_json::Value;
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched as _};
 use super::tombstones::Tombstones;
+use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::ray::{ippr, reconcile};
 use crate::reconcile::tenure;
 use crate::snapshot::amounts::Amounts;
@@ -17,9 +18,6 @@ use crate::snapshot::kube_node::{add_load, load_of};
 use crate::snapshot::ownership::controller;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::{ClusterId, KubeNode, NodeLoads, OwnPods};
-
-/// The label by which pods belong to a RayCluster.
-pub const CLUSTER_LABEL: &str = "ray.io/cluster";
 
 /// A namespaced object's name.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -11,9 +11,10 @@ use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched};
-use super::store::{CLUSTER_LABEL, Key, Store};
+use super::store::{Key, Store};
 use crate::apiserver::informer::Times;
 use crate::apiserver::{self, Event, ObjectName, Selection, Source};
+use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 
 /// What is watched.
 #[derive(Debug, Clone)]

@@ -30,13 +30,22 @@ pub(super) struct Written {
 /// Writes reports that have changed and deletes those of objects that have no findings any more.
 /// Whoever installs the API later gets reports with the next sweep. Reports are made one at a
 /// time: together they would fill the memory.
-pub(super) async fn write(client: &Client, board: &Board, written: &mut Written) {
+///
+/// `false` if something could not be read or written, so that it has to be tried again.
+pub(super) async fn write(client: &Client, board: &Board, written: &mut Written) -> bool {
     if written.known.is_none() {
-        written.known = stored(client).await;
+        match stored(client).await {
+            Ok(known) => written.known = known,
+            Err(error) => {
+                tracing::warn!(%error, "audit: cannot list reports, so none is written; trying again");
+                return false;
+            }
+        }
     }
     let Some(known) = &mut written.known else {
-        return;
+        return true;
     };
+    let mut is_done = true;
     let mut wanted: BTreeSet<Place> = BTreeSet::new();
     for judged in board.all() {
         let place = place(&judged);
@@ -47,6 +56,8 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
             report["metadata"]["annotations"] = json!({ FINGERPRINT: print });
             if apply(client, &place, &report).await {
                 known.insert(place.clone(), print);
+            } else {
+                is_done = false;
             }
             wanted.insert(place);
         }
@@ -59,8 +70,11 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
     for place in gone {
         if delete(client, &place).await {
             known.remove(&place);
+        } else {
+            is_done = false;
         }
     }
+    is_done
 }
 
 fn place(judged: &Judged) -> Place {
@@ -84,7 +98,7 @@ fn resource() -> ApiResource {
 }
 
 /// What earlier holders of the Lease wrote, or this one. `None` where the API is not installed.
-async fn stored(client: &Client) -> Option<BTreeMap<Place, String>> {
+async fn stored(client: &Client) -> Result<Option<BTreeMap<Place, String>>, Error> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource());
     let mut page = ListParams::default()
         .labels(&format!("{MANAGED_BY}=rayfit"))
@@ -93,11 +107,8 @@ async fn stored(client: &Client) -> Option<BTreeMap<Place, String>> {
     loop {
         let listed = match api.list_metadata(&page).await {
             Ok(listed) => listed,
-            Err(Error::Api(status)) if status.code == 404 => return None,
-            Err(error) => {
-                tracing::debug!(%error, "audit: cannot list OpenReports");
-                return None;
-            }
+            Err(Error::Api(status)) if status.code == 404 => return Ok(None),
+            Err(error) => return Err(error),
         };
         for report in listed.items {
             let annotations = report.metadata.annotations.unwrap_or_default();
@@ -109,7 +120,7 @@ async fn stored(client: &Client) -> Option<BTreeMap<Place, String>> {
         }
         page.continue_token = listed.metadata.continue_.filter(|token| !token.is_empty());
         if page.continue_token.is_none() {
-            return Some(found);
+            return Ok(Some(found));
         }
     }
 }

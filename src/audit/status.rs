@@ -15,20 +15,26 @@ use crate::policy::{self, Exemption, Fault, Policies, Policy, Weight, compile};
 use crate::watch::kinds;
 
 /// Writes what was found into the status of each policy, where it says something else.
+///
+/// `false` if something could not be read or written, so that it has to be tried again.
 pub(super) async fn write(
     client: &Client,
     by_policy: &BTreeMap<String, Tally>,
     closing: Option<&Closing>,
     now: Timestamp,
-) {
+) -> bool {
     let resource = kinds::policies().resource;
     // Of any form: one that an older or newer definition let pass must not keep the others from
     // being read.
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let listed = match api.list(&ListParams::default()).await {
         Ok(listed) => listed,
-        Err(error) => return tracing::warn!(%error, "audit: cannot list RayPolicies"),
+        Err(error) => {
+            tracing::warn!(%error, "audit: cannot list RayPolicies, trying again");
+            return false;
+        }
     };
+    let mut is_done = true;
     let compiled = listed.iter().filter_map(|policy| read(policy).0);
     let all = Policies::new(compiled.collect());
     for policy in listed {
@@ -53,9 +59,13 @@ pub(super) async fn write(
             Ok(_) => {}
             // It went meanwhile.
             Err(Error::Api(status)) if status.code == 404 => {}
-            Err(error) => tracing::warn!(%error, policy = name, "audit: cannot write a status"),
+            Err(error) => {
+                tracing::warn!(%error, policy = name, "audit: cannot write a status, trying again");
+                is_done = false;
+            }
         }
     }
+    is_done
 }
 
 /// With what has become empty, so that a merge empties it.

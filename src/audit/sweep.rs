@@ -13,6 +13,7 @@ use super::board::Board;
 use super::{Options, fail_closed, reports, status};
 use crate::admission::Policy;
 use crate::apiserver::Source;
+use crate::apiserver::backoff::Backoff;
 use crate::census::{self, Judged};
 use crate::facts::Facts;
 use crate::ray::{Kind, RayObject};
@@ -117,7 +118,11 @@ fn has_learned(before: &Facts, now: &Facts) -> bool {
         || learned(&before.resource_quotas, &now.resource_quotas)
 }
 
-/// Writes what was found whenever it has changed, and sees to failing closed.
+/// How long until what could not be written is tried again: at first, and at the most.
+const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
+
+/// Writes what was found whenever it has changed or could not be written before, and sees to
+/// failing closed.
 async fn write(
     client: &Client,
     options: &Options,
@@ -128,8 +133,11 @@ async fn write(
     let mut closing = interval(fail_closed::LOOK);
     let mut is_known = false;
     let mut condition = None;
+    let mut backoff = Backoff::new(AGAIN.0, AGAIN.1);
+    let mut again: Option<Instant> = None;
     loop {
         tokio::select! {
+            () = sleep_until(again.unwrap_or_else(Instant::now)), if again.is_some() => {}
             () = board.changed.notified() => {
                 if !is_known {
                     metrics.audit.took(began.elapsed());
@@ -149,8 +157,14 @@ async fn write(
         }
         let (all, by_policy) = board.tallies();
         metrics.audit.set(&all);
-        status::write(client, &by_policy, condition.as_ref(), now()).await;
-        reports::write(client, board, written).await;
+        let statuses = status::write(client, &by_policy, condition.as_ref(), now()).await;
+        let reports = reports::write(client, board, written).await;
+        again = if statuses && reports {
+            backoff.reset();
+            None
+        } else {
+            Some(Instant::now() + backoff.wait(None))
+        };
         // Bursts of changes become one write.
         sleep(Duration::from_secs(1)).await;
     }

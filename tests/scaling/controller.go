@@ -48,9 +48,10 @@ func AllowSecrets(ctx context.Context, l *lab.Lab) error {
 }
 
 // StartRestricted starts a replica that may scale clusters in one namespace only:
-// its account has Roles, and no right beyond their namespaces.
+// beyond it and its own its account has no right but to read policies and the
+// namespaces that they match.
 func StartRestricted(ctx context.Context, l *lab.Lab, url, system, namespace string) (*Controller, error) {
-	if err := grant(ctx, l, roles, "--namespace="+system, "--only-namespace="+namespace); err != nil {
+	if err := grant(ctx, l, rights, "--namespace="+system, "--only-namespace="+namespace); err != nil {
 		return nil, err
 	}
 	return startReplica(ctx, l, url, system, "--namespaces="+namespace, "--lease-namespace="+system)
@@ -143,9 +144,6 @@ var rights = map[string]bool{
 	"CustomResourceDefinition": true, "Namespace": true, "ServiceAccount": true, "ClusterRole": true, "ClusterRoleBinding": true, "Role": true, "RoleBinding": true,
 	"ValidatingAdmissionPolicy": true, "ValidatingAdmissionPolicyBinding": true,
 }
-
-// roles are those of them that reach no further than a namespace.
-var roles = map[string]bool{"Namespace": true, "ServiceAccount": true, "Role": true, "RoleBinding": true}
 
 // grant applies what `rayfit manifests` prints of some kinds.
 func grant(ctx context.Context, l *lab.Lab, kinds map[string]bool, args ...string) error {

@@ -2,6 +2,7 @@ package scaling
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
@@ -22,6 +23,8 @@ type Herd struct {
 	GCS      *playgcs.Server
 	Clusters []Cluster
 	Workers  int // of each cluster
+
+	uids []string
 }
 
 // writers is how many requests are under way at once.
@@ -37,7 +40,7 @@ func Raise(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, worke
 	if err != nil {
 		return nil, err
 	}
-	h := &Herd{Lab: l, GCS: gcs, Workers: workers}
+	h := &Herd{Lab: l, GCS: gcs, Workers: workers, uids: make([]string, clusters)}
 	for i := range clusters {
 		h.Clusters = append(h.Clusters, Cluster{
 			Name: fmt.Sprintf("herd-%04d", i), Mode: Central, Port: port, Idle: 3600,
@@ -71,8 +74,16 @@ func nodeOf(i int) string { return fmt.Sprintf("herd-node-%02d", i%herdNodes) }
 
 func (h *Herd) cluster(ctx context.Context, i int) error {
 	object := h.Clusters[i].Object().Set("spec.workerGroupSpecs[0].replicas", h.Workers)
-	_, err := h.Lab.Request(ctx, http.MethodPost, clustersPath(Namespace), object.JSON())
-	return err
+	answer, err := h.Lab.Request(ctx, http.MethodPost, clustersPath(Namespace), object.JSON())
+	if err != nil {
+		return err
+	}
+	var made rig.Object
+	if err := json.Unmarshal(answer, &made); err != nil {
+		return fmt.Errorf("read the answer about %s: %w", h.Clusters[i].Name, err)
+	}
+	h.uids[i], _ = made.Get("metadata.uid").(string)
+	return nil
 }
 
 // pod writes the n-th pod of all: each cluster's first is its head.
@@ -83,7 +94,9 @@ func (h *Herd) pod(ctx context.Context, n int) error {
 	if k == 0 {
 		name, group = c.Name+"-head", "headgroup"
 	}
-	object := h.podObject(c, name, group, n)
+	object := h.podObject(c, name, group, n).Set("metadata.ownerReferences", []any{map[string]any{
+		"apiVersion": "ray.io/v1", "kind": "RayCluster", "name": c.Name, "uid": h.uids[i], "controller": true,
+	}})
 	path := "/api/v1/namespaces/" + Namespace + "/pods"
 	if _, err := h.Lab.Request(ctx, http.MethodPost, path, object.JSON()); err != nil {
 		return fmt.Errorf("create pod %s: %w", name, err)

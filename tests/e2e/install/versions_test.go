@@ -79,6 +79,7 @@ func TestAFullStopWhileFailingClosedIsRecoveredFrom(t *testing.T) {
 		}
 		return fmt.Errorf("the answer is: %w", err)
 	})
+	restarted := time.Now()
 	// Nothing else waits for us, in our own namespace neither.
 	for _, namespace := range []string{system, team, "kube-system"} {
 		const body = `{"apiVersion":"v1","kind":"ConfigMap","metadata":{"generateName":"a-"}}`
@@ -90,7 +91,7 @@ func TestAFullStopWhileFailingClosedIsRecoveredFrom(t *testing.T) {
 	rolledOut(t, l)
 	readyPods(t, l, 3)
 	trusted(t, l)
-	noneForbidden(t, l)
+	noneForbiddenSince(t, l, restarted)
 }
 
 // While no replica is there, whatever the order in which things go.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use super::decide::Decided;
+use super::decided::Decided;
 use super::group::GroupConfig;
 use super::node::Stage;
 use super::rank::Preference;

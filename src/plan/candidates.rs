@@ -16,9 +16,10 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::rc::Rc;
 
-use super::fit::{Rules, Run, Trial};
+use super::fit::{Rules, Trial};
 use super::node::{Node, Source};
 use super::rank::{Preference, Rank, Ranked};
+use super::run::Run;
 use super::shape::ShapeId;
 
 /// What is picked from: one node, or several that are alike and next to each other in the list.

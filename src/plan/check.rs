@@ -5,11 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::conclude::milli;
-use super::decide::read_config;
-use super::group::{ClusterConfig, GroupConfig};
+use super::group::{ClusterConfig, GroupConfig, read_config};
 use super::outcome::{GroupPlan, Plan, PodResize};
-use super::room::{cores, from_cores};
+use super::size::{cores, from_cores, milli};
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{NodeState, NodeStatus};

@@ -2,15 +2,17 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::decide::{Decided, Settings};
-use super::demand::{Demand, Kind};
+use super::cause::Cause;
+use super::decided::Decided;
 use super::explain;
 use super::group::GroupConfig;
-use super::node::{Cause, Fate, Node, Stage};
-use super::note::{PodNote, ResizeNote};
-use super::outcome::{Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
+use super::node::{Fate, Node, Stage};
+use super::note::PodNote;
+use super::outcome::{Deletion, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
 use super::reasons::Reasons;
 use super::resize::Resize;
+use super::settings::Settings;
+use super::size::milli;
 use super::{launch, orphans, remember, work};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::PodRole;
@@ -117,20 +119,11 @@ fn sized<'n>(decided: &Decided<'_>, node: &'n Node) -> Option<&'n Resize> {
     node.resize.as_ref().filter(|_| !goes)
 }
 
-/// Whole thousandths of cores.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "saturates, far beyond any node"
-)]
-pub(crate) fn milli(cpu: f64) -> i64 {
-    (cpu * 1000.0).round() as i64
-}
-
 /// The record of each pod whose resize begins, ends, failed or taught something.
 fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
     let note = |node: &Node| {
         let resize = sized(decided, node)?;
-        let mut note = ResizeNote::from_resize(resize);
+        let mut note = resize.note();
         let noted = resize.noted.clone().unwrap_or_default();
         if plan.waiting.is_some() && !resize.noted_sync {
             return None;
@@ -324,7 +317,7 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
     order.extend(invalid.map(|(number, _)| number));
     let mut unmet = |number: usize| {
         let demand = decided.demands.get(number)?;
-        let (kind, index) = kind(demand);
+        let (kind, index) = demand.place();
         let count = counts.get(&number).copied().unwrap_or(0);
         let reasons = reasons.of_demand(number);
         Some(Unmet {
@@ -336,13 +329,4 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
         })
     };
     order.into_iter().filter_map(&mut unmet).collect()
-}
-
-/// What a demand is of, and its position there.
-pub(crate) fn kind(demand: &Demand<'_>) -> (DemandKind, usize) {
-    match demand.kind {
-        Kind::Constraint(index) => (DemandKind::Constraint, index),
-        Kind::Gang(index, _) => (DemandKind::PlacementGroup, index),
-        Kind::Tasks(index, _) => (DemandKind::Tasks, index),
-    }
 }

@@ -3,70 +3,27 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::decided::Decided;
 use super::demand::{self, Demand, Kind};
-use super::fit::Run;
-use super::group::{ClusterConfig, GroupConfig};
-use super::improvements::{Improvements, Strategy};
+use super::group::{ClusterConfig, GroupConfig, read_config};
+use super::improvements::Improvements;
 use super::names::{Name, Names};
 use super::node::{Node, Source};
 use super::nodes::{self, Nodes};
 use super::outcome::{Plan, Problem};
 use super::report::Report;
 use super::room::Room;
-use super::rows::{self, Leftovers, Row};
+use super::rows::{self, Row};
+use super::run::Run;
+use super::settings::Settings;
 use super::shape::Shapes;
 use super::states::States;
 use super::view::{self, Sight};
 use super::work::{BUDGET, Work};
 use super::world::World;
 use super::{availability, conclude, explain, faults, limits, stunted};
-use crate::ray::{Cluster, Kind as ObjectKind, object_at, text_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
-
-/// How to decide.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
-    /// Ray's way, or better.
-    pub strategy: Strategy,
-    /// After how many seconds pods on their way that nothing needs are given up; `None`, as in
-    /// Ray by default, keeps them.
-    pub pending_idle_timeout_s: Option<f64>,
-    /// Keep GPU nodes for requests that name a GPU (`AUTOSCALER_CONSERVE_GPU_NODES`).
-    pub conserve_gpus: bool,
-    /// No launch takes the workers of the cluster above so many. Those that are there stay.
-    pub max_workers: u64,
-}
-
-/// The most workers of a cluster where nobody says otherwise.
-pub const MAX_WORKERS: u32 = 10_000;
-
-impl Default for Settings {
-    fn default() -> Self {
-        Self {
-            strategy: Strategy::default(),
-            pending_idle_timeout_s: None,
-            conserve_gpus: true,
-            max_workers: MAX_WORKERS.into(),
-        }
-    }
-}
-
-/// What the phases leave behind.
-pub(crate) struct Decided<'a> {
-    pub(crate) world: World,
-    pub(crate) config: ClusterConfig,
-    pub(crate) demands: Vec<Demand<'a>>,
-    /// Units that could not be placed, in order.
-    pub(crate) left: Vec<Run>,
-    pub(crate) own: &'a [Pod<'a>],
-    pub(crate) leftovers: Leftovers<'a>,
-    pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
-    /// Groups whose new nodes count at their first size, with the seconds left.
-    pub(crate) stunted: BTreeMap<String, f64>,
-    pub(crate) problems: Vec<Problem>,
-    pub(crate) now: f64,
-}
 
 /// Decides what is to be done about the RayCluster of a snapshot. A pure function: equal
 /// snapshots give equal plans.
@@ -81,17 +38,6 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings) -> (Plan, Report) {
     let plan = conclude::plan(snapshot, settings, &decided);
     let report = explain::report(&decided, &plan);
     (plan, report)
-}
-
-/// The groups of a snapshot's RayCluster.
-pub(crate) fn read_config(snapshot: &Snapshot) -> ClusterConfig {
-    let object = snapshot.ray_cluster.as_object();
-    let part = |key| object.and_then(|object| object_at(object, key));
-    let annotations = part("metadata").and_then(|metadata| object_at(metadata, "annotations"));
-    let annotation = annotations.and_then(|all| text_at(all, crate::ray::ippr::ANNOTATION));
-    part("spec").map_or_else(ClusterConfig::default, |spec| {
-        ClusterConfig::of(&Cluster::parse(ObjectKind::RayCluster, spec), annotation)
-    })
 }
 
 struct Decision<'a> {

@@ -4,8 +4,9 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use super::fit::Run;
 use super::names::Names;
+use super::outcome::DemandKind;
+use super::run::Run;
 use super::shape::{Shape, Shapes};
 use crate::snapshot::gcs::{
     ClusterResourceState, GangResourceRequest, Label, LabelSelector, PlacementConstraint,
@@ -32,6 +33,17 @@ pub(crate) enum Kind<'a> {
     Gang(usize, &'a GangResourceRequest),
     /// Tasks or actors of one shape.
     Tasks(usize, &'a ResourceRequestByCount),
+}
+
+impl Demand<'_> {
+    /// What it is of, and its position there.
+    pub(crate) fn place(&self) -> (DemandKind, usize) {
+        match self.kind {
+            Kind::Constraint(index) => (DemandKind::Constraint, index),
+            Kind::Gang(index, _) => (DemandKind::PlacementGroup, index),
+            Kind::Tasks(index, _) => (DemandKind::Tasks, index),
+        }
+    }
 }
 
 /// Every demand: constraints, placement groups in Ray's order, tasks and actors.

@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::conclude::kind;
-use super::decide::Decided;
+use super::decided::Decided;
 use super::demand::{Demand, Kind};
 use super::node::{Fate, Node, Stage};
 use super::outcome::Plan;
-use super::pack::Step;
 use super::report::{DemandReport, GroupReport, NodeReport, Placed, Report};
 use super::resize::{Progress, Resize};
+use super::step::Step;
 use super::world::World;
 use crate::quantity::Quantity;
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
@@ -52,7 +51,7 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
         .map(|u| ((u.kind, u.index), u.count))
         .collect();
     let report = |(demand, placed): (&Demand<'_>, Places)| {
-        let (kind, index) = kind(demand);
+        let (kind, index) = demand.place();
         let units = demand.runs.iter().flatten().map(|run| run.count);
         let units = units.fold(0, u64::saturating_add);
         let placed = placed
@@ -200,7 +199,7 @@ fn short(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
     };
     if goal.cpu < limit.cpu {
         let free = room.cpu.max(Quantity::ZERO).display_cpu();
-        let lacking = super::room::from_cores(limit.cpu - goal.cpu).display_cpu();
+        let lacking = super::size::from_cores(limit.cpu - goal.cpu).display_cpu();
         return Some(text(free, "CPU", lacking));
     }
     let lacking = Quantity::from_units(limit.memory - goal.memory);
@@ -208,7 +207,7 @@ fn short(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
     (!lacking.is_zero()).then(|| text(free, "memory", lacking.display_memory()))
 }
 
-impl super::node::Cause {
+impl super::cause::Cause {
     /// For people.
     pub fn words(self) -> &'static str {
         match self {

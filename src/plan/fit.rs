@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 
 use super::names::{Name, Names};
 use super::node::{Amount, Node, Source};
+use super::run::Run;
 use super::shape::{Condition, Shape, ShapeId, Shapes};
 use super::work::Work;
 use crate::snapshot::gcs::LabelOperator;
@@ -16,15 +17,6 @@ const ONE_BY_ONE: u64 = 100_000;
 
 /// What is stored of a unit's place costs so many steps.
 const STORING: usize = 8;
-
-/// Equal requests in a row.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Run {
-    pub(crate) shape: ShapeId,
-    pub(crate) count: u64,
-    /// The demand that they are of, by its number in the report.
-    pub(crate) demand: usize,
-}
 
 /// What fitting needs to know besides node and requests.
 #[derive(Debug, Clone, Copy)]

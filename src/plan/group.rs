@@ -6,12 +6,13 @@ use std::collections::{HashMap, HashSet};
 use serde_json::Value;
 
 use super::outcome::Problem;
-use super::resize::{Caps, Size};
-use super::room::{bytes, cores};
+use super::resize::Caps;
+use super::size::{Size, bytes, cores};
 use crate::quantity::Quantity;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::node_resources::NodeResources;
-use crate::ray::{Cluster, Group, Ippr, list_at, object_at, text_at};
+use crate::ray::{Cluster, Group, Ippr, Kind as ObjectKind, list_at, object_at, text_at};
+use crate::snapshot::Snapshot;
 
 /// Nobody has more nodes than that. Numbers above it, which KubeRay's own types cannot hold, read as
 /// this, so that sums of them stay in range.
@@ -300,5 +301,16 @@ fn base(group: &Group<'_>) -> Option<Size> {
     Some(Size {
         cpu: cores(size("cpu")?),
         memory: bytes(size("memory")?),
+    })
+}
+
+/// The groups of a snapshot's RayCluster.
+pub(crate) fn read_config(snapshot: &Snapshot) -> ClusterConfig {
+    let object = snapshot.ray_cluster.as_object();
+    let part = |key| object.and_then(|object| object_at(object, key));
+    let annotations = part("metadata").and_then(|metadata| object_at(metadata, "annotations"));
+    let annotation = annotations.and_then(|all| text_at(all, crate::ray::ippr::ANNOTATION));
+    part("spec").map_or_else(ClusterConfig::default, |spec| {
+        ClusterConfig::of(&Cluster::parse(ObjectKind::RayCluster, spec), annotation)
     })
 }

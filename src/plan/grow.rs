@@ -3,8 +3,9 @@
 use std::collections::HashSet;
 
 use super::node::Node;
-use super::pack::{Packing, Part, Step};
+use super::pack::{Packing, Part};
 use super::placing::show_size;
+use super::step::Step;
 
 impl Packing<'_> {
     /// Lets pods grow to their caps for what is left. Whoever was considered moves to the end of

@@ -4,7 +4,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use super::node::{Cause, Fate, Node, Stage};
+use super::cause::Cause;
+use super::node::{Fate, Node, Stage};
 use super::outcome::Problem;
 use super::world::{World, with_parts};
 

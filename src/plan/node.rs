@@ -1,11 +1,10 @@
 //! A Ray node as the packing sees it: there, on its way, or only considered.
 
+use super::cause::Cause;
 use super::names::Name;
-use super::pack::Step;
 use super::resize::Resize;
 use super::shape::ShapeId;
-use schemars::JsonSchema;
-use serde::Serialize;
+use super::step::Step;
 
 /// Whose requests are packed; each source sees its own free amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -42,24 +41,6 @@ pub(crate) enum Fate {
     Launch,
     /// It is to go.
     Remove(Cause),
-}
-
-/// Why a node is to go.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Cause {
-    /// Its group has more nodes than its maximum.
-    GroupMax,
-    /// The cluster has more nodes than its maximum.
-    ClusterMax,
-    /// It has been idle for longer than the timeout, or pending without use.
-    Idle,
-    /// Its group is no longer in the RayCluster.
-    GroupGone,
-    /// It was asked to stop in an earlier round.
-    Leaving,
-    /// Its Ray node has stopped; only the pod is left.
-    Stopped,
 }
 
 /// One resource of a node.

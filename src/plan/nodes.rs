@@ -2,15 +2,17 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::cause::Cause;
 use super::group::{ClusterConfig, GroupConfig};
 use super::improvements::Improvements;
 use super::names::{Name, Names};
-use super::node::{Amount, Cause, Fate, Node, Source, Stage};
+use super::node::{Amount, Fate, Node, Source, Stage};
 use super::outcome::Problem;
 use super::pod_size::{self, Around};
 use super::raylet;
-use super::resize::{Resize, Size};
+use super::resize::Resize;
 use super::rows::{Leftovers, Row};
+use super::size::Size;
 use super::view::Sight;
 use crate::snapshot::History;
 

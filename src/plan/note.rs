@@ -4,7 +4,6 @@
 
 use serde_json::{Value, json};
 
-use super::resize::Resize;
 use crate::snapshot::pod::Pod;
 
 /// The annotation.
@@ -70,20 +69,8 @@ impl ResizeNote {
         .to_string()
     }
 
-    /// What is known of a resize, as a note.
-    pub(super) fn from_resize(resize: &Resize) -> Self {
-        Self {
-            raylet_id: resize.raylet.clone(),
-            resizing_at: resize.resizing_at,
-            suggested_max_cpu: resize.suggested_cpu,
-            suggested_max_memory: resize.suggested_memory,
-            last_failed_at: resize.failed_at,
-            last_failed_reason: resize.failure.clone(),
-        }
-    }
-
     /// They say the same of failures and of what the node can give.
-    pub(super) fn learnt_the_same(&self, other: &Self) -> bool {
+    pub(crate) fn learnt_the_same(&self, other: &Self) -> bool {
         self.suggested_max_cpu == other.suggested_max_cpu
             && self.suggested_max_memory == other.suggested_max_memory
             && self.last_failed_at == other.last_failed_at

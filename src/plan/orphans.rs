@@ -7,9 +7,9 @@
 
 use std::collections::HashSet;
 
-use super::decide::Decided;
+use super::cause::Cause;
+use super::decided::Decided;
 use super::group::GroupConfig;
-use super::node::Cause;
 use super::outcome::{Deletion, GroupPlan, Problem};
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::NodeStatus;

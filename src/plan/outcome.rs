@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use super::cause::Cause;
 use super::improvements::Strategy;
-use super::node::Cause;
 use super::note::PodNote;
 use crate::snapshot::History;
 

@@ -3,31 +3,13 @@
 
 use std::collections::HashMap;
 
-use schemars::JsonSchema;
-use serde::Serialize;
-
 use super::candidates::{Candidates, Member, Pick};
-use super::fit::Run;
 use super::node::{Fate, Node, SizeNames, Source, Stage};
 use super::placing::{apply, show_resize, step_of};
 use super::room::Room;
+use super::run::Run;
+use super::step::Step;
 use super::world::{World, with_parts};
-
-/// Where a demand went, in the order in which it is tried.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum Step {
-    /// Room that is free on a running node.
-    Free,
-    /// Room that a resize in flight will give.
-    InFlight,
-    /// Room that a running pod gets by growing now.
-    Grow,
-    /// A node on its way.
-    Pending,
-    /// A new node.
-    Launch,
-}
 
 /// The result of packing; nothing of it holds until [`World::commit`].
 pub(crate) struct Packed {

@@ -1,9 +1,11 @@
 //! What placing and resizing change of a node.
 
-use super::fit::{Run, Trial};
+use super::fit::Trial;
 use super::node::{Fate, Node, SizeNames, Source, Stage, Take};
-use super::pack::Step;
-use super::resize::{Resize, Size};
+use super::resize::Resize;
+use super::run::Run;
+use super::size::Size;
+use super::step::Step;
 
 /// The step that placing on a node as it is now belongs to.
 pub(super) fn step_of(node: &Node) -> Step {

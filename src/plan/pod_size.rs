@@ -1,33 +1,18 @@
 //! How large a pod is, was meant to be, and how its last resize went.
 //! (Ray, `ippr_provider.py`, `_get_ippr_status_from_pod`.)
 
+use super::container::Container;
+use super::growth_wait::wait_after;
 use super::improvements::Improvements;
 use super::note::{ResizeNote, STATUS_ANNOTATION};
-use super::resize::{Caps, Progress, Resize, Size};
-use super::room::{bytes, cores};
+use super::resize::{Caps, Progress, Resize};
+use super::size::{Size, bytes, cores};
 use super::suggestion;
 use crate::quantity::Quantity;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Condition;
-
-/// The first wait after a failed resize, in seconds; it doubles with every failure.
-const FIRST_WAIT_S: f64 = 60.0;
-
-/// The longest wait after a failed resize, in seconds.
-const LONGEST_WAIT_S: f64 = 3600.0;
-
-/// What of the container counts.
-pub(super) struct Container {
-    requests: Amounts,
-    limits: Amounts,
-    /// What Kubernetes gave; what was asked for until it says so.
-    pub(super) given_requests: Amounts,
-    pub(super) given_limits: Amounts,
-    /// What the other containers were given.
-    pub(super) others: Vec<Amounts>,
-}
 
 /// What is known besides the pod.
 #[derive(Debug, Clone, Copy)]
@@ -78,32 +63,6 @@ pub(crate) fn resize(
         wait_after_failure(&mut resize, around);
     }
     Ok(resize)
-}
-
-impl Container {
-    fn of(pod: &Pod<'_>) -> Self {
-        let spec = pod.containers().first();
-        let wanted = spec.map(|spec| spec.resources).unwrap_or_default();
-        let name = spec.map(|spec| spec.name.as_str());
-        let (mut own, mut others) = (None, Vec::new());
-        for status in pod.container_statuses() {
-            let given = status.resources.unwrap_or_default();
-            if Some(status.name.as_str()) == name {
-                own = Some(given);
-            } else {
-                others.push(given.requests);
-            }
-        }
-        let own = own.unwrap_or_default();
-        let told = |given: Amounts, wanted: Amounts| if given.is_empty() { wanted } else { given };
-        Self {
-            requests: wanted.requests,
-            limits: wanted.limits,
-            given_requests: told(own.requests, wanted.requests),
-            given_limits: told(own.limits, wanted.limits),
-            others,
-        }
-    }
 }
 
 /// Limits, or else requests.
@@ -245,12 +204,6 @@ fn bound(resize: &mut Resize, used: Size) {
             memory: memory(resize.desired.memory),
         };
     }
-}
-
-/// How long to wait after so many failures in a row, in seconds.
-pub(super) fn wait_after(failures: u32) -> f64 {
-    let doublings = failures.saturating_sub(1).min(16);
-    (FIRST_WAIT_S * f64::from(1_u32 << doublings)).min(LONGEST_WAIT_S)
 }
 
 /// A failure bars the pod for a while only.

@@ -2,11 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::decide::Decided;
+use super::decided::Decided;
 use super::demand::Kind;
 use super::explain::amount_text;
-use super::fit::Run;
 use super::node::{Node, Source};
+use super::run::Run;
 use super::shape::{Shape, ShapeId};
 use crate::snapshot::moment;
 

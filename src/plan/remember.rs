@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use super::decide::Decided;
+use super::decided::Decided;
 use super::node::{Fate, Node, Stage};
 use super::outcome::Plan;
 use super::resize::Resize;
@@ -128,7 +128,7 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &Node) -> Option<Res
         .get(&node.pod)
         .copied()
         .unwrap_or_default();
-    let (suggested, done) = (is_suggested(resize), has_come_through(resize));
+    let (suggested, done) = (is_suggested(resize), resize.has_come_through());
     let known = before
         .suggested_at
         .filter(|_| !suggestion::is_old(before, decided.now));
@@ -156,13 +156,6 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &Node) -> Option<Res
 fn has_just_failed(resize: &Resize) -> bool {
     let noted = resize.noted.as_ref();
     resize.failed_at.is_some() && noted.is_none_or(|note| note.last_failed_at.is_none())
-}
-
-/// A resize that stood on the pod as asked for is done, and did not have to be taken back.
-pub(crate) fn has_come_through(resize: &Resize) -> bool {
-    let noted = resize.noted.as_ref();
-    let asked = noted.is_some_and(|note| note.resizing_at.is_some());
-    asked && resize.noted_sync && resize.failed_at.is_none()
 }
 
 fn is_suggested(resize: &Resize) -> bool {

@@ -3,6 +3,7 @@
 
 use super::note::ResizeNote;
 use super::room::Room;
+use super::size::Size;
 
 /// How far a group's pods may grow.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -13,30 +14,6 @@ pub(crate) struct Caps {
     pub(crate) memory: i64,
     /// Seconds for one resize.
     pub(crate) timeout: i64,
-}
-
-/// A size.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Size {
-    /// Cores.
-    pub(crate) cpu: f64,
-    /// Bytes.
-    pub(crate) memory: i64,
-}
-
-impl Size {
-    /// The larger in each dimension.
-    pub(crate) fn max(self, other: Self) -> Self {
-        Self {
-            cpu: self.cpu.max(other.cpu),
-            memory: self.memory.max(other.memory),
-        }
-    }
-
-    /// Less in one dimension at least.
-    pub(crate) fn is_below(self, other: Self) -> bool {
-        self.cpu < other.cpu || self.memory < other.memory
-    }
 }
 
 /// What Kubernetes says about the last resize.
@@ -160,5 +137,24 @@ impl Resize {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
         let deadline = |at: i64| at.saturating_add(self.caps.timeout) as f64;
         !self.is_to_sync() && self.resizing_at.is_some_and(|at| deadline(at) < now)
+    }
+
+    /// What is known of it, as the note that is to stand on the pod.
+    pub(crate) fn note(&self) -> ResizeNote {
+        ResizeNote {
+            raylet_id: self.raylet.clone(),
+            resizing_at: self.resizing_at,
+            suggested_max_cpu: self.suggested_cpu,
+            suggested_max_memory: self.suggested_memory,
+            last_failed_at: self.failed_at,
+            last_failed_reason: self.failure.clone(),
+        }
+    }
+
+    /// It stood on the pod as asked for, is done, and did not have to be taken back.
+    pub(crate) fn has_come_through(&self) -> bool {
+        let noted = self.noted.as_ref();
+        let asked = noted.is_some_and(|note| note.resizing_at.is_some());
+        asked && self.noted_sync && self.failed_at.is_none()
     }
 }

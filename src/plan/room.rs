@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use super::resize::Size;
+use super::size::{Size, bytes, cores, from_cores};
 use crate::quantity::Quantity;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
@@ -78,25 +78,4 @@ impl Room {
 
 fn less(from: Quantity, amount: Quantity) -> Quantity {
     from.checked_sub(amount).unwrap_or_default()
-}
-
-/// Cores, to the nearest `f64`.
-#[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
-pub(crate) fn cores(quantity: Quantity) -> f64 {
-    quantity.nanos() as f64 / 1e9
-}
-
-/// Nanos of cores.
-#[expect(
-    clippy::cast_possible_truncation,
-    reason = "saturates, and no node has so many cores"
-)]
-pub(crate) fn from_cores(cores: f64) -> Quantity {
-    Quantity::from_nanos((cores * 1e9).round() as i128)
-}
-
-/// Whole bytes; fractions are dropped, as Python's `int()` does.
-pub(crate) fn bytes(quantity: Quantity) -> i64 {
-    let whole = quantity.nanos() / Quantity::from_units(1).nanos();
-    i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
 }

@@ -1,9 +1,10 @@
 //! The improved order of packing: what is settled first.
 
 use super::node::{Node, Stage};
-use super::pack::{Packing, Part, Step};
+use super::pack::{Packing, Part};
 use super::placing::{show_resize, show_size};
 use super::resize::Resize;
+use super::step::Step;
 
 impl Packing<'_> {
     /// Free room, growth in flight, new growth, nodes on their way.

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use super::decide::Decided;
+use super::cause::Cause;
+use super::decided::Decided;
 use super::fit::Trial;
-use super::node::{Cause, Fate, Node, Source, Stage};
-use super::pod_size::wait_after;
-use super::remember::has_come_through;
+use super::growth_wait::wait_after;
+use super::node::{Fate, Node, Source, Stage};
 use super::resize::Resize;
 use crate::snapshot::History;
 use crate::snapshot::history::Stunted;
@@ -51,7 +51,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
 /// A resize has just ended at the cap.
 fn has_grown(node: &Node) -> bool {
     let resize = node.resize.as_ref();
-    resize.is_some_and(|resize| has_come_through(resize) && !is_small(resize))
+    resize.is_some_and(|resize| resize.has_come_through() && !is_small(resize))
 }
 
 /// It was of no use, and has not grown as far as it may.

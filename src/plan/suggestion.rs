@@ -1,9 +1,10 @@
 //! What a node said that it can give, from the message of a resize that it refused.
 //! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
 
-use super::pod_size::{Container, wait_after};
+use super::container::Container;
+use super::growth_wait::wait_after;
 use super::resize::{Progress, Resize};
-use super::room::{bytes, cores};
+use super::size::{bytes, cores};
 use crate::quantity::Quantity;
 use crate::snapshot::history::ResizeMemory;
 

@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 
-use super::fit::{Rules, Run};
+use super::cause::Cause;
+use super::fit::Rules;
 use super::group::GroupConfig;
 use super::improvements::Improvements;
 use super::names::{Name, Names};
-use super::node::{Cause, Fate, Node};
+use super::node::{Fate, Node};
 use super::rank::Preference;
 use super::room::Room;
+use super::run::Run;
 use super::shape::Shapes;
 use super::states::States;
 use super::work::Work;

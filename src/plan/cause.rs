@@ -1,0 +1,22 @@
+//! Why a node is to go.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+/// Why a node is to go.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum Cause {
+    /// Its group has more nodes than its maximum.
+    GroupMax,
+    /// The cluster has more nodes than its maximum.
+    ClusterMax,
+    /// It has been idle for longer than the timeout, or pending without use.
+    Idle,
+    /// Its group is no longer in the RayCluster.
+    GroupGone,
+    /// It was asked to stop in an earlier round.
+    Leaving,
+    /// Its Ray node has stopped; only the pod is left.
+    Stopped,
+}

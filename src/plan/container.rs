@@ -1,0 +1,41 @@
+//! What of a pod's Ray container counts for its size.
+
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::pod::Pod;
+
+/// What of the container counts.
+pub(crate) struct Container {
+    pub(crate) requests: Amounts,
+    pub(crate) limits: Amounts,
+    /// What Kubernetes gave; what was asked for until it says so.
+    pub(crate) given_requests: Amounts,
+    pub(crate) given_limits: Amounts,
+    /// What the other containers were given.
+    pub(crate) others: Vec<Amounts>,
+}
+
+impl Container {
+    pub(crate) fn of(pod: &Pod<'_>) -> Self {
+        let spec = pod.containers().first();
+        let wanted = spec.map(|spec| spec.resources).unwrap_or_default();
+        let name = spec.map(|spec| spec.name.as_str());
+        let (mut own, mut others) = (None, Vec::new());
+        for status in pod.container_statuses() {
+            let given = status.resources.unwrap_or_default();
+            if Some(status.name.as_str()) == name {
+                own = Some(given);
+            } else {
+                others.push(given.requests);
+            }
+        }
+        let own = own.unwrap_or_default();
+        let told = |given: Amounts, wanted: Amounts| if given.is_empty() { wanted } else { given };
+        Self {
+            requests: wanted.requests,
+            limits: wanted.limits,
+            given_requests: told(own.requests, wanted.requests),
+            given_limits: told(own.limits, wanted.limits),
+            others,
+        }
+    }
+}

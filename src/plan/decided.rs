@@ -1,0 +1,27 @@
+//! What the phases of a decision leave behind, for those who say what is to be done.
+
+use std::collections::BTreeMap;
+
+use super::demand::Demand;
+use super::group::ClusterConfig;
+use super::outcome::Problem;
+use super::rows::Leftovers;
+use super::run::Run;
+use super::world::World;
+use crate::snapshot::pod::Pod;
+
+/// What the phases leave behind.
+pub(crate) struct Decided<'a> {
+    pub(crate) world: World,
+    pub(crate) config: ClusterConfig,
+    pub(crate) demands: Vec<Demand<'a>>,
+    /// Units that could not be placed, in order.
+    pub(crate) left: Vec<Run>,
+    pub(crate) own: &'a [Pod<'a>],
+    pub(crate) leftovers: Leftovers<'a>,
+    pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
+    /// Groups whose new nodes count at their first size, with the seconds left.
+    pub(crate) stunted: BTreeMap<String, f64>,
+    pub(crate) problems: Vec<Problem>,
+    pub(crate) now: f64,
+}

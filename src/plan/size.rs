@@ -1,0 +1,57 @@
+//! The size of a pod in CPU and memory, and its amounts as numbers.
+
+use crate::quantity::Quantity;
+
+/// A size.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Size {
+    /// Cores.
+    pub(crate) cpu: f64,
+    /// Bytes.
+    pub(crate) memory: i64,
+}
+
+impl Size {
+    /// The larger in each dimension.
+    pub(crate) fn max(self, other: Self) -> Self {
+        Self {
+            cpu: self.cpu.max(other.cpu),
+            memory: self.memory.max(other.memory),
+        }
+    }
+
+    /// Less in one dimension at least.
+    pub(crate) fn is_below(self, other: Self) -> bool {
+        self.cpu < other.cpu || self.memory < other.memory
+    }
+}
+
+/// Cores, to the nearest `f64`.
+#[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
+pub(crate) fn cores(quantity: Quantity) -> f64 {
+    quantity.nanos() as f64 / 1e9
+}
+
+/// Nanos of cores.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates, and no node has so many cores"
+)]
+pub(crate) fn from_cores(cores: f64) -> Quantity {
+    Quantity::from_nanos((cores * 1e9).round() as i128)
+}
+
+/// Whole bytes; fractions are dropped, as Python's `int()` does.
+pub(crate) fn bytes(quantity: Quantity) -> i64 {
+    let whole = quantity.nanos() / Quantity::from_units(1).nanos();
+    i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
+}
+
+/// Whole thousandths of cores.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "saturates, far beyond any node"
+)]
+pub(crate) fn milli(cpu: f64) -> i64 {
+    (cpu * 1000.0).round() as i64
+}

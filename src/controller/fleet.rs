@@ -20,6 +20,7 @@ use super::measure::Measures;
 use super::observe::store::ClusterEntry;
 use super::observe::{Key, Observed};
 use super::pause::{Pause, together};
+use super::stop::told;
 use super::tender::{State, Tender};
 use super::tuning::{Basis, Tuning};
 use super::writer::{Requests, Writer};
@@ -234,11 +235,6 @@ pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Rec
     }
     // Also what the last look has counted, after whoever stopped it had it forgotten.
     tender.measures.forget(&tender.judge.key);
-}
-
-/// Waits to be told to stop. Nobody left to tell is the same.
-pub async fn told(stop: &mut watch::Receiver<bool>) {
-    let _ = stop.wait_for(|stop| *stop).await;
 }
 
 /// Ours to look after, or to hand over.

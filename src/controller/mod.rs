@@ -30,6 +30,7 @@ pub mod pause;
 pub mod perform;
 pub mod permit;
 pub mod run;
+pub mod stop;
 pub mod tender;
 pub mod tuning;
 pub mod words;

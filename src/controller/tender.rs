@@ -24,7 +24,7 @@ use crate::apiserver::backoff::random;
 use crate::gcs;
 use crate::reconcile::{
     self, Blind, Done, HeadPod, Meaning, Memory, Round, Settings, Standing, Stillness, cadence,
-    round, tenure::Turn,
+    tenure::Turn,
 };
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod::PodRole;
@@ -287,7 +287,7 @@ impl Tender {
     /// Nothing is done on missing data.
     fn blind(&mut self, why: &Blind) -> Pause {
         let now = self.clock.wall();
-        let round = round::blind(&self.state.memory, why, now);
+        let round = reconcile::blind(&self.state.memory, why, now);
         self.say(round.plan.waiting.clone().unwrap_or_default());
         self.finish(&round, &[], now)
     }

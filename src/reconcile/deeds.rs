@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use super::done::Done;
 use super::driver_log::Message;
 use super::effect::{ClusterPatch, Drain, Effect, GroupChange, Reply};
-use super::memory::Done;
-use super::news::{News, Said, State, Topic};
+use super::event::{News, Said, State, Topic};
 use super::outcome::Meaning;
 use super::round::Round;
 use crate::plan::Cause;

@@ -2,7 +2,7 @@
 
 use super::backoff::Waits;
 use super::effect::{Subject, Task};
-use super::ray_status::{pending_pods, waits_for, whole};
+use super::pending::{pending_pods, waits_for, whole};
 use crate::plan::{Plan, is_overdue};
 use crate::snapshot::Snapshot;
 use crate::snapshot::autoscaling_state::FailedRequest;

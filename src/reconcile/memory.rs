@@ -3,8 +3,10 @@
 use std::collections::BTreeSet;
 
 use super::backoff::{Failed, Waits};
+use super::done::Done;
 use super::effect::{Effect, Reply, Subject, Task};
-use super::news::{Said, Teller};
+use super::event::Said;
+use super::news::Teller;
 use super::outage::Outage;
 use super::outcome::{Failure, Meaning};
 use super::round::Round;
@@ -38,17 +40,6 @@ pub struct Memory {
     split_until: f64,
     pub(super) settling: Settling,
     pub(super) outage: Option<Outage>,
-}
-
-/// One effect that was tried.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Done {
-    /// What it was about: the chain's subject.
-    pub about: Subject,
-    /// The effect.
-    pub effect: Effect,
-    /// What came of it.
-    pub result: Result<Reply, Failure>,
 }
 
 impl Memory {

@@ -7,7 +7,7 @@
 //! outage: that ends when the cluster has been seen for [`OVER_S`].
 
 use super::blind::Blind;
-use super::news::{News, State, Topic};
+use super::event::{News, State, Topic};
 use crate::snapshot::moment;
 
 /// For how many seconds a head that claims to be ready may leave questions unanswered.

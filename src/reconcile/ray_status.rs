@@ -1,17 +1,18 @@
 //! What Ray is told about its scaling: `ray status`, the dashboard, and the text that drivers
 //! print when they connect.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
 use super::backoff::Waits;
 use super::failed_launches;
+use super::pending::{pending_pods, waits_for, whole};
 use super::round::Skipped;
 use crate::plan::{DemandKind, Plan};
 use crate::snapshot::Snapshot;
 use crate::snapshot::autoscaling_state::{AutoscalingState, PendingInstance, PendingRequest};
 use crate::snapshot::gcs::ResourceRequest;
 use crate::snapshot::history::InstanceStatus;
-use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::pod::Pod;
 
 /// Most units of one demand that are reported as infeasible; Ray only shows how many there are.
 const UNITS: u64 = 100;
@@ -70,16 +71,6 @@ fn pending_requests(plan: &Plan) -> Vec<PendingRequest> {
     pending.into_iter().map(request).collect()
 }
 
-/// Worker pods in which Ray does not run yet.
-pub(super) fn pending_pods(snapshot: &Snapshot) -> impl Iterator<Item = Pod<'_>> {
-    let nodes = &snapshot.gcs.node_states;
-    let known: HashSet<&str> = nodes.iter().map(|node| node.instance_id.as_str()).collect();
-    let pending = move |pod: &Pod<'_>| {
-        pod.role == PodRole::Worker && !pod.deleting && !pod.ended && !known.contains(pod.name)
-    };
-    snapshot.pods.iter().filter(pending)
-}
-
 fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
     let instance = |pod: Pod<'_>| PendingInstance {
         group: pod.group.to_owned(),
@@ -88,21 +79,6 @@ fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
         details: waits_for(&pod),
     };
     pending_pods(snapshot).map(instance).collect()
-}
-
-/// What a pod waits for: a node, an image, Ray.
-pub(super) fn waits_for(pod: &Pod<'_>) -> String {
-    let scheduled = pod.condition("PodScheduled");
-    if let Some(condition) = scheduled.filter(|condition| condition.status == "False") {
-        let message = condition.message.as_deref().unwrap_or("no node holds it");
-        return format!("waits for a node: {message}");
-    }
-    let mut statuses = pod.container_statuses().iter();
-    let waiting = statuses.find_map(|status| status.state.waiting.as_ref()?.reason.as_deref());
-    match waiting {
-        Some(reason) => format!("its container waits: {reason}"),
-        None => "waits for Ray to start in it".to_owned(),
-    }
 }
 
 /// What is wrong, for people, in a few lines; empty when nothing is. Nothing in it changes as
@@ -130,9 +106,4 @@ pub fn error_text(plan: &Plan, skipped: &[Skipped]) -> String {
         return String::new();
     }
     format!("Rayfit:\n  {}", lines.join("\n  "))
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
-pub(super) fn whole(seconds: f64) -> i64 {
-    seconds as i64
 }

@@ -2,7 +2,7 @@
 //! resizes that wait or failed.
 
 use super::driver_log::Message;
-use super::news::{News, State, Topic};
+use super::event::{News, State, Topic};
 use crate::plan::{Plan, Problem, ResizeNote, Unmet};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;

@@ -6,8 +6,9 @@
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
+use super::decide::round;
 use super::memory::Memory;
-use super::round::{Round, round};
+use super::round::Round;
 use super::settings::Settings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};

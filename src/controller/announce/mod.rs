@@ -15,7 +15,7 @@ use super::clock::Clock;
 use super::measure::Measures;
 use super::observe::Key;
 use super::writer::Requests;
-use crate::reconcile::news::{News, NewsKind};
+use crate::reconcile::event::{News, NewsKind};
 use outbox::Outbox;
 use publish::Publisher;
 

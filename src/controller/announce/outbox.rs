@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::bucket::{Bucket, Rate};
 use super::{About, Announcement};
 use crate::controller::observe::Key;
-use crate::reconcile::news::{News, NewsKind};
+use crate::reconcile::event::{News, NewsKind};
 
 /// The warnings of one cluster. (The burst is that of Kubernetes' own recorder of Events.)
 pub(super) const WARNINGS: Rate = Rate {

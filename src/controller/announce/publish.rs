@@ -16,7 +16,7 @@ use super::bucket::{Bucket, Rate};
 use super::{About, Announcement, Desk};
 use crate::controller::clock::Clock;
 use crate::controller::writer::{LONGEST, Requests};
-use crate::reconcile::news::{News, NewsKind};
+use crate::reconcile::event::{News, NewsKind};
 use crate::reconcile::outcome::Failure;
 
 /// For how long an equal Event is counted instead of published anew.

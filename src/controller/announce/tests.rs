@@ -1,6 +1,6 @@
 use super::outbox::{Outbox, WARNINGS};
 use super::*;
-use crate::reconcile::news::NewsKind;
+use crate::reconcile::event::NewsKind;
 
 fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str) -> Announcement {
     Announcement {

@@ -20,8 +20,8 @@ use super::record::{Name, Record, Step, Terms};
 use crate::apiserver::informer::Times;
 use crate::apiserver::{self, Event, Selection, Source};
 use crate::controller::clock::Clock;
-use crate::controller::fleet::told;
 use crate::controller::measure::Measures;
+use crate::controller::stop::told;
 use crate::controller::words;
 
 /// The label of our Leases; its value says which kind.

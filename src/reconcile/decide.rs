@@ -1,0 +1,291 @@
+//! One round: from a snapshot to what is to be done.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::backoff::Waits;
+use super::blind::Blind;
+use super::chain::Chain;
+use super::drain;
+use super::effect::{Effect, Subject, Task};
+use super::memory::Memory;
+use super::outage::Outage;
+use super::replicas::{self, Change};
+use super::resize::{Planned, PodSteps};
+use super::round::{Round, Skipped};
+use super::settings::Settings;
+use super::settling::Settling;
+use super::size::PodSize;
+use super::{activity, ray_status, states};
+use crate::plan::check::{self, Violation};
+use crate::plan::{self, Plan};
+use crate::snapshot::pod::Pod;
+use crate::snapshot::{NodeId, Snapshot};
+
+/// Plans and turns the plan into effects. The snapshot has the memory's history and the time.
+pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round {
+    let (plan, report) = plan::decide(snapshot, &settings.plan);
+    let now = snapshot.seconds().unwrap_or_default();
+    let mut made = Making {
+        snapshot,
+        plan: &plan,
+        waits: &memory.waits,
+        max_workers: settings.plan.max_workers,
+        now,
+        chains: Vec::new(),
+        skipped: Vec::new(),
+    };
+    let barred = made.barred();
+    let settling = memory.settling.after(snapshot, now);
+    made.replicas(&barred, memory.splits(now), settling);
+    made.pods(&barred);
+    made.drains();
+    made.say(memory);
+    let (chains, skipped) = (made.chains, made.skipped);
+    let outage = Outage::seen(memory.outage.as_ref(), now);
+    let over = memory.outage.as_ref().filter(|_| outage.is_none());
+    let mut states = states::states(snapshot, &plan);
+    states.extend(over.and_then(Outage::over));
+    Round {
+        at: now,
+        busy: activity::is_busy(snapshot, &plan),
+        states,
+        outage,
+        pods: snapshot
+            .pods
+            .iter()
+            .map(|pod| pod.name.to_owned())
+            .collect(),
+        settling: Some(settling),
+        totals: Some(activity::totals(snapshot)),
+        chains,
+        skipped,
+        plan,
+        report,
+    }
+}
+
+/// The round of a cluster that cannot be seen: nothing is done on missing data. People are told
+/// once that has lasted. Nothing that is remembered is lost over it.
+pub fn blind(memory: &Memory, why: &Blind, now: f64) -> Round {
+    let outage = Outage::blind(memory.outage.as_ref(), why, now);
+    let why = outage.why().to_string();
+    Round {
+        at: now,
+        skipped: vec![Skipped {
+            about: Subject::Cluster,
+            why: format!("nothing is done: {why}"),
+            until: None,
+            lasting: true,
+        }],
+        states: outage.warning().into_iter().collect(),
+        outage: Some(outage),
+        plan: Plan {
+            waiting: Some(why),
+            remember: memory.history.clone(),
+            ..Plan::default()
+        },
+        ..Round::default()
+    }
+}
+
+struct Making<'a> {
+    snapshot: &'a Snapshot,
+    plan: &'a Plan,
+    waits: &'a Waits,
+    max_workers: u64,
+    now: f64,
+    chains: Vec<Chain>,
+    skipped: Vec<Skipped>,
+}
+
+impl Making<'_> {
+    /// Whatever breaks a rule that every plan must keep is not done.
+    fn barred(&mut self) -> BTreeSet<Subject> {
+        let mut violations = check::check(self.snapshot, self.plan);
+        violations.extend(check::above_workers(
+            self.snapshot,
+            self.plan,
+            self.max_workers,
+        ));
+        let concerns = |violation: &Violation| match violation {
+            Violation::AboveMax { group, .. }
+            | Violation::AboveWorkers { group, .. }
+            | Violation::DeletesForeign { group, .. } => Subject::Group(group.clone()),
+            Violation::DeletesRunning { pod } => self.group_deleting(pod),
+            Violation::AboveCap { pod, .. }
+            | Violation::Shrinks { pod, .. }
+            | Violation::ResizesForeign { pod }
+            | Violation::ResizedTwice { pod }
+            | Violation::LosesRequest { pod, .. } => Subject::Pod(pod.clone()),
+        };
+        let barred: Vec<(Subject, String)> = violations
+            .iter()
+            .map(|violation| (concerns(violation), format!("not done: {violation}")))
+            .collect();
+        for (about, why) in &barred {
+            self.skip(about.clone(), why.clone());
+        }
+        barred.into_iter().map(|(about, _)| about).collect()
+    }
+
+    fn group_deleting(&self, pod: &str) -> Subject {
+        let deletes = |group: &&plan::GroupPlan| group.deletions().any(|gone| gone.pod == pod);
+        let group = self.plan.groups.iter().find(deletes);
+        group.map_or(Subject::Cluster, |group| Subject::Group(group.name.clone()))
+    }
+
+    fn skip(&mut self, about: Subject, why: String) {
+        self.skipped.push(Skipped {
+            about,
+            why,
+            until: None,
+            lasting: true,
+        });
+    }
+
+    /// Whether a task of a subject has to wait, which is then said.
+    fn waits(&mut self, about: &Subject, task: Task) -> bool {
+        let Some(wait) = self.waits.of(about, task, self.now) else {
+            return false;
+        };
+        self.skipped.push(Skipped {
+            about: about.clone(),
+            why: wait.why.clone(),
+            until: Some(wait.until),
+            lasting: wait.failures > 2,
+        });
+        true
+    }
+
+    /// One patch for all groups; or, after the API server refused such a one, for one group after
+    /// the other, so that it becomes clear which of them it is about.
+    fn replicas(&mut self, barred: &BTreeSet<Subject>, split: bool, settling: Settling) {
+        let changes = replicas::changes(self.snapshot, &self.plan.groups);
+        if changes.is_empty() || self.waits(&Subject::Cluster, Task::Replicas) {
+            return;
+        }
+        let mut allowed: Vec<Change<'_>> = Vec::new();
+        for change in changes {
+            let about = Subject::Group(change.group.name.clone());
+            if change.launches() && settling.is_unsettled(self.now) {
+                self.hold(about);
+                continue;
+            }
+            if !barred.contains(&about) && !self.waits(&about, Task::Replicas) {
+                allowed.push(change);
+            }
+        }
+        if split {
+            allowed.truncate(1);
+        }
+        if let Some(patch) = replicas::patch(self.snapshot, &allowed) {
+            let lines: Vec<&str> = patch
+                .changes
+                .iter()
+                .map(|change| change.line.as_str())
+                .collect();
+            let why = lines.join("; ");
+            let effect = Effect::PatchCluster(patch);
+            self.chains.push(Chain::one(Subject::Cluster, why, effect));
+        }
+    }
+
+    /// A race that ends by itself.
+    fn hold(&mut self, about: Subject) {
+        self.skipped.push(Skipped {
+            about,
+            why: "a node has just taken work; whether more is needed shows in a moment".to_owned(),
+            until: None,
+            lasting: false,
+        });
+    }
+
+    /// Resizes of pods, raylets that are told, and what is noted of both.
+    fn pods(&mut self, barred: &BTreeSet<Subject>) {
+        let mut planned: BTreeMap<&str, Planned<'_>> = BTreeMap::new();
+        for resize in &self.plan.resizes {
+            planned.entry(&resize.pod).or_default().resize = Some(resize);
+        }
+        for sync in &self.plan.raylet_syncs {
+            planned.entry(&sync.pod).or_default().sync = Some(sync);
+        }
+        for note in &self.plan.notes {
+            planned.entry(&note.pod).or_default().note = Some(&note.note);
+        }
+        let pods: BTreeMap<&str, Pod<'_>> = (self.snapshot.pods.iter())
+            .map(|pod| (pod.name, pod))
+            .collect();
+        for (name, mut planned) in planned {
+            let about = Subject::Pod(name.to_owned());
+            if barred.contains(&about) || self.waits(&about, Task::Resize) {
+                continue;
+            }
+            planned.node_id = self.node_id(name);
+            let pod = pods.get(name).copied().and_then(PodSize::of);
+            let why = why_resized(planned);
+            if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
+                self.chains.push(Chain::pod(about, why, steps));
+            }
+        }
+    }
+
+    /// The Ray node that runs in a pod.
+    fn node_id(&self, pod: &str) -> Option<NodeId> {
+        let nodes = &self.snapshot.gcs.node_states;
+        let node = nodes
+            .iter()
+            .rfind(|node| node.instance_id == pod && node.is_running());
+        node?.node_id.parse().ok()
+    }
+
+    fn drains(&mut self) {
+        for planned in &self.plan.drains {
+            let about = Subject::Pod(planned.pod.clone());
+            if self.waits(&about, Task::Drain) {
+                continue;
+            }
+            match drain::of(planned) {
+                Ok(drain) => {
+                    let why = format!("drain {}: {}", planned.pod, drain.message);
+                    let effect = Effect::Drain(drain);
+                    self.chains.push(Chain::one(about, why, effect));
+                }
+                Err(error) => self.skip(about, format!("not drained: {error}")),
+            }
+        }
+    }
+
+    /// What Ray is told, where it is something new.
+    fn say(&mut self, memory: &Memory) {
+        #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
+        let version = (self.now * 1000.0) as i64;
+        let state = ray_status::state(self.snapshot, self.plan, self.waits, version);
+        let error = ray_status::error_text(self.plan, &self.skipped);
+        let mut say = |why: &str, effect| {
+            let chain = Chain::one(Subject::Cluster, why.to_owned(), effect);
+            self.chains.push(chain);
+        };
+        let free = |task| self.waits.of(&Subject::Cluster, task, self.now).is_none();
+        if free(Task::Report) && memory.told.wants_state(&state, self.now) {
+            say("tell Ray how its scaling stands", Effect::Report(state));
+        }
+        if free(Task::Error) && memory.told.wants_error(&error, self.now) {
+            say("tell Ray what is wrong", Effect::PutError(error));
+        }
+    }
+}
+
+fn why_resized(planned: Planned<'_>) -> String {
+    let mut parts = Vec::new();
+    if let Some(sync) = planned.sync {
+        let size = sync.size();
+        parts.push(format!("tell the raylet of {}: {size}", sync.pod));
+    }
+    if let Some(resize) = planned.resize {
+        parts.push(format!("resize {}: {}", resize.pod, resize.sizes()));
+    }
+    if parts.is_empty() {
+        parts.push("note what was learnt about resizing it".to_owned());
+    }
+    parts.join("; ")
+}

@@ -5,17 +5,17 @@
 //! The core is pure: functions of values, without clock, I/O, client or environment.
 //! `tests/architecture.rs` keeps it so.
 //!
-//! - [`quantity`], [`path`]: exact amounts; places in an object
+//! - [`quantity`], [`path`], [`text`]: exact amounts; places in an object; texts as messages show them
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
 //! - [`facts`]: what is known of the Kubernetes cluster around an object
-//! - [`finding`], [`rules`]: what can be wrong, one documented unit per rule
+//! - [`rule_id`], [`finding`], [`rules`]: what can be wrong, one documented unit per rule
 //! - [`defaults`]: what admission fills in, as a minimal JSON patch
-//! - [`policy`]: how far each rule is turned on, folding findings into a verdict
-//! - [`judge`]: the one function that judges an object, wherever it is asked
+//! - [`policy`], [`raypolicy`]: how far each rule is turned on, and the objects that say so
+//! - [`judge`]: the one function that judges an object, and folds what it finds into a verdict
 //! - [`yaml`]: manifests as kubectl reads them, with the place of every value
 //! - [`objects`]: the Ray objects in a document, and what admission makes of one
 //! - [`report`]: findings and the catalogue as people and programs read them
-//! - [`census`]: what is stored, judged as if it was made anew, and added up
+//! - [`object_audit`]: what is stored, judged as if it was made anew, and added up
 //! - [`manifests`]: what has to be applied to install Rayfit
 //! - [`vap`]: the rules that the API server can judge by itself, as its policies
 //! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
@@ -51,7 +51,6 @@
 pub mod admission;
 pub mod apiserver;
 pub mod audit;
-pub mod census;
 pub mod certs;
 pub mod cli;
 pub mod controller;
@@ -61,14 +60,17 @@ pub mod finding;
 pub mod gcs;
 pub mod judge;
 pub mod manifests;
+pub mod object_audit;
 pub mod objects;
 pub mod path;
 pub mod plan;
 pub mod policy;
 pub mod quantity;
 pub mod ray;
+pub mod raypolicy;
 pub mod reconcile;
 pub mod report;
+pub mod rule_id;
 pub mod rules;
 pub mod server;
 pub mod shares;
@@ -76,6 +78,7 @@ pub mod sidecar;
 pub mod snapshot;
 pub mod supervisor;
 pub mod telemetry;
+pub mod text;
 pub mod tls;
 pub mod vap;
 pub mod watch;

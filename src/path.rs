@@ -162,7 +162,7 @@ fn write_key(f: &mut fmt::Formatter<'_>, key: &str, first: bool) -> fmt::Result 
     match (is_plain(key), first) {
         (true, true) => f.write_str(key),
         (true, false) => write!(f, ".{key}"),
-        (false, _) => write!(f, "[{}]", crate::finding::shown_text(key)),
+        (false, _) => write!(f, "[{}]", crate::text::shown_text(key)),
     }
 }
 

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use axum::http::StatusCode;
 use base64::Engine as _;
 use rayfit::admission::{Engine, Limits};
-use rayfit::policy::Verdict;
+use rayfit::judge::Verdict;
 use serde_json::{Value, json};
 
 mod review_support;

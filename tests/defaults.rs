@@ -12,8 +12,9 @@ use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 use rayfit::defaults::{self, DEFAULTS, Defaulted};
 use rayfit::facts::Facts;
-use rayfit::policy::{Policies, Settings, compile};
+use rayfit::policy::{Policies, Settings};
 use rayfit::ray::{RayObject, ReconcileMode};
+use rayfit::raypolicy::compile;
 use serde_json::{Value, json};
 
 fn settings() -> Settings {

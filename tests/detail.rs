@@ -7,8 +7,9 @@ use std::path::{Path, PathBuf};
 use k8s_openapi::jiff::Timestamp;
 use proptest::prelude::*;
 use rayfit::admission::review::Review;
-use rayfit::admission::{Engine, Policy, Webhook, decide, response, tree};
+use rayfit::admission::{Engine, Webhook, decide, response, tree};
 use rayfit::facts::Facts;
+use rayfit::policy::EffectivePolicy;
 use rayfit::ray::Kind;
 use rayfit::{defaults, judge, ray::RayObject};
 use serde_json::value::RawValue;
@@ -32,7 +33,7 @@ fn review(object: &Value, old: Option<&Value>) -> String {
 }
 
 /// What the webhook answers.
-fn answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
+fn answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
     let review = Review::parse(body.as_bytes()).unwrap();
     let decision = decide::decide(
         webhook,
@@ -47,7 +48,7 @@ fn answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
 }
 
 /// What it would answer if it read everything.
-fn whole_answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
+fn whole_answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
     let review = Review::parse(body.as_bytes()).unwrap();
     let kind = Kind::from_name(&review.kind.kind).unwrap();
     let read = |raw: &RawValue| tree::read(raw, Detail::Whole, &Room::default()).unwrap();
@@ -57,7 +58,7 @@ fn whole_answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
     let old = old
         .as_ref()
         .map(|old| RayObject::of_kind(kind, old.as_object().unwrap()));
-    let Policy {
+    let EffectivePolicy {
         facts, settings, ..
     } = policy;
     let decision = match webhook {
@@ -77,9 +78,9 @@ fn whole_answer(webhook: Webhook, body: &str, policy: &Policy) -> String {
 
 fn check(object: &Value, old: Option<&Value>, facts: Facts) {
     let body = review(object, old);
-    let mut policy = Policy {
+    let mut policy = EffectivePolicy {
         facts,
-        ..Policy::default()
+        ..EffectivePolicy::default()
     };
     policy.settings.defaults.head_takes_no_work = true;
     for webhook in [Webhook::Validate, Webhook::Mutate] {

@@ -5,9 +5,10 @@
 use std::path::{Path, PathBuf};
 
 use rayfit::facts::Facts;
+use rayfit::judge::Verdict;
 use rayfit::judge::judge;
 use rayfit::policy::settings::KUBERAY_OPERATOR;
-use rayfit::policy::{Mode, Settings, Verdict};
+use rayfit::policy::{Mode, Settings};
 use rayfit::ray::{Kind, RayObject};
 use serde_json::{Value, json};
 

@@ -7,10 +7,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use rayfit::certs::access::{Access, NEEDED, Scope};
-use rayfit::controller::access as scaling;
+use rayfit::manifests::access::certificates::NEEDED;
+use rayfit::manifests::access::controller as scaling;
+use rayfit::manifests::access::{Access, Scope};
+use rayfit::manifests::access::{audit, watch};
 use rayfit::manifests::{Certificates, Options, chart, kustomize, names, objects, to_yaml};
-use rayfit::{audit, watch};
 use serde_json::{Value, json};
 
 const REGENERATE: &str = "cargo run -- manifests --write-to manifests";
@@ -334,14 +335,14 @@ fn rights_are_exactly_those_that_the_code_uses() {
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-watch"),
-        as_rules(watch::access::NEEDED)
+        as_rules(watch::NEEDED)
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-policies"),
-        as_rules(watch::access::POLICIES)
+        as_rules(watch::POLICIES)
     );
     let audited = |scope| {
-        let needed = audit::access::NEEDED.iter();
+        let needed = audit::NEEDED.iter();
         needed.filter(move |need| need.scope == scope)
     };
     assert_eq!(

@@ -5,8 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use crate::defaults::Defaulted;
-use crate::finding::{Finding, RuleId};
-use crate::policy::Verdict;
+use crate::finding::Finding;
+use crate::judge::Verdict;
+use crate::rule_id::RuleId;
 
 /// API servers cut the values of their own policies' audit annotations after 10 kB; longer ones
 /// would only bloat the log.

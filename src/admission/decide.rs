@@ -1,7 +1,5 @@
 //! From a review to a decision: what the core says about the object.
 
-use std::borrow::Cow;
-
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -14,28 +12,13 @@ use super::tree::{self, Detail, Room, TreeError};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge;
-use crate::policy::{self, Policies, Settings, Verdict, compile};
+use crate::judge::Verdict;
+use crate::policy::EffectivePolicy;
+use crate::policy::Settings;
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::{Kind, RayObject};
-
-/// What objects are judged and defaulted by at one moment.
-#[derive(Debug, Clone, Default)]
-pub struct Policy {
-    /// What is known of the cluster.
-    pub facts: Facts,
-    /// What its admins decided for every object.
-    pub settings: Settings,
-    /// What they decided for some objects.
-    pub policies: Policies,
-}
-
-impl Policy {
-    /// The settings for `object` at `now`.
-    pub fn settings_for(&self, object: &RayObject<'_>, now: Timestamp) -> Cow<'_, Settings> {
-        self.policies
-            .settings_for(&self.settings, object, &self.facts, now)
-    }
-}
+use crate::raypolicy;
+use crate::raypolicy::compile;
 
 /// The signature of [`judge::judge`].
 pub type Judge =
@@ -72,14 +55,14 @@ pub enum Decision {
     /// Filled in (mutating webhook).
     Defaulted(Defaulted),
     /// A RayPolicy, judged itself.
-    Policy(policy::review::Review),
+    Policy(raypolicy::review::Review),
 }
 
 /// Decides on one review, which came at `now`.
 pub fn decide(
     webhook: Webhook,
     review: &Review<'_>,
-    policy: &Policy,
+    policy: &EffectivePolicy,
     now: Timestamp,
     engine: Engine,
     room: &Room,
@@ -128,16 +111,16 @@ fn is_policy(review: &Review<'_>) -> bool {
 /// Judges a RayPolicy. A stored one that cannot be read excuses nothing.
 fn review_policy(
     review: &Review<'_>,
-    policy: &Policy,
+    policy: &EffectivePolicy,
     now: Timestamp,
     room: &Room,
-) -> Result<policy::review::Review, ReviewError> {
+) -> Result<raypolicy::review::Review, ReviewError> {
     let (object, old) = objects(review)?;
     let read = |raw: &RawValue, field| read(raw, field, Detail::Whole, room);
     let new = match compile::read(&read(object, "object")?) {
         Ok(new) => new,
         Err(fault) => {
-            return Ok(policy::review::Review {
+            return Ok(raypolicy::review::Review {
                 refused: vec![fault],
                 ..Default::default()
             });
@@ -145,10 +128,10 @@ fn review_policy(
     };
     let old = old.map(|old| read(old, "oldObject")).transpose()?;
     let old = old.and_then(|old| compile::read(&old).ok());
-    let Policy {
+    let EffectivePolicy {
         facts, policies, ..
     } = policy;
-    Ok(policy::review::review(
+    Ok(raypolicy::review::review(
         &new,
         old.as_ref(),
         policies,

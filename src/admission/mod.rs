@@ -9,6 +9,7 @@ pub mod audit;
 pub mod deadline;
 pub mod decide;
 pub mod limits;
+pub mod record;
 mod resize;
 pub mod response;
 pub mod review;
@@ -17,7 +18,7 @@ pub mod skip;
 pub mod tree;
 pub mod turns;
 
-pub use decide::{Engine, Policy};
+pub use decide::Engine;
 pub use limits::Limits;
 pub use router::{Admission, router};
 

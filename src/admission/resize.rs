@@ -6,10 +6,13 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::decide::{self, Policy, objects};
+use super::decide;
+use super::decide::objects;
 use super::review::{Review, ReviewError};
 use super::tree::{Detail, Room};
-use crate::policy::{Mode, Verdict, fold};
+use crate::judge::{Verdict, fold};
+use crate::policy::EffectivePolicy;
+use crate::policy::Mode;
 use crate::ray::{Fields, Kind, RayObject, object_at};
 use crate::rules::guards::resize_by_others;
 
@@ -24,7 +27,7 @@ pub(super) fn is_one(review: &Review<'_>) -> bool {
 /// Judges a resize by the policies that are about the pod's RayCluster, as far as its pod shows it.
 pub(super) fn judge(
     review: &Review<'_>,
-    policy: &Policy,
+    policy: &EffectivePolicy,
     now: Timestamp,
     room: &Room,
 ) -> Result<Verdict, ReviewError> {

@@ -11,7 +11,8 @@ use super::decide::Decision;
 use super::review::Review;
 use crate::defaults::Defaulted;
 use crate::finding::Finding;
-use crate::policy::{self, Verdict};
+use crate::judge::Verdict;
+use crate::raypolicy;
 use crate::report::message;
 
 #[derive(Serialize)]
@@ -123,7 +124,7 @@ fn patched<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
 }
 
 /// The answer to a RayPolicy.
-fn reviewed<'a>(review: &'a Review<'_>, found: &policy::review::Review) -> Response<'a> {
+fn reviewed<'a>(review: &'a Review<'_>, found: &raypolicy::review::Review) -> Response<'a> {
     let causes = found.refused.iter().map(|fault| Cause {
         reason: "FieldValueInvalid",
         message: fault.problem.clone(),

@@ -13,21 +13,22 @@ use axum::response::Response;
 use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
 
-use super::decide::{Decision, Engine, Policy, decide};
+use super::decide::{Decision, Engine, decide};
 use super::limits::{Budget, Limits, Refusal};
 use super::response::RenderError;
 use super::review::{Review, ReviewError};
 use super::tree::Room;
 use super::{Webhook, deadline, response};
+use crate::admission::record::{Outcome, Record};
+use crate::policy::EffectivePolicy;
 use crate::shares::Source;
 use crate::telemetry::Metrics;
-use crate::telemetry::record::{Outcome, Record};
 
 /// What the webhooks answer from.
 #[derive(Debug)]
 pub struct Admission {
     /// What objects are judged by; can be swapped at any time, the next request sees it.
-    pub policy: Arc<ArcSwap<Policy>>,
+    pub policy: Arc<ArcSwap<EffectivePolicy>>,
     engine: Engine,
     budget: Budget,
     metrics: Arc<Metrics>,
@@ -35,13 +36,13 @@ pub struct Admission {
 
 impl Admission {
     /// Webhooks that judge by `policy`.
-    pub fn new(policy: Arc<ArcSwap<Policy>>, metrics: Arc<Metrics>) -> Self {
+    pub fn new(policy: Arc<ArcSwap<EffectivePolicy>>, metrics: Arc<Metrics>) -> Self {
         Self::with(policy, metrics, Engine::default(), Limits::default())
     }
 
     /// The same with another judge and other bounds.
     pub fn with(
-        policy: Arc<ArcSwap<Policy>>,
+        policy: Arc<ArcSwap<EffectivePolicy>>,
         metrics: Arc<Metrics>,
         engine: Engine,
         limits: Limits,

@@ -11,6 +11,7 @@
 
 pub mod backoff;
 pub mod client;
+pub mod error_chain;
 pub mod gate;
 pub mod health;
 pub mod informer;

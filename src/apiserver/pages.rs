@@ -14,7 +14,7 @@ use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::patience::retry_after;
-use crate::controller::words;
+use crate::apiserver::error_chain;
 
 /// The largest answer that is read at once: a page of it is made smaller then, down to one object.
 const LARGEST_PAGE: usize = 16 << 20;
@@ -225,7 +225,7 @@ fn status(body: &[u8], code: u16, asked: Option<Duration>) -> Fault {
 
 /// An error of the client.
 pub fn no_answer(error: &kube::Error) -> Fault {
-    Fault::NoAnswer(words::text(error))
+    Fault::NoAnswer(error_chain::text(error))
 }
 
 /// The answer, or why the API server refused.
@@ -256,7 +256,7 @@ async fn whole(body: Body, largest: usize) -> Result<Bytes, Fault> {
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
             Err(Fault::TooLarge(largest))
         }
-        Err(error) => Err(Fault::NoAnswer(words::text(&*error))),
+        Err(error) => Err(Fault::NoAnswer(error_chain::text(&*error))),
     }
 }
 
@@ -298,7 +298,7 @@ impl Lines {
                         self.buffer.extend_from_slice(data);
                     }
                 }
-                Err(error) => return Some(Err(Fault::NoAnswer(words::text(&error)))),
+                Err(error) => return Some(Err(Fault::NoAnswer(error_chain::text(&error)))),
             }
         }
     }

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::census::{Judged, Tally};
+use crate::object_audit::{Judged, Tally};
 use crate::ray::Kind;
 
 /// What is known of all objects.

@@ -7,7 +7,6 @@
 //! passed, everything is listed and judged again, a page at a time. Of an object only what was
 //! found is kept.
 
-pub mod access;
 mod board;
 pub mod closing;
 mod fail_closed;
@@ -25,7 +24,7 @@ use tokio::task::JoinHandle;
 
 pub use fail_closed::release;
 
-use crate::admission::Policy;
+use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
 
 /// What the audit is started with.
@@ -51,7 +50,7 @@ const RETRY: Duration = Duration::from_secs(10);
 pub async fn run(
     client: Client,
     options: Options,
-    policy: Arc<ArcSwap<Policy>>,
+    policy: Arc<ArcSwap<EffectivePolicy>>,
     metrics: Arc<Metrics>,
 ) {
     metrics.audit.takes_part();
@@ -66,7 +65,7 @@ pub async fn run(
 async fn hold(
     client: &Client,
     options: &Options,
-    policy: &ArcSwap<Policy>,
+    policy: &ArcSwap<EffectivePolicy>,
     metrics: &Metrics,
 ) -> Result<(), LeaseManagerError> {
     let manager = LeaseManagerBuilder::new(client.clone(), LEASE)

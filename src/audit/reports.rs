@@ -9,8 +9,8 @@ use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::board::Board;
-use crate::census::Judged;
-use crate::census::open_report::{MANAGED_BY, name, report};
+use crate::object_audit::Judged;
+use crate::object_audit::open_report::{MANAGED_BY, name, report};
 
 /// Where a report is: namespace and name.
 type Place = (String, String);

@@ -8,10 +8,13 @@ use kube::{Client, Error};
 use serde_json::{Value, json};
 
 use super::closing::Closing;
-use crate::census::{Counts, Tally};
 use crate::facts::Facts;
+use crate::object_audit::{Counts, Tally};
 use crate::policy::resource::{Condition, Offender, RayPolicyStatus, RuleCount};
-use crate::policy::{self, Exemption, Fault, Policies, Policy, Weight, compile};
+use crate::policy::{Exemption, Policies, Policy};
+use crate::raypolicy;
+use crate::raypolicy::compile;
+use crate::raypolicy::{Fault, Weight};
 use crate::watch::kinds;
 
 /// Writes what was found into the status of each policy, where it says something else.
@@ -89,7 +92,7 @@ fn status(
     let (compiled, mut faults) = read(policy);
     if let Some(compiled) = &compiled {
         // Labels of namespaces are not known here: a selector covers another only if they are equal.
-        faults.extend(policy::avoidable(compiled, all, &Facts::default()));
+        faults.extend(raypolicy::avoidable(compiled, all, &Facts::default()));
     }
     let mut conditions = vec![readiness(&faults)];
     conditions.extend(compiled.and_then(|compiled| endings(&compiled, now)));
@@ -142,7 +145,7 @@ fn rule_count(rule: String, counts: Counts) -> RuleCount {
     }
 }
 
-fn offender(offender: &crate::census::Offender) -> Offender {
+fn offender(offender: &crate::object_audit::Offender) -> Offender {
     Offender {
         kind: offender.object.kind.name().to_owned(),
         namespace: offender.object.namespace.clone().unwrap_or_default(),

@@ -11,11 +11,12 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::board::Board;
 use super::{Options, fail_closed, reports, status};
-use crate::admission::Policy;
 use crate::apiserver::Source;
 use crate::apiserver::backoff::Backoff;
-use crate::census::{self, Judged};
 use crate::facts::Facts;
+use crate::object_audit;
+use crate::object_audit::Judged;
+use crate::policy::EffectivePolicy;
 use crate::ray::{Kind, RayObject};
 use crate::telemetry::Metrics;
 use crate::watch::follow::follow;
@@ -31,7 +32,7 @@ const LOOK: Duration = Duration::from_millis(200);
 pub(super) async fn audit(
     client: &Client,
     options: &Options,
-    policy: &ArcSwap<Policy>,
+    policy: &ArcSwap<EffectivePolicy>,
     metrics: &Metrics,
 ) {
     let mut written = reports::Written::default();
@@ -51,12 +52,12 @@ pub(super) async fn audit(
     }
 }
 
-async fn follow_all(source: &Source, current: &Policy, board: &Board) {
+async fn follow_all(source: &Source, current: &EffectivePolicy, board: &Board) {
     let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(source, current, board, kind));
     tokio::join!(a, b, c, d);
 }
 
-async fn follow_kind(source: &Source, current: &Policy, board: &Board, kind: Kind) {
+async fn follow_kind(source: &Source, current: &EffectivePolicy, board: &Board, kind: Kind) {
     follow(
         source,
         ray_objects(kind),
@@ -68,7 +69,11 @@ async fn follow_kind(source: &Source, current: &Policy, board: &Board, kind: Kin
     .await;
 }
 
-fn judge(kind: Kind, mut object: Part<Value, Nothing>, current: &Policy) -> Option<Arc<Judged>> {
+fn judge(
+    kind: Kind,
+    mut object: Part<Value, Nothing>,
+    current: &EffectivePolicy,
+) -> Option<Arc<Judged>> {
     // Lists may leave out what all of their objects have in common.
     object.kind.get_or_insert_with(|| kind.name().to_owned());
     object
@@ -76,17 +81,17 @@ fn judge(kind: Kind, mut object: Part<Value, Nothing>, current: &Policy) -> Opti
         .get_or_insert_with(|| "ray.io/v1".to_owned());
     let object = Value::Object(fields(&object));
     let parsed = RayObject::parse(&object).filter(|parsed| !parsed.is_deleting())?;
-    let Policy {
+    let EffectivePolicy {
         facts,
         settings,
         policies,
     } = current;
-    let judged = census::examine(&parsed, facts, policies, settings, now());
+    let judged = object_audit::examine(&parsed, facts, policies, settings, now());
     Some(Arc::new(judged))
 }
 
 /// Waits until objects have to be judged anew.
-async fn outdated(policy: &ArcSwap<Policy>, current: &Policy) {
+async fn outdated(policy: &ArcSwap<EffectivePolicy>, current: &EffectivePolicy) {
     // By the wall clock, which may be set.
     let end = current.policies.next_end(now());
     let latest = Instant::now() + SLOW;
@@ -126,7 +131,7 @@ const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins
 async fn write(
     client: &Client,
     options: &Options,
-    (current, board, began): (&Policy, &Board, Instant),
+    (current, board, began): (&EffectivePolicy, &Board, Instant),
     written: &mut reports::Written,
     metrics: &Metrics,
 ) {

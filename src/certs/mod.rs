@@ -21,7 +21,6 @@
 //!
 //! Everything but `run` and `cluster` is pure, save that [`issue`] draws random numbers.
 
-pub mod access;
 mod bundle;
 mod cluster;
 pub mod contents;

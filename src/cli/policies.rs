@@ -9,7 +9,10 @@ use serde_json::Value;
 use super::{check, outcome};
 use crate::facts::Facts;
 use crate::objects;
-use crate::policy::{self, Fault, Policies, Policy, Weight, compile};
+use crate::policy::{Policies, Policy};
+use crate::raypolicy;
+use crate::raypolicy::compile;
+use crate::raypolicy::{Fault, Weight};
 
 /// Flags that name policies.
 #[derive(Debug, Clone, clap::Args)]
@@ -48,7 +51,7 @@ impl PolicyArgs {
         }
         let policies = Policies::new(policies);
         for policy in policies.iter() {
-            for fault in policy::avoidable(policy, &policies, &Facts::default()) {
+            for fault in raypolicy::avoidable(policy, &policies, &Facts::default()) {
                 outcome::warn(format!("RayPolicy {}: {fault}", policy.name));
             }
         }
@@ -72,7 +75,7 @@ fn is_policy(object: &Value) -> bool {
 fn read(object: &Value) -> anyhow::Result<Policy> {
     let written = compile::read(object).map_err(|fault| anyhow::anyhow!("{fault}"))?;
     let (policy, mut faults) = compile(&written);
-    faults.extend(policy::unknown(object, &written));
+    faults.extend(raypolicy::unknown(object, &written));
     faults.sort_by_key(|fault| std::cmp::Reverse(fault.weight));
     match (policy, faults.first()) {
         (Some(policy), None) => Ok(policy),

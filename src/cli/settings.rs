@@ -1,9 +1,9 @@
 //! The settings under which objects are judged and defaulted, as flags that every command shares.
 
-use crate::finding::RuleId;
 use crate::policy::settings::{IMAGE, KUBERAY_OPERATOR};
 use crate::policy::{Mode, Settings};
 use crate::ray::ReconcileMode;
+use crate::rule_id::RuleId;
 use crate::rules;
 
 /// Flags that change how objects are judged and defaulted.
@@ -65,7 +65,7 @@ pub(super) fn rule_and_mode(
         .split_once('=')
         .ok_or("write a rule and a mode, like RF213=off")?;
     let id: RuleId = rule.trim().parse()?;
-    rules::find(id).ok_or_else(|| crate::finding::NoSuchRule(rule.to_owned()))?;
+    rules::find(id).ok_or_else(|| crate::rule_id::NoSuchRule(rule.to_owned()))?;
     Ok((id, mode.trim().parse()?))
 }
 

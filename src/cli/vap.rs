@@ -4,10 +4,10 @@ use std::io::Write as _;
 
 use super::Outcome;
 use super::settings::rule_and_mode;
-use crate::finding::RuleId;
 use crate::manifests::{FailurePolicy, to_yaml};
 use crate::policy::settings::KUBERAY_OPERATOR;
 use crate::policy::{Mode, Settings};
+use crate::rule_id::RuleId;
 use crate::vap::{self, Options};
 
 /// The rules as `ValidatingAdmissionPolicies`, to standard output

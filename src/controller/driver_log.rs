@@ -6,7 +6,7 @@ use std::io::Write as _;
 use std::path::PathBuf;
 
 use super::clock::Clock;
-use crate::reconcile::driver_log::Message;
+use crate::reconcile::events::driver_log::Message;
 
 /// The file that Ray's log monitor reads, below the folder of the session.
 const FILE: &str = "logs/events/event_AUTOSCALER.log";

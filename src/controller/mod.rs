@@ -12,28 +12,22 @@
 //! see), [`fleet`] (a task for each cluster), [`mod@run`] (a process), [`access`] (the rights that it
 //! needs), [`words`] (errors, for people).
 
-pub mod access;
-pub mod announce;
-pub mod blind;
+pub mod act;
+pub mod busy_count;
 pub mod clock;
-pub mod credentials;
-pub mod crowd;
 pub mod driver_log;
-pub mod fleet;
+pub mod eligibility;
+pub mod events;
 pub mod head;
-pub mod heavy;
-pub mod judge;
 pub mod lease;
-pub mod measure;
+pub mod metrics;
 pub mod observe;
-pub mod pause;
-pub mod perform;
-pub mod permit;
+pub mod offload;
+pub mod reconciler;
+pub mod requeue;
 pub mod run;
 pub mod stop;
-pub mod tender;
 pub mod tuning;
-pub mod words;
-pub mod writer;
+pub mod worker_pool;
 
 pub use run::{Options, Surroundings, run};

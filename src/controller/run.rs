@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::announce::Announcer;
-use super::credentials::Credentials;
-use super::crowd::Crowd;
-use super::fleet::Fleet;
-use super::judge;
 use super::lease::{Fence, Terms, keeper};
-use super::measure::Measures;
 use super::observe::{Observed, Reach};
 use super::tuning::{InForce, Tuning};
-use super::writer::Requests;
 use crate::apiserver::{ApiServer, Gate, Source, Watches};
+use crate::controller::act::writer::Requests;
+use crate::controller::busy_count::Crowd;
+use crate::controller::eligibility;
+use crate::controller::events::Announcer;
+use crate::controller::head::credentials::Credentials;
+use crate::controller::metrics::Measures;
+use crate::controller::worker_pool::Fleet;
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 
@@ -91,7 +91,7 @@ pub async fn run(options: Options, around: Surroundings, stop: watch::Receiver<b
         fence: fence.clone(),
         shards: options.shards.max(1),
         credentials: Credentials::secrets(client, gate),
-        is_ours: judge::images(&options.image),
+        is_ours: eligibility::images(&options.image),
         tuning: Tuning::Policies(in_force),
         announcer,
         measures: measures.clone(),

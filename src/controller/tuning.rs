@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
-use crate::admission::Policy;
+use crate::policy::EffectivePolicy;
 use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
 use crate::reconcile::Settings;
@@ -25,7 +25,7 @@ pub enum Tuning {
 #[derive(Clone, Default)]
 pub struct InForce {
     /// They, and the labels of namespaces by which they match.
-    pub policy: Arc<ArcSwap<Policy>>,
+    pub policy: Arc<ArcSwap<EffectivePolicy>>,
     /// They are known, or it is known that they cannot be read.
     pub known: Arc<AtomicBool>,
 }
@@ -91,7 +91,7 @@ mod tests {
 
     use super::*;
     use crate::plan::Strategy;
-    use crate::policy::compile;
+    use crate::raypolicy::compile;
 
     fn policies(namespace_label: &str) -> Policies {
         let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
@@ -102,9 +102,9 @@ mod tests {
         Policies::new(policy.into_iter().collect())
     }
 
-    fn change(in_force: &InForce, change: impl Fn(&mut Policy)) {
+    fn change(in_force: &InForce, change: impl Fn(&mut EffectivePolicy)) {
         in_force.policy.rcu(|policy| {
-            let mut next = Policy::clone(policy);
+            let mut next = EffectivePolicy::clone(policy);
             change(&mut next);
             next
         });

@@ -5,9 +5,9 @@ use std::collections::HashSet;
 
 use serde_json::{Value, json};
 
-use super::note::PodNote;
-use super::outcome::{GroupPlan, Plan, PodResize, RayletSync};
-use super::pod_size::gap;
+use crate::plan::growth::pod_size::gap;
+use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize, RayletSync};
+use crate::plan::outcome::resize_note::PodNote;
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod_object::{ContainerStatus, PodSpec, PodStatus, Resources};

@@ -5,9 +5,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use super::group::{ClusterConfig, GroupConfig, read_config};
-use super::outcome::{GroupPlan, Plan, PodResize};
-use super::size::{cores, from_cores, milli};
+use crate::plan::growth::size::{cores, from_cores, milli};
+use crate::plan::nodes::group::{ClusterConfig, GroupConfig, read_config};
+use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{NodeState, NodeStatus};
@@ -280,7 +280,7 @@ fn memory_text(bytes: i64) -> String {
 
 /// The gap between limit and request stays, so something must be left of the request.
 fn requests(pod: &Pod<'_>, resize: &PodResize, violations: &mut Vec<Violation>) {
-    let gap = super::pod_size::gap(pod);
+    let gap = crate::plan::growth::pod_size::gap(pod);
     #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
     let cpu_left =
         from_cores(resize.cpu_milli as f64 / 1000.0).nanos() - from_cores(cores(gap.0)).nanos();

@@ -4,24 +4,31 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::decided::Decided;
-use super::demand::{self, Demand, Kind};
-use super::group::{ClusterConfig, GroupConfig, read_config};
-use super::improvements::Improvements;
-use super::names::{Name, Names};
-use super::node::{Node, Source};
-use super::nodes::{self, Nodes};
-use super::outcome::{Plan, Problem};
-use super::report::Report;
-use super::room::Room;
-use super::rows::{self, Row};
-use super::run::Run;
 use super::settings::Settings;
-use super::shape::Shapes;
-use super::states::States;
-use super::view::{self, Sight};
-use super::work::{BUDGET, Work};
-use super::world::World;
-use super::{availability, conclude, explain, faults, limits, stunted};
+use crate::plan::conclude::{actions, explain};
+use crate::plan::demand::batch::Run;
+use crate::plan::demand::names::{Name, Names};
+use crate::plan::demand::requests;
+use crate::plan::demand::requests::{Demand, Kind};
+use crate::plan::demand::shape::Shapes;
+use crate::plan::growth::headroom::Room;
+use crate::plan::memory::{availability, growth_backoff};
+use crate::plan::nodes::assemble;
+use crate::plan::nodes::assemble::Nodes;
+use crate::plan::nodes::group::{ClusterConfig, GroupConfig, read_config};
+use crate::plan::nodes::node::{Node, Source};
+use crate::plan::nodes::problems;
+use crate::plan::nodes::rows;
+use crate::plan::nodes::rows::Row;
+use crate::plan::nodes::view;
+use crate::plan::nodes::view::Sight;
+use crate::plan::outcome::plan::{Plan, Problem};
+use crate::plan::outcome::report::Report;
+use crate::plan::packing::budget::{BUDGET, Work};
+use crate::plan::packing::classes::States;
+use crate::plan::packing::state::World;
+use crate::plan::removal::limits;
+use crate::plan::strategy::Improvements;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
@@ -35,7 +42,7 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings) -> (Plan, Report) {
         own: &own,
     }
     .run();
-    let plan = conclude::plan(snapshot, settings, &decided);
+    let plan = actions::plan(snapshot, settings, &decided);
     let report = explain::report(&decided, &plan);
     (plan, report)
 }
@@ -50,7 +57,7 @@ impl<'a> Decision<'a> {
     fn run(&self) -> Decided<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
         let mut config = read_config(self.snapshot);
-        let faults = faults::all(self.snapshot, self.own, &config);
+        let faults = problems::all(self.snapshot, self.own, &config);
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
         let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);
@@ -62,7 +69,7 @@ impl<'a> Decision<'a> {
         }
         let (mut world, demands) = self.world(&config, &list, now, &mut problems);
         if self.improvements().settled_replicas {
-            world.leaving = nodes::leaving(&config, &leftovers);
+            world.leaving = assemble::leaving(&config, &leftovers);
         }
         limits::enforce_minima(&mut world);
         limits::enforce_group_maxima(&mut world);
@@ -99,7 +106,7 @@ impl<'a> Decision<'a> {
         problems: &mut Vec<Problem>,
     ) -> (World, Vec<Demand<'a>>) {
         let gcs = &self.snapshot.gcs;
-        let mut texts = demand::texts(gcs);
+        let mut texts = requests::texts(gcs);
         view::texts(self.snapshot, config, &mut texts);
         let names = Names::of(texts);
         let sight = Sight {
@@ -127,7 +134,7 @@ impl<'a> Decision<'a> {
         let mut list = found.list;
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
         let bases = templates.clone();
-        nodes::size(
+        assemble::size(
             config,
             &self.stunted(config, now),
             (cpu, memory),
@@ -136,7 +143,7 @@ impl<'a> Decision<'a> {
             self.improvements(),
         );
         let mut shapes = Shapes::default();
-        let demands = demand::all(gcs, &names, &mut shapes);
+        let demands = requests::all(gcs, &names, &mut shapes);
         let world = World {
             preferences: availability::preferences(
                 &config.groups,
@@ -170,7 +177,7 @@ impl<'a> Decision<'a> {
     fn stunted(&self, config: &ClusterConfig, now: f64) -> BTreeMap<String, f64> {
         let history = &self.snapshot.history;
         let until = |group: &GroupConfig| {
-            let until = stunted::until(history, &group.name, now)?;
+            let until = growth_backoff::until(history, &group.name, now)?;
             Some((group.name.clone(), until))
         };
         let groups = config.groups.iter();
@@ -245,7 +252,7 @@ fn all_or_nothing(world: &mut World, runs: &[Run], source: Source, left: &mut Ve
 }
 
 fn wanted(gcs: &crate::snapshot::gcs::ClusterResourceState, names: &Names) -> BTreeSet<Name> {
-    let requested = demand::requests(gcs).flat_map(|request| request.resources_bundle.keys());
+    let requested = requests::requests(gcs).flat_map(|request| request.resources_bundle.keys());
     let wanted = requested
         .map(String::as_str)
         .chain(["CPU", "memory", "GPU"]);
@@ -268,5 +275,5 @@ fn labels(gcs: &crate::snapshot::gcs::ClusterResourceState, names: &Names) -> BT
             .collect();
         labels
     };
-    demand::requests(gcs).flat_map(of).collect()
+    requests::requests(gcs).flat_map(of).collect()
 }

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use super::demand::Demand;
-use super::group::ClusterConfig;
-use super::outcome::Problem;
-use super::rows::Leftovers;
-use super::run::Run;
-use super::world::World;
+use crate::plan::demand::batch::Run;
+use crate::plan::demand::requests::Demand;
+use crate::plan::nodes::group::ClusterConfig;
+use crate::plan::nodes::rows::Leftovers;
+use crate::plan::outcome::plan::Problem;
+use crate::plan::packing::state::World;
 use crate::snapshot::pod::Pod;
 
 /// What the phases leave behind.

@@ -4,8 +4,8 @@ use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use super::outcome::Plan;
-use super::report::Report;
+use crate::plan::outcome::plan::Plan;
+use crate::plan::outcome::report::Report;
 use crate::snapshot::Snapshot;
 
 /// A line of `rayfit plan -o json`: one for each snapshot.

@@ -1,6 +1,6 @@
 //! How to decide.
 
-use super::improvements::Strategy;
+use crate::plan::strategy::Strategy;
 
 /// How to decide.
 #[derive(Debug, Clone, Copy, PartialEq)]

@@ -7,9 +7,9 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::settings::{DefaultValues, ReconcileSettings};
 use super::{Exemption, Limits, Mode, Scope};
-use crate::finding::RuleId;
 use crate::plan::Strategy;
 use crate::ray::ReconcileMode;
+use crate::rule_id::RuleId;
 
 /// A RayPolicy as it is folded.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -47,27 +47,27 @@ impl Policy {
 /// What a policy says of [`DefaultValues`].
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PartialDefaults {
-    pub(super) image: Option<String>,
-    pub(super) idle_timeout_seconds: Option<i64>,
-    pub(super) upscaling_mode: Option<String>,
-    pub(super) ray_cpu: Option<String>,
-    pub(super) ray_memory: Option<String>,
-    pub(super) rayfit_cpu: Option<String>,
-    pub(super) rayfit_memory: Option<String>,
-    pub(super) head_takes_no_work: Option<bool>,
+    pub(crate) image: Option<String>,
+    pub(crate) idle_timeout_seconds: Option<i64>,
+    pub(crate) upscaling_mode: Option<String>,
+    pub(crate) ray_cpu: Option<String>,
+    pub(crate) ray_memory: Option<String>,
+    pub(crate) rayfit_cpu: Option<String>,
+    pub(crate) rayfit_memory: Option<String>,
+    pub(crate) head_takes_no_work: Option<bool>,
 }
 
 /// What a policy says of [`ReconcileSettings`] and of the modes that are allowed.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PartialReconcile {
-    pub(super) mode: Option<ReconcileMode>,
-    pub(super) allowed_modes: Option<Vec<ReconcileMode>>,
-    pub(super) strategy: Option<Strategy>,
-    pub(super) pending_idle_timeout_seconds: Option<u32>,
-    pub(super) conserve_gpus: Option<bool>,
-    pub(super) max_workers_per_cluster: Option<u32>,
-    pub(super) back_off_initial_seconds: Option<u32>,
-    pub(super) back_off_max_seconds: Option<u32>,
+    pub(crate) mode: Option<ReconcileMode>,
+    pub(crate) allowed_modes: Option<Vec<ReconcileMode>>,
+    pub(crate) strategy: Option<Strategy>,
+    pub(crate) pending_idle_timeout_seconds: Option<u32>,
+    pub(crate) conserve_gpus: Option<bool>,
+    pub(crate) max_workers_per_cluster: Option<u32>,
+    pub(crate) back_off_initial_seconds: Option<u32>,
+    pub(crate) back_off_max_seconds: Option<u32>,
 }
 
 /// Writes what is said over what was there.
@@ -78,7 +78,7 @@ fn write<T: Clone>(place: &mut T, said: Option<&T>) {
 }
 
 impl PartialDefaults {
-    pub(super) fn write_over(&self, values: &mut DefaultValues) {
+    pub(crate) fn write_over(&self, values: &mut DefaultValues) {
         write(&mut values.image, self.image.as_ref());
         write(
             &mut values.idle_timeout_seconds,
@@ -100,7 +100,7 @@ impl PartialDefaults {
 }
 
 impl PartialReconcile {
-    pub(super) fn write_over(&self, settings: &mut ReconcileSettings) {
+    pub(crate) fn write_over(&self, settings: &mut ReconcileSettings) {
         if self.mode.is_some() {
             settings.mode = self.mode;
         }

@@ -7,8 +7,8 @@ use k8s_openapi::jiff::Timestamp;
 use super::scope::name_of;
 use super::selector::Pattern;
 use crate::facts::DEFAULT_NAMESPACE;
-use crate::finding::RuleId;
 use crate::ray::{Kind, RayObject};
+use crate::rule_id::RuleId;
 
 /// Findings of some rules in some objects that are only recorded for a time.
 #[derive(Debug, Clone, PartialEq, Eq)]

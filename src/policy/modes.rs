@@ -5,7 +5,8 @@ use std::fmt;
 use std::sync::Arc;
 
 use super::{Exemption, Mode};
-use crate::finding::{RuleId, shown_text};
+use crate::rule_id::RuleId;
+use crate::text::shown_text;
 
 /// How far each rule is turned on for one object, and who decided that.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -135,7 +136,7 @@ impl Modes {
     }
 
     /// Takes what the policy at place `rank` of the order says, after those before it.
-    pub(super) fn take(&mut self, rank: usize, policy: &super::Policy) {
+    pub(crate) fn take(&mut self, rank: usize, policy: &super::Policy) {
         let by = || Some((rank, policy.name.clone()));
         if self.ceiling.is_none() {
             for (rule, mode) in &policy.rules {
@@ -149,7 +150,7 @@ impl Modes {
     }
 
     /// A limit of the policy at place `rank` is enforced, unless a mode was given by then.
-    pub(super) fn enforce_limit(&mut self, rank: usize, policy: &super::Policy, rule: RuleId) {
+    pub(crate) fn enforce_limit(&mut self, rank: usize, policy: &super::Policy, rule: RuleId) {
         if self.ceiling.is_none() {
             self.rules.entry(rule).or_insert(Setting {
                 mode: Mode::Enforce,
@@ -159,13 +160,13 @@ impl Modes {
     }
 
     /// Adds an exemption by the policy at place `rank`.
-    pub(super) fn exempt(&mut self, rank: usize, policy: &Arc<str>, exemption: &Arc<Exemption>) {
+    pub(crate) fn exempt(&mut self, rank: usize, policy: &Arc<str>, exemption: &Arc<Exemption>) {
         self.exemptions
             .push((rank, policy.clone(), exemption.clone()));
     }
 
     /// Takes what was set by flags, for where no policy decided.
-    pub(super) fn complete(&mut self, flags: &Self) {
+    pub(crate) fn complete(&mut self, flags: &Self) {
         if self.ceiling.is_none() {
             for (rule, setting) in &flags.rules {
                 self.rules.entry(*rule).or_insert_with(|| setting.clone());

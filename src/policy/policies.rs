@@ -9,8 +9,8 @@ use k8s_openapi::jiff::Timestamp;
 use super::settings::ReconcileSettings;
 use super::{Modes, Policy, Settings};
 use crate::facts::Facts;
-use crate::finding::RuleId;
 use crate::ray::RayObject;
+use crate::rule_id::RuleId;
 
 /// All policies of a cluster, in the order in which they decide: the highest priority first, equal
 /// ones by name.
@@ -131,13 +131,17 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::policy::{Mode, Ruling, compile};
+    use crate::policy::{Mode, Ruling};
+    use crate::raypolicy::compile;
 
     fn policy(name: &str, spec: &Value) -> Policy {
         let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
             "metadata": {"name": name}, "spec": spec});
         let written = compile::read(&written).unwrap();
-        assert_eq!(crate::policy::unknown(&json!({"spec": spec}), &written), []);
+        assert_eq!(
+            crate::raypolicy::unknown(&json!({"spec": spec}), &written),
+            []
+        );
         let (policy, faults) = compile(&written);
         assert_eq!(faults, []);
         policy.unwrap()

@@ -10,10 +10,10 @@ const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 /// Which objects a policy is about; everything that is set must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
-    pub(super) namespace: Option<Labels>,
-    pub(super) object: Option<Labels>,
-    pub(super) names: Vec<Pattern>,
-    pub(super) kinds: Vec<Kind>,
+    pub(crate) namespace: Option<Labels>,
+    pub(crate) object: Option<Labels>,
+    pub(crate) names: Vec<Pattern>,
+    pub(crate) kinds: Vec<Kind>,
 }
 
 impl Scope {
@@ -37,15 +37,15 @@ impl Scope {
             && self.has_namespace(object.namespace().unwrap_or(DEFAULT_NAMESPACE), facts)
     }
 
-    pub(super) fn has_kind(&self, kind: Kind) -> bool {
+    pub(crate) fn has_kind(&self, kind: Kind) -> bool {
         self.kinds.is_empty() || self.kinds.contains(&kind)
     }
 
-    pub(super) fn has_name(&self, name: &str) -> bool {
+    pub(crate) fn has_name(&self, name: &str) -> bool {
         self.names.is_empty() || self.names.iter().any(|pattern| pattern.matches(name))
     }
 
-    pub(super) fn has_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
+    pub(crate) fn has_labels<'a>(&self, label: impl Fn(&str) -> Option<&'a str>) -> bool {
         let selector = self.object.as_ref();
         selector.is_none_or(|labels| labels.match_labels(label))
     }
@@ -66,7 +66,7 @@ impl Scope {
 
     /// Whether `other` is about every namespace that this is about. Where no namespaces are known, only
     /// a selector that is the same, or none, tells.
-    pub(super) fn is_within_namespaces_of(&self, other: &Self, facts: &Facts) -> bool {
+    pub(crate) fn is_within_namespaces_of(&self, other: &Self, facts: &Facts) -> bool {
         let mut known = facts.namespaces.keys().peekable();
         other.namespace.is_none()
             || other.namespace == self.namespace
@@ -89,7 +89,7 @@ impl Scope {
 }
 
 /// An object's name; where the API server is still to make one, what it will begin with.
-pub(super) fn name_of<'a>(object: &RayObject<'a>) -> &'a str {
+pub(crate) fn name_of<'a>(object: &RayObject<'a>) -> &'a str {
     let name = object.name().or_else(|| object.generate_name());
     name.unwrap_or_default()
 }

@@ -67,7 +67,7 @@ impl<'a> Group<'a> {
         match (self.role, self.name) {
             (Role::Head, _) => "the head group".to_owned(),
             (Role::Worker { .. }, Some(name)) => {
-                format!("group {}", crate::finding::shown_text(name))
+                format!("group {}", crate::text::shown_text(name))
             }
             (Role::Worker { index }, None) => format!("worker group {index}"),
         }

@@ -76,7 +76,7 @@ impl<'a> Part<'a> {
     fn title(&self) -> String {
         let container = self.container.as_ref();
         match container.and_then(Container::name) {
-            Some(name) => format!("container {}", crate::finding::shown_text(name)),
+            Some(name) => format!("container {}", crate::text::shown_text(name)),
             None if self.role == Role::Beside => "the autoscaler's container".to_owned(),
             None => "a container".to_owned(),
         }

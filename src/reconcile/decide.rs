@@ -2,22 +2,25 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::backoff::Waits;
-use super::blind::Blind;
-use super::chain::Chain;
-use super::drain;
-use super::effect::{Effect, Subject, Task};
 use super::memory::Memory;
-use super::outage::Outage;
-use super::replicas::{self, Change};
-use super::resize::{Planned, PodSteps};
 use super::round::{Round, Skipped};
 use super::settings::Settings;
-use super::settling::Settling;
-use super::size::PodSize;
-use super::{activity, ray_status, states};
 use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan};
+use crate::reconcile::effects::chain::Chain;
+use crate::reconcile::effects::drain;
+use crate::reconcile::effects::effect::{Effect, Subject, Task};
+use crate::reconcile::effects::replicas;
+use crate::reconcile::effects::replicas::Change;
+use crate::reconcile::effects::resize::{Planned, PodSteps};
+use crate::reconcile::effects::size::PodSize;
+use crate::reconcile::memory::backoff::Waits;
+use crate::reconcile::observed::activity;
+use crate::reconcile::observed::blind::Blind;
+use crate::reconcile::observed::outage::Outage;
+use crate::reconcile::observed::stabilisation::Settling;
+use crate::reconcile::ray_state::status;
+use crate::reconcile::recorder::conditions;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{NodeId, Snapshot};
 
@@ -43,7 +46,7 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
     let (chains, skipped) = (made.chains, made.skipped);
     let outage = Outage::seen(memory.outage.as_ref(), now);
     let over = memory.outage.as_ref().filter(|_| outage.is_none());
-    let mut states = states::states(snapshot, &plan);
+    let mut states = conditions::states(snapshot, &plan);
     states.extend(over.and_then(Outage::over));
     Round {
         at: now,
@@ -259,8 +262,8 @@ impl Making<'_> {
     fn say(&mut self, memory: &Memory) {
         #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
         let version = (self.now * 1000.0) as i64;
-        let state = ray_status::state(self.snapshot, self.plan, self.waits, version);
-        let error = ray_status::error_text(self.plan, &self.skipped);
+        let state = status::state(self.snapshot, self.plan, self.waits, version);
+        let error = status::error_text(self.plan, &self.skipped);
         let mut say = |why: &str, effect| {
             let chain = Chain::one(Subject::Cluster, why.to_owned(), effect);
             self.chains.push(chain);

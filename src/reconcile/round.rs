@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use super::chain::Chain;
-use super::effect::Subject;
-use super::event::State;
-use super::outage::Outage;
-use super::settling::Settling;
 use crate::plan::{Plan, Report};
+use crate::reconcile::effects::chain::Chain;
+use crate::reconcile::effects::effect::Subject;
+use crate::reconcile::events::event::State;
+use crate::reconcile::observed::outage::Outage;
+use crate::reconcile::observed::stabilisation::Settling;
 
 /// What is to be done in one round, and what is to be said.
 #[derive(Debug, Clone, Default)]

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::finding::Finding;
-use crate::policy::Fault;
+use crate::raypolicy::Fault;
 
 /// Kubernetes asks for warnings of at most so many characters. The path to a field in a template
 /// takes half of them, so the remedy gets a warning of its own where it does not fit.
@@ -182,9 +182,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::finding::RuleId;
     use crate::path::FieldPath;
     use crate::policy::Mode;
+    use crate::rule_id::RuleId;
 
     fn finding(rule: u16, problem: &str) -> Finding {
         Finding {

@@ -13,8 +13,9 @@ pub mod text;
 mod wrap;
 
 use crate::finding::Finding;
+use crate::judge::Verdict;
 use crate::objects::Identity;
-use crate::policy::{Mode, Verdict};
+use crate::policy::Mode;
 use crate::yaml::{Document, Fault, Position, Span};
 
 /// What a check of manifests came to.

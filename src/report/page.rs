@@ -4,8 +4,8 @@ use anstyle::Style;
 
 use super::wrap::wrapped;
 use crate::defaults::{DEFAULTS, DefaultRule};
-use crate::finding::nearest;
 use crate::rules::{OwnMode, RULES, Rule};
+use crate::text::nearest;
 use crate::vap;
 
 /// A rule or default, for people.

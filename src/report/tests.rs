@@ -3,9 +3,9 @@
 use serde_json::Value;
 
 use super::*;
-use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::ray::Kind;
+use crate::rule_id::RuleId;
 use crate::yaml;
 
 const SOURCE: &str = "\

@@ -17,9 +17,10 @@ mod subject;
 pub use cel::{Cel, Check, Each, PLAIN};
 pub use subject::Subject;
 
-use crate::finding::{Finding, RuleId};
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
+use crate::rule_id::RuleId;
 
 /// The mode of a rule where no policy says otherwise.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

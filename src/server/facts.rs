@@ -7,8 +7,8 @@ use arc_swap::ArcSwap;
 use kube::Client;
 use tokio::time::timeout;
 
-use crate::admission::Policy;
 use crate::facts::KubernetesVersion;
+use crate::policy::EffectivePolicy;
 
 /// How often the API server's version is asked for: it changes when the cluster is upgraded.
 const AGAIN: Duration = Duration::from_mins(10);
@@ -20,7 +20,7 @@ const RETRY: Duration = Duration::from_secs(30);
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// Keeps the API server's version in `policy`, for ever.
-pub async fn learn(client: Client, policy: Arc<ArcSwap<Policy>>) {
+pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
     loop {
         let pause = match timeout(LONGEST, client.apiserver_version()).await {
             Ok(Ok(info)) => {
@@ -40,13 +40,13 @@ pub async fn learn(client: Client, policy: Arc<ArcSwap<Policy>>) {
     }
 }
 
-fn note(policy: &ArcSwap<Policy>, version: Option<KubernetesVersion>) {
+fn note(policy: &ArcSwap<EffectivePolicy>, version: Option<KubernetesVersion>) {
     if policy.load().facts.kubernetes == version {
         return;
     }
     tracing::info!(?version, "the API server's version");
     policy.rcu(|policy| {
-        let mut next = Policy::clone(policy);
+        let mut next = EffectivePolicy::clone(policy);
         next.facts.kubernetes = version;
         next
     });

@@ -17,13 +17,15 @@ use super::health::Health;
 use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
 use super::{Times, facts, probes};
-use crate::admission::{self, Admission, Engine, Limits, Policy};
+use crate::admission;
+use crate::admission::{Admission, Engine, Limits};
 use crate::apiserver::client::is_no_pod;
 use crate::apiserver::{ApiServer, Source};
 use crate::audit;
 use crate::certs;
 use crate::controller::tuning::InForce;
 use crate::controller::{self, Surroundings};
+use crate::policy::EffectivePolicy;
 use crate::policy::Settings;
 use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
@@ -102,9 +104,9 @@ async fn serve(
     let metrics = Arc::new(Metrics::new(certificates.clone()));
     let shutdown = Arc::new(Shutdown::default());
     let in_force = InForce {
-        policy: Arc::new(ArcSwap::from_pointee(Policy {
+        policy: Arc::new(ArcSwap::from_pointee(EffectivePolicy {
             settings: options.settings.clone(),
-            ..Policy::default()
+            ..EffectivePolicy::default()
         })),
         known: Arc::default(),
     };

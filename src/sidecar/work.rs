@@ -16,23 +16,24 @@ use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
 use crate::apiserver::{ApiServer, Gate, Source, Watches};
-use crate::controller::announce::{About, Announcer};
+use crate::controller::act::writer::{MANAGER, Requests, Writer};
+use crate::controller::busy_count::Crowd;
 use crate::controller::clock::Clock;
-use crate::controller::credentials::Credentials;
-use crate::controller::crowd::Crowd;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::fleet::tend;
-use crate::controller::judge::{self, Judge};
-use crate::controller::measure::Measures;
+use crate::controller::eligibility;
+use crate::controller::eligibility::Judge;
+use crate::controller::events::{About, Announcer};
+use crate::controller::head::credentials::Credentials;
+use crate::controller::metrics::Measures;
 use crate::controller::observe::{Key, Observed, Reach};
+use crate::controller::reconciler::{State, Tender};
 use crate::controller::stop::told;
-use crate::controller::tender::{State, Tender};
 use crate::controller::tuning::Tuning;
-use crate::controller::writer::{MANAGER, Requests, Writer};
+use crate::controller::worker_pool::tend;
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
-use crate::reconcile::outcome::Failure;
-use crate::reconcile::standing::SIGN_ANNOTATION;
-use crate::reconcile::tenure::RECORD;
+use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
+use crate::reconcile::ownership::handover::RECORD;
 use crate::reconcile::{Role, Settings};
 
 /// How often the RayCluster is read while something goes on in it, and otherwise.
@@ -169,7 +170,7 @@ impl Sidecar {
             judge: Judge {
                 key: self.key.clone(),
                 role: self.role.clone(),
-                is_ours: judge::images(""),
+                is_ours: eligibility::images(""),
                 observed: observed.clone(),
             },
             writer: self.writer.clone(),

@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::census::Tally;
+use crate::object_audit::Tally;
 
 /// Metrics of the background audit.
 #[derive(Debug, Default)]

@@ -17,8 +17,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
-use super::record::{Outcome, Record};
 use super::watches::WatchCounts;
+use crate::admission::record::{Outcome, Record};
 use crate::apiserver::Watches;
 use crate::ray::Kind;
 use crate::tls::CertificateStore;

@@ -4,7 +4,6 @@ pub mod audit;
 pub mod controller;
 pub mod logs;
 pub mod metrics;
-pub mod record;
 mod watches;
 
 pub use metrics::Metrics;

@@ -1,7 +1,7 @@
 use std::collections::BTreeSet;
 
 use super::*;
-use crate::finding::RuleId;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, OwnMode};
 
 fn with(settings: Settings) -> Vec<Value> {

@@ -9,13 +9,13 @@ use serde::Serialize;
 use super::change;
 use super::follow::{Known, follow};
 use super::kinds::{self, NodeSpec, NodeStatus, Nothing, Part, PodSpec, PodStatus, Whole, fields};
-use crate::admission::Policy;
 use crate::apiserver::Source;
 use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
+use crate::policy::EffectivePolicy;
 use crate::ray::Fields;
 
 /// Keeps facts up to date.
-pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
+pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
     tokio::join!(
         follow(
             source,

@@ -5,7 +5,6 @@
 //! need it are silent. Policies are different: the last ones known stay in force, since to forget
 //! them would change what is denied.
 
-pub mod access;
 mod facts;
 pub(crate) mod follow;
 pub(crate) mod kinds;
@@ -17,13 +16,13 @@ use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 
-use crate::admission::Policy;
 use crate::apiserver::Source;
+use crate::policy::EffectivePolicy;
 
 /// Keeps policies and facts in `policy` up to date, for ever. `known` becomes true once policies
 /// that decide on objects of any namespace can be folded, or once it is clear that there can be
 /// none.
-pub async fn run(source: Source, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
+pub async fn run(source: Source, policy: Arc<ArcSwap<EffectivePolicy>>, known: Arc<AtomicBool>) {
     tokio::join!(
         policies::keep(&source, &policy, &known),
         facts::keep(&source, &policy),
@@ -32,14 +31,18 @@ pub async fn run(source: Source, policy: Arc<ArcSwap<Policy>>, known: Arc<Atomic
 }
 
 /// Keeps policies only up to date, and the labels of namespaces by which they match.
-pub async fn policies_only(source: Source, policy: Arc<ArcSwap<Policy>>, known: Arc<AtomicBool>) {
+pub async fn policies_only(
+    source: Source,
+    policy: Arc<ArcSwap<EffectivePolicy>>,
+    known: Arc<AtomicBool>,
+) {
     policies::keep(&source, &policy, &known).await;
 }
 
 /// Changes what objects are judged by; the next request sees it.
-fn change(policy: &ArcSwap<Policy>, change: impl Fn(&mut Policy)) {
+fn change(policy: &ArcSwap<EffectivePolicy>, change: impl Fn(&mut EffectivePolicy)) {
     policy.rcu(|policy| {
-        let mut next = Policy::clone(policy);
+        let mut next = EffectivePolicy::clone(policy);
         change(&mut next);
         next
     });

@@ -7,18 +7,18 @@ use kube::api::ObjectMeta;
 
 use super::follow::follow;
 use super::kinds::{self, Nothing, Part};
-use crate::admission::Policy;
 use crate::apiserver::Source;
 use crate::facts::StoredObject;
+use crate::policy::EffectivePolicy;
 use crate::ray::Kind;
 
 /// Keeps them up to date. The API server sends only the metadata of objects.
-pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>) {
+pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
     let [a, b, c, d] = Kind::ALL.map(|kind| keep_kind(source, policy, kind));
     tokio::join!(a, b, c, d);
 }
 
-async fn keep_kind(source: &Source, policy: &ArcSwap<Policy>, kind: Kind) {
+async fn keep_kind(source: &Source, policy: &ArcSwap<EffectivePolicy>, kind: Kind) {
     follow(
         source,
         kinds::ray_names(kind),

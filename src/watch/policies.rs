@@ -7,14 +7,17 @@ use serde_json::Value;
 
 use super::follow::{Known, follow};
 use super::kinds::{self, Nothing, Part, fields};
-use crate::admission::Policy;
 use crate::apiserver::Source;
-use crate::policy::{self, Fault, Policies, compile};
+use crate::policy;
+use crate::policy::EffectivePolicy;
+use crate::policy::Policies;
+use crate::raypolicy::Fault;
+use crate::raypolicy::compile;
 
 /// Keeps policies and the labels of namespaces up to date; `known` becomes true once both are. Where
 /// they cannot be read, nothing may be judged yet: without a policy its limits would not hold. Where
 /// the kind is not installed, there are none.
-pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>, known: &AtomicBool) {
+pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>, known: &AtomicBool) {
     let (policies_known, namespaces_known) = (AtomicBool::new(false), AtomicBool::new(false));
     let both = || {
         if policies_known.load(Ordering::Acquire) && namespaces_known.load(Ordering::Acquire) {
@@ -66,7 +69,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<Policy>, known: &Atom
 }
 
 /// A status that is written, too, is a change of a policy, but not of what it says.
-fn publish(policy: &ArcSwap<Policy>, policies: &Policies) {
+fn publish(policy: &ArcSwap<EffectivePolicy>, policies: &Policies) {
     if policy.load().policies == *policies {
         return;
     }

@@ -65,7 +65,7 @@ pub(super) fn anchor(at: Position, name: &str) -> Option<Fault> {
     }
     let reason = format!(
         "kubectl takes no anchor called {}",
-        crate::finding::shown_text(name)
+        crate::text::shown_text(name)
     );
     Some(Fault::new(at, reason, "use letters, digits, - and _ only"))
 }

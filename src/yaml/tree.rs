@@ -285,7 +285,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Resu
     };
     resolve(text, wanted).ok_or_else(|| {
         let tag = tag.map(Tag::original).unwrap_or_default();
-        let shown = crate::finding::shown_text(text);
+        let shown = crate::text::shown_text(text);
         let remedy = "remove the tag or write a value of its type";
         Fault::new(span.start, format!("{shown} is no {tag}"), remedy)
     })

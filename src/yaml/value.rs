@@ -207,7 +207,7 @@ fn twice(key: &Node, name: &str, line: usize) -> Fault {
         format!(
             "the key {} stands twice in one mapping (first in line {line}), and kubectl would \
              keep one of them without a word",
-            crate::finding::shown_text(name)
+            crate::text::shown_text(name)
         ),
         "keep the one that is meant",
     )

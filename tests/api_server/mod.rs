@@ -11,7 +11,7 @@ use axum::extract::{Request, State};
 use axum::http::{Method, StatusCode};
 use axum::response::{IntoResponse as _, Response};
 use futures_util::stream;
-use rayfit::certs::access::NEEDED;
+use rayfit::manifests::access::certificates::NEEDED;
 use serde_json::{Value, json};
 use tokio::sync::broadcast;
 use tower::ServiceExt as _;

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rayfit::controller::heavy::apart;
+use rayfit::controller::offload::apart;
 use rayfit::gcs::{Client, Counted, Endpoint, Excess, Fault, Limits, Unusable, read_state};
 use rayfit::plan::{Settings, decide};
 use serde_json::json;

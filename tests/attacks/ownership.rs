@@ -4,12 +4,13 @@
 
 use std::io::Read as _;
 
-use rayfit::controller::head::{NoHead, head};
+use rayfit::controller::head::address::{NoHead, head};
 use rayfit::controller::observe::Key;
 use rayfit::controller::observe::kept::{Kept, Pods};
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{Settings, Strategy, decide};
-use rayfit::reconcile::{Reason, Role, Standing, standing};
+use rayfit::reconcile::standing;
+use rayfit::reconcile::{Reason, Role, Standing};
 use rayfit::snapshot::pod_object::PodObject;
 use rayfit::snapshot::{ClusterId, OwnPods, Snapshot};
 use serde_json::{Value, json};

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use rayfit::plan::{self, Strategy, decide};
-use rayfit::reconcile::{Memory, Role, Settings, Tenure, round, standing};
+use rayfit::reconcile::standing;
+use rayfit::reconcile::{Memory, Role, Settings, Tenure, round};
 use rayfit::snapshot::Snapshot;
 use rayfit::snapshot::allowed::ray_cluster;
 use serde_json::{Map, Value, json};
@@ -32,7 +33,10 @@ fn read(snapshot: &Snapshot) -> Vec<String> {
         "{:?}",
         round(snapshot, &Memory::default(), &Settings::default()).chains
     ));
-    all.push(format!("{}", rayfit::controller::head::port(cluster)));
+    all.push(format!(
+        "{}",
+        rayfit::controller::head::address::port(cluster)
+    ));
     let sidecar = Role::Sidecar {
         head_uid: "u".to_owned(),
     };

@@ -4,9 +4,11 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use rayfit::admission::{Admission, Engine, Limits, Policy, router};
+use rayfit::admission::{Admission, Engine, Limits, router};
+use rayfit::policy::EffectivePolicy;
+use rayfit::policy::Policies;
 use rayfit::policy::settings::KUBERAY_OPERATOR;
-use rayfit::policy::{Policies, compile};
+use rayfit::raypolicy::compile;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
 
@@ -20,9 +22,9 @@ pub(crate) fn server(policies: &[Value]) -> Server {
         assert_eq!(faults, []);
         policy.unwrap()
     });
-    let policy = Policy {
+    let policy = EffectivePolicy {
         policies: Policies::new(compiled.collect()),
-        ..Policy::default()
+        ..EffectivePolicy::default()
     };
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(policy));

@@ -5,8 +5,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayfit::census::{Counts, Tally};
-use rayfit::finding::RuleId;
+use rayfit::object_audit::{Counts, Tally};
+use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
 use serde_json::Value;
 

@@ -1,8 +1,10 @@
 //! The calls of a scaler.
 
 use rayfit::quantity::Quantity;
-use rayfit::reconcile::effect::{ClusterPatch, Drain, DrainKind, Effect, PodPatch, RayletResize};
-use rayfit::reconcile::outcome::{ApiStatus, GcsKind};
+use rayfit::reconcile::effects::effect::{
+    ClusterPatch, Drain, DrainKind, Effect, PodPatch, RayletResize,
+};
+use rayfit::reconcile::effects::failure::{ApiStatus, GcsKind};
 use rayfit::reconcile::{Failure, Reply};
 use serde_json::{Value, json};
 

@@ -14,11 +14,14 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
-use rayfit::admission::{Admission, Engine, Limits, Policy, router};
-use rayfit::finding::{Finding, RuleId};
+use rayfit::admission::{Admission, Engine, Limits, router};
+use rayfit::finding::Finding;
+use rayfit::judge::Verdict;
 use rayfit::path::FieldPath;
-use rayfit::policy::{Mode, Verdict};
+use rayfit::policy::EffectivePolicy;
+use rayfit::policy::Mode;
 use rayfit::ray::RayObject;
+use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
 use tower::ServiceExt as _;
@@ -108,7 +111,7 @@ pub fn server() -> Server {
 
 pub fn with(engine: Engine, limits: Limits) -> Server {
     let metrics = Arc::new(Metrics::new(Arc::default()));
-    let policy = Arc::new(ArcSwap::from_pointee(Policy::default()));
+    let policy = Arc::new(ArcSwap::from_pointee(EffectivePolicy::default()));
     let admission = Admission::with(policy, metrics.clone(), engine, limits);
     Server {
         router: router(Arc::new(admission)),

@@ -9,7 +9,7 @@ use kube::api::Api;
 use tokio::io::copy_bidirectional;
 use tokio::net::TcpListener;
 
-use crate::controller::words::text;
+use crate::apiserver::error_chain::text;
 use crate::gcs::Address;
 
 /// Leads to `port` of `pod` until the process ends; where.

@@ -5,7 +5,8 @@ use kube::core::GroupVersionKind;
 use kube::{Client, Error};
 use serde_json::Value;
 
-use crate::policy::{Policies, compile};
+use crate::policy::Policies;
+use crate::raypolicy::compile;
 
 /// Objects that are read at once.
 const PAGE: u32 = 200;

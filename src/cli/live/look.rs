@@ -11,16 +11,17 @@ use serde::de::DeserializeOwned;
 use serde_json::Value;
 
 use super::forward::forward;
+use crate::apiserver::error_chain::text;
 use crate::apiserver::{Gate, Patience};
 use crate::controller::clock::Clock;
-use crate::controller::credentials::Credentials;
-use crate::controller::head::{self, Head};
+use crate::controller::head::address;
+use crate::controller::head::address::Head;
+use crate::controller::head::credentials::Credentials;
 use crate::controller::observe::Key;
-use crate::controller::words::text;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::gcs::Address;
 use crate::ray::ippr;
-use crate::reconcile::effect::ERROR_KEY;
+use crate::reconcile::effects::effect::ERROR_KEY;
 use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::kube_node::add_loads;
@@ -151,7 +152,7 @@ async fn ask(
     pods: &OwnPods,
     address: Option<Address>,
 ) -> anyhow::Result<(ClusterResourceState, String)> {
-    let head = head::head(key, cluster, pods)?;
+    let head = address::head(key, cluster, pods)?;
     let address = if let Some(address) = address {
         address
     } else {

@@ -9,8 +9,8 @@ use kube::{Client, Error};
 use serde_json::Value;
 
 use super::list::policies;
+use crate::apiserver::error_chain::text;
 use crate::cli::outcome;
-use crate::controller::words::text;
 use crate::facts::{DEFAULT_NAMESPACE, Facts};
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;

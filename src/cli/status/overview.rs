@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use super::table::Table;
 use crate::ray::{Kind, RayObject, ippr};
-use crate::reconcile::tenure::RECORD;
+use crate::reconcile::ownership::handover::RECORD;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::{Condition, PodObject};

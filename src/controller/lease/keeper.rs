@@ -17,12 +17,12 @@ use tokio::time::{sleep, timeout};
 use super::fence::Fence;
 use super::ledger::Ledger;
 use super::record::{Name, Record, Step, Terms};
+use crate::apiserver::error_chain;
 use crate::apiserver::informer::Times;
 use crate::apiserver::{self, Event, Selection, Source};
 use crate::controller::clock::Clock;
-use crate::controller::measure::Measures;
+use crate::controller::metrics::Measures;
 use crate::controller::stop::told;
-use crate::controller::words;
 
 /// The label of our Leases; its value says which kind.
 const LABEL: &str = "rayfit.dev/lease";
@@ -260,7 +260,7 @@ impl Keeper {
         let conflict =
             matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
         if !conflict {
-            self.complain(&words::text(error));
+            self.complain(&error_chain::text(error));
             return;
         }
         match timeout(self.options.terms.renew, list(&self.listing)).await {
@@ -272,7 +272,7 @@ impl Keeper {
                     None => self.ledger.gone(step.name()),
                 }
             }
-            Ok(Err(error)) => self.complain(&words::text(&error)),
+            Ok(Err(error)) => self.complain(&error_chain::text(&error)),
             Err(_) => {}
         }
     }

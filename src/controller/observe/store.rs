@@ -12,7 +12,7 @@ use super::kept::{Kept, Nodes, Pods, RayClusters, Watched as _};
 use super::tombstones::Tombstones;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::ray::{ippr, reconcile};
-use crate::reconcile::tenure;
+use crate::reconcile::ownership::handover;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::kube_node::{add_load, load_of};
 use crate::snapshot::ownership::controller;
@@ -144,7 +144,7 @@ impl Store {
             uid: kept.uid().unwrap_or_default().into(),
             version: kept.resource_version().unwrap_or_default(),
             mode: annotation(reconcile::ANNOTATION),
-            scaled_by: annotation(tenure::RECORD),
+            scaled_by: annotation(handover::RECORD),
             grows: kept.annotations().contains_key(ippr::ANNOTATION),
             json: kept.json.clone().into(),
         };

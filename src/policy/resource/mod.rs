@@ -1,5 +1,5 @@
 //! `RayPolicy` as Kubernetes stores it (`rayfit.dev/v1alpha1`). What it says is read once, by
-//! [`compile`](mod@super::compile), into [`Policy`](super::Policy); nothing else looks at these types.
+//! [`compile`](mod@crate::raypolicy::compile), into [`Policy`](super::Policy); nothing else looks at these types.
 //!
 //! The comments on fields are what `kubectl explain raypolicy` shows. Limits on lengths keep the
 //! cost of the CEL validations within what API servers allow.

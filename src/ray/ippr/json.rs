@@ -61,7 +61,7 @@ impl fmt::Display for Json {
             Self::Null => f.write_str("null"),
             Self::Bool(value) => write!(f, "{value}"),
             Self::Number(number) => write!(f, "{number}"),
-            Self::Text(text) => f.write_str(&crate::finding::shown_text(text)),
+            Self::Text(text) => f.write_str(&crate::text::shown_text(text)),
             Self::List => f.write_str("a list"),
             Self::Object(_) => f.write_str("an object"),
         }

@@ -1,9 +1,9 @@
 //! RF203: a group whose CPU count Ray cannot derive.
 
-use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Container, Fields, Group, node_resources};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF203
@@ -74,7 +74,7 @@ fn miswritten<'a>(group: &Group<'a>) -> Option<(&'a String, String)> {
         .resources()?
         .iter()
         .find(|(key, _)| key.eq_ignore_ascii_case("cpu"))?;
-    Some((key, crate::finding::shown(amount)))
+    Some((key, crate::text::shown(amount)))
 }
 
 fn report_miswritten(group: &Group<'_>, key: &str, amount: String, findings: &mut Findings) {

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::start_params::start_integer;
 use crate::ray::{Container, Group, list_at, object_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 /// RF215
 pub static RULE: Rule = Rule {

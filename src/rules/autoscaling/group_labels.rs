@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown, shown_text};
 use crate::policy::Mode;
 use crate::ray::{label, label_key, object_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{shown, shown_text};
 
 /// RF222
 pub static RULE: Rule = Rule {

@@ -2,11 +2,12 @@
 
 use std::collections::HashSet;
 
-use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Group, Kind, RayObject, label};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF202
 pub static RULE: Rule = Rule {

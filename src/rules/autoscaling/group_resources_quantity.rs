@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
-use crate::finding::{Finding, RuleId, shown, shown_text};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{shown, shown_text};
 
 /// RF227
 pub static RULE: Rule = Rule {

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use crate::finding::RuleId;
 use crate::policy::Mode;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF212

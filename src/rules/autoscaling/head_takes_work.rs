@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use crate::finding::{Finding, RuleId, shown};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::ray::start_params::start_integer;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 /// RF214
 pub static RULE: Rule = Rule {

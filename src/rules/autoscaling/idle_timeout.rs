@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::Cluster;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 /// RF221
 pub static RULE: Rule = Rule {

@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Fields, Kind, list_at, object_at, text_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF220

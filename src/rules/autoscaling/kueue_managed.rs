@@ -1,11 +1,12 @@
 //! RF219: a cluster that both Kueue and the autoscaler size.
 
-use crate::finding::{RuleId, shown, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::kueue::{ELASTIC, QUEUE};
 use crate::ray::{Kind, RayObject};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{shown, shown_text};
 
 /// RF219
 pub static RULE: Rule = Rule {

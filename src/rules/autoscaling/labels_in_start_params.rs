@@ -2,9 +2,10 @@
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 /// RF207
 pub static RULE: Rule = Rule {

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::{Cluster, Container, Fields, Group, object_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 /// RF216
 pub static RULE: Rule = Rule {

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown, shown_text};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Kind, label_key};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{shown, shown_text};
 
 /// RF224
 pub static RULE: Rule = Rule {

@@ -2,11 +2,12 @@
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{Cluster, Group};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 /// RF210
 pub static RULE: Rule = Rule {

@@ -2,9 +2,9 @@
 
 use serde_json::Value;
 
-use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::{Cluster, Kind};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF226

@@ -1,8 +1,8 @@
 //! RF201: replica counts that contradict each other or are negative.
 
-use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::Group;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF201

@@ -1,9 +1,10 @@
 //! RF208: a restart policy that autoscaler v2 does not allow.
 
-use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::{AutoscalerVersion, Cluster, Group, text_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF208
 pub static RULE: Rule = Rule {

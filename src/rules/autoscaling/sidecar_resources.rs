@@ -2,10 +2,10 @@
 
 use serde_json::Value;
 
-use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, object_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 /// RF217

@@ -1,9 +1,10 @@
 //! RF218: an autoscaler container of another Ray version than the head.
 
-use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::{Cluster, RayVersion};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF218
 pub static RULE: Rule = Rule {

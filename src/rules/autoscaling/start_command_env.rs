@@ -1,9 +1,10 @@
 //! RF211: an environment variable that is KubeRay's own.
 
-use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::{list_at, text_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF211
 pub static RULE: Rule = Rule {

@@ -2,12 +2,13 @@
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Group;
 use crate::ray::start_params::start_integer;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 /// RF204
 pub static RULE: Rule = Rule {

@@ -3,11 +3,12 @@
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown, shown_text};
 use crate::policy::Mode;
 use crate::ray::Group;
 use crate::ray::start_params::{StartResourcesError, start_resources_object};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{shown, shown_text};
 
 /// RF205
 pub static RULE: Rule = Rule {

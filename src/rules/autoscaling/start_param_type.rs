@@ -2,10 +2,12 @@
 
 use serde_json::Value;
 
-use crate::finding::{Finding, RuleId, shown};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::ray::Group;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 /// RF225
 pub static RULE: Rule = Rule {

@@ -1,9 +1,10 @@
 //! RF231: a TPU topology that Ray cannot read.
 
-use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::node_resources::{NodeResources, ResourceError};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF231
 pub static RULE: Rule = Rule {

@@ -1,11 +1,13 @@
 //! RF209: the autoscaler's version chosen twice, or chosen without an autoscaler.
 
-use crate::finding::{Finding, RuleId, shown, shown_text};
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{AutoscalerVersion, Cluster, Group};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{shown, shown_text};
 
 /// RF209
 pub static RULE: Rule = Rule {

@@ -2,10 +2,11 @@
 
 use super::{LiveChange, pods};
 use crate::facts::RayPod;
-use crate::finding::{RuleId, shown_text};
 use crate::policy::Mode;
 use crate::ray::Resource;
+use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::text::shown_text;
 
 /// RF303
 pub static RULE: Rule = Rule {

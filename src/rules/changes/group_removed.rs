@@ -1,9 +1,9 @@
 //! RF302: a worker group goes while its pods run.
 
 use super::{LiveChange, pods};
-use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
+use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF302

@@ -1,10 +1,10 @@
 //! RF304: another scaler for a running cluster.
 
-use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::reconcile::ANNOTATION;
 use crate::ray::{Cluster, RayObject, ReconcileMode};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
 use super::LiveChange;

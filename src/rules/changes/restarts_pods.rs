@@ -2,11 +2,11 @@
 
 use serde_json::Value;
 
-use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Fields, Group, object_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 use super::LiveChange;

@@ -4,11 +4,12 @@ use std::collections::HashMap;
 
 use serde_json::Value;
 
-use crate::finding::{RuleId, shown};
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Cluster, Fields, Group, RayObject, object_at, text_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::text::shown;
 
 use super::LiveChange;
 

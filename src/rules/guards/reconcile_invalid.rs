@@ -2,12 +2,14 @@
 
 use serde_json::Value;
 
-use crate::finding::{Finding, RuleId, nearest, shown, shown_text};
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::reconcile::{ANNOTATION, PREFIX, RECORD};
 use crate::ray::{Kind, ReconcileMode};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{nearest, shown, shown_text};
 
 /// RF402
 pub static RULE: Rule = Rule {

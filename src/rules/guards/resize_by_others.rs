@@ -1,10 +1,12 @@
 //! RF401: somebody resizes a pod that its Ray cluster's scaler resizes.
 
-use crate::finding::{Finding, RuleId, shown_text};
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::{Mode, Settings};
 use crate::ray::{Fields, list_at, object_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::text::shown_text;
 
 /// RF401
 pub static RULE: Rule = Rule {

@@ -1,10 +1,12 @@
 //! RF112: in-place resize with version 1 of the autoscaler.
 
-use crate::finding::{Finding, RuleId, shown_text};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::ray::cluster::V2_ENV;
 use crate::ray::{AutoscalerVersion, Cluster, Group, list_at, text_at};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF112
 pub static RULE: Rule = Rule {

@@ -1,9 +1,10 @@
 //! RF111: nobody acts on `ray.io/ippr`, because autoscaling is off.
 
-use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
 use crate::ray::Kind;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::text::shown;
 
 /// RF111
 pub static RULE: Rule = Rule {

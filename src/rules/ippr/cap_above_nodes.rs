@@ -2,13 +2,15 @@
 
 use crate::facts::Node;
 use crate::facts::scheduling::Demands;
-use crate::finding::{Finding, RuleId, shown_text};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::ippr::GroupCaps;
 use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Group, Resource};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF115
 pub static RULE: Rule = Rule {

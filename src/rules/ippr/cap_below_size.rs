@@ -1,10 +1,11 @@
 //! RF109: a cap below the size that the pods start with.
 
-use crate::finding::{Finding, RuleId};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
 use crate::ray::ippr::GroupCaps;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF109

@@ -1,10 +1,10 @@
 //! RF116: `ray.io/ippr` on a RayCronJob.
 
-use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::ray::ippr::ANNOTATION;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF116

@@ -1,11 +1,13 @@
 //! RF104: a cap or time limit in `ray.io/ippr` that cannot be meant.
 
-use crate::finding::{Finding, RuleId, shown_text};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
 use crate::ray::ippr::{Cap, CapFault, GroupCaps};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF104
 pub static RULE: Rule = Rule {

@@ -1,10 +1,11 @@
 //! RF114: a Kubernetes that cannot resize pods in place, or only as a beta feature.
 
 use crate::facts::KubernetesVersion;
-use crate::finding::{Finding, RuleId};
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::ippr::ANNOTATION;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
 /// RF114

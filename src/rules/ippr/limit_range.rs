@@ -1,13 +1,15 @@
 //! RF117: a cap that the namespace does not allow.
 
 use crate::facts::{DEFAULT_NAMESPACE, Facts, LimitRange, ResourceQuota};
-use crate::finding::{Finding, RuleId, shown_text};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::ippr::GroupCaps;
 use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Container, Group, Resource};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF117
 pub static RULE: Rule = Rule {

@@ -2,10 +2,11 @@
 
 use serde_json::Value;
 
-use crate::finding::{Finding, RuleId};
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Container, Fields, Group, Resource};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF107
@@ -126,7 +127,7 @@ fn finding(path: FieldPath, container: &Container<'_>, missing: &[Resource]) -> 
 
 /// The limit as written, or an example.
 fn sample(container: &Container<'_>, resource: Resource) -> String {
-    let limit = |limits: &Fields| limits.get(resource.name()).map(crate::finding::shown);
+    let limit = |limits: &Fields| limits.get(resource.name()).map(crate::text::shown);
     container.limits().and_then(limit).unwrap_or_else(|| {
         match resource {
             Resource::Cpu => "\"1\"",

@@ -1,10 +1,11 @@
 //! RF110: both caps equal the size.
 
-use crate::finding::{Finding, RuleId};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::ippr::GroupCaps;
 use crate::ray::{Group, Resource};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
 /// RF110

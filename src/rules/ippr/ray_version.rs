@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
-use crate::finding::{Finding, RuleId, shown_text};
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::{Cluster, RayVersion, ReconcileMode};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::text::shown_text;
 
 /// RF113
 pub static RULE: Rule = Rule {

@@ -2,11 +2,13 @@
 
 use serde_json::Value;
 
-use crate::finding::{Finding, RuleId, nearest, shown, shown_text};
+use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
 use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, KeyPlace, Problem};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{nearest, shown, shown_text};
 
 /// RF101
 pub static RULE: Rule = Rule {

@@ -1,8 +1,9 @@
 //! RF105: `num-cpus` or `memory` in the start parameters of a listed group.
 
-use crate::finding::{RuleId, shown};
 use crate::policy::Mode;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::text::shown;
 
 /// RF105
 pub static RULE: Rule = Rule {

@@ -2,11 +2,13 @@
 
 use std::collections::HashSet;
 
-use crate::finding::{Finding, RuleId, nearest, shown_text};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::ippr::GroupCaps;
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
+use crate::text::{nearest, shown_text};
 
 /// RF103
 pub static RULE: Rule = Rule {

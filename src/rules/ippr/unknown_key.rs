@@ -1,9 +1,11 @@
 //! RF102: a key in `ray.io/ippr` that Ray does not know.
 
-use crate::finding::{Finding, RuleId, nearest, shown_text};
+use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::ray::ippr::{GROUP_KEYS, KeyPlace, Problem};
+use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
+use crate::text::{nearest, shown_text};
 
 /// RF102
 pub static RULE: Rule = Rule {

@@ -1,10 +1,10 @@
 //! RF506: more CPU or memory in a cluster than a policy allows.
 
 use super::{Count, allowance, most_of_pod, without_limit};
-use crate::finding::RuleId;
 use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Resource};
+use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF506

@@ -1,9 +1,9 @@
 //! RF505: idle workers kept longer than a policy allows.
 
 use super::allowance;
-use crate::finding::RuleId;
 use crate::path::FieldPath;
 use crate::policy::{Limit, Mode};
+use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF505

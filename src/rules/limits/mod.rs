@@ -8,12 +8,13 @@ pub mod workers_per_cluster;
 pub mod workers_per_group;
 
 use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
-use crate::finding::{Finding, shown_text};
+use crate::finding::Finding;
 use crate::policy::Limit;
 use crate::quantity::Quantity;
 use crate::ray::pod_most::{Bounds, PodMost, Unbounded};
 use crate::ray::{Cluster, Group, Resource};
 use crate::rules::{Rule, Subject};
+use crate::text::shown_text;
 
 /// How many pods a group may come to have.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

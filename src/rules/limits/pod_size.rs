@@ -1,10 +1,10 @@
 //! RF503: a pod larger than a policy allows.
 
 use super::{allowance, most_of_pod, without_limit};
-use crate::finding::RuleId;
 use crate::policy::Mode;
 use crate::ray::pod_most::PodMost;
 use crate::ray::{Cluster, Group, Resource};
+use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF503

@@ -1,8 +1,8 @@
 //! RF501: more workers in a cluster than a policy allows.
 
 use super::{Count, allowance};
-use crate::finding::RuleId;
 use crate::policy::Mode;
+use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF501

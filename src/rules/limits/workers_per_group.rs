@@ -1,8 +1,8 @@
 //! RF502: more workers in a group than a policy allows.
 
 use super::{Count, allowance};
-use crate::finding::RuleId;
 use crate::policy::Mode;
+use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 
 /// RF502

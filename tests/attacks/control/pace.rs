@@ -9,8 +9,8 @@ use std::time::{Duration, Instant};
 use hyper::Response;
 use kube::client::Body;
 use rayfit::apiserver::{ApiServer, Gate};
+use rayfit::controller::act::writer::{Requests, Writer};
 use rayfit::controller::observe::Key;
-use rayfit::controller::writer::{Requests, Writer};
 use tokio::sync::Mutex;
 
 use super::api::{Api, Fault};

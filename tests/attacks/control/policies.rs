@@ -5,8 +5,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
-use rayfit::admission::Policy;
 use rayfit::apiserver::Source;
+use rayfit::policy::EffectivePolicy;
 use rayfit::server::health::{Health, NotReady};
 use rayfit::telemetry::Metrics;
 use rayfit::watch;
@@ -62,7 +62,7 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
     });
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let (policy, known) = (
-        Arc::new(ArcSwap::from_pointee(Policy::default())),
+        Arc::new(ArcSwap::from_pointee(EffectivePolicy::default())),
         Arc::default(),
     );
     let health = health(&metrics, &known, true);
@@ -100,7 +100,7 @@ async fn where_policies_are_not_installed_there_are_none() {
         .faults(|call| (call.resource == "raypolicies").then_some(Fault::Status(404, None)));
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let (policy, known) = (
-        Arc::new(ArcSwap::from_pointee(Policy::default())),
+        Arc::new(ArcSwap::from_pointee(EffectivePolicy::default())),
         Arc::default(),
     );
     let source = Source {

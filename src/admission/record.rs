@@ -1,0 +1,199 @@
+//! What is written down of one review: never the object, never a value in it.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use crate::admission::Webhook;
+use crate::admission::audit::rules_of;
+use crate::admission::decide::Decision;
+use crate::admission::review::Review;
+use crate::admission::skip::Skip;
+use crate::policy::Mode;
+use crate::ray::Kind;
+use crate::rule_id::RuleId;
+
+/// How a request ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Outcome {
+    /// Allowed without a look at the object.
+    Skipped(Skip),
+    /// Judged and allowed.
+    Allowed,
+    /// Allowed with warnings.
+    Warned,
+    /// Denied.
+    Denied,
+    /// Allowed with a patch.
+    Patched,
+    /// No review that can be answered.
+    BadRequest,
+    /// Refused, because there was too much to do.
+    Overload,
+    /// Given up, because the API server's timeout was near.
+    Deadline,
+    /// A bug of ours.
+    Panic,
+}
+
+impl Outcome {
+    /// The name in logs and metrics.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Skipped(Skip::NotOurs) => "not_judged",
+            Self::Skipped(Skip::Deleting) => "deleting",
+            Self::Skipped(Skip::Unchanged) => "unchanged",
+            Self::Allowed => "allowed",
+            Self::Warned => "warned",
+            Self::Denied => "denied",
+            Self::Patched => "patched",
+            Self::BadRequest => "bad_request",
+            Self::Overload => "overload",
+            Self::Deadline => "deadline",
+            Self::Panic => "panic",
+        }
+    }
+}
+
+/// What is written down of one review.
+#[derive(Debug)]
+pub struct Record {
+    /// The webhook that was asked.
+    pub webhook: Webhook,
+    /// The object's kind, if it is one of ours.
+    pub kind: Option<Kind>,
+    /// The operation, in the words that metrics are labelled with.
+    pub operation: &'static str,
+    /// How it ended.
+    pub outcome: Outcome,
+    /// Nothing was to be stored.
+    pub dry_run: bool,
+    /// The findings, by rule and what they led to.
+    pub findings: Vec<(RuleId, Mode)>,
+    uid: String,
+    object: String,
+    rules: String,
+    problem: String,
+}
+
+impl Record {
+    /// Nothing is known of the request yet.
+    pub fn new(webhook: Webhook) -> Self {
+        Self {
+            webhook,
+            kind: None,
+            operation: "unknown",
+            outcome: Outcome::Allowed,
+            dry_run: false,
+            findings: Vec::new(),
+            uid: String::new(),
+            object: String::new(),
+            rules: String::new(),
+            problem: String::new(),
+        }
+    }
+
+    /// Takes down what request it is, as far as metrics need it.
+    pub fn identify(&mut self, review: &Review<'_>) {
+        self.kind = Kind::from_name(&review.kind.kind).filter(|_| review.kind.group == "ray.io");
+        self.dry_run = review.is_dry_run();
+        self.operation = match &*review.operation {
+            "CREATE" => "CREATE",
+            "UPDATE" => "UPDATE",
+            "DELETE" => "DELETE",
+            "CONNECT" => "CONNECT",
+            _ => "unknown",
+        };
+    }
+
+    /// Takes down which object it is, for the log.
+    pub fn name(&mut self, review: &Review<'_>) {
+        self.uid = bounded(&review.uid);
+        self.object.clear();
+        let _ = write!(
+            self.object,
+            "{}/{}",
+            bounded(&review.namespace),
+            bounded(&review.display_name())
+        );
+    }
+
+    /// Takes down the decision.
+    pub fn decided(&mut self, decision: &Decision) {
+        self.outcome = match decision {
+            Decision::Skipped(skip) => Outcome::Skipped(*skip),
+            Decision::Defaulted(defaulted) if defaulted.applied.is_empty() => Outcome::Allowed,
+            Decision::Defaulted(_) => Outcome::Patched,
+            Decision::Policy(found) if !found.refused.is_empty() => Outcome::Denied,
+            Decision::Policy(found) if found.doubted.is_empty() => Outcome::Allowed,
+            Decision::Judged(verdict) if !verdict.is_allowed() => Outcome::Denied,
+            Decision::Judged(verdict) if verdict.warned.is_empty() => Outcome::Allowed,
+            Decision::Judged(_) | Decision::Policy(_) => Outcome::Warned,
+        };
+        if let Decision::Judged(verdict) = decision {
+            let findings = verdict.findings();
+            self.findings = findings.map(|(mode, found)| (found.rule, mode)).collect();
+            let rules = rules_of(&verdict.denied);
+            self.rules = rules
+                .iter()
+                .map(RuleId::to_string)
+                .collect::<Vec<_>>()
+                .join(",");
+        }
+    }
+
+    /// Takes down a failure.
+    #[must_use]
+    pub fn failed(mut self, outcome: Outcome, problem: &str) -> Self {
+        self.outcome = outcome;
+        problem.clone_into(&mut self.problem);
+        self
+    }
+
+    /// There will be a line of it in the log.
+    pub fn is_logged(&self) -> bool {
+        let is_quiet = matches!(
+            self.outcome,
+            Outcome::Skipped(_) | Outcome::Allowed | Outcome::Warned | Outcome::Patched
+        );
+        !is_quiet || tracing::enabled!(tracing::Level::DEBUG)
+    }
+
+    /// Says in the log what went wrong or was denied; what was allowed is only said at level debug.
+    pub fn log(&self, took: Duration) {
+        let kind = self.kind.map_or("", Kind::name);
+        let (webhook, outcome) = (self.webhook.name(), self.outcome.name());
+        let Self {
+            object,
+            uid,
+            rules,
+            problem,
+            operation,
+            dry_run,
+            ..
+        } = self;
+        let micros = u64::try_from(took.as_micros()).unwrap_or(u64::MAX);
+        macro_rules! say {
+            ($level:ident, $text:literal) => {
+                tracing::$level!(
+                    webhook, outcome, kind, object, uid, operation, dry_run, rules, problem,
+                    micros, $text
+                )
+            };
+        }
+        match self.outcome {
+            Outcome::Denied => say!(info, "denied"),
+            Outcome::BadRequest | Outcome::Overload | Outcome::Deadline => {
+                say!(warn, "not answered");
+            }
+            Outcome::Panic => say!(error, "failed"),
+            _ => say!(debug, "allowed"),
+        }
+    }
+}
+
+/// Longest name in a log line, in characters; those of Kubernetes are at most 253.
+const NAME: usize = 256;
+
+fn bounded(name: &str) -> String {
+    name.chars().take(NAME).collect()
+}

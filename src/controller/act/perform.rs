@@ -1,0 +1,201 @@
+//! Performing effects: each chain on its own, so that what fails in one stops no other.
+
+use std::time::{Duration, Instant};
+
+use futures_util::stream::{self, StreamExt as _};
+
+use crate::controller::act::permission::Permit;
+use crate::controller::act::writer;
+use crate::controller::act::writer::Writer;
+use crate::controller::clock::Clock;
+use crate::gcs::{self, CallError, Fault, RayletSize};
+use crate::reconcile::effects::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
+use crate::reconcile::effects::failure::{Failure, GcsKind};
+use crate::reconcile::{Chain, Done, Effect, Reply};
+
+/// Chains of one cluster at once.
+const AT_ONCE: usize = 16;
+
+/// Performs the effects of one cluster.
+pub struct Performer<'a> {
+    /// For the API server.
+    pub writer: &'a Writer,
+    /// For the GCS.
+    pub gcs: &'a gcs::Client,
+    /// Whether effects on pods and Ray nodes may be sent.
+    pub permit: &'a Permit<'a>,
+    /// The clock.
+    pub clock: Clock,
+}
+
+impl Performer<'_> {
+    /// Performs all chains; what came of each effect that was tried.
+    pub async fn all(&self, chains: Vec<Chain>) -> Vec<Done> {
+        let performed = stream::iter(chains)
+            .map(|chain| self.chain(chain))
+            .buffer_unordered(AT_ONCE);
+        performed.concat().await
+    }
+
+    async fn chain(&self, mut chain: Chain) -> Vec<Done> {
+        let mut done = Vec::new();
+        while let Some(effect) = chain.next() {
+            let result = self.effect(&effect).await;
+            self.log(&chain, &effect, &result);
+            chain.answered(result.as_ref(), self.clock.wall());
+            done.push(Done {
+                about: chain.about.clone(),
+                effect,
+                result,
+            });
+        }
+        done
+    }
+
+    /// Effects on pods and Ray nodes are sent under a permit only. The patch of the RayCluster
+    /// tests its version itself; reports change nothing but what is said. All are begun only while
+    /// our Lease outlasts them, those of the GCS like those of the API server.
+    async fn effect(&self, effect: &Effect) -> Result<Reply, Failure> {
+        match effect {
+            Effect::PatchCluster(patch) => {
+                let turn = self.writer.turn().await?;
+                let asked = Instant::now();
+                let cluster = turn.patch_cluster(&patch.operations).await?;
+                self.permit.wrote(&cluster, asked).await;
+                Ok(Reply::Ok)
+            }
+            Effect::NotePod(patch) => {
+                let turn = self.writer.turn().await?;
+                let longest = self.permit.ensure(&turn).await?;
+                turn.patch_pod(patch, longest).await.map(|()| Reply::Ok)
+            }
+            Effect::ResizePod(patch) => {
+                let turn = self.writer.turn().await?;
+                let longest = self.permit.ensure(&turn).await?;
+                turn.resize_pod(patch, longest).await.map(|()| Reply::Ok)
+            }
+            Effect::ResizeRaylet(resize) => {
+                let longest = self.permission().await?;
+                let _writing = self.writer.begin(longest)?;
+                self.resize_raylet(resize, longest).await
+            }
+            Effect::Drain(drain) => {
+                let longest = self.permission().await?;
+                let _writing = self.writer.begin(longest)?;
+                self.drain(drain, longest).await
+            }
+            Effect::Report(state) => {
+                let _writing = self.writer.begin(writer::LONGEST)?;
+                let gcs = self.gcs.with_deadline(writer::LONGEST);
+                let told = gcs.report(state.clone()).await;
+                told.map_err(|error| gcs_failure(&error))?;
+                Ok(Reply::Ok)
+            }
+            Effect::PutError(text) => {
+                let _writing = self.writer.begin(writer::LONGEST)?;
+                let told = self.tell_drivers(text, writer::LONGEST).await;
+                told.map_err(|error| gcs_failure(&error))?;
+                Ok(Reply::Ok)
+            }
+        }
+    }
+
+    /// Drivers print what is there, even if it is empty.
+    async fn tell_drivers(&self, text: &str, longest: Duration) -> Result<(), CallError> {
+        let gcs = self.gcs.with_deadline(longest);
+        if text.is_empty() {
+            gcs.kv_del("", ERROR_KEY).await
+        } else {
+            gcs.kv_put("", ERROR_KEY, text.as_bytes()).await
+        }
+    }
+
+    /// How long a call of the GCS may take. Nobody waits for the API server over it.
+    async fn permission(&self) -> Result<Duration, Failure> {
+        let longest = if let Some(longest) = self.permit.known().await {
+            longest
+        } else {
+            let turn = self.writer.turn().await?;
+            self.permit.ensure(&turn).await?
+        };
+        Ok(longest.min(writer::LONGEST))
+    }
+
+    async fn resize_raylet(
+        &self,
+        resize: &RayletResize,
+        longest: Duration,
+    ) -> Result<Reply, Failure> {
+        let amount = |amount: Option<i64>| amount.map(u64::try_from).transpose();
+        let (Ok(cpu_milli), Ok(memory_bytes)) =
+            (amount(resize.cpu_milli), amount(resize.memory_bytes))
+        else {
+            return Err(Failure::NotSent(
+                "a raylet cannot have less than nothing".to_owned(),
+            ));
+        };
+        let gcs = self.gcs.with_deadline(longest);
+        let size = RayletSize {
+            cpu_milli,
+            memory_bytes,
+        };
+        let totals = gcs
+            .resize_raylet(resize.node_id, size)
+            .await
+            .map_err(|error| gcs_failure(&error))?;
+        let total = |name: &str| totals.get(name).copied();
+        Ok(Reply::RayletTotals {
+            cpu: total("CPU"),
+            memory: total("memory"),
+        })
+    }
+
+    async fn drain(&self, drain: &Drain, longest: Duration) -> Result<Reply, Failure> {
+        let gcs = self.gcs.with_deadline(longest);
+        let answer = match drain.kind {
+            DrainKind::Idle => gcs.drain_idle(drain.node_id, &drain.message).await,
+            DrainKind::WhenDone => gcs.drain_preempt(drain.node_id, &drain.message, 0).await,
+        };
+        Ok(match answer.map_err(|error| gcs_failure(&error))? {
+            gcs::Drain::Accepted => Reply::DrainAccepted,
+            gcs::Drain::Rejected(_) => Reply::DrainRefused,
+        })
+    }
+
+    /// One line for each effect, with its reason. Reports are no actions.
+    fn log(&self, chain: &Chain, effect: &Effect, result: &Result<Reply, Failure>) {
+        let (action, about, why) = (effect.kind(), chain.about.to_string(), &chain.why);
+        let cluster = self.writer.key().to_string();
+        let quiet = matches!(effect, Effect::Report(_) | Effect::PutError(_));
+        match result {
+            Ok(_) if quiet => tracing::debug!(cluster, action, about, "done"),
+            Ok(Reply::DrainRefused) => {
+                tracing::info!(cluster, action, about, why, "refused: it has work again");
+            }
+            Ok(_) => tracing::info!(cluster, action, about, why, "done"),
+            Err(failure) => {
+                let problem = failure.explain(effect);
+                tracing::warn!(cluster, action, about, why, problem, "failed");
+            }
+        }
+    }
+}
+
+/// A failed call as the core understands it.
+pub fn gcs_failure(error: &CallError) -> Failure {
+    let kind = match &error.fault {
+        Fault::NotFound(_) => GcsKind::NotFound,
+        Fault::InvalidArgument(_) => GcsKind::InvalidArgument,
+        Fault::Unauthenticated(_) | Fault::Credentials(_) | Fault::Tls(_) => {
+            GcsKind::Unauthenticated
+        }
+        Fault::Passive => GcsKind::Passive,
+        Fault::Unreachable(_) | Fault::BackingOff(_) | Fault::Deadline(_) => GcsKind::Unreachable,
+        Fault::TooLarge(_) | Fault::Unusable(_) => GcsKind::Unusable,
+        Fault::Unsupported(_) | Fault::Other(_) => GcsKind::Other,
+    };
+    Failure::Gcs {
+        kind,
+        message: error.to_string(),
+    }
+}

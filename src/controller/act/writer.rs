@@ -1,0 +1,448 @@
+//! Requests to the API server about one RayCluster: fenced by the Lease, at one rate for all
+//! clusters, with a time limit, and with failures as the core understands them.
+
+use std::time::Duration;
+
+use json_patch::Patch as Operations;
+use kube::Client;
+use kube::api::{Patch, PatchParams, Request};
+use serde::de::{DeserializeOwned, IgnoredAny};
+use serde_json::Value;
+use tokio::time::{Instant, sleep, timeout, timeout_at};
+
+use crate::apiserver::error_chain;
+use crate::apiserver::queue::{Flow, LAST};
+use crate::apiserver::{Gate, Pass};
+use crate::controller::lease::Fence;
+use crate::controller::lease::fence::Writing;
+use crate::controller::observe::Key;
+use crate::reconcile::effects::effect::PodPatch;
+use crate::reconcile::effects::failure::{ApiStatus, Failure};
+
+/// How we are called in managed fields and audit logs.
+pub const MANAGER: &str = "rayfit";
+
+/// The longest that a request may take. Less than a Lease is trusted for after its renewal.
+pub const LONGEST: Duration = Duration::from_secs(4);
+
+/// How soon a request is sent again after an error of the API server's own, within its time.
+const AGAIN: Duration = Duration::from_millis(500);
+
+/// How often a request is sent in one go.
+const TRIES: u32 = 3;
+
+/// What all clusters share.
+#[derive(Clone)]
+pub struct Requests {
+    client: Client,
+    gate: Gate,
+}
+
+impl Requests {
+    /// Requests through a gate.
+    pub fn new(client: Client, gate: Gate) -> Self {
+        Self { client, gate }
+    }
+
+    /// Turns away whoever waits: the process stops.
+    pub fn close(&self) {
+        self.gate.close();
+    }
+
+    /// Sends a request.
+    pub async fn send<T: DeserializeOwned>(
+        &self,
+        request: hyper::http::Request<Vec<u8>>,
+        longest: Duration,
+    ) -> Result<T, Failure> {
+        let answer = timeout(longest, self.client.request::<T>(request)).await;
+        match answer {
+            Ok(Ok(answer)) => Ok(answer),
+            Ok(Err(error)) => Err(self.failure(&error)),
+            Err(_) => Err(Failure::NoAnswer(format!(
+                "the API server did not answer within {longest:?}"
+            ))),
+        }
+    }
+
+    /// Sends a request that can wait, when nothing else does.
+    pub async fn send_last<T: DeserializeOwned>(
+        &self,
+        request: hyper::http::Request<Vec<u8>>,
+        longest: Duration,
+    ) -> Result<T, Failure> {
+        let passed = self.gate.pass(&LAST.into()).await;
+        let _pass = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
+        self.send(request, longest).await
+    }
+
+    fn failure(&self, error: &kube::Error) -> Failure {
+        let kube::Error::Api(status) = error else {
+            return Failure::NoAnswer(error_chain::text(error));
+        };
+        let details = status.details.as_ref();
+        let seconds = details.map_or(0, |details| details.retry_after_seconds);
+        if status.code == 429 {
+            let asked = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
+            self.gate.ask_patience(asked);
+        }
+        let causes = details.map(|details| {
+            details
+                .causes
+                .iter()
+                .map(|cause| cause.reason.clone())
+                .collect()
+        });
+        Failure::Api(ApiStatus {
+            code: status.code,
+            reason: status.reason.clone(),
+            message: status.message.clone(),
+            causes: causes.unwrap_or_default(),
+            retry_after_s: (seconds > 0).then(|| f64::from(seconds)),
+        })
+    }
+}
+
+/// Requests about one RayCluster.
+#[derive(Clone)]
+pub struct Writer {
+    requests: Requests,
+    key: Key,
+    flow: Flow,
+    fence: Option<(Fence, u32)>,
+}
+
+impl Writer {
+    /// Writes under the Lease of a shard, or without one: in the head pod, where nobody else is.
+    pub fn new(requests: Requests, key: Key, fence: Option<(Fence, u32)>) -> Self {
+        Self {
+            requests,
+            flow: key.to_string().into(),
+            key,
+            fence,
+        }
+    }
+
+    /// The RayCluster.
+    pub fn key(&self) -> &Key {
+        &self.key
+    }
+
+    /// Turns away what waits for its turn: the process stops.
+    pub fn close(&self) {
+        self.requests.close();
+    }
+
+    /// Waits until requests may be sent, one after the other.
+    pub async fn turn(&self) -> Result<Turn<'_>, Failure> {
+        let passed = self.requests.gate.pass(&self.flow).await;
+        let passed = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
+        Ok(Turn {
+            writer: self,
+            _pass: passed,
+        })
+    }
+
+    /// Begins a write that takes at most `longest`, wherever it goes: the Lease is held until it has
+    /// ended, or it is not begun.
+    pub fn begin(&self, longest: Duration) -> Result<Option<Writing>, Failure> {
+        let begun = self
+            .fence
+            .as_ref()
+            .map(|(fence, shard)| fence.begin(*shard, longest));
+        begun
+            .transpose()
+            .map_err(|fenced| Failure::NotSent(fenced.to_string()))
+    }
+
+    /// Reads the RayCluster, in its turn.
+    pub async fn get_cluster(&self) -> Result<Value, Failure> {
+        self.turn().await?.get_cluster().await
+    }
+
+    /// Patches the RayCluster, in its turn; answers it as it is then.
+    pub async fn patch_cluster(&self, operations: &Operations) -> Result<Value, Failure> {
+        self.turn().await?.patch_cluster(operations).await
+    }
+
+    fn clusters(&self) -> Request {
+        Request::new(format!(
+            "/apis/ray.io/v1/namespaces/{}/rayclusters",
+            self.key.namespace
+        ))
+    }
+
+    fn pods(&self) -> Request {
+        Request::new(format!("/api/v1/namespaces/{}/pods", self.key.namespace))
+    }
+}
+
+/// Requests about one RayCluster whose turn it is. The time that a request may take begins here,
+/// not when it began to wait.
+pub struct Turn<'a> {
+    writer: &'a Writer,
+    _pass: Pass,
+}
+
+impl Turn<'_> {
+    /// Reads the RayCluster.
+    pub async fn get_cluster(&self) -> Result<Value, Failure> {
+        let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
+        let request = clusters.get(name, &kube::api::GetParams::default());
+        let request = request.map_err(|error| unsendable(&error))?;
+        self.writer.requests.send(request, LONGEST).await
+    }
+
+    /// Patches the RayCluster; answers it as it is then.
+    pub async fn patch_cluster(&self, operations: &Operations) -> Result<Value, Failure> {
+        let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
+        let patch = Patch::<()>::Json(operations.clone());
+        self.write(clusters.patch(name, &params(), &patch), LONGEST)
+            .await
+    }
+
+    /// Patches a pod.
+    pub async fn patch_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
+        let body = Patch::Strategic(&patch.body);
+        let request = self.writer.pods().patch(&patch.pod, &params(), &body);
+        self.write::<IgnoredAny>(request, longest).await.map(drop)
+    }
+
+    /// Resizes a pod.
+    pub async fn resize_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
+        let (pods, body) = (self.writer.pods(), Patch::Strategic(&patch.body));
+        let request = pods.patch_subresource("resize", &patch.pod, &params(), &body);
+        self.write::<IgnoredAny>(request, longest).await.map(drop)
+    }
+
+    async fn write<T: DeserializeOwned>(
+        &self,
+        request: Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>,
+        longest: Duration,
+    ) -> Result<T, Failure> {
+        let request = request.map_err(|error| unsendable(&error))?;
+        let longest = longest.min(LONGEST);
+        let (requests, key) = (&self.writer.requests, &self.writer.key);
+        let _writing = self.writer.begin(longest)?;
+        let deadline = Instant::now() + longest;
+        let mut tries = 1;
+        loop {
+            let left = deadline.saturating_duration_since(Instant::now());
+            match requests.send(request.clone(), left).await {
+                // Every write of ours may be repeated: it sets values, or tests a version.
+                Err(Failure::Api(status))
+                    if status.code >= 500 && tries < TRIES && left > AGAIN * 3 =>
+                {
+                    tries += 1;
+                    let rest = async {
+                        sleep(AGAIN).await;
+                        requests.gate.rate().await;
+                    };
+                    let is_over = tokio::select! {
+                        () = requests.gate.closed() => true,
+                        rested = timeout_at(deadline - AGAIN, rest) => rested.is_err(),
+                    };
+                    if is_over {
+                        return Err(Failure::Api(status));
+                    }
+                    tracing::debug!(cluster = %key, code = status.code, "sending it again");
+                }
+                outcome => return outcome,
+            }
+        }
+    }
+}
+
+fn params() -> PatchParams {
+    PatchParams {
+        field_manager: Some(MANAGER.to_owned()),
+        ..PatchParams::default()
+    }
+}
+
+fn unsendable(error: &kube::core::request::Error) -> Failure {
+    Failure::NotSent(format!("the request cannot be built: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+    use std::convert::Infallible;
+    use std::sync::{Arc, Mutex};
+    use std::time::Instant;
+
+    use hyper::{Request as Sent, Response};
+    use kube::client::Body;
+    use serde_json::json;
+
+    use crate::apiserver::Patience;
+    use crate::apiserver::gate::AT_ONCE;
+    use crate::controller::act::writer::*;
+
+    fn requests_through(client: Client) -> Requests {
+        Requests::new(client, Gate::new(1000, 1000, Patience::default()))
+    }
+
+    /// An API server that answers everything so, and what it was sent.
+    fn server(code: u16, body: Value) -> (Requests, Arc<Mutex<Vec<String>>>) {
+        let sent = Arc::new(Mutex::new(Vec::new()));
+        let seen = sent.clone();
+        let service = tower::service_fn(move |request: Sent<Body>| {
+            seen.lock()
+                .unwrap()
+                .push(format!("{} {}", request.method(), request.uri().path()));
+            let answer = Response::builder()
+                .status(code)
+                .body(Body::from(body.to_string().into_bytes()));
+            async move { Ok::<_, Infallible>(answer.unwrap()) }
+        });
+        (requests_through(Client::new(service, "ray")), sent)
+    }
+
+    fn writer(requests: &Requests, fence: &Fence) -> Writer {
+        Writer::new(
+            requests.clone(),
+            Key::new("ray", "demo"),
+            Some((fence.clone(), 2)),
+        )
+    }
+
+    fn patch() -> PodPatch {
+        PodPatch {
+            pod: "w".to_owned(),
+            body: json!({}),
+        }
+    }
+
+    #[tokio::test]
+    async fn nothing_is_sent_without_the_lease() {
+        let (requests, sent) = server(200, json!({}));
+        let fence = Fence::default();
+        let writer = writer(&requests, &fence);
+        let resize = async || {
+            let turn = writer.turn().await.unwrap();
+            turn.resize_pod(&patch(), LONGEST).await
+        };
+        let outcome = resize().await;
+        assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
+        // It would end before the request could be done.
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_secs(1),
+        )]));
+        let outcome = writer.patch_cluster(&Operations(Vec::new())).await;
+        assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
+        assert_eq!(*sent.lock().unwrap(), [""; 0]);
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_mins(1),
+        )]));
+        resize().await.unwrap();
+        assert_eq!(
+            *sent.lock().unwrap(),
+            ["PATCH /api/v1/namespaces/ray/pods/w/resize"]
+        );
+        assert!(!fence.is_busy(2), "the write has ended");
+    }
+
+    #[tokio::test]
+    async fn a_refusal_keeps_its_causes() {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 403,
+            "reason": "Forbidden", "message": "too much",
+            "details": { "causes": [{ "reason": "NodeCapacity", "message": "m", "field": "f" }] }
+        });
+        let (requests, _) = server(403, status);
+        let fence = Fence::default();
+        fence.set(BTreeMap::from([(
+            2,
+            Instant::now() + Duration::from_mins(1),
+        )]));
+        let writer = writer(&requests, &fence);
+        let turn = writer.turn().await.unwrap();
+        let outcome = turn.resize_pod(&patch(), LONGEST).await;
+        let Err(Failure::Api(status)) = outcome else {
+            panic!("{outcome:?}");
+        };
+        assert_eq!(
+            (status.code, status.causes),
+            (403, vec!["NodeCapacity".to_owned()])
+        );
+    }
+
+    /// The API server answers each shortly before its time is over, and many wait: none is cut off before, and what
+    /// would wait too long was never sent.
+    #[tokio::test(start_paused = true)]
+    async fn a_request_has_its_time_however_long_it_waited() {
+        let sent = Arc::new(Mutex::new(0_usize));
+        let seen = sent.clone();
+        let slow = tower::service_fn(move |_: Sent<Body>| {
+            *seen.lock().unwrap() += 1;
+            async move {
+                sleep(Duration::from_millis(3_500)).await;
+                Ok::<_, Infallible>(Response::new(Body::from(b"{}".to_vec())))
+            }
+        });
+        let requests = requests_through(Client::new(slow, "ray"));
+        let reads = (0..5 * AT_ONCE).map(|number| {
+            let key = Key::new("ray", &number.to_string());
+            let writer = Writer::new(requests.clone(), key, None);
+            async move { writer.get_cluster().await }
+        });
+        let outcomes = futures_util::future::join_all(reads).await;
+        let not_sent =
+            |outcome: &&Result<Value, Failure>| matches!(outcome, Err(Failure::NotAdmitted(_)));
+        let left = outcomes.iter().filter(not_sent).count();
+        let done = outcomes.iter().filter(|outcome| outcome.is_ok()).count();
+        assert_eq!((done, left), (3 * AT_ONCE, 2 * AT_ONCE), "{outcomes:?}");
+        assert_eq!(*sent.lock().unwrap(), done);
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn all_wait_when_the_api_server_asks_for_patience() {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 429,
+            "reason": "TooManyRequests", "message": "later", "details": { "retryAfterSeconds": 3 }
+        });
+        let (requests, _) = server(429, status);
+        let first = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+        let outcome = first.get_cluster().await;
+        assert!(
+            matches!(&outcome, Err(Failure::Api(status)) if status.retry_after_s == Some(3.0)),
+            "{outcome:?}"
+        );
+        let other = Writer::new(requests, Key::new("ray", "other"), None);
+        let start = tokio::time::Instant::now();
+        let _ = other.get_cluster().await;
+        assert!(
+            start.elapsed() >= Duration::from_secs(3),
+            "{:?}",
+            start.elapsed()
+        );
+    }
+
+    /// While it waits to send a write once more, the API server asks all for patience: the write ends
+    /// in its time, and with what the API server said of it.
+    #[tokio::test(start_paused = true)]
+    async fn a_retry_waits_within_its_deadline() {
+        let status = json!({
+            "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 500,
+            "reason": "InternalError", "message": "etcd"
+        });
+        let (requests, sent) = server(500, status);
+        let writer = Writer::new(requests.clone(), Key::new("ray", "demo"), None);
+        let start = tokio::time::Instant::now();
+        let nothing = Operations(Vec::new());
+        let impatient = async {
+            sleep(Duration::from_millis(100)).await;
+            requests.gate.ask_patience(Some(Duration::from_mins(1)));
+        };
+        let (outcome, ()) = tokio::join!(writer.patch_cluster(&nothing), impatient);
+        assert!(
+            matches!(&outcome, Err(Failure::Api(status)) if status.code == 500),
+            "{outcome:?}"
+        );
+        assert!(start.elapsed() <= LONGEST, "{:?}", start.elapsed());
+        assert_eq!(sent.lock().unwrap().len(), 1);
+    }
+}

@@ -1,0 +1,77 @@
+//! How many clusters of a process are busy at once: each is looked at less often the more there are.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Those that are busy now.
+#[derive(Debug, Clone, Default)]
+pub struct Crowd(Arc<AtomicUsize>);
+
+impl Crowd {
+    /// A place in it for a cluster of which it is not known yet whether it is busy: it counts.
+    pub fn join(&self) -> Place {
+        self.0.fetch_add(1, Ordering::Relaxed);
+        Place {
+            crowd: self.clone(),
+            busy: true,
+        }
+    }
+
+    /// How many are busy.
+    pub fn len(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
+    }
+
+    /// Whether nobody is.
+    pub fn is_empty(&self) -> bool {
+        self.len() == 0
+    }
+}
+
+/// A cluster's place, which is free again when it is dropped.
+#[derive(Debug)]
+pub struct Place {
+    crowd: Crowd,
+    busy: bool,
+}
+
+impl Place {
+    /// Notes whether the cluster is busy, and tells how many are.
+    pub fn note(&mut self, busy: bool) -> usize {
+        let count = &self.crowd.0;
+        match (self.busy, busy) {
+            (false, true) => drop(count.fetch_add(1, Ordering::Relaxed)),
+            (true, false) => drop(count.fetch_sub(1, Ordering::Relaxed)),
+            _ => {}
+        }
+        self.busy = busy;
+        self.crowd.len()
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.note(false);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::controller::busy_count::*;
+
+    #[test]
+    fn the_busy_are_counted_once_each() {
+        let crowd = Crowd::default();
+        assert!(crowd.is_empty());
+        let (mut one, two) = (crowd.join(), crowd.join());
+        assert_eq!(crowd.len(), 2, "until it is known otherwise");
+        assert_eq!(one.note(true), 2);
+        assert_eq!(one.note(false), 1);
+        assert_eq!(one.note(false), 1);
+        drop(two);
+        assert_eq!(crowd.len(), 0);
+        assert_eq!(one.note(true), 1);
+        drop(one);
+        assert!(crowd.is_empty());
+    }
+}

@@ -1,0 +1,218 @@
+//! Events that wait to be published: within a budget for each cluster, and fairly among namespaces,
+//! so that nobody's Events keep out another's. Pure.
+
+use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::Arc;
+
+use crate::controller::events::bucket::{Bucket, Rate};
+use crate::controller::events::{About, Announcement};
+use crate::controller::observe::Key;
+use crate::reconcile::events::event::{News, NewsKind};
+
+/// The warnings of one cluster. (The burst is that of Kubernetes' own recorder of Events.)
+pub(crate) const WARNINGS: Rate = Rate {
+    burst: 25.0,
+    every_s: 30.0,
+};
+
+/// What else is told of one cluster. A cluster at work says a few things for each pod; that must
+/// not keep out its warnings, which have a budget of their own.
+pub(crate) const NORMAL: Rate = Rate {
+    burst: 100.0,
+    every_s: 5.0,
+};
+
+fn rate(kind: NewsKind) -> Rate {
+    match kind {
+        NewsKind::Normal => NORMAL,
+        NewsKind::Warning => WARNINGS,
+    }
+}
+
+const KINDS: [NewsKind; 2] = [NewsKind::Normal, NewsKind::Warning];
+
+/// Most Events of one namespace that wait.
+const WAITING_OF_NAMESPACE: usize = 64;
+
+/// Most Events that wait.
+const WAITING: usize = 1024;
+
+/// What waits, and what was left out.
+#[derive(Debug, Default)]
+pub(crate) struct Outbox {
+    /// By name, not by UID: a cluster that is made anew has no new budget.
+    accounts: HashMap<Key, Account>,
+    queues: HashMap<Arc<str>, VecDeque<Announcement>>,
+    /// The namespaces of which something waits, in the order of their turns.
+    turns: VecDeque<Arc<str>>,
+    left_out: u64,
+}
+
+/// What a cluster has used up.
+#[derive(Debug)]
+struct Account {
+    about: About,
+    normal: Budget,
+    warnings: Budget,
+}
+
+/// What is used up of one kind of Events, and what was left out of them and not yet told.
+#[derive(Debug, Default)]
+struct Budget {
+    bucket: Bucket,
+    left_out: BTreeMap<&'static str, u64>,
+    /// The latest among them.
+    latest: Option<String>,
+}
+
+impl Account {
+    fn budget(&mut self, kind: NewsKind) -> &mut Budget {
+        match kind {
+            NewsKind::Normal => &mut self.normal,
+            NewsKind::Warning => &mut self.warnings,
+        }
+    }
+
+    fn owes(&self) -> bool {
+        !self.normal.left_out.is_empty() || !self.warnings.left_out.is_empty()
+    }
+}
+
+impl Outbox {
+    /// Takes in an Event; false if it is left out. `now` is in seconds of any clock that only goes
+    /// forward.
+    pub(crate) fn put(&mut self, announcement: Announcement, now: f64) -> bool {
+        let about = &announcement.about;
+        let kind = announcement.news.kind;
+        let account = self.account(about);
+        account.about = about.clone();
+        let budget = account.budget(kind);
+        if budget.left_out.is_empty() && budget.bucket.take(rate(kind), now) {
+            return self.queue(announcement);
+        }
+        let about = about.clone();
+        self.leave_out(&announcement);
+        self.sum_up(&about, kind, now);
+        false
+    }
+
+    /// The next to be published: each namespace in its turn.
+    pub(crate) fn take(&mut self) -> Option<Announcement> {
+        let namespace = self.turns.pop_front()?;
+        let queue = self.queues.get_mut(&namespace)?;
+        let next = queue.pop_front();
+        if queue.is_empty() {
+            self.queues.remove(&namespace);
+        } else {
+            self.turns.push_back(namespace);
+        }
+        next
+    }
+
+    /// Time has passed: what was left out is summed up where there is room for that, and clusters
+    /// of which nothing has to be remembered are forgotten.
+    pub(crate) fn tick(&mut self, now: f64) {
+        let owed = self.accounts.values().filter(|account| account.owes());
+        let owed: Vec<About> = owed.map(|account| account.about.clone()).collect();
+        for about in owed {
+            for kind in KINDS {
+                self.sum_up(&about, kind, now);
+            }
+        }
+        self.accounts.retain(|_, account| {
+            account.owes()
+                || !account.normal.bucket.is_unused(NORMAL, now)
+                || !account.warnings.bucket.is_unused(WARNINGS, now)
+        });
+    }
+
+    /// How many were left out since this was last asked.
+    pub(crate) fn count_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
+    }
+
+    fn account(&mut self, about: &About) -> &mut Account {
+        let new = || Account {
+            about: about.clone(),
+            normal: Budget::default(),
+            warnings: Budget::default(),
+        };
+        self.accounts.entry(about.key.clone()).or_insert_with(new)
+    }
+
+    /// One Event for all of a kind that were left out.
+    fn sum_up(&mut self, about: &About, kind: NewsKind, now: f64) {
+        let budget = self.account(about).budget(kind);
+        if budget.left_out.is_empty() || !budget.bucket.take(rate(kind), now) {
+            return;
+        }
+        let left_out = std::mem::take(&mut budget.left_out);
+        let latest = budget.latest.take();
+        let news = summary(&left_out, latest.filter(|_| kind == NewsKind::Warning));
+        let about = about.clone();
+        self.queue(Announcement { about, news });
+    }
+
+    fn queue(&mut self, announcement: Announcement) -> bool {
+        let namespace = announcement.about.key.namespace.clone();
+        let of_namespace = self.queues.get(&namespace).map_or(0, VecDeque::len);
+        if of_namespace >= WAITING_OF_NAMESPACE || !self.has_room(of_namespace) {
+            self.leave_out(&announcement);
+            return false;
+        }
+        let queue = self.queues.entry(namespace.clone()).or_default();
+        if queue.is_empty() {
+            self.turns.push_back(namespace);
+        }
+        queue.push_back(announcement);
+        true
+    }
+
+    /// There is room for one more of a namespace of which so many wait. If there is none, the
+    /// latest one of the namespace with most gives way to one with fewer.
+    fn has_room(&mut self, of_namespace: usize) -> bool {
+        if self.queues.values().map(VecDeque::len).sum::<usize>() < WAITING {
+            return true;
+        }
+        let longest = self.queues.values_mut().max_by_key(|queue| queue.len());
+        let latest = longest
+            .filter(|queue| queue.len() > of_namespace + 1)
+            .and_then(VecDeque::pop_back);
+        if let Some(latest) = &latest {
+            self.leave_out(latest);
+        }
+        latest.is_some()
+    }
+
+    fn leave_out(&mut self, announcement: &Announcement) {
+        self.left_out += 1;
+        let news = &announcement.news;
+        let budget = self.account(&announcement.about).budget(news.kind);
+        *budget.left_out.entry(news.reason).or_default() += 1;
+        budget.latest = Some(news.message.clone());
+    }
+}
+
+fn summary(left_out: &BTreeMap<&'static str, u64>, warning: Option<String>) -> News {
+    let parts = left_out.iter();
+    let parts: Vec<String> = parts
+        .map(|(reason, count)| format!("{count} x {reason}"))
+        .collect();
+    let mut message = format!(
+        "left out, because there were too many Events of this RayCluster: {}",
+        parts.join(", ")
+    );
+    let mut kind = NewsKind::Normal;
+    if let Some(warning) = warning {
+        kind = NewsKind::Warning;
+        message = format!("{message}; the latest warning: {warning}");
+    }
+    message.truncate(message.floor_char_boundary(1000));
+    News {
+        reason: "EventsLeftOut",
+        kind,
+        message,
+        action: "Reporting",
+        pod: None,
+    }
+}

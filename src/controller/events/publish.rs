@@ -1,0 +1,174 @@
+//! Publishing Events, one after the other.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use k8s_openapi::api::core::v1::ObjectReference;
+use k8s_openapi::api::events::v1::{Event, EventSeries};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::api::{ObjectMeta, Patch, PatchParams, PostParams, Request};
+use serde::de::IgnoredAny;
+use serde_json::json;
+use tokio::time::sleep;
+
+use crate::controller::act::writer::{LONGEST, Requests};
+use crate::controller::clock::Clock;
+use crate::controller::events::bucket::{Bucket, Rate};
+use crate::controller::events::{About, Announcement, Desk};
+use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::events::event::{News, NewsKind};
+
+/// For how long an equal Event is counted instead of published anew.
+const SERIES: Duration = Duration::from_mins(6);
+
+/// How often it is looked whether what was left out can be summed up.
+const TICK: Duration = Duration::from_secs(5);
+
+/// Publishes what is on the desk.
+pub(crate) struct Publisher {
+    requests: Requests,
+    instance: String,
+    desk: Arc<Desk>,
+    /// The Events of all clusters together.
+    share: Rate,
+    series: HashMap<Equal, Published>,
+    /// When that was last looked at.
+    ticked: Instant,
+}
+
+/// What equal Events have in common: cluster, reason and message.
+type Equal = (String, &'static str, String);
+
+struct Published {
+    name: String,
+    count: i32,
+    at: Instant,
+}
+
+impl Publisher {
+    pub(crate) fn new(requests: Requests, share: u32, instance: String, desk: Arc<Desk>) -> Self {
+        let share = f64::from(share.max(1));
+        Self {
+            requests,
+            instance,
+            desk,
+            share: Rate {
+                burst: share,
+                every_s: 1.0 / share,
+            },
+            series: HashMap::new(),
+            ticked: Instant::now(),
+        }
+    }
+
+    pub(crate) async fn run(mut self) {
+        let mut bucket = Bucket::default();
+        loop {
+            let Announcement { about, news } = self.next().await;
+            while !bucket.take(self.share, self.desk.clock.steady()) {
+                let wait_s = bucket.wait_s(self.share, self.desk.clock.steady());
+                sleep(Duration::from_secs_f64(wait_s)).await;
+            }
+            let published = self.publish(&about, news).await;
+            self.desk.measures.event(published.is_ok());
+            if let Err(failure) = published {
+                tracing::debug!(%failure, cluster = %about.key, "an Event could not be published");
+            }
+        }
+    }
+
+    async fn next(&mut self) -> Announcement {
+        loop {
+            // However much there is to publish.
+            if self.ticked.elapsed() >= TICK {
+                self.ticked = Instant::now();
+                self.desk.outbox().tick(self.desk.clock.steady());
+            }
+            let next = self.desk.outbox().take();
+            if let Some(next) = next {
+                return next;
+            }
+            tokio::select! {
+                () = self.desk.filled.notified() => {}
+                () = sleep(TICK) => {}
+            }
+        }
+    }
+
+    async fn publish(&mut self, about: &About, news: News) -> Result<(), Failure> {
+        self.series
+            .retain(|_, published| published.at.elapsed() < SERIES);
+        let events = Request::new(format!(
+            "/apis/events.k8s.io/v1/namespaces/{}/events",
+            about.key.namespace
+        ));
+        let equal = (about.uid.clone(), news.reason, news.message.clone());
+        if let Some(published) = self.series.get_mut(&equal) {
+            published.count = published.count.saturating_add(1);
+            published.at = Instant::now();
+            let series = EventSeries {
+                count: published.count,
+                last_observed_time: MicroTime(Clock::timestamp()),
+            };
+            let patch = Patch::Merge(json!({ "series": series }));
+            let patched = events.patch(&published.name, &PatchParams::default(), &patch);
+            return self.send(patched).await;
+        }
+        let event = self.event(about, news);
+        let name = event.metadata.name.clone().unwrap_or_default();
+        let body = serde_json::to_vec(&event).unwrap_or_default();
+        self.send(events.create(&PostParams::default(), body))
+            .await?;
+        let published = Published {
+            name,
+            count: 1,
+            at: Instant::now(),
+        };
+        self.series.insert(equal, published);
+        Ok(())
+    }
+
+    /// After everything that scales clusters.
+    async fn send(
+        &self,
+        request: Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<(), Failure> {
+        let request = request.map_err(|error| Failure::NotSent(error.to_string()))?;
+        let sent = self.requests.send_last::<IgnoredAny>(request, LONGEST);
+        sent.await.map(drop)
+    }
+
+    fn event(&self, about: &About, news: News) -> Event {
+        let now = Clock::timestamp();
+        let reference = |kind: &str, version: &str, name: &str| ObjectReference {
+            api_version: Some(version.to_owned()),
+            kind: Some(kind.to_owned()),
+            name: Some(name.to_owned()),
+            namespace: Some(about.key.namespace.to_string()),
+            ..ObjectReference::default()
+        };
+        let mut regarding = reference("RayCluster", "ray.io/v1", &about.key.name);
+        regarding.uid = Some(about.uid.clone());
+        Event {
+            metadata: ObjectMeta {
+                name: Some(format!("{}.{:x}", about.key.name, now.as_nanosecond())),
+                namespace: Some(about.key.namespace.to_string()),
+                ..ObjectMeta::default()
+            },
+            event_time: Some(MicroTime(now)),
+            action: Some(news.action.to_owned()),
+            reason: Some(news.reason.to_owned()),
+            note: Some(news.message),
+            type_: Some(match news.kind {
+                NewsKind::Normal => "Normal".to_owned(),
+                NewsKind::Warning => "Warning".to_owned(),
+            }),
+            regarding: Some(regarding),
+            related: news.pod.map(|pod| reference("Pod", "v1", &pod)),
+            reporting_controller: Some("rayfit.dev/controller".to_owned()),
+            reporting_instance: Some(self.instance.clone()),
+            ..Event::default()
+        }
+    }
+}

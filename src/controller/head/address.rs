@@ -1,0 +1,190 @@
+//! Where a cluster's GCS is and what it wants to see, from the cluster's objects. Pure.
+
+use serde_json::Value;
+
+use crate::controller::observe::Key;
+use crate::gcs::{Address, DEFAULT_PORT};
+use crate::snapshot::OwnPods;
+use crate::snapshot::pod::PodRole;
+
+/// Where the GCS is, and which Secrets hold what it wants to see.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Head {
+    /// The head pod.
+    pub pod: String,
+    /// The head pod's UID: another pod is another GCS.
+    pub uid: String,
+    /// Where it listens.
+    pub address: Address,
+    /// The Secret and its key that hold the token, if it asks for one.
+    pub token: Option<(String, &'static str)>,
+    /// The Secret that holds a client certificate, its key and the authority, if it speaks TLS.
+    pub tls: Option<String>,
+}
+
+/// Why there is no GCS to ask.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum NoHead {
+    /// There is no head pod.
+    #[error("it has no head pod yet")]
+    Absent,
+    /// The pod has no address.
+    #[error("its head pod {0} has no address yet")]
+    NoAddress(String),
+    /// The pod has ended.
+    #[error("its head pod {0} has ended")]
+    Ended(String),
+}
+
+/// The GCS of a cluster: it is in one of its own pods, so that no token or certificate can go
+/// anywhere else. Of several head pods the one that is not being deleted counts.
+pub fn head(key: &Key, cluster: &Value, pods: &OwnPods) -> Result<Head, NoHead> {
+    let heads = pods.iter().filter(|pod| pod.role == PodRole::Head);
+    let pod = heads.min_by_key(|pod| pod.deleting).ok_or(NoHead::Absent)?;
+    if pod.ended {
+        return Err(NoHead::Ended(pod.name.to_owned()));
+    }
+    let ip = pod.address();
+    let ip = ip.ok_or_else(|| NoHead::NoAddress(pod.name.to_owned()))?;
+    Ok(Head {
+        pod: pod.name.to_owned(),
+        uid: pod.uid().to_owned(),
+        address: Address::new(ip, port(cluster)),
+        token: token(key, cluster),
+        tls: cluster["spec"]["tlsOptions"]["enabled"]
+            .as_bool()
+            .unwrap_or(false)
+            .then(|| format!("ray-worker-secret-{}", key.name)),
+    })
+}
+
+/// The port that `ray start --head` is given.
+pub fn port(cluster: &Value) -> u16 {
+    let port = &cluster["spec"]["headGroupSpec"]["rayStartParams"]["port"];
+    let port = port.as_str().and_then(|port| port.trim().parse().ok());
+    port.unwrap_or(DEFAULT_PORT)
+}
+
+/// The Secret that KubeRay makes for a cluster with token authentication has the cluster's name.
+/// With `enableK8sTokenAuth` the token is that of a service account: a Secret cannot help.
+fn token(key: &Key, cluster: &Value) -> Option<(String, &'static str)> {
+    let options = &cluster["spec"]["authOptions"];
+    if options["mode"].as_str() != Some("token") {
+        return None;
+    }
+    let named = options["secretName"]
+        .as_str()
+        .filter(|name| !name.is_empty());
+    Some((
+        named.map_or_else(|| check_name(&key.name), str::to_owned),
+        "auth_token",
+    ))
+}
+
+/// KubeRay's `CheckName`: at most 50 characters, the last ones, beginning with a letter.
+fn check_name(name: &str) -> String {
+    let start = name.len().saturating_sub(50);
+    let mut kept = name.get(start..).unwrap_or(name).to_owned();
+    if kept.starts_with(|first: char| first.is_ascii_digit() || first.is_ascii_punctuation()) {
+        kept.replace_range(..1, "r");
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::controller::head::address::*;
+
+    fn pod(name: &str, ip: &str, extra: &Value) -> Value {
+        let mut pod = json!({
+            "metadata": { "name": name, "uid": name, "labels": {
+                "ray.io/cluster": "demo", "ray.io/node-type": "head"
+            } },
+            "status": { "phase": "Running", "podIP": ip }
+        });
+        json_patch::merge(&mut pod, extra);
+        pod
+    }
+
+    fn found(cluster: &Value, pods: &[Value]) -> Result<Head, NoHead> {
+        let mut cluster = cluster.clone();
+        json_patch::merge(
+            &mut cluster,
+            &json!({ "metadata": { "name": "demo", "namespace": "ray" } }),
+        );
+        let pods = pods
+            .iter()
+            .cloned()
+            .map(serde_json::from_value)
+            .map(Result::unwrap);
+        let (pods, _) = OwnPods::divide(crate::snapshot::ClusterId::of(&cluster), pods);
+        head(&Key::new("ray", "demo"), &cluster, &pods)
+    }
+
+    #[test]
+    fn a_pod_of_another_namespace_is_never_asked() {
+        let foreign = pod(
+            "h",
+            "10.6.6.6",
+            &json!({ "metadata": { "namespace": "evil" } }),
+        );
+        assert_eq!(
+            found(&json!({}), std::slice::from_ref(&foreign)),
+            Err(NoHead::Absent)
+        );
+        let pods = [foreign, pod("own", "10.0.0.1", &json!({}))];
+        assert_eq!(
+            found(&json!({}), &pods).unwrap().address,
+            Address::new("10.0.0.1", 6379)
+        );
+    }
+
+    #[test]
+    fn the_live_head_pod_is_asked_on_its_port() {
+        let cluster =
+            json!({ "spec": { "headGroupSpec": { "rayStartParams": { "port": "6380" } } } });
+        let old = pod(
+            "old",
+            "10.0.0.1",
+            &json!({ "metadata": { "deletionTimestamp": "x" } }),
+        );
+        let pods = [old, pod("new", "10.0.0.2", &json!({}))];
+        let found = found(&cluster, &pods).unwrap();
+        assert_eq!(
+            (found.uid.as_str(), found.address),
+            ("new", Address::new("10.0.0.2", 6380))
+        );
+        assert_eq!(port(&json!({})), 6379);
+    }
+
+    #[test]
+    fn without_a_head_it_says_why() {
+        assert_eq!(found(&json!({}), &[]), Err(NoHead::Absent));
+        let pods = [pod("h", "", &json!({}))];
+        assert_eq!(
+            found(&json!({}), &pods),
+            Err(NoHead::NoAddress("h".to_owned()))
+        );
+        let pods = [pod(
+            "h",
+            "10.0.0.1",
+            &json!({ "status": { "phase": "Failed" } }),
+        )];
+        assert_eq!(found(&json!({}), &pods), Err(NoHead::Ended("h".to_owned())));
+    }
+
+    #[test]
+    fn secrets_are_named_as_kuberay_names_them() {
+        let cluster = json!({ "spec": {
+            "authOptions": { "mode": "token" }, "tlsOptions": { "enabled": true }
+        } });
+        let found = found(&cluster, &[pod("h", "10.0.0.1", &json!({}))]).unwrap();
+        assert_eq!(found.token, Some(("demo".to_owned(), "auth_token")));
+        assert_eq!(found.tls.as_deref(), Some("ray-worker-secret-demo"));
+        let long = format!("1{}", "a".repeat(55));
+        assert_eq!(check_name(&long).len(), 50);
+        assert!(check_name("1abc").starts_with('r'));
+    }
+}

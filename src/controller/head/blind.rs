@@ -1,0 +1,111 @@
+//! What the shell met on its way to a cluster's state, as the core understands it. Pure.
+
+use crate::controller::act::perform::gcs_failure;
+use crate::controller::head::address::{Head, NoHead};
+use crate::controller::head::credentials::CredentialsError;
+use crate::gcs::{CallError, Fault};
+use crate::reconcile::effects::failure::{Failure, GcsKind};
+use crate::reconcile::{Blind, HeadPod};
+use crate::snapshot::OwnPods;
+use crate::snapshot::pod_object::Condition;
+
+/// The head pod `head`, as it is seen among `pods`.
+pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {
+    let this = pods.iter().find(|pod| pod.uid() == head.uid);
+    let ready = this.and_then(|pod| pod.condition("Ready"));
+    HeadPod {
+        name: head.pod.clone(),
+        ready: ready.is_some_and(Condition::is_true),
+    }
+}
+
+/// There is no head to ask.
+pub fn no_head(why: &NoHead) -> Blind {
+    match why {
+        NoHead::Absent => Blind::NoHead,
+        NoHead::NoAddress(pod) => Blind::NoAddress { pod: pod.clone() },
+        NoHead::Ended(pod) => Blind::Ended { pod: pod.clone() },
+    }
+}
+
+/// There is nothing to show to the GCS of `head`.
+pub fn no_credentials(head: &HeadPod, error: &CredentialsError) -> Blind {
+    Blind::Credentials {
+        head: head.clone(),
+        reason: error.to_string(),
+    }
+}
+
+/// The GCS of `head` was asked in vain.
+pub fn no_answer(head: &HeadPod, error: &CallError) -> Blind {
+    let head = head.clone();
+    match (&error.fault, gcs_failure(error)) {
+        (Fault::BackingOff(_), _) => Blind::NotAsked { head },
+        (_, Failure::Gcs { kind, message }) => Blind::Gcs {
+            head,
+            kind,
+            reason: message,
+        },
+        (_, other) => Blind::Gcs {
+            head,
+            kind: GcsKind::Other,
+            reason: other.to_string(),
+        },
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use serde_json::{Value, json};
+
+    use crate::controller::head::blind::*;
+    use crate::gcs::{Address, Call};
+    use crate::snapshot::ClusterId;
+
+    fn pods(pod: Value) -> OwnPods {
+        let pod = serde_json::from_value(pod).unwrap();
+        OwnPods::divide(ClusterId::default(), [pod]).0
+    }
+
+    fn head() -> Head {
+        Head {
+            pod: "h".to_owned(),
+            uid: "u".to_owned(),
+            address: Address::new("10.0.0.1", 6379),
+            token: None,
+            tls: None,
+        }
+    }
+
+    #[test]
+    fn a_head_is_ready_when_kubernetes_says_so_of_this_very_pod() {
+        let pod = |uid: &str, status: &str| {
+            json!({ "metadata": { "name": "h", "uid": uid },
+                "status": { "conditions": [{ "type": "Ready", "status": status }] } })
+        };
+        assert!(head_pod(&head(), &pods(pod("u", "True"))).ready);
+        assert!(!head_pod(&head(), &pods(pod("u", "False"))).ready);
+        assert!(!head_pod(&head(), &pods(pod("another", "True"))).ready);
+        assert!(
+            !head_pod(
+                &head(),
+                &pods(json!({ "metadata": { "name": "h", "uid": "u" } }))
+            )
+            .ready
+        );
+    }
+
+    #[test]
+    fn how_soon_it_is_asked_again_makes_no_difference() {
+        let error = |left| CallError {
+            call: Call::ClusterState,
+            address: Address::new("10.0.0.1", 6379),
+            fault: Fault::BackingOff(Duration::from_secs(left)),
+        };
+        let head = head_pod(&head(), &OwnPods::default());
+        assert_eq!(no_answer(&head, &error(3)), no_answer(&head, &error(14)));
+        assert_eq!(error(3).to_string(), error(14).to_string());
+    }
+}

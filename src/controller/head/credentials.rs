@@ -1,0 +1,226 @@
+//! A client of a cluster's GCS, with the credentials that it wants to see.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use k8s_openapi::api::core::v1::Secret;
+use kube::Client;
+use kube::api::{Api, ResourceExt as _};
+use tokio::time::{Instant, timeout};
+
+use crate::apiserver::Gate;
+use crate::apiserver::backoff::Backoff;
+use crate::apiserver::error_chain;
+use crate::controller::head::address::Head;
+use crate::controller::observe::Key;
+use crate::gcs::{self, Endpoint, Limits, Material, Tls, TokenSource};
+
+/// The longest that reading a Secret may take.
+const LONGEST: Duration = Duration::from_secs(4);
+
+/// The first and the longest wait after the Secrets of a cluster could not be read.
+const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+
+/// Where credentials come from.
+#[derive(Clone)]
+pub enum Credentials {
+    /// The cluster's Secrets, read one by one when a cluster that needs them is connected to.
+    Secrets(SecretReader),
+    /// The environment of the head pod, as the Ray containers have it; the GCS is beside us.
+    Environment(fn(&str) -> Option<String>),
+}
+
+/// Why there is no client.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum CredentialsError {
+    /// A Secret cannot be read.
+    #[error(
+        "Secret {name}, which its GCS's clients need, cannot be read: {reason}; is Rayfit installed with --ray-auth?"
+    )]
+    Secret {
+        /// Which one.
+        name: String,
+        /// Why.
+        reason: String,
+    },
+    /// A Secret lacks something.
+    #[error("Secret {name} has no {key}")]
+    Key {
+        /// Which one.
+        name: String,
+        /// What.
+        key: String,
+    },
+    /// The environment is incomplete.
+    #[error(transparent)]
+    Environment(#[from] gcs::EnvironmentError),
+}
+
+impl Credentials {
+    /// The clusters' Secrets, read through a gate like everything else about a cluster.
+    pub fn secrets(client: Client, gate: Gate) -> Self {
+        Self::Secrets(SecretReader {
+            client,
+            gate,
+            failed: Arc::default(),
+        })
+    }
+
+    /// A client of the GCS of `head`.
+    pub async fn client(&self, key: &Key, head: &Head) -> Result<gcs::Client, CredentialsError> {
+        let endpoint = match self {
+            Self::Environment(variable) => {
+                let beside = gcs::Address::new("127.0.0.1", head.address.port());
+                gcs::from_environment(beside, variable)?
+            }
+            Self::Secrets(secrets) => secrets.endpoint_unless_failed(key, head).await?,
+        };
+        Ok(gcs::Client::new(endpoint, Limits::default()))
+    }
+}
+
+/// Reads Secrets. After one that could not be read, those of its cluster are left alone for a while.
+#[derive(Clone)]
+pub struct SecretReader {
+    client: Client,
+    gate: Gate,
+    failed: Arc<Mutex<HashMap<Key, Failed>>>,
+}
+
+struct Failed {
+    backoff: Backoff,
+    until: Instant,
+    error: CredentialsError,
+}
+
+impl SecretReader {
+    async fn endpoint_unless_failed(
+        &self,
+        key: &Key,
+        head: &Head,
+    ) -> Result<Endpoint, CredentialsError> {
+        let now = Instant::now();
+        if let Some(failed) = self.failed().get(key)
+            && failed.until > now
+        {
+            return Err(failed.error.clone());
+        }
+        let result = self.endpoint(key, head).await;
+        self.note(key, result.as_ref().err());
+        result
+    }
+
+    fn note(&self, key: &Key, error: Option<&CredentialsError>) {
+        let mut failed = self.failed();
+        // Nobody asks any more for clusters that are gone.
+        failed.retain(|_, failed| failed.until.elapsed() < RETRY.1 * 10);
+        let Some(error) = error else {
+            failed.remove(key);
+            return;
+        };
+        let failed = failed.entry(key.clone()).or_insert_with(|| Failed {
+            backoff: Backoff::new(RETRY.0, RETRY.1),
+            until: Instant::now(),
+            error: error.clone(),
+        });
+        failed.error = error.clone();
+        failed.until = Instant::now() + failed.backoff.wait(None);
+    }
+
+    async fn endpoint(&self, key: &Key, head: &Head) -> Result<Endpoint, CredentialsError> {
+        let mut endpoint = Endpoint::plain(head.address.clone());
+        if let Some((name, content)) = &head.token {
+            let secret = self.read(key, name).await?;
+            endpoint.token = Some(TokenSource(part(&secret, content)?));
+        }
+        if let Some(name) = &head.tls {
+            let secret = self.read(key, name).await?;
+            endpoint.tls = Some(Tls {
+                certificate: part(&secret, "tls.crt")?,
+                key: part(&secret, "tls.key")?,
+                authority: part(&secret, "ca.crt")?,
+                server_name: None,
+            });
+        }
+        Ok(endpoint)
+    }
+
+    async fn read(&self, key: &Key, name: &str) -> Result<Secret, CredentialsError> {
+        let failed = |reason: String| CredentialsError::Secret {
+            name: name.to_owned(),
+            reason,
+        };
+        let flow = key.to_string().into();
+        let passed = self.gate.pass(&flow).await;
+        let _pass = passed.map_err(|not| failed(not.to_string()))?;
+        let api: Api<Secret> = Api::namespaced(self.client.clone(), &key.namespace);
+        match timeout(LONGEST, api.get(name)).await {
+            Ok(Ok(secret)) => Ok(secret),
+            Ok(Err(error)) => Err(failed(error_chain::text(&error))),
+            Err(_) => Err(failed(format!("no answer within {LONGEST:?}"))),
+        }
+    }
+
+    fn failed(&self) -> MutexGuard<'_, HashMap<Key, Failed>> {
+        self.failed.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn part(secret: &Secret, key: &str) -> Result<Material, CredentialsError> {
+    let content = secret.data.as_ref().and_then(|data| data.get(key));
+    let content = content.ok_or_else(|| CredentialsError::Key {
+        name: secret.name_any(),
+        key: key.to_owned(),
+    })?;
+    Ok(Material::from(content.0.clone()))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::convert::Infallible;
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use hyper::{Request, Response};
+    use kube::client::Body;
+    use serde_json::json;
+    use tokio::time::sleep;
+
+    use crate::apiserver::Patience;
+    use crate::controller::head::credentials::*;
+    use crate::gcs::Address;
+
+    #[tokio::test(start_paused = true)]
+    async fn secrets_that_cannot_be_read_are_left_alone_and_others_are_not() {
+        let asked = Arc::new(AtomicUsize::new(0));
+        let count = asked.clone();
+        let service = tower::service_fn(move |_: Request<Body>| {
+            count.fetch_add(1, Ordering::Relaxed);
+            let status = json!({
+                "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure",
+                "code": 404, "reason": "NotFound", "message": "no such Secret"
+            });
+            let body = Body::from(status.to_string().into_bytes());
+            async move { Ok::<_, Infallible>(Response::builder().status(404).body(body).unwrap()) }
+        });
+        let gate = Gate::new(1000, 1000, Patience::default());
+        let credentials = Credentials::secrets(Client::new(service, "ray"), gate);
+        let head = Head {
+            pod: "h".to_owned(),
+            uid: "u".to_owned(),
+            address: Address::new("10.0.0.1", 6379),
+            token: Some(("s".to_owned(), "auth_token")),
+            tls: None,
+        };
+        let key = |name: &str| Key::new("ray", name);
+        for _ in 0..600 {
+            let failed = credentials.client(&key("a"), &head).await.err().unwrap();
+            assert!(failed.to_string().contains("no such Secret"), "{failed}");
+            sleep(Duration::from_millis(100)).await;
+        }
+        let times = asked.load(Ordering::Relaxed);
+        assert!((4..=10).contains(&times), "{times} times in a minute");
+        let _ = credentials.client(&key("neighbour"), &head).await;
+        assert_eq!(asked.load(Ordering::Relaxed), times + 1, "at once");
+    }
+}

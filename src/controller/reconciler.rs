@@ -1,0 +1,388 @@
+//! Looking after one RayCluster: see, decide, act, remember.
+
+use std::time::{Duration, Instant};
+
+use tokio::sync::Mutex;
+
+use crate::apiserver::backoff::random;
+use crate::controller::act::perform::Performer;
+use crate::controller::act::permission::{Grant, Permit};
+use crate::controller::act::writer::Writer;
+use crate::controller::busy_count::Place;
+use crate::controller::clock::Clock;
+use crate::controller::driver_log::DriverLog;
+use crate::controller::eligibility::Judge;
+use crate::controller::events::{About, Announcer};
+use crate::controller::head::address;
+use crate::controller::head::address::{Head, NoHead};
+use crate::controller::head::blind;
+use crate::controller::head::credentials::{Credentials, CredentialsError};
+use crate::controller::metrics::Measures;
+use crate::controller::observe::{Scene, Texts};
+use crate::controller::offload::{apart, is_heavy, is_much};
+use crate::controller::requeue::Pause;
+use crate::controller::tuning::{Basis, Tuning};
+use crate::gcs;
+use crate::reconcile;
+use crate::reconcile::observed::cadence;
+use crate::reconcile::ownership::handover::Turn;
+use crate::reconcile::{
+    Blind, Done, HeadPod, Meaning, Memory, Round, Settings, Standing, Stillness,
+};
+use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::pod::PodRole;
+use crate::snapshot::{API_VERSION, Snapshot};
+
+/// How long to wait while the first list of pods is not complete: a pod that is not known is not
+/// missing. Policies that are not known yet may say how the cluster is scaled.
+const LISTING: Duration = Duration::from_millis(100);
+
+/// How long to wait after a write that decides whose turn it is failed.
+const TURN_RETRY: Duration = Duration::from_secs(1);
+
+/// Looks after one cluster.
+pub struct Tender {
+    /// Says whose it is.
+    pub judge: Judge,
+    /// Writes to the API server.
+    pub writer: Writer,
+    /// For its GCS.
+    pub credentials: Credentials,
+    /// How it is scaled.
+    pub tuning: Tuning,
+    /// Whom Events are on.
+    pub about: About,
+    /// Tells people.
+    pub announcer: Announcer,
+    /// Tells Ray's drivers.
+    pub driver_log: DriverLog,
+    /// Counts.
+    pub measures: Measures,
+    /// The clock.
+    pub clock: Clock,
+    /// Whether anything goes on in the cluster, as the last look found, beside others.
+    pub place: Place,
+    /// What is remembered.
+    pub state: State,
+}
+
+/// What is remembered of a cluster from look to look. All of it may be lost at any time.
+#[derive(Default)]
+pub struct State {
+    grant: Mutex<Grant>,
+    memory: Memory,
+    sight: Option<Sight>,
+    gcs: Option<(Head, gcs::Client)>,
+    /// How it is scaled, and what that was made of.
+    settings: Settings,
+    basis: Basis,
+    /// What was last said of why nothing is done.
+    said: String,
+}
+
+/// What was made of the objects, for as long as they are the same and it is our turn. Objects are
+/// kept as texts: a thousand clusters that wait for an answer do not keep theirs as trees.
+struct Sight {
+    texts: Texts,
+    head: Result<(Head, HeadPod), NoHead>,
+    still: Option<Stillness>,
+}
+
+impl Tender {
+    /// One look at the cluster, and what it leads to.
+    pub async fn look(&mut self) -> Pause {
+        let key = &self.judge.key;
+        let texts = {
+            let store = self.judge.observed.read();
+            if !store.knows_pods(&key.namespace) || !self.tuning.is_known() {
+                return Pause::For(LISTING);
+            }
+            store.texts(key)
+        };
+        let Some(texts) = texts else {
+            return Pause::UntilChanged;
+        };
+        let retuned = self.tuning.has_changed(&mut self.state.basis);
+        let known = |sight: &Sight| !retuned && sight.texts.are(&texts);
+        if !self.state.sight.as_ref().is_some_and(known)
+            && let Some(pause) = self.orient(texts).await
+        {
+            return pause;
+        }
+        match self.state.sight.take() {
+            Some(sight) => self.act(sight).await,
+            None => Pause::UntilChanged,
+        }
+    }
+
+    /// Whose turn it is by the objects, and where the GCS is. If there is more to it than to act,
+    /// that is done, and it is said how long to wait.
+    async fn orient(&mut self, texts: Texts) -> Option<Pause> {
+        self.state.sight = None;
+        let scene = apart(is_heavy(&texts), || texts.read()).await;
+        let standing = self.judge.standing(&scene.cluster, &scene.pods);
+        let now = self.clock.steady();
+        let turn = self.state.grant.get_mut().tenure.turn(
+            &scene.cluster,
+            &standing,
+            &self.judge.role,
+            now,
+        );
+        match turn {
+            Turn::Act => {
+                self.tune(&scene);
+                self.state.sight = Some(Sight {
+                    head: address::head(&self.judge.key, &scene.cluster, &scene.pods).map(|head| {
+                        let pod = blind::head_pod(&head, &scene.pods);
+                        (head, pod)
+                    }),
+                    texts,
+                    still: None,
+                });
+                None
+            }
+            Turn::Claim(patch) | Turn::Release(patch) => {
+                drop((scene, texts));
+                Some(self.take_turn(&patch, &standing).await)
+            }
+            Turn::Wait { until, why } => {
+                self.say(why);
+                Some(Pause::seconds(until - now))
+            }
+            Turn::Rest => {
+                self.rest(&standing);
+                Some(Pause::UntilChanged)
+            }
+        }
+    }
+
+    /// Nothing is under way here between two looks, so a turn can be given back at once.
+    async fn take_turn(&mut self, patch: &json_patch::Patch, standing: &Standing) -> Pause {
+        let claimed = *standing == Standing::Ours;
+        match self.writer.patch_cluster(patch).await {
+            Ok(cluster) => {
+                self.judge.learn(&cluster);
+                let cluster = self.judge.key.to_string();
+                tracing::info!(
+                    cluster,
+                    claimed,
+                    "whose turn it is was written into rayfit.dev/scaled-by"
+                );
+                Pause::For(Duration::ZERO)
+            }
+            Err(failure) => {
+                if failure.meaning() == Meaning::Stale {
+                    self.look_up().await;
+                }
+                self.say(format!("whose turn it is cannot be written: {failure:?}"));
+                Pause::For(TURN_RETRY)
+            }
+        }
+    }
+
+    fn rest(&mut self, standing: &Standing) {
+        self.measures.gcs_is_well(&self.judge.key);
+        self.place.note(false);
+        self.state.gcs = None;
+        self.state.memory = Memory::default();
+        if let Standing::Leave(reason) = standing {
+            self.say(reason.to_string());
+        }
+    }
+
+    /// Says why nothing is done, when that changes.
+    fn say(&mut self, why: String) {
+        if self.state.said != why {
+            let cluster = self.judge.key.to_string();
+            if !why.is_empty() {
+                tracing::info!(cluster, why, "not scaled");
+            }
+            self.state.said = why;
+        }
+    }
+
+    async fn act(&mut self, mut sight: Sight) -> Pause {
+        let began = Instant::now();
+        let pause = match self.ask(&sight).await {
+            Ok((client, gcs, place)) => {
+                self.say(String::new());
+                let now = self.clock.wall();
+                if self.state.memory.changed_at == 0.0 {
+                    // Whether it has been quiet for long is not known.
+                    self.state.memory.changed_at = now;
+                }
+                if sight.still.is_some_and(|still| still.holds(&gcs, now)) {
+                    self.pause(false, now)
+                } else {
+                    self.round(&mut sight, &client, gcs, place).await
+                }
+            }
+            Err(why) => {
+                sight.still = None;
+                self.blind(&why)
+            }
+        };
+        self.state.sight = Some(sight);
+        self.measures.round(began.elapsed());
+        pause
+    }
+
+    /// Policies may have changed since the last look, or the labels by which they match.
+    fn tune(&mut self, scene: &Scene) {
+        let settings = self.tuning.of(&scene.cluster);
+        if settings != self.state.settings {
+            let cluster = self.judge.key.to_string();
+            let (plan, backoff) = (settings.plan, settings.backoff);
+            tracing::info!(
+                cluster,
+                ?plan,
+                ?backoff,
+                "scaled by other settings from now on"
+            );
+            self.state.settings = settings;
+        }
+    }
+
+    /// The state of the Ray cluster, or why it cannot be had.
+    async fn ask(
+        &mut self,
+        sight: &Sight,
+    ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::Place>), Blind> {
+        let (head, pod) = sight.head.as_ref().map_err(|none| {
+            self.measures.gcs_is_well(&self.judge.key);
+            blind::no_head(none)
+        })?;
+        let client = self.client(head).await;
+        let client = client.map_err(|error| blind::no_credentials(pod, &error))?;
+        match client.whole_state().await {
+            Ok((state, place)) => {
+                self.measures.gcs_is_well(&self.judge.key);
+                Ok((client, state, place))
+            }
+            Err(error) => {
+                self.measures.gcs_error(&self.judge.key, &error.fault);
+                if matches!(
+                    error.fault,
+                    gcs::Fault::Unauthenticated(_)
+                        | gcs::Fault::Credentials(_)
+                        | gcs::Fault::Tls(_)
+                ) {
+                    // The Secret may have been replaced.
+                    self.state.gcs = None;
+                }
+                Err(blind::no_answer(pod, &error))
+            }
+        }
+    }
+
+    async fn client(&mut self, head: &Head) -> Result<gcs::Client, CredentialsError> {
+        let key = &self.judge.key;
+        if let Some((known, client)) = &self.state.gcs
+            && known == head
+        {
+            return Ok(client.clone());
+        }
+        let client = self.credentials.client(key, head).await?;
+        self.state.gcs = Some((head.clone(), client.clone()));
+        Ok(client)
+    }
+
+    /// Nothing is done on missing data.
+    fn blind(&mut self, why: &Blind) -> Pause {
+        let now = self.clock.wall();
+        let round = reconcile::blind(&self.state.memory, why, now);
+        self.say(round.plan.waiting.clone().unwrap_or_default());
+        self.finish(&round, &[], now)
+    }
+
+    async fn round(
+        &mut self,
+        sight: &mut Sight,
+        gcs: &gcs::Client,
+        state: ClusterResourceState,
+        place: Option<gcs::Place>,
+    ) -> Pause {
+        let heavy = is_much(&sight.texts, &state);
+        let (snapshot, round) = apart(heavy, || {
+            let snapshot = self.snapshot(sight.texts.read(), state);
+            let round = reconcile::round(&snapshot, &self.state.memory, &self.state.settings);
+            (snapshot, round)
+        })
+        .await;
+        if round.chains.is_empty() {
+            let pause = self.finish(&round, &[], self.clock.wall());
+            let (memory, settings) = (&self.state.memory, &self.state.settings);
+            sight.still = apart(heavy, || Stillness::of(&round, snapshot, memory, settings)).await;
+            return pause;
+        }
+        sight.still = None;
+        drop(place);
+        let mut pods = snapshot.pods;
+        pods.retain(|pod| pod.role == PodRole::Head);
+        let permit = Permit {
+            grant: &self.state.grant,
+            judge: &self.judge,
+            pods: &pods,
+            clock: self.clock,
+        };
+        let performer = Performer {
+            writer: &self.writer,
+            gcs,
+            permit: &permit,
+            clock: self.clock,
+        };
+        let done = performer.all(round.chains.clone()).await;
+        if done.iter().any(is_stale) {
+            self.look_up().await;
+        }
+        self.finish(&round, &done, self.clock.wall())
+    }
+
+    fn snapshot(&self, scene: Scene, gcs: ClusterResourceState) -> Snapshot {
+        Snapshot {
+            api_version: API_VERSION.to_owned(),
+            kind: "Snapshot".to_owned(),
+            time: self.clock.rfc3339(),
+            ray_cluster: scene.cluster,
+            pods: scene.pods,
+            nodes: scene.nodes,
+            loads: scene.loads,
+            gcs,
+            history: self.state.memory.history.clone(),
+        }
+    }
+
+    /// Reads the RayCluster: a watch may lag, and a sidecar has none.
+    async fn look_up(&self) {
+        match self.writer.get_cluster().await {
+            Ok(cluster) => self.judge.learn(&cluster),
+            Err(failure) => tracing::debug!(?failure, cluster = %self.judge.key, "not read"),
+        }
+    }
+
+    /// Remembers, tells, and says when to look again.
+    fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Pause {
+        let (memory, settings) = (&mut self.state.memory, &self.state.settings);
+        let said = memory.fold(round, done, settings, now, random);
+        self.measures.done(done);
+        self.measures.demand(&self.judge.key, round);
+        self.announcer.tell(&self.about, &said.news);
+        self.driver_log.tell(&said.messages);
+        self.pause(round.busy, now)
+    }
+
+    fn pause(&mut self, busy: bool, now: f64) -> Pause {
+        let crowd = self.place.note(busy);
+        let (changed_at, pace) = (self.state.memory.changed_at, &self.state.settings.pace);
+        Pause::seconds(if busy {
+            cadence::busy_s(crowd, pace)
+        } else {
+            cadence::quiet_s(changed_at, now, pace)
+        })
+    }
+}
+
+/// Another write was faster, or what was seen is old.
+fn is_stale(done: &Done) -> bool {
+    matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale)
+}

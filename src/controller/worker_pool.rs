@@ -1,0 +1,249 @@
+//! One light task for each cluster that this replica looks after.
+
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
+use std::time::Duration;
+
+use tokio::sync::mpsc::UnboundedReceiver;
+use tokio::sync::{Notify, watch};
+use tokio::task::JoinHandle;
+use tokio::time::{Instant, interval, sleep, sleep_until};
+
+use crate::controller::act::writer::{Requests, Writer};
+use crate::controller::busy_count::Crowd;
+use crate::controller::clock::Clock;
+use crate::controller::driver_log::DriverLog;
+use crate::controller::eligibility::{IsOurs, Judge};
+use crate::controller::events::{About, Announcer};
+use crate::controller::head::credentials::Credentials;
+use crate::controller::lease::{Fence, shard_of};
+use crate::controller::metrics::Measures;
+use crate::controller::observe::store::ClusterEntry;
+use crate::controller::observe::{Key, Observed};
+use crate::controller::reconciler::{State, Tender};
+use crate::controller::requeue::{Pause, together};
+use crate::controller::stop::told;
+use crate::controller::tuning::{Basis, Tuning};
+use crate::ray::ReconcileMode;
+use crate::reconcile::Role;
+
+/// How often clusters are counted.
+const COUNT: Duration = Duration::from_secs(10);
+
+/// How often it is looked whether policies have changed. Clusters that have been quiet for long
+/// would notice only later.
+const TUNE: Duration = Duration::from_millis(500);
+
+/// What all clusters share.
+#[derive(Clone)]
+pub struct Fleet {
+    /// What was seen.
+    pub observed: Observed,
+    /// Requests to the API server.
+    pub requests: Requests,
+    /// Which shards are ours.
+    pub fence: Fence,
+    /// How many shards there are.
+    pub shards: u32,
+    /// For GCSs.
+    pub credentials: Credentials,
+    /// Rayfit's images.
+    pub is_ours: IsOurs,
+    /// How clusters are scaled.
+    pub tuning: Tuning,
+    /// Tells people.
+    pub announcer: Announcer,
+    /// Counts.
+    pub measures: Measures,
+    /// Those that are busy.
+    pub crowd: Crowd,
+}
+
+/// A task, and how it is told.
+struct Worker {
+    uid: Arc<str>,
+    changed: Arc<Notify>,
+    stop: watch::Sender<bool>,
+    task: JoinHandle<()>,
+}
+
+impl Fleet {
+    /// Looks after clusters until `stop` is true; then lets what is being written end.
+    pub async fn run(self, mut changes: UnboundedReceiver<Key>, mut stop: watch::Receiver<bool>) {
+        let mut held = self.fence.held();
+        let mut workers: HashMap<Key, Worker> = HashMap::new();
+        let (mut count, mut tune) = (interval(COUNT), interval(TUNE));
+        let mut basis = Basis::default();
+        loop {
+            tokio::select! {
+                _ = count.tick() => {
+                    self.count();
+                    self.revive(&mut workers);
+                }
+                _ = tune.tick() => if self.tuning.has_changed(&mut basis) {
+                    for worker in workers.values() {
+                        worker.changed.notify_one();
+                    }
+                },
+                () = told(&mut stop) => break,
+                key = changes.recv() => match key {
+                    Some(key) => self.consider(&mut workers, &key),
+                    None => break,
+                },
+                _ = held.changed() => self.consider_all(&mut workers),
+            }
+        }
+        for worker in workers.values() {
+            worker.stop.send_replace(true);
+        }
+        // What waits for its turn has not begun, and is not begun any more.
+        self.requests.close();
+        for (_, worker) in workers {
+            let _ = worker.task.await;
+        }
+    }
+
+    /// For metrics: RayClusters by mode.
+    fn count(&self) {
+        let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0));
+        for (_, entry) in self.observed.read().clusters() {
+            let mode = entry.mode.as_deref().and_then(|mode| mode.parse().ok());
+            let mode: ReconcileMode = mode.unwrap_or_default();
+            if let Some((_, count)) = counts.iter_mut().find(|(known, _)| *known == mode) {
+                *count += 1;
+            }
+        }
+        for (mode, count) in counts {
+            self.measures.clusters(mode, count);
+        }
+    }
+
+    fn consider_all(&self, workers: &mut HashMap<Key, Worker>) {
+        let known: BTreeSet<Key> = self.observed.read().clusters_in(None);
+        let gone: Vec<Key> = workers
+            .keys()
+            .filter(|key| !known.contains(*key))
+            .cloned()
+            .collect();
+        for key in known.iter().chain(&gone) {
+            self.consider(workers, key);
+        }
+    }
+
+    /// A task that ended by a bug cost its cluster a round, and is begun again.
+    fn revive(&self, workers: &mut HashMap<Key, Worker>) {
+        let ended = workers
+            .iter()
+            .filter(|(_, worker)| worker.task.is_finished());
+        let ended: Vec<Key> = ended.map(|(key, _)| key.clone()).collect();
+        for key in ended {
+            tracing::error!(cluster = %key, "looking after the cluster failed; it is begun again");
+            self.consider(workers, &key);
+        }
+    }
+
+    /// Starts, wakes or ends the task of a cluster.
+    fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
+        let entry = self.observed.read().cluster(key).cloned();
+        let wanted = entry.filter(|entry| is_central(entry) && self.is_held(&entry.uid));
+        let running = workers.get(key).filter(|worker| !worker.task.is_finished());
+        match (wanted, running) {
+            (Some(entry), Some(worker)) if worker.uid == entry.uid => worker.changed.notify_one(),
+            (Some(entry), _) => {
+                self.end(workers, key);
+                workers.insert(key.clone(), self.start(key, &entry));
+            }
+            (None, _) => self.end(workers, key),
+        }
+    }
+
+    fn is_held(&self, uid: &str) -> bool {
+        self.fence
+            .held()
+            .borrow()
+            .contains(&shard_of(uid, self.shards))
+    }
+
+    /// The task ends by itself after what it is writing.
+    fn end(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
+        if let Some(worker) = workers.remove(key) {
+            worker.stop.send_replace(true);
+            self.measures.forget(key);
+        }
+    }
+
+    fn start(&self, key: &Key, entry: &ClusterEntry) -> Worker {
+        let shard = shard_of(&entry.uid, self.shards);
+        let fence = Some((self.fence.clone(), shard));
+        let tender = Tender {
+            judge: Judge {
+                key: key.clone(),
+                role: Role::Central,
+                is_ours: self.is_ours.clone(),
+                observed: self.observed.clone(),
+            },
+            writer: Writer::new(self.requests.clone(), key.clone(), fence),
+            credentials: self.credentials.clone(),
+            tuning: self.tuning.clone(),
+            about: About {
+                key: key.clone(),
+                uid: entry.uid.to_string(),
+            },
+            announcer: self.announcer.clone(),
+            driver_log: DriverLog::none(),
+            measures: self.measures.clone(),
+            clock: Clock::default(),
+            place: self.crowd.join(),
+            state: State::default(),
+        };
+        let changed = Arc::new(Notify::new());
+        let (stop, stopped) = watch::channel(false);
+        let task = tokio::spawn(tend(tender, changed.clone(), stopped));
+        Worker {
+            uid: entry.uid.clone(),
+            changed,
+            stop,
+            task,
+        }
+    }
+}
+
+/// Looks again and again, until told to stop.
+pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Receiver<bool>) {
+    while !*stop.borrow() {
+        let began = Instant::now();
+        // On the heap while it lasts: a thousand tasks that rest are small then.
+        let pause = Box::pin(tender.look()).await;
+        let earliest = began + together(began.elapsed());
+        let rest = async {
+            match pause {
+                Pause::For(time) => sleep(time).await,
+                Pause::UntilChanged => std::future::pending().await,
+            }
+        };
+        let rest = async {
+            tokio::select! {
+                () = rest => {}
+                () = changed.notified() => sleep_until(earliest).await,
+            }
+        };
+        // However it rests, it is stopped at once.
+        tokio::select! {
+            () = told(&mut stop) => break,
+            () = rest => {}
+        }
+    }
+    // Also what the last look has counted, after whoever stopped it had it forgotten.
+    tender.measures.forget(&tender.judge.key);
+}
+
+/// Ours to look after, or to hand over.
+fn is_central(entry: &ClusterEntry) -> bool {
+    let central = ReconcileMode::Central.name();
+    // Whoever holds or takes the turn stands at the end of the record.
+    entry.mode.as_deref() == Some(central)
+        || entry
+            .scaled_by
+            .as_deref()
+            .is_some_and(|record| record.ends_with(central))
+}

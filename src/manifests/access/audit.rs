@@ -1,0 +1,67 @@
+//! What the audit needs from the API server, beside what watching needs. The manifests grant
+//! exactly this.
+
+use crate::audit::LEASE;
+use crate::manifests::access::{Access, Scope};
+use crate::manifests::names::VALIDATING;
+
+const fn followed(resource: &'static str) -> Access {
+    Access {
+        scope: Scope::Cluster,
+        group: "ray.io",
+        resource,
+        name: None,
+        verbs: &["list", "watch"],
+    }
+}
+
+/// Everything that is needed.
+pub const NEEDED: &[Access] = &[
+    followed("rayclusters"),
+    followed("rayjobs"),
+    followed("rayservices"),
+    followed("raycronjobs"),
+    Access {
+        scope: Scope::Cluster,
+        group: "rayfit.dev",
+        resource: "raypolicies/status",
+        name: None,
+        verbs: &["patch"],
+    },
+    Access {
+        scope: Scope::Cluster,
+        group: "openreports.io",
+        resource: "reports",
+        name: None,
+        verbs: &["create", "delete", "list", "patch"],
+    },
+    Access {
+        scope: Scope::Cluster,
+        group: "admissionregistration.k8s.io",
+        resource: "validatingwebhookconfigurations",
+        name: Some(VALIDATING),
+        verbs: &["get", "patch"],
+    },
+    // The name of an object that is to be made is not known to a right that is limited to names.
+    Access {
+        scope: Scope::Namespace,
+        group: "coordination.k8s.io",
+        resource: "leases",
+        name: None,
+        verbs: &["create"],
+    },
+    Access {
+        scope: Scope::Namespace,
+        group: "coordination.k8s.io",
+        resource: "leases",
+        name: Some(LEASE),
+        verbs: &["get", "patch"],
+    },
+    Access {
+        scope: Scope::Namespace,
+        group: "",
+        resource: "pods",
+        name: None,
+        verbs: &["list"],
+    },
+];

@@ -1,0 +1,39 @@
+//! What managing certificates needs from the API server. The manifests grant exactly this.
+
+use crate::manifests::access::{Access, Scope};
+use crate::manifests::names::{MUTATING, OWN_SECRET, VALIDATING};
+
+const WEBHOOKS: &str = "admissionregistration.k8s.io";
+
+/// Everything that is needed. A watch of one object by its name can be limited to that name; a
+/// list of pods cannot.
+pub const NEEDED: &[Access] = &[
+    Access {
+        scope: Scope::Namespace,
+        group: "",
+        resource: "secrets",
+        name: Some(OWN_SECRET),
+        verbs: &["get", "update", "watch"],
+    },
+    Access {
+        scope: Scope::Namespace,
+        group: "",
+        resource: "pods",
+        name: None,
+        verbs: &["list"],
+    },
+    Access {
+        scope: Scope::Cluster,
+        group: WEBHOOKS,
+        resource: "mutatingwebhookconfigurations",
+        name: Some(MUTATING),
+        verbs: &["get", "patch", "watch"],
+    },
+    Access {
+        scope: Scope::Cluster,
+        group: WEBHOOKS,
+        resource: "validatingwebhookconfigurations",
+        name: Some(VALIDATING),
+        verbs: &["get", "patch", "watch"],
+    },
+];

@@ -1,0 +1,159 @@
+//! Namespace, accounts, and what each account may do.
+
+use serde_json::{Value, json};
+
+use crate::manifests::access::audit;
+use crate::manifests::access::certificates;
+use crate::manifests::access::controller as scaling;
+use crate::manifests::access::watch;
+use crate::manifests::access::{Access, Scope};
+use crate::manifests::names;
+use crate::manifests::names::{APP, Component};
+use crate::manifests::{Certificates, Options};
+
+/// Our namespace, with the pod security level that our pods keep to.
+pub fn namespace(options: &Options) -> Value {
+    // The restricted level knows no host network.
+    let level = if options.host_network {
+        "privileged"
+    } else {
+        "restricted"
+    };
+    let mut labels = names::selector();
+    for mode in ["enforce", "audit", "warn"] {
+        labels[format!("pod-security.kubernetes.io/{mode}")] = json!(level);
+    }
+    json!({
+        "apiVersion": "v1",
+        "kind": "Namespace",
+        "metadata": { "name": options.namespace, "labels": labels }
+    })
+}
+
+/// The account of a Deployment's pods.
+pub fn service_account(options: &Options, component: Component) -> Value {
+    json!({
+        "apiVersion": "v1",
+        "kind": "ServiceAccount",
+        "metadata": component.metadata(component.name(), &options.namespace)
+    })
+}
+
+/// Roles and bindings: for each account exactly what the code that runs under it uses.
+pub fn roles(options: &Options) -> Vec<Value> {
+    let mut roles = of_admission(options);
+    if let Some(component) = options.scaler() {
+        roles.extend(of_scaling(options, component));
+    }
+    roles
+}
+
+/// What serving webhooks needs, keeping their certificates, and auditing.
+fn of_admission(options: &Options) -> Vec<Value> {
+    let own = Within::Namespace(&options.namespace);
+    let granted =
+        |purpose, within, rights| granted(options, Component::Admission, purpose, within, rights);
+    let mut roles = Vec::new();
+    roles.extend(granted("watch", Within::Cluster, all(watch::NEEDED)));
+    let audited = |scope| scoped(audit::NEEDED, scope);
+    roles.extend(granted("audit", Within::Cluster, audited(Scope::Cluster)));
+    roles.extend(granted("audit-lease", own, audited(Scope::Namespace)));
+    if options.certificates == Some(Certificates::SelfManaged) {
+        let of = |scope| scoped(certificates::NEEDED, scope);
+        roles.extend(granted("certificates", own, of(Scope::Namespace)));
+        roles.extend(granted("ca-bundles", Within::Cluster, of(Scope::Cluster)));
+    }
+    roles
+}
+
+/// What scaling clusters needs. Where it runs beside the webhooks, these read policies already.
+fn of_scaling(options: &Options, component: Component) -> Vec<Value> {
+    let own = Within::Namespace(&options.namespace);
+    let granted = |purpose, within, rights| granted(options, component, purpose, within, rights);
+    let mut roles = Vec::new();
+    if component == Component::Controller {
+        roles.extend(granted("policies", Within::Cluster, all(watch::POLICIES)));
+    }
+    roles.extend(granted("leases", own, all(scaling::LEASES)));
+    if options.only_namespaces.is_empty() {
+        roles.extend(granted("nodes", Within::Cluster, all(scaling::NODES)));
+    }
+    for within in scaled(options) {
+        roles.extend(granted("scaling", within, all(scaling::CLUSTERS)));
+        if options.ray_auth {
+            roles.extend(granted("ray-auth", within, all(scaling::RAY_AUTH)));
+        }
+    }
+    roles
+}
+
+fn all(rights: &[Access]) -> Vec<&Access> {
+    rights.iter().collect()
+}
+
+fn scoped(rights: &[Access], scope: Scope) -> Vec<&Access> {
+    rights.iter().filter(|need| need.scope == scope).collect()
+}
+
+/// Where clusters are scaled.
+fn scaled(options: &Options) -> Vec<Within<'_>> {
+    if options.only_namespaces.is_empty() {
+        return vec![Within::Cluster];
+    }
+    let namespaces = options.only_namespaces.iter();
+    namespaces
+        .map(|namespace| Within::Namespace(namespace))
+        .collect()
+}
+
+/// Where rights hold.
+#[derive(Debug, Clone, Copy)]
+enum Within<'a> {
+    Cluster,
+    Namespace(&'a str),
+}
+
+/// A role with the rights and its binding to the account of a Deployment.
+fn granted(
+    options: &Options,
+    component: Component,
+    purpose: &str,
+    within: Within<'_>,
+    rights: Vec<&Access>,
+) -> [Value; 2] {
+    let name = format!("{APP}-{purpose}");
+    let (role, metadata) = match within {
+        Within::Cluster => ("ClusterRole", component.cluster_metadata(&name)),
+        Within::Namespace(namespace) => ("Role", component.metadata(&name, namespace)),
+    };
+    let rules: Vec<Value> = rights.into_iter().map(rule).collect();
+    let group = "rbac.authorization.k8s.io";
+    [
+        json!({
+            "apiVersion": format!("{group}/v1"),
+            "kind": role,
+            "metadata": metadata,
+            "rules": rules
+        }),
+        json!({
+            "apiVersion": format!("{group}/v1"),
+            "kind": format!("{role}Binding"),
+            "metadata": metadata,
+            "roleRef": { "apiGroup": group, "kind": role, "name": name },
+            "subjects": [{
+                "kind": "ServiceAccount",
+                "name": component.name(),
+                "namespace": options.namespace
+            }]
+        }),
+    ]
+}
+
+fn rule(need: &Access) -> Value {
+    let mut rule = json!({ "apiGroups": [need.group], "resources": [need.resource] });
+    if let Some(name) = need.name {
+        rule["resourceNames"] = json!([name]);
+    }
+    rule["verbs"] = json!(need.verbs);
+    rule
+}

@@ -1,0 +1,121 @@
+//! A census as a table for a terminal, and as JSON.
+
+use std::fmt::Write as _;
+
+use serde_json::{Value, json};
+
+use crate::object_audit::{Judged, Tally};
+use crate::policy::Mode;
+use crate::report::json::pretty;
+use crate::rules;
+
+/// The table: for each rule who is denied, and who would be if it was enforced.
+pub fn text(judged: &[Judged]) -> String {
+    let tally = Tally::of(judged);
+    let mut out = String::new();
+    let _ = writeln!(
+        out,
+        "{:6} {:26} {:>6} {:>6} {:>6} {:>6} {:>10}",
+        "RULE", "NAME", "DENIED", "WARNED", "AUDIT", "EXEMPT", "WOULD-DENY"
+    );
+    for (rule, counts) in &tally.rules {
+        let name = rules::find(*rule).map_or("", |rule| rule.name);
+        let _ = writeln!(
+            out,
+            "{rule:6} {name:26} {:>6} {:>6} {:>6} {:>6} {:>10}",
+            counts.denied,
+            counts.warned,
+            counts.audited,
+            counts.exempt,
+            counts.would_deny,
+            rule = rule.to_string(),
+        );
+    }
+    for offender in &tally.offenders {
+        let rules: Vec<String> = offender.rules.iter().map(ToString::to_string).collect();
+        let _ = writeln!(out, "{}: {}", offender.object, rules.join(", "));
+    }
+    let _ = writeln!(
+        out,
+        "{} objects: {} denied now, {} more if everything was enforced",
+        tally.objects, tally.denied, tally.would_deny
+    );
+    out
+}
+
+/// Everything, for programs.
+pub fn json(judged: &[Judged]) -> String {
+    let tally = Tally::of(judged);
+    let rules: Vec<Value> = tally
+        .rules
+        .iter()
+        .map(|(rule, counts)| {
+            let of_rule =
+                |judged: &&Judged| judged.findings.iter().any(|found| found.rule == *rule);
+            let objects: Vec<String> = judged
+                .iter()
+                .filter(of_rule)
+                .map(|judged| judged.object.to_string())
+                .collect();
+            json!({
+                "rule": rule.to_string(),
+                "name": rules::find(*rule).map(|rule| rule.name),
+                "denied": counts.denied,
+                "warned": counts.warned,
+                "audited": counts.audited,
+                "exempt": counts.exempt,
+                "wouldDeny": counts.would_deny,
+                "objects": objects,
+            })
+        })
+        .collect();
+    let objects: Vec<Value> = judged
+        .iter()
+        .filter(|judged| !judged.findings.is_empty())
+        .map(object)
+        .collect();
+    pretty(&json!({
+        "objects": tally.objects,
+        "denied": tally.denied,
+        "wouldDeny": tally.would_deny,
+        "rules": rules,
+        "findings": objects,
+    }))
+}
+
+fn object(judged: &Judged) -> Value {
+    let findings = judged.findings.iter().map(|found| {
+        json!({
+            "rule": found.rule.to_string(),
+            "mode": found.mode.name(),
+            "wouldDeny": found.would_deny(),
+            "exempt": found.exempt,
+            "policy": found.policy.as_deref(),
+            "message": found.message,
+        })
+    });
+    json!({
+        "kind": judged.object.kind.name(),
+        "namespace": judged.object.namespace,
+        "name": judged.object.name,
+        "policies": judged.policies.iter().map(|name| &**name).collect::<Vec<_>>(),
+        "findings": findings.collect::<Vec<_>>(),
+    })
+}
+
+/// Somebody is denied, or would be if everything was enforced.
+pub fn denies_anybody(judged: &[Judged]) -> bool {
+    judged
+        .iter()
+        .any(|judged| judged.is_denied() || judged.would_be_denied())
+}
+
+/// The mode in which a finding is shown, for people.
+pub(crate) fn shown(mode: Mode) -> &'static str {
+    match mode {
+        Mode::Enforce => "denied",
+        Mode::Warn => "warned",
+        Mode::Audit => "recorded",
+        Mode::Off => "off",
+    }
+}

@@ -1,0 +1,210 @@
+//! Adding up what was found in many objects.
+
+use std::cmp::Reverse;
+use std::collections::{BTreeMap, BTreeSet};
+
+use crate::object_audit::Judged;
+use crate::objects::Identity;
+use crate::policy::Mode;
+use crate::rule_id::RuleId;
+
+/// So many of the worst objects are named.
+pub const OFFENDERS: usize = 20;
+
+/// What was found in some objects.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Objects that were judged.
+    pub objects: i64,
+    /// Objects that would be denied if they were made now.
+    pub denied: i64,
+    /// Objects that would be denied if every policy's `mode` was Enforce, and are not now.
+    pub would_deny: i64,
+    /// By rule.
+    pub rules: BTreeMap<RuleId, Counts>,
+    /// The worst objects, the worst first.
+    pub offenders: Vec<Offender>,
+}
+
+/// Objects with findings of one rule.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Counts {
+    /// With one that denies.
+    pub denied: i64,
+    /// With one that warns, and none that denies.
+    pub warned: i64,
+    /// With ones that are only recorded.
+    pub audited: i64,
+    /// Of those, the ones that are exempt.
+    pub exempt: i64,
+    /// Objects that would be denied if this rule was enforced, and are not now.
+    pub would_deny: i64,
+}
+
+/// An object with findings.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Offender {
+    /// The object.
+    pub object: Identity,
+    /// Findings that deny, or would if every policy's `mode` was Enforce.
+    pub denials: i64,
+    /// Findings in all.
+    pub findings: i64,
+    /// Their rules.
+    pub rules: Vec<RuleId>,
+}
+
+impl Tally {
+    /// Adds up objects.
+    pub fn of<'a>(objects: impl IntoIterator<Item = &'a Judged>) -> Self {
+        let mut tally = Self::default();
+        for judged in objects {
+            tally.add(judged);
+        }
+        tally
+    }
+
+    /// Adds one object.
+    pub fn add(&mut self, judged: &Judged) {
+        self.objects += 1;
+        self.denied += i64::from(judged.is_denied());
+        self.would_deny += i64::from(judged.would_be_denied());
+        let rules: BTreeSet<RuleId> = judged.findings.iter().map(|found| found.rule).collect();
+        for rule in &rules {
+            self.rules.entry(*rule).or_default().add(judged, *rule);
+        }
+        self.rank(judged, rules);
+    }
+
+    fn rank(&mut self, judged: &Judged, rules: BTreeSet<RuleId>) {
+        let mut reported = judged
+            .findings
+            .iter()
+            .filter(|found| found.mode > Mode::Off);
+        let denials = judged
+            .findings
+            .iter()
+            .filter(|found| found.mode == Mode::Enforce || found.would_deny())
+            .count();
+        if reported.next().is_none() && denials == 0 {
+            return;
+        }
+        let offender = Offender {
+            object: judged.object.clone(),
+            denials: count(denials),
+            findings: count(judged.findings.len()),
+            rules: rules.into_iter().collect(),
+        };
+        let key = |offender: &Offender| {
+            let Offender {
+                denials,
+                findings,
+                object,
+                ..
+            } = offender;
+            (Reverse(*denials), Reverse(*findings), object.clone())
+        };
+        let place = self
+            .offenders
+            .partition_point(|other| key(other) <= key(&offender));
+        if place < OFFENDERS {
+            self.offenders.insert(place, offender);
+            self.offenders.truncate(OFFENDERS);
+        }
+    }
+}
+
+impl Counts {
+    fn add(&mut self, judged: &Judged, rule: RuleId) {
+        let of_rule = || judged.findings.iter().filter(|found| found.rule == rule);
+        match of_rule().map(|found| found.mode).max() {
+            Some(Mode::Enforce) => self.denied += 1,
+            Some(Mode::Warn) => self.warned += 1,
+            Some(Mode::Audit) => self.audited += 1,
+            _ => {}
+        }
+        let exempt = of_rule().all(|found| found.exempt);
+        let is_denied = of_rule().any(|found| found.mode == Mode::Enforce);
+        self.exempt += i64::from(exempt);
+        self.would_deny += i64::from(!exempt && !is_denied);
+    }
+}
+
+fn count(items: usize) -> i64 {
+    i64::try_from(items).unwrap_or(i64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::object_audit::Found;
+    use crate::object_audit::tally::*;
+    use crate::ray::Kind;
+
+    fn judged(name: &str, findings: &[(u16, Mode, Mode, bool)]) -> Judged {
+        Judged {
+            object: Identity {
+                kind: Kind::RayCluster,
+                namespace: Some("n".to_owned()),
+                name: name.to_owned(),
+            },
+            uid: String::new(),
+            policies: Vec::new(),
+            findings: findings
+                .iter()
+                .map(|&(rule, mode, enforced, exempt)| Found {
+                    rule: RuleId(rule),
+                    mode,
+                    enforced,
+                    exempt,
+                    policy: None,
+                    message: String::new(),
+                })
+                .collect(),
+        }
+    }
+
+    #[test]
+    fn objects_are_counted_once_by_the_gravest_finding_of_a_rule() {
+        use Mode::{Audit, Enforce, Warn};
+        let tally = Tally::of(&[
+            judged(
+                "a",
+                &[(105, Enforce, Enforce, false), (105, Warn, Enforce, false)],
+            ),
+            judged(
+                "b",
+                &[(105, Warn, Enforce, false), (213, Warn, Warn, false)],
+            ),
+            judged("c", &[(105, Audit, Enforce, true)]),
+            judged("d", &[]),
+        ]);
+        assert_eq!((tally.objects, tally.denied, tally.would_deny), (4, 1, 1));
+        let counts = tally.rules[&RuleId(105)];
+        assert_eq!((counts.denied, counts.warned, counts.audited), (1, 1, 1));
+        assert_eq!((counts.exempt, counts.would_deny), (1, 1));
+        assert_eq!(tally.rules[&RuleId(213)].would_deny, 1);
+        let names: Vec<&str> = tally
+            .offenders
+            .iter()
+            .map(|o| o.object.name.as_str())
+            .collect();
+        assert_eq!(names, ["a", "b", "c"]);
+    }
+
+    #[test]
+    fn only_the_worst_are_named() {
+        let many: Vec<Judged> = (0..100)
+            .map(|index| {
+                let count = usize::from(index == 77) + 1;
+                judged(
+                    &format!("o{index:03}"),
+                    &vec![(105, Mode::Enforce, Mode::Enforce, false); count],
+                )
+            })
+            .collect();
+        let tally = Tally::of(&many);
+        assert_eq!(tally.offenders.len(), OFFENDERS);
+        assert_eq!(tally.offenders[0].object.name, "o077");
+        assert_eq!(tally.offenders[1].object.name, "o000");
+    }
+}

@@ -1,0 +1,334 @@
+//! From packed nodes to what is to be done.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::plan::conclude::explain;
+use crate::plan::conclude::reasons::Reasons;
+use crate::plan::conclude::{launch, orphans};
+use crate::plan::decided::Decided;
+use crate::plan::growth::resize::Resize;
+use crate::plan::growth::size::milli;
+use crate::plan::memory::remember;
+use crate::plan::nodes::group::GroupConfig;
+use crate::plan::nodes::node::{Fate, Node, Stage};
+use crate::plan::outcome::cause::Cause;
+use crate::plan::outcome::plan::{Deletion, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
+use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::packing::budget;
+use crate::plan::settings::Settings;
+use crate::snapshot::Snapshot;
+use crate::snapshot::pod::PodRole;
+
+/// The plan of a decision.
+pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
+    if decided.world.work.is_over() {
+        return given_up(snapshot, settings, decided);
+    }
+    let mut plan = Plan {
+        cluster: snapshot.title(),
+        strategy: settings.strategy,
+        problems: decided.problems.clone(),
+        unmet: unmet(decided),
+        raylet_syncs: raylet_syncs(decided),
+        ..Plan::default()
+    };
+    let running = |node: &Node| node.head && node.stage == Stage::Running;
+    if decided.world.in_order().any(running) {
+        plan.drains = drains(decided);
+        plan.resizes = resizes(decided);
+        plan.groups = groups(decided);
+        orphans::place(snapshot, decided, &mut plan.groups, &mut plan.problems);
+    } else {
+        plan.waiting = Some("the head does not run yet".to_owned());
+        plan.groups = unchanged(decided);
+    }
+    plan.notes = notes(decided, &plan);
+    plan.remember = remember::history(snapshot, decided, &plan);
+    plan
+}
+
+/// Half a decision is none: nothing is done, and nothing is forgotten.
+fn given_up(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
+    let problem = budget::given_up();
+    let mut problems = decided.problems.clone();
+    let waiting = Some(problem.reason.clone());
+    problems.push(problem);
+    Plan {
+        cluster: snapshot.title(),
+        strategy: settings.strategy,
+        given_up: true,
+        waiting,
+        groups: unchanged(decided),
+        problems,
+        remember: snapshot.history.clone(),
+        ..Plan::default()
+    }
+}
+
+fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (usize, &'a GroupConfig)> {
+    decided
+        .world
+        .groups
+        .iter()
+        .enumerate()
+        .filter(|(_, group)| group.index.is_some())
+}
+
+fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
+    let same = |(_, group): (usize, &GroupConfig)| GroupPlan {
+        name: group.name.clone(),
+        replicas_now: group.replicas,
+        replicas: group.replicas.unwrap_or(group.min_replicas),
+        ..GroupPlan::default()
+    };
+    workers(decided).map(same).collect()
+}
+
+fn drains(decided: &Decided<'_>) -> Vec<Drain> {
+    let world = &decided.world;
+    let drain = |node: &Node| match node.fate {
+        Fate::Remove(cause) if !node.ray_id.is_empty() && !node.held => Some(Drain {
+            pod: node.pod.clone(),
+            group: world.group_name(node).to_owned(),
+            node_id: node.ray_id.clone(),
+            cause,
+            idle_ms: node.idle_ms,
+        }),
+        _ => None,
+    };
+    world.in_order().filter_map(drain).collect()
+}
+
+fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
+    let resize = |node: &Node| {
+        let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
+        let (now, then) = (resize.current, resize.desired);
+        Some(PodResize {
+            pod: node.pod.clone(),
+            cpu_milli_now: milli(now.cpu),
+            memory_bytes_now: now.memory,
+            cpu_milli: milli(then.cpu),
+            memory_bytes: then.memory,
+            raylet_first: then.is_below(now),
+        })
+    };
+    decided.world.in_order().filter_map(resize).collect()
+}
+
+/// The size of a node, if anything is to be done about it: what goes is left as it is.
+fn sized<'n>(decided: &Decided<'_>, node: &'n Node) -> Option<&'n Resize> {
+    let goes = decided.world.improvements.gentle_removal && !node.stays();
+    node.resize.as_ref().filter(|_| !goes)
+}
+
+/// The record of each pod whose resize begins, ends, failed or taught something.
+fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
+    let note = |node: &Node| {
+        let resize = sized(decided, node)?;
+        let mut note = resize.note();
+        let noted = resize.noted.clone().unwrap_or_default();
+        if plan.waiting.is_some() && !resize.noted_sync {
+            return None;
+        }
+        if resize.is_to_send() && plan.waiting.is_none() {
+            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+            let now = decided.now as i64;
+            note.resizing_at = Some(now);
+        } else if note.learnt_the_same(&noted) && note.resizing_at == noted.resizing_at {
+            return None;
+        }
+        let pod = node.pod.clone();
+        Some(PodNote { pod, note })
+    };
+    decided.world.in_order().filter_map(note).collect()
+}
+
+fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
+    let world = &decided.world;
+    let sync = |node: &Node| {
+        let resize = sized(decided, node)?;
+        resize.noted_sync.then(|| RayletSync {
+            pod: node.pod.clone(),
+            node_id: resize.raylet.clone().unwrap_or_default(),
+            cpu_milli: milli(resize.current.cpu),
+            memory_bytes: resize.current.memory,
+        })
+    };
+    world.in_order().filter_map(sync).collect()
+}
+
+fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
+    let launch_now = launch::now(&decided.world, decided.config.conservative);
+    let launches = decided.world.count(|node| node.fate == Fate::Launch);
+    let cancelled = decided.world.count(is_cancelled);
+    let awaited = decided.world.count(is_awaited);
+    let mut deletions = deletions(decided);
+    let observed = observed(decided);
+    let count = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
+    let mut plans: Vec<GroupPlan> = workers(decided)
+        .map(|(number, group)| GroupPlan {
+            name: group.name.clone(),
+            replicas_now: group.replicas,
+            replicas: 0,
+            launch: count(&launches, number),
+            launch_now: count(&launch_now, number),
+            cancel: count(&cancelled, number),
+            delete: deletions.remove(&number).unwrap_or_default(),
+            orphans: Vec::new(),
+        })
+        .collect();
+    let acts = plans
+        .iter()
+        .any(|plan| plan.launch_now > 0 || !plan.delete.is_empty());
+    for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
+        let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
+        plan.replicas = if decided.world.improvements.settled_replicas {
+            settled(observed, count(&awaited, number), group, plan)
+        } else if acts {
+            as_ray(observed, group, plan)
+        } else {
+            group.replicas.unwrap_or(group.min_replicas)
+        };
+    }
+    plans
+}
+
+/// A launch that is given back: idle, or for a while without pod and use.
+fn is_cancelled(node: &Node) -> bool {
+    node.pod.is_empty() && !node.stays() && node.stage != Stage::New
+}
+
+/// A launch that is still needed.
+fn is_awaited(node: &Node) -> bool {
+    node.stage == Stage::Requested && node.pod.is_empty() && node.stays()
+}
+
+/// Pods to delete, by group: those on their way that go, and those whose Ray node has stopped.
+fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
+    let config = &decided.config;
+    let mut deletions: HashMap<usize, Vec<Deletion>> = HashMap::new();
+    let mut delete = |group: usize, pod: &str, cause| {
+        let config = config.groups.get(group);
+        if config.is_some_and(|config| !config.to_delete.contains(pod)) {
+            let pod = pod.to_owned();
+            deletions
+                .entry(group)
+                .or_default()
+                .push(Deletion { pod, cause });
+        }
+    };
+    for node in decided.world.in_order() {
+        if let Fate::Remove(cause) = node.fate
+            && node.is_deleted()
+        {
+            delete(node.group, &node.pod, cause);
+        }
+    }
+    let busy = running_replicas(decided);
+    for pod in &decided.leftovers.stopped {
+        let Some(group) = config.number(pod.group) else {
+            continue;
+        };
+        let is_whole = pod.replica.is_none_or(|of| !busy.contains(&(group, of)));
+        if pod.role == PodRole::Worker && is_whole {
+            delete(group, pod.name, Cause::Stopped);
+        }
+    }
+    deletions
+}
+
+/// The replicas of several hosts in one of which Ray still runs. KubeRay deletes a whole replica as
+/// soon as one of its pods is to be deleted: that waits until Ray has stopped in all of them.
+fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(usize, &'a str)> {
+    let world = &decided.world;
+    if !world.improvements.settled_replicas {
+        return HashSet::new();
+    }
+    let is_slice = |group: &usize| {
+        let group = world.groups.get(*group);
+        group.is_some_and(|group| group.hosts > 1)
+    };
+    let runs = |node: &&Node| matches!(node.stage, Stage::Running | Stage::Stopping);
+    let running = world.in_order().filter(runs);
+    let running = running.filter_map(|node| Some((node.group, node.replica.as_deref()?)));
+    let draining = decided.leftovers.draining.iter();
+    let draining =
+        draining.filter_map(|pod| Some((decided.config.number(pod.group)?, pod.replica?)));
+    running
+        .chain(draining)
+        .filter(|(group, _)| is_slice(group))
+        .collect()
+}
+
+/// By group, the pods that stay as far as KubeRay is concerned.
+fn observed<'a>(decided: &'a Decided<'_>) -> HashMap<&'a str, u64> {
+    let mut observed: HashMap<&str, u64> = HashMap::new();
+    for pod in decided.own {
+        let listed = decided.config.is_listed(pod.group, pod.name);
+        if pod.role == PodRole::Worker && !pod.deleting && !listed {
+            *observed.entry(pod.group).or_default() += 1;
+        }
+    }
+    observed
+}
+
+/// Ray's arithmetic: what is asked for or there, plus launches, minus deletions, in whole
+/// replicas rounded down. (Ray, `cloud_provider.py`, `_initialize_scale_request`.)
+fn as_ray(observed: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+    let asked = group.replicas.unwrap_or(1).max(group.min_replicas);
+    let nodes = group.nodes(asked).max(observed);
+    let nodes = nodes.saturating_add(plan.launch_now);
+    let nodes = nodes.saturating_sub(plan.delete.len() as u64);
+    let replicas = nodes.checked_div(group.hosts).unwrap_or(0);
+    i64::try_from(replicas)
+        .unwrap_or(i64::MAX)
+        .min(group.max_replicas)
+}
+
+/// Every pod that stays, every launch that is still needed, rounded up to whole replicas.
+fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
+    let stays = observed.saturating_sub(plan.delete.len() as u64);
+    let nodes = stays
+        .saturating_add(awaited)
+        .saturating_add(plan.launch_now);
+    let replicas = nodes.div_ceil(group.hosts.max(1));
+    let replicas = i64::try_from(replicas).unwrap_or(i64::MAX);
+    // More pods than the maximum are there until they have drained.
+    let ceiling = group
+        .max_replicas
+        .max(i64::try_from(stays.div_ceil(group.hosts.max(1))).unwrap_or(i64::MAX));
+    replicas.clamp(group.min_replicas.min(ceiling), ceiling)
+}
+
+fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
+    let mut counts: HashMap<usize, u64> = HashMap::new();
+    let mut order = Vec::new();
+    for run in &decided.left {
+        let count = counts.entry(run.demand).or_insert_with(|| {
+            order.push(run.demand);
+            0
+        });
+        *count = count.saturating_add(run.count);
+    }
+    let mut reasons = Reasons::of(decided);
+    let invalid = decided
+        .demands
+        .iter()
+        .enumerate()
+        .filter(|(_, demand)| demand.runs.is_err());
+    order.extend(invalid.map(|(number, _)| number));
+    let mut unmet = |number: usize| {
+        let demand = decided.demands.get(number)?;
+        let (kind, index) = demand.place();
+        let count = counts.get(&number).copied().unwrap_or(0);
+        let reasons = reasons.of_demand(number);
+        Some(Unmet {
+            kind,
+            index,
+            count,
+            demand: explain::title(demand),
+            reasons,
+        })
+    };
+    order.into_iter().filter_map(&mut unmet).collect()
+}

@@ -1,0 +1,269 @@
+//! Reasons, in words.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::plan::decided::Decided;
+use crate::plan::demand::requests::{Demand, Kind};
+use crate::plan::growth::resize::{Progress, Resize};
+use crate::plan::nodes::node::{Fate, Node, Stage};
+use crate::plan::outcome::plan::Plan;
+use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, Report};
+use crate::plan::outcome::step::Step;
+use crate::plan::packing::state::World;
+use crate::quantity::Quantity;
+use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
+
+/// How many pods are named where many have the same to be said of them.
+const NAMED: usize = 3;
+
+/// The report of a decision.
+pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> Report {
+    if decided.world.work.is_over() {
+        // Half a decision has no reasons.
+        return Report::default();
+    }
+    Report {
+        demands: demands(decided, plan),
+        groups: groups(decided),
+        nodes: nodes(decided),
+    }
+}
+
+/// Units and nodes by step and group.
+type Places = BTreeMap<(Step, usize), (u64, u64)>;
+
+fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
+    let mut placed: Vec<Places> = vec![Places::new(); decided.demands.len()];
+    for node in decided.world.in_order() {
+        for take in &node.takes {
+            let at = placed
+                .get_mut(take.demand)
+                .map(|map| map.entry((take.step, node.group)).or_default());
+            if let Some((count, nodes)) = at {
+                *count = count.saturating_add(take.count.saturating_mul(node.count));
+                *nodes = nodes.saturating_add(node.count);
+            }
+        }
+    }
+    let unmet: HashMap<_, u64> = plan
+        .unmet
+        .iter()
+        .map(|u| ((u.kind, u.index), u.count))
+        .collect();
+    let report = |(demand, placed): (&Demand<'_>, Places)| {
+        let (kind, index) = demand.place();
+        let units = demand.runs.iter().flatten().map(|run| run.count);
+        let units = units.fold(0, u64::saturating_add);
+        let placed = placed
+            .into_iter()
+            .map(|((step, group), (count, nodes))| Placed {
+                step,
+                group: group_name(&decided.world, group),
+                count,
+                nodes,
+            });
+        DemandReport {
+            kind,
+            index,
+            demand: title(demand),
+            count: units,
+            placed: placed.collect(),
+            unmet: unmet.get(&(kind, index)).copied().unwrap_or(0),
+        }
+    };
+    decided.demands.iter().zip(placed).map(report).collect()
+}
+
+fn group_name(world: &World, group: usize) -> String {
+    world
+        .groups
+        .get(group)
+        .map(|group| group.name.clone())
+        .unwrap_or_default()
+}
+
+fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
+    let world = &decided.world;
+    let running = world.count(|node| node.stays() && node.stage == Stage::Running);
+    let launch = world.count(|node| node.fate == Fate::Launch);
+    let pending = world.count(|node| node.fate == Fate::Stay && node.stage != Stage::Running);
+    let remove = world.count(|node| !node.stays());
+    let get = |counts: &[u64], number: usize| counts.get(number).copied().unwrap_or(0);
+    let groups = world.groups.iter().enumerate().map(|(number, group)| {
+        let (running, pending, launch) = (
+            get(&running, number),
+            get(&pending, number),
+            get(&launch, number),
+        );
+        let full = group.index.is_some()
+            && running.saturating_add(pending).saturating_add(launch) >= group.max;
+        GroupReport {
+            name: group.name.clone(),
+            running,
+            pending,
+            launch,
+            remove: get(&remove, number),
+            max: group.max,
+            limit: full.then(|| format!("at maxReplicas {}", group.max_replicas)),
+        }
+    });
+    groups.collect()
+}
+
+/// What is to be said of single nodes: why a pod did not grow, or why it goes.
+fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
+    let mut reports: Vec<NodeReport> = Vec::new();
+    let mut index: HashMap<(usize, String), usize> = HashMap::new();
+    for node in decided.world.in_order().filter(|node| !node.pod.is_empty()) {
+        let Some(reason) = remark(decided, node) else {
+            continue;
+        };
+        let at = *index
+            .entry((node.group, reason.clone()))
+            .or_insert(reports.len());
+        if at == reports.len() {
+            let group = group_name(&decided.world, node.group);
+            reports.push(NodeReport {
+                group,
+                pods: Vec::new(),
+                count: 0,
+                reason,
+            });
+        }
+        if let Some(report) = reports.get_mut(at) {
+            report.count += 1;
+            if report.pods.len() < NAMED {
+                report.pods.push(node.pod.clone());
+            }
+        }
+    }
+    reports
+}
+
+fn remark(decided: &Decided<'_>, node: &Node) -> Option<String> {
+    if let Fate::Remove(cause) = node.fate {
+        let cause = cause.words();
+        return Some(if node.held {
+            format!("is to go ({cause}) with the other hosts of its replica, and waits for them")
+        } else {
+            format!("goes ({cause})")
+        });
+    }
+    if node.stage == Stage::Stopping {
+        return Some("was asked to stop".to_owned());
+    }
+    let resize = node.resize.as_ref()?;
+    why_not_grown(decided, resize)
+}
+
+fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
+    if resize.is_to_send() {
+        return None;
+    }
+    if let Some(at) = resize.resizing_at {
+        #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
+        let since = (decided.now - at as f64).max(0.0);
+        return Some(format!("resize in flight since {since:.0} s"));
+    }
+    if let Some(reason) = &resize.barred {
+        return Some(reason.clone());
+    }
+    match &resize.progress {
+        Progress::Finished => {}
+        Progress::Pending(reason) => return Some(format!("its resize is {reason}")),
+        Progress::Underway | Progress::New => return Some("its resize is under way".to_owned()),
+        Progress::Error => return Some("its resize failed".to_owned()),
+    }
+    if let Some(reason) = resize
+        .failure
+        .as_ref()
+        .filter(|_| resize.failed_at.is_some())
+    {
+        return Some(format!("its resize failed for good: {reason}"));
+    }
+    if !resize.current.is_below(resize.limit()) {
+        return Some("at its cap".to_owned());
+    }
+    short(decided, resize)
+}
+
+/// What the Kubernetes node lacks for the pod to reach its cap.
+fn short(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
+    let room = decided.world.rooms.get(resize.room)?;
+    let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
+    let text = |free: String, resource: &str, short: String| {
+        format!(
+            "node {}: {free} {resource} free, {short} short of the cap",
+            room.node
+        )
+    };
+    if goal.cpu < limit.cpu {
+        let free = room.cpu.max(Quantity::ZERO).display_cpu();
+        let lacking = crate::plan::growth::size::from_cores(limit.cpu - goal.cpu).display_cpu();
+        return Some(text(free, "CPU", lacking));
+    }
+    let lacking = Quantity::from_units(limit.memory - goal.memory);
+    let free = room.memory.max(Quantity::ZERO).display_memory();
+    (!lacking.is_zero()).then(|| text(free, "memory", lacking.display_memory()))
+}
+
+impl crate::plan::outcome::cause::Cause {
+    /// For people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::GroupMax => "its group is above maxReplicas",
+            Self::ClusterMax => "the cluster is above its maximum",
+            Self::Idle => "idle",
+            Self::GroupGone => "its group was removed",
+            Self::Leaving => "it was asked to stop",
+            Self::Stopped => "Ray has stopped in it",
+        }
+    }
+}
+
+/// A demand in words.
+pub(crate) fn title(demand: &Demand<'_>) -> String {
+    match demand.kind {
+        Kind::Constraint(_) => "request_resources()".to_owned(),
+        Kind::Gang(_, gang) => format!("placement group {}", gang.title()),
+        Kind::Tasks(_, by_count) => bundle(&by_count.request),
+    }
+}
+
+/// `{CPU: 2, memory: 4Gi} where zone in [a]`
+fn bundle(request: &ResourceRequest) -> String {
+    let amounts: Vec<String> = request
+        .resources_bundle
+        .iter()
+        .map(|(name, amount)| format!("{name}: {}", amount_text(name, *amount)))
+        .collect();
+    let mut text = format!("{{{}}}", amounts.join(", "));
+    let conditions: Vec<String> = request
+        .label_selectors
+        .iter()
+        .flat_map(|s| &s.label_constraints)
+        .map(|c| {
+            let operator = if c.operator == LabelOperator::NotIn {
+                "not in"
+            } else {
+                "in"
+            };
+            format!("{} {operator} [{}]", c.label_key, c.label_values.join(", "))
+        })
+        .collect();
+    if !conditions.is_empty() {
+        text.push_str(" where ");
+        text.push_str(&conditions.join(" and "));
+    }
+    text
+}
+
+#[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+pub(crate) fn amount_text(name: &str, amount: f64) -> String {
+    let bytes = name == "memory" || name == "object_store_memory";
+    if bytes && amount.fract() == 0.0 {
+        Quantity::from_units(amount as i64).display_memory()
+    } else {
+        amount.to_string()
+    }
+}

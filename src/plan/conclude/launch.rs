@@ -1,0 +1,96 @@
+//! How many of the needed nodes are asked for at once.
+//! (Ray, `reconciler.py`, `_compute_to_launch`.)
+
+use std::collections::HashSet;
+
+use crate::plan::nodes::group::GroupConfig;
+use crate::plan::nodes::node::{Fate, Node, Stage};
+use crate::plan::packing::state::World;
+
+/// Ray asks for at most so many nodes at a time (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
+pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
+
+/// `upscaling_speed` of Ray's `Default` and `Aggressive` modes.
+const RAY_SPEED: u64 = 1000;
+
+/// How many nodes to ask for now, by group.
+pub(crate) fn now(world: &World, conservative: bool) -> Vec<u64> {
+    if world.improvements.no_launch_cap {
+        uncapped(world, conservative)
+    } else {
+        capped(world, conservative)
+    }
+}
+
+/// As Ray: in the order in which the groups first wait, within one limit for all of them.
+fn capped(world: &World, conservative: bool) -> Vec<u64> {
+    let waiting = |stage, fate| world.count(|node| node.stage == stage && node.fate == fate);
+    let queued = waiting(Stage::Queued, Fate::Stay);
+    let fresh = waiting(Stage::New, Fate::Launch);
+    let running = world.count(|node| node.stage == Stage::Running && node.stays());
+    let requested = world.count(|node| node.stage == Stage::Requested);
+    let mut requested = requested.into_iter().fold(0, u64::saturating_add);
+    let mut launches = vec![0; world.groups.len()];
+    for group in by_first_waiting(world) {
+        let get = |counts: &[u64]| counts.get(group).copied().unwrap_or(0);
+        let speed = if conservative { 1 } else { RAY_SPEED };
+        let wanted = speed.saturating_mul(get(&running).max(1));
+        let left = RAY_CONCURRENT_LAUNCHES.saturating_sub(requested);
+        let waits = get(&queued).saturating_add(get(&fresh));
+        let count = left.min(wanted).min(waits);
+        requested += count;
+        if let Some(launch) = launches.get_mut(group) {
+            *launch = count;
+        }
+    }
+    launches
+}
+
+/// Groups in the order of their rows: those queued earlier, then those launched now.
+fn by_first_waiting(world: &World) -> Vec<usize> {
+    let mut groups: Vec<usize> = Vec::new();
+    let mut seen = HashSet::new();
+    let queued = |node: &&Node| node.stage == Stage::Queued && node.fate == Fate::Stay;
+    let mut rows: Vec<&Node> = world.in_order().filter(queued).collect();
+    rows.sort_by_key(|node| node.born);
+    let fresh = world
+        .in_order()
+        .filter(|node| node.fate == Fate::Launch)
+        .map(|node| node.group);
+    for group in rows.into_iter().map(|node| node.group).chain(fresh) {
+        if seen.insert(group) {
+            groups.push(group);
+        }
+    }
+    groups
+}
+
+/// All that is needed, as far as there are places; with `Conservative`, no more on the way than
+/// there are running nodes. What drains keeps its place until it is gone; what is deleted or given
+/// back in this round does not.
+fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
+    let waits = |node: &Node| {
+        node.fate == Fate::Launch || node.stage == Stage::Queued && node.fate == Fate::Stay
+    };
+    let needed = world.count(waits);
+    let present = world.count(|node| match node.stage {
+        Stage::New | Stage::Queued => false,
+        Stage::Requested => node.stays(),
+        Stage::Allocated | Stage::Stopping | Stage::Running => !node.is_deleted(),
+    });
+    let running = world.count(|node| node.stage == Stage::Running && node.stays());
+    let coming = world.count(|node| {
+        matches!(node.stage, Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
+    });
+    let get = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
+    let bounded = |(number, group): (usize, &GroupConfig)| {
+        let taken = get(&present, number).saturating_add(get(&world.leaving, number));
+        let places = group.max.saturating_sub(taken);
+        let pace = get(&running, number)
+            .max(1)
+            .saturating_sub(get(&coming, number));
+        let pace = if conservative { pace } else { u64::MAX };
+        get(&needed, number).min(places).min(pace)
+    };
+    world.groups.iter().enumerate().map(bounded).collect()
+}

@@ -1,0 +1,88 @@
+//! Pods of groups that are no longer in the RayCluster.
+//!
+//! KubeRay lets them be: it looks at the pods of the groups that are there only. But it deletes
+//! every pod that the `workersToDelete` of a group names, whatever group that pod is of, if the
+//! group has one host to a replica and is not suspended. So they go by way of such a group.
+//! (KubeRay 1.6, `raycluster_controller.go`, `reconcilePods`.)
+
+use std::collections::HashSet;
+
+use crate::plan::decided::Decided;
+use crate::plan::nodes::group::GroupConfig;
+use crate::plan::outcome::cause::Cause;
+use crate::plan::outcome::plan::{Deletion, GroupPlan, Problem};
+use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::NodeStatus;
+use crate::snapshot::pod::{Pod, PodRole};
+
+/// Puts them into the plan of a group by which KubeRay deletes them; if there is none, says so.
+pub(crate) fn place(
+    snapshot: &Snapshot,
+    decided: &Decided<'_>,
+    groups: &mut [GroupPlan],
+    problems: &mut Vec<Problem>,
+) {
+    let orphans = orphans(snapshot, decided);
+    if orphans.is_empty() {
+        return;
+    }
+    let carrier = decided.config.groups.iter().find(|group| carries(group));
+    let carrier =
+        carrier.and_then(|carrier| groups.iter_mut().find(|group| group.name == carrier.name));
+    let Some(carrier) = carrier else {
+        problems.extend(orphans.into_iter().map(left));
+        return;
+    };
+    carrier.orphans = orphans
+        .into_iter()
+        .map(|pod| Deletion {
+            pod: pod.name.to_owned(),
+            cause: Cause::GroupGone,
+        })
+        .collect();
+}
+
+fn carries(group: &GroupConfig) -> bool {
+    group.index.is_some() && group.hosts == 1 && !group.suspended
+}
+
+fn left(pod: &Pod<'_>) -> Problem {
+    let Pod { name, group, .. } = pod;
+    Problem {
+        at: format!("pod {name}"),
+        reason: format!(
+            "its group {group} was removed, and KubeRay deletes pods of other groups only"
+        ),
+        effect: format!("it is left as it is; delete it with `kubectl delete pod {name}`"),
+    }
+}
+
+/// Workers of groups that are gone, in which Ray does not run and will not: it has stopped, the
+/// pod has ended, or never began.
+fn orphans<'a>(snapshot: &Snapshot, decided: &Decided<'a>) -> Vec<&'a Pod<'a>> {
+    if !decided.world.improvements.isolated_faults {
+        return Vec::new();
+    }
+    let config = &decided.config;
+    let alive: HashSet<&str> = (snapshot.gcs.node_states.iter())
+        .filter(|node| !matches!(node.status, NodeStatus::Dead | NodeStatus::Unspecified))
+        .map(|node| node.instance_id.as_str())
+        .collect();
+    let stopped: HashSet<&str> = (decided.leftovers.stopped.iter())
+        .map(|pod| pod.name)
+        .collect();
+    let rests = |pod: &Pod<'_>| {
+        let pending = pod.phase == Some("Pending");
+        !alive.contains(pod.name) && (pod.ended || pending || stopped.contains(pod.name))
+    };
+    let lists = config.groups.iter().flat_map(|group| &group.to_delete);
+    let listed: HashSet<&str> = lists.map(String::as_str).collect();
+    let is_one = |pod: &&Pod<'_>| {
+        pod.role == PodRole::Worker
+            && !pod.deleting
+            && config.has_lost(pod.group)
+            && rests(pod)
+            && !listed.contains(pod.name)
+    };
+    decided.own.iter().filter(is_one).collect()
+}

@@ -1,0 +1,140 @@
+//! Why a demand could not be met.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::plan::conclude::explain::amount_text;
+use crate::plan::decided::Decided;
+use crate::plan::demand::batch::Run;
+use crate::plan::demand::requests::Kind;
+use crate::plan::demand::shape::{Shape, ShapeId};
+use crate::plan::nodes::node::{Node, Source};
+use crate::snapshot::moment;
+
+/// For so many demands the reasons are given; nobody reads those of more.
+const EXPLAINED: usize = 1_000;
+
+/// So many groups are gone through for one demand.
+const GROUPS: usize = 50;
+
+/// Reasons, group by group, for one demand after the other.
+pub(crate) struct Reasons<'d> {
+    decided: &'d Decided<'d>,
+    /// What is left of each demand.
+    left: HashMap<usize, Vec<&'d Run>>,
+    /// How many nodes of each group stay.
+    staying: Vec<u64>,
+    known: HashMap<ShapeId, Vec<String>>,
+    explained: usize,
+}
+
+impl<'d> Reasons<'d> {
+    /// For the demands of a decision.
+    pub(crate) fn of(decided: &'d Decided<'d>) -> Self {
+        let mut left: HashMap<usize, Vec<&Run>> = HashMap::new();
+        for run in &decided.left {
+            left.entry(run.demand).or_default().push(run);
+        }
+        Self {
+            decided,
+            left,
+            staying: decided.world.count(Node::stays),
+            known: HashMap::new(),
+            explained: 0,
+        }
+    }
+
+    /// Why nothing more of a demand could be placed: one reason per group.
+    pub(crate) fn of_demand(&mut self, number: usize) -> Vec<String> {
+        let Some(demand) = self.decided.demands.get(number) else {
+            return Vec::new();
+        };
+        let runs = match &demand.runs {
+            Ok(runs) => runs,
+            Err(reason) => return vec![reason.clone()],
+        };
+        self.explained += 1;
+        if self.explained > EXPLAINED {
+            return vec!["so much waits that it is said of the first demands only why".to_owned()];
+        }
+        let mut reasons = Vec::new();
+        let gang = matches!(demand.kind, Kind::Gang(..) | Kind::Constraint(_));
+        if gang && runs.len() + usize::from(runs.first().is_some_and(|run| run.count > 1)) > 1 {
+            reasons.push("all of it must fit at once".to_owned());
+        }
+        let mut seen: HashSet<String> = HashSet::new();
+        let shapes: Vec<ShapeId> = (self.left.get(&number).into_iter().flatten())
+            .map(|run| run.shape)
+            .take(EXPLAINED)
+            .collect();
+        for shape in shapes {
+            for reason in self.of_shape(shape) {
+                if seen.insert(reason.clone()) {
+                    reasons.push(reason.clone());
+                }
+            }
+        }
+        reasons
+    }
+
+    fn of_shape(&mut self, id: ShapeId) -> &[String] {
+        let (decided, staying) = (self.decided, &self.staying);
+        self.known.entry(id).or_insert_with(|| {
+            let shape = decided.world.shapes.get(id);
+            let groups = &decided.world.groups;
+            let named = groups.iter().enumerate().take(GROUPS);
+            let mut reasons: Vec<String> = named
+                .map(|(group, config)| {
+                    let why = why_not(decided, group, shape, staying);
+                    format!("group {}: {why}", config.name)
+                })
+                .collect();
+            let more = groups.len().saturating_sub(GROUPS);
+            if more > 0 {
+                reasons.push(format!("and {more} more groups"));
+            }
+            reasons
+        })
+    }
+}
+
+fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) -> String {
+    let world = &decided.world;
+    let (Some(template), Some(config)) = (world.templates.get(group), world.groups.get(group))
+    else {
+        return "unknown".to_owned();
+    };
+    if !crate::plan::packing::fit::admits(shape, &template.labels) {
+        return "its labels do not match".to_owned();
+    }
+    for (name, needed) in shape.positive() {
+        let has = template
+            .amount(name)
+            .and_then(|amount| amount.free[Source::Constraint as usize])
+            .unwrap_or(0.0);
+        if needed > has && !world.names.is_implicit(name) {
+            let resource = world.names.text(name);
+            let (needed, has) = (amount_text(resource, needed), amount_text(resource, has));
+            let small = decided.stunted.get(&config.name).map(|until| {
+                // A moment, not what is left until it: the text goes to Ray whenever it is another.
+                let until = moment(*until);
+                format!(" (new ones could not grow; they count at their first size until {until})")
+            });
+            let small = small.unwrap_or_default();
+            return format!("a node has {resource} {has}, {needed} is needed{small}");
+        }
+    }
+    if config.index.is_none() {
+        return "there is one head".to_owned();
+    }
+    let stays = staying.get(group).copied().unwrap_or(0);
+    if stays >= config.max {
+        return format!("at maxReplicas {}", config.max_replicas);
+    }
+    if world.is_cut {
+        return format!(
+            "the cluster has the {} workers that it may have",
+            world.max_workers
+        );
+    }
+    "its nodes are full, and the cluster is at its maximum".to_owned()
+}

@@ -1,0 +1,213 @@
+//! What is asked for, in the order in which it is served.
+//! (Ray, `scheduler.py`, `_sched_gang_resource_requests`; `utils.py`,
+//! `combine_requests_with_affinity`.)
+
+use std::collections::{BTreeSet, HashMap};
+
+use crate::plan::demand::batch::Run;
+use crate::plan::demand::names::Names;
+use crate::plan::demand::shape::{Shape, Shapes};
+use crate::plan::outcome::plan::DemandKind;
+use crate::snapshot::gcs::{
+    ClusterResourceState, GangResourceRequest, Label, LabelSelector, PlacementConstraint,
+    ResourceRequest, ResourceRequestByCount,
+};
+
+/// More of one request than this are as many: sums of them stay in range.
+const MOST_UNITS: i64 = 1_000_000_000_000;
+
+/// Something asked for: it has one number in the report.
+#[derive(Debug, Clone)]
+pub(crate) struct Demand<'a> {
+    pub(crate) kind: Kind<'a>,
+    /// What to place, or why it cannot be placed at all.
+    pub(crate) runs: Result<Vec<Run>, String>,
+}
+
+/// Where a demand comes from.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Kind<'a> {
+    /// `request_resources()`, by its position.
+    Constraint(usize),
+    /// A placement group.
+    Gang(usize, &'a GangResourceRequest),
+    /// Tasks or actors of one shape.
+    Tasks(usize, &'a ResourceRequestByCount),
+}
+
+impl Demand<'_> {
+    /// What it is of, and its position there.
+    pub(crate) fn place(&self) -> (DemandKind, usize) {
+        match self.kind {
+            Kind::Constraint(index) => (DemandKind::Constraint, index),
+            Kind::Gang(index, _) => (DemandKind::PlacementGroup, index),
+            Kind::Tasks(index, _) => (DemandKind::Tasks, index),
+        }
+    }
+}
+
+/// Every demand: constraints, placement groups in Ray's order, tasks and actors.
+pub(crate) fn all<'a>(
+    gcs: &'a ClusterResourceState,
+    names: &Names,
+    shapes: &mut Shapes,
+) -> Vec<Demand<'a>> {
+    let mut demands = Vec::new();
+    for (index, constraint) in gcs.cluster_resource_constraints.iter().enumerate() {
+        let runs = counted(&constraint.resource_requests, demands.len(), names, shapes);
+        demands.push(Demand {
+            kind: Kind::Constraint(index),
+            runs: Ok(runs),
+        });
+    }
+    for (index, gang) in gangs(gcs) {
+        let runs = bundles(gang).map(|bundles| units(&bundles, demands.len(), names, shapes));
+        demands.push(Demand {
+            kind: Kind::Gang(index, gang),
+            runs,
+        });
+    }
+    for (index, request) in gcs.pending_resource_requests.iter().enumerate() {
+        let runs = counted(std::slice::from_ref(request), demands.len(), names, shapes);
+        demands.push(Demand {
+            kind: Kind::Tasks(index, request),
+            runs: Ok(runs),
+        });
+    }
+    demands
+}
+
+/// Every text that a demand names, and of those the labels and the resources.
+pub(crate) fn texts(gcs: &ClusterResourceState) -> BTreeSet<&str> {
+    let mut texts = BTreeSet::new();
+    for request in requests(gcs) {
+        Shape::texts(request, &mut texts);
+    }
+    texts
+}
+
+/// Every request of every demand.
+pub(crate) fn requests(gcs: &ClusterResourceState) -> impl Iterator<Item = &ResourceRequest> {
+    let constraints = gcs
+        .cluster_resource_constraints
+        .iter()
+        .flat_map(|c| &c.resource_requests);
+    let counted = constraints
+        .chain(&gcs.pending_resource_requests)
+        .map(|by_count| &by_count.request);
+    counted.chain(gcs.pending_gang_resource_requests.iter().flat_map(listed))
+}
+
+fn counted(
+    requests: &[ResourceRequestByCount],
+    demand: usize,
+    names: &Names,
+    shapes: &mut Shapes,
+) -> Vec<Run> {
+    let runs = requests.iter().map(|by_count| Run {
+        shape: shapes.number(Shape::of(&by_count.request, names)),
+        count: by_count.count.clamp(0, MOST_UNITS).unsigned_abs(),
+        demand,
+    });
+    runs.collect()
+}
+
+fn units(
+    bundles: &[ResourceRequest],
+    demand: usize,
+    names: &Names,
+    shapes: &mut Shapes,
+) -> Vec<Run> {
+    let mut runs: Vec<Run> = Vec::new();
+    for bundle in bundles {
+        let shape = shapes.number(Shape::of(bundle, names));
+        match runs.last_mut().filter(|run| run.shape == shape) {
+            Some(run) => run.count += 1,
+            None => runs.push(Run {
+                shape,
+                count: 1,
+                demand,
+            }),
+        }
+    }
+    runs
+}
+
+/// The hardest to place first.
+fn gangs(gcs: &ClusterResourceState) -> Vec<(usize, &GangResourceRequest)> {
+    let mut gangs: Vec<_> = gcs
+        .pending_gang_resource_requests
+        .iter()
+        .enumerate()
+        .collect();
+    let hardness = |gang: &GangResourceRequest| {
+        let constraints: usize = gang
+            .requests
+            .iter()
+            .map(|r| r.placement_constraints.len())
+            .sum();
+        (constraints, gang.requests.len())
+    };
+    gangs.sort_by_key(|(_, gang)| std::cmp::Reverse(hardness(gang)));
+    gangs
+}
+
+fn listed(gang: &GangResourceRequest) -> &[ResourceRequest] {
+    match gang.bundle_selectors.first() {
+        Some(selector) => &selector.resource_requests,
+        None => &gang.requests,
+    }
+}
+
+/// Bundles that must be together are one request, after the others.
+fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, String> {
+    let mut bundles = Vec::new();
+    let mut together: Vec<ResourceRequest> = Vec::new();
+    let mut places: HashMap<(&Label, Vec<LabelSelector>), usize> = HashMap::new();
+    for bundle in listed(gang) {
+        let constraint = match bundle.placement_constraints.as_slice() {
+            [] => {
+                bundles.push(bundle.clone());
+                continue;
+            }
+            [constraint] => constraint,
+            _ => return Err("a bundle has more than one placement constraint".to_owned()),
+        };
+        if let Some(label) = &constraint.affinity {
+            let key = (label, sorted(&bundle.label_selectors));
+            let at = *places.entry(key).or_insert(together.len());
+            match together.get_mut(at) {
+                Some(sum) => add(sum, bundle),
+                None => together.push(first(bundle, label)),
+            }
+        } else if constraint.anti_affinity.is_some() {
+            bundles.push(bundle.clone());
+        }
+    }
+    bundles.extend(together);
+    Ok(bundles)
+}
+
+fn first(bundle: &ResourceRequest, label: &Label) -> ResourceRequest {
+    ResourceRequest {
+        placement_constraints: vec![PlacementConstraint {
+            affinity: Some(label.clone()),
+            anti_affinity: None,
+        }],
+        ..bundle.clone()
+    }
+}
+
+fn add(sum: &mut ResourceRequest, bundle: &ResourceRequest) {
+    for (name, amount) in &bundle.resources_bundle {
+        *sum.resources_bundle.entry(name.clone()).or_insert(0.0) += amount;
+    }
+}
+
+fn sorted(selectors: &[LabelSelector]) -> Vec<LabelSelector> {
+    let mut selectors = selectors.to_vec();
+    for constraint in selectors.iter_mut().flat_map(|s| &mut s.label_constraints) {
+        constraint.label_values.sort();
+    }
+    selectors
+}

@@ -1,0 +1,203 @@
+//! Requests, each distinct one once.
+
+use std::cmp::Ordering;
+use std::collections::{BTreeSet, HashMap};
+
+use crate::plan::demand::names::{Name, Names};
+use crate::snapshot::gcs::{LabelOperator, PlacementConstraint, ResourceRequest};
+
+/// The number of a [`Shape`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub(crate) struct ShapeId(pub(crate) u32);
+
+/// What one task, actor or bundle needs of a node.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Shape {
+    /// Amounts, in the order of the names; zeros are kept, because they count in the order.
+    pub(crate) needs: Vec<(Name, f64)>,
+    /// Where: a node must satisfy one of them, if there are any.
+    pub(crate) selectors: Vec<Vec<Condition>>,
+    /// Together with, or apart from others.
+    pub(crate) placement: Vec<Placement>,
+    /// It names the resource GPU, be it with 0.
+    pub(crate) names_gpu: bool,
+    /// How much there is of it to hold against a node.
+    pub(crate) steps: usize,
+    /// The sum of the amounts, in the order of the names.
+    sum: f64,
+}
+
+/// One condition of a label selector.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Condition {
+    pub(crate) label: Name,
+    pub(crate) operator: LabelOperator,
+    pub(crate) values: Vec<Name>,
+}
+
+/// A placement constraint.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Placement {
+    /// Not on a node with that label and value; sets it.
+    Apart(Name, Name),
+    /// Only counts in the order of requests.
+    Together(Name, Name),
+    /// Says nothing.
+    Nothing,
+}
+
+impl Shape {
+    /// Reads a request; every text of it is in `names`.
+    pub(crate) fn of(request: &ResourceRequest, names: &Names) -> Self {
+        let known = |text: &str| names.get(text).unwrap_or(Name(u32::MAX));
+        let needs: Vec<(Name, f64)> = request
+            .resources_bundle
+            .iter()
+            .map(|(name, amount)| (known(name), *amount))
+            .collect();
+        let selectors = request.label_selectors.iter().map(|selector| {
+            let conditions = selector.label_constraints.iter();
+            conditions
+                .map(|constraint| Condition {
+                    label: known(&constraint.label_key),
+                    operator: constraint.operator,
+                    values: constraint.label_values.iter().map(|v| known(v)).collect(),
+                })
+                .collect()
+        });
+        let selectors: Vec<Vec<Condition>> = selectors.collect();
+        let conditions = selectors.iter().flatten();
+        let values = conditions.map(|condition| 1 + condition.values.len());
+        Self {
+            steps: 1 + needs.len() + request.placement_constraints.len() + values.sum::<usize>(),
+            sum: needs.iter().fold(0.0, |sum, (_, amount)| sum + amount),
+            selectors,
+            placement: request
+                .placement_constraints
+                .iter()
+                .map(|c| placement(c, &known))
+                .collect(),
+            names_gpu: request.resources_bundle.contains_key("GPU"),
+            needs,
+        }
+    }
+
+    /// The texts of a request, for [`Names::of`].
+    pub(crate) fn texts<'a>(request: &'a ResourceRequest, texts: &mut BTreeSet<&'a str>) {
+        texts.extend(request.resources_bundle.keys().map(String::as_str));
+        for label in request
+            .placement_constraints
+            .iter()
+            .flat_map(|constraint| constraint.anti_affinity.iter().chain(&constraint.affinity))
+        {
+            texts.extend([label.label_name.as_str(), label.label_value.as_str()]);
+        }
+        for constraint in request
+            .label_selectors
+            .iter()
+            .flat_map(|s| &s.label_constraints)
+        {
+            texts.insert(&constraint.label_key);
+            texts.extend(constraint.label_values.iter().map(String::as_str));
+        }
+    }
+
+    /// What is above zero of it.
+    pub(crate) fn positive(&self) -> impl Iterator<Item = (Name, f64)> {
+        self.needs
+            .iter()
+            .copied()
+            .filter(|(_, amount)| *amount > 0.0)
+    }
+
+    /// The label and value that it must be apart from, and sets.
+    pub(crate) fn apart(&self) -> impl Iterator<Item = (Name, Name)> {
+        self.placement
+            .iter()
+            .filter_map(|placement| match placement {
+                Placement::Apart(label, value) => Some((*label, *value)),
+                _ => None,
+            })
+    }
+
+    /// Ray's order of packing: the harder to place is the greater. (Ray,
+    /// `scheduler.py`, `_sort_resource_request`.)
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        let first = |shape: &Self| shape.selectors.first().map_or(0, Vec::len);
+        self.placement
+            .len()
+            .cmp(&other.placement.len())
+            .then_with(|| first(self).cmp(&first(other)))
+            .then_with(|| self.needs.len().cmp(&other.needs.len()))
+            .then_with(|| self.sum.total_cmp(&other.sum))
+            .then_with(|| compare(&self.needs, &other.needs))
+    }
+
+    /// The shape as numbers: equal exactly for equal shapes.
+    fn code(&self) -> Vec<u64> {
+        let mut code = vec![self.needs.len() as u64];
+        for (name, amount) in &self.needs {
+            code.extend([u64::from(name.0), amount.to_bits()]);
+        }
+        for placement in &self.placement {
+            code.extend(match placement {
+                Placement::Apart(label, value) => [1, label.0.into(), value.0.into()],
+                Placement::Together(label, value) => [2, label.0.into(), value.0.into()],
+                Placement::Nothing => [3, 0, 0],
+            });
+        }
+        for selector in &self.selectors {
+            code.extend([4, selector.len() as u64]);
+            for condition in selector {
+                code.extend([condition.label.0.into(), condition.operator as u64]);
+                code.push(condition.values.len() as u64);
+                code.extend(condition.values.iter().map(|value| u64::from(value.0)));
+            }
+        }
+        code
+    }
+}
+
+fn placement(constraint: &PlacementConstraint, known: &impl Fn(&str) -> Name) -> Placement {
+    if let Some(label) = &constraint.anti_affinity {
+        Placement::Apart(known(&label.label_name), known(&label.label_value))
+    } else if let Some(label) = &constraint.affinity {
+        Placement::Together(known(&label.label_name), known(&label.label_value))
+    } else {
+        Placement::Nothing
+    }
+}
+
+fn compare(left: &[(Name, f64)], right: &[(Name, f64)]) -> Ordering {
+    for ((name, amount), (other, than)) in left.iter().zip(right) {
+        let order = name.cmp(other).then_with(|| amount.total_cmp(than));
+        if order.is_ne() {
+            return order;
+        }
+    }
+    left.len().cmp(&right.len())
+}
+
+/// Every distinct shape of a decision.
+#[derive(Debug, Default)]
+pub(crate) struct Shapes {
+    list: Vec<Shape>,
+    index: HashMap<Vec<u64>, ShapeId>,
+}
+
+impl Shapes {
+    /// The number of a shape, a new one if need be.
+    pub(crate) fn number(&mut self, shape: Shape) -> ShapeId {
+        let next = ShapeId(u32::try_from(self.list.len()).unwrap_or(u32::MAX));
+        let id = *self.index.entry(shape.code()).or_insert(next);
+        if id == next {
+            self.list.push(shape);
+        }
+        id
+    }
+
+    /// The shape of that number.
+    pub(crate) fn get(&self, id: ShapeId) -> &Shape {
+        &self.list[id.0 as usize]
+    }
+}

@@ -1,0 +1,81 @@
+//! What Kubernetes nodes have left for pods that grow.
+
+use std::collections::HashMap;
+
+use crate::plan::growth::size::{Size, bytes, cores, from_cores};
+use crate::quantity::Quantity;
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::pod::Pod;
+use crate::snapshot::{KubeNode, NodeLoads};
+
+/// What a Kubernetes node has left: allocatable minus the requests of all pods on it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Room {
+    pub(crate) node: String,
+    pub(crate) cpu: Quantity,
+    pub(crate) memory: Quantity,
+}
+
+impl Room {
+    /// The rooms of the nodes, by node name.
+    pub(crate) fn all(
+        nodes: &[KubeNode],
+        own: &[Pod<'_>],
+        loads: &NodeLoads,
+    ) -> (Vec<Self>, HashMap<String, usize>) {
+        let mut rooms: Vec<Self> = nodes.iter().filter_map(Self::of).collect();
+        let index: HashMap<String, usize> = rooms
+            .iter()
+            .enumerate()
+            .map(|(at, room)| (room.node.clone(), at))
+            .collect();
+        let own = own.iter().filter(|pod| !pod.ended);
+        let own = own.filter_map(|pod| Some((pod.node?, pod.requests())));
+        let others = loads.iter().map(|(node, load)| (node.as_str(), *load));
+        for (node, load) in own.chain(others) {
+            if let Some(room) = index.get(node).and_then(|at| rooms.get_mut(*at)) {
+                room.take(load);
+            }
+        }
+        (rooms, index)
+    }
+
+    fn of(node: &KubeNode) -> Option<Self> {
+        let allocatable = node.status.allocatable;
+        Some(Self {
+            node: node.metadata.name.clone(),
+            cpu: allocatable.cpu?,
+            memory: allocatable.memory?,
+        })
+    }
+
+    fn take(&mut self, load: Amounts) {
+        self.cpu = less(self.cpu, load.cpu.unwrap_or_default());
+        self.memory = less(self.memory, load.memory.unwrap_or_default());
+    }
+
+    /// The largest size up to `limit`, and not below `current`, that there is room for.
+    pub(crate) fn bound(&self, current: Size, limit: Size) -> Size {
+        let cpu = limit.cpu.min(current.cpu + cores(self.cpu));
+        let memory = limit
+            .memory
+            .min(current.memory.saturating_add(bytes(self.memory)));
+        Size {
+            cpu: cpu.max(current.cpu),
+            memory: memory.max(current.memory),
+        }
+    }
+
+    /// Takes the difference off.
+    pub(crate) fn give(&mut self, current: Size, goal: Size) {
+        self.cpu = less(self.cpu, from_cores(goal.cpu - current.cpu));
+        self.memory = less(
+            self.memory,
+            Quantity::from_units(goal.memory - current.memory),
+        );
+    }
+}
+
+fn less(from: Quantity, amount: Quantity) -> Quantity {
+    from.checked_sub(amount).unwrap_or_default()
+}

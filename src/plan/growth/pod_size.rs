@@ -1,0 +1,243 @@
+//! How large a pod is, was meant to be, and how its last resize went.
+//! (Ray, `ippr_provider.py`, `_get_ippr_status_from_pod`.)
+
+use crate::plan::growth::container::Container;
+use crate::plan::growth::resize::{Caps, Progress, Resize};
+use crate::plan::growth::size::{Size, bytes, cores};
+use crate::plan::growth::suggestion;
+use crate::plan::growth::wait::wait_after;
+use crate::plan::outcome::resize_note::{ResizeNote, STATUS_ANNOTATION};
+use crate::plan::strategy::Improvements;
+use crate::quantity::Quantity;
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::history::ResizeMemory;
+use crate::snapshot::pod::Pod;
+use crate::snapshot::pod_object::Condition;
+
+/// What is known besides the pod.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Around {
+    pub(crate) now: f64,
+    pub(crate) improvements: Improvements,
+    pub(crate) memory: ResizeMemory,
+    /// What is in use of the pod, as its raylet tells.
+    pub(crate) used: Size,
+}
+
+/// The state of a pod of a group that may grow; an error where Ray's loop would abort.
+pub(crate) fn resize(
+    pod: &Pod<'_>,
+    caps: Caps,
+    base: Size,
+    around: Around,
+) -> Result<Resize, String> {
+    let container = Container::of(pod);
+    let mut resize = Resize {
+        caps,
+        base,
+        current: size(container.given_requests, container.given_limits)?,
+        desired: size(container.requests, container.limits)?,
+        resizing_at: None,
+        progress: Progress::Finished,
+        message: None,
+        suggested_cpu: None,
+        suggested_memory: None,
+        failed_at: None,
+        failure: None,
+        raylet: None,
+        room: usize::MAX,
+        noted_sync: false,
+        never_shrinks: around.improvements.bounded_suggestions,
+        noted: None,
+        barred: None,
+    };
+    restore(&mut resize, pod)?;
+    forget_old(&mut resize, around);
+    read_conditions(&mut resize, pod, &container, around)?;
+    fail(&mut resize, around.now);
+    resize.noted_sync = resize.is_to_sync();
+    if around.improvements.bounded_suggestions {
+        bound(&mut resize, around.used);
+    }
+    if around.improvements.retried_resizes {
+        wait_after_failure(&mut resize, around);
+    }
+    Ok(resize)
+}
+
+/// Limits, or else requests.
+fn size(requests: Amounts, limits: Amounts) -> Result<Size, String> {
+    let either = limits.or(requests);
+    let find = |resource: &str| {
+        either.get(resource).ok_or_else(|| {
+            format!("the pod's first container has neither a {resource} limit nor a request")
+        })
+    };
+    Ok(Size {
+        cpu: cores(find("cpu")?),
+        memory: bytes(find("memory")?),
+    })
+}
+
+fn restore(resize: &mut Resize, pod: &Pod<'_>) -> Result<(), String> {
+    let note = ResizeNote::of(pod).map_err(|error| {
+        format!("its annotation {STATUS_ANNOTATION} is no JSON ({error}): remove it")
+    })?;
+    let Some(note) = note else { return Ok(()) };
+    resize.raylet.clone_from(&note.raylet_id);
+    resize.resizing_at = note.resizing_at;
+    resize.suggested_cpu = note.suggested_max_cpu;
+    resize.suggested_memory = note.suggested_max_memory;
+    resize.failed_at = note.last_failed_at;
+    resize.failure.clone_from(&note.last_failed_reason);
+    resize.noted = Some(note);
+    Ok(())
+}
+
+/// Suggestions that have grown old, or that make no sense, are forgotten.
+fn forget_old(resize: &mut Resize, around: Around) {
+    if !around.improvements.bounded_suggestions {
+        return;
+    }
+    if suggestion::is_old(around.memory, around.now) {
+        resize.suggested_cpu = None;
+        resize.suggested_memory = None;
+    }
+}
+
+fn read_conditions(
+    resize: &mut Resize,
+    pod: &Pod<'_>,
+    container: &Container,
+    around: Around,
+) -> Result<(), String> {
+    for condition in pod.conditions().iter().filter(|one| one.is_true()) {
+        let message = condition.message.clone();
+        match condition.kind.as_str() {
+            "PodResizePending" => {
+                resize.message = message;
+                let reason = condition
+                    .reason
+                    .as_deref()
+                    .unwrap_or_default()
+                    .to_lowercase();
+                let never = reason == "infeasible" && resize.resizing_at.is_some();
+                resize.progress = Progress::Pending(reason);
+                let told = suggestion::follow(resize, container)?;
+                let believed = around.improvements.believed_refusals;
+                if believed && never && !told && is_of_now(condition, pod) {
+                    resize.progress = Progress::Error;
+                }
+                return Ok(());
+            }
+            "PodResizeInProgress" => {
+                resize.message = message;
+                let failed = condition.reason.as_deref() == Some("Error");
+                resize.progress = if failed {
+                    Progress::Error
+                } else {
+                    Progress::Underway
+                };
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// It is about the pod's spec as it is. Kubernetes before 1.33 does not say.
+fn is_of_now(condition: &Condition, pod: &Pod<'_>) -> bool {
+    let seen = condition.observed_generation;
+    let there = pod.object.metadata.generation;
+    seen.zip(there).is_none_or(|(seen, there)| seen >= there)
+}
+
+/// A resize that failed or took too long is taken back.
+fn fail(resize: &mut Resize, now: f64) {
+    let errored = resize.progress == Progress::Error;
+    if !errored && !resize.is_timed_out(now) {
+        return;
+    }
+    if resize.failed_at.is_none() {
+        #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+        let at = now as i64;
+        resize.failed_at = Some(at);
+        let told = resize.message.clone().filter(|message| !message.is_empty());
+        resize.failure = Some(match (errored, told) {
+            (true, Some(message)) => message,
+            (true, None) => "Pod resize failed".to_owned(),
+            (false, _) => "Pod resize timed out".to_owned(),
+        });
+    }
+    let current = resize.current;
+    resize.ask(Some(current.cpu), Some(current.memory));
+}
+
+/// What is asked for never shrinks below the first size or what is in use, and never grows beyond
+/// the caps.
+fn bound(resize: &mut Resize, used: Size) {
+    let (now, base, caps) = (resize.current, resize.base, resize.caps);
+    let cpu = |then: f64| {
+        let floor = base.cpu.max(used.cpu).min(now.cpu);
+        if then < now.cpu {
+            then.max(floor)
+        } else {
+            then.min(caps.cpu.max(now.cpu))
+        }
+    };
+    let memory = |then: i64| {
+        let floor = base.memory.max(used.memory).min(now.memory);
+        if then < now.memory {
+            then.max(floor)
+        } else {
+            then.min(caps.memory.max(now.memory))
+        }
+    };
+    resize.suggested_cpu = resize.suggested_cpu.map(|then| cpu(then.max(now.cpu)));
+    resize.suggested_memory = resize
+        .suggested_memory
+        .map(|then| memory(then.max(now.memory)));
+    if resize.progress == Progress::New {
+        resize.desired = Size {
+            cpu: cpu(resize.desired.cpu),
+            memory: memory(resize.desired.memory),
+        };
+    }
+}
+
+/// A failure bars the pod for a while only.
+fn wait_after_failure(resize: &mut Resize, around: Around) {
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
+    let noted = resize.failed_at.map(|at| at as f64);
+    let Some(at) = [noted, around.memory.failed_at]
+        .into_iter()
+        .flatten()
+        .reduce(f64::max)
+    else {
+        return;
+    };
+    let left = at + wait_after(around.memory.failures) - around.now;
+    if left <= 0.0 {
+        resize.failed_at = None;
+        resize.failure = None;
+    } else {
+        let asked = || "it could not be asked for".to_owned();
+        let why = resize.failure.clone().unwrap_or_else(asked);
+        resize.barred = Some(format!(
+            "its last resize failed ({why}); it may grow again in {left:.0} s"
+        ));
+    }
+}
+
+/// What the first container's limits exceed its requests by: CPU and memory.
+pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
+    let container = Container::of(pod);
+    let gap = |resource| {
+        crate::ray::pod_size::gap(
+            container.given_limits.get(resource),
+            container.given_requests.get(resource),
+        )
+    };
+    (gap("cpu"), gap("memory"))
+}

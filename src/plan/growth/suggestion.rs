@@ -1,0 +1,163 @@
+//! What a node said that it can give, from the message of a resize that it refused.
+//! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
+
+use crate::plan::growth::container::Container;
+use crate::plan::growth::resize::{Progress, Resize};
+use crate::plan::growth::size::{bytes, cores};
+use crate::plan::growth::wait::wait_after;
+use crate::quantity::Quantity;
+use crate::snapshot::history::ResizeMemory;
+
+/// The longest that a suggestion holds, in seconds.
+const LONGEST_S: f64 = 600.0;
+
+/// A resource that can be resized.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Resource {
+    Cpu,
+    Memory,
+}
+
+/// What the message reports: thousandths of cores, or bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Report {
+    resource: Resource,
+    used: i64,
+    capacity: i64,
+}
+
+/// Lowers the limit to what the node can give, and asks for that; false if it did not say.
+pub(crate) fn follow(resize: &mut Resize, container: &Container) -> Result<bool, String> {
+    let message = resize.message.as_deref().unwrap_or_default();
+    let report = match &resize.progress {
+        Progress::Pending(reason) if reason == "deferred" => deferred(message),
+        Progress::Pending(reason) if reason == "infeasible" => infeasible(message),
+        _ => None,
+    };
+    let Some(report) = report else {
+        return Ok(false);
+    };
+    let limit = limit(report, container)?;
+    match report.resource {
+        Resource::Cpu => {
+            resize.suggested_cpu = Some(cores(limit));
+            resize.ask(resize.suggested_cpu, None);
+        }
+        Resource::Memory => {
+            resize.suggested_memory = Some(bytes(limit));
+            resize.ask(None, resize.suggested_memory);
+        }
+    }
+    Ok(true)
+}
+
+/// What was told no longer holds: other pods may have left the node. The first holds for a minute,
+/// each further one in a row for twice as long.
+pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
+    let lifetime = wait_after(memory.suggestions).min(LONGEST_S);
+    memory.suggested_at.is_some_and(|at| now - at > lifetime)
+}
+
+/// The largest limit: what the node has left, plus the container's own gap between limit and
+/// request, minus what the pod's other containers hold.
+fn limit(report: Report, container: &Container) -> Result<Quantity, String> {
+    let left = report.capacity.saturating_sub(report.used);
+    let (name, left) = match report.resource {
+        Resource::Cpu => ("cpu", Quantity::from_milli(left)),
+        Resource::Memory => ("memory", Quantity::from_units(left)),
+    };
+    let request = container
+        .given_requests
+        .get(name)
+        .ok_or_else(|| format!("the pod's first container has no {name} request"))?;
+    let limit = container.given_limits.get(name).unwrap_or(request);
+    let others = container
+        .others
+        .iter()
+        .filter_map(|requests| requests.get(name));
+    let gap = limit.nanos() - request.nanos();
+    let others: i128 = others.map(Quantity::nanos).sum();
+    Ok(Quantity::from_nanos(left.nanos() + gap - others))
+}
+
+/// `Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 9000`
+fn deferred(message: &str) -> Option<Report> {
+    find(
+        message,
+        "Node didn't have enough resource: ",
+        &[", requested: ", ", used: ", ", capacity: "],
+    )
+}
+
+/// `Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000`
+fn infeasible(message: &str) -> Option<Report> {
+    find(
+        message,
+        "Node didn't have enough capacity: ",
+        &[", requested: ", ", capacity: "],
+    )
+}
+
+fn find(message: &str, start: &str, keys: &[&str]) -> Option<Report> {
+    message
+        .match_indices(start)
+        .find_map(|(at, _)| read(message.get(at + start.len()..)?, keys))
+}
+
+fn read(text: &str, keys: &[&str]) -> Option<Report> {
+    let (resource, mut rest) = match text.strip_prefix("cpu") {
+        Some(rest) => (Resource::Cpu, rest),
+        None => (Resource::Memory, text.strip_prefix("memory")?),
+    };
+    let mut numbers = Vec::new();
+    for key in keys {
+        rest = rest.strip_prefix(key)?;
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        numbers.push(rest.get(..end)?.parse().ok()?);
+        rest = rest.get(end..)?;
+    }
+    match numbers[..] {
+        [_, used, capacity] => Some(Report {
+            resource,
+            used,
+            capacity,
+        }),
+        [_, capacity] => Some(Report {
+            resource,
+            used: 0,
+            capacity,
+        }),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::growth::suggestion::*;
+
+    #[test]
+    fn reads_the_kubelets_messages() {
+        let told =
+            "x Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 9000.";
+        let report = Report {
+            resource: Resource::Cpu,
+            used: 5000,
+            capacity: 9000,
+        };
+        assert_eq!(deferred(told), Some(report));
+        let told = "Node didn't have enough capacity: memory, requested: 8, capacity: 4";
+        let report = Report {
+            resource: Resource::Memory,
+            used: 0,
+            capacity: 4,
+        };
+        assert_eq!(infeasible(told), Some(report));
+        assert_eq!(deferred(told), None);
+        assert_eq!(
+            deferred("Node didn't have enough resource: gpu, requested: 1"),
+            None
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! Groups whose pods recently failed to appear are the second choice among equals.
+//! (Ray, `cloud_resource_monitor.py`.)
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::plan::decided::Decided;
+use crate::plan::nodes::group::GroupConfig;
+use crate::plan::nodes::node::Stage;
+use crate::plan::packing::rank::Preference;
+use crate::snapshot::history::{Instance, InstanceStatus};
+
+/// How long a failure counts, in seconds.
+const RECOVERY_S: f64 = 600.0;
+
+/// For so long after a failure a group counts as unavailable, in seconds.
+const SAFETY_FLOOR_S: f64 = 10.0;
+
+/// A launch that has no Ray node after so many seconds has failed. (Ray gives up a launch without a
+/// pod after so long, `request_status_timeout_s`, and one with a pod only after an hour.)
+const LAUNCH_TIMEOUT_S: f64 = 600.0;
+
+/// Whether a launch has failed that was asked for at `since`.
+pub(crate) fn is_overdue(since: f64, now: f64) -> bool {
+    now - since >= LAUNCH_TIMEOUT_S
+}
+
+/// The groups of launches that have failed, with the times when they did: no pod came, or Ray does
+/// not run in it.
+pub(crate) fn failures<'a>(
+    decided: &'a Decided<'_>,
+    instances: &'a [Instance],
+) -> impl Iterator<Item = (&'a str, f64)> {
+    let nodes = decided.world.in_order();
+    let waiting: HashSet<&str> = nodes
+        .filter(|node| node.stage == Stage::Allocated && !node.head)
+        .map(|node| node.pod.as_str())
+        .collect();
+    let pods = decided.own.iter();
+    let pods = pods
+        .filter(move |pod| waiting.contains(pod.name) && !pod.ended)
+        .filter_map(|pod| Some((pod.group, pod.created()?)));
+    let launches = instances.iter().filter_map(|launch| {
+        let asked = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
+        Some((launch.group.as_str(), launch.since.filter(|_| asked)?))
+    });
+    pods.chain(launches)
+        .filter(|(_, since)| is_overdue(*since, decided.now))
+        .map(|(group, since)| (group, since + LAUNCH_TIMEOUT_S))
+}
+
+/// How each group stands.
+pub(crate) fn preferences(
+    groups: &[GroupConfig],
+    unavailable: &BTreeMap<String, f64>,
+    now: f64,
+) -> Vec<Preference> {
+    let newest = unavailable
+        .values()
+        .copied()
+        .fold(f64::NEG_INFINITY, f64::max);
+    let of = |group: &GroupConfig| match unavailable.get(&group.name) {
+        None => Preference {
+            recoverable: 1.0,
+            priority: group.priority,
+            available: 1.0,
+        },
+        Some(at) => Preference {
+            recoverable: recovered(now - at),
+            priority: group.priority,
+            available: 1.0 - at / newest,
+        },
+    };
+    groups.iter().map(of).collect()
+}
+
+fn recovered(age: f64) -> f64 {
+    if age < SAFETY_FLOOR_S {
+        0.0
+    } else {
+        (age / RECOVERY_S).min(1.0)
+    }
+}

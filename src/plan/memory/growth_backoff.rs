@@ -1,0 +1,86 @@
+//! Groups whose new pods do not get to the size that they are made for.
+//!
+//! A pod that is still to come counts at its cap, since it can grow to that. Where Kubernetes is
+//! full it stays small; what it was made for does not fit, it goes again for being idle, and the
+//! next one would fare alike, for ever. So when that has happened, new pods of the group count at
+//! their first size for a while: what needs more waits, and it is said why.
+
+use std::collections::BTreeMap;
+
+use crate::plan::decided::Decided;
+use crate::plan::growth::resize::Resize;
+use crate::plan::growth::wait::wait_after;
+use crate::plan::nodes::node::{Fate, Node, Source, Stage};
+use crate::plan::outcome::cause::Cause;
+use crate::plan::packing::fit::Trial;
+use crate::snapshot::History;
+use crate::snapshot::history::Stunted;
+
+/// What is longer ago than so many longest waits says nothing any more.
+const FORGOTTEN_AFTER: f64 = 2.0;
+
+/// Until when new pods of the group count at their first size, in seconds since 1970.
+pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
+    let stunted = history.stunted.get(group)?;
+    Some(stunted.at + wait_after(stunted.failures)).filter(|until| *until > now)
+}
+
+/// What to remember after a decision.
+pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, Stunted> {
+    let (world, now) = (&decided.world, decided.now);
+    let mut stunted = history.stunted.clone();
+    stunted.retain(|_, stunted| now - stunted.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
+    let (grown, small) = (world.count(has_grown), world.count(goes_small));
+    let any = |counts: &[u64], number: usize| counts.get(number).is_some_and(|count| *count > 0);
+    for (number, group) in world.groups.iter().enumerate() {
+        if any(&grown, number) {
+            stunted.remove(&group.name);
+        } else if world.improvements.no_vain_pods
+            && until(history, &group.name, now).is_none()
+            && any(&small, number)
+            && is_wanted(decided, number)
+        {
+            let entry = stunted.entry(group.name.clone()).or_default();
+            entry.failures = entry.failures.saturating_add(1);
+            entry.at = now;
+        }
+    }
+    stunted
+}
+
+/// A resize has just ended at the cap.
+fn has_grown(node: &Node) -> bool {
+    let resize = node.resize.as_ref();
+    resize.is_some_and(|resize| resize.has_come_through() && !is_small(resize))
+}
+
+/// It was of no use, and has not grown as far as it may.
+fn goes_small(node: &Node) -> bool {
+    node.stage == Stage::Running
+        && node.fate == Fate::Remove(Cause::Idle)
+        && node.resize.as_ref().is_some_and(is_small)
+}
+
+fn is_small(resize: &Resize) -> bool {
+    let (caps, size) = (resize.caps, resize.current);
+    size.cpu < caps.cpu || size.memory < caps.memory
+}
+
+/// Something waits that a pod of the group could take at its cap: another one is made for it, or
+/// would be if there was a place. What fits at the first size is on the pod that goes, not here.
+fn is_wanted(decided: &Decided<'_>, group: usize) -> bool {
+    let world = &decided.world;
+    let coming = |node: &Node| {
+        node.group == group
+            && node.stage != Stage::Running
+            && node.stays()
+            && node.at_cap
+            && !node.is_unneeded()
+    };
+    let template = world.templates.get(group);
+    let fits = |template: &Node| {
+        let mut left = decided.left.iter();
+        left.any(|run| Trial::of(template, &[*run], Source::Demand, world.rules()).is_some())
+    };
+    world.in_order().any(coming) || template.is_some_and(fits)
+}

@@ -1,0 +1,164 @@
+//! What the next round should know of this one.
+
+use std::collections::BTreeSet;
+
+use crate::plan::decided::Decided;
+use crate::plan::growth::resize::Resize;
+use crate::plan::growth::suggestion;
+use crate::plan::memory::{availability, growth_backoff};
+use crate::plan::nodes::node::{Fate, Node, Stage};
+use crate::plan::outcome::plan::Plan;
+use crate::snapshot::Snapshot;
+use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
+
+/// The history after this plan.
+pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
+    let before = &snapshot.history;
+    let instances = instances(decided, plan);
+    let mut unavailable = before.unavailable.clone();
+    for (group, at) in availability::failures(decided, &instances) {
+        let last = unavailable.entry(group.to_owned()).or_insert(at);
+        *last = last.max(at);
+    }
+    let running = decided.world.count(|node| node.stage == Stage::Running);
+    let runs = |group: &str| {
+        let number = decided.config.number(group);
+        number
+            .and_then(|number| running.get(number))
+            .is_some_and(|count| *count > 0)
+    };
+    unavailable.retain(|group, at| !runs(group) || decided.now - *at < 600.0);
+    History {
+        instances,
+        stunted: growth_backoff::after(before, decided),
+        unavailable,
+        unneeded_since: decided.unneeded_since.clone(),
+        resizes: decided
+            .world
+            .in_order()
+            .filter_map(|node| Some((node.pod.clone(), resize(snapshot, decided, node)?)))
+            .collect(),
+    }
+}
+
+/// Launches without a pod, and pods that are to stop.
+fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
+    let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
+    let mut asked: Vec<u64> = vec![0; decided.world.groups.len()];
+    for plan in &plan.groups {
+        let number = decided.config.number(&plan.name);
+        if let Some(asked) = number.and_then(|number| asked.get_mut(number)) {
+            *asked = plan.launch_now;
+        }
+    }
+    let mut rows: Vec<&Node> = decided.world.in_order().collect();
+    rows.sort_by_key(|node| node.born);
+    let mut instances = Vec::new();
+    for node in rows {
+        let group = decided.world.group_name(node).to_owned();
+        let (status, since) = match (node.stage, node.fate) {
+            (Stage::Running | Stage::Stopping, _) if drained.contains(node.pod.as_str()) => {
+                (InstanceStatus::StopRequested, Some(decided.now))
+            }
+            (Stage::Stopping, _) => (InstanceStatus::StopRequested, node.since),
+            (Stage::Requested, Fate::Stay) => {
+                (InstanceStatus::Requested, node.since.or(Some(decided.now)))
+            }
+            (Stage::Queued, Fate::Stay) | (Stage::New, Fate::Launch) if plan.waiting.is_none() => {
+                let asked = asked.get_mut(node.group);
+                let now = asked.map_or(0, |asked| {
+                    let now = node.count.min(*asked);
+                    *asked -= now;
+                    now
+                });
+                let launch = |status, count| Instance {
+                    group: group.clone(),
+                    pod: None,
+                    status,
+                    since: Some(decided.now),
+                    count,
+                };
+                add(&mut instances, launch(InstanceStatus::Requested, now));
+                add(
+                    &mut instances,
+                    launch(InstanceStatus::Queued, node.count - now),
+                );
+                continue;
+            }
+            _ => continue,
+        };
+        let pod = (!node.pod.is_empty()).then(|| node.pod.clone());
+        let count = node.count;
+        add(
+            &mut instances,
+            Instance {
+                group,
+                pod,
+                status,
+                since,
+                count,
+            },
+        );
+    }
+    instances
+}
+
+/// Launches that are alike, one after the other, are one entry.
+fn add(instances: &mut Vec<Instance>, instance: Instance) {
+    if instance.count == 0 {
+        return;
+    }
+    let alike = |last: &&mut Instance| {
+        last.pod.is_none()
+            && instance.pod.is_none()
+            && last.group == instance.group
+            && last.status == instance.status
+            && last.since == instance.since
+    };
+    match instances.last_mut().filter(alike) {
+        Some(last) => last.count = last.count.saturating_add(instance.count),
+        None => instances.push(instance),
+    }
+}
+
+fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &Node) -> Option<ResizeMemory> {
+    let resize = node.resize.as_ref()?;
+    let before = snapshot
+        .history
+        .resizes
+        .get(&node.pod)
+        .copied()
+        .unwrap_or_default();
+    let (suggested, done) = (is_suggested(resize), resize.has_come_through());
+    let known = before
+        .suggested_at
+        .filter(|_| !suggestion::is_old(before, decided.now));
+    let in_a_row = |so_far: u32, one_more: bool| so_far.saturating_add(one_more.into());
+    let memory = ResizeMemory {
+        failures: if done {
+            0
+        } else {
+            in_a_row(before.failures, has_just_failed(resize))
+        },
+        suggested_at: suggested.then(|| known.unwrap_or(decided.now)),
+        suggestions: if done && !suggested {
+            0
+        } else {
+            in_a_row(before.suggestions, suggested && known.is_none())
+        },
+        failed_at: before.failed_at.filter(|_| !done),
+    };
+    let grown =
+        resize.failed_at.is_none() && !resize.base.is_below(resize.current) && before.failures == 0;
+    (!grown || memory.suggested_at.is_some() || memory.failures > 0).then_some(memory)
+}
+
+/// It failed in this round: what stands on the pod does not say so yet.
+fn has_just_failed(resize: &Resize) -> bool {
+    let noted = resize.noted.as_ref();
+    resize.failed_at.is_some() && noted.is_none_or(|note| note.last_failed_at.is_none())
+}
+
+fn is_suggested(resize: &Resize) -> bool {
+    resize.suggested_cpu.is_some() || resize.suggested_memory.is_some()
+}

@@ -1,0 +1,214 @@
+//! From rows to nodes: faults, resizes and sizes.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::plan::demand::names::{Name, Names};
+use crate::plan::growth::pod_size;
+use crate::plan::growth::pod_size::Around;
+use crate::plan::growth::resize::Resize;
+use crate::plan::growth::size::Size;
+use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
+use crate::plan::nodes::node::{Amount, Fate, Node, Source, Stage};
+use crate::plan::nodes::raylet;
+use crate::plan::nodes::rows::{Leftovers, Row};
+use crate::plan::nodes::view::Sight;
+use crate::plan::outcome::cause::Cause;
+use crate::plan::outcome::plan::Problem;
+use crate::plan::strategy::Improvements;
+use crate::snapshot::History;
+
+/// Turns rows into nodes.
+pub(crate) struct Nodes<'d> {
+    pub(crate) history: &'d History,
+    pub(crate) improvements: Improvements,
+    pub(crate) config: &'d ClusterConfig,
+    pub(crate) sight: &'d Sight<'d>,
+    /// The numbers of the rooms of the Kubernetes nodes.
+    pub(crate) rooms: &'d HashMap<String, usize>,
+    pub(crate) now: f64,
+    pub(crate) list: Vec<Node>,
+}
+
+impl Nodes<'_> {
+    /// Adds the node of a row, or says why not.
+    pub(crate) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
+        let number = self.config.number(row.group);
+        let group = number.and_then(|number| self.config.groups.get(number));
+        let improvements = self.improvements;
+        if group.is_none() && row.stage == Stage::Running && !improvements.isolated_faults {
+            problems.push(Problem {
+                at: format!("pod {}", row.pod.map_or("", |pod| pod.name)),
+                reason: format!("its group {:?} is not in the RayCluster", row.group),
+                effect: "it is left as it is".to_owned(),
+            });
+        }
+        let drains = improvements.isolated_faults
+            && row.stage == Stage::Running
+            && self.config.has_lost(row.group);
+        if group.is_none() && !drains {
+            return;
+        }
+        let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
+        if let Some(reason) = fault(&node, self.sight.names) {
+            let effect = if improvements.isolated_faults {
+                node.amounts.iter_mut().for_each(Amount::bound);
+                "only what there is counts"
+            } else {
+                "nothing is placed on it"
+            };
+            problems.push(Problem {
+                at: format!("Ray node of pod {}", node.pod),
+                reason,
+                effect: effect.to_owned(),
+            });
+        }
+        if improvements.steady_choices {
+            node.amounts.iter_mut().for_each(Amount::fill);
+        }
+        if improvements.gentle_removal && node.stage == Stage::Stopping {
+            node.fate = Fate::Remove(Cause::Leaving);
+        }
+        if group.is_none() {
+            node.fate = Fate::Remove(Cause::GroupGone);
+            node.gone_group = Some(row.group.to_owned());
+        }
+        match self.resize(row, &node) {
+            Ok(resize) => node.resize = resize,
+            Err(reason) => problems.push(Problem {
+                at: format!("pod {}", node.pod),
+                reason,
+                effect: "it does not grow in place".to_owned(),
+            }),
+        }
+        if improvements.mended_raylets {
+            let names = self.sight.names;
+            raylet::mend(&mut node, names.get("CPU"), names.get("memory"));
+        }
+        node.born = self.list.len();
+        self.list.push(node);
+    }
+
+    fn resize(&self, row: &Row<'_>, node: &Node) -> Result<Option<Resize>, String> {
+        let group = self.config.groups.get(node.group);
+        let (caps, base) = (
+            group.and_then(|group| group.caps),
+            group.and_then(|group| group.base),
+        );
+        let (Some(pod), Some(caps), Some(base)) = (row.pod, caps, base) else {
+            return Ok(None);
+        };
+        let memory = self
+            .history
+            .resizes
+            .get(pod.name)
+            .copied()
+            .unwrap_or_default();
+        let around = Around {
+            now: self.now,
+            improvements: self.improvements,
+            memory,
+            used: used(row),
+        };
+        let mut resize = pod_size::resize(pod, caps, base, around)?;
+        if !node.ray_id.is_empty() {
+            resize.raylet = Some(node.ray_id.clone());
+        }
+        resize.room = pod
+            .node
+            .and_then(|node| self.rooms.get(node))
+            .copied()
+            .unwrap_or(usize::MAX);
+        Ok(Some(resize))
+    }
+}
+
+/// Pods that still take a place in their group while they leave.
+pub(crate) fn leaving(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<u64> {
+    let mut draining: HashMap<&str, u64> = HashMap::new();
+    for pod in &leftovers.draining {
+        if !config.is_listed(pod.group, pod.name) {
+            *draining.entry(pod.group).or_default() += 1;
+        }
+    }
+    let count = |group: &GroupConfig| draining.get(group.name.as_str()).copied().unwrap_or(0);
+    config.groups.iter().map(count).collect()
+}
+
+/// What is in use of CPU and memory.
+fn used(row: &Row<'_>) -> Size {
+    let used = |name: &str| {
+        let total = row.ray.and_then(|ray| ray.total_resources.get(name));
+        let free = row.ray.and_then(|ray| ray.available_resources.get(name));
+        total.map_or(0.0, |total| total - free.copied().unwrap_or(0.0))
+    };
+    #[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+    let memory = used("memory") as i64;
+    Size {
+        cpu: used("CPU"),
+        memory,
+    }
+}
+
+/// What Ray asserts of a node, and what would abort its loop.
+fn fault(node: &Node, names: &Names) -> Option<String> {
+    node.amounts.iter().find_map(|amount| {
+        let total = amount.total.filter(|total| *total != 0.0)?;
+        let used = (total - amount.free[Source::Demand as usize]?) / total;
+        let name = names.text(amount.name);
+        (!(0.0..=1.0).contains(&used)).then(|| format!("more of {name} is free than there is"))
+    })
+}
+
+/// Counts new nodes of growing groups at their caps; with the improved order, those on their way
+/// too, and shrinking ones as if they had shrunk. `stunted` are groups whose new nodes stay small.
+pub(crate) fn size(
+    config: &ClusterConfig,
+    stunted: &BTreeMap<String, f64>,
+    (cpu, memory): (Option<Name>, Option<Name>),
+    templates: &mut [Node],
+    nodes: &mut [Node],
+    improvements: Improvements,
+) {
+    let (Some(cpu), Some(memory)) = (cpu, memory) else {
+        return;
+    };
+    let total = |node: &Node, name| {
+        node.amount(name)
+            .and_then(|amount| amount.total)
+            .unwrap_or(0.0)
+    };
+    let at_cap = |node: &mut Node| {
+        let Some(caps) = config.groups.get(node.group).and_then(|group| group.caps) else {
+            return;
+        };
+        node.at_cap = true;
+        let grown = node.resize.as_ref().map(|resize| resize.current);
+        let (more, most) = grown.map_or((0.0, 0), |size| (size.cpu, size.memory));
+        node.set_total(cpu, caps.cpu.max(more).max(total(node, cpu)));
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+        let most = caps.memory.max(most) as f64;
+        node.set_total(memory, most.max(total(node, memory)));
+    };
+    let grow = |node: &&mut Node| {
+        let group = config.groups.get(node.group);
+        group.is_none_or(|group| !stunted.contains_key(&group.name))
+    };
+    templates.iter_mut().filter(grow).for_each(at_cap);
+    if !improvements.settled_first {
+        return;
+    }
+    for node in nodes {
+        if node.stage != Stage::Running {
+            at_cap(node);
+        } else if let Some(desired) = node
+            .resize
+            .as_ref()
+            .filter(|r| r.is_in_progress())
+            .map(|r| r.desired)
+        {
+            node.set_total(cpu, desired.cpu.min(total(node, cpu)));
+            #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+            node.set_total(memory, (desired.memory as f64).min(total(node, memory)));
+        }
+    }
+}

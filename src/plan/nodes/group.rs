@@ -1,0 +1,316 @@
+//! The groups of a RayCluster as the autoscaler takes them.
+//! (Ray, `autoscaler/_private/kuberay/autoscaling_config.py`.)
+
+use std::collections::{HashMap, HashSet};
+
+use serde_json::Value;
+
+use crate::plan::growth::resize::Caps;
+use crate::plan::growth::size::{Size, bytes, cores};
+use crate::plan::outcome::plan::Problem;
+use crate::quantity::Quantity;
+use crate::ray::group::HEAD_NAME;
+use crate::ray::node_resources::NodeResources;
+use crate::ray::{Cluster, Group, Ippr, Kind as ObjectKind, list_at, object_at, text_at};
+use crate::snapshot::Snapshot;
+
+/// Nobody has more nodes than that. Numbers above it, which KubeRay's own types cannot hold, read as
+/// this, so that sums of them stay in range.
+pub(crate) const MOST_NODES: u64 = 1 << 40;
+
+/// A group.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct GroupConfig {
+    pub(crate) name: String,
+    /// Its position in `workerGroupSpecs`; `None` for the head.
+    pub(crate) index: Option<usize>,
+    /// In nodes, not replicas.
+    pub(crate) min: u64,
+    pub(crate) max: u64,
+    /// Nodes per replica.
+    pub(crate) hosts: u64,
+    /// `replicas` as written.
+    pub(crate) replicas: Option<i64>,
+    pub(crate) max_replicas: i64,
+    pub(crate) min_replicas: i64,
+    /// Amounts by resource, in Ray's order.
+    pub(crate) resources: Vec<(String, f64)>,
+    pub(crate) labels: Vec<(String, String)>,
+    pub(crate) idle_timeout_s: Option<f64>,
+    pub(crate) priority: i64,
+    /// How far its pods may grow.
+    pub(crate) caps: Option<Caps>,
+    /// How large its pods start; `None` without requests.
+    pub(crate) base: Option<Size>,
+    /// `scaleStrategy.workersToDelete`
+    pub(crate) to_delete: HashSet<String>,
+    /// `suspend`
+    pub(crate) suspended: bool,
+}
+
+impl GroupConfig {
+    /// So many replicas in nodes.
+    pub(crate) fn nodes(&self, replicas: i64) -> u64 {
+        nodes(replicas, self.hosts)
+    }
+}
+
+/// All groups and what holds for the cluster.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterConfig {
+    /// Head first, then the workers in order.
+    pub(crate) groups: Vec<GroupConfig>,
+    /// The head included.
+    pub(crate) max_nodes: u64,
+    pub(crate) idle_timeout_s: f64,
+    /// `upscalingMode: Conservative`
+    pub(crate) conservative: bool,
+    /// Where in `groups` a name is.
+    positions: HashMap<String, usize>,
+    /// The names of the groups that are there and cannot be read.
+    pub(crate) unread: HashSet<String>,
+    /// What keeps Ray from reading any of it. Ray would do nothing at all.
+    pub(crate) problems: Vec<Problem>,
+}
+
+impl ClusterConfig {
+    /// Reads the groups. One that cannot be read is left out, with a problem.
+    pub(crate) fn of(cluster: &Cluster<'_>, annotation: Option<&str>) -> Self {
+        let mut config = Self::default();
+        for group in cluster.groups() {
+            match read_group(group) {
+                Ok(read) => config.add(read),
+                Err(reason) => {
+                    config.unread.extend(group.name.map(str::to_owned));
+                    config.problem(group, reason);
+                }
+            }
+        }
+        // A worker group called headgroup is in the head's place, with its one more.
+        let most = |group: &GroupConfig| group.max - u64::from(group.name == HEAD_NAME);
+        config.max_nodes = 1 + config.groups.iter().map(most).sum::<u64>();
+        config.conservative = cluster
+            .autoscaler_option("upscalingMode")
+            .and_then(Value::as_str)
+            == Some("Conservative");
+        config.idle_timeout_s = cluster
+            .autoscaler_option("idleTimeoutSeconds")
+            .and_then(Value::as_f64)
+            // Ray turns seconds into minutes and back, and so do we, to the last bit.
+            .map_or(60.0, |seconds| seconds / 60.0 * 60.0);
+        config.read_caps(cluster, annotation);
+        config
+    }
+
+    /// The number of the group of that name.
+    pub(crate) fn number(&self, name: &str) -> Option<usize> {
+        self.positions.get(name).copied()
+    }
+
+    /// The pod is in the `workersToDelete` of the group of that name.
+    pub(crate) fn is_listed(&self, group: &str, pod: &str) -> bool {
+        let group = self.number(group).and_then(|at| self.groups.get(at));
+        group.is_some_and(|group| group.to_delete.contains(pod))
+    }
+
+    /// A group of that name is no longer in the RayCluster. One that is there and cannot be read is
+    /// left as it is.
+    pub(crate) fn has_lost(&self, name: &str) -> bool {
+        !name.is_empty() && self.number(name).is_none() && !self.unread.contains(name)
+    }
+
+    /// A group with the name of another takes its place, as a key of a Python dict does.
+    fn add(&mut self, group: GroupConfig) {
+        if let Some(at) = self.number(&group.name) {
+            self.groups[at] = group;
+        } else {
+            self.positions.insert(group.name.clone(), self.groups.len());
+            self.groups.push(group);
+        }
+    }
+
+    fn problem(&mut self, group: &Group<'_>, reason: String) {
+        self.problems.push(Problem {
+            at: group.path().to_string(),
+            reason,
+            effect: format!("{} is left as it is", group.title()),
+        });
+    }
+
+    fn read_caps(&mut self, cluster: &Cluster<'_>, annotation: Option<&str>) {
+        let ippr = Ippr::parse(annotation.unwrap_or_default());
+        for problem in &ippr.problems {
+            self.problems.push(Problem {
+                at: "metadata.annotations[\"ray.io/ippr\"]".to_owned(),
+                reason: format!("it cannot be read: {problem:?}"),
+                effect: "the groups concerned do not grow in place".to_owned(),
+            });
+        }
+        let mut written: HashMap<&str, &Group<'_>> = HashMap::new();
+        for group in cluster.groups() {
+            if let Some(name) = group.name.filter(|name| ippr.lists(name)) {
+                written.entry(name).or_insert(group);
+            }
+        }
+        for number in 0..self.groups.len() {
+            let name = self.groups[number].name.clone();
+            let Some(group) = written.get(name.as_str()).copied() else {
+                continue;
+            };
+            match read_caps(group, &ippr, &name) {
+                Ok(caps) => self.groups[number].caps = caps,
+                Err(reason) => self.problems.push(Problem {
+                    at: format!("metadata.annotations[\"ray.io/ippr\"].groups.{name}"),
+                    reason,
+                    effect: format!("{} does not grow in place", group.title()),
+                }),
+            }
+        }
+    }
+}
+
+fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
+    let name = group.name.ok_or("it has no groupName: give it one")?;
+    let resources = NodeResources::of(group).map_err(|error| error.to_string())?;
+    let hosts = group
+        .integer("numOfHosts")
+        .unwrap_or(1)
+        .max(0)
+        .unsigned_abs()
+        .min(MOST_NODES);
+    let (min_replicas, max_replicas) = replicas(group)?;
+    let nodes = |replicas: i64| nodes(replicas, hosts);
+    let index = match group.role {
+        crate::ray::Role::Head => None,
+        crate::ray::Role::Worker { index } => Some(index),
+    };
+    Ok(GroupConfig {
+        name: name.to_owned(),
+        index,
+        min: nodes(min_replicas),
+        // The head is 0 to 0 in the configuration, and Ray adds one to that name's maximum.
+        max: nodes(max_replicas) + u64::from(name == HEAD_NAME),
+        hosts,
+        replicas: group.integer("replicas"),
+        max_replicas,
+        min_replicas,
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
+        resources: resources
+            .iter()
+            .map(|(name, amount)| (name.to_owned(), amount as f64))
+            .collect(),
+        labels: labels(group),
+        idle_timeout_s: group.spec.get("idleTimeoutSeconds").and_then(Value::as_f64),
+        priority: group.integer("priority").unwrap_or(0),
+        caps: None,
+        base: base(group),
+        to_delete: to_delete(group),
+        suspended: group.spec.get("suspend").and_then(Value::as_bool) == Some(true),
+    })
+}
+
+fn nodes(replicas: i64, hosts: u64) -> u64 {
+    let replicas = replicas.max(0).unsigned_abs();
+    replicas.saturating_mul(hosts).min(MOST_NODES)
+}
+
+fn replicas(group: &Group<'_>) -> Result<(i64, i64), String> {
+    if group.is_head() {
+        return Ok((0, 0));
+    }
+    let min = group
+        .integer("minReplicas")
+        .ok_or("it has no minReplicas: write 0 or more")?;
+    let max = group
+        .integer("maxReplicas")
+        .ok_or("it has no maxReplicas: write the most that it may have")?;
+    if min > max {
+        return Err(format!(
+            "minReplicas {min} is above maxReplicas {max}: raise the latter"
+        ));
+    }
+    Ok((min, max))
+}
+
+fn labels(group: &Group<'_>) -> Vec<(String, String)> {
+    let labels = object_at(group.spec, "labels").into_iter().flatten();
+    labels
+        .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
+        .collect()
+}
+
+fn to_delete(group: &Group<'_>) -> HashSet<String> {
+    let strategy = object_at(group.spec, "scaleStrategy");
+    let listed = strategy.map_or(&[][..], |strategy| list_at(strategy, "workersToDelete"));
+    listed
+        .iter()
+        .filter_map(Value::as_str)
+        .map(str::to_owned)
+        .collect()
+}
+
+/// The caps of a group that the annotation lists, if the group may grow at all. (Ray,
+/// `ippr_provider.py`, `_build_ippr_group_spec`.)
+fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<Caps>, String> {
+    if let Some(param) = ["num-cpus", "memory"]
+        .into_iter()
+        .find(|param| group.start_param(param).is_some())
+    {
+        return Err(format!(
+            "rayStartParams has {param:?}, which fixes the size: remove it"
+        ));
+    }
+    base(group).ok_or("the ray container has no CPU or no memory request: give it both")?;
+    let container = group.ray_container();
+    let policies = container.map_or(&[][..], |container| list_at(container.spec, "resizePolicy"));
+    if policies.iter().filter_map(Value::as_object).any(|policy| {
+        matches!(text_at(policy, "resourceName"), Some("cpu" | "memory"))
+            && !matches!(text_at(policy, "restartPolicy"), None | Some("NotRequired"))
+    }) {
+        return Err("its resizePolicy restarts the container: write NotRequired".to_owned());
+    }
+    let Some(entry) = ippr.caps(name) else {
+        return Ok(None);
+    };
+    let cap = |cap: &Option<crate::ray::ippr::Cap>| cap.as_ref().and_then(|cap| cap.quantity.ok());
+    match (
+        cap(&entry.max_cpu),
+        cap(&entry.max_memory),
+        entry.resize_timeout,
+    ) {
+        (Some(cpu), Some(memory), Some(timeout)) => Ok(Some(Caps {
+            cpu: cores(cpu),
+            memory: bytes(memory),
+            timeout,
+        })),
+        _ => Err(
+            "max-cpu, max-memory and resize-timeout are needed, as quantities and seconds"
+                .to_owned(),
+        ),
+    }
+}
+
+/// The size of the group's pods as they start: limits, or else requests. `None` without requests.
+fn base(group: &Group<'_>) -> Option<Size> {
+    let container = group.ray_container()?;
+    let requests = container.requests()?;
+    let size = |resource: &str| -> Option<Quantity> {
+        requests.get(resource)?;
+        container.size(resource)
+    };
+    Some(Size {
+        cpu: cores(size("cpu")?),
+        memory: bytes(size("memory")?),
+    })
+}
+
+/// The groups of a snapshot's RayCluster.
+pub(crate) fn read_config(snapshot: &Snapshot) -> ClusterConfig {
+    let object = snapshot.ray_cluster.as_object();
+    let part = |key| object.and_then(|object| object_at(object, key));
+    let annotations = part("metadata").and_then(|metadata| object_at(metadata, "annotations"));
+    let annotation = annotations.and_then(|all| text_at(all, crate::ray::ippr::ANNOTATION));
+    part("spec").map_or_else(ClusterConfig::default, |spec| {
+        ClusterConfig::of(&Cluster::parse(ObjectKind::RayCluster, spec), annotation)
+    })
+}

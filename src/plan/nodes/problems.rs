@@ -1,0 +1,299 @@
+//! What is wrong with a cluster's objects and Ray gives up every round for, beside what is noticed
+//! on the way: each is named, and concerns itself alone.
+
+use serde_json::{Map, Value};
+
+use crate::plan::nodes::group::ClusterConfig;
+use crate::plan::outcome::plan::Problem;
+use crate::ray::{label, label_key, list_at, object_at};
+use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
+use crate::snapshot::pod::{Pod, PodRole};
+
+/// So many of a kind are named.
+const NAMED: usize = 20;
+
+/// Everything of it.
+pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>], config: &ClusterConfig) -> Vec<Problem> {
+    let root = snapshot.ray_cluster.as_object();
+    let spec = root.and_then(|root| object_at(root, "spec"));
+    let mut problems = Vec::new();
+    if let Some(spec) = spec {
+        problems.extend(no_groups(spec));
+        problems.extend(idle_timeouts(spec));
+        problems.extend(group_labels(spec).take(NAMED));
+    }
+    problems.extend(pods.iter().filter_map(unlabelled).take(NAMED));
+    problems.extend(unsaid(&snapshot.gcs, pods).take(NAMED));
+    problems.extend(constraints(&snapshot.gcs));
+    // Those of groups that cannot be read are there already.
+    problems.retain(|problem| !config.problems.contains(problem));
+    problems
+}
+
+fn problem(at: impl Into<String>, reason: impl Into<String>, effect: &str) -> Problem {
+    Problem {
+        at: at.into(),
+        reason: reason.into(),
+        effect: effect.to_owned(),
+    }
+}
+
+fn no_groups(spec: &Map<String, Value>) -> Option<Problem> {
+    let is_there = spec.get("workerGroupSpecs").is_some_and(Value::is_array);
+    (!is_there).then(|| {
+        problem(
+            "spec.workerGroupSpecs",
+            "it is absent: write [] for a cluster without workers",
+            "no worker is launched",
+        )
+    })
+}
+
+/// Ray divides whatever is there by 60, and takes no group's below nothing.
+fn idle_timeouts(spec: &Map<String, Value>) -> Vec<Problem> {
+    const KEY: &str = "idleTimeoutSeconds";
+    let is_wrong = |value: &Value| value.is_null() || value.as_f64().is_some_and(|s| s < 0.0);
+    let wrong = |at: String, value: &Value| {
+        let reason = format!("{value} is no time: write seconds, or leave it out");
+        problem(
+            at,
+            reason,
+            "idle nodes go as it says, null as if it was absent",
+        )
+    };
+    let mut problems = Vec::new();
+    match spec.get("autoscalerOptions") {
+        Some(options @ Value::Null) => {
+            problems.push(wrong("spec.autoscalerOptions".to_owned(), options));
+        }
+        Some(options) => {
+            let value = options.get(KEY).filter(|value| is_wrong(value));
+            let at = format!("spec.autoscalerOptions.{KEY}");
+            problems.extend(value.map(|value| wrong(at, value)));
+        }
+        None => {}
+    }
+    for (at, group) in groups(spec) {
+        let value = group
+            .get(KEY)
+            .filter(|value| value.as_f64().is_some_and(|s| s < 0.0));
+        problems.extend(value.map(|value| wrong(format!("{at}.{KEY}"), value)));
+    }
+    problems.truncate(NAMED);
+    problems
+}
+
+fn groups(spec: &Map<String, Value>) -> impl Iterator<Item = (String, &Map<String, Value>)> {
+    let head = object_at(spec, "headGroupSpec").map(|head| ("spec.headGroupSpec".to_owned(), head));
+    let workers = list_at(spec, "workerGroupSpecs").iter().enumerate();
+    let workers = workers.filter_map(|(number, group)| {
+        let name = group.get("groupName").and_then(Value::as_str);
+        let name = name.map_or_else(|| number.to_string(), |name| format!("name={name}"));
+        Some((format!("spec.workerGroupSpecs[{name}]"), group.as_object()?))
+    });
+    head.into_iter().chain(workers)
+}
+
+fn group_labels(spec: &Map<String, Value>) -> impl Iterator<Item = Problem> {
+    groups(spec).filter_map(|(at, group)| {
+        let mut labels = object_at(group, "labels")?.iter();
+        let is_label = |value: &Value| value.as_str().is_some_and(label::is_value);
+        let (key, _) = labels.find(|(key, value)| !label_key::is_key(key) || !is_label(value))?;
+        Some(problem(
+            format!("{at}.labels"),
+            format!("{key:?} is not in Kubernetes' syntax of labels, key or value"),
+            "the labels count as they are written",
+        ))
+    })
+}
+
+/// Ray reads both labels of every pod of the cluster.
+fn unlabelled(pod: &Pod<'_>) -> Option<Problem> {
+    let labels = &pod.object.metadata.labels;
+    if pod.deleting || labels.cluster.is_none() {
+        return None;
+    }
+    let missing = if labels.node_type.is_none() {
+        "ray.io/node-type"
+    } else if pod.role != PodRole::Other && labels.group.is_none() {
+        "ray.io/group"
+    } else {
+        return None;
+    };
+    Some(problem(
+        format!("pod {}", pod.name),
+        format!("it has ray.io/cluster and no label {missing}"),
+        "it is left alone",
+    ))
+}
+
+fn unsaid<'a>(gcs: &'a ClusterResourceState, pods: &'a [Pod<'_>]) -> impl Iterator<Item = Problem> {
+    let known: std::collections::HashSet<&str> = pods.iter().map(|pod| pod.name).collect();
+    let nodes = gcs.node_states.iter();
+    let unsaid = nodes.filter(move |node| {
+        node.status == NodeStatus::Unspecified && known.contains(node.instance_id.as_str())
+    });
+    unsaid.map(|node| {
+        problem(
+            format!("Ray node of pod {}", node.instance_id),
+            "Ray does not say how it is",
+            "it counts as not running",
+        )
+    })
+}
+
+fn constraints(gcs: &ClusterResourceState) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    let several = gcs.cluster_resource_constraints.len();
+    if several > 1 {
+        problems.push(problem(
+            "request_resources()",
+            format!("Ray reports {several} of them, and there is one at a time"),
+            "only the first counts",
+        ));
+    }
+    let gangs = gcs.pending_gang_resource_requests.iter().filter(|gang| {
+        let listed = match gang.bundle_selectors.first() {
+            Some(selector) => &selector.resource_requests,
+            None => &gang.requests,
+        };
+        listed
+            .iter()
+            .any(|bundle| bundle.placement_constraints.len() > 1)
+    });
+    let gangs = gangs.map(|gang| {
+        problem(
+            format!("placement group {}", gang.title()),
+            "a bundle of it has more than one placement constraint",
+            "it is not placed",
+        )
+    });
+    problems.extend(gangs.take(NAMED));
+    problems
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::plan::nodes::problems::*;
+    use crate::plan::{Settings, Strategy, decide};
+
+    /// A cluster that is well, changed by `change`; the places that the plan's problems name.
+    fn places(change: impl Fn(&mut Value)) -> Vec<String> {
+        let [ray, rayfit] = by_strategy(change);
+        assert_eq!(ray, rayfit);
+        rayfit
+    }
+
+    fn by_strategy(change: impl Fn(&mut Value)) -> [Vec<String>; 2] {
+        let limits = json!({"cpu": 1, "memory": "2Gi"});
+        let container = json!({"name": "ray", "resources": {"limits": limits, "requests": limits}});
+        let template = json!({"spec": {"containers": [container]}});
+        let labels =
+            json!({"ray.io/cluster": "demo", "ray.io/node-type": "worker", "ray.io/group": "cpu"});
+        let mut snapshot = json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
+            "rayCluster": {"metadata": {"name": "demo"}, "spec": {
+                "autoscalerOptions": {},
+                "headGroupSpec": {"rayStartParams": {}, "template": template},
+                "workerGroupSpecs": [{"groupName": "cpu", "minReplicas": 0, "maxReplicas": 3,
+                    "rayStartParams": {}, "template": template}],
+            }},
+            "pods": [{"metadata": {"name": "w", "labels": labels}, "spec": {"containers": [container]}}],
+            "gcs": {"nodeStates": [{"instanceId": "w", "rayNodeTypeName": "cpu", "status": "RUNNING",
+                "totalResources": {"CPU": 1}, "availableResources": {"CPU": 1}}]},
+        });
+        change(&mut snapshot);
+        let snapshot: Snapshot = serde_json::from_value(snapshot).unwrap();
+        let of = |strategy| {
+            let settings = Settings {
+                strategy,
+                ..Settings::default()
+            };
+            let problems = decide(&snapshot, &settings).0.problems;
+            let mut places: Vec<String> = problems.into_iter().map(|problem| problem.at).collect();
+            places.sort();
+            places
+        };
+        [of(Strategy::Ray), of(Strategy::Rayfit)]
+    }
+
+    #[test]
+    fn what_ray_gives_up_for_is_named() {
+        let none: [&str; 0] = [];
+        assert_eq!(places(|_| {}), none);
+        let label = |key: &'static str| {
+            places(move |snapshot| {
+                let labels = &mut snapshot["pods"][0]["metadata"]["labels"];
+                labels.as_object_mut().unwrap().remove(key);
+            })
+        };
+        assert_eq!(label("ray.io/group"), ["pod w"]);
+        assert_eq!(label("ray.io/node-type"), ["pod w"]);
+        let spec = |pointer: &'static str, value: Value| {
+            places(move |snapshot| {
+                let (parent, key) = pointer.rsplit_once('/').unwrap();
+                let parent = snapshot["rayCluster"]["spec"].pointer_mut(parent).unwrap();
+                parent[key] = value.clone();
+            })
+        };
+        assert_eq!(
+            spec("/workerGroupSpecs/0/labels", json!({"team": "r & d"})),
+            ["spec.workerGroupSpecs[name=cpu].labels"]
+        );
+        assert_eq!(
+            spec("/workerGroupSpecs/0/idleTimeoutSeconds", json!(-1)),
+            ["spec.workerGroupSpecs[name=cpu].idleTimeoutSeconds"]
+        );
+        assert_eq!(
+            spec("/autoscalerOptions", Value::Null),
+            ["spec.autoscalerOptions"]
+        );
+        for wrong in [json!(-1), Value::Null] {
+            assert_eq!(
+                spec("/autoscalerOptions/idleTimeoutSeconds", wrong),
+                ["spec.autoscalerOptions.idleTimeoutSeconds"]
+            );
+        }
+        // The pods of groups that are not there any more are a fault to Ray, and go in Rayfit.
+        let all_gone = by_strategy(|snapshot| {
+            snapshot["rayCluster"]["spec"]["workerGroupSpecs"] = Value::Null;
+        });
+        for places in all_gone {
+            assert!(
+                places.contains(&"spec.workerGroupSpecs".to_owned()),
+                "{places:?}"
+            );
+        }
+        let gcs = |key: &'static str, value: Value| {
+            places(move |snapshot| snapshot["gcs"][key] = value.clone())
+        };
+        let ray_node = |status: &str, free: u32| {
+            json!([{"instanceId": "w", "rayNodeTypeName": "cpu", "status": status,
+                "totalResources": {"CPU": 1}, "availableResources": {"CPU": free}}])
+        };
+        assert_eq!(
+            gcs("nodeStates", ray_node("UNSPECIFIED", 1)),
+            ["Ray node of pod w"]
+        );
+        assert_eq!(
+            gcs("nodeStates", ray_node("RUNNING", 2)),
+            ["Ray node of pod w"]
+        );
+        assert_eq!(
+            gcs("clusterResourceConstraints", json!([{}, {}])),
+            ["request_resources()"]
+        );
+        let apart = json!({"antiAffinity": {"labelName": "x"}});
+        let bundle = json!({"resourcesBundle": {"CPU": 1}, "placementConstraints": [apart, apart]});
+        assert_eq!(
+            gcs(
+                "pendingGangResourceRequests",
+                json!([{"details": "01:PACK|PENDING", "requests": [bundle]}])
+            ),
+            ["placement group 01:PACK"]
+        );
+    }
+}

@@ -1,0 +1,47 @@
+//! Raylets that are not as large as their pods.
+
+use crate::plan::demand::names::Name;
+use crate::plan::growth::resize::{Progress, Resize};
+use crate::plan::nodes::node::Node;
+
+/// How far a raylet may be off its pod: Ray keeps four decimals.
+const RAYLET_STEP: f64 = 1e-4;
+
+/// Has the raylet told the pod's size if it has another one, or if a resize has come through; from
+/// then on the node counts as that large, and its pod may grow again. One that is taken back counts
+/// as large as its pod is at once, and its raylet is told when Kubernetes has agreed.
+pub(crate) fn mend(node: &mut Node, cpu: Option<Name>, memory: Option<Name>) {
+    let runs = !node.ray_id.is_empty();
+    let Some(resize) = &mut node.resize else {
+        return;
+    };
+    let told = runs && (resize.is_to_sync() || is_apart(node.raylet_size, resize));
+    resize.noted_sync = told;
+    if told {
+        resize.resizing_at = None;
+    }
+    let current = resize.current;
+    let settled = told || (runs && resize.is_taken_back());
+    if let (true, Some(cpu), Some(memory)) = (settled, cpu, memory) {
+        node.set_total(cpu, current.cpu);
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+        node.set_total(memory, current.memory as f64);
+    }
+}
+
+/// No resize is under way, and the raylet is not as large as its pod. A pod at its first size may
+/// have a raylet that rounds its cores up and that found its memory itself.
+fn is_apart(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
+    let Some((cpu, memory)) = raylet_size else {
+        return false;
+    };
+    let quiet = resize.resizing_at.is_none() && resize.progress == Progress::Finished;
+    #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+    let (pod_cpu, pod_memory) = (resize.current.cpu, resize.current.memory as f64);
+    let at_first_size = resize.current == resize.base;
+    let cpu_apart = (cpu - pod_cpu).abs() > RAYLET_STEP;
+    let rounded_up = at_first_size && (cpu - pod_cpu.ceil()).abs() <= RAYLET_STEP;
+    let memory_apart =
+        (resize.noted.is_some() || !at_first_size) && (memory - pod_memory).abs() > 1.0;
+    quiet && ((cpu_apart && !rounded_up) || memory_apart)
+}

@@ -1,0 +1,267 @@
+//! From a snapshot to the rows that nodes are made of.
+//!
+//! Ray keeps a table of instances in memory; here the same list is derived anew from the objects:
+//! first the instances that are remembered, then the Ray nodes in the order in which Ray reports
+//! them, then the pods without a Ray node. (Ray, `reconciler.py`, `_sync_from`, in the state that
+//! it settles in.)
+
+use std::collections::{HashMap, HashSet};
+
+use crate::plan::nodes::group::{ClusterConfig, MOST_NODES};
+use crate::plan::nodes::node::Stage;
+use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::{NodeState, NodeStatus};
+use crate::snapshot::history::{Instance, InstanceStatus};
+use crate::snapshot::pod::{Pod, PodRole};
+
+/// For how long a node that was asked to stop is taken for leaving, in seconds; if it still runs
+/// after that, the request was lost or refused. (Ray, `InstanceReconcileConfig`.)
+const STOP_TIMEOUT_S: f64 = 300.0;
+
+/// A row of the list: a pod, a launch without one, or a pod that was asked to stop.
+#[derive(Debug, Clone)]
+pub(crate) struct Row<'a> {
+    pub(crate) group: &'a str,
+    pub(crate) pod: Option<&'a Pod<'a>>,
+    pub(crate) ray: Option<&'a NodeState>,
+    pub(crate) stage: Stage,
+    pub(crate) head: bool,
+    pub(crate) since: Option<f64>,
+    /// How many alike it stands for; with a pod, one.
+    pub(crate) count: u64,
+}
+
+/// What of the snapshot's list is no row.
+#[derive(Debug, Default)]
+pub(crate) struct Leftovers<'a> {
+    /// Pods whose Ray node has stopped.
+    pub(crate) stopped: Vec<&'a Pod<'a>>,
+    /// Pods whose Ray node is leaving.
+    pub(crate) draining: Vec<&'a Pod<'a>>,
+}
+
+/// The list.
+pub(crate) fn rows<'a>(
+    snapshot: &'a Snapshot,
+    pods: &'a [Pod<'a>],
+    now: f64,
+) -> (Vec<Row<'a>>, Leftovers<'a>) {
+    let live: Vec<&Pod<'_>> = pods
+        .iter()
+        .filter(|pod| !pod.deleting && pod.role != PodRole::Other)
+        .collect();
+    let mut builder = Builder {
+        rows: Vec::new(),
+        seen: HashSet::new(),
+        live,
+        snapshot,
+        now,
+    };
+    builder.remembered();
+    builder.reported();
+    builder.others();
+    builder.settle()
+}
+
+/// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` tells: launches
+/// survive a restart of the controller that way.
+pub(crate) fn add_awaited<'a>(
+    rows: &mut Vec<Row<'a>>,
+    config: &'a ClusterConfig,
+    pods: &[Pod<'_>],
+) {
+    let mut there: HashMap<&str, u64> = HashMap::new();
+    for pod in pods {
+        if pod.role == PodRole::Worker && !pod.deleting && !config.is_listed(pod.group, pod.name) {
+            *there.entry(pod.group).or_default() += 1;
+        }
+    }
+    for row in rows.iter() {
+        if row.pod.is_none() && row.stage == Stage::Requested {
+            let known = there.entry(row.group).or_default();
+            *known = known.saturating_add(row.count);
+        }
+    }
+    for group in config.groups.iter().filter(|group| group.index.is_some()) {
+        let asked = group
+            .replicas
+            .unwrap_or(0)
+            .max(group.min_replicas)
+            .clamp(0, group.max_replicas.max(0));
+        let known = there.get(group.name.as_str()).copied().unwrap_or(0);
+        let count = group.nodes(asked).saturating_sub(known);
+        if count > 0 {
+            rows.push(Row {
+                group: &group.name,
+                pod: None,
+                ray: None,
+                stage: Stage::Requested,
+                head: false,
+                since: None,
+                count,
+            });
+        }
+    }
+}
+
+/// Puts the rows in an order that neither Ray nor what is remembered can change, nor a pod of
+/// another group: of nodes that are equally good the same one wins in every round, so that the
+/// others can become idle.
+pub(crate) fn by_name(rows: &mut [Row<'_>]) {
+    rows.sort_by_key(|row| match row.pod {
+        Some(pod) => (false, row.group, pod.name),
+        None => (true, "", ""),
+    });
+}
+
+struct Builder<'a> {
+    rows: Vec<Row<'a>>,
+    seen: HashSet<&'a str>,
+    live: Vec<&'a Pod<'a>>,
+    snapshot: &'a Snapshot,
+    now: f64,
+}
+
+impl<'a> Builder<'a> {
+    fn remembered(&mut self) {
+        let instances = &self.snapshot.history.instances;
+        let known: HashSet<&str> = instances.iter().filter_map(|i| i.pod.as_deref()).collect();
+        let mut spare = self.unassigned(&known);
+        let mut live: HashMap<&str, &'a Pod<'a>> = HashMap::new();
+        for pod in &self.live {
+            live.entry(pod.name).or_insert(pod);
+        }
+        for instance in instances {
+            if let Some(name) = &instance.pod {
+                if let Some(pod) = live.get(name.as_str()).copied() {
+                    self.remembered_pod(instance, pod);
+                }
+                continue;
+            }
+            let mut left = instance.count;
+            if instance.status == InstanceStatus::Requested
+                && let Some(spare) = spare.get_mut(instance.group.as_str())
+            {
+                while left > 0
+                    && let Some(pod) = spare.pop()
+                {
+                    self.remembered_pod(instance, pod);
+                    left -= 1;
+                }
+            }
+            if left > 0 {
+                let stage = match instance.status {
+                    InstanceStatus::Queued => Stage::Queued,
+                    _ => Stage::Requested,
+                };
+                self.rows.push(Row {
+                    group: &instance.group,
+                    pod: None,
+                    ray: None,
+                    stage,
+                    head: false,
+                    since: instance.since,
+                    count: left.min(MOST_NODES),
+                });
+            }
+        }
+    }
+
+    fn remembered_pod(&mut self, instance: &Instance, pod: &'a Pod<'a>) {
+        let stops = instance.status == InstanceStatus::StopRequested && !self.is_overdue(instance);
+        let stage = if stops {
+            Stage::Stopping
+        } else {
+            Stage::Allocated
+        };
+        self.row(pod.group, pod, stage, instance.since);
+    }
+
+    fn is_overdue(&self, instance: &Instance) -> bool {
+        let waited = instance.since.map(|since| self.now - since);
+        waited.is_some_and(|waited| waited > STOP_TIMEOUT_S)
+    }
+
+    /// Pods that nobody remembers, by group; launches take the last first.
+    fn unassigned(&self, known: &HashSet<&str>) -> HashMap<&'a str, Vec<&'a Pod<'a>>> {
+        let mut spare: HashMap<&str, Vec<&Pod<'_>>> = HashMap::new();
+        for pod in self.live.iter().filter(|pod| !known.contains(pod.name)) {
+            spare.entry(pod.group).or_default().push(pod);
+        }
+        spare
+    }
+
+    fn row(&mut self, group: &'a str, pod: &'a Pod<'a>, stage: Stage, since: Option<f64>) {
+        if self.seen.insert(pod.name) {
+            self.rows.push(Row {
+                group,
+                pod: Some(pod),
+                ray: None,
+                stage,
+                head: pod.role == PodRole::Head,
+                since,
+                count: 1,
+            });
+        }
+    }
+
+    /// Ray nodes that belong to a pod. A node without its pod is as good as gone.
+    fn reported(&mut self) {
+        let pods: HashMap<&str, &'a Pod<'a>> =
+            self.live.iter().map(|pod| (pod.name, *pod)).collect();
+        for ray in &self.snapshot.gcs.node_states {
+            let Some(pod) = pods.get(ray.instance_id.as_str()).copied() else {
+                continue;
+            };
+            if ray.status == NodeStatus::Dead || ray.status == NodeStatus::Unspecified {
+                continue;
+            }
+            self.row(&ray.ray_node_type_name, pod, Stage::Allocated, None);
+        }
+    }
+
+    fn others(&mut self) {
+        for pod in self.live.clone() {
+            self.row(pod.group, pod, Stage::Allocated, None);
+        }
+    }
+
+    /// Joins rows and Ray nodes: the row's stage follows from the node's status.
+    fn settle(self) -> (Vec<Row<'a>>, Leftovers<'a>) {
+        let mut alive: HashMap<&str, &NodeState> = HashMap::new();
+        let mut dead: HashSet<&str> = HashSet::new();
+        for ray in &self.snapshot.gcs.node_states {
+            match ray.status {
+                NodeStatus::Dead => {
+                    dead.insert(&ray.instance_id);
+                }
+                NodeStatus::Unspecified => {}
+                _ => {
+                    alive.insert(&ray.instance_id, ray);
+                }
+            }
+        }
+        let mut left = Leftovers::default();
+        let mut rows = self.rows;
+        rows.retain_mut(|row| {
+            let Some(pod) = row.pod else { return true };
+            row.ray = alive.get(pod.name).copied();
+            match row.ray {
+                None if dead.contains(pod.name) || row.stage == Stage::Stopping => {
+                    left.stopped.push(pod);
+                }
+                Some(ray) if ray.status == NodeStatus::Draining => left.draining.push(pod),
+                Some(ray) => {
+                    row.head |= ray.is_head();
+                    if row.stage == Stage::Allocated {
+                        row.stage = Stage::Running;
+                    }
+                    return true;
+                }
+                None => return true,
+            }
+            false
+        });
+        (rows, left)
+    }
+}

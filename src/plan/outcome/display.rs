@@ -1,0 +1,131 @@
+//! A plan for people.
+
+use std::fmt;
+
+use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize, RayletSync};
+use crate::quantity::Quantity;
+
+impl fmt::Display for Plan {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(why) = &self.waiting {
+            writeln!(f, "  nothing is done: {why}")?;
+        } else if self.is_quiet() {
+            writeln!(f, "  nothing to do")?;
+        }
+        for group in &self.groups {
+            write_group(f, group)?;
+        }
+        for resize in &self.resizes {
+            writeln!(f, "  resize {}: {}", resize.pod, resize.sizes())?;
+        }
+        for sync in &self.raylet_syncs {
+            writeln!(f, "  tell the raylet of {}: {}", sync.pod, sync.size())?;
+        }
+        for drain in &self.drains {
+            let idle = drain.idle_ms / 1000;
+            writeln!(
+                f,
+                "  drain {} ({}, idle for {idle} s)",
+                drain.pod,
+                drain.cause.words()
+            )?;
+        }
+        for unmet in &self.unmet {
+            writeln!(f, "  cannot be met: {} x {}", unmet.count, unmet.demand)?;
+            for reason in &unmet.reasons {
+                writeln!(f, "    {reason}")?;
+            }
+        }
+        for problem in &self.problems {
+            writeln!(
+                f,
+                "  problem: {}: {}; {}",
+                problem.at, problem.reason, problem.effect
+            )?;
+        }
+        Ok(())
+    }
+}
+
+impl Plan {
+    /// Nothing is to be done.
+    pub fn is_quiet(&self) -> bool {
+        let acts = |group: &GroupPlan| {
+            group.launch_now > 0
+                || group.deletions().next().is_some()
+                || group.replicas_now.is_some_and(|now| now != group.replicas)
+        };
+        let pods = self.resizes.len() + self.drains.len() + self.raylet_syncs.len();
+        pods == 0 && !self.groups.iter().any(acts)
+    }
+}
+
+fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
+    let GroupPlan {
+        name,
+        launch,
+        launch_now,
+        ..
+    } = group;
+    let now = group.replicas_now.unwrap_or(0);
+    if group.replicas != now || *launch > 0 {
+        write!(f, "  group {name}: {now} -> {} replicas", group.replicas)?;
+        match (launch, launch_now) {
+            (0, 0) => writeln!(f)?,
+            (launch, now) if now >= launch => writeln!(f, " ({})", new_nodes(*now))?,
+            (launch, now) => writeln!(f, " ({now} of {launch} new nodes in this round)")?,
+        }
+    }
+    for deletion in group.deletions() {
+        writeln!(f, "  delete {} ({})", deletion.pod, deletion.cause.words())?;
+    }
+    Ok(())
+}
+
+fn new_nodes(count: u64) -> String {
+    if count == 1 {
+        "1 new node".to_owned()
+    } else {
+        format!("{count} new nodes")
+    }
+}
+
+impl PodResize {
+    /// From what to what, for people.
+    pub fn sizes(&self) -> String {
+        let (from, to) = (cpu(self.cpu_milli_now), cpu(self.cpu_milli));
+        let (less, more) = (memory(self.memory_bytes_now), memory(self.memory_bytes));
+        if self.is_rollback() {
+            format!("back to {to} CPU, {more}")
+        } else {
+            format!("{from} -> {to} CPU, {less} -> {more}")
+        }
+    }
+
+    /// What the pod has, for people.
+    pub fn size_now(&self) -> String {
+        let (cpu, memory) = (cpu(self.cpu_milli_now), memory(self.memory_bytes_now));
+        format!("{cpu} CPU, {memory}")
+    }
+
+    /// It asks for what the pod has: an earlier resize is taken back.
+    pub fn is_rollback(&self) -> bool {
+        self.cpu_milli == self.cpu_milli_now && self.memory_bytes == self.memory_bytes_now
+    }
+}
+
+impl RayletSync {
+    /// The size, for people.
+    pub fn size(&self) -> String {
+        let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
+        format!("{cpu} CPU, {memory}")
+    }
+}
+
+fn cpu(milli: i64) -> String {
+    Quantity::from_milli(milli).display_cpu()
+}
+
+fn memory(bytes: i64) -> String {
+    Quantity::from_units(bytes).display_memory()
+}

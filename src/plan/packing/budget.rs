@@ -1,0 +1,59 @@
+//! How much a decision may cost. Nobody's demand, however it is made up, takes the time of others:
+//! steps are counted, without a clock, so that equal snapshots end equally.
+
+use std::cell::Cell;
+
+use crate::plan::outcome::plan::Problem;
+
+/// So many steps are a second or two of one core. A cluster of 10,000 nodes with a million tasks of
+/// a hundred shapes takes a tenth of it.
+pub(crate) const BUDGET: u64 = 40_000_000;
+
+/// What may yet be spent. A step is about one resource or label of one request, held against one
+/// node.
+#[derive(Debug)]
+pub(crate) struct Work(Cell<u64>);
+
+impl Work {
+    /// So many steps.
+    pub(crate) fn new(steps: u64) -> Self {
+        Self(Cell::new(steps))
+    }
+
+    /// Spends steps; whether there were so many.
+    pub(crate) fn spend(&self, steps: usize) -> bool {
+        let left = self.0.get().saturating_sub(steps as u64);
+        self.0.set(left);
+        left > 0
+    }
+
+    /// Nothing is left: what was decided so far is not to be used.
+    pub(crate) fn is_over(&self) -> bool {
+        self.0.get() == 0
+    }
+}
+
+/// What is said of a decision that was given up.
+pub(crate) fn given_up() -> Problem {
+    Problem {
+        at: "the cluster's demand".to_owned(),
+        reason: "deciding about it takes more steps than one cluster may take; so many different \
+                 requests, groups or nodes are at work"
+            .to_owned(),
+        effect:
+            "nothing is launched, resized or removed; ask with fewer different requests at once"
+                .to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::packing::budget::*;
+
+    #[test]
+    fn what_is_spent_is_gone() {
+        let work = Work::new(10);
+        assert!(work.spend(9) && !work.is_over());
+        assert!(!work.spend(5) && work.is_over());
+    }
+}

@@ -1,0 +1,346 @@
+//! Picking the best node again and again, without trying every node every time.
+//!
+//! Nodes in the same state are one class: what one of them would take, all would, so only the
+//! first of a class is tried. A trial stays true while the remaining requests cover what it took:
+//! placing is greedy and in a fixed order, so with `left` units of a run a node takes
+//! `min(left, what fits)` of it, and that only changes when `left` falls below what was taken.
+//! So after a pick only the classes that wanted more than is left are tried anew. The result is
+//! that of Ray's loop over all nodes (`scheduler.py`, `_sched_best_node`), which tries every node
+//! for every pick.
+//!
+//! A member may stand for many nodes. As long as no trial of any class becomes untrue and nobody
+//! else comes first, the next pick is the same again, so that many are picked at once.
+
+use std::cmp::Reverse;
+use std::collections::hash_map::Entry;
+use std::collections::{BinaryHeap, HashMap, VecDeque};
+use std::rc::Rc;
+
+use crate::plan::demand::batch::Run;
+use crate::plan::demand::shape::ShapeId;
+use crate::plan::nodes::node::{Node, Source};
+use crate::plan::packing::fit::{Rules, Trial};
+use crate::plan::packing::rank::{Preference, Rank, Ranked};
+
+/// What is picked from: one node, or several that are alike and next to each other in the list.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Member {
+    /// Where in the list it is.
+    pub(crate) position: usize,
+    pub(crate) number: usize,
+    /// How many nodes it stands for.
+    pub(crate) count: u64,
+}
+
+/// Nodes that are picked.
+#[derive(Debug, Clone)]
+pub(crate) struct Pick {
+    pub(crate) number: usize,
+    /// How many of those that the number stands for, the first of them.
+    pub(crate) count: u64,
+    /// What each of them takes.
+    pub(crate) trial: Rc<Trial>,
+}
+
+#[derive(Debug)]
+struct Class {
+    /// Its nodes, in order.
+    members: VecDeque<Member>,
+    preference: Preference,
+    trial: Option<Rc<Trial>>,
+    /// The last trial of a node that was picked, for the next one like it.
+    spare: Option<Rc<Trial>>,
+    /// Entries of other versions in the heaps are out of date.
+    version: u32,
+}
+
+/// The nodes to pick from.
+pub(crate) struct Candidates<'a, N> {
+    node: N,
+    source: Source,
+    rules: Rules<'a>,
+    classes: Vec<Class>,
+    /// The class of a state.
+    of_state: HashMap<u32, usize>,
+    best: BinaryHeap<Ranked>,
+    /// Per run: who would take how many of it.
+    watch: Vec<BinaryHeap<(u64, usize, u32)>>,
+    /// Whoever is picked goes on from the end of the list, at this position, if any is left of it.
+    last: Option<usize>,
+}
+
+impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
+    /// None yet; `node` gives the node of a number.
+    pub(crate) fn new(node: N, source: Source, rules: Rules<'a>, runs: usize) -> Self {
+        Self {
+            node,
+            source,
+            rules,
+            classes: Vec::new(),
+            of_state: HashMap::new(),
+            best: BinaryHeap::new(),
+            watch: std::iter::repeat_with(BinaryHeap::new).take(runs).collect(),
+            last: None,
+        }
+    }
+
+    /// The same, of a list in which whoever is picked moves to the end.
+    pub(crate) fn moving(mut self, end: usize) -> Self {
+        self.last = Some(end);
+        self
+    }
+
+    /// Adds a member, after all others of its state.
+    pub(crate) fn add(&mut self, member: Member, state: u32, preference: Preference, runs: &[Run]) {
+        match self.of_state.entry(state) {
+            Entry::Occupied(entry) => {
+                if let Some(class) = self.classes.get_mut(*entry.get()) {
+                    class.members.push_back(member);
+                    if class.members.len() == 1 {
+                        let class = *entry.get();
+                        self.revive(class, runs);
+                    }
+                }
+            }
+            Entry::Vacant(entry) => {
+                entry.insert(self.classes.len());
+                let members = VecDeque::from([member]);
+                self.classes.push(Class {
+                    members,
+                    preference,
+                    trial: None,
+                    spare: None,
+                    version: 0,
+                });
+                self.try_first(self.classes.len() - 1, runs);
+            }
+        }
+    }
+
+    /// Takes the best node off the list, and up to `most` that would be picked next and are like
+    /// it, with what they take off `runs`.
+    pub(crate) fn pick(&mut self, runs: &mut [Run], most: u64) -> Option<Pick> {
+        if most == 0 || self.rules.work.is_over() {
+            return None;
+        }
+        let rank = self.top()?.rank;
+        let index = self.best.pop()?.class;
+        let class = self.classes.get_mut(index)?;
+        let trial = class.trial.take()?;
+        let Member { number, count, .. } = *class.members.front()?;
+        let alternates = self.last.is_some() && self.has_rival(rank);
+        let repeats = if alternates {
+            1
+        } else {
+            self.repeats(&trial, runs)
+        };
+        let count = repeats.min(count).min(most);
+        self.take_off(index, count);
+        for (run, taken) in &trial.taken {
+            if let Some(run) = runs.get_mut(*run) {
+                run.count = run.count.saturating_sub(taken.saturating_mul(count));
+            }
+        }
+        self.advance(index, number, &trial, runs);
+        for (run, _) in &trial.taken {
+            self.retry(*run, runs);
+        }
+        self.rules.work.spend(trial.taken.len());
+        Some(Pick {
+            number,
+            count,
+            trial,
+        })
+    }
+
+    /// More could be picked.
+    pub(crate) fn has_more(&mut self) -> bool {
+        self.top().is_some()
+    }
+
+    /// The best entry that is up to date.
+    fn top(&mut self) -> Option<&Ranked> {
+        while let Some(top) = self.best.peek() {
+            let class = self.classes.get(top.class);
+            if class.is_some_and(|class| class.version == top.version) {
+                break;
+            }
+            self.best.pop();
+        }
+        self.best.peek()
+    }
+
+    /// Somebody else is as good, so that the two take turns.
+    fn has_rival(&mut self, rank: Rank) -> bool {
+        let position = rank.position;
+        let rival = self.top().map(|top| Rank {
+            position,
+            ..top.rank
+        });
+        rival.is_some_and(|rival| rival.order(&rank).is_eq())
+    }
+
+    /// How often the trial can be picked in a row until somebody has to be tried anew.
+    fn repeats(&mut self, trial: &Trial, runs: &[Run]) -> u64 {
+        let mut repeats = u64::MAX;
+        for (run, taken) in &trial.taken {
+            let left = runs.get(*run).map_or(0, |run| run.count);
+            let watched = self.most_watched(*run).max(*taken);
+            let more = left.saturating_sub(watched).checked_div(*taken);
+            repeats = repeats.min(more.unwrap_or(0).saturating_add(1));
+        }
+        repeats
+    }
+
+    /// The most of a run that anybody would take.
+    fn most_watched(&mut self, run: usize) -> u64 {
+        let Some(heap) = self.watch.get_mut(run) else {
+            return 0;
+        };
+        while let Some((count, class, version)) = heap.peek() {
+            let class = self.classes.get(*class);
+            if class.is_some_and(|class| class.version == *version) {
+                return *count;
+            }
+            heap.pop();
+        }
+        0
+    }
+
+    /// Takes nodes off the first member of a class. What is left of it stays the first, or moves to
+    /// the end of the list.
+    fn take_off(&mut self, index: usize, count: u64) {
+        let Some(class) = self.classes.get_mut(index) else {
+            return;
+        };
+        class.version += 1;
+        let Some(front) = class.members.front_mut() else {
+            return;
+        };
+        front.count = front.count.saturating_sub(count);
+        if let Some(last) = &mut self.last {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            *last = last.saturating_add(count);
+            front.position = *last;
+        }
+        if front.count == 0 {
+            class.members.pop_front();
+        }
+    }
+
+    /// Every node that was not picked, in the order of the list.
+    pub(crate) fn rest(self) -> Vec<usize> {
+        let mut rest: Vec<(usize, usize)> = self
+            .classes
+            .into_iter()
+            .flat_map(|class| class.members)
+            .map(|member| (member.position, member.number))
+            .collect();
+        rest.sort_unstable();
+        rest.into_iter().map(|(_, number)| number).collect()
+    }
+
+    /// The next node of the class is the first now; a trial that still holds is kept.
+    fn advance(&mut self, index: usize, picked: usize, trial: &Rc<Trial>, runs: &[Run]) {
+        let Some(class) = self.classes.get_mut(index) else {
+            return;
+        };
+        class.spare = Some(Rc::clone(trial));
+        let Some(next) = class.members.front().map(|member| member.number) else {
+            return;
+        };
+        if self.placed(next) == self.placed(picked) {
+            self.revive(index, runs);
+        } else {
+            self.try_first(index, runs);
+        }
+    }
+
+    /// The first node of the class is in the state of the last one picked.
+    fn revive(&mut self, index: usize, runs: &[Run]) {
+        let spare = self
+            .classes
+            .get(index)
+            .and_then(|class| class.spare.clone());
+        let left = |run: usize| runs.get(run).map_or(0, |run| run.count);
+        match spare {
+            Some(trial) if trial.taken.iter().all(|(run, count)| *count <= left(*run)) => {
+                self.enter(index, trial);
+            }
+            _ => self.try_first(index, runs),
+        }
+    }
+
+    fn placed(&self, number: usize) -> &[ShapeId] {
+        &(self.node)(number).placed[self.source as usize]
+    }
+
+    /// Tries anew whoever would take more of a run than is left.
+    fn retry(&mut self, run: usize, runs: &[Run]) {
+        let left = runs.get(run).map_or(0, |run| run.count);
+        while let Some((_, class, version)) = self
+            .watch
+            .get_mut(run)
+            .and_then(|heap| heap.pop_if_above(left))
+        {
+            if self
+                .classes
+                .get(class)
+                .is_some_and(|class| class.version == version)
+            {
+                self.try_first(class, runs);
+            }
+        }
+    }
+
+    fn try_first(&mut self, index: usize, runs: &[Run]) {
+        let Some(class) = self.classes.get_mut(index) else {
+            return;
+        };
+        class.version += 1;
+        class.trial = None;
+        let Some(number) = class.members.front().map(|member| member.number) else {
+            return;
+        };
+        if let Some(trial) = Trial::of((self.node)(number), runs, self.source, self.rules) {
+            self.enter(index, Rc::new(trial));
+        }
+    }
+
+    fn enter(&mut self, index: usize, trial: Rc<Trial>) {
+        let Some(class) = self.classes.get_mut(index) else {
+            return;
+        };
+        let Some(position) = class.members.front().map(|member| member.position) else {
+            return;
+        };
+        let (preference, position) = (class.preference, Reverse(position));
+        let rank = Rank {
+            score: trial.score,
+            preference,
+            position,
+        };
+        self.best.push(Ranked {
+            rank,
+            class: index,
+            version: class.version,
+        });
+        for (run, count) in &trial.taken {
+            if let Some(heap) = self.watch.get_mut(*run) {
+                heap.push((*count, index, class.version));
+            }
+        }
+        class.trial = Some(trial);
+    }
+}
+
+trait PopAbove {
+    fn pop_if_above(&mut self, left: u64) -> Option<(u64, usize, u32)>;
+}
+
+impl PopAbove for BinaryHeap<(u64, usize, u32)> {
+    fn pop_if_above(&mut self, left: u64) -> Option<(u64, usize, u32)> {
+        self.peek().filter(|(count, ..)| *count > left)?;
+        self.pop()
+    }
+}

@@ -1,0 +1,48 @@
+//! The state of a node as a number: nodes of one number take the same.
+
+use std::collections::HashMap;
+
+use crate::plan::nodes::node::{Node, Source, Stage};
+
+/// Numbers for node states, kept for a whole decision.
+#[derive(Debug, Default)]
+pub(crate) struct States(HashMap<Vec<u64>, u32>);
+
+impl States {
+    /// The number of the node's state as seen by `source`.
+    pub(crate) fn number(&mut self, node: &Node, source: Source) -> u32 {
+        let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
+        *self.0.entry(code(node, source)).or_insert(next)
+    }
+}
+
+/// The state as numbers. Ray takes nodes that do not run yet for equal when what they have is
+/// equal, whatever was placed on them; for those that run, that must be equal too.
+fn code(node: &Node, source: Source) -> Vec<u64> {
+    let running = node.stage == Stage::Running;
+    let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
+    let mut code = vec![
+        node.group as u64,
+        u64::from(running) * 2 + u64::from(node.head),
+        node.untouched.into(),
+        node.amounts.len() as u64,
+    ];
+    for amount in &node.amounts {
+        let free = amount.free[source as usize];
+        code.extend([amount.name.0.into(), bits(amount.total), bits(free)]);
+    }
+    code.extend(
+        node.labels
+            .iter()
+            .flat_map(|(label, value)| [u64::from(label.0), u64::from(value.0)]),
+    );
+    if running {
+        code.push(u64::MAX);
+        code.extend(
+            node.placed[source as usize]
+                .iter()
+                .map(|shape| u64::from(shape.0)),
+        );
+    }
+    code
+}

@@ -1,0 +1,322 @@
+//! One node, all requests: what would it take, and how good would that be?
+//! (Ray, `scheduler.py`, `SchedulingNode.try_schedule` and `_compute_score`.)
+
+use std::cmp::Ordering;
+
+use crate::plan::demand::batch::Run;
+use crate::plan::demand::names::{Name, Names};
+use crate::plan::demand::shape::{Condition, Shape, ShapeId, Shapes};
+use crate::plan::nodes::node::{Amount, Node, Source};
+use crate::plan::packing::budget::Work;
+use crate::snapshot::gcs::LabelOperator;
+
+/// So many units are taken one after the other at the most, as Ray takes them: each subtraction
+/// rounds, so that a division may end one unit beside them. Nobody's tasks are so small that more of
+/// them fit on a node; of those that are, the number is divided out.
+const ONE_BY_ONE: u64 = 100_000;
+
+/// What is stored of a unit's place costs so many steps.
+const STORING: usize = 8;
+
+/// What fitting needs to know besides node and requests.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Rules<'a> {
+    pub(crate) names: &'a Names,
+    pub(crate) shapes: &'a Shapes,
+    /// The name of GPU, if anyone has it or wants it.
+    pub(crate) gpu: Option<Name>,
+    /// Keep GPU nodes for requests that name a GPU.
+    pub(crate) conserve_gpus: bool,
+    /// What all of it may cost.
+    pub(crate) work: &'a Work,
+}
+
+/// A node after it took what it can.
+#[derive(Debug, Clone)]
+pub(crate) struct Trial {
+    pub(crate) amounts: Vec<Amount>,
+    pub(crate) labels: Vec<(Name, Name)>,
+    pub(crate) placed: Vec<ShapeId>,
+    /// How many of which run.
+    pub(crate) taken: Vec<(usize, u64)>,
+    pub(crate) score: Score,
+}
+
+/// How good a node is for what it took; the greater the better, compared from the first on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) struct Score {
+    /// How early a selector it satisfies.
+    label: usize,
+    /// Not a GPU node without a GPU request.
+    gpu_ok: bool,
+    /// How many kinds of resources are used.
+    kinds: usize,
+    /// Least and mean of total times (share in use)³ over the resources.
+    least: f64,
+    mean: f64,
+}
+
+impl Score {
+    pub(crate) fn order(&self, other: &Self) -> Ordering {
+        self.label
+            .cmp(&other.label)
+            .then(self.gpu_ok.cmp(&other.gpu_ok))
+            .then(self.kinds.cmp(&other.kinds))
+            .then_with(|| self.least.total_cmp(&other.least))
+            .then_with(|| self.mean.total_cmp(&other.mean))
+    }
+}
+
+impl Trial {
+    /// Takes requests in order, each as often as it fits; `None` if none does.
+    pub(crate) fn of(node: &Node, runs: &[Run], source: Source, rules: Rules<'_>) -> Option<Self> {
+        let mut trial = Self {
+            amounts: node.amounts.clone(),
+            labels: node.labels.clone(),
+            placed: node.placed[source as usize].clone(),
+            taken: Vec::new(),
+            score: Score {
+                label: 0,
+                gpu_ok: true,
+                kinds: 0,
+                least: 0.0,
+                mean: 0.0,
+            },
+        };
+        rules.work.spend(runs.len() / STORING + trial.size());
+        for (index, run) in runs.iter().enumerate().filter(|(_, run)| run.count > 0) {
+            let shape = rules.shapes.get(run.shape);
+            if !rules.work.spend(shape.steps * (1 + trial.size() / STORING)) {
+                return None;
+            }
+            let count = trial.take(shape, run.count, source as usize, rules);
+            if count > 0 {
+                rules.work.spend(STORING + trial.placed.len() / STORING);
+                trial.taken.push((index, count));
+                if !trial.placed.contains(&run.shape) {
+                    trial.placed.push(run.shape);
+                }
+            }
+        }
+        if trial.taken.is_empty() {
+            return None;
+        }
+        trial.score = trial.score(node.untouched, source as usize, rules)?;
+        Some(trial)
+    }
+
+    /// Places up to `count` of a shape; how many were.
+    fn take(&mut self, shape: &Shape, count: u64, source: usize, rules: Rules<'_>) -> u64 {
+        if !admits(shape, &self.labels) || self.forbids(shape) {
+            return 0;
+        }
+        let count = if shape.apart().next().is_some() {
+            count.min(1)
+        } else {
+            count
+        };
+        let taken = if shape.positive().next().is_none() {
+            count
+        } else {
+            self.fill(shape, count, source, rules)
+        };
+        if taken > 0 {
+            for label in shape.apart() {
+                if !self.labels.contains(&label) {
+                    self.labels.push(label);
+                }
+            }
+        }
+        taken
+    }
+
+    /// A label that the shape must be apart from is there. (With another value Ray asserts and
+    /// gives up the whole round; here the node is simply not suitable.)
+    fn forbids(&self, shape: &Shape) -> bool {
+        shape
+            .apart()
+            .any(|(label, _)| self.labels.iter().any(|(name, _)| *name == label))
+    }
+
+    /// Places units as long as they fit: by division where it is exact, else one by one, and the
+    /// rest of very many by division again.
+    fn fill(&mut self, shape: &Shape, count: u64, source: usize, rules: Rules<'_>) -> u64 {
+        // Nearly all requests name a few resources: no memory is asked for those.
+        let (mut few, mut many) = ([0.0; 8], Vec::new());
+        let frees = if let Some(few) = few.get_mut(..shape.needs.len()) {
+            few
+        } else {
+            many.resize(shape.needs.len(), 0.0);
+            many.as_mut_slice()
+        };
+        for (free, (name, needed)) in frees.iter_mut().zip(&shape.needs) {
+            *free = self.free(*name, source, rules.names);
+            if *needed > *free {
+                return 0;
+            }
+        }
+        let needs = || shape.needs.iter().map(|(_, needed)| *needed);
+        let fits = |frees: &[f64]| !needs().zip(frees).any(|(needed, free)| needed > *free);
+        let mut taken = 0;
+        let is_exact = needs()
+            .zip(frees.iter())
+            .all(|(needed, free)| divides_exactly(needed, *free));
+        while !is_exact && taken < count.min(ONE_BY_ONE) && fits(frees) {
+            frees
+                .iter_mut()
+                .zip(needs())
+                .for_each(|(free, needed)| *free -= needed);
+            taken += 1;
+        }
+        rules
+            .work
+            .spend(usize::try_from(taken).unwrap_or(usize::MAX) / 4 * frees.len());
+        if taken < count && fits(frees) {
+            let times = needs()
+                .zip(frees.iter())
+                .map(|(needed, free)| times(needed, *free));
+            let more = times.fold(count - taken, u64::min);
+            #[expect(clippy::cast_precision_loss, reason = "exact where it matters")]
+            let factor = more as f64;
+            for (free, needed) in frees.iter_mut().zip(needs()) {
+                *free = (*free - factor * needed).max(0.0_f64.min(*free));
+            }
+            taken += more;
+        }
+        if taken > 0 {
+            for ((name, needed), free) in shape.needs.iter().zip(frees.iter()) {
+                if *needed != 0.0 {
+                    self.set_free(*name, *free, source);
+                }
+            }
+        }
+        taken
+    }
+
+    fn free(&self, name: Name, source: usize, names: &Names) -> f64 {
+        let amount = self.amounts.iter().find(|amount| amount.name == name);
+        let implied = if names.is_implicit(name) { 1.0 } else { 0.0 };
+        amount
+            .and_then(|amount| amount.free[source])
+            .unwrap_or(implied)
+    }
+
+    fn set_free(&mut self, name: Name, left: f64, source: usize) {
+        if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
+            amount.free[source] = Some(left);
+        } else {
+            // Only an implicit resource can be missing here.
+            let mut free = [None; 2];
+            free[source] = Some(left);
+            self.amounts.push(Amount {
+                name,
+                total: None,
+                free,
+            });
+        }
+    }
+
+    /// How much there is of a node to look through.
+    fn size(&self) -> usize {
+        self.amounts.len() + self.labels.len()
+    }
+
+    /// `None` for a node with more free than it has, where Ray asserts and gives up the round.
+    fn score(&self, untouched: u32, source: usize, rules: Rules<'_>) -> Option<Score> {
+        let placed = || self.placed.iter().map(|id| rules.shapes.get(*id));
+        let total = |name| {
+            let amount = self.amounts.iter().find(|amount| amount.name == name);
+            amount.and_then(|amount| amount.total)
+        };
+        let has_gpu = rules.gpu.and_then(total).is_some_and(|gpus| gpus > 0.0);
+        let mut kinds: Vec<Name> = Vec::new();
+        for (name, _) in placed().flat_map(Shape::positive) {
+            if !kinds.contains(&name) && total(name).is_some() {
+                kinds.push(name);
+            }
+        }
+        let (least, mean) = self.usage(untouched, source)?;
+        Some(Score {
+            label: placed()
+                .map(|shape| preference(shape, &self.labels))
+                .find(|score| *score > 0)
+                .unwrap_or(0),
+            gpu_ok: !rules.conserve_gpus || !has_gpu || placed().any(|shape| shape.names_gpu),
+            kinds: kinds.len(),
+            least,
+            mean,
+        })
+    }
+
+    /// Least and mean of total times (share in use)³. Resources that are free of any use weigh 0.
+    fn usage(&self, untouched: u32, source: usize) -> Option<(f64, f64)> {
+        let mut count = untouched;
+        let mut least = if untouched > 0 { 0.0 } else { f64::INFINITY };
+        let mut sum = 0.0;
+        for amount in &self.amounts {
+            if let (Some(total), Some(free)) = (amount.total, amount.free[source])
+                && total != 0.0
+            {
+                let share = (total - free) / total;
+                if !(0.0..=1.0).contains(&share) {
+                    return None;
+                }
+                let used = total * share.powf(3.0);
+                sum += used;
+                least = used.min(least);
+                count += 1;
+            }
+        }
+        Some(if count == 0 {
+            (0.0, 0.0)
+        } else {
+            (least, sum / f64::from(count))
+        })
+    }
+}
+
+/// So often `needed` fits into `free`; always, if it is nothing.
+fn times(needed: f64, free: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "not negative, and saturates"
+    )]
+    if needed > 0.0 {
+        (free / needed).max(0.0) as u64
+    } else {
+        u64::MAX
+    }
+}
+
+/// Every multiple of `needed` up to `free` is a number of its own in a double, and so is what is
+/// left: both are whole, in units of one or of a millionth part, and not too large.
+fn divides_exactly(needed: f64, free: f64) -> bool {
+    const EXACT: f64 = 9_007_199_254_740_992.0;
+    [1.0, 1_048_576.0].iter().any(|unit| {
+        let whole = |amount: f64| (amount * unit).fract() == 0.0 && (amount * unit).abs() < EXACT;
+        needed == 0.0 || needed > 0.0 && whole(needed) && whole(free)
+    })
+}
+
+/// A node with these labels may run the shape.
+pub(crate) fn admits(shape: &Shape, labels: &[(Name, Name)]) -> bool {
+    shape.selectors.is_empty() || preference(shape, labels) > 0
+}
+
+/// How early a selector holds: as many as there are for the first, 1 for the last, 0 for none.
+fn preference(shape: &Shape, labels: &[(Name, Name)]) -> usize {
+    let holds = |selector: &Vec<Condition>| selector.iter().all(|c| condition_holds(c, labels));
+    let first = shape.selectors.iter().position(holds);
+    first.map_or(0, |index| shape.selectors.len() - index)
+}
+
+fn condition_holds(condition: &Condition, labels: &[(Name, Name)]) -> bool {
+    let value = labels.iter().find(|(label, _)| *label == condition.label);
+    let listed = value.is_some_and(|(_, value)| condition.values.contains(value));
+    match condition.operator {
+        LabelOperator::In => listed,
+        LabelOperator::NotIn => !listed,
+        LabelOperator::Unspecified => false,
+    }
+}

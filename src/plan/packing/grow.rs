@@ -1,0 +1,93 @@
+//! The step of packing in which pods grow in place.
+
+use std::collections::HashSet;
+
+use crate::plan::nodes::node::Node;
+use crate::plan::outcome::step::Step;
+use crate::plan::packing::pack::{Packing, Part};
+use crate::plan::packing::placing::show_size;
+
+impl Packing<'_> {
+    /// Lets pods grow to their caps for what is left. Whoever was considered moves to the end of
+    /// the order: the picked, then the others.
+    pub(crate) fn grow(&mut self, order: Vec<usize>) -> Vec<usize> {
+        let (mut growing, mut order): (Vec<_>, Vec<_>) =
+            order.into_iter().partition(|number| self.can_grow(*number));
+        loop {
+            let (batch, later) = self.one_per_room(growing);
+            let (picked, rest) = self.pick_growing(&batch);
+            let done = picked.is_empty() || later.is_empty();
+            order.extend(picked);
+            growing = rest.into_iter().chain(later).collect();
+            if done {
+                order.extend(growing);
+                return order;
+            }
+            growing.retain(|number| self.can_grow(*number));
+        }
+    }
+
+    fn can_grow(&self, number: usize) -> bool {
+        let resize = self.node(number).and_then(|node| node.resize.as_ref());
+        resize.is_some_and(|resize| {
+            let goal = resize.goal(self.rooms.get(resize.room));
+            let limited = self.rooms.get(resize.room).is_some();
+            resize.can_grow() && (!limited || resize.current.is_below(goal))
+        })
+    }
+
+    /// Pods that share the room of a Kubernetes node grow one after the other.
+    fn one_per_room(&self, growing: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
+        let mut seen = HashSet::new();
+        growing.into_iter().partition(|number| {
+            let resize = self.node(*number).and_then(|node| node.resize.as_ref());
+            let room = resize.map_or(usize::MAX, |resize| resize.room);
+            self.rooms.get(room).is_none() || seen.insert(room)
+        })
+    }
+
+    /// Picks among pods as they would be at their goals, and asks those picked to grow; who was
+    /// picked, and who was not.
+    fn pick_growing(&mut self, growing: &[usize]) -> (Vec<usize>, Vec<usize>) {
+        let before: Vec<(usize, Option<Node>)> = growing
+            .iter()
+            .map(|number| (*number, self.changed.get(number).cloned()))
+            .collect();
+        let rooms = std::mem::take(&mut self.rooms);
+        for number in growing {
+            self.change(*number, |node, names| {
+                show_size(node, names, |resize| resize.goal(rooms.get(resize.room)));
+            });
+        }
+        self.rooms = rooms;
+        let (picked, rest) = self.pick_existing(Part::Only(Step::Grow), growing);
+        let grown: HashSet<usize> = picked.iter().copied().collect();
+        for (number, node) in before
+            .into_iter()
+            .filter(|(number, _)| !grown.contains(number))
+        {
+            match node {
+                Some(node) => self.changed.insert(number, node),
+                None => self.changed.remove(&number),
+            };
+        }
+        for number in &picked {
+            self.ask(*number);
+        }
+        (picked, rest)
+    }
+
+    fn ask(&mut self, number: usize) {
+        let mut rooms = std::mem::take(&mut self.rooms);
+        self.change(number, |node, _| {
+            if let Some(resize) = &mut node.resize {
+                let goal = resize.goal(rooms.get(resize.room));
+                if let Some(room) = rooms.get_mut(resize.room) {
+                    room.give(resize.current, goal);
+                }
+                resize.ask(Some(goal.cpu), Some(goal.memory));
+            }
+        });
+        self.rooms = rooms;
+    }
+}

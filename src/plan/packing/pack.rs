@@ -1,0 +1,323 @@
+//! Packing requests onto nodes: those there first, then growing pods, then new ones.
+//! (Ray, `scheduler.py`, `_try_schedule`.)
+
+use std::collections::HashMap;
+
+use crate::plan::demand::batch::Run;
+use crate::plan::growth::headroom::Room;
+use crate::plan::nodes::node::{Fate, Node, SizeNames, Source, Stage};
+use crate::plan::outcome::step::Step;
+use crate::plan::packing::candidates::{Candidates, Member, Pick};
+use crate::plan::packing::placing::{apply, show_resize, step_of};
+use crate::plan::packing::state::{World, with_parts};
+
+/// The result of packing; nothing of it holds until [`World::commit`].
+pub(crate) struct Packed {
+    order: Vec<usize>,
+    changed: HashMap<usize, Node>,
+    fresh: Vec<Node>,
+    rooms: Vec<Room>,
+    /// What could not be placed, in the order of packing.
+    pub(crate) left: Vec<Run>,
+}
+
+impl World {
+    /// Packs requests, without changing any node but for resizes already in progress.
+    pub(crate) fn pack(&mut self, mut runs: Vec<Run>, source: Source) -> Packed {
+        self.sort(&mut runs);
+        // Every packing goes over all nodes and groups a few times.
+        let passes = 4 * (self.order.len() + self.groups.len()) + runs.len();
+        self.work.spend(passes);
+        let rooms = self.rooms.clone();
+        let mut packing = Packing {
+            world: self,
+            source,
+            runs,
+            changed: HashMap::new(),
+            fresh: Vec::new(),
+            parts: HashMap::new(),
+            rooms,
+        };
+        let order = if packing.world.improvements.settled_first {
+            packing.by_steps()
+        } else {
+            packing.as_ray()
+        };
+        let order = packing.launch(order);
+        let left = packing
+            .runs
+            .into_iter()
+            .filter(|run| run.count > 0)
+            .collect();
+        Packed {
+            order,
+            changed: packing.changed,
+            fresh: packing.fresh,
+            rooms: packing.rooms,
+            left,
+        }
+    }
+
+    /// Makes the result hold.
+    pub(crate) fn commit(&mut self, packed: Packed) {
+        for (number, node) in packed.changed {
+            if let Some(place) = self.nodes.get_mut(number) {
+                *place = node;
+            }
+        }
+        self.nodes.extend(packed.fresh);
+        self.order = packed.order;
+        self.rooms = packed.rooms;
+    }
+
+    fn class(&mut self, number: usize, source: Source) -> u32 {
+        let Some(node) = self.nodes.get_mut(number) else {
+            return u32::MAX;
+        };
+        if let Some(class) = node.class[source as usize] {
+            return class;
+        }
+        let class = self.states.number(node, source);
+        node.class[source as usize] = Some(class);
+        class
+    }
+}
+
+/// Which nodes take part in a step.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// Ray's first step: all of them, as they are.
+    Existing,
+    /// A step of the improved order.
+    Only(Step),
+}
+
+/// Packing under way.
+pub(crate) struct Packing<'a> {
+    pub(crate) world: &'a mut World,
+    pub(crate) source: Source,
+    pub(crate) runs: Vec<Run>,
+    pub(crate) changed: HashMap<usize, Node>,
+    /// Nodes that are new in the list: launched, or split off others.
+    pub(crate) fresh: Vec<Node>,
+    /// Of nodes that stood for several, what was split off them.
+    pub(crate) parts: HashMap<usize, Vec<usize>>,
+    pub(crate) rooms: Vec<Room>,
+}
+
+impl Packing<'_> {
+    /// Ray's order: picked, not picked, those with no room; then those that may grow.
+    fn as_ray(&mut self) -> Vec<usize> {
+        for node in &mut self.world.nodes {
+            show_resize(node, (self.world.cpu, self.world.memory), |resize| {
+                resize.desired
+            });
+        }
+        let (open, exhausted) = self.split_exhausted();
+        let (mut order, rest) = self.pick_existing(Part::Existing, &open);
+        order.extend(rest);
+        order.extend(exhausted);
+        self.grow(order)
+    }
+
+    /// Sets running nodes aside on which nothing fits, whatever the labels.
+    fn split_exhausted(&mut self) -> (Vec<usize>, Vec<usize>) {
+        let mut known: HashMap<u32, bool> = HashMap::new();
+        let order = self.world.order.clone();
+        order.into_iter().partition(|number| {
+            let running = |node: &Node| node.stage == Stage::Running;
+            if !self.world.nodes.get(*number).is_some_and(running) {
+                return true;
+            }
+            let class = self.world.class(*number, self.source);
+            *known.entry(class).or_insert_with(|| self.has_room(*number))
+        })
+    }
+
+    fn has_room(&self, number: usize) -> bool {
+        let Some(node) = self.world.nodes.get(number) else {
+            return false;
+        };
+        let fits = |run: &Run| {
+            self.world
+                .shapes
+                .get(run.shape)
+                .positive()
+                .all(|(name, needed)| {
+                    let free = node
+                        .amount(name)
+                        .and_then(|amount| amount.free[self.source as usize]);
+                    let implied = if self.world.names.is_implicit(name) {
+                        1.0
+                    } else {
+                        0.0
+                    };
+                    free.unwrap_or(implied) >= needed
+                })
+        };
+        self.runs.is_empty() || self.runs.iter().any(fits)
+    }
+
+    /// Picks among nodes as they are now; who was picked, and who was not.
+    pub(crate) fn pick_existing(
+        &mut self,
+        part: Part,
+        numbers: &[usize],
+    ) -> (Vec<usize>, Vec<usize>) {
+        if self.runs.iter().all(|run| run.count == 0) {
+            return (Vec::new(), numbers.to_vec());
+        }
+        let changed = std::mem::take(&mut self.changed);
+        let fresh = std::mem::take(&mut self.fresh);
+        let known = self.world.nodes.len();
+        let states: Vec<u32> = numbers
+            .iter()
+            .map(|number| match changed.get(number) {
+                Some(node) => self.world.states.number(node, self.source),
+                None if *number >= known => {
+                    let states = &mut self.world.states;
+                    states.number(&fresh[*number - known], self.source)
+                }
+                None => self.world.class(*number, self.source),
+            })
+            .collect();
+        let world = &*self.world;
+        let node = |number: usize| match changed.get(&number) {
+            Some(node) => node,
+            None if number >= known => &fresh[number - known],
+            None => &world.nodes[number],
+        };
+        let mut candidates = Candidates::new(node, self.source, world.rules(), self.runs.len());
+        for (position, (number, state)) in numbers.iter().zip(states).enumerate() {
+            let member = Member {
+                position,
+                number: *number,
+                count: node(*number).count,
+            };
+            let preference = world.preferences[node(*number).group];
+            candidates.add(member, state, preference, &self.runs);
+        }
+        let mut picks = Vec::new();
+        while let Some(pick) = candidates.pick(&mut self.runs, u64::MAX) {
+            picks.push(pick);
+        }
+        let rest = candidates.rest();
+        self.changed = changed;
+        self.fresh = fresh;
+        let picked = picks.iter().map(|pick| self.place(pick, part)).collect();
+        (picked, rest)
+    }
+
+    /// Places what was picked; the number of the nodes that have it now.
+    fn place(&mut self, pick: &Pick, part: Part) -> usize {
+        let number = self.split(pick.number, pick.count);
+        let (source, runs) = (self.source, std::mem::take(&mut self.runs));
+        self.change(number, |node, _| {
+            let step = match part {
+                Part::Existing => step_of(node),
+                Part::Only(step) => step,
+            };
+            apply(node, &pick.trial, source, &runs, step);
+        });
+        self.runs = runs;
+        number
+    }
+
+    /// A node as this packing has it.
+    pub(crate) fn node(&self, number: usize) -> Option<&Node> {
+        let fresh = || self.fresh.get(number.checked_sub(self.world.nodes.len())?);
+        let known = || self.world.nodes.get(number).or_else(fresh);
+        self.changed.get(&number).or_else(known)
+    }
+
+    /// The first `count` of the nodes that a number stands for, under a number of their own; if
+    /// that is all of them, it is theirs already.
+    pub(crate) fn split(&mut self, number: usize, count: u64) -> usize {
+        let Some(node) = self.node(number).filter(|node| count < node.count) else {
+            return number;
+        };
+        let mut first = node.clone();
+        first.count = count;
+        self.change(number, |node, _| {
+            node.count = node.count.saturating_sub(count);
+        });
+        let part = self.world.nodes.len() + self.fresh.len();
+        self.fresh.push(first);
+        self.parts.entry(number).or_default().push(part);
+        part
+    }
+
+    /// The list with what was split off in this packing.
+    pub(crate) fn with_parts(&self, order: Vec<usize>) -> Vec<usize> {
+        with_parts(order, &self.parts)
+    }
+
+    /// Changes a node in this packing only.
+    pub(crate) fn change(&mut self, number: usize, change: impl FnOnce(&mut Node, SizeNames)) {
+        let names = (self.world.cpu, self.world.memory);
+        let Some(original) = self.world.nodes.get(number) else {
+            let fresh = number.checked_sub(self.world.nodes.len());
+            if let Some(node) = fresh.and_then(|at| self.fresh.get_mut(at)) {
+                change(node, names);
+            }
+            return;
+        };
+        change(
+            self.changed
+                .entry(number)
+                .or_insert_with(|| original.clone()),
+            names,
+        );
+    }
+
+    /// Starts new nodes for what is left, as many as the maxima allow.
+    fn launch(&mut self, mut order: Vec<usize>) -> Vec<usize> {
+        if self.runs.iter().all(|run| run.count == 0) {
+            return order;
+        }
+        let launchable = self.world.launchable();
+        let states: Vec<u32> = (self.world.templates.iter())
+            .map(|template| self.world.states.number(template, self.source))
+            .collect();
+        let listed = order.iter().filter_map(|number| self.node(*number));
+        let listed = listed.fold(0, |sum: u64, node| sum.saturating_add(node.count));
+        let world = &*self.world;
+        let node = |group: usize| &world.templates[group];
+        let mut pool = Candidates::new(node, self.source, world.rules(), self.runs.len());
+        if !world.improvements.steady_choices {
+            pool = pool.moving(launchable.len());
+        }
+        for (group, left) in launchable.iter().enumerate() {
+            if *left > 0 && world.may_launch(group) {
+                let member = Member {
+                    position: group,
+                    number: group,
+                    count: *left,
+                };
+                pool.add(member, states[group], world.preferences[group], &self.runs);
+            }
+        }
+        let within_maxima = world.max_nodes.saturating_add(world.outside_max());
+        let (mut left, mut places) = (within_maxima.saturating_sub(listed), world.places());
+        while let Some(pick) = pool.pick(&mut self.runs, left.min(places)) {
+            left -= pick.count;
+            places -= pick.count;
+            let mut fresh = world.templates[pick.number].clone();
+            fresh.fate = Fate::Launch;
+            fresh.count = pick.count;
+            fresh.born = world.nodes.len() + self.fresh.len();
+            apply(
+                &mut fresh,
+                &pick.trial,
+                self.source,
+                &self.runs,
+                Step::Launch,
+            );
+            order.push(fresh.born);
+            self.fresh.push(fresh);
+        }
+        let is_cut = places == 0 && left > 0 && pool.has_more();
+        self.world.is_cut |= is_cut;
+        order
+    }
+}

@@ -1,0 +1,64 @@
+//! What placing and resizing change of a node.
+
+use crate::plan::demand::batch::Run;
+use crate::plan::growth::resize::Resize;
+use crate::plan::growth::size::Size;
+use crate::plan::nodes::node::{Fate, Node, SizeNames, Source, Stage, Take};
+use crate::plan::outcome::step::Step;
+use crate::plan::packing::fit::Trial;
+
+/// The step that placing on a node as it is now belongs to.
+pub(crate) fn step_of(node: &Node) -> Step {
+    let in_progress = node.resize.as_ref().is_some_and(Resize::is_in_progress);
+    match node.stage {
+        Stage::Running if in_progress => Step::InFlight,
+        Stage::Running => Step::Free,
+        _ if node.fate == Fate::Launch => Step::Launch,
+        _ => Step::Pending,
+    }
+}
+
+/// Makes a trial hold on its node.
+pub(crate) fn apply(node: &mut Node, trial: &Trial, source: Source, runs: &[Run], step: Step) {
+    // Nodes of one class are equal as this source sees them, not as the other does.
+    for after in &trial.amounts {
+        match node
+            .amounts
+            .iter_mut()
+            .find(|amount| amount.name == after.name)
+        {
+            Some(amount) => amount.free[source as usize] = after.free[source as usize],
+            None => node.amounts.push(*after),
+        }
+    }
+    node.labels.clone_from(&trial.labels);
+    node.placed[source as usize].clone_from(&trial.placed);
+    let takes = trial.taken.iter().filter_map(|(run, count)| {
+        runs.get(*run).map(|run| Take {
+            demand: run.demand,
+            count: *count,
+            step,
+        })
+    });
+    node.takes.extend(takes);
+    node.class = [None; 2];
+}
+
+/// Counts a node with a resize in progress at another size.
+pub(crate) fn show_resize(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
+    if node.resize.as_ref().is_some_and(Resize::is_in_progress) {
+        show_size(node, names, size);
+    }
+}
+
+/// Counts a node that may grow at another size.
+pub(crate) fn show_size(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
+    let Some(size) = node.resize.as_ref().map(size) else {
+        return;
+    };
+    if let (Some(cpu), Some(memory)) = names {
+        node.set_total(cpu, size.cpu);
+        #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
+        node.set_total(memory, size.memory as f64);
+    }
+}

@@ -1,0 +1,252 @@
+//! Everything that a decision works on.
+
+use std::collections::HashMap;
+
+use crate::plan::demand::batch::Run;
+use crate::plan::demand::names::{Name, Names};
+use crate::plan::demand::shape::Shapes;
+use crate::plan::growth::headroom::Room;
+use crate::plan::nodes::group::GroupConfig;
+use crate::plan::nodes::node::{Fate, Node};
+use crate::plan::outcome::cause::Cause;
+use crate::plan::packing::budget::Work;
+use crate::plan::packing::classes::States;
+use crate::plan::packing::fit::Rules;
+use crate::plan::packing::rank::Preference;
+use crate::plan::strategy::Improvements;
+
+/// The nodes, the groups and the requests, as texts turned into numbers.
+pub(crate) struct World {
+    pub(crate) names: Names,
+    pub(crate) cpu: Option<Name>,
+    pub(crate) memory: Option<Name>,
+    pub(crate) gpu: Option<Name>,
+    pub(crate) shapes: Shapes,
+    pub(crate) states: States,
+    pub(crate) groups: Vec<GroupConfig>,
+    /// By group.
+    pub(crate) preferences: Vec<Preference>,
+    /// A node of each group as it starts, in the order of the groups.
+    pub(crate) bases: Vec<Node>,
+    /// The same, as large as it may become.
+    pub(crate) templates: Vec<Node>,
+    /// Every node, in no order that means anything.
+    pub(crate) nodes: Vec<Node>,
+    /// The nodes as Ray's list has them: earlier wins among equals.
+    pub(crate) order: Vec<usize>,
+    /// What the Kubernetes nodes have left.
+    pub(crate) rooms: Vec<Room>,
+    /// By group, pods that leave and still take a place.
+    pub(crate) leaving: Vec<u64>,
+    /// Head included.
+    pub(crate) max_nodes: u64,
+    /// No launch takes the workers above so many.
+    pub(crate) max_workers: u64,
+    /// A launch was cut short by that.
+    pub(crate) is_cut: bool,
+    pub(crate) conserve_gpus: bool,
+    pub(crate) work: Work,
+    pub(crate) improvements: Improvements,
+}
+
+impl World {
+    /// What fitting needs to know.
+    pub(crate) fn rules(&self) -> Rules<'_> {
+        Rules {
+            names: &self.names,
+            shapes: &self.shapes,
+            gpu: self.gpu,
+            conserve_gpus: self.conserve_gpus,
+            work: &self.work,
+        }
+    }
+
+    /// The name of a node's group.
+    pub(crate) fn group_name<'a>(&'a self, node: &'a Node) -> &'a str {
+        let known = self.groups.get(node.group).map(|group| group.name.as_str());
+        known.or(node.gone_group.as_deref()).unwrap_or_default()
+    }
+
+    /// The nodes in order.
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Node> {
+        self.order
+            .iter()
+            .filter_map(|number| self.nodes.get(*number))
+    }
+
+    /// How many nodes each group has, those that are to go included or not.
+    pub(crate) fn count(&self, counts: impl Fn(&Node) -> bool) -> Vec<u64> {
+        let mut count = vec![0; self.groups.len()];
+        for node in self.in_order().filter(|node| counts(node)) {
+            if let Some(count) = count.get_mut(node.group) {
+                *count = node.count.saturating_add(*count);
+            }
+        }
+        count
+    }
+
+    /// How many nodes a number stands for.
+    pub(crate) fn size(&self, number: usize) -> u64 {
+        self.nodes.get(number).map_or(0, |node| node.count)
+    }
+
+    /// The same of several.
+    pub(crate) fn sum(&self, numbers: &[usize]) -> u64 {
+        let sizes = numbers.iter().map(|number| self.size(*number));
+        sizes.fold(0, u64::saturating_add)
+    }
+
+    /// Takes the first `count` of the nodes that a number stands for, less than all, out of it; the
+    /// number of their own, which is not in the list yet.
+    pub(crate) fn split(&mut self, number: usize, count: u64) -> Option<usize> {
+        let node = self.nodes.get_mut(number)?;
+        let mut first = node.clone();
+        node.count = node.count.saturating_sub(count);
+        first.count = count;
+        self.nodes.push(first);
+        Some(self.nodes.len() - 1)
+    }
+
+    /// How many more workers may be launched, of all groups together.
+    pub(crate) fn places(&self) -> u64 {
+        let workers = self.in_order().filter(|node| node.stays() && !node.head);
+        let there = workers.fold(0, |sum: u64, node| sum.saturating_add(node.count));
+        self.max_workers.saturating_sub(there)
+    }
+
+    /// How many nodes each group may still launch.
+    pub(crate) fn launchable(&self) -> Vec<u64> {
+        let present = self.count(|_| true);
+        let leaving = self.leaving.iter().copied().chain(std::iter::repeat(0));
+        let taken = present
+            .into_iter()
+            .zip(leaving)
+            .map(|(present, leaving)| present.saturating_add(leaving));
+        let groups = self.groups.iter().zip(taken);
+        groups
+            .map(|(group, present)| group.max.saturating_sub(present))
+            .collect()
+    }
+
+    /// By group, how many nodes its minimum lacks if only some count.
+    pub(crate) fn lacking(&self, counts: impl Fn(&Node) -> bool) -> Vec<u64> {
+        let groups = self.groups.iter().zip(self.count(counts));
+        groups
+            .map(|(group, present)| group.min.saturating_sub(present))
+            .collect()
+    }
+
+    /// Holds back hosts of multi-host replicas that are to go and must not yet. A host goes only
+    /// together with the others of its replica, because KubeRay deletes the whole replica. Where
+    /// pods do not say of which replica they are (KubeRay before 1.6, or by choice), as many go at
+    /// a time as a replica has, so that `replicas` follows and KubeRay makes none of them anew.
+    pub(crate) fn hold_back(&mut self) {
+        if !self.improvements.settled_replicas {
+            return;
+        }
+        let hosts: Vec<u64> = self.groups.iter().map(|group| group.hosts).collect();
+        let hosts = |node: &Node| hosts.get(node.group).copied().unwrap_or(1);
+        let mut staying: HashMap<(usize, &str), bool> = HashMap::new();
+        let mut unnamed: HashMap<usize, u64> = HashMap::new();
+        for node in self.in_order().filter(|node| hosts(node) > 1) {
+            match node.replica.as_deref() {
+                Some(replica) => {
+                    *staying.entry((node.group, replica)).or_default() |= node.stays();
+                }
+                None if goes_now(node) => *unnamed.entry(node.group).or_default() += node.count,
+                None => {}
+            }
+        }
+        for (group, count) in &mut unnamed {
+            let hosts = self.groups.get(*group).map_or(1, |group| group.hosts);
+            *count -= count.checked_rem(hosts).unwrap_or(0);
+        }
+        let mut held = Vec::new();
+        for number in &self.order {
+            let Some(node) = self.nodes.get(*number).filter(|node| hosts(node) > 1) else {
+                continue;
+            };
+            let is_held = match node.replica.as_deref() {
+                Some(replica) => staying.get(&(node.group, replica)) == Some(&true),
+                None if !goes_now(node) => false,
+                None => match unnamed.get_mut(&node.group).filter(|left| **left > 0) {
+                    Some(left) => {
+                        *left -= 1;
+                        false
+                    }
+                    None => true,
+                },
+            };
+            if is_held {
+                held.push(*number);
+            }
+        }
+        for number in held {
+            if let Some(node) = self.nodes.get_mut(number) {
+                node.held = true;
+            }
+        }
+    }
+
+    /// The head is never launched: it is KubeRay's alone. (Ray would, if it were missing.)
+    pub(crate) fn may_launch(&self, group: usize) -> bool {
+        !self.improvements.isolated_faults || group != 0
+    }
+
+    /// Nodes in the list that do not count towards the maximum, because they are on their way out.
+    pub(crate) fn outside_max(&self) -> u64 {
+        if !self.improvements.gentle_removal {
+            return 0;
+        }
+        let leaving = self.in_order().filter(|node| !node.stays());
+        leaving.fold(0, |sum: u64, node| sum.saturating_add(node.count))
+    }
+
+    /// Fresh nodes of a group, to be launched for its minimum; their number. Ray counts them at base
+    /// size, though other new nodes at their caps.
+    pub(crate) fn launch(&mut self, group: usize, count: u64) -> Option<usize> {
+        let likeness = if self.improvements.settled_first {
+            &self.templates
+        } else {
+            &self.bases
+        };
+        let mut node = likeness.get(group)?.clone();
+        node.fate = Fate::Launch;
+        node.count = count;
+        node.born = self.nodes.len();
+        self.nodes.push(node);
+        Some(self.nodes.len() - 1)
+    }
+
+    /// Sorts requests as Ray packs them: the hardest to place first, equals as they came.
+    pub(crate) fn sort(&self, runs: &mut [Run]) {
+        runs.sort_by(|left, right| {
+            let (left, right) = (self.shapes.get(left.shape), self.shapes.get(right.shape));
+            right.order(left)
+        });
+    }
+}
+
+/// It is to go, and was not asked to before.
+fn goes_now(node: &Node) -> bool {
+    !node.pod.is_empty() && matches!(node.fate, Fate::Remove(cause) if cause != Cause::Leaving)
+}
+
+/// The list with the parts that were split off each node in front of it.
+pub(crate) fn with_parts(order: Vec<usize>, parts: &HashMap<usize, Vec<usize>>) -> Vec<usize> {
+    if parts.is_empty() {
+        return order;
+    }
+    let mut whole = Vec::with_capacity(order.len() + parts.len());
+    let mut open: Vec<(usize, bool)> = order.into_iter().rev().map(|at| (at, false)).collect();
+    while let Some((number, is_done)) = open.pop() {
+        match parts.get(&number).filter(|_| !is_done) {
+            Some(split) => {
+                open.push((number, true));
+                open.extend(split.iter().rev().map(|part| (*part, false)));
+            }
+            None => whole.push(number),
+        }
+    }
+    whole
+}

@@ -1,0 +1,110 @@
+//! The improved order of packing: what is settled first.
+
+use crate::plan::growth::resize::Resize;
+use crate::plan::nodes::node::{Node, Stage};
+use crate::plan::outcome::step::Step;
+use crate::plan::packing::pack::{Packing, Part};
+use crate::plan::packing::placing::{show_resize, show_size};
+
+impl Packing<'_> {
+    /// Free room, growth in flight, new growth, nodes on their way.
+    pub(crate) fn by_steps(&mut self) -> Vec<usize> {
+        let order = self.world.order.clone();
+        let running = self.those(&order, |node| node.stays() && node.stage == Stage::Running);
+        let enlarged = self.as_they_are(&running);
+        self.pick_existing(Part::Only(Step::Free), &running);
+        for (number, large, small) in &enlarged {
+            self.change(*number, |node, names| {
+                node.enlarge_again((large, small), names);
+            });
+        }
+        self.in_flight(&running);
+        self.grow(running);
+        for part in self.pending(&order) {
+            self.pick_existing(Part::Only(Step::Pending), &part);
+        }
+        self.with_parts(order)
+    }
+
+    /// Growth in flight: a request finds what was asked for it first, as with nodes on their way.
+    fn in_flight(&mut self, running: &[usize]) {
+        let flying = self.those(running, |node| {
+            let resize = node.resize.as_ref();
+            resize.is_some_and(Resize::is_in_progress)
+        });
+        for number in &flying {
+            self.change(*number, |node, names| {
+                show_resize(node, names, |resize| resize.desired);
+            });
+        }
+        let (own, others): (Vec<_>, Vec<_>) = flying.into_iter().partition(|number| {
+            let node = self.world.nodes.get(*number);
+            node.is_some_and(Node::has_promised_room)
+        });
+        for part in [own, others] {
+            self.pick_existing(Part::Only(Step::InFlight), &part);
+        }
+    }
+
+    fn those(&self, numbers: &[usize], are: impl Fn(&Node) -> bool) -> Vec<usize> {
+        let are = |number: &usize| self.world.nodes.get(*number).is_some_and(&are);
+        numbers.iter().copied().filter(are).collect()
+    }
+
+    /// The nodes on their way: those that a minimum or a request served before needs, then other
+    /// pods, then other nodes without a pod, each by group. In the round that asked for them the
+    /// first were there already and the last were launched, so each request finds the node that
+    /// was launched for it.
+    fn pending(&mut self, order: &[usize]) -> [Vec<usize>; 3] {
+        let mut parts = <[Vec<usize>; 3]>::default();
+        let mut numbers = self.those(order, is_pending);
+        if numbers.is_empty() {
+            return parts;
+        }
+        numbers.sort_by_key(|number| self.world.nodes.get(*number).map(|node| node.group));
+        let there = |node: &Node| node.stays() && !is_pending(node);
+        let mut lacking = self.world.lacking(there);
+        for number in numbers {
+            let Some(node) = self.world.nodes.get(number) else {
+                continue;
+            };
+            let needed = lacking.get_mut(node.group).map_or(0, |lacking| {
+                let needed = node.count.min(*lacking);
+                *lacking -= needed;
+                needed
+            });
+            let part = match node.stage {
+                _ if !node.is_unneeded() || needed == node.count => 0,
+                Stage::Allocated => 1,
+                _ => 2,
+            };
+            if part > 0 && needed > 0 {
+                parts[0].push(self.split(number, needed));
+            }
+            parts[part].push(number);
+        }
+        parts
+    }
+
+    /// Shows nodes that are counted at the size of a resize in flight as they are now: a resize
+    /// is no free room, whichever packing found it first. Each with its node at both sizes.
+    fn as_they_are(&mut self, running: &[usize]) -> Vec<(usize, Node, Node)> {
+        let names = (self.world.cpu, self.world.memory);
+        let mut shown = Vec::new();
+        for number in running {
+            let node = self.world.nodes.get(*number);
+            let Some(large) = node.filter(|node| node.is_enlarged(names)) else {
+                continue;
+            };
+            let mut small = large.clone();
+            show_size(&mut small, names, |resize| resize.current);
+            shown.push((*number, large.clone(), small.clone()));
+            self.changed.insert(*number, small);
+        }
+        shown
+    }
+}
+
+fn is_pending(node: &Node) -> bool {
+    node.stays() && !matches!(node.stage, Stage::Running | Stage::Stopping)
+}

@@ -1,0 +1,316 @@
+//! Minimum and maximum of groups and cluster, and idle nodes.
+//! (Ray, `scheduler.py`, `_enforce_*`.)
+
+use std::cmp::Ordering;
+use std::collections::{BTreeMap, HashMap};
+
+use crate::plan::nodes::node::{Fate, Node, Stage};
+use crate::plan::outcome::cause::Cause;
+use crate::plan::outcome::plan::Problem;
+use crate::plan::packing::state::{World, with_parts};
+
+/// For so many pods of a group at the most it is remembered since when they have been of no use.
+const REMEMBERED: usize = 100_000;
+
+/// Adds what the groups' minima lack, in front of all other nodes.
+pub(crate) fn enforce_minima(world: &mut World) {
+    let mut order = Vec::new();
+    let mut places = world.places();
+    for (group, lacking) in world.lacking(Node::stays).into_iter().enumerate() {
+        let count = lacking.min(places);
+        world.is_cut |= count < lacking;
+        places -= count;
+        if count > 0 {
+            order.extend(world.launch(group, count));
+        }
+    }
+    order.append(&mut world.order);
+    world.order = order;
+}
+
+/// What is said where more workers are needed than a cluster may have.
+pub(crate) fn cut_short(max_workers: u64) -> Problem {
+    Problem {
+        at: "the cluster's workers".to_owned(),
+        reason: format!("more than {max_workers} are needed, the most that one cluster may have"),
+        effect: "no more are launched; set reconcile.maxWorkersPerCluster in a RayPolicy if so \
+                 many are meant"
+            .to_owned(),
+    }
+}
+
+/// Takes out what a group has above its maximum. The list is regrouped: those that go first, then
+/// the groups in the order of their first node.
+pub(crate) fn enforce_group_maxima(world: &mut World) {
+    let (gone, staying) = split(world);
+    let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
+    let mut places: HashMap<usize, usize> = HashMap::new();
+    for number in staying {
+        let group = world
+            .nodes
+            .get(number)
+            .map_or(usize::MAX, |node| node.group);
+        let at = *places.entry(group).or_insert(groups.len());
+        match groups.get_mut(at) {
+            Some((_, numbers)) => numbers.push(number),
+            None => groups.push((group, vec![number])),
+        }
+    }
+    let mut order = gone;
+    let mut kept = Vec::new();
+    for (group, numbers) in groups {
+        let max = world
+            .groups
+            .get(group)
+            .map_or(u64::MAX, |config| config.max);
+        let (out, stays) = take_out(world, numbers, max, Cause::GroupMax);
+        order.extend(out);
+        kept.extend(stays);
+    }
+    order.extend(kept);
+    world.order = order;
+}
+
+/// Takes out what the cluster has above its maximum.
+pub(crate) fn enforce_cluster_maximum(world: &mut World) {
+    let (mut gone, staying) = split(world);
+    if world.max_nodes == 0 || world.sum(&staying) <= world.max_nodes {
+        return;
+    }
+    let (out, stays) = take_out(world, staying, world.max_nodes, Cause::ClusterMax);
+    gone.extend(out);
+    gone.extend(stays);
+    world.order = gone;
+}
+
+fn split(world: &World) -> (Vec<usize>, Vec<usize>) {
+    let goes = |number: &usize| world.nodes.get(*number).is_some_and(|node| !node.stays());
+    world.order.iter().partition(|number| goes(number))
+}
+
+/// Of `numbers`, the first in [`removal_order`] go until `max` are left; never the head, which
+/// moves to the end.
+fn take_out(
+    world: &mut World,
+    mut numbers: Vec<usize>,
+    max: u64,
+    cause: Cause,
+) -> (Vec<usize>, Vec<usize>) {
+    let mut extra = world.sum(&numbers).saturating_sub(max);
+    if extra == 0 {
+        return (Vec::new(), numbers);
+    }
+    let before = numbers.clone();
+    sort_for_removal(world, &mut numbers);
+    let is_head = |number: &usize| world.nodes.get(*number).is_some_and(|node| node.head);
+    let head = numbers
+        .iter()
+        .position(is_head)
+        .map(|at| numbers.remove(at));
+    let (mut gone, mut stays) = (Vec::new(), Vec::new());
+    for number in numbers {
+        let count = world.size(number);
+        if extra == 0 {
+            stays.push(number);
+        } else if count <= extra {
+            gone.push(number);
+        } else {
+            gone.extend(world.split(number, extra));
+            stays.push(number);
+        }
+        extra = extra.saturating_sub(count);
+    }
+    stays.extend(head);
+    for number in &gone {
+        if let Some(node) = world.nodes.get_mut(*number) {
+            node.fate = Fate::Remove(cause);
+        }
+    }
+    if world.improvements.steady_choices {
+        // Their order decides between equals, and should in the next round as in this one.
+        let still = |number: &usize| world.nodes.get(*number).is_some_and(Node::stays);
+        stays = before.into_iter().filter(still).collect();
+    }
+    (gone, stays)
+}
+
+fn sort_for_removal(world: &World, numbers: &mut [usize]) {
+    let uses: Vec<f64> = world.nodes.iter().map(Node::mean_use).collect();
+    let by = |left: &usize, right: &usize| match (world.nodes.get(*left), world.nodes.get(*right)) {
+        (Some(one), Some(other)) => removal_order(one, other).then_with(|| {
+            let share = |number: &usize| uses.get(*number).copied().unwrap_or(0.0);
+            share(left).total_cmp(&share(right))
+        }),
+        _ => Ordering::Equal,
+    };
+    numbers.sort_by(by);
+}
+
+/// Nodes without Ray first, then the longest idle.
+fn removal_order(one: &Node, other: &Node) -> Ordering {
+    let running = |node: &Node| !node.ray_id.is_empty();
+    running(one)
+        .cmp(&running(other))
+        .then(other.idle_ms.cmp(&one.idle_ms))
+}
+
+/// The timeouts for idle nodes, in seconds.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timeouts {
+    pub(crate) cluster: f64,
+    /// For pods on their way that nothing needs; `None` keeps them.
+    pub(crate) pending: Option<f64>,
+}
+
+/// Takes out nodes that nothing needs and that have been idle for longer than the timeout.
+pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
+    let mut left = world.count(Node::stays);
+    let mut numbers = world.order.clone();
+    sort_for_removal(world, &mut numbers);
+    let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
+    for number in numbers {
+        let Some(node) = world.nodes.get(number) else {
+            continue;
+        };
+        let Some(group) = world.groups.get(node.group) else {
+            continue;
+        };
+        let timeout = timeout(node, group.idle_timeout_s, timeouts);
+        let counted = left.get(node.group).copied().unwrap_or(0);
+        if node.fate != Fate::Stay
+            || node.head
+            || !timeout.is_some_and(|timeout| is_idle_for(node, timeout))
+            || !node.is_unneeded()
+            || counted <= group.min
+        {
+            continue;
+        }
+        let count = node.count.min(counted - group.min);
+        let is_part = count < node.count;
+        if let Some(counted) = left.get_mut(node.group) {
+            *counted -= count;
+        }
+        let goes = if is_part {
+            world.split(number, count)
+        } else {
+            Some(number)
+        };
+        if let Some(part) = goes.filter(|_| is_part) {
+            parts.entry(number).or_default().push(part);
+        }
+        if let Some(node) = goes.and_then(|number| world.nodes.get_mut(number)) {
+            node.fate = Fate::Remove(Cause::Idle);
+        }
+    }
+    world.order = with_parts(std::mem::take(&mut world.order), &parts);
+}
+
+fn timeout(node: &Node, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64> {
+    if matches!(node.stage, Stage::Queued | Stage::Allocated) {
+        timeouts.pending
+    } else {
+        Some(of_group.unwrap_or(timeouts.cluster))
+    }
+}
+
+#[expect(
+    clippy::cast_precision_loss,
+    reason = "milliseconds, as Ray compares them"
+)]
+fn is_idle_for(node: &Node, timeout: f64) -> bool {
+    node.idle_ms as f64 > timeout * 1000.0
+}
+
+/// Gives pods on their way that nothing needs the times since when so many were not needed, the
+/// longest to the least advanced; the times to remember. (Ray,
+/// `_update_pending_nodes_idle_duration`.)
+pub(crate) fn note_unneeded(
+    world: &mut World,
+    remembered: &BTreeMap<String, Vec<f64>>,
+    now: f64,
+) -> BTreeMap<String, Vec<f64>> {
+    let mut waiting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for number in &world.order {
+        let unneeded = |node: &&Node| {
+            node.fate == Fate::Stay
+                && !node.head
+                && matches!(node.stage, Stage::Queued | Stage::Allocated)
+                && node.is_unneeded()
+        };
+        if let Some(node) = world.nodes.get(*number).filter(unneeded) {
+            waiting.entry(node.group).or_default().push(*number);
+        }
+    }
+    let mut notes = BTreeMap::new();
+    let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
+    for (group, mut numbers) in waiting {
+        let Some(name) = world.groups.get(group).map(|group| group.name.clone()) else {
+            continue;
+        };
+        numbers.sort_by_key(|number| {
+            world
+                .nodes
+                .get(*number)
+                .map(|node| node.stage == Stage::Allocated)
+        });
+        let mut since = remembered.get(&name).cloned().unwrap_or_default();
+        let count = usize::try_from(world.sum(&numbers)).unwrap_or(usize::MAX);
+        since.resize(count.min(REMEMBERED), now);
+        let mut times = since.as_slice();
+        for number in numbers {
+            note_since(world, number, &mut times, now, &mut parts);
+        }
+        notes.insert(name, since);
+    }
+    world.order = with_parts(std::mem::take(&mut world.order), &parts);
+    notes
+}
+
+/// Takes a time for each of the nodes that a number stands for; those with the same time stay one.
+fn note_since(
+    world: &mut World,
+    number: usize,
+    times: &mut &[f64],
+    now: f64,
+    parts: &mut HashMap<usize, Vec<usize>>,
+) {
+    loop {
+        let count = world.size(number);
+        let since = times.first().copied().unwrap_or(now);
+        let same = times
+            .iter()
+            .take_while(|time| time.total_cmp(&since).is_eq());
+        let same = same.count();
+        let is_last = same == times.len() || same as u64 >= count;
+        let part = if is_last {
+            Some(number)
+        } else {
+            world.split(number, same as u64)
+        };
+        let taken = usize::try_from(count).map_or(same, |count| same.min(count));
+        *times = times.get(taken..).unwrap_or_default();
+        if let Some(node) = part.and_then(|part| world.nodes.get_mut(part)) {
+            #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
+            let idle = ((now - since) * 1000.0) as i64;
+            node.idle_ms = idle;
+        }
+        if is_last {
+            return;
+        }
+        parts.entry(number).or_default().extend(part);
+    }
+}
+
+/// Forgets the times of pods that go for being idle, so that no other pod inherits them.
+pub(crate) fn forget_removed(world: &World, notes: &mut BTreeMap<String, Vec<f64>>) {
+    let gone = world.count(|node| {
+        node.fate == Fate::Remove(Cause::Idle)
+            && matches!(node.stage, Stage::Queued | Stage::Allocated)
+    });
+    for (group, count) in world.groups.iter().zip(gone) {
+        if let Some(since) = notes.get_mut(&group.name) {
+            let count = usize::try_from(count).unwrap_or(usize::MAX);
+            since.drain(..count.min(since.len()));
+        }
+    }
+}

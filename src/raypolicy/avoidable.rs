@@ -1,0 +1,235 @@
+//! Limits that can be walked around: what a policy finds by labels, names or kinds of objects, it does
+//! not find once their writer chooses others. Pointed out, and never refused: an admin may mean it.
+
+use crate::facts::Facts;
+use crate::policy::limits::NamedLimit;
+use crate::policy::{Policies, Policy, Scope};
+use crate::ray::Kind;
+use crate::raypolicy::{Fault, Weight};
+
+/// Limits of `policy` that an object escapes by another label, name or kind, with no limit of their
+/// sort in `others` that it meets then; and those by which a label or name gains it more than others
+/// are allowed.
+pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Fault> {
+    let others: Vec<&Policy> = others
+        .iter()
+        .filter(|other| other.name != policy.name)
+        .collect();
+    let limits: Vec<NamedLimit> = policy.limits.named().collect();
+    let names = |limits: &mut dyn Iterator<Item = &NamedLimit>| {
+        let names: Vec<&str> = limits.map(|limit| limit.name).collect();
+        names.join(", ")
+    };
+    let mut faults = Vec::new();
+    let escaped = |limit: &&NamedLimit| !left(limit, policy, &others, facts).is_empty();
+    let open = names(&mut limits.iter().filter(escaped));
+    if !open.is_empty() {
+        faults.push(escape(
+            policy,
+            &open,
+            limits.iter().filter(escaped),
+            &others,
+            facts,
+        ));
+    }
+    if let Some(place) = chosen(&policy.scope) {
+        for base in others.iter().filter(|base| is_base(base, policy, facts)) {
+            let more = |limit: &&NamedLimit| {
+                let theirs = base.limits.named().find(|named| named.name == limit.name);
+                theirs.is_some_and(|theirs| theirs.most < limit.most)
+            };
+            let gained = names(&mut limits.iter().filter(more));
+            if !gained.is_empty() && comes_first(policy, base) {
+                faults.push(doubt(
+                    place,
+                    format!(
+                        "whoever writes an object may choose these, and is allowed more than by \
+                         policy {} then ({gained}); choose by namespaceSelector who may",
+                        base.name
+                    ),
+                ));
+            }
+        }
+    }
+    faults
+}
+
+/// What is said of limits that do not hold for everything in their namespaces.
+fn escape<'a>(
+    policy: &Policy,
+    open: &str,
+    limits: impl Iterator<Item = &'a NamedLimit>,
+    others: &[&Policy],
+    facts: &Facts,
+) -> Fault {
+    if let Some(place) = chosen(&policy.scope) {
+        return doubt(
+            place,
+            format!(
+                "whoever writes an object chooses this, and escapes {open}; limit all objects of \
+                 these namespaces in a policy without names and objectSelector, too"
+            ),
+        );
+    }
+    let mut kinds: Vec<Kind> = limits
+        .flat_map(|limit| left(limit, policy, others, facts))
+        .collect();
+    kinds.sort_unstable();
+    kinds.dedup();
+    let kinds: Vec<&str> = kinds.into_iter().map(Kind::name).collect();
+    doubt(
+        "kinds",
+        format!(
+            "whoever may write a {} escapes {open}; leave kinds out, or limit those in a policy, too",
+            kinds.join(" or a ")
+        ),
+    )
+}
+
+/// The kinds of objects that a limit of this sort leaves out, in the namespaces of `policy`.
+fn left(limit: &NamedLimit, policy: &Policy, others: &[&Policy], facts: &Facts) -> Vec<Kind> {
+    let limited = |kind: Kind| {
+        let own = chosen(&policy.scope).is_none() && policy.scope.has_kind(kind);
+        own || others.iter().any(|other| {
+            is_base(other, policy, facts)
+                && other.scope.has_kind(kind)
+                && other.limits.named().any(|named| named.name == limit.name)
+        })
+    };
+    Kind::ALL
+        .into_iter()
+        .filter(|kind| !limited(*kind))
+        .collect()
+}
+
+/// `base` is about everything in the namespaces of `policy`, as far as its kinds go.
+fn is_base(base: &Policy, policy: &Policy, facts: &Facts) -> bool {
+    chosen(&base.scope).is_none() && policy.scope.is_within_namespaces_of(&base.scope, facts)
+}
+
+/// What of a scope whoever writes an object chooses, if anything; its namespace is not.
+fn chosen(scope: &Scope) -> Option<&'static str> {
+    if scope
+        .object
+        .as_ref()
+        .is_some_and(|labels| !labels.is_empty())
+    {
+        return Some("objectSelector");
+    }
+    let any = scope.names.is_empty()
+        || scope
+            .names
+            .iter()
+            .any(crate::policy::selector::Pattern::is_any);
+    (!any).then_some("names")
+}
+
+/// `policy` decides before `other`.
+fn comes_first(policy: &Policy, other: &Policy) -> bool {
+    let rank = |policy: &Policy| (std::cmp::Reverse(policy.priority), policy.name.clone());
+    rank(policy) < rank(other)
+}
+
+fn doubt(key: &str, problem: String) -> Fault {
+    Fault {
+        place: format!("spec.match.{key}"),
+        problem,
+        weight: Weight::Doubt,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::raypolicy::avoidable::*;
+    use crate::raypolicy::compile;
+
+    fn policy(name: &str, spec: &Value) -> Policy {
+        let written = compile::read(&json!({"apiVersion": "rayfit.dev/v1alpha1",
+            "kind": "RayPolicy", "metadata": {"name": name}, "spec": spec}));
+        compile(&written.unwrap()).0.unwrap()
+    }
+
+    fn said(spec: &Value, others: &[(&str, Value)]) -> Vec<String> {
+        let others = others.iter().map(|(name, spec)| policy(name, spec));
+        let others = Policies::new(others.collect());
+        let faults = avoidable(&policy("mine", spec), &others, &Facts::default());
+        faults.iter().map(ToString::to_string).collect()
+    }
+
+    fn limited(scope: &Value) -> Value {
+        json!({"match": scope, "limits": {"maxGpusPerCluster": 4, "maxCpuPerPod": 8}})
+    }
+
+    #[test]
+    fn a_limit_that_a_label_a_name_or_a_kind_escapes_is_pointed_out() {
+        let label = json!({"objectSelector": {"matchLabels": {"tier": "dev"}}});
+        let team = json!({"namespaceSelector": {"matchLabels": {"team": "a"}}});
+        for (scope, place) in [
+            (&label, Some("spec.match.objectSelector: ")),
+            (&json!({"names": ["exp-*"]}), Some("spec.match.names: ")),
+            (
+                &json!({"kinds": ["RayCluster"]}),
+                Some("spec.match.kinds: "),
+            ),
+            (&json!({"names": ["exp-*", "*"]}), None),
+            (&json!({"objectSelector": {}}), None),
+            (&team, None),
+        ] {
+            let said = said(&limited(scope), &[]);
+            match place {
+                None => assert!(said.is_empty(), "{scope}: {said:?}"),
+                Some(place) => {
+                    assert!(said.len() == 1 && said[0].starts_with(place), "{said:?}");
+                    assert!(
+                        said[0].contains("maxCpuPerPod, maxGpusPerCluster"),
+                        "{said:?}"
+                    );
+                }
+            }
+        }
+        // Without a limit there is nothing to escape.
+        assert!(said(&json!({"match": label, "mode": "Warn"}), &[]).is_empty());
+    }
+
+    #[test]
+    fn a_limit_for_the_rest_of_the_namespaces_closes_it() {
+        let label = json!({"objectSelector": {"matchLabels": {"tier": "dev"}}});
+        let rest = json!({"limits": {"maxGpusPerCluster": 9, "maxCpuPerPod": 9}});
+        assert!(said(&limited(&label), &[("rest", rest.clone())]).is_empty());
+        let mut one = rest.clone();
+        one["limits"]
+            .as_object_mut()
+            .unwrap()
+            .remove("maxCpuPerPod");
+        let said_of_one = said(&limited(&label), &[("rest", one)]);
+        assert!(
+            said_of_one[0].contains("escapes maxCpuPerPod;"),
+            "{said_of_one:?}"
+        );
+        let mut elsewhere = rest.clone();
+        elsewhere["match"] = json!({"namespaceSelector": {"matchLabels": {"team": "a"}}});
+        assert_eq!(said(&limited(&label), &[("rest", elsewhere)]).len(), 1);
+        let jobs = json!({"match": {"kinds": ["RayJob", "RayService", "RayCronJob"]},
+            "limits": rest["limits"]});
+        let clusters = json!({"kinds": ["RayCluster"]});
+        assert!(said(&limited(&clusters), &[("jobs", jobs)]).is_empty());
+    }
+
+    #[test]
+    fn a_label_that_gains_more_is_pointed_out_where_it_decides() {
+        let label = json!({"objectSelector": {"matchLabels": {"tier": "prod"}}});
+        let rest = json!({"limits": {"maxGpusPerCluster": 2, "maxCpuPerPod": 9}});
+        let mut mine = limited(&label);
+        let others = [("rest", rest)];
+        let said_first = said(&mine, &others);
+        assert_eq!(said_first.len(), 1);
+        assert!(
+            said_first[0].contains("policy rest then (maxGpusPerCluster)"),
+            "{said_first:?}"
+        );
+        mine["priority"] = json!(-1);
+        assert!(said(&mine, &others).is_empty());
+    }
+}

@@ -1,0 +1,317 @@
+//! Reading a RayPolicy into a [`Policy`]. What is wrong in it is left out and reported; the rest
+//! holds, and so do all other policies.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::policy::compiled::{PartialDefaults, PartialReconcile};
+use crate::policy::exemption::Objects;
+use crate::policy::resource;
+use crate::policy::resource::{Amount, RayPolicy, RayPolicySpec};
+use crate::policy::selector::{Labels, Pattern};
+use crate::policy::{Exemption, Limit, Limits, Policy, Scope};
+use crate::quantity::Quantity;
+use crate::ray::Kind;
+use crate::rule_id::RuleId;
+use crate::rules;
+
+/// Something in a policy that cannot hold as it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Fault {
+    /// Where: `spec.exemptions[0].rules[1]`.
+    pub place: String,
+    /// What is wrong there, and what to write.
+    pub problem: String,
+    /// What it costs.
+    pub weight: Weight,
+}
+
+/// What a fault costs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// Nothing: it is only unlikely to be meant.
+    Doubt,
+    /// This part of the policy does not hold.
+    Part,
+    /// Nothing of the policy holds.
+    Whole,
+}
+
+impl fmt::Display for Fault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.problem)
+    }
+}
+
+/// Reads a policy as it is stored or written in a file.
+pub fn read(object: &Value) -> Result<RayPolicy, Fault> {
+    serde_path_to_error::deserialize(object).map_err(|error| {
+        let place = error.path().to_string();
+        let what = error.into_inner().to_string();
+        let hint = match what.as_str() {
+            what if what.contains("boolean `false`") => "; write \"Off\" in quotes",
+            _ => "",
+        };
+        Fault {
+            place,
+            problem: format!("{what}{hint}"),
+            weight: Weight::Whole,
+        }
+    })
+}
+
+/// Compiles a policy: what of it holds, if anything does, and what is wrong.
+pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<Fault>) {
+    let mut faults = Faults::default();
+    let name: Arc<str> = policy.metadata.name.clone().unwrap_or_default().into();
+    let spec = &policy.spec;
+    let scope = scope(spec.scope.as_ref(), &mut faults);
+    let policy = scope.map(|scope| Policy {
+        scope,
+        priority: spec.priority,
+        mode: spec.mode,
+        rules: modes(spec, &mut faults),
+        limits: limits(spec.limits.as_ref(), &name, &mut faults),
+        defaults: defaults(spec.defaults.as_ref(), &mut faults),
+        reconcile: reconcile(spec.reconcile.as_ref()),
+        exemptions: exemptions(&spec.exemptions, &mut faults),
+        fail_closed: fail_closed(spec, &mut faults),
+        name,
+    });
+    (policy, faults.0)
+}
+
+#[derive(Default)]
+struct Faults(Vec<Fault>);
+
+impl Faults {
+    fn add(&mut self, weight: Weight, place: impl Into<String>, problem: impl fmt::Display) {
+        self.0.push(Fault {
+            place: place.into(),
+            problem: problem.to_string(),
+            weight,
+        });
+    }
+
+    /// The value, or a fault that leaves this part out.
+    fn part<T, E: fmt::Display>(&mut self, place: &str, value: Result<T, E>) -> Option<T> {
+        value
+            .map_err(|error| self.add(Weight::Part, place, error))
+            .ok()
+    }
+}
+
+/// A scope that cannot be read leaves the whole policy out: nobody knows what it was to hold for.
+fn scope(written: Option<&resource::Match>, faults: &mut Faults) -> Option<Scope> {
+    let Some(written) = written else {
+        return Some(Scope::default());
+    };
+    let mut labels = |selector: &Option<resource::LabelSelector>, key: &str| {
+        let compiled = selector.as_ref().map(Labels::compile).transpose();
+        compiled
+            .map_err(|fault| faults.add(Weight::Whole, format!("spec.match.{key}"), fault))
+            .ok()
+    };
+    let namespace = labels(&written.namespace_selector, "namespaceSelector");
+    let object = labels(&written.object_selector, "objectSelector");
+    let mut kinds = Vec::new();
+    for (index, name) in written.kinds.iter().enumerate() {
+        match Kind::from_name(name) {
+            Some(kind) => kinds.push(kind),
+            None => faults.add(
+                Weight::Whole,
+                format!("spec.match.kinds[{index}]"),
+                no_kind(name),
+            ),
+        }
+    }
+    let all_kinds = kinds.len() == written.kinds.len();
+    Some(Scope {
+        namespace: namespace?,
+        object: object?,
+        names: written
+            .names
+            .iter()
+            .map(|name| Pattern::new(name))
+            .collect(),
+        kinds,
+    })
+    .filter(|_| all_kinds)
+}
+
+fn no_kind(name: &str) -> String {
+    format!("{name:?} is no kind: write RayCluster, RayJob, RayService or RayCronJob")
+}
+
+fn rule(text: &str) -> Result<RuleId, String> {
+    let id: RuleId = text.parse().map_err(|error| format!("{error}"))?;
+    match rules::find(id) {
+        Some(_) => Ok(id),
+        None => Err(format!("there is no rule {id} (`rayfit rules` lists them)")),
+    }
+}
+
+fn modes(spec: &RayPolicySpec, faults: &mut Faults) -> BTreeMap<RuleId, crate::policy::Mode> {
+    let modes = spec.rules.iter().filter_map(|(text, mode)| {
+        let id = faults.part(&format!("spec.rules.{text}"), rule(text))?;
+        Some((id, *mode))
+    });
+    modes.collect()
+}
+
+fn amount(written: Option<&Amount>, place: &str, faults: &mut Faults) -> Option<Quantity> {
+    let parsed = Quantity::from_json(&written?.0).map_err(|error| error.to_string());
+    let parsed = parsed.and_then(|amount| {
+        if amount.is_negative() {
+            return Err("a negative amount; write one from 0 on".to_owned());
+        }
+        Ok(amount)
+    });
+    faults.part(place, parsed)
+}
+
+fn limits(written: Option<&resource::Limits>, policy: &Arc<str>, faults: &mut Faults) -> Limits {
+    let Some(written) = written else {
+        return Limits::default();
+    };
+    let count = |most: Option<i64>| {
+        most.filter(|most| *most >= 0).map(|most| Limit {
+            most,
+            policy: policy.clone(),
+        })
+    };
+    let mut amount = |written: &Option<Amount>, key: &str| {
+        let place = format!("spec.limits.{key}");
+        amount(written.as_ref(), &place, faults).map(|most| Limit {
+            most,
+            policy: policy.clone(),
+        })
+    };
+    Limits {
+        workers_per_cluster: count(written.max_workers_per_cluster),
+        workers_per_group: count(written.max_workers_per_group),
+        cpu_per_pod: amount(&written.max_cpu_per_pod, "maxCpuPerPod"),
+        memory_per_pod: amount(&written.max_memory_per_pod, "maxMemoryPerPod"),
+        gpus_per_cluster: count(written.max_gpus_per_cluster),
+        idle_timeout_seconds: count(written.max_idle_timeout_seconds),
+        cpu_per_cluster: amount(&written.max_cpu_per_cluster, "maxCpuPerCluster"),
+        memory_per_cluster: amount(&written.max_memory_per_cluster, "maxMemoryPerCluster"),
+    }
+}
+
+/// Amounts are written into objects as the policy writes them, if they are any.
+fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> PartialDefaults {
+    let Some(written) = written else {
+        return PartialDefaults::default();
+    };
+    let ray = written.ray_container.clone().unwrap_or_default();
+    let rayfit = written.rayfit_container.clone().unwrap_or_default();
+    let mut text = |written: Option<&Amount>, place: &str| {
+        let written = written?;
+        amount(Some(written), &format!("spec.defaults.{place}"), faults)?;
+        Some(match &written.0 {
+            Value::String(text) => text.clone(),
+            other => other.to_string(),
+        })
+    };
+    PartialDefaults {
+        ray_cpu: text(ray.cpu.as_ref(), "rayContainer.cpu"),
+        ray_memory: text(ray.memory.as_ref(), "rayContainer.memory"),
+        rayfit_cpu: text(rayfit.cpu.as_ref(), "rayfitContainer.cpu"),
+        rayfit_memory: text(rayfit.memory.as_ref(), "rayfitContainer.memory"),
+        image: rayfit.image,
+        idle_timeout_seconds: written.idle_timeout_seconds,
+        upscaling_mode: written.upscaling_mode.clone(),
+        head_takes_no_work: written.head_takes_no_work,
+    }
+}
+
+/// The schema bounds the numbers; what is beyond them reads as not written.
+fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
+    let Some(written) = written else {
+        return PartialReconcile::default();
+    };
+    let seconds = |written: Option<i64>| u32::try_from(written?).ok().filter(|s| *s > 0);
+    let back_off = written.back_off.clone().unwrap_or_default();
+    PartialReconcile {
+        mode: written.mode,
+        allowed_modes: written.allowed_modes.clone(),
+        strategy: written.strategy,
+        pending_idle_timeout_seconds: seconds(written.pending_idle_timeout_seconds),
+        conserve_gpus: written.conserve_gpus,
+        max_workers_per_cluster: written
+            .max_workers_per_cluster
+            .and_then(|most| u32::try_from(most).ok()),
+        back_off_initial_seconds: seconds(back_off.initial_seconds),
+        back_off_max_seconds: seconds(back_off.max_seconds),
+    }
+}
+
+fn exemptions(written: &[resource::Exemption], faults: &mut Faults) -> Vec<Arc<Exemption>> {
+    let exemptions = written.iter().enumerate();
+    exemptions
+        .filter_map(|(index, exemption)| exempt(exemption, index, faults).map(Arc::new))
+        .collect()
+}
+
+fn exempt(written: &resource::Exemption, index: usize, faults: &mut Faults) -> Option<Exemption> {
+    let place = format!("spec.exemptions[{index}]");
+    let expires = written.expires.parse().map_err(|_| {
+        format!(
+            "{:?} is no time: write one like 2027-01-31T00:00:00Z",
+            written.expires
+        )
+    });
+    let expires = faults.part(&format!("{place}.expires"), expires);
+    let rules = match written.rules.as_slice() {
+        [all] if all == "*" => None,
+        rules => Some(
+            rules
+                .iter()
+                .enumerate()
+                .filter_map(|(index, text)| {
+                    faults.part(&format!("{place}.rules[{index}]"), rule(text))
+                })
+                .collect(),
+        ),
+    };
+    let objects = written.objects.iter().enumerate();
+    let objects = objects
+        .filter_map(|(index, written)| {
+            faults.part(&format!("{place}.objects[{index}]"), objects_of(written))
+        })
+        .collect();
+    Some(Exemption {
+        index,
+        rules,
+        objects,
+        reason: written.reason.clone(),
+        ticket: written.ticket.clone(),
+        expires: expires?,
+    })
+}
+
+fn objects_of(written: &resource::ExemptObjects) -> Result<Objects, String> {
+    let pattern = |text: &Option<String>| text.as_deref().map(Pattern::new);
+    let kind = match &written.kind {
+        Some(name) => Some(Kind::from_name(name).ok_or_else(|| no_kind(name))?),
+        None => None,
+    };
+    Ok(Objects {
+        kind,
+        namespace: pattern(&written.namespace),
+        name: pattern(&written.name),
+    })
+}
+
+fn fail_closed(spec: &RayPolicySpec, faults: &mut Faults) -> Option<bool> {
+    if spec.fail_closed == Some(true) && spec.scope.is_some() {
+        let problem = "holds for the whole cluster: set it in a policy without match";
+        faults.add(Weight::Part, "spec.failClosed", problem);
+        return None;
+    }
+    spec.fail_closed
+}

@@ -1,0 +1,82 @@
+//! Keys that a RayPolicy does not have. API servers prune them or refuse the object; in a file
+//! they are typing errors.
+
+use serde_json::Value;
+
+use crate::policy::resource::RayPolicy;
+use crate::raypolicy::{Fault, Weight};
+use crate::text::nearest;
+
+/// The keys of `spec` in `object` of which nothing was read into `policy`.
+pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<Fault> {
+    let mut faults = Vec::new();
+    let known = serde_json::to_value(&policy.spec).unwrap_or_default();
+    if let Some(spec) = object.get("spec") {
+        compare("spec", spec, &known, &mut faults);
+    }
+    faults
+}
+
+/// What is written and was read is written again; `null` and what is empty reads as absent.
+fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<Fault>) {
+    match (written, read) {
+        (Value::Object(written), Value::Object(read)) => {
+            for (key, value) in written.iter().filter(|(_, value)| !is_empty(value)) {
+                match read.get(key) {
+                    Some(read) => compare(&format!("{place}.{key}"), value, read, faults),
+                    None => faults.push(fault(place, key)),
+                }
+            }
+        }
+        (Value::Array(written), Value::Array(read)) => {
+            for (index, (written, read)) in written.iter().zip(read).enumerate() {
+                compare(&format!("{place}[{index}]"), written, read, faults);
+            }
+        }
+        _ => {}
+    }
+}
+
+fn is_empty(value: &Value) -> bool {
+    match value {
+        Value::Null => true,
+        Value::Array(items) => items.is_empty(),
+        Value::Object(map) => map.is_empty(),
+        _ => false,
+    }
+}
+
+const KEYS: &[&str] = &[
+    "match",
+    "priority",
+    "mode",
+    "rules",
+    "limits",
+    "defaults",
+    "reconcile",
+    "exemptions",
+    "failClosed",
+    "namespaceSelector",
+    "objectSelector",
+    "names",
+    "kinds",
+    "reason",
+    "ticket",
+    "expires",
+    "objects",
+    "namespace",
+    "name",
+    "kind",
+];
+
+fn fault(place: &str, key: &str) -> Fault {
+    let problem = match nearest(key, KEYS.iter().copied()) {
+        Some(near) => format!("there is no such key; did you mean {near}?"),
+        None => "there is no such key (kubectl explain raypolicy.spec lists them)".to_owned(),
+    };
+    Fault {
+        place: format!("{place}.{key}"),
+        problem,
+        weight: Weight::Part,
+    }
+}

@@ -1,0 +1,37 @@
+//! How Ray nodes are asked to go.
+
+use crate::plan::{self, Cause};
+use crate::reconcile::effects::effect::{Drain, DrainKind};
+use crate::snapshot::NotANodeId;
+
+/// The drain of a plan. A node that is idle goes at once, unless its raylet finds that it has
+/// work by now; one that a maximum or a removed group forces out takes no new work and goes when
+/// it has none left. Its pod is deleted once Ray has stopped in it, in a later round.
+pub(crate) fn of(planned: &plan::Drain) -> Result<Drain, NotANodeId> {
+    let seconds = planned.idle_ms / 1000;
+    let (kind, message) = match planned.cause {
+        Cause::Idle | Cause::Stopped => (
+            DrainKind::Idle,
+            format!("Rayfit: idle for {seconds} seconds"),
+        ),
+        Cause::GroupMax => (DrainKind::WhenDone, above("its group")),
+        Cause::ClusterMax => (DrainKind::WhenDone, above("the cluster")),
+        Cause::GroupGone => (
+            DrainKind::WhenDone,
+            "Rayfit: its group is no longer in the RayCluster".to_owned(),
+        ),
+        Cause::Leaving => (DrainKind::WhenDone, "Rayfit: it is to leave".to_owned()),
+    };
+    Ok(Drain {
+        pod: planned.pod.clone(),
+        node_id: planned.node_id.parse()?,
+        kind,
+        group: planned.group.clone(),
+        cause: planned.cause,
+        message,
+    })
+}
+
+fn above(what: &str) -> String {
+    format!("Rayfit: {what} has more nodes than its maximum")
+}

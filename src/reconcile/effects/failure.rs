@@ -1,0 +1,273 @@
+//! What a failed call means: whom it concerns, and whether trying again makes sense.
+
+use std::fmt;
+
+use crate::reconcile::effects::effect::Effect;
+
+/// A call that failed, as the shell saw it.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Failure {
+    /// The API server answered with a `Status`.
+    Api(ApiStatus),
+    /// The GCS answered with an error, or gRPC did.
+    Gcs {
+        /// What kind.
+        kind: GcsKind,
+        /// What it said; never a token.
+        message: String,
+    },
+    /// No answer: no connection, or none in time. Whether it was done is unknown.
+    NoAnswer(String),
+    /// Not sent: the turn or the lease ended before it could have been done.
+    NotSent(String),
+    /// Not sent: too much waits for the API server, which may ask for patience. Nothing is known to
+    /// be old, and to ask again at once would make it worse.
+    NotAdmitted(String),
+}
+
+/// A Kubernetes `Status`, as far as it says what to do.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ApiStatus {
+    /// The HTTP status.
+    pub code: u16,
+    /// `reason`, such as `Conflict`.
+    pub reason: String,
+    /// `message`
+    pub message: String,
+    /// `details.causes[].reason`, such as `NodeCapacity`.
+    pub causes: Vec<String>,
+    /// `details.retryAfterSeconds`, or the header `Retry-After`, in seconds.
+    pub retry_after_s: Option<f64>,
+}
+
+/// Errors of the GCS, by what can be done about them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum GcsKind {
+    /// It does not know the node (any more).
+    NotFound,
+    /// It does not take the arguments.
+    InvalidArgument,
+    /// It wants a token, or another one.
+    Unauthenticated,
+    /// It is not the leader.
+    Passive,
+    /// It did not answer in time, or cannot be reached.
+    Unreachable,
+    /// It answered with what cannot be used: too much, or amounts that Ray does not have.
+    Unusable,
+    /// Anything else.
+    Other,
+}
+
+/// What a failure means.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Meaning {
+    /// The object is not as it was read, or another write was faster: look again, nothing is
+    /// wrong.
+    Stale,
+    /// The object is gone: nothing is left to do.
+    Gone,
+    /// The Kubernetes node can never hold this size.
+    TooLarge(Allocatable),
+    /// It will not be taken as long as the object, a quota, a limit range or another webhook is
+    /// as it is.
+    Refused,
+    /// A right is missing: an admin has to act.
+    Forbidden,
+    /// The API server asks for patience.
+    Busy {
+        /// For how long, in seconds, if it says so.
+        retry_after_s: Option<f64>,
+    },
+    /// It failed there or on the way, and may work the next time.
+    Transient,
+}
+
+/// What a Kubernetes node has for all pods together, as the API server tells when it refuses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Allocatable {
+    /// Thousandths of cores, if CPU was too much.
+    pub cpu_milli: Option<i64>,
+    /// Bytes, if memory was too much.
+    pub memory_bytes: Option<i64>,
+}
+
+/// The message of a 422 that a JSON patch gets when a test in it fails or a path is missing: of
+/// an object that changed meanwhile. A 422 of validation names the object and its causes.
+/// (Kubernetes, `apiserver/pkg/endpoints/handlers/patch.go`.)
+const PATCH_DOES_NOT_FIT: &str = "the server rejected our request due to an error in our request";
+
+impl Failure {
+    /// What it means, and thereby what to do.
+    pub fn meaning(&self) -> Meaning {
+        match self {
+            Self::Api(status) => status.meaning(),
+            Self::Gcs { kind, .. } => match kind {
+                GcsKind::NotFound => Meaning::Gone,
+                GcsKind::InvalidArgument => Meaning::Refused,
+                GcsKind::Unauthenticated => Meaning::Forbidden,
+                GcsKind::Passive | GcsKind::Unreachable | GcsKind::Unusable | GcsKind::Other => {
+                    Meaning::Transient
+                }
+            },
+            Self::NoAnswer(_) => Meaning::Transient,
+            Self::NotSent(_) => Meaning::Stale,
+            Self::NotAdmitted(_) => Meaning::Busy {
+                retry_after_s: None,
+            },
+        }
+    }
+}
+
+impl Failure {
+    /// For people: what failed, why, and what follows.
+    pub fn explain(&self, effect: &Effect) -> String {
+        format!("{effect} failed ({self}); {}", self.meaning().advice())
+    }
+}
+
+impl ApiStatus {
+    fn meaning(&self) -> Meaning {
+        match self.code {
+            404 | 410 => Meaning::Gone,
+            409 => Meaning::Stale,
+            422 if self.causes.is_empty() && self.message.contains(PATCH_DOES_NOT_FIT) => {
+                Meaning::Stale
+            }
+            429 => Meaning::Busy {
+                retry_after_s: self.retry_after_s,
+            },
+            403 => self.forbidden(),
+            401 => Meaning::Forbidden,
+            400 | 405 | 406 | 413 | 415 | 422 => Meaning::Refused,
+            503 if self.retry_after_s.is_some() => Meaning::Busy {
+                retry_after_s: self.retry_after_s,
+            },
+            _ => Meaning::Transient,
+        }
+    }
+
+    /// Of the many things that 403 can mean, only the causes tell capacity apart; a missing right
+    /// is worded the same by every version of the API server.
+    fn forbidden(&self) -> Meaning {
+        let caused_by = |name: &str| self.causes.iter().any(|cause| cause == name);
+        if caused_by("NodeCapacity") {
+            return Meaning::TooLarge(allocatable(&self.message));
+        }
+        if caused_by("UnsupportedPlatform") {
+            return Meaning::TooLarge(Allocatable::default());
+        }
+        let rbac = self.message.contains(" cannot ") && self.message.contains(" resource ");
+        if rbac {
+            Meaning::Forbidden
+        } else {
+            Meaning::Refused
+        }
+    }
+}
+
+/// `... resources: cpu, requested: 1900, allocatable: 1000; memory, requested: .., allocatable: ..`
+fn allocatable(message: &str) -> Allocatable {
+    let number = |resource: &str| -> Option<i64> {
+        let (_, rest) = message.split_once(&format!("{resource}, requested: "))?;
+        let (_, rest) = rest.split_once(", allocatable: ")?;
+        let end = rest
+            .find(|c: char| !c.is_ascii_digit())
+            .unwrap_or(rest.len());
+        rest.get(..end)?.parse().ok()
+    };
+    Allocatable {
+        cpu_milli: number("cpu"),
+        memory_bytes: number("memory"),
+    }
+}
+
+impl fmt::Display for Failure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Api(status) => write!(f, "HTTP {}: {}", status.code, status.message),
+            Self::Gcs { message, .. } => write!(f, "the GCS: {message}"),
+            Self::NoAnswer(why) => write!(f, "no answer: {why}"),
+            Self::NotSent(why) | Self::NotAdmitted(why) => write!(f, "not sent: {why}"),
+        }
+    }
+}
+
+impl Meaning {
+    /// What follows from it, for people.
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Stale => "the object changed meanwhile; it is read again",
+            Self::Gone => "nothing is left to do",
+            Self::TooLarge(_) => "another pod is used instead",
+            Self::Refused => "change what the message names; it is tried again later",
+            Self::Forbidden => "give Rayfit the right that the message names; it is tried again",
+            Self::Busy { .. } => "it is tried again when the API server has time",
+            Self::Transient => "it is tried again",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reconcile::effects::failure::*;
+
+    fn api(code: u16, causes: &[&str], message: &str) -> Meaning {
+        let causes = causes.iter().map(|cause| (*cause).to_owned()).collect();
+        let status = ApiStatus {
+            code,
+            message: message.to_owned(),
+            causes,
+            ..ApiStatus::default()
+        };
+        Failure::Api(status).meaning()
+    }
+
+    #[test]
+    fn tells_the_many_meanings_of_403_apart() {
+        let told = "pods \"w\" is forbidden: node didn't have enough allocatable resources: cpu, \
+                    requested: 800000, allocatable: 16000; memory, requested: 9, allocatable: 7";
+        let both = Allocatable {
+            cpu_milli: Some(16000),
+            memory_bytes: Some(7),
+        };
+        assert_eq!(api(403, &["NodeCapacity"], told), Meaning::TooLarge(both));
+        assert_eq!(api(403, &[], told), Meaning::Refused);
+        let rbac = "pods \"w\" is forbidden: User \"system:serviceaccount:a:b\" cannot patch \
+                    resource \"pods/resize\" in API group \"\" in the namespace \"ray\"";
+        assert_eq!(api(403, &[], rbac), Meaning::Forbidden);
+        let quota = "pods \"w\" is forbidden: exceeded quota: cpu, requested: 1, used: 3";
+        assert_eq!(api(403, &[], quota), Meaning::Refused);
+        let windows = "pod resize is only supported on linux nodes";
+        let none = Meaning::TooLarge(Allocatable::default());
+        assert_eq!(api(403, &["UnsupportedPlatform"], windows), none);
+    }
+
+    #[test]
+    fn a_patch_that_does_not_fit_is_no_refusal() {
+        assert_eq!(api(422, &[], PATCH_DOES_NOT_FIT), Meaning::Stale);
+        let invalid = "RayCluster.ray.io \"a\" is invalid: spec.x: Invalid value";
+        assert_eq!(api(422, &["FieldValueInvalid"], invalid), Meaning::Refused);
+        assert_eq!(api(409, &[], ""), Meaning::Stale);
+    }
+
+    #[test]
+    fn waits_as_long_as_the_server_says() {
+        let status = ApiStatus {
+            code: 429,
+            retry_after_s: Some(7.0),
+            ..ApiStatus::default()
+        };
+        let busy = Meaning::Busy {
+            retry_after_s: Some(7.0),
+        };
+        assert_eq!(Failure::Api(status).meaning(), busy);
+        let crowded = Failure::NotAdmitted("too many wait".to_owned());
+        assert!(
+            matches!(crowded.meaning(), Meaning::Busy { .. }),
+            "it backs off"
+        );
+        assert_eq!(api(500, &[], ""), Meaning::Transient);
+        assert_eq!(api(404, &[], ""), Meaning::Gone);
+    }
+}

@@ -1,0 +1,160 @@
+//! Resizing a pod in place: the calls, their order, and what is made of their answers.
+
+use std::collections::VecDeque;
+
+use serde_json::json;
+
+use crate::plan::{PodResize, RayletSync, ResizeNote, STATUS_ANNOTATION};
+use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize, Reply};
+use crate::reconcile::effects::failure::{Failure, Meaning};
+use crate::reconcile::effects::size::{PodSize, Wanted};
+use crate::snapshot::NodeId;
+
+/// The calls that are left for one pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PodSteps {
+    pod: PodSize,
+    calls: VecDeque<Call>,
+}
+
+/// One call.
+#[derive(Debug, Clone, PartialEq)]
+enum Call {
+    /// The raylet takes the size that the pod has.
+    Sync(RayletResize),
+    /// The raylet gives up what the pod is to lose; what it keeps, the pod keeps.
+    Shrink(RayletResize),
+    Note(ResizeNote),
+    Resize {
+        wanted: Wanted,
+        note: ResizeNote,
+    },
+}
+
+/// What a plan says of one pod.
+#[derive(Debug, Clone, Copy, Default)]
+pub(crate) struct Planned<'a> {
+    pub(crate) resize: Option<&'a PodResize>,
+    pub(crate) sync: Option<&'a RayletSync>,
+    pub(crate) note: Option<&'a ResizeNote>,
+    /// The Ray node that runs in it.
+    pub(crate) node_id: Option<NodeId>,
+}
+
+impl PodSteps {
+    /// What has to be done, in order; `None` if nothing has.
+    pub(crate) fn of(pod: PodSize, planned: Planned<'_>) -> Option<Self> {
+        let mut calls = VecDeque::new();
+        if let (Some(sync), Some(node_id)) = (planned.sync, planned.node_id) {
+            calls.push_back(Call::Sync(RayletResize {
+                pod: pod.name.clone(),
+                node_id,
+                cpu_milli: Some(sync.cpu_milli),
+                memory_bytes: Some(sync.memory_bytes),
+            }));
+        }
+        if let (Some(resize), Some(node_id)) = (planned.resize, planned.node_id) {
+            calls.extend(shrink(resize, node_id).map(Call::Shrink));
+        }
+        calls.extend(planned.note.cloned().map(Call::Note));
+        if let Some(resize) = planned.resize {
+            calls.push_back(Call::Resize {
+                wanted: Wanted {
+                    cpu_milli: resize.cpu_milli,
+                    memory_bytes: resize.memory_bytes,
+                },
+                note: planned.note.cloned().unwrap_or_default(),
+            });
+        }
+        (!calls.is_empty()).then_some(Self { pod, calls })
+    }
+
+    /// The next call.
+    pub(crate) fn effect(&self) -> Option<Effect> {
+        Some(match self.calls.front()? {
+            Call::Sync(raylet) | Call::Shrink(raylet) => Effect::ResizeRaylet(raylet.clone()),
+            Call::Note(note) => Effect::NotePod(self.note(note)),
+            Call::Resize { wanted, .. } => Effect::ResizePod(PodPatch {
+                pod: self.pod.name.clone(),
+                body: self.pod.patch(*wanted),
+            }),
+        })
+    }
+
+    /// Takes in the answer to the next call.
+    pub(crate) fn answered(&mut self, answer: Result<&Reply, &Failure>, now: f64) {
+        let Some(call) = self.calls.pop_front() else {
+            return;
+        };
+        match (call, answer) {
+            (Call::Shrink(_), Ok(Reply::RayletTotals { cpu, memory })) => {
+                self.keep(*cpu, *memory);
+            }
+            (_, Ok(_)) => {}
+            (Call::Resize { mut note, .. }, Err(failure)) => {
+                self.calls.clear();
+                if self.learn(&mut note, failure, now) {
+                    self.calls.push_back(Call::Note(note));
+                }
+            }
+            (_, Err(_)) => self.calls.clear(),
+        }
+    }
+
+    /// The pod does not shrink below what its raylet kept. If nothing is left to change, nothing
+    /// is asked for.
+    fn keep(&mut self, cpu: Option<f64>, memory: Option<f64>) {
+        let pod = &self.pod;
+        let mut idle = false;
+        for call in &mut self.calls {
+            if let Call::Resize { wanted, .. } = call {
+                *wanted = pod.at_least(*wanted, cpu, memory);
+                idle = !pod.differs(*wanted);
+            }
+        }
+        if idle {
+            self.calls.clear();
+        }
+    }
+
+    /// Notes why the pod was not resized; whether there is anything to note. What may work the
+    /// next time is not noted: then the note that it was asked for ends by itself, when the
+    /// raylet is told the size that the pod has.
+    fn learn(&self, note: &mut ResizeNote, failure: &Failure, now: f64) -> bool {
+        let told = match failure.meaning() {
+            Meaning::TooLarge(allocatable) => self.pod.learn(note, allocatable),
+            Meaning::Refused | Meaning::Forbidden => false,
+            _ => return false,
+        };
+        note.resizing_at = None;
+        if !told {
+            #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+            let at = now as i64;
+            note.last_failed_at = Some(at);
+            note.last_failed_reason = Some(failure.to_string());
+        }
+        true
+    }
+
+    fn note(&self, note: &ResizeNote) -> PodPatch {
+        let (pod, text) = (&self.pod, note.text());
+        let metadata = json!({"uid": pod.uid, "annotations": {STATUS_ANNOTATION: text}});
+        PodPatch {
+            pod: pod.name.clone(),
+            body: json!({ "metadata": metadata }),
+        }
+    }
+}
+
+/// What the raylet has to give up first.
+fn shrink(resize: &PodResize, node_id: NodeId) -> Option<RayletResize> {
+    let less = |then: i64, now: i64| (then < now).then_some(then);
+    let cpu_milli = less(resize.cpu_milli, resize.cpu_milli_now);
+    let memory_bytes = less(resize.memory_bytes, resize.memory_bytes_now);
+    (cpu_milli.is_some() || memory_bytes.is_some()).then(|| RayletResize {
+        pod: resize.pod.clone(),
+        node_id,
+        cpu_milli,
+        memory_bytes,
+    })
+}

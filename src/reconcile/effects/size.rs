@@ -1,0 +1,168 @@
+//! The size of a pod's ray container, and the patch that changes it.
+
+use serde_json::{Map, Value, json};
+
+use crate::plan::ResizeNote;
+use crate::quantity::Quantity;
+use crate::reconcile::effects::failure::Allocatable;
+use crate::snapshot::pod::Pod;
+
+/// What a resize needs to know of a pod. The ray container is the first one.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct PodSize {
+    pub(crate) name: String,
+    pub(crate) uid: String,
+    container: String,
+    cpu: Amount,
+    memory: Amount,
+}
+
+/// The size to ask for, as limit or else as request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Wanted {
+    pub(crate) cpu_milli: i64,
+    pub(crate) memory_bytes: i64,
+}
+
+/// One resource of the ray container, as its spec has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Amount {
+    limit: Option<Quantity>,
+    request: Option<Quantity>,
+    /// What limits exceed requests by; it stays, and with it the pod's quality-of-service class.
+    gap: Quantity,
+    /// What the pod requests besides this container.
+    others: Quantity,
+}
+
+impl PodSize {
+    /// Reads a pod; `None` if it lacks what no pod in the API server lacks.
+    pub(crate) fn of(pod: Pod<'_>) -> Option<Self> {
+        let container = pod.containers().first()?;
+        let (limits, requests) = (container.resources.limits, container.resources.requests);
+        let (cpu_gap, memory_gap) = crate::plan::gap(&pod);
+        let all = pod.requests();
+        let amount = |name: &str, gap: Quantity| {
+            let own = requests.or(limits).get(name);
+            Amount {
+                limit: limits.get(name),
+                request: requests.get(name),
+                gap,
+                others: all
+                    .get(name)
+                    .unwrap_or_default()
+                    .checked_sub(own.unwrap_or_default())
+                    .unwrap_or_default()
+                    .max(Quantity::ZERO),
+            }
+        };
+        Some(Self {
+            name: pod.name.to_owned(),
+            uid: pod.uid().to_owned(),
+            container: container.name.clone(),
+            cpu: amount("cpu", cpu_gap),
+            memory: amount("memory", memory_gap),
+        })
+    }
+
+    /// The strategic-merge patch of the subresource `resize`. What is as wanted is left out.
+    pub(crate) fn patch(&self, wanted: Wanted) -> Value {
+        let (mut limits, mut requests) = (Map::new(), Map::new());
+        for (name, amount, size) in self.sizes(wanted) {
+            if !amount.differs(size) {
+                continue;
+            }
+            let text = |quantity: Quantity| Value::String(quantity.to_string());
+            if amount.limit.is_some() {
+                limits.insert(name.to_owned(), text(size));
+            }
+            requests.insert(name.to_owned(), text(amount.request_for(size)));
+        }
+        let mut resources = Map::new();
+        for (part, amounts) in [("limits", limits), ("requests", requests)] {
+            if !amounts.is_empty() {
+                resources.insert(part.to_owned(), Value::Object(amounts));
+            }
+        }
+        let container = json!({"name": self.container, "resources": resources});
+        json!({"spec": {"containers": [container]}})
+    }
+
+    /// The pod's spec asks for another size.
+    pub(crate) fn differs(&self, wanted: Wanted) -> bool {
+        self.sizes(wanted)
+            .into_iter()
+            .any(|(_, amount, size)| amount.differs(size))
+    }
+
+    /// What is wanted, but in no dimension that shrinks less than what the raylet has.
+    pub(crate) fn at_least(&self, wanted: Wanted, cpu: Option<f64>, memory: Option<f64>) -> Wanted {
+        #[expect(clippy::cast_possible_truncation, reason = "rounded, saturating")]
+        let raise = |wanted: i64, kept: Option<f64>, unit: f64, now: i64| match kept {
+            Some(kept) if wanted < now => wanted.max((kept * unit).ceil() as i64).min(now),
+            _ => wanted,
+        };
+        Wanted {
+            cpu_milli: raise(wanted.cpu_milli, cpu, 1000.0, milli(self.cpu.size())),
+            memory_bytes: raise(wanted.memory_bytes, memory, 1.0, units(self.memory.size())),
+        }
+    }
+
+    /// Notes what the node can give at the most, if it was told and leaves room to grow; whether
+    /// it did.
+    pub(crate) fn learn(&self, note: &mut ResizeNote, allocatable: Allocatable) -> bool {
+        let cpu = allocatable
+            .cpu_milli
+            .map(|milli| self.cpu.largest(Quantity::from_milli(milli)));
+        let memory = allocatable
+            .memory_bytes
+            .map(|bytes| self.memory.largest(Quantity::from_units(bytes)));
+        #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
+        if let Some(cpu) = cpu {
+            note.suggested_max_cpu = Some(milli(cpu) as f64 / 1000.0);
+        }
+        if let Some(memory) = memory {
+            note.suggested_max_memory = Some(units(memory));
+        }
+        cpu.is_some() || memory.is_some()
+    }
+
+    fn sizes(&self, wanted: Wanted) -> [(&'static str, &Amount, Quantity); 2] {
+        let cpu = Quantity::from_milli(wanted.cpu_milli);
+        let memory = Quantity::from_units(wanted.memory_bytes);
+        [("cpu", &self.cpu, cpu), ("memory", &self.memory, memory)]
+    }
+}
+
+impl Amount {
+    /// The limit, or else the request.
+    fn size(&self) -> Quantity {
+        self.limit.or(self.request).unwrap_or_default()
+    }
+
+    fn request_for(&self, size: Quantity) -> Quantity {
+        let request = self.limit.and_then(|_| size.checked_sub(self.gap));
+        request.unwrap_or(size)
+    }
+
+    fn differs(&self, size: Quantity) -> bool {
+        self.limit.is_some_and(|limit| limit != size)
+            || self.request != Some(self.request_for(size))
+    }
+
+    /// The largest size with which the pod requests no more than `allocatable`; not less than it
+    /// has.
+    fn largest(&self, allocatable: Quantity) -> Quantity {
+        let left = allocatable.checked_sub(self.others).unwrap_or_default();
+        let limit = left.checked_add(self.gap).unwrap_or(left);
+        limit.max(self.size())
+    }
+}
+
+fn milli(quantity: Quantity) -> i64 {
+    i64::try_from(quantity.nanos() / 1_000_000).unwrap_or(i64::MAX)
+}
+
+fn units(quantity: Quantity) -> i64 {
+    i64::try_from(quantity.nanos() / 1_000_000_000).unwrap_or(i64::MAX)
+}

@@ -1,0 +1,128 @@
+//! What drivers print as `(autoscaler +3s) ...`: lines of `event_AUTOSCALER.log` in the head's
+//! log folder, which Ray's log monitor reads. The texts are Ray's.
+//! (Ray, `autoscaler/v2/event_logger.py`; `_private/event/event_logger.py`.)
+
+use serde_json::json;
+
+use crate::plan::{Cause, DemandKind, Unmet};
+
+/// One line.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// How bad it is.
+    pub severity: Severity,
+    /// What is said.
+    pub text: String,
+}
+
+/// As Ray names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Severity {
+    /// Something was done.
+    Info,
+    /// Something cannot be done.
+    Warning,
+}
+
+impl Message {
+    /// Nodes that were asked for.
+    pub(crate) fn adding(count: u64, group: &str) -> Self {
+        Self::info(format!("Adding {count} node(s) of type {group}."))
+    }
+
+    /// Nodes that were asked to go.
+    pub(crate) fn removing(count: usize, group: &str, cause: Cause) -> Self {
+        let why = match cause {
+            Cause::GroupMax => "max number of worker nodes per type reached",
+            Cause::ClusterMax => "max number of worker nodes reached",
+            Cause::GroupGone => "outdated",
+            Cause::Idle | Cause::Leaving | Cause::Stopped => "idle",
+        };
+        Self::info(format!("Removing {count} nodes of type {group} ({why})."))
+    }
+
+    /// The size of the cluster.
+    pub(crate) fn resized((cpus, gpus): (f64, f64)) -> Self {
+        let gpus = if gpus > 0.0 {
+            format!(", {} GPUs", gpus.trunc())
+        } else {
+            String::new()
+        };
+        Self::info(format!("Resized to {} CPUs{gpus}.", cpus.trunc()))
+    }
+
+    /// A demand that cannot be met.
+    pub(crate) fn unmet(unmet: &Unmet) -> Self {
+        let what = match unmet.kind {
+            DemandKind::Constraint => "cluster constraint",
+            DemandKind::PlacementGroup => "placement group requests",
+            DemandKind::Tasks => "resource requests",
+        };
+        let (count, demand) = (unmet.count, &unmet.demand);
+        Self {
+            severity: Severity::Warning,
+            text: format!(
+                "No available node types can fulfill {what} {demand}*{count}. Add suitable node \
+                 types to this cluster to resolve this issue."
+            ),
+        }
+    }
+
+    fn info(text: String) -> Self {
+        Self {
+            severity: Severity::Info,
+            text,
+        }
+    }
+
+    /// The line as Ray's log monitor reads it, without the line end. `id` is unique (Ray: 36
+    /// hexadecimal digits), `seconds` since 1970.
+    pub fn line(&self, id: &str, host: &str, process: u32, seconds: i64) -> String {
+        let severity = match self.severity {
+            Severity::Info => "INFO",
+            Severity::Warning => "WARNING",
+        };
+        json!({
+            "event_id": id,
+            "source_type": "AUTOSCALER",
+            "source_hostname": host,
+            "source_pid": process,
+            "severity": severity,
+            "message": self.text,
+            "timestamp": seconds.to_string(),
+            "label": "",
+            "custom_fields": {},
+        })
+        .to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reconcile::events::driver_log::*;
+
+    #[test]
+    fn says_it_in_rays_words() {
+        assert_eq!(
+            Message::adding(3, "cpu").text,
+            "Adding 3 node(s) of type cpu."
+        );
+        let removing = Message::removing(2, "cpu", Cause::Idle);
+        assert_eq!(removing.text, "Removing 2 nodes of type cpu (idle).");
+        assert_eq!(Message::resized((4.5, 0.0)).text, "Resized to 4 CPUs.");
+        assert_eq!(
+            Message::resized((4.0, 2.0)).text,
+            "Resized to 4 CPUs, 2 GPUs."
+        );
+    }
+
+    #[test]
+    fn a_line_is_json_with_rays_keys() {
+        let line = Message::adding(1, "cpu").line("ab", "head", 7, 1_768_392_000);
+        let value: serde_json::Value = serde_json::from_str(&line).unwrap();
+        assert_eq!(value["source_type"], "AUTOSCALER");
+        assert_eq!(value["timestamp"], "1768392000");
+        assert_eq!(value["source_pid"], 7);
+        assert!(!line.contains('\n'));
+    }
+}

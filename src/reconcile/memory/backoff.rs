@@ -1,0 +1,180 @@
+//! For how long what failed is left alone.
+
+use std::collections::BTreeMap;
+
+use crate::reconcile::effects::effect::{Subject, Task};
+use crate::reconcile::effects::failure::Meaning;
+use crate::reconcile::settings::Backoff;
+
+/// Most waits that are kept; beyond that those that end first are forgotten.
+const KEPT: usize = 4096;
+
+/// The first wait after a refusal is so many times as long as after another failure.
+const PATIENCE: f64 = 20.0;
+
+/// A jitter of 0 to 1 makes a wait so much shorter or longer at the most.
+const SPREAD: f64 = 0.25;
+
+/// Who is left alone with what, until when, and why.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Waits(BTreeMap<(Subject, Task), Wait>);
+
+/// One wait.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wait {
+    /// Failures in a row.
+    pub failures: u32,
+    /// In seconds since 1970.
+    pub until: f64,
+    /// Why, for people.
+    pub why: String,
+}
+
+impl Waits {
+    /// The wait that holds now.
+    pub fn of(&self, about: &Subject, task: Task, now: f64) -> Option<&Wait> {
+        let wait = self.0.get(&(about.clone(), task))?;
+        (wait.until > now).then_some(wait)
+    }
+
+    /// Notes a failure. `jitter` is from 0 to 1 and spreads waits, so that a thousand clusters do
+    /// not come back at once.
+    pub(crate) fn failed(&mut self, key: (Subject, Task), failed: &Failed, settings: &Backoff) {
+        let first = match failed.meaning {
+            Meaning::Stale | Meaning::Gone | Meaning::TooLarge(_) => return,
+            Meaning::Refused | Meaning::Forbidden => settings.first_s * PATIENCE,
+            Meaning::Busy { .. } | Meaning::Transient => settings.first_s,
+        };
+        let failures = self.0.get(&key).map_or(0, |wait| wait.failures) + 1;
+        let doubled = first * f64::from(1_u32 << (failures - 1).min(16));
+        let spread = 1.0 + SPREAD * (2.0 * failed.jitter.clamp(0.0, 1.0) - 1.0);
+        let asked = match failed.meaning {
+            Meaning::Busy { retry_after_s } => retry_after_s.unwrap_or_default(),
+            _ => 0.0,
+        };
+        let wait_s = (doubled.min(settings.longest_s) * spread).max(asked);
+        let wait = Wait {
+            failures,
+            until: failed.now + wait_s,
+            why: failed.why.clone(),
+        };
+        self.0.insert(key, wait);
+        self.bound();
+    }
+
+    /// Leaves a subject alone for a fixed time.
+    pub(crate) fn pause(&mut self, key: (Subject, Task), until: f64, why: &str) {
+        let wait = Wait {
+            failures: 0,
+            until,
+            why: why.to_owned(),
+        };
+        self.0.insert(key, wait);
+        self.bound();
+    }
+
+    /// Forgets the failures of what went well.
+    pub(crate) fn went_well(&mut self, key: &(Subject, Task)) {
+        self.0.remove(key);
+    }
+
+    /// Forgets waits that ended so long ago that a new failure is a first one.
+    pub(crate) fn forget_old(&mut self, now: f64, settings: &Backoff) {
+        self.0
+            .retain(|_, wait| wait.until + 2.0 * settings.longest_s > now);
+    }
+
+    fn bound(&mut self) {
+        while self.0.len() > KEPT {
+            let ends = |(_, wait): &(&(Subject, Task), &Wait)| wait.until;
+            let first = self
+                .0
+                .iter()
+                .min_by(|one, other| ends(one).total_cmp(&ends(other)));
+            let Some(key) = first.map(|(key, _)| key.clone()) else {
+                return;
+            };
+            self.0.remove(&key);
+        }
+    }
+}
+
+/// A failure to be noted.
+#[derive(Debug, Clone)]
+pub(crate) struct Failed {
+    pub(crate) meaning: Meaning,
+    /// For people.
+    pub(crate) why: String,
+    /// In seconds since 1970.
+    pub(crate) now: f64,
+    /// From 0 to 1.
+    pub(crate) jitter: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reconcile::memory::backoff::*;
+
+    fn key() -> (Subject, Task) {
+        (Subject::Pod("a".to_owned()), Task::Resize)
+    }
+
+    fn failed(meaning: Meaning, now: f64) -> Failed {
+        Failed {
+            meaning,
+            why: "it failed".to_owned(),
+            now,
+            jitter: 0.5,
+        }
+    }
+
+    fn until(waits: &Waits, now: f64) -> Option<f64> {
+        let (about, task) = key();
+        waits.of(&about, task, now).map(|wait| wait.until)
+    }
+
+    #[test]
+    fn waits_double_up_to_the_longest() {
+        let (mut waits, settings) = (Waits::default(), Backoff::default());
+        let mut lengths = Vec::new();
+        for _ in 0..9 {
+            waits.failed(key(), &failed(Meaning::Transient, 100.0), &settings);
+            lengths.push(until(&waits, 100.0).unwrap() - 100.0);
+        }
+        assert_eq!(lengths, [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 64.0, 120.0]);
+        waits.went_well(&key());
+        assert_eq!(until(&waits, 100.0), None);
+    }
+
+    #[test]
+    fn refusals_wait_longer_and_races_not_at_all() {
+        let (mut waits, settings) = (Waits::default(), Backoff::default());
+        waits.failed(key(), &failed(Meaning::Stale, 0.0), &settings);
+        assert_eq!(until(&waits, 0.0), None);
+        waits.failed(key(), &failed(Meaning::Refused, 0.0), &settings);
+        assert_eq!(until(&waits, 0.0), Some(10.0));
+        assert_eq!(until(&waits, 10.0), None);
+    }
+
+    #[test]
+    fn the_servers_own_wish_is_the_least() {
+        let (mut waits, settings) = (Waits::default(), Backoff::default());
+        let busy = Meaning::Busy {
+            retry_after_s: Some(30.0),
+        };
+        waits.failed(key(), &failed(busy, 0.0), &settings);
+        assert_eq!(until(&waits, 0.0), Some(30.0));
+    }
+
+    #[test]
+    fn jitter_spreads_by_a_quarter() {
+        let settings = Backoff::default();
+        for (jitter, expected) in [(0.0, 0.375), (1.0, 0.625)] {
+            let mut waits = Waits::default();
+            let mut failed = failed(Meaning::Transient, 0.0);
+            failed.jitter = jitter;
+            waits.failed(key(), &failed, &settings);
+            assert_eq!(until(&waits, 0.0), Some(expected));
+        }
+    }
+}

@@ -1,0 +1,85 @@
+//! What Ray was told last, so that it is told what is new and not the same again.
+
+use crate::snapshot::autoscaling_state::AutoscalingState;
+
+/// After so many seconds what is worth telling is told again: a GCS that was restarted has
+/// forgotten it.
+const AGAIN_S: f64 = 30.0;
+
+/// What Ray was told last.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Told {
+    state: Option<(AutoscalingState, f64)>,
+    error: Option<(String, f64)>,
+}
+
+impl Told {
+    /// The report says something new.
+    pub(crate) fn wants_state(&self, state: &AutoscalingState, now: f64) -> bool {
+        let unversioned = without_version(state);
+        let Some((told, at)) = &self.state else {
+            return true;
+        };
+        *told != unversioned || (unversioned != AutoscalingState::default() && is_old(*at, now))
+    }
+
+    /// The text says something new.
+    pub(crate) fn wants_error(&self, text: &str, now: f64) -> bool {
+        let Some((told, at)) = &self.error else {
+            return true;
+        };
+        told != text || (!text.is_empty() && is_old(*at, now))
+    }
+
+    pub(crate) fn note_state(&mut self, state: &AutoscalingState, now: f64) {
+        self.state = Some((without_version(state), now));
+    }
+
+    pub(crate) fn note_error(&mut self, text: &str, now: f64) {
+        self.error = Some((text.to_owned(), now));
+    }
+}
+
+fn is_old(at: f64, now: f64) -> bool {
+    now - at >= AGAIN_S
+}
+
+fn without_version(state: &AutoscalingState) -> AutoscalingState {
+    AutoscalingState {
+        version: 0,
+        ..state.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reconcile::memory::reported::*;
+    use crate::snapshot::autoscaling_state::PendingRequest;
+
+    #[test]
+    fn the_same_is_told_once_and_then_seldom() {
+        let mut told = Told::default();
+        let mut state = AutoscalingState {
+            version: 1,
+            ..AutoscalingState::default()
+        };
+        assert!(told.wants_state(&state, 0.0), "a predecessor's report goes");
+        told.note_state(&state, 0.0);
+        state.version = 2;
+        assert!(!told.wants_state(&state, 100.0), "nothing, again");
+        state.pending_requests.push(PendingRequest::default());
+        assert!(told.wants_state(&state, 1.0));
+        told.note_state(&state, 1.0);
+        assert!(!told.wants_state(&state, 30.9));
+        assert!(told.wants_state(&state, 31.0));
+    }
+
+    #[test]
+    fn an_old_error_text_is_cleared_once() {
+        let mut told = Told::default();
+        assert!(told.wants_error("", 0.0));
+        told.note_error("", 0.0);
+        assert!(!told.wants_error("", 1000.0));
+        assert!(told.wants_error("no", 1.0));
+    }
+}

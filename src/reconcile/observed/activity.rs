@@ -1,0 +1,53 @@
+//! Whether anything goes on in a cluster.
+
+use std::collections::HashSet;
+
+use crate::plan::{Plan, ResizeNote};
+use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::NodeStatus;
+use crate::snapshot::pod::{Pod, PodRole};
+
+/// Something is to be done, is on its way, or waits for what can be had.
+pub(crate) fn is_busy(snapshot: &Snapshot, plan: &Plan) -> bool {
+    // What was too much a moment ago still is: it is not asked for again and again.
+    let goes_on = !plan.is_quiet() || is_moving(snapshot, plan) || is_served(snapshot, plan);
+    goes_on && !plan.given_up
+}
+
+/// Pods come or go, or a resize is under way.
+fn is_moving(snapshot: &Snapshot, plan: &Plan) -> bool {
+    let nodes = &snapshot.gcs.node_states;
+    let alive: HashSet<&str> = nodes
+        .iter()
+        .filter(|node| node.is_running() || node.status == NodeStatus::Draining)
+        .map(|node| node.instance_id.as_str())
+        .collect();
+    let moving = |pod: &Pod<'_>| {
+        let note = ResizeNote::of(pod).ok().flatten().unwrap_or_default();
+        let absent = pod.role != PodRole::Other && !alive.contains(pod.name);
+        pod.deleting || note.resizing_at.is_some() || absent
+    };
+    let mut pods = snapshot.pods.iter();
+    !plan.remember.instances.is_empty() || pods.any(|pod| !pod.ended && moving(&pod))
+}
+
+/// Some demand waits that is not out of reach.
+fn is_served(snapshot: &Snapshot, plan: &Plan) -> bool {
+    let gcs = &snapshot.gcs;
+    let waiting = gcs.pending_resource_requests.len() + gcs.pending_gang_resource_requests.len();
+    let constraint = crate::plan::DemandKind::Constraint;
+    let unmet = plan.unmet.iter().filter(|unmet| unmet.kind != constraint);
+    waiting > unmet.count()
+}
+
+/// CPUs and GPUs of all Ray nodes that run.
+pub(crate) fn totals(snapshot: &Snapshot) -> (f64, f64) {
+    let nodes = snapshot.gcs.node_states.iter();
+    let total = |name: &str| {
+        let running = nodes.clone().filter(|node| node.is_running());
+        running
+            .filter_map(|node| node.total_resources.get(name))
+            .sum::<f64>()
+    };
+    (total("CPU"), total("GPU"))
+}

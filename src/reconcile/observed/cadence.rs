@@ -1,0 +1,48 @@
+//! When to look at a cluster again, if nothing happens before.
+
+use crate::reconcile::settings::Pace;
+
+/// Seconds until the next look at a busy cluster, where so many are busy that the process looks
+/// after: a thousand that all wait for pods must not keep each other from their turn.
+pub fn busy_s(busy: usize, pace: &Pace) -> f64 {
+    #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+    let shared = busy as f64 / pace.busy_per_s;
+    shared.clamp(pace.busy_s, pace.calm_s.max(pace.busy_s))
+}
+
+/// Seconds until the next look at a cluster in which nothing goes on. `last_change` is when
+/// anything of the cluster last moved ([`Memory::changed_at`](crate::reconcile::Memory::changed_at)), both in
+/// seconds since 1970.
+pub fn quiet_s(last_change: f64, now: f64, pace: &Pace) -> f64 {
+    // As long again as it has been quiet beyond the limit: rarer little by little.
+    let quiet = (now - last_change - pace.long_s).max(0.0);
+    let grown = pace.calm_s * (1.0 + quiet / pace.long_s.max(1.0));
+    grown.clamp(pace.calm_s, pace.idle_s.max(pace.calm_s))
+}
+
+#[cfg(test)]
+#[expect(clippy::float_cmp, reason = "given, not computed")]
+mod tests {
+    use crate::reconcile::observed::cadence::*;
+
+    #[test]
+    fn looks_get_rarer_only_where_nothing_moves_for_long() {
+        let pace = Pace::default();
+        let next = |quiet| quiet_s(1000.0, 1000.0 + quiet, &pace);
+        assert_eq!(next(0.0), 1.0);
+        assert_eq!(next(300.0), 1.0);
+        assert_eq!(next(600.0), 2.0);
+        assert_eq!(next(9e9), 5.0);
+        assert_eq!(next(-50.0), 1.0, "a clock that went back");
+    }
+
+    #[test]
+    fn the_busy_share_the_looks_but_each_has_one_a_second() {
+        let pace = Pace::default();
+        let next = |busy| busy_s(busy, &pace);
+        assert_eq!(next(1), 0.25);
+        assert_eq!(next(100), 0.25);
+        assert_eq!(next(200), 0.5);
+        assert_eq!(next(100_000), 1.0);
+    }
+}

@@ -1,0 +1,253 @@
+//! For how long a cluster has not been seen, and whether that is worth a warning.
+//!
+//! A head that starts, or is replaced, cannot be asked for a while: that is how it should be. So a
+//! warning comes only when it lasts: after [`READY_S`] in which the head pod claimed to be ready all
+//! the time, after [`REFUSED_S`] of refusals, or after [`START_S`] in any case. A cluster that is
+//! seen for a moment in between, as one whose head crashes again and again, has still the same
+//! outage: that ends when the cluster has been seen for [`OVER_S`].
+
+use crate::reconcile::events::event::{News, State, Topic};
+use crate::reconcile::observed::blind::Blind;
+use crate::snapshot::moment;
+
+/// For how many seconds a head that claims to be ready may leave questions unanswered.
+pub const READY_S: f64 = 60.0;
+
+/// For how many seconds a GCS may refuse what it is shown, or a Secret be missing: KubeRay makes it
+/// about when it makes the cluster.
+pub const REFUSED_S: f64 = 10.0;
+
+/// For how many seconds a head may take to start. Images of Ray are large.
+pub const START_S: f64 = 300.0;
+
+/// For how many seconds a cluster is seen until its outage is over.
+pub const OVER_S: f64 = 60.0;
+
+/// A cluster that is not seen, or has not been seen for long again.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Outage {
+    /// Since when, in seconds since 1970.
+    since: f64,
+    /// Since when there has been no sign that the head only starts.
+    firm_since: Option<f64>,
+    /// Since when it has been seen again.
+    seen_since: Option<f64>,
+    /// What is seen instead of the cluster.
+    why: Blind,
+    /// It has lasted long enough to be worth a warning.
+    lasts: bool,
+}
+
+impl Outage {
+    /// What is known after a look that showed nothing.
+    pub(crate) fn blind(before: Option<&Self>, why: &Blind, now: f64) -> Self {
+        let why = why.completed(before.map(|before| &before.why));
+        let since = before.map_or(now, |before| before.since);
+        let firm_since = (!why.is_starting()).then(|| {
+            let before = before.filter(|before| before.seen_since.is_none());
+            before.and_then(|before| before.firm_since).unwrap_or(now)
+        });
+        let lasts = before.is_some_and(|before| before.lasts)
+            || firm_since.is_some_and(|firm| now - firm >= patience_s(&why))
+            || now - since >= START_S;
+        Self {
+            since,
+            firm_since,
+            seen_since: None,
+            why,
+            lasts,
+        }
+    }
+
+    /// What is known after a look that showed the cluster; `None` once the outage is over.
+    pub(crate) fn seen(before: Option<&Self>, now: f64) -> Option<Self> {
+        let before = before?;
+        let seen_since = before.seen_since.unwrap_or(now);
+        (now - seen_since < OVER_S).then(|| Self {
+            firm_since: None,
+            seen_since: Some(seen_since),
+            ..before.clone()
+        })
+    }
+
+    /// What is seen instead of the cluster.
+    pub(crate) fn why(&self) -> &Blind {
+        &self.why
+    }
+
+    /// The warning, once it has lasted.
+    pub(crate) fn warning(&self) -> Option<State> {
+        let (since, why, advice) = (moment(self.since), &self.why, self.why.advice());
+        let message = format!("nothing has been done since {since}: {why}; {advice}");
+        self.lasts.then(|| State {
+            topic: Topic::NotObserved,
+            news: News::warning("NotObserved", "Scaling", message),
+            message: None,
+        })
+    }
+
+    /// That it is over, if there was a warning.
+    pub(crate) fn over(&self) -> Option<State> {
+        let since = moment(self.since);
+        let message = format!("it is seen again, after it was not since {since}");
+        self.lasts.then(|| State {
+            topic: Topic::Observed,
+            news: News::normal("Observed", "Scaling", message),
+            message: None,
+        })
+    }
+}
+
+fn patience_s(why: &Blind) -> f64 {
+    if why.is_refusal() { REFUSED_S } else { READY_S }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use crate::reconcile::effects::failure::GcsKind;
+    use crate::reconcile::observed::outage::*;
+    use crate::reconcile::{HeadPod, Memory, Settings, round};
+
+    fn silent(ready: bool) -> Blind {
+        Blind::Gcs {
+            head: HeadPod {
+                name: "h".to_owned(),
+                ready,
+            },
+            kind: GcsKind::Unreachable,
+            reason: "connection refused".to_owned(),
+        }
+    }
+
+    /// The reasons of the Events, a look each second; `what` is seen at each, nothing if the
+    /// cluster is seen.
+    fn told(seconds: u32, what: impl Fn(u32) -> Option<Blind>) -> Vec<(u32, &'static str)> {
+        let (mut memory, settings) = (Memory::default(), Settings::default());
+        let mut told = Vec::new();
+        for second in 0..seconds {
+            let now = 1_768_392_000.0 + f64::from(second);
+            let round = match what(second) {
+                Some(why) => crate::reconcile::blind(&memory, &why, now),
+                None => round::Round {
+                    outage: Outage::seen(memory.outage.as_ref(), now),
+                    states: over(&memory, now),
+                    ..round::Round::default()
+                },
+            };
+            let said = memory.fold(&round, &[], &settings, now, || 0.5);
+            told.extend(said.news.iter().map(|news| (second, news.reason)));
+        }
+        told
+    }
+
+    fn over(memory: &Memory, now: f64) -> Vec<State> {
+        let outage = Outage::seen(memory.outage.as_ref(), now);
+        let before = memory.outage.as_ref().filter(|_| outage.is_none());
+        before.and_then(Outage::over).into_iter().collect()
+    }
+
+    #[test]
+    fn a_head_that_starts_is_no_news() {
+        let start = |second| match second {
+            0..20 => Some(Blind::NoHead),
+            20..60 => Some(Blind::NoAddress {
+                pod: "h".to_owned(),
+            }),
+            60..200 => Some(silent(false)),
+            200..210 => Some(silent(true)),
+            _ => None,
+        };
+        assert_eq!(told(900, start), []);
+    }
+
+    #[test]
+    fn a_head_that_starts_for_ever_is_news() {
+        let told = told(900, |_| Some(Blind::NoHead));
+        assert_eq!(told, [(300, "NotObserved")]);
+    }
+
+    #[test]
+    fn a_silent_head_that_claims_to_be_ready_is_news_once_and_so_is_its_end() {
+        let outage = |second| (second < 600).then(|| silent(true));
+        assert_eq!(told(900, outage), [(60, "NotObserved"), (660, "Observed")]);
+    }
+
+    #[test]
+    fn a_refusal_is_news_soon() {
+        let refused = |_| {
+            Some(Blind::Credentials {
+                head: HeadPod {
+                    name: "h".to_owned(),
+                    ready: false,
+                },
+                reason: "Secret demo cannot be read".to_owned(),
+            })
+        };
+        assert_eq!(told(100, refused), [(10, "NotObserved")]);
+    }
+
+    #[test]
+    fn a_head_that_crashes_again_and_again_is_news_once() {
+        let crashing = |second| match second % 10 {
+            0..4 => Some(Blind::Ended {
+                pod: format!("h-{second}"),
+            }),
+            4..7 => Some(Blind::NoAddress {
+                pod: format!("h-{second}"),
+            }),
+            7..9 => Some(silent(true)),
+            _ => None,
+        };
+        assert_eq!(told(120, crashing), []);
+        assert_eq!(told(3600, crashing), [(300, "NotObserved")]);
+    }
+
+    #[test]
+    fn what_was_said_first_is_said_while_the_gcs_is_left_alone() {
+        let head = HeadPod {
+            name: "h".to_owned(),
+            ready: true,
+        };
+        let first = Outage::blind(None, &silent(false), 0.0);
+        let next = Outage::blind(Some(&first), &Blind::NotAsked { head }, 1.0);
+        assert_eq!(*next.why(), silent(true));
+    }
+
+    fn any_blind() -> impl Strategy<Value = Blind> {
+        let head = any::<bool>().prop_map(|ready| HeadPod {
+            name: "h".to_owned(),
+            ready,
+        });
+        prop_oneof![
+            Just(Blind::NoHead),
+            Just(Blind::NoAddress {
+                pod: "h".to_owned()
+            }),
+            Just(Blind::Ended {
+                pod: "h".to_owned()
+            }),
+            any::<bool>().prop_map(silent),
+            head.prop_map(|head| Blind::NotAsked { head }),
+        ]
+    }
+
+    proptest! {
+        #[test]
+        fn the_same_at_two_times_is_the_same_in_every_word(
+            why in any_blind(), one in 0.0..1e4_f64, other in 0.0..1e4_f64,
+        ) {
+            let first = Outage::blind(None, &why, 0.0);
+            let look = |now| {
+                let outage = Outage::blind(Some(&first), &why, now);
+                (outage.why().to_string(), outage.warning())
+            };
+            let ((one, told), (other, again)) = (look(one), look(other));
+            prop_assert_eq!(one, other);
+            if let (Some(told), Some(again)) = (told, again) {
+                prop_assert_eq!(told, again);
+            }
+        }
+    }
+}

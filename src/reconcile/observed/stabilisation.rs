@@ -1,0 +1,135 @@
+//! Demand that the GCS still counts although a node has taken it.
+//!
+//! The GCS asks the raylets one by one, about once a second. So when a node joins or takes a
+//! task, its smaller room and another raylet's old demand stand beside each other for a moment,
+//! and the same demand would be launched for twice. Launches wait for that moment, unless there
+//! is more demand than before; never long, and never twice in a row.
+
+use crate::snapshot::Snapshot;
+
+/// How old what the GCS tells of a raylet can be, in seconds.
+const STALE_S: f64 = 1.5;
+
+/// What was seen in the round before.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub(crate) struct Settling {
+    seen: Option<Seen>,
+    /// Since when launches wait, in seconds since 1970.
+    since: f64,
+    /// The demand that is known since then.
+    demand: i64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Seen {
+    /// Units of tasks and placement groups that wait.
+    demand: i64,
+    /// Nodes that run.
+    nodes: usize,
+    /// What they have free of everything, in no unit that means anything.
+    free: f64,
+}
+
+impl Seen {
+    fn of(snapshot: &Snapshot) -> Self {
+        let gcs = &snapshot.gcs;
+        let tasks = gcs.pending_resource_requests.iter();
+        let gangs = gcs.pending_gang_resource_requests.len();
+        let nodes = gcs.node_states.iter().filter(|node| node.is_running());
+        let mut seen = Self {
+            demand: tasks.map(|request| request.count).sum::<i64>()
+                + i64::try_from(gangs).unwrap_or(i64::MAX),
+            nodes: 0,
+            free: 0.0,
+        };
+        for node in nodes {
+            let share = |(name, free): (&String, &f64)| {
+                let total = node.total_resources.get(name).copied().unwrap_or(0.0);
+                if total > 0.0 { free / total } else { 0.0 }
+            };
+            seen.nodes += 1;
+            seen.free += node.available_resources.iter().map(share).sum::<f64>();
+        }
+        seen
+    }
+}
+
+impl Settling {
+    /// After another look.
+    #[must_use]
+    pub(crate) fn after(self, snapshot: &Snapshot, now: f64) -> Self {
+        let seen = Seen::of(snapshot);
+        let Some(before) = self.seen else {
+            return Self {
+                seen: Some(seen),
+                ..self
+            };
+        };
+        let took = seen.nodes > before.nodes || seen.free < before.free - 1e-6;
+        let rested = now - self.since >= 2.0 * STALE_S;
+        if took && rested {
+            return Self {
+                seen: Some(seen),
+                since: now,
+                demand: before.demand,
+            };
+        }
+        Self {
+            seen: Some(seen),
+            ..self
+        }
+    }
+
+    /// The demand that is seen now may be of before.
+    pub(crate) fn is_unsettled(self, now: f64) -> bool {
+        let known = self.seen.is_some_and(|seen| seen.demand <= self.demand);
+        known && self.demand > 0 && now - self.since < STALE_S
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::reconcile::observed::stabilisation::*;
+
+    fn snapshot(demand: i64, free: &[f64]) -> Snapshot {
+        let node = |free: &f64| json!({"nodeId": "", "status": "RUNNING", "totalResources": {"CPU": 1}, "availableResources": {"CPU": free}});
+        serde_json::from_value(json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
+            "rayCluster": {},
+            "gcs": {
+                "nodeStates": free.iter().map(node).collect::<Vec<_>>(),
+                "pendingResourceRequests": [{"request": {"resourcesBundle": {"CPU": 1}}, "count": demand}],
+            },
+        }))
+        .unwrap()
+    }
+
+    #[test]
+    fn demand_that_a_node_just_took_is_not_launched_for_again() {
+        let settling = Settling::default().after(&snapshot(2, &[]), 100.0);
+        assert!(
+            !settling.is_unsettled(100.0),
+            "new demand is served at once"
+        );
+        let joined = settling.after(&snapshot(2, &[0.0]), 101.0);
+        assert!(joined.is_unsettled(101.0), "its task may be among the two");
+        let more = joined.after(&snapshot(3, &[0.0]), 101.2);
+        assert!(!more.is_unsettled(101.2), "there is new demand");
+        assert!(!joined.is_unsettled(102.6), "by now it is known");
+    }
+
+    #[test]
+    fn launches_do_not_wait_twice_in_a_row() {
+        let mut settling = Settling::default().after(&snapshot(5, &[0.9]), 100.0);
+        let mut waits = Vec::new();
+        for round in 1..=24 {
+            let now = 100.0 + 0.25 * f64::from(round);
+            settling = settling.after(&snapshot(5, &[0.9 - 0.01 * f64::from(round)]), now);
+            waits.push(settling.is_unsettled(now));
+        }
+        let served = waits.iter().filter(|waits| !**waits).count();
+        assert!(served >= waits.len() / 2, "{waits:?}");
+    }
+}

@@ -1,0 +1,360 @@
+//! Whether a cluster is ours to scale, from its objects alone.
+
+use serde_json::Value;
+
+use crate::ray::kueue::{ELASTIC, QUEUE};
+use crate::ray::{Kind, RayObject, ReconcileMode, text_at};
+use crate::snapshot::pod::{Pod, PodRole};
+use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, Container};
+use crate::snapshot::{ClusterId, OwnPods};
+
+/// The annotation by which a sidecar of ours marks its own pod, with its version as value: a sign
+/// that does not depend on the name of an image.
+pub const SIGN_ANNOTATION: &str = "rayfit.dev/autoscaler";
+
+const KUBERAY: &str = "ray.io/kuberay-operator";
+
+/// As what this process scales.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum Role {
+    /// From outside, many clusters.
+    Central,
+    /// In the head pod, this cluster only.
+    Sidecar {
+        /// The uid of the head pod that it runs in.
+        head_uid: String,
+    },
+}
+
+/// Whether a cluster is ours to scale.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Standing {
+    /// It is, if it is our [`turn`](crate::reconcile::ownership::handover).
+    Ours,
+    /// It is not.
+    Leave(Reason),
+}
+
+/// Why a cluster is left alone.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum Reason {
+    /// The annotation names another scaler.
+    #[error("its mode is {0}")]
+    Mode(ReconcileMode),
+    /// `enableInTreeAutoscaling` is not true.
+    #[error(
+        "autoscaling is off: set spec.enableInTreeAutoscaling to true, or KubeRay deletes workers \
+         at random while Rayfit scales"
+    )]
+    AutoscalingOff,
+    /// It is being deleted.
+    #[error("it is being deleted")]
+    Deleting,
+    /// `spec.suspend`
+    #[error("it is suspended")]
+    Suspended,
+    /// `spec.managedBy`
+    #[error("it is managed by {0}")]
+    ManagedBy(String),
+    /// Kueue decides on its size.
+    #[error(
+        "Kueue's queue {0} decides on its size: annotate it with kueue.x-k8s.io/elastic-job: \
+         \"true\" if Kueue is set up for that, or take the label away"
+    )]
+    Kueue(String),
+    /// Ray's own autoscaler runs in the head pod.
+    #[error(
+        "another autoscaler ({image}) runs in head pod {pod}: Rayfit begins once the head pod is \
+         replaced by one with Rayfit's image in spec.autoscalerOptions.image"
+    )]
+    OtherScaler {
+        /// The head pod.
+        pod: String,
+        /// The image of its autoscaler container.
+        image: String,
+    },
+    /// The RayCluster was deleted and made again since its pods were seen.
+    #[error("it was replaced by another RayCluster of its name")]
+    Replaced,
+    /// This sidecar's pod is not the head any more.
+    #[error("this pod is not the cluster's head any more")]
+    NotTheHead,
+}
+
+/// Whether `cluster` is for `role` to scale. `pods` are those that were seen of it; `is_ours` tells
+/// Rayfit's images from others.
+pub fn standing(
+    cluster: &Value,
+    pods: &OwnPods,
+    role: &Role,
+    is_ours: impl Fn(&str) -> bool,
+) -> Standing {
+    let Some(root) = cluster.as_object() else {
+        return Standing::Leave(Reason::AutoscalingOff);
+    };
+    let object = RayObject::of_kind(Kind::RayCluster, root);
+    let heads: Vec<Pod<'_>> = (pods.iter())
+        .filter(|pod| pod.role == PodRole::Head)
+        .collect();
+    let replaced = ClusterId::of(cluster) != *pods.cluster();
+    let left = by_object(&object, role)
+        .or_else(|| replaced.then_some(Reason::Replaced))
+        .or_else(|| not_the_head(&heads, role))
+        .or_else(|| other_scaler(&heads, is_ours));
+    left.map_or(Standing::Ours, Standing::Leave)
+}
+
+/// Whose turn it is by the annotation alone.
+pub(crate) fn is_of_mode(mode: ReconcileMode, role: &Role) -> bool {
+    match role {
+        Role::Central => mode == ReconcileMode::Central,
+        Role::Sidecar { .. } => mode == ReconcileMode::Sidecar,
+    }
+}
+
+fn by_object(object: &RayObject<'_>, role: &Role) -> Option<Reason> {
+    let mode = object.reconcile_mode();
+    let spec = object.spec();
+    let text = |key: &str| spec.and_then(|spec| text_at(spec, key));
+    let suspended = spec.and_then(|spec| spec.get("suspend")?.as_bool()) == Some(true);
+    let autoscaling = object
+        .cluster
+        .as_ref()
+        .is_some_and(crate::ray::Cluster::autoscaling);
+    let manager = text("managedBy").filter(|by| !by.is_empty() && *by != KUBERAY);
+    let queue = object.label(QUEUE).filter(|queue| !queue.is_empty());
+    if !is_of_mode(mode, role) {
+        Some(Reason::Mode(mode))
+    } else if object.is_deleting() {
+        Some(Reason::Deleting)
+    } else if let Some(manager) = manager {
+        Some(Reason::ManagedBy(manager.to_owned()))
+    } else if suspended {
+        Some(Reason::Suspended)
+    } else if !autoscaling {
+        Some(Reason::AutoscalingOff)
+    } else if object.annotation(ELASTIC) != Some("true") {
+        queue.map(|queue| Reason::Kueue(queue.to_owned()))
+    } else {
+        None
+    }
+}
+
+/// A sidecar scales only from the head pod that lives: not from one that is being deleted, or
+/// that is gone while its processes still run on a node that is cut off.
+fn not_the_head(heads: &[Pod<'_>], role: &Role) -> Option<Reason> {
+    let Role::Sidecar { head_uid } = role else {
+        return None;
+    };
+    let own = |pod: &&Pod<'_>| pod.uid() == head_uid;
+    let lives = heads
+        .iter()
+        .find(own)
+        .is_some_and(|pod| !pod.deleting && !pod.ended);
+    (!lives).then_some(Reason::NotTheHead)
+}
+
+/// Another scaler in any head pod that has not ended, even in one that is about to go.
+fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Reason> {
+    let living = heads.iter().filter(|pod| !pod.ended);
+    living
+        .filter(|pod| pod.object.metadata.annotations.autoscaler.is_none())
+        .find_map(|pod| {
+            let other = |container: &&Container| {
+                is_autoscaler(container)
+                    && !container.image.as_deref().is_some_and(&is_ours)
+                    && !is_over(pod, container)
+            };
+            let inits = &pod.object.spec.init_containers;
+            let mut containers = pod.containers().iter().chain(inits);
+            let container = containers.find(other)?;
+            Some(Reason::OtherScaler {
+                pod: pod.name.to_owned(),
+                image: container.image.clone().unwrap_or_default(),
+            })
+        })
+}
+
+/// The container that KubeRay adds, or one that runs Ray's autoscaler under another name.
+fn is_autoscaler(container: &Container) -> bool {
+    let mut words = container.command.iter().chain(&container.args);
+    container.name == "autoscaler" || words.any(|word| word.contains(AUTOSCALER_COMMAND))
+}
+
+/// The container has ended and is not started again.
+fn is_over(pod: &Pod<'_>, container: &Container) -> bool {
+    let (spec, status) = (&pod.object.spec, &pod.object.status);
+    let policy = container
+        .restart_policy
+        .as_ref()
+        .or(spec.restart_policy.as_ref());
+    let statuses = &status.container_statuses;
+    let mut statuses = statuses.iter().chain(&status.init_container_statuses);
+    policy.is_some_and(|policy| policy == "Never")
+        && statuses.any(|one| one.name == container.name && one.state.terminated.is_some())
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::reconcile::ownership::eligibility::*;
+
+    fn cluster(spec: &Value) -> Value {
+        let mut object = json!({
+            "apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": {"name": "a", "annotations": {"rayfit.dev/reconcile": "central"}, "labels": {}},
+            "spec": {"enableInTreeAutoscaling": true},
+        });
+        merge(&mut object, spec);
+        object
+    }
+
+    fn merge(into: &mut Value, from: &Value) {
+        match (into, from) {
+            (Value::Object(into), Value::Object(from)) => {
+                for (key, value) in from {
+                    merge(into.entry(key.clone()).or_insert(Value::Null), value);
+                }
+            }
+            (into, from) => *into = from.clone(),
+        }
+    }
+
+    fn head(more: &Value) -> Value {
+        let mut pod = json!({
+            "metadata": {"name": "a-head", "uid": "u1", "labels": {"ray.io/cluster": "a", "ray.io/node-type": "head"}},
+            "spec": {"restartPolicy": "Never", "containers": [
+                {"name": "ray-head", "image": "ray:2.60.0"},
+                {"name": "autoscaler", "image": "rayfit:1"},
+            ]},
+            "status": {"phase": "Running"},
+        });
+        merge(&mut pod, more);
+        pod
+    }
+
+    fn of(cluster: &Value, pods: &[Value], role: &Role) -> Standing {
+        let pods = (pods.iter()).map(|pod| serde_json::from_value(pod.clone()).unwrap());
+        let (pods, _) = OwnPods::divide(ClusterId::of(cluster), pods);
+        standing(cluster, &pods, role, |image| image.starts_with("rayfit:"))
+    }
+
+    fn sidecar() -> Role {
+        Role::Sidecar {
+            head_uid: "u1".to_owned(),
+        }
+    }
+
+    #[test]
+    fn the_mode_says_whose_it_is() {
+        let ours = cluster(&json!({}));
+        assert_eq!(
+            of(&ours, &[head(&json!({}))], &Role::Central),
+            Standing::Ours
+        );
+        let left = |mode| Standing::Leave(Reason::Mode(mode));
+        assert_eq!(of(&ours, &[], &sidecar()), left(ReconcileMode::Central));
+        for (mode, read) in [
+            ("ray", ReconcileMode::Ray),
+            ("nonsense", ReconcileMode::Ray),
+        ] {
+            let other =
+                cluster(&json!({"metadata": {"annotations": {"rayfit.dev/reconcile": mode}}}));
+            assert_eq!(of(&other, &[], &Role::Central), left(read), "{mode}");
+        }
+        let none = json!({"metadata": {"name": "a"}, "spec": {"enableInTreeAutoscaling": true}});
+        assert_eq!(of(&none, &[], &Role::Central), left(ReconcileMode::Ray));
+    }
+
+    #[test]
+    fn what_others_decide_on_is_left_alone() {
+        let left = |spec: &Value| match of(&cluster(spec), &[], &Role::Central) {
+            Standing::Leave(reason) => Some(reason),
+            Standing::Ours => None,
+        };
+        assert_eq!(
+            left(&json!({"spec": {"suspend": true}})),
+            Some(Reason::Suspended)
+        );
+        assert_eq!(left(&json!({"spec": {"suspend": false}})), None);
+        let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-14T12:00:00Z"}});
+        assert_eq!(left(&deleting), Some(Reason::Deleting));
+        let off = json!({"spec": {"enableInTreeAutoscaling": false}});
+        assert_eq!(left(&off), Some(Reason::AutoscalingOff));
+        let kueue = json!({"spec": {"managedBy": "kueue.x-k8s.io/multikueue"}});
+        let by = Reason::ManagedBy("kueue.x-k8s.io/multikueue".to_owned());
+        assert_eq!(left(&kueue), Some(by));
+        assert_eq!(left(&json!({"spec": {"managedBy": KUBERAY}})), None);
+        let queued = json!({"metadata": {"labels": {QUEUE: "q"}}});
+        assert_eq!(left(&queued), Some(Reason::Kueue("q".to_owned())));
+        let elastic =
+            json!({"metadata": {"labels": {QUEUE: "q"}, "annotations": {ELASTIC: "true"}}});
+        assert_eq!(left(&elastic), None);
+    }
+
+    #[test]
+    fn another_scaler_that_lives_keeps_us_out() {
+        let cluster = cluster(&json!({}));
+        let with = |more: &Value| of(&cluster, &[head(more)], &Role::Central);
+        let rays = json!([{"name": "ray-head", "image": "ray:2"}, {"name": "autoscaler", "image": "ray:2"}]);
+        let out = Standing::Leave(Reason::OtherScaler {
+            pod: "a-head".to_owned(),
+            image: "ray:2".to_owned(),
+        });
+        assert_eq!(with(&json!({"spec": {"containers": rays}})), out);
+        let leaving = json!({"metadata": {"deletionTimestamp": "x"}, "spec": {"containers": rays}});
+        assert_eq!(with(&leaving), out, "it still runs");
+        let ended = json!({"spec": {"containers": rays}, "status": {"phase": "Failed"}});
+        assert_eq!(with(&ended), Standing::Ours);
+        let crashed = json!({"spec": {"containers": rays}, "status": {"containerStatuses": [{"name": "autoscaler", "state": {"terminated": {}}}]}});
+        assert_eq!(with(&crashed), Standing::Ours, "nobody starts it again");
+        let signed = json!({"metadata": {"annotations": {SIGN_ANNOTATION: "0.1.0"}}, "spec": {"containers": rays}});
+        assert_eq!(
+            with(&signed),
+            Standing::Ours,
+            "our image under another name"
+        );
+        let hidden =
+            json!([{"name": "x", "image": "ray:2", "args": ["ray kuberay-autoscaler --x"]}]);
+        assert_eq!(with(&json!({"spec": {"containers": hidden}})), out);
+        assert_eq!(
+            with(&json!({"spec": {"containers": [{"name": "ray-head", "image": "ray:2"}]}})),
+            Standing::Ours
+        );
+    }
+
+    #[test]
+    fn a_container_called_autoscaler_in_anothers_pod_is_nothing_to_us() {
+        let cluster = cluster(&json!({"metadata": {"namespace": "a", "uid": "c"}}));
+        let rays = json!([{"name": "autoscaler", "image": "ray:2"}]);
+        let foreign = head(&json!({"metadata": {"namespace": "b"}, "spec": {"containers": rays}}));
+        assert_eq!(of(&cluster, &[foreign], &Role::Central), Standing::Ours);
+    }
+
+    #[test]
+    fn pods_of_the_cluster_before_say_nothing_about_the_one_of_now() {
+        let now = cluster(&json!({"metadata": {"uid": "new"}}));
+        let before = cluster(&json!({"metadata": {"uid": "old"}}));
+        let (pods, _) = OwnPods::divide(ClusterId::of(&before), []);
+        assert_eq!(
+            standing(&now, &pods, &Role::Central, |_| true),
+            Standing::Leave(Reason::Replaced)
+        );
+    }
+
+    #[test]
+    fn a_sidecar_scales_from_the_living_head_only() {
+        let cluster =
+            cluster(&json!({"metadata": {"annotations": {"rayfit.dev/reconcile": "sidecar"}}}));
+        let with = |pods: &[Value]| of(&cluster, pods, &sidecar());
+        let out = Standing::Leave(Reason::NotTheHead);
+        assert_eq!(with(&[head(&json!({}))]), Standing::Ours);
+        assert_eq!(with(&[]), out);
+        assert_eq!(with(&[head(&json!({"metadata": {"uid": "u2"}}))]), out);
+        assert_eq!(
+            with(&[head(&json!({"metadata": {"deletionTimestamp": "x"}}))]),
+            out
+        );
+    }
+}

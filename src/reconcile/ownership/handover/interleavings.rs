@@ -1,0 +1,308 @@
+//! Every order in which two scalers, their crashes, and people that change the mode can follow
+//! each other: never may both have effects under way.
+
+use std::collections::{HashSet, VecDeque};
+
+use serde_json::{Value, json};
+
+use super::{GRACE_S, PERMIT_S, RECORD, Tenure, Turn};
+use crate::ray::ReconcileMode;
+use crate::reconcile::ownership::eligibility::{Reason, Role, Standing, is_of_mode};
+
+/// Seconds that pass at once.
+const TICK_S: f64 = 2.5;
+
+/// The RayCluster.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct Object {
+    mode: ReconcileMode,
+    record: Option<String>,
+    version: u32,
+}
+
+/// A scaler. Times are ticks from now, so that states that only differ in the date are one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
+struct Scaler {
+    /// What it read last.
+    view: Option<Object>,
+    /// Its tenure: the entry, and how many ticks ago it was first seen.
+    taking: Option<(String, u8)>,
+    /// For how many ticks it has been in the record.
+    held: Option<u8>,
+    /// For how many ticks effects may still be under way.
+    permit: u8,
+    /// The same for those of processes that were killed.
+    ghosts: u8,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+struct World {
+    object: Object,
+    scalers: [Scaler; 2],
+}
+
+fn roles() -> [Role; 2] {
+    let head_uid = "u".to_owned();
+    [Role::Central, Role::Sidecar { head_uid }]
+}
+
+impl Object {
+    fn json(&self) -> Value {
+        let mut annotations = json!({"rayfit.dev/reconcile": self.mode.name()});
+        if let Some(record) = &self.record {
+            annotations[RECORD] = json!(record);
+        }
+        let version = self.version.to_string();
+        let head = json!({"head": {"podIP": "10.0.0.7"}});
+        json!({
+            "metadata": {"name": "a", "resourceVersion": version, "annotations": annotations},
+            "status": head,
+        })
+    }
+
+    fn changed(&self) -> Self {
+        Self {
+            version: self.version + 1,
+            ..self.clone()
+        }
+    }
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "few ticks"
+)]
+fn ticks(seconds: f64) -> u8 {
+    (seconds / TICK_S).ceil() as u8
+}
+
+impl World {
+    fn turn(&mut self, who: usize) -> Turn {
+        let role = &roles()[who];
+        let scaler = &mut self.scalers[who];
+        let Some(view) = &scaler.view else {
+            return Turn::Rest;
+        };
+        let now = 1000.0;
+        let mut tenure = Tenure {
+            taking: scaler
+                .taking
+                .clone()
+                .map(|(entry, age)| (entry, now - f64::from(age) * TICK_S)),
+            held_since: scaler.held.map(|age| now - f64::from(age) * TICK_S),
+        };
+        let standing = if is_of_mode(view.mode, role) {
+            Standing::Ours
+        } else {
+            Standing::Leave(Reason::Mode(view.mode))
+        };
+        let turn = tenure.turn(&view.json(), &standing, role, now);
+        scaler.taking = tenure
+            .taking
+            .map(|(entry, since)| (entry, ticks(now - since)));
+        scaler.held = tenure.held_since.map(|since| ticks(now - since));
+        turn
+    }
+
+    /// Reads the object; if the turn is its own, effects may be under way for a while.
+    fn read(&self, who: usize) -> Self {
+        let mut next = self.clone();
+        next.scalers[who].view = Some(self.object.clone());
+        if next.turn(who) == Turn::Act {
+            next.scalers[who].permit = ticks(PERMIT_S);
+        }
+        next
+    }
+
+    /// Does what it thinks is to be done, from what it read last, which may be long ago.
+    fn write(&self, who: usize) -> Option<Self> {
+        let mut next = self.clone();
+        let (patch, releases) = match next.turn(who) {
+            Turn::Claim(patch) => (patch, false),
+            Turn::Release(patch) => (patch, true),
+            _ => return None,
+        };
+        if releases {
+            // Its effects have ended.
+            next.scalers[who].permit = 0;
+        }
+        let mut object = self.object.json();
+        if json_patch::patch(&mut object, &patch).is_ok() {
+            next.object = self.object.changed();
+            let record = object["metadata"]["annotations"][RECORD].as_str();
+            next.object.record = record.map(str::to_owned);
+            next = next.read(who);
+        }
+        Some(next)
+    }
+
+    /// The process is killed and starts again. What it sent may still be under way.
+    fn crash(&self, who: usize) -> Self {
+        let mut next = self.clone();
+        let Scaler { permit, ghosts, .. } = next.scalers[who];
+        next.scalers[who] = Scaler {
+            ghosts: permit.max(ghosts),
+            ..Scaler::default()
+        };
+        next
+    }
+
+    fn tick(&self) -> Self {
+        let mut next = self.clone();
+        for scaler in &mut next.scalers {
+            scaler.permit = scaler.permit.saturating_sub(1);
+            scaler.ghosts = scaler.ghosts.saturating_sub(1);
+            let ages = scaler.taking.iter_mut().map(|(_, age)| age);
+            for age in ages.chain(&mut scaler.held) {
+                *age = (*age + 1).min(ticks(GRACE_S));
+            }
+        }
+        next
+    }
+
+    fn next(&self) -> Vec<Self> {
+        let mut all = vec![self.tick()];
+        for who in 0..2 {
+            all.push(self.read(who));
+            all.extend(self.write(who));
+            all.push(self.crash(who));
+        }
+        for mode in ReconcileMode::ALL {
+            let object = Object {
+                mode,
+                ..self.object.changed()
+            };
+            all.push(Self {
+                object,
+                ..self.clone()
+            });
+        }
+        // Somebody, such as an update of a RayService, takes the annotation away.
+        let object = Object {
+            record: None,
+            ..self.object.changed()
+        };
+        all.push(Self {
+            object,
+            ..self.clone()
+        });
+        all
+    }
+
+    /// Versions only matter as far as they are equal: they are numbered anew.
+    fn numbered_anew(mut self) -> Self {
+        let entry = |text: &Option<String>| -> Option<u32> {
+            text.as_ref()?
+                .strip_prefix("taking/")?
+                .split('/')
+                .next()?
+                .parse()
+                .ok()
+        };
+        let mut versions = vec![self.object.version];
+        versions.extend(entry(&self.object.record));
+        for scaler in &self.scalers {
+            if let Some(view) = &scaler.view {
+                versions.push(view.version);
+                versions.extend(entry(&view.record));
+            }
+            versions.extend(
+                scaler
+                    .taking
+                    .as_ref()
+                    .and_then(|(entry, _)| entry.parse::<u32>().ok()),
+            );
+        }
+        versions.sort_unstable();
+        versions.dedup();
+        let number =
+            |version: u32| u32::try_from(versions.binary_search(&version).unwrap()).unwrap();
+        let rename = |object: &mut Object| {
+            object.version = number(object.version);
+            if let Some(old) = entry(&object.record) {
+                let (old, new) = (format!("taking/{old}/"), format!("taking/{}/", number(old)));
+                object.record = object.record.take().map(|text| text.replace(&old, &new));
+            }
+        };
+        rename(&mut self.object);
+        for scaler in &mut self.scalers {
+            scaler.view.iter_mut().for_each(rename);
+            if let Some((entry, _)) = &mut scaler.taking {
+                *entry = number(entry.parse().unwrap()).to_string();
+            }
+        }
+        self
+    }
+}
+
+/// Explores breadth first; how many states there are up to the depth, and whether both scalers
+/// got to act at all.
+fn explore(depth: usize) -> (usize, [bool; 2]) {
+    let object = Object {
+        mode: ReconcileMode::Central,
+        record: None,
+        version: 0,
+    };
+    let start = World {
+        object,
+        scalers: Default::default(),
+    };
+    let mut seen = HashSet::from([start.clone()]);
+    let mut queue = VecDeque::from([(start, 0)]);
+    let mut acted = [false; 2];
+    while let Some((world, steps)) = queue.pop_front() {
+        let under_way = world
+            .scalers
+            .each_ref()
+            .map(|scaler| scaler.permit.max(scaler.ghosts) > 0);
+        assert!(
+            under_way != [true, true],
+            "two writers after {steps} steps: {world:#?}"
+        );
+        acted = [acted[0] || under_way[0], acted[1] || under_way[1]];
+        if steps == depth {
+            continue;
+        }
+        for next in world.next() {
+            let next = next.numbered_anew();
+            if seen.insert(next.clone()) {
+                queue.push_back((next, steps + 1));
+            }
+        }
+    }
+    (seen.len(), acted)
+}
+
+#[test]
+fn two_scalers_never_write_at_the_same_time() {
+    let (states, acted) = explore(usize::MAX);
+    assert!(states > 1_000, "{states}");
+    assert_eq!(acted, [true, true]);
+}
+
+/// Without crashes and with a scaler that answers, the cluster is handed over at once.
+#[test]
+fn a_living_scaler_hands_over_without_a_wait() {
+    let object = Object {
+        mode: ReconcileMode::Sidecar,
+        record: Some("central".to_owned()),
+        version: 7,
+    };
+    let mut world = World {
+        object,
+        scalers: Default::default(),
+    };
+    world = world.read(0);
+    assert_eq!(
+        world.write(0),
+        None,
+        "effects of its predecessor may be under way"
+    );
+    world = (0..ticks(PERMIT_S)).fold(world, |world, _| world.tick());
+    let released = world.write(0).unwrap();
+    assert_eq!(released.object.record.as_deref(), Some("nobody"));
+    let taken = released.read(1).write(1).unwrap();
+    assert_eq!(taken.object.record.as_deref(), Some("sidecar/u"));
+    assert!(taken.scalers[1].permit > 0);
+}

@@ -1,0 +1,197 @@
+//! Launches that failed, as `ray status` shows them.
+
+use crate::plan::{Plan, is_overdue};
+use crate::reconcile::effects::effect::{Subject, Task};
+use crate::reconcile::memory::backoff::Waits;
+use crate::reconcile::ray_state::pending::{pending_pods, waits_for, whole};
+use crate::snapshot::Snapshot;
+use crate::snapshot::autoscaling_state::FailedRequest;
+use crate::snapshot::history::{Instance, InstanceStatus};
+use crate::snapshot::pod::Pod;
+
+/// For how long a failure is shown that is over, in seconds.
+const SHOWN_S: f64 = 600.0;
+
+/// One for each group whose launches were refused, or did not come to a Ray node in time.
+pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<FailedRequest> {
+    let now = snapshot.seconds().unwrap_or_default();
+    let failed = |(group, at): (&String, &f64)| {
+        let late = Late::of(snapshot, plan, group, now);
+        if late.count() == 0 && now - at >= SHOWN_S {
+            return None;
+        }
+        let refused = [Subject::Group(group.clone()), Subject::Cluster];
+        let refused = refused
+            .iter()
+            .find_map(|about| waits.of(about, Task::Replicas, now));
+        Some(FailedRequest {
+            group: group.clone(),
+            count: i32::try_from(late.count().max(1)).unwrap_or(i32::MAX),
+            reason: refused.map_or_else(|| late.reason(), |wait| wait.why.clone()),
+            started: whole(late.since().unwrap_or(*at)),
+            failed: whole(*at),
+        })
+    };
+    plan.remember
+        .unavailable
+        .iter()
+        .filter_map(failed)
+        .collect()
+}
+
+/// What of a group has not come in time.
+struct Late<'a> {
+    pods: Vec<Pod<'a>>,
+    launches: Vec<&'a Instance>,
+}
+
+impl<'a> Late<'a> {
+    fn of(snapshot: &'a Snapshot, plan: &'a Plan, group: &str, now: f64) -> Self {
+        let late = |since: Option<f64>| since.is_some_and(|since| is_overdue(since, now));
+        let launches = plan.remember.instances.iter().filter(|launch| {
+            let asked = launch.pod.is_none() && launch.status == InstanceStatus::Requested;
+            launch.group == group && asked && late(launch.since)
+        });
+        Self {
+            pods: pending_pods(snapshot)
+                .filter(|pod| pod.group == group && late(pod.created()))
+                .collect(),
+            launches: launches.collect(),
+        }
+    }
+
+    fn count(&self) -> u64 {
+        let launches = self.launches.iter().map(|launch| launch.count);
+        launches.fold(self.pods.len() as u64, u64::saturating_add)
+    }
+
+    /// When the first of them was asked for.
+    fn since(&self) -> Option<f64> {
+        let pods = self.pods.iter().filter_map(Pod::created);
+        let launches = self.launches.iter().filter_map(|launch| launch.since);
+        pods.chain(launches).reduce(f64::min)
+    }
+
+    fn reason(&self) -> String {
+        match (self.pods.first(), self.launches.is_empty()) {
+            (Some(pod), _) => format!("pod {}: {}", pod.name, waits_for(pod)),
+            (None, false) => {
+                "KubeRay has not made its pods: look at the Events of the RayCluster".to_owned()
+            }
+            (None, true) => {
+                "its pods were refused, or Ray did not start in them in time".to_owned()
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::plan;
+    use crate::reconcile::effects::effect::{ClusterPatch, Effect, GroupChange};
+    use crate::reconcile::effects::failure::{ApiStatus, Failure};
+    use crate::reconcile::ray_state::failed_launches::*;
+    use crate::reconcile::{Done, Memory, Round, Settings};
+
+    /// A group with one replica, asked for at noon; with its pod, or before that was made.
+    fn snapshot(time: &str, has_pod: bool) -> Snapshot {
+        let container =
+            json!({"name": "ray", "resources": {"requests": {"cpu": "1", "memory": "1Gi"}}});
+        let pod = |name: &str, kind: &str, group: &str| {
+            json!({
+                "metadata": {"name": name, "creationTimestamp": "2026-01-14T12:00:00Z", "labels": {
+                    "ray.io/cluster": "demo", "ray.io/node-type": kind, "ray.io/group": group}},
+                "spec": {"containers": [container]},
+                "status": {"phase": "Pending", "conditions": [{"type": "PodScheduled",
+                    "status": "False", "message": "0/3 nodes are available"}]},
+            })
+        };
+        let mut pods = vec![pod("head", "head", "headgroup")];
+        pods.extend(has_pod.then(|| pod("w", "worker", "cpu")));
+        serde_json::from_value(json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": time,
+            "rayCluster": {"metadata": {"name": "demo"}, "spec": {
+                "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": {"spec": {"containers": [container]}}},
+                "workerGroupSpecs": [{"groupName": "cpu", "replicas": 1, "minReplicas": 1, "maxReplicas": 3,
+                    "rayStartParams": {}, "template": {"spec": {"containers": [container]}}}]}},
+            "pods": pods,
+            "gcs": {"nodeStates": [{"nodeId": "", "instanceId": "head", "rayNodeTypeName": "headgroup",
+                "status": "RUNNING", "totalResources": {"node:__internal_head__": 1.0}}]},
+            "history": {"instances": if has_pod { json!([]) } else { json!([
+                {"group": "cpu", "status": "Requested", "since": 1_768_392_000.0}]) }},
+        }))
+        .unwrap()
+    }
+
+    fn shown(snapshot: &Snapshot) -> Vec<FailedRequest> {
+        let (plan, _) = plan::decide(snapshot, &plan::Settings::default());
+        requests(snapshot, &plan, &Waits::default())
+    }
+
+    #[test]
+    fn what_does_not_come_in_time_has_failed() {
+        for (has_pod, why) in [
+            (true, "pod w: waits for a node: 0/3 nodes are available"),
+            (
+                false,
+                "KubeRay has not made its pods: look at the Events of the RayCluster",
+            ),
+        ] {
+            assert_eq!(shown(&snapshot("2026-01-14T12:09:59Z", has_pod)), []);
+            for later in ["2026-01-14T12:10:01Z", "2026-01-14T13:00:00Z"] {
+                let failed = FailedRequest {
+                    group: "cpu".to_owned(),
+                    count: 1,
+                    reason: why.to_owned(),
+                    started: 1_768_392_000,
+                    failed: 1_768_392_600,
+                };
+                assert_eq!(shown(&snapshot(later, has_pod)), [failed]);
+            }
+        }
+    }
+
+    #[test]
+    fn refused_launches_have_failed_with_the_servers_reason() {
+        let before = snapshot("2026-01-14T12:00:00Z", false);
+        let change = GroupChange {
+            group: "cpu".to_owned(),
+            now: 0,
+            then: 1,
+            launches: 1,
+            deletions: Vec::new(),
+            line: String::new(),
+        };
+        let effect = Effect::PatchCluster(ClusterPatch {
+            operations: json_patch::Patch(Vec::new()),
+            changes: vec![change],
+        });
+        let refused = ApiStatus {
+            code: 403,
+            reason: "Forbidden".to_owned(),
+            message: "exceeded quota: pods".to_owned(),
+            ..ApiStatus::default()
+        };
+        let done = Done {
+            about: Subject::Cluster,
+            effect,
+            result: Err(Failure::Api(refused)),
+        };
+        let (mut memory, now) = (Memory::default(), before.seconds().unwrap());
+        memory.fold(
+            &Round::default(),
+            &[done],
+            &Settings::default(),
+            now,
+            || 0.5,
+        );
+        let mut next = snapshot("2026-01-14T12:00:01Z", false);
+        next.history = memory.history.clone();
+        let (plan, _) = plan::decide(&next, &plan::Settings::default());
+        let failed = requests(&next, &plan, &memory.waits);
+        assert_eq!(failed.len(), 1, "{failed:?}");
+        assert!(failed[0].reason.contains("exceeded quota"), "{failed:?}");
+    }
+}

@@ -1,0 +1,109 @@
+//! What Ray is told about its scaling: `ray status`, the dashboard, and the text that drivers
+//! print when they connect.
+
+use std::collections::BTreeMap;
+
+use crate::plan::{DemandKind, Plan};
+use crate::reconcile::memory::backoff::Waits;
+use crate::reconcile::ray_state::failed_launches;
+use crate::reconcile::ray_state::pending::{pending_pods, waits_for, whole};
+use crate::reconcile::round::Skipped;
+use crate::snapshot::Snapshot;
+use crate::snapshot::autoscaling_state::{AutoscalingState, PendingInstance, PendingRequest};
+use crate::snapshot::gcs::ResourceRequest;
+use crate::snapshot::history::InstanceStatus;
+use crate::snapshot::pod::Pod;
+
+/// Most units of one demand that are reported as infeasible; Ray only shows how many there are.
+const UNITS: u64 = 100;
+
+/// Most lines of the error text.
+const LINES: usize = 20;
+
+/// The report of a round. `version` is the time in milliseconds since 1970, so that it grows over
+/// restarts of the scaler too.
+pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> AutoscalingState {
+    let gcs = &snapshot.gcs;
+    let unmet = |kind| plan.unmet.iter().filter(move |unmet| unmet.kind == kind);
+    let mut infeasible: Vec<ResourceRequest> = Vec::new();
+    for unmet in unmet(DemandKind::Tasks) {
+        if let Some(request) = gcs.pending_resource_requests.get(unmet.index) {
+            let units = usize::try_from(unmet.count.min(UNITS)).unwrap_or(0);
+            infeasible.extend(std::iter::repeat_n(request.request.clone(), units));
+        }
+    }
+    let gangs = &gcs.pending_gang_resource_requests;
+    let constraints = &gcs.cluster_resource_constraints;
+    AutoscalingState {
+        version,
+        pending_requests: pending_requests(plan),
+        pending_instances: pending_instances(snapshot),
+        failed_requests: failed_launches::requests(snapshot, plan, waits),
+        infeasible_requests: infeasible,
+        infeasible_gangs: unmet(DemandKind::PlacementGroup)
+            .filter_map(|unmet| gangs.get(unmet.index).cloned())
+            .collect(),
+        infeasible_constraints: unmet(DemandKind::Constraint)
+            .filter_map(|unmet| constraints.get(unmet.index).cloned())
+            .collect(),
+    }
+}
+
+/// Launches without a pod, those of one group and one moment together.
+fn pending_requests(plan: &Plan) -> Vec<PendingRequest> {
+    let mut pending: BTreeMap<(&str, i64), i32> = BTreeMap::new();
+    for instance in &plan.remember.instances {
+        let waits = matches!(
+            instance.status,
+            InstanceStatus::Requested | InstanceStatus::Queued
+        );
+        if instance.pod.is_none() && waits {
+            let since = whole(instance.since.unwrap_or_default());
+            let count = pending.entry((&instance.group, since)).or_default();
+            *count = count.saturating_add(i32::try_from(instance.count).unwrap_or(i32::MAX));
+        }
+    }
+    let request = |((group, since), count): ((&str, i64), i32)| PendingRequest {
+        group: group.to_owned(),
+        count,
+        since,
+    };
+    pending.into_iter().map(request).collect()
+}
+
+fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
+    let instance = |pod: Pod<'_>| PendingInstance {
+        group: pod.group.to_owned(),
+        pod: pod.name.to_owned(),
+        address: pod.address().unwrap_or_default().to_owned(),
+        details: waits_for(&pod),
+    };
+    pending_pods(snapshot).map(instance).collect()
+}
+
+/// What is wrong, for people, in a few lines; empty when nothing is. Nothing in it changes as
+/// long as the same is wrong.
+pub fn error_text(plan: &Plan, skipped: &[Skipped]) -> String {
+    let problems = plan.problems.iter();
+    let mut lines: Vec<String> = problems
+        .map(|problem| format!("{}: {}; {}", problem.at, problem.reason, problem.effect))
+        .collect();
+    lines.extend(plan.unmet.iter().map(|unmet| {
+        let reasons = unmet.reasons.join("; ");
+        format!(
+            "{} x {} cannot be placed: {reasons}",
+            unmet.count, unmet.demand
+        )
+    }));
+    let lasting = skipped.iter().filter(|skipped| skipped.lasting);
+    lines.extend(lasting.map(|skipped| format!("{}: {}", skipped.about, skipped.why)));
+    let more = lines.len().saturating_sub(LINES);
+    if more > 0 {
+        lines.truncate(LINES);
+        lines.push(format!("and {more} more"));
+    }
+    if lines.is_empty() {
+        return String::new();
+    }
+    format!("Rayfit:\n  {}", lines.join("\n  "))
+}

@@ -1,0 +1,120 @@
+//! What is told of what was done, and of what could not be.
+
+use std::collections::BTreeMap;
+
+use crate::plan::Cause;
+use crate::reconcile::effects::done::Done;
+use crate::reconcile::effects::effect::{ClusterPatch, Drain, Effect, GroupChange, Reply};
+use crate::reconcile::effects::failure::Meaning;
+use crate::reconcile::events::driver_log::Message;
+use crate::reconcile::events::event::{News, Said, State, Topic};
+use crate::reconcile::round::Round;
+
+const SCALING: &str = "Scaling";
+const RESIZING: &str = "Resizing";
+
+/// What was done. `from` remembers the sizes that pods are resized from.
+pub(crate) fn said(round: &Round, done: &[Done], from: &mut BTreeMap<String, String>) -> Said {
+    let mut said = Said::default();
+    let mut drained: BTreeMap<(&str, Cause), Vec<&Drain>> = BTreeMap::new();
+    for done in done {
+        match (&done.effect, &done.result) {
+            (Effect::PatchCluster(patch), Ok(_)) => scaled(patch, &mut said),
+            (Effect::ResizePod(patch), Ok(_)) => {
+                said.news.extend(asked(round, &patch.pod, from));
+            }
+            (Effect::ResizeRaylet(resize), Ok(_)) => {
+                said.news.extend(grown(round, &resize.pod, from));
+            }
+            (Effect::Drain(drain), Ok(Reply::DrainAccepted)) => {
+                let same = drained.entry((&drain.group, drain.cause)).or_default();
+                same.push(drain);
+            }
+            _ => {}
+        }
+    }
+    for ((group, cause), drains) in drained {
+        said.messages
+            .push(Message::removing(drains.len(), group, cause));
+        let draining = |drain: &&Drain| {
+            let message = format!("draining pod {}: {}", drain.pod, drain.message);
+            News::normal("Draining", SCALING, message).on(&drain.pod)
+        };
+        said.news.extend(drains.iter().map(draining));
+    }
+    said
+}
+
+fn scaled(patch: &ClusterPatch, said: &mut Said) {
+    let news = |change: &GroupChange| {
+        let reason = if change.then > change.now {
+            "ScaledUp"
+        } else if change.then < change.now || !change.deletions.is_empty() {
+            "ScaledDown"
+        } else {
+            return None;
+        };
+        Some(News::normal(reason, SCALING, change.line.clone()))
+    };
+    said.news.extend(patch.changes.iter().filter_map(news));
+    let launching = patch.changes.iter().filter(|change| change.launches > 0);
+    let adding = launching.map(|change| Message::adding(change.launches, &change.group));
+    said.messages.extend(adding);
+}
+
+/// Kubernetes was asked to resize a pod.
+fn asked(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<News> {
+    let resize = round.plan.resizes.iter().find(|resize| resize.pod == pod)?;
+    let message = format!("resizing pod {pod}: {}", resize.sizes());
+    let reason = if resize.is_rollback() {
+        from.remove(pod);
+        "ResizeRolledBack"
+    } else {
+        from.insert(pod.to_owned(), resize.size_now());
+        "Resizing"
+    };
+    Some(News::normal(reason, RESIZING, message).on(pod))
+}
+
+/// A pod has its new size, and its raylet knows.
+fn grown(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<News> {
+    let sync = round
+        .plan
+        .raylet_syncs
+        .iter()
+        .find(|sync| sync.pod == pod)?;
+    let before = from.remove(pod).filter(|before| *before != sync.size())?;
+    let message = format!(
+        "pod {pod} was resized in place: {before} -> {}",
+        sync.size()
+    );
+    Some(News::normal("Resized", RESIZING, message).on(pod))
+}
+
+/// What failed and is no race.
+pub(crate) fn failures(done: &[Done]) -> impl Iterator<Item = State> {
+    done.iter().filter_map(|done| {
+        let failure = done.result.as_ref().err()?;
+        let meaning = failure.meaning();
+        if matches!(meaning, Meaning::Stale | Meaning::Gone) {
+            return None;
+        }
+        let (reason, action) = match (&done.effect, meaning) {
+            (_, Meaning::TooLarge(_)) => ("ResizeInfeasible", RESIZING),
+            (Effect::ResizePod(_), Meaning::Refused) => ("ResizeRefused", RESIZING),
+            (_, Meaning::Forbidden) => ("RightMissing", SCALING),
+            (Effect::Report(_) | Effect::PutError(_), _) => return None,
+            (effect, _) if effect.is_kubernetes() => ("ApiCallFailed", SCALING),
+            _ => ("RayCallFailed", SCALING),
+        };
+        Some(State {
+            topic: Topic::CallFailed {
+                about: done.about.clone(),
+                effect: done.effect.kind(),
+                reason,
+            },
+            news: News::warning(reason, action, failure.explain(&done.effect)),
+            message: None,
+        })
+    })
+}

@@ -1,0 +1,165 @@
+//! What Kubernetes' users are told: Events on the RayCluster.
+//!
+//! What was done is told once, when it was done. What holds for a while (a demand that cannot be
+//! met, a resize that waits) is told when it begins, and not again while it holds or shortly
+//! after it held.
+
+pub(crate) mod conditions;
+pub(crate) mod done;
+
+use std::collections::BTreeMap;
+
+use crate::reconcile::effects::done::Done;
+use crate::reconcile::events::driver_log::Message;
+use crate::reconcile::events::event::{News, Said, Topic};
+use crate::reconcile::round::Round;
+
+/// Most Events of one round; what is beyond is summed up.
+const MOST: usize = 12;
+
+/// Most bytes of a message, as the API server takes them.
+const LONGEST: usize = 1000;
+
+/// A state that comes back within so many seconds is not told again.
+const AGAIN_S: f64 = 600.0;
+
+/// Most states that are remembered as told.
+const KEPT: usize = 1024;
+
+/// Remembers what was told.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Teller {
+    /// When each state was last seen, in seconds since 1970.
+    told: BTreeMap<Topic, f64>,
+    /// CPUs and GPUs, as drivers were last told.
+    totals: Option<(f64, f64)>,
+    /// What pods were resized from.
+    pub(crate) from: BTreeMap<String, String>,
+}
+
+impl Teller {
+    /// What is to be told of a round and of what was done in it.
+    pub(crate) fn tell(&mut self, round: &Round, done: &[Done], now: f64) -> Said {
+        let mut said = done::said(round, done, &mut self.from);
+        for state in &round.states {
+            if self.told.insert(state.topic.clone(), now).is_none() {
+                said.news.push(state.news.clone());
+                said.messages.extend(state.message.clone());
+            }
+        }
+        for state in done::failures(done) {
+            if self.told.insert(state.topic, now).is_none() {
+                said.news.push(state.news);
+            }
+        }
+        said.messages.extend(self.resized(round));
+        self.told.retain(|_, seen| now - *seen < AGAIN_S);
+        let seen = round.totals.is_some();
+        self.from.retain(|pod, _| !seen || round.pods.contains(pod));
+        while self.told.len() > KEPT {
+            self.told.pop_first();
+        }
+        said.news = summed_up(std::mem::take(&mut said.news));
+        said
+    }
+
+    /// The size of the cluster, when it is another than drivers know.
+    fn resized(&mut self, round: &Round) -> Option<Message> {
+        let totals = round.totals?;
+        let before = self.totals.replace(totals)?;
+        (before != totals).then(|| Message::resized(totals))
+    }
+}
+
+/// Many news of one reason become one.
+fn summed_up(news: Vec<News>) -> Vec<News> {
+    let mut by_reason: Vec<(&'static str, Vec<News>)> = Vec::new();
+    for each in news {
+        match by_reason
+            .iter_mut()
+            .find(|(reason, _)| *reason == each.reason)
+        {
+            Some((_, same)) => same.push(each),
+            None => by_reason.push((each.reason, vec![each])),
+        }
+    }
+    let most = MOST / by_reason.len().max(1);
+    by_reason
+        .into_iter()
+        .flat_map(|(_, same)| sum_up(same, most.max(1)))
+        .collect()
+}
+
+fn sum_up(mut news: Vec<News>, most: usize) -> Vec<News> {
+    if news.len() > most {
+        let rest = news.split_off(most - 1);
+        if let Some(first) = rest.first() {
+            let messages: Vec<&str> = rest.iter().map(|news| news.message.as_str()).collect();
+            news.push(News {
+                message: messages.join("; "),
+                pod: None,
+                ..first.clone()
+            });
+        }
+    }
+    for each in &mut news {
+        shorten(&mut each.message);
+    }
+    news
+}
+
+fn shorten(message: &mut String) {
+    if message.len() > LONGEST {
+        let end = message.floor_char_boundary(LONGEST);
+        message.truncate(end);
+        message.push_str(" ...");
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::reconcile::events::event::State;
+    use crate::reconcile::recorder::*;
+
+    fn state(key: &str) -> State {
+        State {
+            topic: Topic::Problem {
+                at: key.to_owned(),
+                reason: String::new(),
+            },
+            news: News::warning("CannotFit", "Scaling", key.to_owned()),
+            message: None,
+        }
+    }
+
+    fn round(keys: &[&str]) -> Round {
+        Round {
+            states: keys.iter().map(|key| state(key)).collect(),
+            ..Round::default()
+        }
+    }
+
+    #[test]
+    fn a_state_is_told_when_it_begins() {
+        let mut teller = Teller::default();
+        let mut told = |keys: &[&str], now| teller.tell(&round(keys), &[], now).news.len();
+        assert_eq!(told(&["a"], 0.0), 1);
+        assert_eq!(told(&["a"], 500.0), 0, "it still holds");
+        assert_eq!(told(&["a", "b"], 501.0), 1);
+        assert_eq!(told(&[], 502.0), 0);
+        assert_eq!(told(&["a"], 1000.0), 0, "it flaps");
+        assert_eq!(told(&[], 1601.0), 0);
+        assert_eq!(told(&["a"], 1602.0), 1, "it came back after long");
+    }
+
+    #[test]
+    fn many_of_a_kind_are_summed_up() {
+        let keys: Vec<String> = (0..500)
+            .map(|key| format!("{key}: {}", "x".repeat(50)))
+            .collect();
+        let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
+        let said = Teller::default().tell(&round(&keys), &[], 0.0);
+        assert!(said.news.len() <= MOST, "{}", said.news.len());
+        assert!(said.news.iter().all(|news| news.message.len() <= 1024));
+    }
+}

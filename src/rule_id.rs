@@ -1,0 +1,43 @@
+//! The numbers of rules and defaults.
+
+use std::fmt;
+
+/// The stable number of a rule or default: never reused, never renumbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct RuleId(pub u16);
+
+impl fmt::Display for RuleId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "RF{:03}", self.0)
+    }
+}
+
+/// A text that names no rule.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("\"{0}\" is no rule: rules are written like RF105 (`rayfit rules` lists them)")]
+pub struct NoSuchRule(pub String);
+
+impl std::str::FromStr for RuleId {
+    type Err = NoSuchRule;
+
+    fn from_str(text: &str) -> Result<Self, NoSuchRule> {
+        let number = text.strip_prefix("RF").or_else(|| text.strip_prefix("rf"));
+        match number.filter(|digits| digits.len() == 3).map(str::parse) {
+            Some(Ok(number)) => Ok(Self(number)),
+            _ => Err(NoSuchRule(text.to_owned())),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rule_ids_round_trip() {
+        assert_eq!("RF105".parse(), Ok(RuleId(105)));
+        assert_eq!(RuleId(105).to_string(), "RF105");
+        assert!("RF1".parse::<RuleId>().is_err());
+        assert!("DF01".parse::<RuleId>().is_err());
+    }
+}

@@ -1,0 +1,59 @@
+//! Texts of other people as they are shown in messages: short, quoted, on one line.
+
+/// Longest value that is shown whole; pod templates can hold megabytes.
+const SHOWN: usize = 64;
+
+/// A value as it is shown in messages: short, on one line.
+pub fn shown(value: &serde_json::Value) -> String {
+    match value {
+        serde_json::Value::String(text) => shown_text(text),
+        serde_json::Value::Array(items) => format!("a list of {}", items.len()),
+        serde_json::Value::Object(map) => format!("an object of {} keys", map.len()),
+        other => other.to_string(),
+    }
+}
+
+/// A text as it is shown in messages: quoted, escaped, cut after 64 characters.
+pub fn shown_text(text: &str) -> String {
+    if text.chars().nth(SHOWN).is_none() {
+        return format!("{text:?}");
+    }
+    let head: String = text.chars().take(SHOWN).collect();
+    format!("{:?}", head + "…")
+}
+
+/// The candidate nearest to `typo`, if one is near enough to have been meant.
+pub fn nearest<'a>(typo: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let limit = 1 + typo.chars().count() / 4;
+    candidates
+        .into_iter()
+        .map(|candidate| (distance(typo, candidate), candidate))
+        .filter(|(distance, _)| *distance <= limit)
+        .min_by_key(|(distance, _)| *distance)
+        .map(|(_, candidate)| candidate)
+}
+
+/// Edit distance without regard to case, of texts of bounded length.
+fn distance(left: &str, right: &str) -> usize {
+    let bounded = |text: &str| text.chars().take(SHOWN).collect::<String>().to_lowercase();
+    strsim::levenshtein(&bounded(left), &bounded(right))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nearest_finds_typos_and_nothing_far_off() {
+        let keys = ["max-cpu", "max-memory", "resize-timeout"];
+        assert_eq!(nearest("max-cpus", keys), Some("max-cpu"));
+        assert_eq!(nearest("maxMemory", keys), Some("max-memory"));
+        assert_eq!(nearest("colour", keys), None);
+    }
+
+    #[test]
+    fn long_values_are_cut() {
+        assert!(shown_text(&"x".repeat(1000)).len() < 80);
+        assert_eq!(shown(&serde_json::json!({"a": 1})), "an object of 1 keys");
+    }
+}

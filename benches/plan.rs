@@ -10,7 +10,7 @@
 
 use std::time::Instant;
 
-use rayfit::plan::{Plan, Settings, Strategy, decide};
+use rayfit::plan::{Plan, PlanSettings, Strategy, decide};
 use rayfit::snapshot::read_all;
 use serde_json::json;
 
@@ -35,11 +35,11 @@ fn main() {
         let before = memory("VmHWM");
         for snapshot in read_all(&text) {
             let snapshot = snapshot.unwrap_or_else(|e| panic!("{file}: {e}"));
-            let settings = Settings {
+            let settings = PlanSettings {
                 strategy,
                 // What is measured is what launches cost, however many.
                 max_workers: u64::MAX,
-                ..Settings::default()
+                ..PlanSettings::default()
             };
             let loaded = memory("VmRSS");
             let mut seconds = Vec::new();

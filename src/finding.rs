@@ -29,10 +29,10 @@ pub struct Finding {
 impl Finding {
     /// Which fault this is: the rule, the place (groups by name) and the value. It decides whether
     /// an update brought a finding or inherited it.
-    pub fn fault(&self) -> Fault<'_> {
+    pub fn fault(&self) -> FaultIdentity<'_> {
         (self.rule, self.path.to_string(), self.value.as_deref())
     }
 }
 
 /// What makes two findings the same fault: rule, place, value.
-pub type Fault<'a> = (RuleId, String, Option<&'a str>);
+pub type FaultIdentity<'a> = (RuleId, String, Option<&'a str>);

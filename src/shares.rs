@@ -17,9 +17,9 @@ use tokio::sync::Notify;
 
 /// The address that something is held for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Source(IpAddr);
+pub struct ConnectionSource(IpAddr);
 
-impl Source {
+impl ConnectionSource {
     /// Of a peer. The same IPv4 address is one source, in whichever form it comes.
     pub fn of(address: IpAddr) -> Self {
         Self(address.to_canonical())
@@ -27,7 +27,7 @@ impl Source {
 }
 
 /// Somebody who is not known, as in tests without a network.
-impl Default for Source {
+impl Default for ConnectionSource {
     fn default() -> Self {
         Self(Ipv6Addr::UNSPECIFIED.into())
     }
@@ -67,7 +67,7 @@ pub struct Shares {
 struct Ledger {
     used: usize,
     next: u64,
-    sources: HashMap<Source, Account>,
+    sources: HashMap<ConnectionSource, Account>,
 }
 
 /// Of one source.
@@ -91,7 +91,7 @@ struct Holder {
 #[derive(Debug)]
 pub struct Share {
     shares: Shares,
-    source: Source,
+    source: ConnectionSource,
     id: u64,
     holder: Arc<Holder>,
 }
@@ -109,7 +109,7 @@ impl Shares {
 
     /// Takes `units` for `source`, from whoever holds the most if there is no more. It counts as
     /// waiting for its client from now on.
-    pub fn take(&self, source: Source, units: usize) -> Result<Share, Full> {
+    pub fn take(&self, source: ConnectionSource, units: usize) -> Result<Share, Full> {
         let now = self.now();
         let mut ledger = self.ledger();
         ledger.make_room(&self.bounds, source, units, now, None)?;
@@ -153,12 +153,12 @@ impl Shares {
 }
 
 impl Ledger {
-    fn used_by(&self, source: Source) -> usize {
+    fn used_by(&self, source: ConnectionSource) -> usize {
         self.sources.get(&source).map_or(0, |account| account.used)
     }
 
     /// Of those who have something that waits, the one who holds the most.
-    fn largest(&self) -> Option<Source> {
+    fn largest(&self) -> Option<ConnectionSource> {
         let can_give = self.sources.iter().filter(|(_, account)| {
             let mut holders = account.holders.values();
             holders.any(|(_, holder)| holder.waiting.load(Ordering::Relaxed) > 0)
@@ -171,7 +171,7 @@ impl Ledger {
     fn make_room(
         &mut self,
         bounds: &Bounds,
-        source: Source,
+        source: ConnectionSource,
         units: usize,
         now: u64,
         except: Option<u64>,
@@ -198,7 +198,12 @@ impl Ledger {
     }
 
     /// The oldest that waits in `source`, and may be taken back, gives way; whether there was one.
-    fn give_way(&mut self, source: Source, except: Option<u64>, may: impl Fn(u64) -> bool) -> bool {
+    fn give_way(
+        &mut self,
+        source: ConnectionSource,
+        except: Option<u64>,
+        may: impl Fn(u64) -> bool,
+    ) -> bool {
         let Some(account) = self.sources.get(&source) else {
             return false;
         };
@@ -216,7 +221,7 @@ impl Ledger {
         true
     }
 
-    fn remove(&mut self, source: Source, id: u64) -> Option<Arc<Holder>> {
+    fn remove(&mut self, source: ConnectionSource, id: u64) -> Option<Arc<Holder>> {
         let account = self.sources.get_mut(&source)?;
         let (units, holder) = account.holders.remove(&id)?;
         account.used -= units;
@@ -283,8 +288,8 @@ impl Drop for Share {
 mod tests {
     use super::*;
 
-    fn source(last: u8) -> Source {
-        Source::of([10, 0, 0, last].into())
+    fn source(last: u8) -> ConnectionSource {
+        ConnectionSource::of([10, 0, 0, last].into())
     }
 
     fn shares(all: usize, each: usize, patience: Duration) -> Shares {
@@ -357,8 +362,8 @@ mod tests {
     #[test]
     fn both_forms_of_an_address_are_one_source() {
         assert_eq!(
-            Source::of("::ffff:10.0.0.1".parse().unwrap()),
-            Source::of("10.0.0.1".parse().unwrap())
+            ConnectionSource::of("::ffff:10.0.0.1".parse().unwrap()),
+            ConnectionSource::of("10.0.0.1".parse().unwrap())
         );
     }
 }

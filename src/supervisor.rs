@@ -20,10 +20,10 @@ use tokio::task::JoinHandle;
 
 /// Watches over background tasks. Clones watch over the same ones.
 #[derive(Debug, Clone, Default)]
-pub struct Supervisor(Arc<State>);
+pub struct Supervisor(Arc<TaskState>);
 
 #[derive(Debug, Default)]
-struct State {
+struct TaskState {
     is_stopping: AtomicBool,
     failed: watch::Sender<Option<TaskFailed>>,
 }

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::StatusCode;
 use base64::Engine as _;
-use rayfit::admission::{Engine, Limits};
+use rayfit::admission::{AdmissionLimits, Engine};
 use rayfit::judge::Verdict;
 use serde_json::{Value, json};
 
@@ -21,7 +21,7 @@ fn allowed() -> Value {
 
 #[tokio::test]
 async fn a_denial_says_everything_at_once() {
-    let server = with(harsh(), Limits::default());
+    let server = with(harsh(), AdmissionLimits::default());
     let response = server.ask("/validate", &create(&cluster())).await;
     let line = |rule| {
         format!(
@@ -64,7 +64,7 @@ async fn a_denial_says_everything_at_once() {
 
 #[tokio::test]
 async fn warnings_come_with_an_allowance() {
-    let response = with(mild(), Limits::default())
+    let response = with(mild(), AdmissionLimits::default())
         .ask("/validate", &create(&cluster()))
         .await;
     assert_eq!(response["allowed"], true);
@@ -109,14 +109,14 @@ async fn defaults_come_as_a_patch_that_applies_and_is_empty_the_second_time() {
 
 #[tokio::test]
 async fn the_mutating_webhook_never_denies() {
-    let server = with(harsh(), Limits::default());
+    let server = with(harsh(), AdmissionLimits::default());
     let response = server.ask("/mutate", &create(&bad_cluster())).await;
     assert_eq!(response["allowed"], true);
 }
 
 #[tokio::test]
 async fn what_is_being_deleted_is_allowed_and_never_patched() {
-    let server = with(harsh(), Limits::default());
+    let server = with(harsh(), AdmissionLimits::default());
     let mut old = bad_cluster();
     old["metadata"]["deletionTimestamp"] = "2026-01-01T00:00:00Z".into();
     let mut new = old.clone();
@@ -133,7 +133,7 @@ async fn what_is_being_deleted_is_allowed_and_never_patched() {
 
 #[tokio::test]
 async fn an_unchanged_spec_is_not_judged() {
-    let server = with(harsh(), Limits::default());
+    let server = with(harsh(), AdmissionLimits::default());
     let old = bad_cluster();
     let mut new = old.clone();
     new["status"] = json!({"state": "ready"});
@@ -165,7 +165,7 @@ async fn the_same_spec_in_other_words_is_unchanged() {
 
 #[tokio::test]
 async fn what_is_not_ours_is_allowed() {
-    let server = with(harsh(), Limits::default());
+    let server = with(harsh(), AdmissionLimits::default());
     let change = |pointer: &str, value: &str| {
         let mut review = create(&bad_cluster());
         *review.pointer_mut(pointer).unwrap() = value.into();
@@ -196,7 +196,7 @@ async fn what_is_not_ours_is_allowed() {
 async fn a_name_to_be_generated_is_shown_by_its_prefix() {
     let mut object = cluster();
     object["metadata"] = json!({"generateName": "job-"});
-    let response = with(harsh(), Limits::default())
+    let response = with(harsh(), AdmissionLimits::default())
         .ask("/validate", &create(&object))
         .await;
     assert_eq!(response["status"]["details"]["name"], "job-*");
@@ -214,7 +214,7 @@ async fn the_kind_is_taken_from_the_request() {
 
 #[tokio::test]
 async fn a_dry_run_is_answered_alike_and_counts_no_findings() {
-    let server = with(harsh(), Limits::default());
+    let server = with(harsh(), AdmissionLimits::default());
     let real = create(&cluster());
     let mut dry = real.clone();
     dry["request"]["dryRun"] = true.into();
@@ -226,7 +226,7 @@ async fn a_dry_run_is_answered_alike_and_counts_no_findings() {
 
 #[tokio::test]
 async fn a_panic_costs_its_own_review_only() {
-    let server = with(clumsy(), Limits::default());
+    let server = with(clumsy(), AdmissionLimits::default());
     let mut cursed = cluster();
     cursed["metadata"]["name"] = "cursed".into();
     let (status, body) = server
@@ -254,9 +254,9 @@ async fn a_panic_costs_its_own_review_only() {
 /// Also where it is judged beside the event loop.
 #[tokio::test]
 async fn a_panic_on_a_large_object_costs_its_own_review_only() {
-    let limits = Limits {
+    let limits = AdmissionLimits {
         inline: 10,
-        ..Limits::default()
+        ..AdmissionLimits::default()
     };
     let server = with(clumsy(), limits);
     let mut cursed = cluster();
@@ -274,9 +274,9 @@ async fn a_panic_on_a_large_object_costs_its_own_review_only() {
 
 #[tokio::test]
 async fn above_the_bound_the_answer_is_to_come_again() {
-    let limits = Limits {
+    let limits = AdmissionLimits {
         reviews: 0,
-        ..Limits::default()
+        ..AdmissionLimits::default()
     };
     let server = with(Engine::default(), limits);
     let (status, body) = server
@@ -292,9 +292,9 @@ async fn above_the_bound_the_answer_is_to_come_again() {
 
 #[tokio::test]
 async fn bodies_together_are_bounded() {
-    let limits = Limits {
+    let limits = AdmissionLimits {
         bodies: 2 << 20,
-        ..Limits::default()
+        ..AdmissionLimits::default()
     };
     let server = with(Engine::default(), limits);
     let (status, _) = server.send(post("/validate", vec![b' '; 2 << 20])).await;
@@ -321,9 +321,9 @@ async fn a_judge_that_is_too_slow_gets_a_clear_answer_in_time() {
         },
         ..Engine::default()
     };
-    let limits = Limits {
+    let limits = AdmissionLimits {
         inline: 10,
-        ..Limits::default()
+        ..AdmissionLimits::default()
     };
     let server = with(engine, limits);
     let review = create(&cluster()).to_string();

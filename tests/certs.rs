@@ -12,7 +12,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use api_server::ApiServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
-use rayfit::certs::{Clock, Options, run_with_clock};
+use rayfit::certs::{CertificateOptions, Clock, run_with_clock};
 use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::{self, Certificates, names};
 use rayfit::tls::CertificateStore;
@@ -47,7 +47,8 @@ impl Cluster {
     /// What the manifests apply, and the pods that follow.
     fn start(replicas: usize) -> Self {
         let server = ApiServer::new();
-        let options = manifests::Options::default().with_certificates(Certificates::SelfManaged);
+        let options =
+            manifests::ManifestOptions::default().with_certificates(Certificates::SelfManaged);
         for object in manifests::objects(&options) {
             match object["kind"].as_str().unwrap() {
                 "Secret" => server.put(SECRET, object),
@@ -71,7 +72,8 @@ impl Cluster {
     fn add_replica(&mut self) {
         let name = format!("rayfit-{}", self.replicas.len());
         self.server.put(&format!("{PODS}/{name}"), pod(&name));
-        let mut options = Options::new("rayfit-system/rayfit-self-managed-certs", name).unwrap();
+        let mut options =
+            CertificateOptions::new("rayfit-system/rayfit-self-managed-certs", name).unwrap();
         options.propagation = Duration::from_millis(60);
         let store = Arc::new(CertificateStore::default());
         let clock = self.clock.clone();

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use rayfit::admission::{Engine, Limits};
+use rayfit::admission::{AdmissionLimits, Engine};
 use rayfit::server::{Listener, Phase, Shutdown, Times};
 use rayfit::tls::directory::Poller;
 use rayfit::tls::{CertificateDirectory, CertificateStore, server_config};
@@ -31,13 +31,17 @@ struct Running {
     served: tokio::task::JoinHandle<()>,
 }
 
-async fn start(times: Times, limits: Limits) -> Running {
+async fn start(times: Times, limits: AdmissionLimits) -> Running {
     let store = Arc::new(CertificateStore::default());
     self_signed("localhost").install(&store).unwrap();
     start_with(store, times, limits).await
 }
 
-async fn start_with(store: Arc<CertificateStore>, times: Times, limits: Limits) -> Running {
+async fn start_with(
+    store: Arc<CertificateStore>,
+    times: Times,
+    limits: AdmissionLimits,
+) -> Running {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 2000)
         .await
         .unwrap()
@@ -84,7 +88,7 @@ async fn read_to_end(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Vec<u8
 
 #[tokio::test]
 async fn both_versions_of_tls_are_served() {
-    let server = start(Times::default(), Limits::default()).await;
+    let server = start(Times::default(), AdmissionLimits::default()).await;
     for version in [&TLS12, &TLS13] {
         let config = tls(&[version], "http/1.1");
         let mut connection = Connection::open_with(server.address, config).await.unwrap();
@@ -95,7 +99,7 @@ async fn both_versions_of_tls_are_served() {
 /// With h2 one connection could hold as much as many, and API servers never ask for it.
 #[tokio::test]
 async fn a_client_that_speaks_h2_too_is_served_by_http_1_and_one_that_speaks_nothing_else_is_not() {
-    let server = start(Times::default(), Limits::default()).await;
+    let server = start(Times::default(), AdmissionLimits::default()).await;
     let mut both = tls(&[&TLS13], "h2").as_ref().clone();
     both.alpn_protocols.push(b"http/1.1".to_vec());
     let mut connection = Connection::open_with(server.address, both.into())
@@ -115,7 +119,7 @@ async fn a_client_that_speaks_h2_too_is_served_by_http_1_and_one_that_speaks_not
 
 #[tokio::test]
 async fn an_idle_connection_outlives_the_time_limit_of_heads() {
-    let server = start(short(), Limits::default()).await;
+    let server = start(short(), AdmissionLimits::default()).await;
     let mut connection = Connection::open(server.address).await.unwrap();
     for _ in 0..3 {
         connection.review(&review()).await.unwrap();
@@ -129,7 +133,7 @@ async fn a_silent_handshake_is_cut_off() {
         handshake: Duration::from_millis(300),
         ..Times::default()
     };
-    let server = start(times, Limits::default()).await;
+    let server = start(times, AdmissionLimits::default()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     assert_eq!(read_to_end(&mut stream).await, b"");
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -139,7 +143,7 @@ async fn a_silent_handshake_is_cut_off() {
 
 #[tokio::test]
 async fn a_dripping_head_is_cut_off() {
-    let server = start(short(), Limits::default()).await;
+    let server = start(short(), AdmissionLimits::default()).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     stream
         .write_all(b"POST /validate HTTP/1.1\r\n")
@@ -158,9 +162,9 @@ async fn a_dripping_head_is_cut_off() {
 
 #[tokio::test]
 async fn a_body_that_does_not_come_is_given_up() {
-    let limits = Limits {
+    let limits = AdmissionLimits {
         body_read: Duration::from_millis(200),
-        ..Limits::default()
+        ..AdmissionLimits::default()
     };
     let server = start(short(), limits).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
@@ -173,7 +177,7 @@ async fn a_body_that_does_not_come_is_given_up() {
 
 #[tokio::test]
 async fn an_endless_head_is_refused() {
-    let server = start(Times::default(), Limits::default()).await;
+    let server = start(Times::default(), AdmissionLimits::default()).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     stream
         .write_all(b"POST /validate HTTP/1.1\r\n")
@@ -198,7 +202,7 @@ async fn an_endless_head_is_refused() {
 
 #[tokio::test]
 async fn what_is_no_tls_harms_nobody() {
-    let server = start(Times::default(), Limits::default()).await;
+    let server = start(Times::default(), AdmissionLimits::default()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     read_to_end(&mut stream).await;
@@ -214,7 +218,7 @@ async fn rotations_by_symlink_swap_fail_no_call() {
     let store = Arc::new(CertificateStore::default());
     poll(volume.path(), &store);
     soon("the first certificate", reaches(&store, 1)).await;
-    let server = start_with(store, Times::default(), Limits::default()).await;
+    let server = start_with(store, Times::default(), AdmissionLimits::default()).await;
     let stop = Arc::new(AtomicBool::new(false));
     let calls = Arc::new(AtomicU64::new(0));
     let load: Vec<_> = (0..4)
@@ -271,7 +275,7 @@ async fn load(address: SocketAddr, worker: usize, stop: Arc<AtomicBool>, calls: 
 
 #[tokio::test]
 async fn shedding_asks_every_client_to_reconnect_and_closing_keeps_the_promise() {
-    let server = start(Times::default(), Limits::default()).await;
+    let server = start(Times::default(), AdmissionLimits::default()).await;
     let mut connection = Connection::open(server.address).await.unwrap();
     server.shutdown.enter(Phase::Leaving);
     assert!(!connection.review(&review()).await.unwrap().closes());
@@ -287,7 +291,7 @@ async fn shedding_asks_every_client_to_reconnect_and_closing_keeps_the_promise()
 
 #[tokio::test]
 async fn draining_closes_idle_connections() {
-    let server = start(Times::default(), Limits::default()).await;
+    let server = start(Times::default(), AdmissionLimits::default()).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     server.shutdown.enter(Phase::Draining);
     read_to_end(&mut stream).await;

@@ -14,7 +14,7 @@ use rayfit::ray::Kind;
 use rayfit::{defaults, judge, ray::RayObject};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
-use tree::{Detail, Room};
+use tree::{Detail, TreeBudget};
 
 fn review(object: &Value, old: Option<&Value>) -> String {
     json!({
@@ -41,7 +41,7 @@ fn answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
         policy,
         Timestamp::UNIX_EPOCH,
         Engine::default(),
-        &Room::default(),
+        &TreeBudget::default(),
     )
     .unwrap();
     String::from_utf8(response::render(&review, &decision).unwrap()).unwrap()
@@ -51,7 +51,7 @@ fn answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
 fn whole_answer(webhook: Webhook, body: &str, policy: &EffectivePolicy) -> String {
     let review = Review::parse(body.as_bytes()).unwrap();
     let kind = Kind::from_name(&review.kind.kind).unwrap();
-    let read = |raw: &RawValue| tree::read(raw, Detail::Whole, &Room::default()).unwrap();
+    let read = |raw: &RawValue| tree::read(raw, Detail::Whole, &TreeBudget::default()).unwrap();
     let object = read(review.object.unwrap());
     let old = review.old_object.map(read);
     let object = RayObject::of_kind(kind, object.as_object().unwrap());
@@ -228,8 +228,8 @@ proptest! {
     #[test]
     fn what_is_not_left_out_is_as_it_was(value in anything()) {
         let raw = RawValue::from_string(json!({"spec": {"x": value}}).to_string()).unwrap();
-        let whole = tree::read(&raw, Detail::Whole, &Room::default()).unwrap();
-        prop_assert_eq!(tree::read(&raw, Detail::Judged, &Room::default()).unwrap(), whole);
+        let whole = tree::read(&raw, Detail::Whole, &TreeBudget::default()).unwrap();
+        prop_assert_eq!(tree::read(&raw, Detail::Judged, &TreeBudget::default()).unwrap(), whole);
     }
 }
 
@@ -243,7 +243,7 @@ fn what_is_left_out_is_told_apart() {
         tree::read(
             &RawValue::from_string(text).unwrap(),
             Detail::Judged,
-            &Room::default(),
+            &TreeBudget::default(),
         )
         .unwrap()
     };

@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayfit::manifests::{Certificates, Options, objects};
+use rayfit::manifests::{Certificates, ManifestOptions, objects};
 use rayfit::report::{catalogue, page};
 use serde_json::Value;
 
@@ -66,7 +66,7 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
         Some(((role.to_owned(), resource.to_owned()), verbs.collect()))
     });
     let said: BTreeMap<(String, String), BTreeSet<String>> = rows.collect();
-    let options = Options::default().with_certificates(Certificates::SelfManaged);
+    let options = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
     let mut granted: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
     for object in objects(&options.with_ray_auth()) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
@@ -89,7 +89,7 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
 #[test]
 fn what_a_compromised_pod_could_change_is_told() {
     let written = |certificates| -> BTreeSet<String> {
-        let options = Options::default().with_certificates(certificates);
+        let options = ManifestOptions::default().with_certificates(certificates);
         let mut written = BTreeSet::new();
         for object in objects(&options.with_ray_auth()) {
             for rule in object["rules"].as_array().into_iter().flatten() {

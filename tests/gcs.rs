@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use play_gcs::{Played, PlayedGcs, messages, rpc};
 use rayfit::gcs::{
-    Address, Call, CallError, Client, Drain, Endpoint, Fault, Limits, Material, RayletSize,
-    TokenSource,
+    Address, Call, CallError, Client, DrainCall, Endpoint, GcsFault, GcsLimits, Material,
+    RayletSize, TokenSource,
 };
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{AutoscalingState, PendingRequest};
@@ -19,12 +19,12 @@ use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpListener;
 use tonic::Code;
 
-const SHORT: Limits = Limits {
+const SHORT: GcsLimits = GcsLimits {
     deadline: Duration::from_millis(300),
     answer: 64 << 10,
 };
 
-fn client(address: Address, limits: Limits) -> Client {
+fn client(address: Address, limits: GcsLimits) -> Client {
     Client::new(Endpoint::plain(address), limits)
 }
 
@@ -72,22 +72,22 @@ async fn until_answered(client: &Client) -> ClusterResourceState {
         match client.cluster_resource_state().await {
             Ok(state) => return state,
             Err(error) => match error.fault {
-                Fault::BackingOff(pause) => tokio::time::sleep(pause).await,
-                Fault::Unreachable(_) | Fault::Deadline(_) => {}
+                GcsFault::BackingOff(pause) => tokio::time::sleep(pause).await,
+                GcsFault::Unreachable(_) | GcsFault::Deadline(_) => {}
                 other => panic!("{other}"),
             },
         }
     }
 }
 
-async fn fault_of(client: &Client) -> Fault {
+async fn fault_of(client: &Client) -> GcsFault {
     client.cluster_resource_state().await.unwrap_err().fault
 }
 
 #[tokio::test]
 async fn reads_the_state() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), Limits::default());
+    let client = client(gcs.address(), GcsLimits::default());
     let state = client.cluster_resource_state().await.unwrap();
     let [node] = state.node_states.as_slice() else {
         panic!("{state:?}");
@@ -113,11 +113,11 @@ async fn reads_the_state() {
 #[tokio::test]
 async fn sends_what_is_asked() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), Limits::default());
+    let client = client(gcs.address(), GcsLimits::default());
     let node = node_id(7);
 
     let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
-    assert_eq!(drained, Drain::Accepted);
+    assert_eq!(drained, DrainCall::Accepted);
     client
         .drain_preempt(node, "above maxReplicas", 1234)
         .await
@@ -187,15 +187,15 @@ async fn a_rejected_drain_is_an_answer() {
         ..Played::default()
     })
     .await;
-    let client = client(gcs.address(), Limits::default());
+    let client = client(gcs.address(), GcsLimits::default());
     let drained = client.drain_idle(node_id(1), "idle").await.unwrap();
-    assert_eq!(drained, Drain::Rejected(busy.to_owned()));
+    assert_eq!(drained, DrainCall::Rejected(busy.to_owned()));
 }
 
 #[tokio::test]
 async fn keys_are_written_over_and_read() {
     let gcs = PlayedGcs::start(Played::default()).await;
-    let client = client(gcs.address(), Limits::default());
+    let client = client(gcs.address(), GcsLimits::default());
     assert_eq!(client.kv_get("", "__autoscaling_error").await, Ok(None));
     gcs_contract::keys_are_kept(&client).await;
     let elsewhere = client.kv_get("__autoscaler", "__autoscaling_error").await;
@@ -210,7 +210,7 @@ async fn a_mute_gcs_costs_a_deadline() {
     })
     .await;
     let client = client(gcs.address(), SHORT);
-    assert_eq!(fault_of(&client).await, Fault::Deadline(SHORT.deadline));
+    assert_eq!(fault_of(&client).await, GcsFault::Deadline(SHORT.deadline));
     gcs.played().is_mute = false;
     let patient = client.with_deadline(Duration::from_secs(20));
     patient.cluster_resource_state().await.unwrap();
@@ -222,7 +222,7 @@ async fn a_connection_that_leads_nowhere_is_given_up() {
     let at = listener.local_addr().unwrap();
     let client = client(Address::new("127.0.0.1", at.port()), SHORT);
     let (hole, fault) = tokio::join!(listener.accept(), fault_of(&client));
-    assert_eq!(fault, Fault::Deadline(SHORT.deadline));
+    assert_eq!(fault, GcsFault::Deadline(SHORT.deadline));
     drop(listener);
     let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
     let patient = client.with_deadline(Duration::from_secs(20));
@@ -234,12 +234,12 @@ async fn a_connection_that_leads_nowhere_is_given_up() {
 #[tokio::test]
 async fn a_restart_is_survived() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), Limits::default());
+    let client = client(gcs.address(), GcsLimits::default());
     client.cluster_resource_state().await.unwrap();
 
     let at = gcs.kill().await;
     let error = client.cluster_resource_state().await.unwrap_err();
-    assert!(matches!(error.fault, Fault::Unreachable(_)), "{error}");
+    assert!(matches!(error.fault, GcsFault::Unreachable(_)), "{error}");
     assert_eq!(error.call, Call::ClusterState);
     assert!(error.to_string().contains(&at.to_string()), "{error}");
 
@@ -251,7 +251,7 @@ async fn a_restart_is_survived() {
 #[tokio::test]
 async fn a_restart_between_calls_goes_unnoticed() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), Limits::default());
+    let client = client(gcs.address(), GcsLimits::default());
     client.cluster_resource_state().await.unwrap();
     let at = gcs.kill().await;
     let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
@@ -280,7 +280,7 @@ async fn a_gcs_that_is_away_is_not_pestered() {
             attempts += 1;
         }
     });
-    let client = client(Address::new("127.0.0.1", at.port()), Limits::default());
+    let client = client(Address::new("127.0.0.1", at.port()), GcsLimits::default());
     let mut faults = Vec::new();
     for _ in 0..50 {
         faults.push(fault_of(&client).await);
@@ -290,11 +290,11 @@ async fn a_gcs_that_is_away_is_not_pestered() {
     let attempts = counting.await.unwrap();
     let tried = faults
         .iter()
-        .filter(|fault| matches!(fault, Fault::Unreachable(_)))
+        .filter(|fault| matches!(fault, GcsFault::Unreachable(_)))
         .count();
     let held_back = faults
         .iter()
-        .filter(|fault| matches!(fault, Fault::BackingOff(_)))
+        .filter(|fault| matches!(fault, GcsFault::BackingOff(_)))
         .count();
     assert_eq!(tried + held_back, 50, "{faults:?}");
     assert!(attempts < 10, "{attempts} connections for 50 calls");
@@ -309,13 +309,13 @@ async fn what_is_no_gcs_is_unreachable() {
     ] {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let client = client(Address::new("127.0.0.1", port), Limits::default());
+        let client = client(Address::new("127.0.0.1", port), GcsLimits::default());
         let server = async {
             let (mut stream, _) = listener.accept().await.unwrap();
             stream.write_all(answer).await.unwrap();
         };
         let ((), fault) = tokio::join!(server, fault_of(&client));
-        assert!(matches!(fault, Fault::Unreachable(_)), "{fault}");
+        assert!(matches!(fault, GcsFault::Unreachable(_)), "{fault}");
     }
 }
 
@@ -327,14 +327,14 @@ async fn an_answer_that_is_too_large_is_refused() {
     let gcs = PlayedGcs::start(played).await;
     let client = client(
         gcs.address(),
-        Limits {
+        GcsLimits {
             answer: SHORT.answer,
-            ..Limits::default()
+            ..GcsLimits::default()
         },
     );
     let fault = fault_of(&client).await;
     assert!(
-        matches!(&fault, Fault::TooLarge(text) if text.contains("65536")),
+        matches!(&fault, GcsFault::TooLarge(text) if text.contains("65536")),
         "{fault}"
     );
     gcs.played().state.node_states.truncate(1);
@@ -348,47 +348,47 @@ async fn failures_are_told_apart() {
             Code::Aborted,
             "NotFound",
             "Raylet 07 is not alive.",
-            Fault::NotFound("NotFound: Raylet 07 is not alive.".to_owned()),
+            GcsFault::NotFound("NotFound: Raylet 07 is not alive.".to_owned()),
         ),
         (
             Code::Aborted,
             "InvalidArgument",
             "",
-            Fault::InvalidArgument("InvalidArgument".to_owned()),
+            GcsFault::InvalidArgument("InvalidArgument".to_owned()),
         ),
         (
             Code::Aborted,
             "Invalid",
             "x",
-            Fault::InvalidArgument("Invalid: x".to_owned()),
+            GcsFault::InvalidArgument("Invalid: x".to_owned()),
         ),
         (
             Code::Aborted,
             "GcsPassive",
             "GCS server is in passive (read-only) mode.",
-            Fault::Passive,
+            GcsFault::Passive,
         ),
         (
             Code::Aborted,
             "IOError",
             "disk",
-            Fault::Other("IOError: disk".to_owned()),
+            GcsFault::Other("IOError: disk".to_owned()),
         ),
         (
             Code::Unimplemented,
             "",
             "",
-            Fault::Unsupported(Code::Unimplemented.to_string()),
+            GcsFault::Unsupported(Code::Unimplemented.to_string()),
         ),
         (
             Code::Unavailable,
             "going",
             "",
-            Fault::Unreachable("going".to_owned()),
+            GcsFault::Unreachable("going".to_owned()),
         ),
     ] {
         let gcs = PlayedGcs::start(failing(code, message, details)).await;
-        let client = client(gcs.address(), Limits::default());
+        let client = client(gcs.address(), GcsLimits::default());
         assert_eq!(fault_of(&client).await, expected);
     }
 }
@@ -402,22 +402,25 @@ async fn a_token_is_shown_where_it_is_asked_for() {
         ..with_one_node()
     })
     .await;
-    let without = client(gcs.address(), Limits::default());
+    let without = client(gcs.address(), GcsLimits::default());
     let fault = fault_of(&without).await;
-    assert!(matches!(fault, Fault::Unauthenticated(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::Unauthenticated(_)), "{fault}");
 
     let with = Client::new(
         Endpoint {
             token: Some(TokenSource(Material::File(file.clone()))),
             ..Endpoint::plain(gcs.address())
         },
-        Limits::default(),
+        GcsLimits::default(),
     );
     let fault = fault_of(&with).await;
-    assert!(matches!(fault, Fault::Credentials(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::Credentials(_)), "{fault}");
     std::fs::write(&file, "wrong-s3cret\n").unwrap();
     let error = with.cluster_resource_state().await.unwrap_err();
-    assert!(matches!(error.fault, Fault::Unauthenticated(_)), "{error}");
+    assert!(
+        matches!(error.fault, GcsFault::Unauthenticated(_)),
+        "{error}"
+    );
     let shown = format!("{error} {error:?} {:?}", with.endpoint());
     assert!(!shown.contains("s3cret"), "{shown}");
     // The token in the file is replaced: no new client is needed.
@@ -428,7 +431,7 @@ async fn a_token_is_shown_where_it_is_asked_for() {
 #[tokio::test]
 async fn clones_share_a_connection() {
     let gcs = PlayedGcs::start(with_one_node()).await;
-    let client = client(gcs.address(), Limits::default());
+    let client = client(gcs.address(), GcsLimits::default());
     let calls = (0..20).map(|_| {
         let client = client.clone();
         async move { client.cluster_resource_state().await.map(|_| ()) }

@@ -7,7 +7,7 @@ mod tls_support;
 
 use std::time::Duration;
 
-use rayfit::gcs::{Client, Drain, Endpoint, Fault, RayletSize, TokenSource};
+use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, RayletSize, TokenSource};
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{
     AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
@@ -166,11 +166,15 @@ async fn faults(client: &Client, node: NodeId) {
         memory_bytes: None,
     };
     let fault = client.resize_raylet(nobody, size).await.unwrap_err().fault;
-    assert!(matches!(fault, Fault::NotFound(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::NotFound(_)), "{fault}");
     let nothing = client.resize_raylet(node, RayletSize::default()).await;
     assert_eq!(nothing.unwrap()["CPU"].to_string(), "2");
     let drained = client.drain_idle(nobody, "idle").await.unwrap();
-    assert_eq!(drained, Drain::Accepted, "unknown nodes are gone already");
+    assert_eq!(
+        drained,
+        DrainCall::Accepted,
+        "unknown nodes are gone already"
+    );
 }
 
 /// A busy worker stays; an idle one goes.
@@ -191,7 +195,7 @@ async fn drains(client: &Client, ray: &Ray) {
     let node = id(worker(&state).unwrap());
     let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
     assert!(
-        matches!(&drained, Drain::Rejected(why) if why.contains("no longer idle")),
+        matches!(&drained, DrainCall::Rejected(why) if why.contains("no longer idle")),
         "{drained:?}"
     );
     drop(driver);
@@ -200,7 +204,7 @@ async fn drains(client: &Client, ray: &Ray) {
     };
     until(client, "an idle worker", idle).await;
     let drained = client.drain_idle(node, "idle for 60 s").await.unwrap();
-    assert_eq!(drained, Drain::Accepted);
+    assert_eq!(drained, DrainCall::Accepted);
     let gone = |state: &ClusterResourceState| {
         let mut nodes = state.node_states.iter();
         nodes.any(|other| id(other) == node && other.status == NodeStatus::Dead)
@@ -208,7 +212,7 @@ async fn drains(client: &Client, ray: &Ray) {
     until(client, "the worker's end", gone).await;
     // So that the next steps find a node that is there.
     let drained = client.drain_preempt(node, "gone already", 0).await.unwrap();
-    assert_eq!(drained, Drain::Accepted);
+    assert_eq!(drained, DrainCall::Accepted);
 }
 
 #[tokio::test]
@@ -219,7 +223,7 @@ async fn a_killed_gcs_is_found_again() {
     until(&client, "the head", |state| !state.node_states.is_empty()).await;
     let mut again = ray.kill_gcs();
     let fault = client.cluster_resource_state().await.unwrap_err().fault;
-    assert!(matches!(fault, Fault::Unreachable(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::Unreachable(_)), "{fault}");
     let mut gcs = again.spawn().unwrap();
     // The new one begins anew and knows no node until the raylet comes back, if it does.
     until(&client, "the new GCS", |_| true).await;
@@ -247,7 +251,7 @@ async fn a_token_is_needed_where_ray_has_one() {
         };
         let client = client_with(endpoint);
         let fault = client.cluster_resource_state().await.unwrap_err().fault;
-        assert!(matches!(fault, Fault::Unauthenticated(_)), "{fault}");
+        assert!(matches!(fault, GcsFault::Unauthenticated(_)), "{fault}");
     }
 }
 
@@ -273,7 +277,7 @@ async fn certificates_are_needed_where_ray_has_them() {
 
     let plain = client_with(Endpoint::plain(ray.address()));
     let fault = plain.cluster_resource_state().await.unwrap_err().fault;
-    assert!(matches!(fault, Fault::Unreachable(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::Unreachable(_)), "{fault}");
 
     let stranger = tls_support::issue_for(&tls_support::ca(1), &["localhost"], 1);
     let mut endpoint = client.endpoint().clone();
@@ -284,7 +288,7 @@ async fn certificates_are_needed_where_ray_has_them() {
     let client = client_with(endpoint);
     let fault = client.cluster_resource_state().await.unwrap_err().fault;
     assert!(
-        matches!(fault, Fault::Tls(_) | Fault::Unreachable(_)),
+        matches!(fault, GcsFault::Tls(_) | GcsFault::Unreachable(_)),
         "{fault}"
     );
 }

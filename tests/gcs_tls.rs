@@ -8,7 +8,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use play_gcs::{Played, PlayedGcs};
-use rayfit::gcs::{Client, Endpoint, Fault, Limits, Material, Tls};
+use rayfit::gcs::{Client, Endpoint, GcsFault, GcsLimits, Material, Tls};
 use rayfit::tls::provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
@@ -56,10 +56,10 @@ fn client(gcs: &PlayedGcs, tls: Option<Tls>) -> Client {
         tls,
         ..Endpoint::plain(gcs.address())
     };
-    Client::new(endpoint, Limits::default())
+    Client::new(endpoint, GcsLimits::default())
 }
 
-async fn fault_of(client: &Client) -> Fault {
+async fn fault_of(client: &Client) -> GcsFault {
     client.cluster_resource_state().await.unwrap_err().fault
 }
 
@@ -77,7 +77,7 @@ async fn a_gcs_of_another_authority_is_not_believed() {
     let (ours, theirs) = (ca(1), ca(1));
     let gcs = PlayedGcs::start_tls(Played::default(), server(&theirs, &ours)).await;
     let fault = fault_of(&client(&gcs, Some(tls(&ours, &ours)))).await;
-    assert!(matches!(fault, Fault::Tls(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::Tls(_)), "{fault}");
     assert!(gcs.played().headers.is_empty(), "nothing was asked of it");
 }
 
@@ -92,7 +92,7 @@ async fn a_gcs_of_another_name_is_not_believed() {
     };
     let fault = fault_of(&client(&gcs, Some(by_address))).await;
     assert!(
-        matches!(&fault, Fault::Tls(text) if text.contains("127.0.0.1")),
+        matches!(&fault, GcsFault::Tls(text) if text.contains("127.0.0.1")),
         "{fault}"
     );
 }
@@ -102,9 +102,9 @@ async fn a_client_of_another_authority_is_told_so() {
     let (ours, theirs) = (ca(1), ca(1));
     let gcs = PlayedGcs::start_tls(Played::default(), server(&theirs, &theirs)).await;
     let fault = fault_of(&client(&gcs, Some(tls(&ours, &theirs)))).await;
-    assert!(matches!(fault, Fault::Tls(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::Tls(_)), "{fault}");
     let fault = fault_of(&client(&gcs, None)).await;
-    assert!(matches!(fault, Fault::Unreachable(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::Unreachable(_)), "{fault}");
     assert!(gcs.played().headers.is_empty(), "nobody was let in");
 }
 
@@ -113,7 +113,7 @@ async fn a_gcs_without_tls_is_not_spoken_to() {
     let authority = ca(1);
     let gcs = PlayedGcs::start(Played::default()).await;
     let fault = fault_of(&client(&gcs, Some(tls(&authority, &authority)))).await;
-    assert!(matches!(fault, Fault::Tls(_)), "{fault}");
+    assert!(matches!(fault, GcsFault::Tls(_)), "{fault}");
 }
 
 #[tokio::test]
@@ -130,7 +130,7 @@ async fn files_are_read_again_for_each_connection() {
     let client = client(&gcs, Some(files(folder.path())));
     let fault = fault_of(&client).await;
     assert!(
-        matches!(&fault, Fault::Credentials(text) if text.contains("ca.crt")),
+        matches!(&fault, GcsFault::Credentials(text) if text.contains("ca.crt")),
         "{fault}"
     );
     write(&first);

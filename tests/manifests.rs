@@ -11,7 +11,7 @@ use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::access::controller as scaling;
 use rayfit::manifests::access::{Access, Scope};
 use rayfit::manifests::access::{audit, watch};
-use rayfit::manifests::{Certificates, Options, chart, kustomize, names, objects, to_yaml};
+use rayfit::manifests::{Certificates, ManifestOptions, chart, kustomize, names, objects, to_yaml};
 use serde_json::{Value, json};
 
 const REGENERATE: &str = "cargo run -- manifests --write-to manifests";
@@ -38,8 +38,8 @@ fn files_below(folder: &Path, root: &Path, found: &mut BTreeMap<String, String>)
     }
 }
 
-fn variants() -> Vec<(&'static str, Options)> {
-    let options = Options::default();
+fn variants() -> Vec<(&'static str, ManifestOptions)> {
+    let options = ManifestOptions::default();
     let own = options.with_certificates(Certificates::SelfManaged);
     let issued = options.with_certificates(Certificates::CertManager);
     vec![
@@ -97,7 +97,7 @@ fn the_folder_is_what_the_command_writes() {
         let by_hand = name.starts_with("helm/") && !name.starts_with("helm/files/");
         !by_hand && !name.starts_with("monitoring/")
     });
-    let mut made = kustomize::tree(&Options::default());
+    let mut made = kustomize::tree(&ManifestOptions::default());
     made.extend(chart::files());
     let names = |files: &BTreeMap<String, String>| files.keys().cloned().collect::<BTreeSet<_>>();
     assert_eq!(names(&there), names(&made), "run: {REGENERATE}");
@@ -229,9 +229,9 @@ fn every_webhook_is_safe_for_the_cluster() {
 
 #[test]
 fn a_trial_judges_the_namespaces_that_were_named() {
-    let options = Options {
+    let options = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
-        ..Options::default()
+        ..ManifestOptions::default()
     };
     for webhook in of_ray(&objects(&options)) {
         let expressions = &webhook["namespaceSelector"]["matchExpressions"];
@@ -303,7 +303,7 @@ fn roles(objects: &[Value]) -> Vec<String> {
 #[test]
 fn rights_are_exactly_those_that_the_code_uses() {
     let own = objects(
-        &Options::default()
+        &ManifestOptions::default()
             .with_certificates(Certificates::SelfManaged)
             .with_ray_auth(),
     );
@@ -358,8 +358,8 @@ fn rights_are_exactly_those_that_the_code_uses() {
 
 #[test]
 fn rights_that_are_not_needed_are_not_asked_for() {
-    let issued = Options::default().with_certificates(Certificates::CertManager);
-    let webhooks_only = Options {
+    let issued = ManifestOptions::default().with_certificates(Certificates::CertManager);
+    let webhooks_only = ManifestOptions {
         controller: false,
         ..issued.clone()
     };
@@ -388,7 +388,7 @@ fn rights_that_are_not_needed_are_not_asked_for() {
         single,
         usual.iter().copied().filter(known).collect::<Vec<_>>()
     );
-    let trial = Options {
+    let trial = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned(), "team-b".to_owned()],
         ..issued
     };
@@ -437,7 +437,7 @@ fn pods_keep_to_the_restricted_level() {
 
 #[test]
 fn selectors_find_the_pods() {
-    let objects = objects(&Options::default());
+    let objects = objects(&ManifestOptions::default());
     let match_labels = |object: &Value| object["matchLabels"].clone();
     for name in ["rayfit", "rayfit-controller"] {
         let of = |kind: &str| &named(&objects, kind, name)["spec"];
@@ -501,9 +501,9 @@ fn what_is_there_for_the_controller_alone_has_its_label() {
 /// Callers show certificates to the webhooks, and nobody calls the controller.
 #[test]
 fn the_authority_of_callers_is_where_the_program_looks() {
-    let options = Options {
+    let options = ManifestOptions {
         client_ca_config_map: Some("callers".to_owned()),
-        ..Options::default().with_certificates(Certificates::CertManager)
+        ..ManifestOptions::default().with_certificates(Certificates::CertManager)
     };
     let objects = objects(&options);
     let pod = pod(&objects);
@@ -523,7 +523,7 @@ fn the_authority_of_callers_is_where_the_program_looks() {
 
 #[test]
 fn a_single_deployment_does_both() {
-    let options = Options::default().with_certificates(Certificates::SelfManaged);
+    let options = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
     let objects = objects(&options.in_a_single_deployment());
     find(&objects, "Deployment");
     find(&objects, "NetworkPolicy");
@@ -534,7 +534,7 @@ fn a_single_deployment_does_both() {
 
 #[test]
 fn the_certificate_carries_the_name_that_is_called() {
-    let options = Options::default().with_certificates(Certificates::CertManager);
+    let options = ManifestOptions::default().with_certificates(Certificates::CertManager);
     let objects = objects(&options);
     let service = &webhooks(&objects)[0]["clientConfig"]["service"];
     let called = format!(
@@ -552,10 +552,10 @@ fn the_certificate_carries_the_name_that_is_called() {
 
 #[test]
 fn the_node_network_asks_for_what_it_needs() {
-    let objects = objects(&Options {
+    let objects = objects(&ManifestOptions {
         host_network: true,
         port: 9443,
-        ..Options::default().with_certificates(Certificates::SelfManaged)
+        ..ManifestOptions::default().with_certificates(Certificates::SelfManaged)
     });
     let level = &find(&objects, "Namespace")["metadata"]["labels"];
     assert_eq!(level["pod-security.kubernetes.io/enforce"], "privileged");
@@ -569,10 +569,10 @@ fn the_node_network_asks_for_what_it_needs() {
 
 #[test]
 fn a_single_pod_does_not_block_drains() {
-    let single = Options {
+    let single = ManifestOptions {
         replicas: Some(1),
         controller_replicas: 1,
-        ..Options::default()
+        ..ManifestOptions::default()
     };
     assert!(
         objects(&single)
@@ -627,7 +627,7 @@ fn the_program_understands_its_arguments() {
             used
         );
     }
-    let defaults = Options::default();
+    let defaults = ManifestOptions::default();
     let serve = rayfit::cli::command();
     let serve = serve.find_subcommand("serve").unwrap();
     let default = |id: &str| {

@@ -158,7 +158,7 @@ fn the_example_is_planned() {
 
 #[test]
 fn schemas_are_printed() {
-    for (what, title) in [("snapshot", "Snapshot"), ("plan", "Line")] {
+    for (what, title) in [("snapshot", "Snapshot"), ("plan", "PlanLine")] {
         let run = plan(&["--schema", what], "");
         let schema: Value = serde_json::from_str(&run.out).unwrap();
         assert_eq!(schema["title"], title);

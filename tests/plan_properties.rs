@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use flate2::read::GzDecoder;
 use rayfit::plan::check::{Violation, check};
-use rayfit::plan::{GroupPlan, Plan, Settings, Strategy, apply, decide};
+use rayfit::plan::{GroupPlan, Plan, PlanSettings, Strategy, apply, decide};
 use rayfit::snapshot::Snapshot;
 use serde_json::{Value, json};
 
@@ -24,15 +24,15 @@ static RECORDED: LazyLock<Vec<(Value, Snapshot)>> = LazyLock::new(|| {
     lines.map(case).collect()
 });
 
-fn settings(strategy: Strategy) -> Settings {
-    Settings {
+fn settings(strategy: Strategy) -> PlanSettings {
+    PlanSettings {
         strategy,
-        ..Settings::default()
+        ..PlanSettings::default()
     }
 }
 
 /// Every unit of every demand is placed or reported with a reason.
-fn nothing_is_lost(snapshot: &Snapshot, settings: &Settings) -> Result<(), String> {
+fn nothing_is_lost(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), String> {
     let (plan, report) = decide(snapshot, settings);
     for demand in &report.demands {
         let placed: u64 = demand.placed.iter().map(|placed| placed.count).sum();
@@ -47,7 +47,7 @@ fn nothing_is_lost(snapshot: &Snapshot, settings: &Settings) -> Result<(), Strin
 }
 
 /// A launch has a demand, a minimum or a constraint that needs it.
-fn launches_are_needed(snapshot: &Snapshot, settings: &Settings) -> Result<(), String> {
+fn launches_are_needed(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), String> {
     let mut without = snapshot.clone();
     without.gcs.pending_resource_requests.clear();
     without.gcs.pending_gang_resource_requests.clear();
@@ -75,14 +75,18 @@ fn launches_are_needed(snapshot: &Snapshot, settings: &Settings) -> Result<(), S
 
 /// A plan that was sent leaves nothing to do, though no pod or node has moved yet. Only where it
 /// took a resize back is the raylet told in the next round: Kubernetes has to agree first.
-fn settles(snapshot: &Snapshot, plan: &Plan, settings: &Settings) -> Result<(), String> {
+fn settles(snapshot: &Snapshot, plan: &Plan, settings: &PlanSettings) -> Result<(), String> {
     let after = apply::sent(snapshot, plan);
     asks_no_more(&after, plan, settings)
 }
 
 /// The same once KubeRay has made the pods, before Ray runs in any of them. Pods that were on
 /// their way before cannot be told from the new ones then, so they may fit otherwise.
-fn settles_when_made(snapshot: &Snapshot, plan: &Plan, settings: &Settings) -> Result<(), String> {
+fn settles_when_made(
+    snapshot: &Snapshot,
+    plan: &Plan,
+    settings: &PlanSettings,
+) -> Result<(), String> {
     let ready = snapshot.gcs.node_states.len();
     if snapshot.pods.len() > ready {
         return Ok(());
@@ -107,7 +111,7 @@ fn settles_when_made(snapshot: &Snapshot, plan: &Plan, settings: &Settings) -> R
     asks_no_more(&after, plan, settings)
 }
 
-fn asks_no_more(after: &Snapshot, plan: &Plan, settings: &Settings) -> Result<(), String> {
+fn asks_no_more(after: &Snapshot, plan: &Plan, settings: &PlanSettings) -> Result<(), String> {
     let mut again = decide(after, settings).0;
     let told = std::mem::take(&mut again.raylet_syncs);
     let taken_back = |pod: &str| {
@@ -134,7 +138,7 @@ fn is_quiet(plan: &Plan) -> bool {
 
 fn all_recorded(
     strategy: Strategy,
-    property: impl Fn(&Snapshot, &Plan, &Settings) -> Result<(), String>,
+    property: impl Fn(&Snapshot, &Plan, &PlanSettings) -> Result<(), String>,
 ) {
     let settings = settings(strategy);
     let mut failures = Vec::new();
@@ -186,7 +190,7 @@ fn launches_that_are_counted_are_decided_as_single_ones() {
         compared += 1;
         for strategy in [Strategy::Ray, Strategy::Rayfit] {
             for pending_idle_timeout_s in [None, Some(30.0)] {
-                let settings = Settings {
+                let settings = PlanSettings {
                     pending_idle_timeout_s,
                     ..settings(strategy)
                 };

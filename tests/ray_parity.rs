@@ -9,7 +9,7 @@ use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 
 use flate2::read::GzDecoder;
-use rayfit::plan::{Cause, DemandKind, Plan, Settings, Strategy, decide};
+use rayfit::plan::{DemandKind, Plan, PlanSettings, RemovalCause, Strategy, decide};
 use rayfit::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
@@ -56,12 +56,12 @@ fn sorted(mut list: Vec<Value>) -> Value {
     Value::Array(list)
 }
 
-fn cause(cause: Cause) -> &'static str {
+fn cause(cause: RemovalCause) -> &'static str {
     match cause {
-        Cause::GroupMax => "MAX_NUM_NODE_PER_TYPE",
-        Cause::ClusterMax => "MAX_NUM_NODES",
-        Cause::Idle => "IDLE",
-        Cause::GroupGone | Cause::Leaving | Cause::Stopped => "none of Ray's",
+        RemovalCause::GroupMax => "MAX_NUM_NODE_PER_TYPE",
+        RemovalCause::ClusterMax => "MAX_NUM_NODES",
+        RemovalCause::Idle => "IDLE",
+        RemovalCause::GroupGone | RemovalCause::Leaving | RemovalCause::Stopped => "none of Ray's",
     }
 }
 
@@ -90,7 +90,7 @@ fn answer(snapshot: &Snapshot, plan: &Plan) -> Map<String, Value> {
                 .collect()
         };
         let deletes = plan.groups.iter().flat_map(|group| &group.delete);
-        let deletes = deletes.filter(|deletion| deletion.cause != Cause::Stopped);
+        let deletes = deletes.filter(|deletion| deletion.cause != RemovalCause::Stopped);
         answer["launch"] = per_group(|group| group.launch);
         answer["launchNow"] = per_group(|group| group.launch_now);
         answer["cancels"] = per_group(|group| group.cancel);
@@ -127,10 +127,10 @@ fn decides_as_ray_does() {
     for line in cases().lines() {
         let case: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let snapshot: Snapshot = serde_json::from_value(case["snapshot"].clone()).unwrap();
-        let settings = Settings {
+        let settings = PlanSettings {
             strategy: Strategy::Ray,
             pending_idle_timeout_s: case["settings"]["pendingIdleTimeoutS"].as_f64(),
-            ..Settings::default()
+            ..PlanSettings::default()
         };
         let (plan, _) = decide(&snapshot, &settings);
         total += 1;

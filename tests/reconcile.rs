@@ -10,7 +10,9 @@ use played_cluster::api::api;
 use played_cluster::{Group, START, Setup, Task, World};
 use proptest::prelude::*;
 use rayfit::plan::check::check;
-use rayfit::reconcile::{Chain, Done, Effect, Failure, Memory, Settings, Stillness, round};
+use rayfit::reconcile::{
+    Chain, Done, Effect, Failure, ReconcilerSettings, RoundMemory, UnchangedCheck, round,
+};
 use rayfit::snapshot::Snapshot;
 use serde_json::Value;
 
@@ -41,10 +43,10 @@ fn objects(snapshot: &Snapshot) -> [String; 2] {
 /// A scaler in a world.
 struct Run {
     world: World,
-    memory: Memory,
+    memory: RoundMemory,
     /// What the shell would go by instead of a round, and the objects that it is of.
-    still: Option<(Stillness, [String; 2])>,
-    settings: Settings,
+    still: Option<(UnchangedCheck, [String; 2])>,
+    settings: ReconcilerSettings,
     /// How many effects there were that change something.
     effects: usize,
     kinds: Vec<&'static str>,
@@ -57,9 +59,9 @@ impl Run {
         let world = World::new(setup);
         Self {
             world,
-            memory: Memory::default(),
+            memory: RoundMemory::default(),
             still: None,
-            settings: Settings::default(),
+            settings: ReconcilerSettings::default(),
             effects: 0,
             kinds: Vec::new(),
             log: Vec::new(),
@@ -105,10 +107,10 @@ impl Run {
             let objects = objects(&snapshot);
             let still = done
                 .is_empty()
-                .then(|| Stillness::of(&planned, snapshot, &self.memory, &settings));
+                .then(|| UnchangedCheck::of(&planned, snapshot, &self.memory, &settings));
             self.still = still.flatten().map(|still| (still, objects));
         } else {
-            self.memory = Memory::default();
+            self.memory = RoundMemory::default();
         }
         self.world.step(STEP_S);
         assert_eq!(
@@ -434,7 +436,7 @@ fn what_kuberay_would_not_delete_is_named() {
     run.world.remove_group("large");
     run.settle(&mut |_| Fate::Done);
     let snapshot = run.world.snapshot(run.memory.history.clone());
-    let planned = round(&snapshot, &run.memory, &Settings::default());
+    let planned = round(&snapshot, &run.memory, &ReconcilerSettings::default());
     let text = planned.plan.to_string();
     assert!(
         text.contains("kubectl delete pod demo-large-worker-"),

@@ -12,7 +12,7 @@
 use std::path::Path;
 
 use rayfit::plan::check::check;
-use rayfit::plan::{Settings, Strategy, decide};
+use rayfit::plan::{PlanSettings, Strategy, decide};
 use rayfit::quantity::Quantity;
 use rayfit::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
@@ -224,9 +224,9 @@ fn constraints(asked: &Value) -> Value {
 fn told(snapshot: &Snapshot, strategy: Strategy) -> String {
     let (plan, report) = decide(
         snapshot,
-        &Settings {
+        &PlanSettings {
             strategy,
-            ..Settings::default()
+            ..PlanSettings::default()
         },
     );
     let violations = check(snapshot, &plan)

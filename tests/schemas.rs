@@ -8,7 +8,7 @@ use std::path::Path;
 use flate2::read::GzDecoder;
 use jsonschema::Validator;
 use rayfit::plan::check::check;
-use rayfit::plan::{Line, Settings, Strategy, decide, schema};
+use rayfit::plan::{PlanLine, PlanSettings, Strategy, decide, schema};
 use rayfit::report::json::pretty;
 use rayfit::snapshot::Snapshot;
 use serde_json::Value;
@@ -92,14 +92,14 @@ fn plans_and_reports_fit_their_schema() {
     for value in recorded() {
         let snapshot: Snapshot = serde_json::from_value(value).unwrap();
         for strategy in [Strategy::Ray, Strategy::Rayfit] {
-            let settings = Settings {
+            let settings = PlanSettings {
                 strategy,
                 pending_idle_timeout_s: Some(60.0),
-                ..Settings::default()
+                ..PlanSettings::default()
             };
             let (plan, report) = decide(&snapshot, &settings);
             let violations = check(&snapshot, &plan);
-            let line = Line {
+            let line = PlanLine {
                 violations: violations.iter().map(ToString::to_string).collect(),
                 plan,
                 report,

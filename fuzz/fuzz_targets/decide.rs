@@ -2,7 +2,7 @@
 #![no_main]
 
 use rayfit::plan::check::check;
-use rayfit::plan::{Settings, Strategy, decide};
+use rayfit::plan::{PlanSettings, Strategy, decide};
 use rayfit::snapshot::Snapshot;
 use serde_json::{Value, json};
 
@@ -14,7 +14,7 @@ libfuzzer_sys::fuzz_target!(|input: ([i64; 6], &[u8])| {
     snapshot.gcs = state;
     snapshot.gcs.node_states.extend(head);
     for strategy in [Strategy::Rayfit, Strategy::Ray] {
-        let settings = Settings { strategy, ..Settings::default() };
+        let settings = PlanSettings { strategy, ..PlanSettings::default() };
         let (plan, _) = decide(&snapshot, &settings);
         let launched: u64 = plan.groups.iter().map(|group| group.launch).sum();
         assert!(launched <= settings.max_workers);

@@ -8,7 +8,7 @@ use super::Webhook;
 use super::resize;
 use super::review::{Review, ReviewError};
 use super::skip::{self, Skip};
-use super::tree::{self, Detail, Room, TreeError};
+use super::tree::{self, Detail, TreeBudget, TreeError};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge;
@@ -65,7 +65,7 @@ pub fn decide(
     policy: &EffectivePolicy,
     now: Timestamp,
     engine: Engine,
-    room: &Room,
+    room: &TreeBudget,
 ) -> Result<Decision, ReviewError> {
     if webhook == Webhook::Validate && is_policy(review) {
         return review_policy(review, policy, now, room).map(Decision::Policy);
@@ -113,7 +113,7 @@ fn review_policy(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
-    room: &Room,
+    room: &TreeBudget,
 ) -> Result<raypolicy::review::Review, ReviewError> {
     let (object, old) = objects(review)?;
     let read = |raw: &RawValue, field| read(raw, field, Detail::Whole, room);
@@ -161,7 +161,7 @@ fn trees(
     kind: Kind,
     object: &RawValue,
     old: Option<&RawValue>,
-    room: &Room,
+    room: &TreeBudget,
 ) -> Result<(Value, Option<Value>), ReviewError> {
     let read = |raw, field, detail| read(raw, field, detail, room);
     let mut detail = match webhook {
@@ -186,7 +186,7 @@ pub(super) fn read(
     raw: &RawValue,
     field: &'static str,
     detail: Detail,
-    room: &Room,
+    room: &TreeBudget,
 ) -> Result<Value, ReviewError> {
     tree::read(raw, detail, room).map_err(|error| match error {
         TreeError::Json(error) => ReviewError::Object(field, error.into()),

@@ -9,13 +9,13 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::turns::{Turn, Turns};
-use crate::shares::{Bounds, Full, Share, Shares, Source};
+use super::turns::{ReviewTurn, Turns};
+use crate::shares::{Bounds, ConnectionSource, Full, Share, Shares};
 
 /// Bounds of the admission server. Together they hold inside the memory that the manifests give a
 /// pod ([`crate::manifests::names::WEBHOOK_MEMORY`]).
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct AdmissionLimits {
     /// Reviews at once, counted from when their bodies have come; the next one is told to come
     /// again.
     pub reviews: usize,
@@ -33,7 +33,7 @@ pub struct Limits {
     pub trees: usize,
 }
 
-impl Default for Limits {
+impl Default for AdmissionLimits {
     fn default() -> Self {
         Self {
             reviews: 256,
@@ -55,7 +55,7 @@ pub enum Refusal {
     /// Not JSON.
     #[error("send an AdmissionReview with content type application/json")]
     ContentType,
-    /// Longer than [`Limits::body`].
+    /// Longer than [`AdmissionLimits::body`].
     #[error("the body is longer than {:.1} MiB, more than an API server sends", mebibytes(*.0))]
     TooLong(usize),
     /// The body did not come in time.
@@ -80,7 +80,7 @@ fn mebibytes(bytes: usize) -> f64 {
 /// What is left of the bounds that requests share.
 #[derive(Debug)]
 pub struct Budget {
-    limits: Limits,
+    limits: AdmissionLimits,
     reviews: Arc<Semaphore>,
     bodies: Shares,
     large: Turns,
@@ -99,7 +99,7 @@ pub struct Held {
 
 impl Budget {
     /// Nothing is used yet.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: AdmissionLimits) -> Self {
         let pieces = limits.bodies / PIECE;
         Self {
             limits,
@@ -127,7 +127,11 @@ impl Budget {
 
     /// The turn of the one large body that is judged at a time, if this one is large. While it
     /// waits for that, its memory may be asked for by others.
-    pub async fn large(&self, held: &Held, source: Source) -> Result<Option<Turn>, Refusal> {
+    pub async fn large(
+        &self,
+        held: &Held,
+        source: ConnectionSource,
+    ) -> Result<Option<ReviewTurn>, Refusal> {
         if held.bytes.len() <= self.limits.inline {
             return Ok(None);
         }
@@ -143,7 +147,7 @@ impl Budget {
         &self,
         body: Body,
         headers: &HeaderMap,
-        source: Source,
+        source: ConnectionSource,
     ) -> Result<Held, Refusal> {
         check_content_type(headers)?;
         if content_length(headers).is_some_and(|length| length > self.limits.body) {
@@ -156,7 +160,7 @@ impl Budget {
 
     /// Takes the body's frames; memory is set aside as they come, not as they are announced, so
     /// that a client which announces much and sends little holds little.
-    async fn collect(&self, mut body: Body, source: Source) -> Result<Held, Refusal> {
+    async fn collect(&self, mut body: Body, source: ConnectionSource) -> Result<Held, Refusal> {
         let mut whole = Whole::Empty;
         let mut memory = None;
         while let Some(frame) = or_give_way(memory.as_ref(), body.frame()).await? {
@@ -184,7 +188,7 @@ impl Budget {
     fn set_aside(
         &self,
         memory: &mut Option<Share>,
-        source: Source,
+        source: ConnectionSource,
         before: usize,
         length: usize,
     ) -> Result<(), Refusal> {

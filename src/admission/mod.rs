@@ -19,7 +19,7 @@ pub mod tree;
 pub mod turns;
 
 pub use decide::Engine;
-pub use limits::Limits;
+pub use limits::AdmissionLimits;
 pub use router::{Admission, router};
 
 /// Which of the two webhooks is asked.

@@ -14,7 +14,7 @@ use crate::rule_id::RuleId;
 
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
+pub enum ReviewOutcome {
     /// Allowed without a look at the object.
     Skipped(Skip),
     /// Judged and allowed.
@@ -35,7 +35,7 @@ pub enum Outcome {
     Panic,
 }
 
-impl Outcome {
+impl ReviewOutcome {
     /// The name in logs and metrics.
     pub const fn name(self) -> &'static str {
         match self {
@@ -64,7 +64,7 @@ pub struct Record {
     /// The operation, in the words that metrics are labelled with.
     pub operation: &'static str,
     /// How it ended.
-    pub outcome: Outcome,
+    pub outcome: ReviewOutcome,
     /// Nothing was to be stored.
     pub dry_run: bool,
     /// The findings, by rule and what they led to.
@@ -82,7 +82,7 @@ impl Record {
             webhook,
             kind: None,
             operation: "unknown",
-            outcome: Outcome::Allowed,
+            outcome: ReviewOutcome::Allowed,
             dry_run: false,
             findings: Vec::new(),
             uid: String::new(),
@@ -120,14 +120,16 @@ impl Record {
     /// Takes down the decision.
     pub fn decided(&mut self, decision: &Decision) {
         self.outcome = match decision {
-            Decision::Skipped(skip) => Outcome::Skipped(*skip),
-            Decision::Defaulted(defaulted) if defaulted.applied.is_empty() => Outcome::Allowed,
-            Decision::Defaulted(_) => Outcome::Patched,
-            Decision::Policy(found) if !found.refused.is_empty() => Outcome::Denied,
-            Decision::Policy(found) if found.doubted.is_empty() => Outcome::Allowed,
-            Decision::Judged(verdict) if !verdict.is_allowed() => Outcome::Denied,
-            Decision::Judged(verdict) if verdict.warned.is_empty() => Outcome::Allowed,
-            Decision::Judged(_) | Decision::Policy(_) => Outcome::Warned,
+            Decision::Skipped(skip) => ReviewOutcome::Skipped(*skip),
+            Decision::Defaulted(defaulted) if defaulted.applied.is_empty() => {
+                ReviewOutcome::Allowed
+            }
+            Decision::Defaulted(_) => ReviewOutcome::Patched,
+            Decision::Policy(found) if !found.refused.is_empty() => ReviewOutcome::Denied,
+            Decision::Policy(found) if found.doubted.is_empty() => ReviewOutcome::Allowed,
+            Decision::Judged(verdict) if !verdict.is_allowed() => ReviewOutcome::Denied,
+            Decision::Judged(verdict) if verdict.warned.is_empty() => ReviewOutcome::Allowed,
+            Decision::Judged(_) | Decision::Policy(_) => ReviewOutcome::Warned,
         };
         if let Decision::Judged(verdict) = decision {
             let findings = verdict.findings();
@@ -143,7 +145,7 @@ impl Record {
 
     /// Takes down a failure.
     #[must_use]
-    pub fn failed(mut self, outcome: Outcome, problem: &str) -> Self {
+    pub fn failed(mut self, outcome: ReviewOutcome, problem: &str) -> Self {
         self.outcome = outcome;
         problem.clone_into(&mut self.problem);
         self
@@ -153,7 +155,10 @@ impl Record {
     pub fn is_logged(&self) -> bool {
         let is_quiet = matches!(
             self.outcome,
-            Outcome::Skipped(_) | Outcome::Allowed | Outcome::Warned | Outcome::Patched
+            ReviewOutcome::Skipped(_)
+                | ReviewOutcome::Allowed
+                | ReviewOutcome::Warned
+                | ReviewOutcome::Patched
         );
         !is_quiet || tracing::enabled!(tracing::Level::DEBUG)
     }
@@ -181,11 +186,11 @@ impl Record {
             };
         }
         match self.outcome {
-            Outcome::Denied => say!(info, "denied"),
-            Outcome::BadRequest | Outcome::Overload | Outcome::Deadline => {
+            ReviewOutcome::Denied => say!(info, "denied"),
+            ReviewOutcome::BadRequest | ReviewOutcome::Overload | ReviewOutcome::Deadline => {
                 say!(warn, "not answered");
             }
-            Outcome::Panic => say!(error, "failed"),
+            ReviewOutcome::Panic => say!(error, "failed"),
             _ => say!(debug, "allowed"),
         }
     }

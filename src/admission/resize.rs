@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::decide;
 use super::decide::objects;
 use super::review::{Review, ReviewError};
-use super::tree::{Detail, Room};
+use super::tree::{Detail, TreeBudget};
 use crate::judge::{Verdict, fold};
 use crate::policy::EffectivePolicy;
 use crate::policy::Mode;
@@ -29,7 +29,7 @@ pub(super) fn judge(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
-    room: &Room,
+    room: &TreeBudget,
 ) -> Result<Verdict, ReviewError> {
     let (pod, old) = objects(review)?;
     let read = |raw, field| read(raw, field, room);
@@ -55,7 +55,7 @@ pub(super) fn judge(
     ))
 }
 
-fn read(raw: &RawValue, field: &'static str, room: &Room) -> Result<Fields, ReviewError> {
+fn read(raw: &RawValue, field: &'static str, room: &TreeBudget) -> Result<Fields, ReviewError> {
     match decide::read(raw, field, Detail::Whole, room)? {
         Value::Object(fields) => Ok(fields),
         _ => Err(ReviewError::NotAnObject(field)),

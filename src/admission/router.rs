@@ -14,14 +14,14 @@ use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
 
 use super::decide::{Decision, Engine, decide};
-use super::limits::{Budget, Limits, Refusal};
+use super::limits::{AdmissionLimits, Budget, Refusal};
 use super::response::RenderError;
 use super::review::{Review, ReviewError};
-use super::tree::Room;
+use super::tree::TreeBudget;
 use super::{Webhook, deadline, response};
-use crate::admission::record::{Outcome, Record};
+use crate::admission::record::{Record, ReviewOutcome};
 use crate::policy::EffectivePolicy;
-use crate::shares::Source;
+use crate::shares::ConnectionSource;
 use crate::telemetry::Metrics;
 
 /// What the webhooks answer from.
@@ -37,7 +37,12 @@ pub struct Admission {
 impl Admission {
     /// Webhooks that judge by `policy`.
     pub fn new(policy: Arc<ArcSwap<EffectivePolicy>>, metrics: Arc<Metrics>) -> Self {
-        Self::with(policy, metrics, Engine::default(), Limits::default())
+        Self::with(
+            policy,
+            metrics,
+            Engine::default(),
+            AdmissionLimits::default(),
+        )
     }
 
     /// The same with another judge and other bounds.
@@ -45,7 +50,7 @@ impl Admission {
         policy: Arc<ArcSwap<EffectivePolicy>>,
         metrics: Arc<Metrics>,
         engine: Engine,
-        limits: Limits,
+        limits: AdmissionLimits,
     ) -> Self {
         Self {
             policy,
@@ -104,7 +109,7 @@ async fn answer(
     deadline: Instant,
 ) -> Result<Answer, Refusal> {
     let (parts, body) = request.into_parts();
-    let source = parts.extensions.get::<Source>().copied();
+    let source = parts.extensions.get::<ConnectionSource>().copied();
     let source = source.unwrap_or_default();
     let held = admission.budget.read(body, &parts.headers, source).await?;
     // Only now: whoever is slow to send takes the place of nobody who has sent.
@@ -153,7 +158,7 @@ impl Admission {
     }
 
     fn decide(&self, webhook: Webhook, review: &Review<'_>) -> Result<(Vec<u8>, Decision), Fault> {
-        let room = Room::of(self.budget.trees());
+        let room = TreeBudget::of(self.budget.trees());
         let policy = self.policy.load();
         let decision = decide(webhook, review, &policy, now(), self.engine, &room)?;
         Ok((response::render(review, &decision)?, decision))
@@ -190,7 +195,7 @@ fn bad_request(record: Record, problem: &str) -> Answer {
     Answer {
         status: StatusCode::BAD_REQUEST,
         body: problem.to_owned().into(),
-        record: record.failed(Outcome::BadRequest, problem),
+        record: record.failed(ReviewOutcome::BadRequest, problem),
     }
 }
 
@@ -199,7 +204,7 @@ fn failed(record: Record, problem: &str) -> Answer {
     Answer {
         status: StatusCode::INTERNAL_SERVER_ERROR,
         body: problem.to_owned().into(),
-        record: record.failed(Outcome::Panic, problem),
+        record: record.failed(ReviewOutcome::Panic, problem),
     }
 }
 
@@ -212,12 +217,15 @@ fn panicked(record: Record) -> Answer {
 
 fn refused(webhook: Webhook, refusal: Refusal) -> Answer {
     let (status, outcome) = match refusal {
-        Refusal::ContentType => (StatusCode::UNSUPPORTED_MEDIA_TYPE, Outcome::BadRequest),
-        Refusal::TooLong(_) => (StatusCode::PAYLOAD_TOO_LARGE, Outcome::BadRequest),
-        Refusal::Slow => (StatusCode::REQUEST_TIMEOUT, Outcome::BadRequest),
-        Refusal::Broken => (StatusCode::BAD_REQUEST, Outcome::BadRequest),
-        Refusal::Busy => (StatusCode::TOO_MANY_REQUESTS, Outcome::Overload),
-        Refusal::Deadline => (StatusCode::GATEWAY_TIMEOUT, Outcome::Deadline),
+        Refusal::ContentType => (
+            StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            ReviewOutcome::BadRequest,
+        ),
+        Refusal::TooLong(_) => (StatusCode::PAYLOAD_TOO_LARGE, ReviewOutcome::BadRequest),
+        Refusal::Slow => (StatusCode::REQUEST_TIMEOUT, ReviewOutcome::BadRequest),
+        Refusal::Broken => (StatusCode::BAD_REQUEST, ReviewOutcome::BadRequest),
+        Refusal::Busy => (StatusCode::TOO_MANY_REQUESTS, ReviewOutcome::Overload),
+        Refusal::Deadline => (StatusCode::GATEWAY_TIMEOUT, ReviewOutcome::Deadline),
     };
     let problem = refusal.to_string();
     Answer {

@@ -12,7 +12,7 @@ use serde::de::{self, DeserializeSeed, Deserializer, MapAccess, SeqAccess, Visit
 use serde_json::value::RawValue;
 use serde_json::{Map, Value};
 
-use super::Limits;
+use super::AdmissionLimits;
 
 /// How much of an object is read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,7 +40,7 @@ pub enum TreeError {
 /// The memory that trees may take. A text of seven megabytes can be made so that its tree takes
 /// hundreds: `[[]],` five bytes of text, but two lists.
 #[derive(Debug)]
-pub struct Room {
+pub struct TreeBudget {
     all: usize,
     left: Cell<usize>,
     is_exceeded: Cell<bool>,
@@ -59,7 +59,7 @@ const FOUND: usize = 4 << 10;
 const FIRST_ENTRIES: usize = 7;
 const FIRST_VALUES: usize = 4;
 
-impl Room {
+impl TreeBudget {
     /// So many bytes.
     pub fn of(all: usize) -> Self {
         Self {
@@ -85,18 +85,18 @@ impl Room {
 }
 
 /// As much as the webhooks have by default.
-impl Default for Room {
+impl Default for TreeBudget {
     fn default() -> Self {
-        Self::of(Limits::default().trees)
+        Self::of(AdmissionLimits::default().trees)
     }
 }
 
 /// Reads an object, as far as there is `room` for its tree.
-pub fn read(raw: &RawValue, detail: Detail, room: &Room) -> Result<Value, TreeError> {
+pub fn read(raw: &RawValue, detail: Detail, room: &TreeBudget) -> Result<Value, TreeError> {
     let place = match detail {
-        Detail::Whole => Place::Kept,
-        Detail::Judged => Place::Root { env: false },
-        Detail::WithEnvironment => Place::Root { env: true },
+        Detail::Whole => TreePlace::Kept,
+        Detail::Judged => TreePlace::Root { env: false },
+        Detail::WithEnvironment => TreePlace::Root { env: true },
     };
     let reader = Reader { place, room };
     reader
@@ -113,7 +113,7 @@ pub fn read(raw: &RawValue, detail: Detail, room: &Room) -> Result<Value, TreeEr
 /// Where in an object a value stands, as far as something is left out there; and whether the
 /// environment of containers is looked at there: that of heads always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+enum TreePlace {
     Root {
         env: bool,
     },
@@ -138,7 +138,7 @@ enum Place {
     Unread,
 }
 
-impl Place {
+impl TreePlace {
     /// The place of the value at `key`. Items of a list are in the same place as the list.
     fn below(self, key: &str) -> Self {
         match (self, key) {
@@ -207,15 +207,15 @@ fn fingerprint(raw: &RawValue) -> Value {
 /// `Value`, which would not.
 #[derive(Clone, Copy)]
 struct Reader<'r> {
-    place: Place,
-    room: &'r Room,
+    place: TreePlace,
+    room: &'r TreeBudget,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
     type Value = Value;
 
     fn deserialize<D: Deserializer<'de>>(self, deserializer: D) -> Result<Value, D::Error> {
-        if self.place == Place::Unread {
+        if self.place == TreePlace::Unread {
             let raw: &RawValue = serde::Deserialize::deserialize(deserializer)?;
             return Ok(fingerprint(raw));
         }
@@ -232,7 +232,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
         self.room.take(match self.place {
-            Place::Spec { .. } => FIRST_ENTRIES * (VALUE / 2 + ENTRY) + FOUND,
+            TreePlace::Spec { .. } => FIRST_ENTRIES * (VALUE / 2 + ENTRY) + FOUND,
             _ => FIRST_ENTRIES * (VALUE / 2 + ENTRY),
         })?;
         let Some(mut key) = entries.next_key::<String>()? else {
@@ -295,7 +295,7 @@ mod tests {
 
     fn read_in(text: &str, detail: Detail, bytes: usize) -> Result<Value, TreeError> {
         let raw = RawValue::from_string(text.to_owned()).unwrap();
-        read(&raw, detail, &Room::of(bytes))
+        read(&raw, detail, &TreeBudget::of(bytes))
     }
 
     #[test]
@@ -319,7 +319,7 @@ mod tests {
     #[test]
     fn room_can_be_used_again() {
         let raw = RawValue::from_string(r#"{"a":[1,2,3]}"#.to_owned()).unwrap();
-        let room = Room::of(3 << 10);
+        let room = TreeBudget::of(3 << 10);
         read(&raw, Detail::Whole, &room).unwrap();
         assert!(matches!(
             read(&raw, Detail::Whole, &room),

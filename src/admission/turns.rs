@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::oneshot;
 
 use super::limits::Refusal;
-use crate::shares::Source;
+use crate::shares::ConnectionSource;
 
 /// Who waits for a turn.
 #[derive(Debug, Clone)]
@@ -20,13 +20,13 @@ pub struct Turns {
 struct Line {
     is_taken: bool,
     /// Sources in the order in which they are next; each has somebody who waits.
-    sources: VecDeque<Source>,
-    waiting: HashMap<Source, VecDeque<oneshot::Sender<Turn>>>,
+    sources: VecDeque<ConnectionSource>,
+    waiting: HashMap<ConnectionSource, VecDeque<oneshot::Sender<ReviewTurn>>>,
 }
 
 /// A turn, until dropped.
 #[derive(Debug)]
-pub struct Turn(Turns);
+pub struct ReviewTurn(Turns);
 
 impl Turns {
     /// Nobody waits yet; of each source at most `each` will.
@@ -38,12 +38,12 @@ impl Turns {
     }
 
     /// Waits for a turn.
-    pub async fn take(&self, source: Source) -> Result<Turn, Refusal> {
+    pub async fn take(&self, source: ConnectionSource) -> Result<ReviewTurn, Refusal> {
         let turn = {
             let mut line = self.line();
             if !line.is_taken {
                 line.is_taken = true;
-                return Ok(Turn(self.clone()));
+                return Ok(ReviewTurn(self.clone()));
             }
             line.join(source, self.each)?
         };
@@ -58,7 +58,11 @@ impl Turns {
 }
 
 impl Line {
-    fn join(&mut self, source: Source, each: usize) -> Result<oneshot::Receiver<Turn>, Refusal> {
+    fn join(
+        &mut self,
+        source: ConnectionSource,
+        each: usize,
+    ) -> Result<oneshot::Receiver<ReviewTurn>, Refusal> {
         let waiting = self.waiting.entry(source).or_default();
         // Those who have gone away meanwhile leave no trace but this one.
         waiting.retain(|next| !next.is_closed());
@@ -75,7 +79,7 @@ impl Line {
 
     /// Who is next, the source that had its turn longest ago first; nobody has the turn if nobody
     /// waits.
-    fn next(&mut self) -> Option<oneshot::Sender<Turn>> {
+    fn next(&mut self) -> Option<oneshot::Sender<ReviewTurn>> {
         while let Some(source) = self.sources.pop_front() {
             let Some(waiting) = self.waiting.get_mut(&source) else {
                 continue;
@@ -95,7 +99,7 @@ impl Line {
     }
 }
 
-impl Drop for Turn {
+impl Drop for ReviewTurn {
     fn drop(&mut self) {
         let next = self.0.line().next();
         if let Some(next) = next {
@@ -114,10 +118,10 @@ mod tests {
 
     use super::*;
 
-    type Waiting = Pin<Box<dyn Future<Output = Result<Turn, Refusal>>>>;
+    type Waiting = Pin<Box<dyn Future<Output = Result<ReviewTurn, Refusal>>>>;
 
-    fn source(last: u8) -> Source {
-        Source::of([10, 0, 0, last].into())
+    fn source(last: u8) -> ConnectionSource {
+        ConnectionSource::of([10, 0, 0, last].into())
     }
 
     fn wait(turns: &Turns, last: u8) -> Waiting {
@@ -127,7 +131,7 @@ mod tests {
         waiting
     }
 
-    fn poll(waiting: &mut Waiting) -> Option<Result<Turn, Refusal>> {
+    fn poll(waiting: &mut Waiting) -> Option<Result<ReviewTurn, Refusal>> {
         match waiting
             .as_mut()
             .poll(&mut Context::from_waker(Waker::noop()))

@@ -16,7 +16,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
 use tokio::time::{Instant, sleep, timeout};
 
 use super::patience::Patience;
-use super::queue::{Flow, Limits, Queue, Ticket};
+use super::queue::{Flow, Queue, QueueLimits, Ticket};
 
 /// How long a request waits at the most. It costs the API server nothing meanwhile; but what it was
 /// decided on grows old.
@@ -26,7 +26,7 @@ pub const QUEUE: Duration = Duration::from_secs(10);
 pub const AT_ONCE: usize = 16;
 
 /// What one cluster may take of that, so that one whose requests hang does not hold all places.
-const OF_ONE: Limits = Limits {
+const OF_ONE: QueueLimits = QueueLimits {
     waiting: 64,
     under_way: AT_ONCE / 2,
 };

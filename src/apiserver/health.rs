@@ -34,11 +34,11 @@ struct Watch {
     /// After so long without a word it is not well.
     limit: Duration,
     opened: Instant,
-    state: Mutex<State>,
+    state: Mutex<WatchState>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct WatchState {
     heard: Option<Instant>,
     failure: Option<String>,
 }
@@ -196,7 +196,7 @@ impl Watch {
         })
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, WatchState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

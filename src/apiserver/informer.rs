@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep, timeout};
 
 use super::backoff::{Backoff, random};
 use super::health::Beacon;
-use super::pages::{self, Fault, Head, Line, Lines, Page, Read};
+use super::pages::{self, Head, LineReader, Lines, Page, PageFault, Read};
 
 /// Objects that are listed at once: few, so that large ones do not fill the memory.
 const PAGE: u32 = 100;
@@ -106,7 +106,7 @@ pub enum Event<K> {
     /// An object is gone, or can no longer be read; with the version that says so.
     Deleted(ObjectName, Option<String>),
     /// Something failed, and is tried again after a while.
-    Failed(Fault),
+    Failed(PageFault),
 }
 
 /// Follows all objects of a selection, read as `K`, for ever. `on` gets what is seen, in order.
@@ -168,12 +168,13 @@ struct Follower<'a> {
 impl Follower<'_> {
     /// After a watch: whether the next one cannot go on where it ended. An API server that restarts
     /// is not asked for everything by everybody.
-    fn must_list(&self, result: &Result<End, Fault>) -> bool {
+    fn must_list(&self, result: &Result<End, PageFault>) -> bool {
         let is_old = self.beacon.silence() > self.selection.times.silence;
         is_old
             || match result {
-                Ok(End::GoOn) | Err(Fault::Cut | Fault::NoAnswer(_) | Fault::TooSlow(_)) => false,
-                Err(Fault::Refused { code, .. }) => !matches!(code, 429 | 500..),
+                Ok(End::GoOn)
+                | Err(PageFault::Cut | PageFault::NoAnswer(_) | PageFault::TooSlow(_)) => false,
+                Err(PageFault::Refused { code, .. }) => !matches!(code, 429 | 500..),
                 Ok(End::Unconfirmed) | Err(_) => true,
             }
     }
@@ -182,7 +183,7 @@ impl Follower<'_> {
     async fn list<K: DeserializeOwned>(
         &mut self,
         on: &mut impl FnMut(Event<K>),
-    ) -> Result<String, Fault> {
+    ) -> Result<String, PageFault> {
         let mut params = ListParams {
             label_selector: self.selection.labels.clone(),
             ..ListParams::default()
@@ -191,7 +192,7 @@ impl Follower<'_> {
         on(Event::Begun);
         loop {
             let page = match self.page(&params, size).await {
-                Err(Fault::TooLarge(_)) if size > 1 => {
+                Err(PageFault::TooLarge(_)) if size > 1 => {
                     size = (size / 4).max(1);
                     continue;
                 }
@@ -206,7 +207,7 @@ impl Follower<'_> {
             if params.continue_token.is_none() {
                 let version = page
                     .version
-                    .ok_or(Fault::Malformed("list with a version"))?;
+                    .ok_or(PageFault::Malformed("list with a version"))?;
                 self.beacon.hear();
                 on(Event::Complete(Some(version.clone())));
                 return Ok(version);
@@ -218,7 +219,7 @@ impl Follower<'_> {
         &self,
         params: &ListParams,
         size: u32,
-    ) -> Result<Page<K>, Fault> {
+    ) -> Result<Page<K>, PageFault> {
         let params = params.clone().limit(size);
         let request = if self.selection.metadata_only {
             self.request.list_metadata(&params)
@@ -237,7 +238,7 @@ impl Follower<'_> {
         &mut self,
         version: &mut String,
         on: &mut impl FnMut(Event<K>),
-    ) -> Result<End, Fault> {
+    ) -> Result<End, PageFault> {
         let began = Instant::now();
         let Times {
             silence, lifetime, ..
@@ -259,7 +260,7 @@ impl Follower<'_> {
         let mut is_heard = false;
         loop {
             let line = timeout(silence, lines.next()).await;
-            let Some(line) = line.map_err(|_| Fault::Silent(silence))? else {
+            let Some(line) = line.map_err(|_| PageFault::Silent(silence))? else {
                 break;
             };
             // What was seen is seen: a connection that breaks is the end of this watch only.
@@ -271,7 +272,7 @@ impl Follower<'_> {
             is_heard = true;
         }
         match (began.elapsed() < BRIEF, is_heard) {
-            (true, _) => Err(Fault::Cut),
+            (true, _) => Err(PageFault::Cut),
             (false, true) => Ok(End::GoOn),
             (false, false) => Ok(End::Unconfirmed),
         }
@@ -279,12 +280,12 @@ impl Follower<'_> {
 
     fn take<K: DeserializeOwned>(
         &mut self,
-        line: Line<K>,
+        line: LineReader<K>,
         version: &mut String,
         on: &mut impl FnMut(Event<K>),
-    ) -> Result<(), Fault> {
+    ) -> Result<(), PageFault> {
         let next = match line {
-            Line::Applied(read) => {
+            LineReader::Applied(read) => {
                 let head = read.0.clone();
                 on(match self.readable(read) {
                     Some((name, object)) => Event::Applied(name, object),
@@ -292,13 +293,13 @@ impl Follower<'_> {
                 });
                 head.version
             }
-            Line::Deleted(head) => {
+            LineReader::Deleted(head) => {
                 on(Event::Deleted(name_of(&head), head.version.clone()));
                 head.version
             }
-            Line::Bookmark(version) => version,
-            Line::Other => return Ok(()),
-            Line::Failed(fault) => return Err(fault),
+            LineReader::Bookmark(version) => version,
+            LineReader::Other => return Ok(()),
+            LineReader::Failed(fault) => return Err(fault),
         };
         if let Some(next) = next {
             *version = next;
@@ -330,8 +331,8 @@ impl Follower<'_> {
     async fn send(
         &self,
         request: Result<hyper::Request<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<Body, Fault> {
-        let request = request.map_err(|error| Fault::Unsendable(error.to_string()))?;
+    ) -> Result<Body, PageFault> {
+        let request = request.map_err(|error| PageFault::Unsendable(error.to_string()))?;
         let answer: Response<Body> = self
             .client
             .send(request.map(Body::from))
@@ -340,11 +341,14 @@ impl Follower<'_> {
         pages::accepted(answer).await
     }
 
-    async fn in_time<T>(&self, work: impl Future<Output = Result<T, Fault>>) -> Result<T, Fault> {
+    async fn in_time<T>(
+        &self,
+        work: impl Future<Output = Result<T, PageFault>>,
+    ) -> Result<T, PageFault> {
         let longest = self.selection.times.answer;
         timeout(longest, work)
             .await
-            .map_err(|_| Fault::TooSlow(longest))?
+            .map_err(|_| PageFault::TooSlow(longest))?
     }
 }
 

@@ -28,7 +28,7 @@ const LARGEST_STATUS: usize = 64 << 10;
 
 /// Why nothing can be had from the API server now.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum PageFault {
     /// It refused.
     #[error("HTTP {code}: {message}")]
     Refused {
@@ -65,7 +65,7 @@ pub enum Fault {
     Unsendable(String),
 }
 
-impl Fault {
+impl PageFault {
     /// When to come again, if the API server said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
@@ -107,7 +107,7 @@ pub struct Page<K> {
 
 /// A line of a watch.
 #[derive(Debug)]
-pub enum Line<K> {
+pub enum LineReader<K> {
     /// An object is new or has changed.
     Applied(Read<K>),
     /// An object is gone.
@@ -115,7 +115,7 @@ pub enum Line<K> {
     /// Nothing has changed up to this version.
     Bookmark(Option<String>),
     /// The API server gives up.
-    Failed(Fault),
+    Failed(PageFault),
     /// Something else, which is passed over.
     Other,
 }
@@ -159,8 +159,9 @@ struct RawMeta {
 }
 
 /// Reads a page of a list.
-pub fn page<K: DeserializeOwned>(body: &[u8]) -> Result<Page<K>, Fault> {
-    let list: RawList<'_> = serde_json::from_slice(body).map_err(|_| Fault::Malformed("list"))?;
+pub fn page<K: DeserializeOwned>(body: &[u8]) -> Result<Page<K>, PageFault> {
+    let list: RawList<'_> =
+        serde_json::from_slice(body).map_err(|_| PageFault::Malformed("list"))?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
     Ok(Page {
         objects: list.items.into_iter().flatten().map(read).collect(),
@@ -170,16 +171,16 @@ pub fn page<K: DeserializeOwned>(body: &[u8]) -> Result<Page<K>, Fault> {
 }
 
 /// Reads a line of a watch.
-pub fn line<K: DeserializeOwned>(text: &[u8]) -> Line<K> {
+pub fn line<K: DeserializeOwned>(text: &[u8]) -> LineReader<K> {
     let Ok(event) = serde_json::from_slice::<RawEvent<'_>>(text) else {
-        return Line::Failed(Fault::Malformed("event of a watch"));
+        return LineReader::Failed(PageFault::Malformed("event of a watch"));
     };
     match &*event.kind {
-        "ADDED" | "MODIFIED" => Line::Applied(read(event.object)),
-        "DELETED" => Line::Deleted(head(event.object)),
-        "BOOKMARK" => Line::Bookmark(head(event.object).version),
-        "ERROR" => Line::Failed(status(event.object.get().as_bytes(), 500, None)),
-        _ => Line::Other,
+        "ADDED" | "MODIFIED" => LineReader::Applied(read(event.object)),
+        "DELETED" => LineReader::Deleted(head(event.object)),
+        "BOOKMARK" => LineReader::Bookmark(head(event.object).version),
+        "ERROR" => LineReader::Failed(status(event.object.get().as_bytes(), 500, None)),
+        _ => LineReader::Other,
     }
 }
 
@@ -196,9 +197,9 @@ fn head(object: &RawValue) -> Head {
     }
 }
 
-fn status(body: &[u8], code: u16, asked: Option<Duration>) -> Fault {
+fn status(body: &[u8], code: u16, asked: Option<Duration>) -> PageFault {
     let Ok(status) = serde_json::from_slice::<Status>(body) else {
-        return Fault::Refused {
+        return PageFault::Refused {
             code,
             message: "the answer is no Status".to_owned(),
             retry_after: asked,
@@ -206,13 +207,13 @@ fn status(body: &[u8], code: u16, asked: Option<Duration>) -> Fault {
     };
     let code = if status.code == 0 { code } else { status.code };
     if code == 410 {
-        return Fault::Expired;
+        return PageFault::Expired;
     }
     let seconds = status
         .details
         .map_or(0, |details| details.retry_after_seconds);
     let said = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
-    Fault::Refused {
+    PageFault::Refused {
         code,
         message: if status.message.is_empty() {
             status.reason
@@ -224,12 +225,12 @@ fn status(body: &[u8], code: u16, asked: Option<Duration>) -> Fault {
 }
 
 /// An error of the client.
-pub fn no_answer(error: &kube::Error) -> Fault {
-    Fault::NoAnswer(error_chain::text(error))
+pub fn no_answer(error: &kube::Error) -> PageFault {
+    PageFault::NoAnswer(error_chain::text(error))
 }
 
 /// The answer, or why the API server refused.
-pub async fn accepted(answer: Response<Body>) -> Result<Body, Fault> {
+pub async fn accepted(answer: Response<Body>) -> Result<Body, PageFault> {
     let code = answer.status();
     if code.is_success() || code == StatusCode::SWITCHING_PROTOCOLS {
         return Ok(answer.into_body());
@@ -240,7 +241,7 @@ pub async fn accepted(answer: Response<Body>) -> Result<Body, Fault> {
 }
 
 /// The whole body of a page of so many objects.
-pub async fn body_of(body: Body, objects: u32) -> Result<Bytes, Fault> {
+pub async fn body_of(body: Body, objects: u32) -> Result<Bytes, PageFault> {
     let largest = if objects > 1 {
         LARGEST_PAGE
     } else {
@@ -249,14 +250,14 @@ pub async fn body_of(body: Body, objects: u32) -> Result<Bytes, Fault> {
     whole(body, largest).await
 }
 
-async fn whole(body: Body, largest: usize) -> Result<Bytes, Fault> {
+async fn whole(body: Body, largest: usize) -> Result<Bytes, PageFault> {
     let limited = http_body_util::Limited::new(body, largest);
     match limited.collect().await {
         Ok(body) => Ok(body.to_bytes()),
         Err(error) if error.is::<http_body_util::LengthLimitError>() => {
-            Err(Fault::TooLarge(largest))
+            Err(PageFault::TooLarge(largest))
         }
-        Err(error) => Err(Fault::NoAnswer(error_chain::text(&*error))),
+        Err(error) => Err(PageFault::NoAnswer(error_chain::text(&*error))),
     }
 }
 
@@ -280,7 +281,7 @@ impl Lines {
     }
 
     /// The next line; `None` at the end. What is cut off in the middle of a line was none.
-    pub async fn next(&mut self) -> Option<Result<Vec<u8>, Fault>> {
+    pub async fn next(&mut self) -> Option<Result<Vec<u8>, PageFault>> {
         loop {
             let rest = self.buffer.get(self.searched..).unwrap_or_default();
             if let Some(end) = rest.iter().position(|byte| *byte == b'\n') {
@@ -290,7 +291,7 @@ impl Lines {
             }
             self.searched = self.buffer.len();
             if self.searched > LARGEST_OBJECT {
-                return Some(Err(Fault::TooLarge(LARGEST_OBJECT)));
+                return Some(Err(PageFault::TooLarge(LARGEST_OBJECT)));
             }
             match self.body.frame().await? {
                 Ok(frame) => {
@@ -298,7 +299,7 @@ impl Lines {
                         self.buffer.extend_from_slice(data);
                     }
                 }
-                Err(error) => return Some(Err(Fault::NoAnswer(error_chain::text(&error)))),
+                Err(error) => return Some(Err(PageFault::NoAnswer(error_chain::text(&error)))),
             }
         }
     }
@@ -358,16 +359,19 @@ mod tests {
         };
         assert!(matches!(
             event("MODIFIED"),
-            Line::Applied((_, Ok(WithSpec { spec: 1 })))
+            LineReader::Applied((_, Ok(WithSpec { spec: 1 })))
         ));
-        assert!(matches!(event("DELETED"), Line::Deleted(head) if head.name == "a"));
-        assert!(matches!(event("BOOKMARK"), Line::Bookmark(Some(version)) if version == "9"));
-        assert!(matches!(event("NEW-IN-2030"), Line::Other));
+        assert!(matches!(event("DELETED"), LineReader::Deleted(head) if head.name == "a"));
+        assert!(matches!(event("BOOKMARK"), LineReader::Bookmark(Some(version)) if version == "9"));
+        assert!(matches!(event("NEW-IN-2030"), LineReader::Other));
         let gone = json!({ "type": "ERROR", "object": { "kind": "Status", "code": 410 } });
         let gone = line::<WithSpec>(gone.to_string().as_bytes());
-        assert!(matches!(gone, Line::Failed(Fault::Expired)), "{gone:?}");
+        assert!(
+            matches!(gone, LineReader::Failed(PageFault::Expired)),
+            "{gone:?}"
+        );
         let garbage = line::<WithSpec>(b"{\"s3cret\"");
-        let Line::Failed(fault) = garbage else {
+        let LineReader::Failed(fault) = garbage else {
             panic!("{garbage:?}")
         };
         assert!(!fault.to_string().contains("s3cret"));

@@ -28,12 +28,12 @@ pub struct Queue<W> {
     /// Somebody is at the front.
     is_taken: bool,
     numbers: u64,
-    limits: Limits,
+    limits: QueueLimits,
 }
 
 /// What one flow may take of what all share.
 #[derive(Debug, Clone, Copy)]
-pub struct Limits {
+pub struct QueueLimits {
     /// How many of its requests may wait.
     pub waiting: usize,
     /// How many may be under way.
@@ -49,7 +49,7 @@ pub struct Ticket {
 
 impl<W> Queue<W> {
     /// Nobody waits.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: QueueLimits) -> Self {
         Self {
             turns: HashMap::new(),
             waiting: HashMap::new(),
@@ -140,7 +140,7 @@ impl<W> Queue<W> {
 mod tests {
     use super::*;
 
-    const LIMITS: Limits = Limits {
+    const LIMITS: QueueLimits = QueueLimits {
         waiting: 3,
         under_way: 2,
     };

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::object_audit::{Judged, Tally};
+use crate::object_audit::{AuditTally, Judged};
 use crate::ray::Kind;
 
 /// What is known of all objects.
@@ -26,10 +26,10 @@ impl Board {
     }
 
     /// Adds everything up: over all objects, and for each policy.
-    pub(super) fn tallies(&self) -> (Tally, BTreeMap<String, Tally>) {
+    pub(super) fn tallies(&self) -> (AuditTally, BTreeMap<String, AuditTally>) {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut all = Tally::default();
-        let mut by_policy: BTreeMap<String, Tally> = BTreeMap::new();
+        let mut all = AuditTally::default();
+        let mut by_policy: BTreeMap<String, AuditTally> = BTreeMap::new();
         for judged in kinds.values().flatten() {
             all.add(judged);
             for policy in &judged.policies {

@@ -144,7 +144,7 @@ pub fn patch(configuration: &Value, policy: Option<&str>) -> Value {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::manifests::{Options, webhooks};
+    use crate::manifests::{ManifestOptions, webhooks};
 
     fn sight(asked: Option<bool>, ready: usize, is_closed: bool, by_us: bool) -> Sight<'static> {
         Sight {
@@ -174,7 +174,7 @@ mod tests {
 
     #[test]
     fn a_patch_closes_ray_objects_only_and_another_opens_them() {
-        let installed = webhooks::validating(&Options::default());
+        let installed = webhooks::validating(&ManifestOptions::default());
         let mut closed = installed.clone();
         closed["metadata"]["resourceVersion"] = "7".into();
         let apply = |configuration: &mut Value, patch: Value| {

@@ -8,7 +8,7 @@ use kube::core::GroupVersionKind;
 use kube::{Client, Error};
 use serde_json::Value;
 
-use super::Options;
+use super::AuditOptions;
 use super::closing::{Closing, Sight, decide, is_by_us, is_closed, patch};
 use crate::manifests::names::{self, VALIDATING};
 use crate::policy::Policies;
@@ -19,7 +19,7 @@ pub(super) const LOOK: Duration = Duration::from_secs(2);
 /// Makes the webhooks fail closed or open, as the policies ask; what holds then, if it is known.
 pub(super) async fn see_to(
     client: &Client,
-    options: &Options,
+    options: &AuditOptions,
     policies: &Policies,
 ) -> Option<Closing> {
     match step(client, options, policies).await {
@@ -33,7 +33,11 @@ pub(super) async fn see_to(
     }
 }
 
-async fn step(client: &Client, options: &Options, policies: &Policies) -> Result<Closing, Error> {
+async fn step(
+    client: &Client,
+    options: &AuditOptions,
+    policies: &Policies,
+) -> Result<Closing, Error> {
     let api = configurations(client);
     let seen = serde_json::to_value(api.get(VALIDATING).await?).unwrap_or_default();
     let asked = policies.fail_closed();

@@ -29,7 +29,7 @@ use crate::telemetry::Metrics;
 
 /// What the audit is started with.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct AuditOptions {
     /// The namespace of the Lease and of our pods.
     pub namespace: String,
     /// What this replica is called.
@@ -49,7 +49,7 @@ const RETRY: Duration = Duration::from_secs(10);
 /// Audits for ever, whenever this replica holds the Lease.
 pub async fn run(
     client: Client,
-    options: Options,
+    options: AuditOptions,
     policy: Arc<ArcSwap<EffectivePolicy>>,
     metrics: Arc<Metrics>,
 ) {
@@ -64,7 +64,7 @@ pub async fn run(
 
 async fn hold(
     client: &Client,
-    options: &Options,
+    options: &AuditOptions,
     policy: &ArcSwap<EffectivePolicy>,
     metrics: &Metrics,
 ) -> Result<(), LeaseManagerError> {

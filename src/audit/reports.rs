@@ -13,7 +13,7 @@ use crate::object_audit::Judged;
 use crate::object_audit::open_report::{MANAGED_BY, name, report};
 
 /// Where a report is: namespace and name.
-type Place = (String, String);
+type ReportPlace = (String, String);
 
 /// The annotation by which a later holder of the Lease sees that a report says what it would.
 const FINGERPRINT: &str = "rayfit.dev/fingerprint";
@@ -24,7 +24,7 @@ const PAGE: u32 = 200;
 /// Reports that were written, by place, as fingerprints.
 #[derive(Debug, Default)]
 pub(super) struct Written {
-    known: Option<BTreeMap<Place, String>>,
+    known: Option<BTreeMap<ReportPlace, String>>,
 }
 
 /// Writes reports that have changed and deletes those of objects that have no findings any more.
@@ -46,7 +46,7 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
         return true;
     };
     let mut is_done = true;
-    let mut wanted: BTreeSet<Place> = BTreeSet::new();
+    let mut wanted: BTreeSet<ReportPlace> = BTreeSet::new();
     for judged in board.all() {
         let place = place(&judged);
         let print = fingerprint(&judged);
@@ -62,7 +62,7 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
             wanted.insert(place);
         }
     }
-    let gone: Vec<Place> = known
+    let gone: Vec<ReportPlace> = known
         .keys()
         .filter(|place| !wanted.contains(*place))
         .cloned()
@@ -77,7 +77,7 @@ pub(super) async fn write(client: &Client, board: &Board, written: &mut Written)
     is_done
 }
 
-fn place(judged: &Judged) -> Place {
+fn place(judged: &Judged) -> ReportPlace {
     let namespace = judged.object.namespace.clone().unwrap_or_default();
     (namespace, name(judged))
 }
@@ -98,7 +98,7 @@ fn resource() -> ApiResource {
 }
 
 /// What earlier holders of the Lease wrote, or this one. `None` where the API is not installed.
-async fn stored(client: &Client) -> Result<Option<BTreeMap<Place, String>>, Error> {
+async fn stored(client: &Client) -> Result<Option<BTreeMap<ReportPlace, String>>, Error> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource());
     let mut page = ListParams::default()
         .labels(&format!("{MANAGED_BY}=rayfit"))
@@ -125,7 +125,7 @@ async fn stored(client: &Client) -> Result<Option<BTreeMap<Place, String>>, Erro
     }
 }
 
-async fn apply(client: &Client, (namespace, name): &Place, report: &Value) -> bool {
+async fn apply(client: &Client, (namespace, name): &ReportPlace, report: &Value) -> bool {
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
     let applied = api
         .patch(
@@ -140,7 +140,7 @@ async fn apply(client: &Client, (namespace, name): &Place, report: &Value) -> bo
     applied.is_ok()
 }
 
-async fn delete(client: &Client, (namespace, name): &Place) -> bool {
+async fn delete(client: &Client, (namespace, name): &ReportPlace) -> bool {
     let api: Api<DynamicObject> = Api::namespaced_with(client.clone(), namespace, &resource());
     match api.delete(name, &DeleteParams::default()).await {
         Ok(_) => true,

@@ -9,12 +9,12 @@ use serde_json::{Value, json};
 
 use super::closing::Closing;
 use crate::facts::Facts;
-use crate::object_audit::{Counts, Tally};
+use crate::object_audit::{AuditTally, Counts};
 use crate::policy::resource::{Condition, Offender, RayPolicyStatus, RuleCount};
 use crate::policy::{Exemption, Policies, Policy};
 use crate::raypolicy;
 use crate::raypolicy::compile;
-use crate::raypolicy::{Fault, Weight};
+use crate::raypolicy::{PolicyFault, Weight};
 use crate::watch::kinds;
 
 /// Writes what was found into the status of each policy, where it says something else.
@@ -22,7 +22,7 @@ use crate::watch::kinds;
 /// `false` if something could not be read or written, so that it has to be tried again.
 pub(super) async fn write(
     client: &Client,
-    by_policy: &BTreeMap<String, Tally>,
+    by_policy: &BTreeMap<String, AuditTally>,
     closing: Option<&Closing>,
     now: Timestamp,
 ) -> bool {
@@ -83,7 +83,7 @@ fn whole(status: &RayPolicyStatus) -> Value {
 
 fn status(
     (policy, all): (&DynamicObject, &Policies),
-    tally: &Tally,
+    tally: &AuditTally,
     closing: Option<&Closing>,
     stored: &RayPolicyStatus,
     now: Timestamp,
@@ -157,7 +157,7 @@ fn offender(offender: &crate::object_audit::Offender) -> Offender {
 }
 
 /// What of the policy holds, and what is wrong in it.
-fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<Fault>) {
+fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<PolicyFault>) {
     let object = Value::Object(kinds::fields(policy));
     match compile::read(&object) {
         Ok(written) => compile(&written),
@@ -166,7 +166,7 @@ fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<Fault>) {
 }
 
 /// Whether the policy can be read.
-fn readiness(faults: &[Fault]) -> Condition {
+fn readiness(faults: &[PolicyFault]) -> Condition {
     let worst = faults.iter().map(|fault| fault.weight).max();
     let (status, reason) = match worst {
         None | Some(Weight::Doubt) => ("True", "Read"),

@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::board::Board;
-use super::{Options, fail_closed, reports, status};
+use super::{AuditOptions, fail_closed, reports, status};
 use crate::apiserver::Source;
 use crate::apiserver::backoff::Backoff;
 use crate::facts::Facts;
@@ -31,7 +31,7 @@ const LOOK: Duration = Duration::from_millis(200);
 /// Audits for as long as this is polled.
 pub(super) async fn audit(
     client: &Client,
-    options: &Options,
+    options: &AuditOptions,
     policy: &ArcSwap<EffectivePolicy>,
     metrics: &Metrics,
 ) {
@@ -130,7 +130,7 @@ const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins
 /// failing closed.
 async fn write(
     client: &Client,
-    options: &Options,
+    options: &AuditOptions,
     (current, board, began): (&EffectivePolicy, &Board, Instant),
     written: &mut reports::Written,
     metrics: &Metrics,

@@ -11,7 +11,7 @@ use thiserror::Error;
 
 use super::contents::{Anchor, Contents};
 use super::next::{Bundle, View};
-use super::{Options, bundle, secret};
+use super::{CertificateOptions, bundle, secret};
 use crate::manifests::names::{self, MUTATING, VALIDATING};
 
 /// Why the cluster could not be looked at or changed.
@@ -37,7 +37,7 @@ pub(super) enum ClusterError {
 }
 
 /// One look.
-pub(super) struct Seen {
+pub(super) struct SeenCluster {
     pub(super) view: View,
     secret: Secret,
     configurations: BTreeMap<String, Value>,
@@ -48,11 +48,11 @@ pub(super) struct Cluster {
     pub(super) configurations: [(&'static str, Api<DynamicObject>); 2],
     pub(super) secrets: Api<Secret>,
     pods: Api<Pod>,
-    options: Options,
+    options: CertificateOptions,
 }
 
 impl Cluster {
-    pub(super) fn new(client: &Client, options: Options) -> Self {
+    pub(super) fn new(client: &Client, options: CertificateOptions) -> Self {
         let namespace = &options.namespace;
         let configurations = |kind, plural| {
             let resource = ApiResource {
@@ -76,7 +76,7 @@ impl Cluster {
     }
 
     /// Looks, in the order that [`View`] asks for.
-    pub(super) async fn look(&self) -> Result<Seen, ClusterError> {
+    pub(super) async fn look(&self) -> Result<SeenCluster, ClusterError> {
         let mut configurations = BTreeMap::new();
         let mut bundles: BTreeMap<String, Bundle> = BTreeMap::new();
         for (name, api) in &self.configurations {
@@ -91,7 +91,7 @@ impl Cluster {
         let pods = self.serving_pods().await;
         let secret = self.secret().await?;
         let contents = secret::decode(&data(&secret), &self.options.hosts());
-        Ok(Seen {
+        Ok(SeenCluster {
             view: View {
                 bundles,
                 pods,
@@ -140,7 +140,11 @@ impl Cluster {
     }
 
     /// Writes the Secret, if it is still what was seen.
-    pub(super) async fn store(&self, seen: &Seen, contents: &Contents) -> Result<(), ClusterError> {
+    pub(super) async fn store(
+        &self,
+        seen: &SeenCluster,
+        contents: &Contents,
+    ) -> Result<(), ClusterError> {
         let encoded = secret::encode(contents, data(&seen.secret));
         let secret = Secret {
             data: Some(
@@ -161,7 +165,7 @@ impl Cluster {
     /// Gives `anchors` to a webhook configuration, if it is still what was seen.
     pub(super) async fn publish(
         &self,
-        seen: &Seen,
+        seen: &SeenCluster,
         configuration: &str,
         anchors: &[Anchor],
     ) -> Result<(), ClusterError> {

@@ -35,5 +35,5 @@ mod secret;
 #[cfg(test)]
 mod simulation;
 
-pub use options::{Options, OptionsError, parse_lifetime};
+pub use options::{CertificateOptions, CertificateOptionsError, parse_lifetime};
 pub use run::{Clock, run, run_with_clock};

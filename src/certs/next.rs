@@ -85,7 +85,7 @@ impl Policy {
 
 /// A step. Each changes one object, by compare-and-swap on the version that was seen.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum CertificateStep {
     /// Serve the Secret's leaf (changes this process only).
     Serve,
     /// Give these authorities to every webhook of a configuration.
@@ -111,7 +111,7 @@ pub enum Step {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
     /// Do this, then look again at once.
-    Take(Step),
+    Take(CertificateStep),
     /// A rotation is under way: look again soon, even if nothing seems to change.
     Wait,
     /// All is as it should be.
@@ -157,13 +157,13 @@ struct Look<'a> {
 }
 
 impl<'a> Look<'a> {
-    fn serve(&self) -> Option<Step> {
+    fn serve(&self) -> Option<CertificateStep> {
         let leaf = self.usable_leaf()?;
-        (self.memory.serving.as_ref() != Some(&leaf.id)).then_some(Step::Serve)
+        (self.memory.serving.as_ref() != Some(&leaf.id)).then_some(CertificateStep::Serve)
     }
 
     /// Until all is settled, strangers stay: a replica may still serve what one of them signed.
-    fn publish(&self) -> Option<Step> {
+    fn publish(&self) -> Option<CertificateStep> {
         let wanted = self.view.contents.anchors(self.now);
         if wanted.is_empty() {
             return None;
@@ -177,14 +177,16 @@ impl<'a> Look<'a> {
             };
             let strangers = bundle.anchors.iter().filter(stranger);
             let anchors: Vec<Anchor> = wanted.iter().copied().chain(strangers).cloned().collect();
-            (!bundle.uniform || ids(&anchors) != ids(&bundle.anchors)).then(|| Step::Publish {
-                configuration: name.clone(),
-                anchors,
+            (!bundle.uniform || ids(&anchors) != ids(&bundle.anchors)).then(|| {
+                CertificateStep::Publish {
+                    configuration: name.clone(),
+                    anchors,
+                }
             })
         })
     }
 
-    fn introduce(&self) -> Option<Step> {
+    fn introduce(&self) -> Option<CertificateStep> {
         let signer = |authority: &&Authority| {
             authority.key.is_some()
                 && self.left(authority.anchor.not_after) > self.policy.authority_margin()
@@ -192,15 +194,16 @@ impl<'a> Look<'a> {
         let contents = &self.view.contents;
         let signers = [&contents.current, &contents.next];
         let found = signers.into_iter().flatten().find(signer);
-        found.is_none().then_some(Step::Introduce)
+        found.is_none().then_some(CertificateStep::Introduce)
     }
 
-    fn promote(&self) -> Option<Step> {
+    fn promote(&self) -> Option<CertificateStep> {
         let next = self.view.contents.next.as_ref()?;
-        self.is_trusted(&next.anchor).then_some(Step::Promote)
+        self.is_trusted(&next.anchor)
+            .then_some(CertificateStep::Promote)
     }
 
-    fn renew(&self) -> Option<Step> {
+    fn renew(&self) -> Option<CertificateStep> {
         let contents = &self.view.contents;
         let current = contents.current.as_ref()?;
         let fresh = self.usable_leaf().is_some_and(|leaf| {
@@ -208,18 +211,18 @@ impl<'a> Look<'a> {
                 && self.left(leaf.not_after) > self.policy.leaf_margin()
         });
         let possible = contents.next.is_none() && current.key.is_some();
-        (!fresh && possible && self.is_trusted(&current.anchor)).then_some(Step::Renew)
+        (!fresh && possible && self.is_trusted(&current.anchor)).then_some(CertificateStep::Renew)
     }
 
-    fn acknowledge(&self) -> Option<Step> {
+    fn acknowledge(&self) -> Option<CertificateStep> {
         let leaf = self.usable_leaf()?;
         let said = self.view.contents.served.get(&self.policy.replica);
-        (said != Some(&leaf.id)).then(|| Step::Acknowledge(leaf.id.clone()))
+        (said != Some(&leaf.id)).then(|| CertificateStep::Acknowledge(leaf.id.clone()))
     }
 
-    fn retire(&self) -> Option<Step> {
+    fn retire(&self) -> Option<CertificateStep> {
         let old = !self.view.contents.old.is_empty();
-        (old && self.is_served_by_all()).then_some(Step::Retire)
+        (old && self.is_served_by_all()).then_some(CertificateStep::Retire)
     }
 
     /// Every API server has had the authority for long enough, or none has ever had any: then

@@ -9,7 +9,7 @@ use crate::manifests::names;
 
 /// What can be chosen about certificates of our own.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct CertificateOptions {
     /// The namespace of the Secret and of our pods.
     pub namespace: String,
     /// The Secret.
@@ -26,7 +26,7 @@ pub struct Options {
 
 /// Why certificates cannot be managed with these options.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum OptionsError {
+pub enum CertificateOptionsError {
     /// Not `NAMESPACE/NAME`.
     #[error("{0:?} names no Secret: write NAMESPACE/NAME, for example rayfit-system/{secret}", secret = names::OWN_SECRET)]
     Secret(String),
@@ -60,13 +60,13 @@ pub enum OptionsError {
 
 const DAY: Duration = Duration::from_hours(24);
 
-impl Options {
+impl CertificateOptions {
     /// The usual: an authority for two years, certificates for 90 days. Both are replaced
     /// in good time by themselves, so short lives cost nothing.
     ///
     /// `secret` is `NAMESPACE/NAME`, `replica` the name of this pod.
-    pub fn new(secret: &str, replica: String) -> Result<Self, OptionsError> {
-        let wrong = || OptionsError::Secret(secret.to_owned());
+    pub fn new(secret: &str, replica: String) -> Result<Self, CertificateOptionsError> {
+        let wrong = || CertificateOptionsError::Secret(secret.to_owned());
         let (namespace, name) = secret.split_once('/').ok_or_else(wrong)?;
         if namespace.is_empty() || name.is_empty() || name.contains('/') {
             return Err(wrong());
@@ -82,14 +82,14 @@ impl Options {
     }
 
     /// Whether certificates with these lifetimes can be rotated without a gap.
-    pub fn check(&self) -> Result<(), OptionsError> {
+    pub fn check(&self) -> Result<(), CertificateOptionsError> {
         let (authority, leaf) = (self.authority_lifetime, self.leaf_lifetime);
         let propagation = self.propagation;
         if authority < leaf * 5 {
-            return Err(OptionsError::Lifetimes { authority, leaf });
+            return Err(CertificateOptionsError::Lifetimes { authority, leaf });
         }
         if leaf < propagation * 8 {
-            return Err(OptionsError::TooShort { leaf, propagation });
+            return Err(CertificateOptionsError::TooShort { leaf, propagation });
         }
         Ok(())
     }
@@ -111,8 +111,8 @@ impl Options {
 }
 
 /// Reads a time like `365d`, `12h`, `30m` or `45s`, for flags.
-pub fn parse_lifetime(text: &str) -> Result<Duration, OptionsError> {
-    let wrong = || OptionsError::Lifetime(text.to_owned());
+pub fn parse_lifetime(text: &str) -> Result<Duration, CertificateOptionsError> {
+    let wrong = || CertificateOptionsError::Lifetime(text.to_owned());
     let unit = text.chars().last().ok_or_else(wrong)?;
     let seconds: u64 = match unit {
         's' => 1,
@@ -157,24 +157,33 @@ mod tests {
 
     #[test]
     fn refuses_what_could_not_be_rotated() {
-        let options = Options::new("ray/certs", "pod".to_owned()).unwrap();
+        let options = CertificateOptions::new("ray/certs", "pod".to_owned()).unwrap();
         assert_eq!(options.check(), Ok(()));
         assert_eq!(
             options.hosts(),
             ["rayfit.ray.svc", "rayfit.ray.svc.cluster.local"]
         );
-        let short = Options {
+        let short = CertificateOptions {
             authority_lifetime: 400 * DAY,
             ..options.clone()
         };
-        assert!(matches!(short.check(), Err(OptionsError::Lifetimes { .. })));
-        let hasty = Options {
+        assert!(matches!(
+            short.check(),
+            Err(CertificateOptionsError::Lifetimes { .. })
+        ));
+        let hasty = CertificateOptions {
             leaf_lifetime: Duration::from_mins(1),
             ..options
         };
-        assert!(matches!(hasty.check(), Err(OptionsError::TooShort { .. })));
+        assert!(matches!(
+            hasty.check(),
+            Err(CertificateOptionsError::TooShort { .. })
+        ));
         for wrong in ["certs", "/certs", "ray/", "a/b/c"] {
-            assert!(Options::new(wrong, String::new()).is_err(), "{wrong}");
+            assert!(
+                CertificateOptions::new(wrong, String::new()).is_err(),
+                "{wrong}"
+            );
         }
     }
 }

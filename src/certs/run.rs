@@ -13,10 +13,10 @@ use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::cluster::{Cluster, ClusterError, Seen};
+use super::cluster::{Cluster, ClusterError, SeenCluster};
 use super::issue::{self, IssueError};
-use super::next::{Memory, Next, Step, next};
-use super::{Options, OptionsError};
+use super::next::{CertificateStep, Memory, Next, next};
+use super::{CertificateOptions, CertificateOptionsError};
 use crate::tls::{CertificateStore, PairError};
 
 /// How long nothing is looked at when all is well and nothing is heard of any change.
@@ -41,11 +41,11 @@ enum StepError {
 /// Makes and rotates certificates and installs the current one into `store`, until `stop`
 /// completes. Errors of the cluster are logged and tried again.
 pub async fn run(
-    options: Options,
+    options: CertificateOptions,
     client: Client,
     store: Arc<CertificateStore>,
     stop: impl Future<Output = ()>,
-) -> Result<(), OptionsError> {
+) -> Result<(), CertificateOptionsError> {
     run_with_clock(options, client, store, Arc::new(wall_clock), stop).await
 }
 
@@ -54,12 +54,12 @@ pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// [`run`] with another clock for validity. Waits take the time that they take.
 pub async fn run_with_clock(
-    options: Options,
+    options: CertificateOptions,
     client: Client,
     store: Arc<CertificateStore>,
     clock: Clock,
     stop: impl Future<Output = ()>,
-) -> Result<(), OptionsError> {
+) -> Result<(), CertificateOptionsError> {
     options.check()?;
     let mut keeper = Keeper {
         cluster: Cluster::new(&client, options.clone()),
@@ -82,7 +82,7 @@ pub async fn run_with_clock(
 
 struct Keeper {
     cluster: Cluster,
-    options: Options,
+    options: CertificateOptions,
     store: Arc<CertificateStore>,
     memory: Memory,
     clock: Clock,
@@ -131,11 +131,16 @@ impl Keeper {
         }
     }
 
-    async fn take(&mut self, seen: &Seen, step: &Step, now: SystemTime) -> Result<(), StepError> {
+    async fn take(
+        &mut self,
+        seen: &SeenCluster,
+        step: &CertificateStep,
+        now: SystemTime,
+    ) -> Result<(), StepError> {
         let contents = seen.view.contents.clone();
         let contents = match step {
-            Step::Serve => return Ok(self.serve(seen)?),
-            Step::Publish {
+            CertificateStep::Serve => return Ok(self.serve(seen)?),
+            CertificateStep::Publish {
                 configuration,
                 anchors,
             } => {
@@ -143,28 +148,28 @@ impl Keeper {
                 tracing::info!(%configuration, authorities = anchors.len(), "certificates: wrote caBundle");
                 return Ok(());
             }
-            Step::Introduce => {
+            CertificateStep::Introduce => {
                 contents.introduce(issue::authority(self.options.authority_lifetime, now)?, now)
             }
-            Step::Promote => {
+            CertificateStep::Promote => {
                 let leaf = self.leaf(contents.next.as_ref(), now)?;
                 contents.promote(leaf)
             }
-            Step::Renew => {
+            CertificateStep::Renew => {
                 let leaf = self.leaf(contents.current.as_ref(), now)?;
                 contents.renew(leaf)
             }
-            Step::Acknowledge(leaf) => {
+            CertificateStep::Acknowledge(leaf) => {
                 contents.acknowledge(&self.options.replica, leaf.clone(), seen.view.pods.as_ref())
             }
-            Step::Retire => contents.retire(),
+            CertificateStep::Retire => contents.retire(),
         };
         self.cluster.store(seen, &contents).await?;
         tracing::info!(step = done(step), "certificates");
         Ok(())
     }
 
-    fn serve(&mut self, seen: &Seen) -> Result<(), PairError> {
+    fn serve(&mut self, seen: &SeenCluster) -> Result<(), PairError> {
         if let Some(leaf) = &seen.view.contents.leaf {
             self.store
                 .install(leaf.chain.as_bytes(), leaf.key.0.as_bytes())?;
@@ -221,15 +226,17 @@ where
     }
 }
 
-fn done(step: &Step) -> &'static str {
+fn done(step: &CertificateStep) -> &'static str {
     match step {
-        Step::Serve => "serving another certificate",
-        Step::Publish { .. } => "wrote caBundle",
-        Step::Introduce => "made a new authority; it signs once API servers trust it",
-        Step::Promote => "the new authority signed a certificate",
-        Step::Renew => "renewed the certificate",
-        Step::Acknowledge(_) => "told the other replicas what this one serves",
-        Step::Retire => "dropped the former authority, nobody serves its certificates any more",
+        CertificateStep::Serve => "serving another certificate",
+        CertificateStep::Publish { .. } => "wrote caBundle",
+        CertificateStep::Introduce => "made a new authority; it signs once API servers trust it",
+        CertificateStep::Promote => "the new authority signed a certificate",
+        CertificateStep::Renew => "renewed the certificate",
+        CertificateStep::Acknowledge(_) => "told the other replicas what this one serves",
+        CertificateStep::Retire => {
+            "dropped the former authority, nobody serves its certificates any more"
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use super::contents::{Anchor, Authority, Contents, Id, Leaf, PrivateKey};
-use super::next::{Bundle, Memory, Next, Policy, Step, View, next};
+use super::next::{Bundle, CertificateStep, Memory, Next, Policy, View, next};
 
 const PROPAGATION: Duration = Duration::from_mins(1);
 pub(super) const DAY: Duration = Duration::from_hours(24);
@@ -28,7 +28,7 @@ enum Phase {
     Start,
     SawBundles(BTreeMap<String, Bundle>),
     SawPods(BTreeMap<String, Bundle>, BTreeSet<String>),
-    Decided(Box<View>, u64, Step),
+    Decided(Box<View>, u64, CertificateStep),
 }
 
 pub(super) struct Replica {
@@ -179,15 +179,15 @@ impl World {
         }
     }
 
-    fn perform(&mut self, index: usize, view: &View, version: u64, step: Step) {
+    fn perform(&mut self, index: usize, view: &View, version: u64, step: CertificateStep) {
         let contents = view.contents.clone();
         match step {
-            Step::Serve => {
+            CertificateStep::Serve => {
                 let leaf = contents.leaf.unwrap();
                 self.replicas[index].memory.serving = Some(leaf.id.clone());
                 self.replicas[index].serving = Some(leaf);
             }
-            Step::Publish {
+            CertificateStep::Publish {
                 configuration,
                 anchors,
             } => {
@@ -196,26 +196,26 @@ impl World {
                     self.publish(&configuration, anchors);
                 }
             }
-            Step::Introduce => {
+            CertificateStep::Introduce => {
                 let authority = self.authority();
                 self.store(version, contents.introduce(authority, self.now()));
             }
-            Step::Promote => {
+            CertificateStep::Promote => {
                 let leaf = self.leaf(contents.next.as_ref().unwrap());
                 self.store(version, contents.promote(leaf));
             }
-            Step::Renew => {
+            CertificateStep::Renew => {
                 let leaf = self.leaf(contents.current.as_ref().unwrap());
                 self.store(version, contents.renew(leaf));
             }
-            Step::Acknowledge(leaf) => {
+            CertificateStep::Acknowledge(leaf) => {
                 let pod = self.replicas[index].pod.clone();
                 self.store(
                     version,
                     contents.acknowledge(&pod, leaf, view.pods.as_ref()),
                 );
             }
-            Step::Retire => self.store(version, contents.retire()),
+            CertificateStep::Retire => self.store(version, contents.retire()),
         }
     }
 

@@ -11,7 +11,7 @@ use serde_json::Value;
 use super::policies::PolicyArgs;
 use super::progress::Progress;
 use super::settings::SettingsArgs;
-use super::source::{self, Source};
+use super::source::{self, InputSource};
 use super::{Outcome, outcome};
 use crate::facts::Facts;
 use crate::judge::Verdict;
@@ -19,7 +19,7 @@ use crate::judge::judge;
 use crate::objects::{self, Before, Identity, Item, Stored};
 use crate::policy::{Policies, Settings};
 use crate::ray::RayObject;
-use crate::report::{Report, Unread, Unreadable, github, json, sarif, text};
+use crate::report::{FindingsReport, Unread, Unreadable, github, json, sarif, text};
 use crate::yaml::{self, Document};
 
 /// Judge manifests as admission would, without a cluster
@@ -102,14 +102,14 @@ impl Check {
         let report = circumstances.check(&self.inputs)?;
         print(&report, self.output)?;
         Ok(match report {
-            Report { unread, .. } if !unread.is_empty() => Outcome::Failed,
-            Report { tally, .. } if tally.denied > 0 => Outcome::Denied,
+            FindingsReport { unread, .. } if !unread.is_empty() => Outcome::Failed,
+            FindingsReport { tally, .. } if tally.denied > 0 => Outcome::Denied,
             _ => Outcome::Clean,
         })
     }
 }
 
-fn print(report: &Report, format: Format) -> anyhow::Result<()> {
+fn print(report: &FindingsReport, format: Format) -> anyhow::Result<()> {
     let text = match format {
         Format::Text => text::render(report),
         Format::Json => json::render(report),
@@ -134,8 +134,8 @@ struct Circumstances {
 }
 
 impl Circumstances {
-    fn check(&self, inputs: &[PathBuf]) -> anyhow::Result<Report> {
-        let mut report = Report::default();
+    fn check(&self, inputs: &[PathBuf]) -> anyhow::Result<FindingsReport> {
+        let mut report = FindingsReport::default();
         let mut sources = Vec::new();
         for input in inputs {
             match source::expand(input) {
@@ -153,7 +153,7 @@ impl Circumstances {
         Ok(report)
     }
 
-    fn source(&self, source: &Source, report: &mut Report) -> anyhow::Result<()> {
+    fn source(&self, source: &InputSource, report: &mut FindingsReport) -> anyhow::Result<()> {
         let name = source.name();
         let text = match source.read() {
             Ok(text) => text,
@@ -178,7 +178,7 @@ impl Circumstances {
         &self,
         (file, text): (&str, &str),
         document: &Document,
-        report: &mut Report,
+        report: &mut FindingsReport,
     ) -> anyhow::Result<()> {
         for Item { pointer, object } in objects::items(&document.value) {
             let Some(parsed) = RayObject::parse(&object) else {

@@ -1,7 +1,7 @@
 //! The controller's options, as flags of `rayfit serve`.
 
 use crate::audit;
-use crate::controller::Options;
+use crate::controller::ControllerOptions;
 use crate::controller::lease::Terms;
 use crate::controller::observe::Reach;
 use crate::manifests::names;
@@ -40,16 +40,16 @@ pub(super) struct ControllerArgs {
 
 impl ControllerArgs {
     /// What the background audit is started with.
-    pub(super) fn audit(&self) -> audit::Options {
-        audit::Options {
+    pub(super) fn audit(&self) -> audit::AuditOptions {
+        audit::AuditOptions {
             namespace: self.lease_namespace.clone(),
             identity: self.replica.clone().unwrap_or_else(made_up),
         }
     }
 
     /// The options that the flags ask for; `image` is Rayfit's.
-    pub(super) fn options(self, image: &str) -> Options {
-        Options {
+    pub(super) fn options(self, image: &str) -> ControllerOptions {
+        ControllerOptions {
             reach: if self.namespaces.is_empty() {
                 Reach::Everything
             } else {

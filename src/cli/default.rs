@@ -82,7 +82,7 @@ impl Default {
     }
 }
 
-fn unread(file: &str, fault: yaml::Fault) -> anyhow::Error {
+fn unread(file: &str, fault: yaml::YamlFault) -> anyhow::Error {
     let file = file.to_owned();
     let reason = Unreadable::Content(fault);
     anyhow::anyhow!("{}", Unread { file, reason })

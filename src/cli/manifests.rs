@@ -9,7 +9,7 @@ use anyhow::Context as _;
 use super::Outcome;
 use crate::manifests::options::MONITORING;
 use crate::manifests::{
-    self, Certificates, FailurePolicy, Options, chart, kustomize, names, to_yaml,
+    self, Certificates, FailurePolicy, ManifestOptions, chart, kustomize, names, to_yaml,
 };
 use crate::policy::settings::IMAGE;
 
@@ -166,8 +166,8 @@ impl Manifests {
         Ok(Outcome::Clean)
     }
 
-    fn options(self) -> Options {
-        Options {
+    fn options(self) -> ManifestOptions {
+        ManifestOptions {
             namespace: self.namespace,
             image: self.image,
             replicas: self.replicas,
@@ -202,7 +202,7 @@ impl Manifests {
     }
 }
 
-fn yaml(options: &Options) -> String {
+fn yaml(options: &ManifestOptions) -> String {
     let mut text = String::new();
     if !names_registry(&options.image) {
         text.push_str(NO_REGISTRY);

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::certs::{Options, OptionsError, parse_lifetime};
+use crate::certs::{CertificateOptions, CertificateOptionsError, parse_lifetime};
 use crate::manifests::names::{NAMESPACE, OWN_SECRET};
 
 /// Flags of certificates that Rayfit makes itself.
@@ -41,15 +41,15 @@ pub(super) struct OwnCertificatesArgs {
 
 impl OwnCertificatesArgs {
     /// What the flags ask for; `None` without --self-managed-certs.
-    pub(super) fn options(self) -> Result<Option<Options>, OptionsError> {
+    pub(super) fn options(self) -> Result<Option<CertificateOptions>, CertificateOptionsError> {
         if !self.self_managed_certs {
             return Ok(None);
         }
-        let options = Options {
+        let options = CertificateOptions {
             authority_lifetime: self.ca_lifetime,
             leaf_lifetime: self.cert_lifetime,
             propagation: self.ca_propagation,
-            ..Options::new(&self.cert_secret, self.pod_name)?
+            ..CertificateOptions::new(&self.cert_secret, self.pod_name)?
         };
         options.check()?;
         Ok(Some(options))

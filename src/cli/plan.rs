@@ -4,10 +4,10 @@ use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 use super::live::{self, LiveArgs, Look};
-use super::source::{self, Source};
+use super::source::{self, InputSource};
 use super::{Outcome, outcome};
 use crate::controller::observe::Key;
-use crate::plan::{Line, Settings, Strategy, check, decide, schema};
+use crate::plan::{PlanLine, PlanSettings, Strategy, check, decide, schema};
 use crate::report::json::pretty;
 use crate::snapshot::{self, Snapshot};
 
@@ -115,7 +115,7 @@ impl Plan {
         Ok(result)
     }
 
-    fn plan_source(&self, source: &Source, out: &mut impl Write) -> anyhow::Result<Outcome> {
+    fn plan_source(&self, source: &InputSource, out: &mut impl Write) -> anyhow::Result<Outcome> {
         let text = match source.read_up_to(MAX_BYTES) {
             Ok(text) => text,
             Err(error) => return unread(&source.name(), &error, out),
@@ -123,14 +123,14 @@ impl Plan {
         let mut result = Outcome::Clean;
         for read in snapshot::read_all(&text) {
             match read {
-                Ok(snapshot) => self.plan(&snapshot, Settings::default(), out)?,
+                Ok(snapshot) => self.plan(&snapshot, PlanSettings::default(), out)?,
                 Err(error) => result = unread(&source.name(), &error, out)?,
             }
         }
         Ok(result)
     }
 
-    fn look(&self, cluster: &Key) -> anyhow::Result<(Snapshot, Settings)> {
+    fn look(&self, cluster: &Key) -> anyhow::Result<(Snapshot, PlanSettings)> {
         let (look, settings) = self.live.look_to_plan(cluster)?;
         Ok((Look::complete(look)?, settings))
     }
@@ -138,7 +138,7 @@ impl Plan {
     fn plan(
         &self,
         snapshot: &Snapshot,
-        usual: Settings,
+        usual: PlanSettings,
         out: &mut impl Write,
     ) -> anyhow::Result<()> {
         let settings = self.settings(usual);
@@ -156,7 +156,7 @@ impl Plan {
             }
             Format::Json => {
                 let violations = violations.iter().map(ToString::to_string).collect();
-                let line = Line {
+                let line = PlanLine {
                     plan,
                     report,
                     violations,
@@ -168,8 +168,8 @@ impl Plan {
     }
 
     /// What flags say, and the usual where they do not.
-    fn settings(&self, usual: Settings) -> Settings {
-        Settings {
+    fn settings(&self, usual: PlanSettings) -> PlanSettings {
+        PlanSettings {
             strategy: match self.strategy {
                 Some(Way::Rayfit) => Strategy::Rayfit,
                 Some(Way::Ray) => Strategy::Ray,

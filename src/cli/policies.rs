@@ -12,7 +12,7 @@ use crate::objects;
 use crate::policy::{Policies, Policy};
 use crate::raypolicy;
 use crate::raypolicy::compile;
-use crate::raypolicy::{Fault, Weight};
+use crate::raypolicy::{PolicyFault, Weight};
 
 /// Flags that name policies.
 #[derive(Debug, Clone, clap::Args)]
@@ -84,7 +84,7 @@ fn read(object: &Value) -> anyhow::Result<Policy> {
             Ok(policy)
         }
         _ => {
-            let texts: Vec<String> = faults.iter().map(Fault::to_string).collect();
+            let texts: Vec<String> = faults.iter().map(PolicyFault::to_string).collect();
             bail!("{}", texts.join("\n"))
         }
     }

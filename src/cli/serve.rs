@@ -10,10 +10,10 @@ use super::Outcome;
 use super::controller::ControllerArgs;
 use super::own_certificates::OwnCertificatesArgs;
 use super::settings::SettingsArgs;
-use crate::admission::Limits;
+use crate::admission::AdmissionLimits;
 use crate::manifests::names::CERTIFICATE_FOLDER;
 use crate::server::Times;
-use crate::server::run::{CertificateSource, Options, run};
+use crate::server::run::{CertificateSource, ServeOptions, run};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::tls::CertificateDirectory;
 
@@ -148,7 +148,7 @@ impl Serve {
         served.map(|()| Outcome::Clean)
     }
 
-    fn options(self) -> anyhow::Result<Options> {
+    fn options(self) -> anyhow::Result<ServeOptions> {
         let health_ip = self.health_bind.unwrap_or(self.bind);
         let settings = self.settings.settings();
         let audit = (!self.no_audit).then(|| self.controller.audit());
@@ -165,7 +165,7 @@ impl Serve {
                 interval: self.cert_interval,
             },
         };
-        Ok(Options {
+        Ok(ServeOptions {
             webhooks: !self.no_webhooks,
             controller,
             audit,
@@ -175,9 +175,9 @@ impl Serve {
             client_authority: self.client_ca_file,
             settings,
             kubeconfig: self.kubeconfig,
-            limits: Limits {
+            limits: AdmissionLimits {
                 reviews: self.max_reviews as usize,
-                ..Limits::default()
+                ..AdmissionLimits::default()
             },
             times: Times::default(),
             connections: self.max_connections,

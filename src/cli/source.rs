@@ -12,7 +12,7 @@ const STDIN: &str = "-";
 
 /// Something to read manifests from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum InputSource {
     Stdin,
     File(PathBuf),
 }
@@ -44,7 +44,7 @@ impl From<io::Error> for SourceError {
     }
 }
 
-impl Source {
+impl InputSource {
     /// The name that findings carry.
     pub(super) fn name(&self) -> String {
         match self {
@@ -86,9 +86,9 @@ fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
 
 /// The sources that an argument stands for: a file, standard input (`-`), or all manifests in a
 /// folder and below, sorted, without hidden ones.
-pub(super) fn expand(argument: &Path) -> Result<Vec<Source>, SourceError> {
+pub(super) fn expand(argument: &Path) -> Result<Vec<InputSource>, SourceError> {
     let source = single(argument);
-    if source == Source::Stdin || !fs::metadata(argument)?.is_dir() {
+    if source == InputSource::Stdin || !fs::metadata(argument)?.is_dir() {
         return Ok(vec![source]);
     }
     let mut files = Vec::new();
@@ -100,11 +100,11 @@ pub(super) fn expand(argument: &Path) -> Result<Vec<Source>, SourceError> {
 }
 
 /// The source that a path names, `-` being standard input.
-pub(super) fn single(path: &Path) -> Source {
+pub(super) fn single(path: &Path) -> InputSource {
     if path.as_os_str() == STDIN {
-        Source::Stdin
+        InputSource::Stdin
     } else {
-        Source::File(path.to_owned())
+        InputSource::File(path.to_owned())
     }
 }
 
@@ -112,7 +112,7 @@ pub(super) fn single(path: &Path) -> Source {
 fn walk(
     folder: &Path,
     seen: &mut BTreeSet<PathBuf>,
-    files: &mut Vec<Source>,
+    files: &mut Vec<InputSource>,
 ) -> Result<(), SourceError> {
     if !seen.insert(fs::canonicalize(folder)?) {
         return Ok(());
@@ -123,9 +123,9 @@ fn walk(
     for path in paths.into_iter().filter(|path| !is_hidden(path)) {
         match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => walk(&path, seen, files)?,
-            Ok(meta) if meta.is_file() && is_manifest(&path) => files.push(Source::File(path)),
+            Ok(meta) if meta.is_file() && is_manifest(&path) => files.push(InputSource::File(path)),
             // A link to nowhere is reported only if it was meant to be a manifest.
-            Err(_) if is_manifest(&path) => files.push(Source::File(path)),
+            Err(_) if is_manifest(&path) => files.push(InputSource::File(path)),
             _ => {}
         }
     }

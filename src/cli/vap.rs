@@ -8,7 +8,7 @@ use crate::manifests::{FailurePolicy, to_yaml};
 use crate::policy::settings::KUBERAY_OPERATOR;
 use crate::policy::{Mode, Settings};
 use crate::rule_id::RuleId;
-use crate::vap::{self, Options};
+use crate::vap::{self, VapOptions};
 
 /// The rules as `ValidatingAdmissionPolicies`, to standard output
 ///
@@ -57,7 +57,7 @@ impl Vap {
         for (rule, mode) in self.rules {
             settings.modes.set(rule, mode);
         }
-        let options = Options {
+        let options = VapOptions {
             settings,
             failure_policy: if self.fail_closed {
                 FailurePolicy::Closed

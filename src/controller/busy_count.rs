@@ -5,13 +5,13 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Those that are busy now.
 #[derive(Debug, Clone, Default)]
-pub struct Crowd(Arc<AtomicUsize>);
+pub struct BusyCount(Arc<AtomicUsize>);
 
-impl Crowd {
+impl BusyCount {
     /// A place in it for a cluster of which it is not known yet whether it is busy: it counts.
-    pub fn join(&self) -> Place {
+    pub fn join(&self) -> BusyPlace {
         self.0.fetch_add(1, Ordering::Relaxed);
-        Place {
+        BusyPlace {
             crowd: self.clone(),
             busy: true,
         }
@@ -30,12 +30,12 @@ impl Crowd {
 
 /// A cluster's place, which is free again when it is dropped.
 #[derive(Debug)]
-pub struct Place {
-    crowd: Crowd,
+pub struct BusyPlace {
+    crowd: BusyCount,
     busy: bool,
 }
 
-impl Place {
+impl BusyPlace {
     /// Notes whether the cluster is busy, and tells how many are.
     pub fn note(&mut self, busy: bool) -> usize {
         let count = &self.crowd.0;
@@ -49,7 +49,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for BusyPlace {
     fn drop(&mut self) {
         self.note(false);
     }
@@ -61,7 +61,7 @@ mod tests {
 
     #[test]
     fn the_busy_are_counted_once_each() {
-        let crowd = Crowd::default();
+        let crowd = BusyCount::default();
         assert!(crowd.is_empty());
         let (mut one, two) = (crowd.join(), crowd.join());
         assert_eq!(crowd.len(), 2, "until it is known otherwise");

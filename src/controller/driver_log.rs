@@ -14,11 +14,11 @@ const FILE: &str = "logs/events/event_AUTOSCALER.log";
 /// Where messages go.
 #[derive(Debug, Clone, Default)]
 pub struct DriverLog {
-    place: Option<Place>,
+    place: Option<LogFile>,
 }
 
 #[derive(Debug, Clone)]
-struct Place {
+struct LogFile {
     session: PathBuf,
     host: String,
     clock: Clock,
@@ -33,7 +33,7 @@ impl DriverLog {
     /// Into the folder of Ray's session, as the process on `host`.
     pub fn of_session(session: PathBuf, host: String, clock: Clock) -> Self {
         Self {
-            place: Some(Place {
+            place: Some(LogFile {
                 session,
                 host,
                 clock,
@@ -52,7 +52,7 @@ impl DriverLog {
     }
 }
 
-impl Place {
+impl LogFile {
     fn append(&self, messages: &[Message]) -> std::io::Result<()> {
         let mut file = OpenOptions::new()
             .append(true)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::controller::observe::{Key, Observed};
-use crate::reconcile::{Role, Standing, standing};
+use crate::reconcile::{Eligibility, ScalerRole, standing};
 use crate::snapshot::OwnPods;
 
 /// Tells Rayfit's images from others.
@@ -13,20 +13,20 @@ pub type IsOurs = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
 /// Judges one cluster.
 #[derive(Clone)]
-pub struct Judge {
+pub struct EligibilityCheck {
     /// The cluster.
     pub key: Key,
     /// As what we scale.
-    pub role: Role,
+    pub role: ScalerRole,
     /// Rayfit's images.
     pub is_ours: IsOurs,
     /// What was seen.
     pub observed: Observed,
 }
 
-impl Judge {
+impl EligibilityCheck {
     /// Whether `cluster` is ours to scale, given the pods that were seen of it.
-    pub fn standing(&self, cluster: &Value, pods: &OwnPods) -> Standing {
+    pub fn standing(&self, cluster: &Value, pods: &OwnPods) -> Eligibility {
         standing(cluster, pods, &self.role, |image| (self.is_ours)(image))
     }
 

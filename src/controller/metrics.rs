@@ -4,18 +4,18 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::controller::observe::Key;
-use crate::gcs::Fault;
+use crate::gcs::GcsFault;
 use crate::ray::ReconcileMode;
 use crate::reconcile::{Done, Effect, Meaning, Reply, Round};
 use crate::telemetry::controller::{Demand, ScalingMetrics};
 
 /// Counts for one process; by default where nobody reads them.
 #[derive(Clone, Default)]
-pub struct Measures {
+pub struct RoundMetrics {
     metrics: Arc<ScalingMetrics>,
 }
 
-impl Measures {
+impl RoundMetrics {
     /// Counts into `metrics`.
     pub fn new(metrics: Arc<ScalingMetrics>) -> Self {
         Self { metrics }
@@ -27,18 +27,20 @@ impl Measures {
     }
 
     /// A call of the cluster's GCS came to nothing.
-    pub fn gcs_error(&self, key: &Key, fault: &Fault) {
+    pub fn gcs_error(&self, key: &Key, fault: &GcsFault) {
         let kind = match fault {
-            Fault::Unreachable(_) | Fault::BackingOff(_) => "unreachable",
-            Fault::Deadline(_) => "deadline",
-            Fault::Tls(_) | Fault::Credentials(_) | Fault::Unauthenticated(_) => "credentials",
-            Fault::Passive => "passive",
+            GcsFault::Unreachable(_) | GcsFault::BackingOff(_) => "unreachable",
+            GcsFault::Deadline(_) => "deadline",
+            GcsFault::Tls(_) | GcsFault::Credentials(_) | GcsFault::Unauthenticated(_) => {
+                "credentials"
+            }
+            GcsFault::Passive => "passive",
             _ => "other",
         };
         self.metrics.gcs_error(kind);
         match fault {
             // It answers, and another one leads.
-            Fault::Passive => self.gcs_is_well(key),
+            GcsFault::Passive => self.gcs_is_well(key),
             _ => self.metrics.gcs_is_silent(&key.to_string(), Instant::now()),
         }
     }

@@ -30,4 +30,4 @@ pub mod stop;
 pub mod tuning;
 pub mod worker_pool;
 
-pub use run::{Options, Surroundings, run};
+pub use run::{ControllerOptions, Surroundings, run};

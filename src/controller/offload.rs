@@ -2,7 +2,7 @@
 
 use tokio::sync::Semaphore;
 
-use crate::controller::observe::Texts;
+use crate::controller::observe::ClusterTexts;
 use crate::gcs::aside;
 use crate::snapshot::gcs::ClusterResourceState;
 
@@ -15,12 +15,12 @@ const MANY: usize = 100;
 static PLACES: Semaphore = Semaphore::const_new(2);
 
 /// Reading it takes so long that other tasks must not wait for it.
-pub fn is_heavy(texts: &Texts) -> bool {
+pub fn is_heavy(texts: &ClusterTexts) -> bool {
     texts.pods() >= MANY || texts.is_long()
 }
 
 /// Deciding on it does.
-pub fn is_much(texts: &Texts, state: &ClusterResourceState) -> bool {
+pub fn is_much(texts: &ClusterTexts, state: &ClusterResourceState) -> bool {
     let gangs = state.pending_gang_resource_requests.iter();
     let bundles = gangs.map(|gang| 1 + gang.requests.len() + gang.bundle_selectors.len());
     let constraints = state.cluster_resource_constraints.iter();

@@ -6,28 +6,29 @@ use tokio::sync::Mutex;
 
 use crate::apiserver::backoff::random;
 use crate::controller::act::perform::Performer;
-use crate::controller::act::permission::{Grant, Permit};
+use crate::controller::act::permission::{WriteGrant, WritePermission};
 use crate::controller::act::writer::Writer;
-use crate::controller::busy_count::Place;
+use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility::Judge;
+use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::address;
 use crate::controller::head::address::{Head, NoHead};
 use crate::controller::head::blind;
 use crate::controller::head::credentials::{Credentials, CredentialsError};
-use crate::controller::metrics::Measures;
-use crate::controller::observe::{Scene, Texts};
+use crate::controller::metrics::RoundMetrics;
+use crate::controller::observe::{ClusterTexts, ClusterView};
 use crate::controller::offload::{apart, is_heavy, is_much};
-use crate::controller::requeue::Pause;
+use crate::controller::requeue::Requeue;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::gcs;
 use crate::reconcile;
 use crate::reconcile::observed::cadence;
-use crate::reconcile::ownership::handover::Turn;
+use crate::reconcile::ownership::handover::HandoverStep;
 use crate::reconcile::{
-    Blind, Done, HeadPod, Meaning, Memory, Round, Settings, Standing, Stillness,
+    Blind, Done, Eligibility, HeadPod, Meaning, ReconcilerSettings, Round, RoundMemory,
+    UnchangedCheck,
 };
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod::PodRole;
@@ -41,9 +42,9 @@ const LISTING: Duration = Duration::from_millis(100);
 const TURN_RETRY: Duration = Duration::from_secs(1);
 
 /// Looks after one cluster.
-pub struct Tender {
+pub struct Reconciler {
     /// Says whose it is.
-    pub judge: Judge,
+    pub judge: EligibilityCheck,
     /// Writes to the API server.
     pub writer: Writer,
     /// For its GCS.
@@ -57,24 +58,24 @@ pub struct Tender {
     /// Tells Ray's drivers.
     pub driver_log: DriverLog,
     /// Counts.
-    pub measures: Measures,
+    pub measures: RoundMetrics,
     /// The clock.
     pub clock: Clock,
     /// Whether anything goes on in the cluster, as the last look found, beside others.
-    pub place: Place,
+    pub place: BusyPlace,
     /// What is remembered.
-    pub state: State,
+    pub state: ReconcilerState,
 }
 
 /// What is remembered of a cluster from look to look. All of it may be lost at any time.
 #[derive(Default)]
-pub struct State {
-    grant: Mutex<Grant>,
-    memory: Memory,
-    sight: Option<Sight>,
+pub struct ReconcilerState {
+    grant: Mutex<WriteGrant>,
+    memory: RoundMemory,
+    sight: Option<Observation>,
     gcs: Option<(Head, gcs::Client)>,
     /// How it is scaled, and what that was made of.
-    settings: Settings,
+    settings: ReconcilerSettings,
     basis: Basis,
     /// What was last said of why nothing is done.
     said: String,
@@ -82,28 +83,28 @@ pub struct State {
 
 /// What was made of the objects, for as long as they are the same and it is our turn. Objects are
 /// kept as texts: a thousand clusters that wait for an answer do not keep theirs as trees.
-struct Sight {
-    texts: Texts,
+struct Observation {
+    texts: ClusterTexts,
     head: Result<(Head, HeadPod), NoHead>,
-    still: Option<Stillness>,
+    still: Option<UnchangedCheck>,
 }
 
-impl Tender {
+impl Reconciler {
     /// One look at the cluster, and what it leads to.
-    pub async fn look(&mut self) -> Pause {
+    pub async fn look(&mut self) -> Requeue {
         let key = &self.judge.key;
         let texts = {
             let store = self.judge.observed.read();
             if !store.knows_pods(&key.namespace) || !self.tuning.is_known() {
-                return Pause::For(LISTING);
+                return Requeue::For(LISTING);
             }
             store.texts(key)
         };
         let Some(texts) = texts else {
-            return Pause::UntilChanged;
+            return Requeue::UntilChanged;
         };
         let retuned = self.tuning.has_changed(&mut self.state.basis);
-        let known = |sight: &Sight| !retuned && sight.texts.are(&texts);
+        let known = |sight: &Observation| !retuned && sight.texts.are(&texts);
         if !self.state.sight.as_ref().is_some_and(known)
             && let Some(pause) = self.orient(texts).await
         {
@@ -111,13 +112,13 @@ impl Tender {
         }
         match self.state.sight.take() {
             Some(sight) => self.act(sight).await,
-            None => Pause::UntilChanged,
+            None => Requeue::UntilChanged,
         }
     }
 
     /// Whose turn it is by the objects, and where the GCS is. If there is more to it than to act,
     /// that is done, and it is said how long to wait.
-    async fn orient(&mut self, texts: Texts) -> Option<Pause> {
+    async fn orient(&mut self, texts: ClusterTexts) -> Option<Requeue> {
         self.state.sight = None;
         let scene = apart(is_heavy(&texts), || texts.read()).await;
         let standing = self.judge.standing(&scene.cluster, &scene.pods);
@@ -129,9 +130,9 @@ impl Tender {
             now,
         );
         match turn {
-            Turn::Act => {
+            HandoverStep::Act => {
                 self.tune(&scene);
-                self.state.sight = Some(Sight {
+                self.state.sight = Some(Observation {
                     head: address::head(&self.judge.key, &scene.cluster, &scene.pods).map(|head| {
                         let pod = blind::head_pod(&head, &scene.pods);
                         (head, pod)
@@ -141,24 +142,24 @@ impl Tender {
                 });
                 None
             }
-            Turn::Claim(patch) | Turn::Release(patch) => {
+            HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
                 drop((scene, texts));
                 Some(self.take_turn(&patch, &standing).await)
             }
-            Turn::Wait { until, why } => {
+            HandoverStep::Wait { until, why } => {
                 self.say(why);
-                Some(Pause::seconds(until - now))
+                Some(Requeue::seconds(until - now))
             }
-            Turn::Rest => {
+            HandoverStep::Rest => {
                 self.rest(&standing);
-                Some(Pause::UntilChanged)
+                Some(Requeue::UntilChanged)
             }
         }
     }
 
     /// Nothing is under way here between two looks, so a turn can be given back at once.
-    async fn take_turn(&mut self, patch: &json_patch::Patch, standing: &Standing) -> Pause {
-        let claimed = *standing == Standing::Ours;
+    async fn take_turn(&mut self, patch: &json_patch::Patch, standing: &Eligibility) -> Requeue {
+        let claimed = *standing == Eligibility::Ours;
         match self.writer.patch_cluster(patch).await {
             Ok(cluster) => {
                 self.judge.learn(&cluster);
@@ -168,24 +169,24 @@ impl Tender {
                     claimed,
                     "whose turn it is was written into rayfit.dev/scaled-by"
                 );
-                Pause::For(Duration::ZERO)
+                Requeue::For(Duration::ZERO)
             }
             Err(failure) => {
                 if failure.meaning() == Meaning::Stale {
                     self.look_up().await;
                 }
                 self.say(format!("whose turn it is cannot be written: {failure:?}"));
-                Pause::For(TURN_RETRY)
+                Requeue::For(TURN_RETRY)
             }
         }
     }
 
-    fn rest(&mut self, standing: &Standing) {
+    fn rest(&mut self, standing: &Eligibility) {
         self.measures.gcs_is_well(&self.judge.key);
         self.place.note(false);
         self.state.gcs = None;
-        self.state.memory = Memory::default();
-        if let Standing::Leave(reason) = standing {
+        self.state.memory = RoundMemory::default();
+        if let Eligibility::Leave(reason) = standing {
             self.say(reason.to_string());
         }
     }
@@ -201,7 +202,7 @@ impl Tender {
         }
     }
 
-    async fn act(&mut self, mut sight: Sight) -> Pause {
+    async fn act(&mut self, mut sight: Observation) -> Requeue {
         let began = Instant::now();
         let pause = match self.ask(&sight).await {
             Ok((client, gcs, place)) => {
@@ -228,7 +229,7 @@ impl Tender {
     }
 
     /// Policies may have changed since the last look, or the labels by which they match.
-    fn tune(&mut self, scene: &Scene) {
+    fn tune(&mut self, scene: &ClusterView) {
         let settings = self.tuning.of(&scene.cluster);
         if settings != self.state.settings {
             let cluster = self.judge.key.to_string();
@@ -246,8 +247,8 @@ impl Tender {
     /// The state of the Ray cluster, or why it cannot be had.
     async fn ask(
         &mut self,
-        sight: &Sight,
-    ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::Place>), Blind> {
+        sight: &Observation,
+    ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::ClientPlace>), Blind> {
         let (head, pod) = sight.head.as_ref().map_err(|none| {
             self.measures.gcs_is_well(&self.judge.key);
             blind::no_head(none)
@@ -263,9 +264,9 @@ impl Tender {
                 self.measures.gcs_error(&self.judge.key, &error.fault);
                 if matches!(
                     error.fault,
-                    gcs::Fault::Unauthenticated(_)
-                        | gcs::Fault::Credentials(_)
-                        | gcs::Fault::Tls(_)
+                    gcs::GcsFault::Unauthenticated(_)
+                        | gcs::GcsFault::Credentials(_)
+                        | gcs::GcsFault::Tls(_)
                 ) {
                     // The Secret may have been replaced.
                     self.state.gcs = None;
@@ -288,7 +289,7 @@ impl Tender {
     }
 
     /// Nothing is done on missing data.
-    fn blind(&mut self, why: &Blind) -> Pause {
+    fn blind(&mut self, why: &Blind) -> Requeue {
         let now = self.clock.wall();
         let round = reconcile::blind(&self.state.memory, why, now);
         self.say(round.plan.waiting.clone().unwrap_or_default());
@@ -297,11 +298,11 @@ impl Tender {
 
     async fn round(
         &mut self,
-        sight: &mut Sight,
+        sight: &mut Observation,
         gcs: &gcs::Client,
         state: ClusterResourceState,
-        place: Option<gcs::Place>,
-    ) -> Pause {
+        place: Option<gcs::ClientPlace>,
+    ) -> Requeue {
         let heavy = is_much(&sight.texts, &state);
         let (snapshot, round) = apart(heavy, || {
             let snapshot = self.snapshot(sight.texts.read(), state);
@@ -312,14 +313,17 @@ impl Tender {
         if round.chains.is_empty() {
             let pause = self.finish(&round, &[], self.clock.wall());
             let (memory, settings) = (&self.state.memory, &self.state.settings);
-            sight.still = apart(heavy, || Stillness::of(&round, snapshot, memory, settings)).await;
+            sight.still = apart(heavy, || {
+                UnchangedCheck::of(&round, snapshot, memory, settings)
+            })
+            .await;
             return pause;
         }
         sight.still = None;
         drop(place);
         let mut pods = snapshot.pods;
         pods.retain(|pod| pod.role == PodRole::Head);
-        let permit = Permit {
+        let permit = WritePermission {
             grant: &self.state.grant,
             judge: &self.judge,
             pods: &pods,
@@ -338,7 +342,7 @@ impl Tender {
         self.finish(&round, &done, self.clock.wall())
     }
 
-    fn snapshot(&self, scene: Scene, gcs: ClusterResourceState) -> Snapshot {
+    fn snapshot(&self, scene: ClusterView, gcs: ClusterResourceState) -> Snapshot {
         Snapshot {
             api_version: API_VERSION.to_owned(),
             kind: "Snapshot".to_owned(),
@@ -361,7 +365,7 @@ impl Tender {
     }
 
     /// Remembers, tells, and says when to look again.
-    fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Pause {
+    fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Requeue {
         let (memory, settings) = (&mut self.state.memory, &self.state.settings);
         let said = memory.fold(round, done, settings, now, random);
         self.measures.done(done);
@@ -371,10 +375,10 @@ impl Tender {
         self.pause(round.busy, now)
     }
 
-    fn pause(&mut self, busy: bool, now: f64) -> Pause {
+    fn pause(&mut self, busy: bool, now: f64) -> Requeue {
         let crowd = self.place.note(busy);
         let (changed_at, pace) = (self.state.memory.changed_at, &self.state.settings.pace);
-        Pause::seconds(if busy {
+        Requeue::seconds(if busy {
             cadence::busy_s(crowd, pace)
         } else {
             cadence::quiet_s(changed_at, now, pace)

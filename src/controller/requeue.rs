@@ -11,14 +11,14 @@ const OTHERWISE: Duration = Duration::from_secs(1);
 
 /// When to look again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pause {
+pub enum Requeue {
     /// After so long, or when something changes.
     For(Duration),
     /// When something changes.
     UntilChanged,
 }
 
-impl Pause {
+impl Requeue {
     /// For so many seconds.
     pub fn seconds(seconds: f64) -> Self {
         Self::For(Duration::try_from_secs_f64(seconds).unwrap_or(OTHERWISE))

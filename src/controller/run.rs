@@ -9,12 +9,12 @@ use super::observe::{Observed, Reach};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Source, Watches};
 use crate::controller::act::writer::Requests;
-use crate::controller::busy_count::Crowd;
+use crate::controller::busy_count::BusyCount;
 use crate::controller::eligibility;
 use crate::controller::events::Announcer;
 use crate::controller::head::credentials::Credentials;
-use crate::controller::metrics::Measures;
-use crate::controller::worker_pool::Fleet;
+use crate::controller::metrics::RoundMetrics;
+use crate::controller::worker_pool::WorkerPool;
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 
@@ -23,7 +23,7 @@ const EVENTS_SHARE: u32 = 10;
 
 /// What the controller is started with.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ControllerOptions {
     /// What is watched.
     pub reach: Reach,
     /// The namespace of the Leases.
@@ -59,7 +59,7 @@ pub struct Surroundings {
 
 /// Scales clusters as the policies in force say until `stop` is true, then lets writes end and
 /// gives the Leases back.
-pub async fn run(options: Options, around: Surroundings, stop: watch::Receiver<bool>) {
+pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::Receiver<bool>) {
     let Surroundings {
         api,
         in_force,
@@ -75,7 +75,7 @@ pub async fn run(options: Options, around: Surroundings, stop: watch::Receiver<b
     let (tell, changes) = mpsc::unbounded_channel();
     let observed = Observed::new(tell);
     let fence = Fence::default();
-    let measures = Measures::new(metrics);
+    let measures = RoundMetrics::new(metrics);
     measures.shards(options.shards.max(1));
     let gate = Gate::new(options.rate, options.burst, api.patience());
     let requests = Requests::new(client.clone(), gate.clone());
@@ -85,7 +85,7 @@ pub async fn run(options: Options, around: Surroundings, stop: watch::Receiver<b
         options.replica.clone(),
         measures.clone(),
     );
-    let fleet = Fleet {
+    let fleet = WorkerPool {
         observed: observed.clone(),
         requests,
         fence: fence.clone(),
@@ -95,10 +95,10 @@ pub async fn run(options: Options, around: Surroundings, stop: watch::Receiver<b
         tuning: Tuning::Policies(in_force),
         announcer,
         measures: measures.clone(),
-        crowd: Crowd::default(),
+        crowd: BusyCount::default(),
     };
     tracing::info!(replica = options.replica, shards = options.shards, reach = ?options.reach, "scaling clusters in mode central");
-    let leases = keeper::Options {
+    let leases = keeper::LeaseOptions {
         namespace: options.lease_namespace,
         replica: options.replica,
         shards: options.shards.max(1),

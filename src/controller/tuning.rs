@@ -10,13 +10,13 @@ use serde_json::Value;
 use crate::policy::EffectivePolicy;
 use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
-use crate::reconcile::Settings;
+use crate::reconcile::ReconcilerSettings;
 
 /// Where the settings of clusters come from.
 #[derive(Clone)]
 pub enum Tuning {
     /// One for all.
-    Fixed(Settings),
+    Fixed(ReconcilerSettings),
     /// What the RayPolicies about a cluster fold to, as admission folds them.
     Policies(InForce),
 }
@@ -47,7 +47,7 @@ impl Tuning {
     }
 
     /// The settings of a RayCluster.
-    pub fn of(&self, cluster: &Value) -> Settings {
+    pub fn of(&self, cluster: &Value) -> ReconcilerSettings {
         match self {
             Self::Fixed(settings) => *settings,
             Self::Policies(in_force) => {
@@ -57,9 +57,9 @@ impl Tuning {
                     Some(root) => {
                         let cluster = RayObject::of_kind(Kind::RayCluster, root);
                         let folded = policy.policies.reconcile_for(base, &cluster, &policy.facts);
-                        Settings::of(&folded)
+                        ReconcilerSettings::of(&folded)
                     }
-                    None => Settings::of(base),
+                    None => ReconcilerSettings::of(base),
                 }
             }
         }
@@ -119,7 +119,7 @@ mod tests {
         assert!(tuning.is_known());
         let cluster = |namespace: &str| json!({"metadata": {"name": "a", "namespace": namespace}});
         let mut basis = Basis::default();
-        assert_eq!(tuning.of(&cluster("team-a")), Settings::default());
+        assert_eq!(tuning.of(&cluster("team-a")), ReconcilerSettings::default());
 
         change(&in_force, |policy| {
             policy.policies = policies("gold");
@@ -131,11 +131,11 @@ mod tests {
         let settings = tuning.of(&cluster("team-a"));
         assert_eq!(settings.plan.strategy, Strategy::Ray);
         assert_eq!(settings.plan.pending_idle_timeout_s, Some(5.0));
-        assert_eq!(tuning.of(&cluster("team-b")), Settings::default());
+        assert_eq!(tuning.of(&cluster("team-b")), ReconcilerSettings::default());
 
         change(&in_force, |policy| policy.facts.namespaces = Arc::default());
         assert!(tuning.has_changed(&mut basis), "a label went away");
-        assert_eq!(tuning.of(&cluster("team-a")), Settings::default());
+        assert_eq!(tuning.of(&cluster("team-a")), ReconcilerSettings::default());
         change(&in_force, |policy| policy.facts.pods = Arc::default());
         assert!(!tuning.has_changed(&mut basis), "other facts do not matter");
     }

@@ -10,22 +10,22 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use crate::controller::act::writer::{Requests, Writer};
-use crate::controller::busy_count::Crowd;
+use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
-use crate::controller::eligibility::{IsOurs, Judge};
+use crate::controller::eligibility::{EligibilityCheck, IsOurs};
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
 use crate::controller::lease::{Fence, shard_of};
-use crate::controller::metrics::Measures;
+use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::store::ClusterEntry;
 use crate::controller::observe::{Key, Observed};
-use crate::controller::reconciler::{State, Tender};
-use crate::controller::requeue::{Pause, together};
+use crate::controller::reconciler::{Reconciler, ReconcilerState};
+use crate::controller::requeue::{Requeue, together};
 use crate::controller::stop::told;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::ray::ReconcileMode;
-use crate::reconcile::Role;
+use crate::reconcile::ScalerRole;
 
 /// How often clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);
@@ -36,7 +36,7 @@ const TUNE: Duration = Duration::from_millis(500);
 
 /// What all clusters share.
 #[derive(Clone)]
-pub struct Fleet {
+pub struct WorkerPool {
     /// What was seen.
     pub observed: Observed,
     /// Requests to the API server.
@@ -54,9 +54,9 @@ pub struct Fleet {
     /// Tells people.
     pub announcer: Announcer,
     /// Counts.
-    pub measures: Measures,
+    pub measures: RoundMetrics,
     /// Those that are busy.
-    pub crowd: Crowd,
+    pub crowd: BusyCount,
 }
 
 /// A task, and how it is told.
@@ -67,7 +67,7 @@ struct Worker {
     task: JoinHandle<()>,
 }
 
-impl Fleet {
+impl WorkerPool {
     /// Looks after clusters until `stop` is true; then lets what is being written end.
     pub async fn run(self, mut changes: UnboundedReceiver<Key>, mut stop: watch::Receiver<bool>) {
         let mut held = self.fence.held();
@@ -175,10 +175,10 @@ impl Fleet {
     fn start(&self, key: &Key, entry: &ClusterEntry) -> Worker {
         let shard = shard_of(&entry.uid, self.shards);
         let fence = Some((self.fence.clone(), shard));
-        let tender = Tender {
-            judge: Judge {
+        let tender = Reconciler {
+            judge: EligibilityCheck {
                 key: key.clone(),
-                role: Role::Central,
+                role: ScalerRole::Central,
                 is_ours: self.is_ours.clone(),
                 observed: self.observed.clone(),
             },
@@ -194,7 +194,7 @@ impl Fleet {
             measures: self.measures.clone(),
             clock: Clock::default(),
             place: self.crowd.join(),
-            state: State::default(),
+            state: ReconcilerState::default(),
         };
         let changed = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
@@ -209,7 +209,7 @@ impl Fleet {
 }
 
 /// Looks again and again, until told to stop.
-pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Receiver<bool>) {
+pub async fn tend(mut tender: Reconciler, changed: Arc<Notify>, mut stop: watch::Receiver<bool>) {
     while !*stop.borrow() {
         let began = Instant::now();
         // On the heap while it lasts: a thousand tasks that rest are small then.
@@ -217,8 +217,8 @@ pub async fn tend(mut tender: Tender, changed: Arc<Notify>, mut stop: watch::Rec
         let earliest = began + together(began.elapsed());
         let rest = async {
             match pause {
-                Pause::For(time) => sleep(time).await,
-                Pause::UntilChanged => std::future::pending().await,
+                Requeue::For(time) => sleep(time).await,
+                Requeue::UntilChanged => std::future::pending().await,
             }
         };
         let rest = async {

@@ -17,7 +17,7 @@ use super::wire::ray::rpc::{
     DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, InternalKvDelRequest,
     InternalKvGetRequest, InternalKvPutRequest,
 };
-use super::{Call, CallError, Client, Fault, Place};
+use super::{Call, CallError, Client, ClientPlace, GcsFault};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -27,7 +27,7 @@ const NO_SUCH_KEY: i32 = 17;
 
 /// What a raylet says to a drain.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Drain {
+pub enum DrainCall {
     /// It takes no new work and goes. Also of a node that is unknown or gone already.
     Accepted,
     /// It stays, with the raylet's reason: it is no longer idle.
@@ -51,7 +51,9 @@ impl Client {
 
     /// The same, with the place of an answer that is larger than usual: whoever keeps the state
     /// keeps that too.
-    pub async fn whole_state(&self) -> Result<(ClusterResourceState, Option<Place>), CallError> {
+    pub async fn whole_state(
+        &self,
+    ) -> Result<(ClusterResourceState, Option<ClientPlace>), CallError> {
         let place = self.place(false).await;
         let limit = match &place {
             Some(_) => self.largest_answer(),
@@ -87,7 +89,7 @@ impl Client {
         let state = ClusterResourceState::from(state);
         match seen::check(&state) {
             Ok(()) => Ok(state),
-            Err(unusable) => Err(self.error(Call::ClusterState, Fault::Unusable(unusable))),
+            Err(unusable) => Err(self.error(Call::ClusterState, GcsFault::Unusable(unusable))),
         }
     }
 
@@ -106,7 +108,7 @@ impl Client {
     }
 
     /// Asks a node to go because it is idle. Its raylet refuses if it no longer is.
-    pub async fn drain_idle(&self, node: NodeId, why: &str) -> Result<Drain, CallError> {
+    pub async fn drain_idle(&self, node: NodeId, why: &str) -> Result<DrainCall, CallError> {
         self.drain(node, DrainNodeReason::IdleTermination, why, 0)
             .await
     }
@@ -120,7 +122,7 @@ impl Client {
         node: NodeId,
         why: &str,
         deadline_ms: u64,
-    ) -> Result<Drain, CallError> {
+    ) -> Result<DrainCall, CallError> {
         let deadline_ms = i64::try_from(deadline_ms).unwrap_or(i64::MAX);
         self.drain(node, DrainNodeReason::Preemption, why, deadline_ms)
             .await
@@ -132,7 +134,7 @@ impl Client {
         reason: DrainNodeReason,
         why: &str,
         deadline_timestamp_ms: i64,
-    ) -> Result<Drain, CallError> {
+    ) -> Result<DrainCall, CallError> {
         let message = DrainNodeRequest {
             node_id: node.as_bytes().to_vec(),
             reason: reason.into(),
@@ -145,9 +147,9 @@ impl Client {
             })
             .await?;
         Ok(if reply.is_accepted {
-            Drain::Accepted
+            DrainCall::Accepted
         } else {
-            Drain::Rejected(reply.rejection_reason_message)
+            DrainCall::Rejected(reply.rejection_reason_message)
         })
     }
 
@@ -241,7 +243,7 @@ impl Client {
     /// The status inside of an answer: absent or 0 is good.
     fn checked(&self, call: Call, status: Option<GcsStatus>) -> Result<(), CallError> {
         match status {
-            Some(status) if status.code != 0 => Err(self.error(call, Fault::from_gcs(&status))),
+            Some(status) if status.code != 0 => Err(self.error(call, GcsFault::from_gcs(&status))),
             _ => Ok(()),
         }
     }
@@ -256,7 +258,7 @@ impl Client {
 }
 
 fn is_too_large(error: &CallError) -> bool {
-    matches!(error.fault, Fault::TooLarge(_))
+    matches!(error.fault, GcsFault::TooLarge(_))
 }
 
 impl RayletSize {

@@ -11,11 +11,11 @@ use tonic::transport::Channel;
 use tonic::{Request, Response, Status};
 
 use super::link::Link;
-use super::{Call, CallError, Endpoint, Fault};
+use super::{Call, CallError, Endpoint, GcsFault};
 
 /// How long a call may take, and how large an answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct GcsLimits {
     /// From asking to the whole answer, connecting included.
     pub deadline: Duration,
     /// Bytes of one answer. The state of 10,000 nodes is ten megabytes or so.
@@ -32,11 +32,11 @@ static LARGE_ANSWERS: Semaphore = Semaphore::const_new(3);
 
 /// The place of a large answer. As long as somebody keeps it, no other cluster has it.
 #[derive(Debug)]
-pub struct Place(
+pub struct ClientPlace(
     #[expect(dead_code, reason = "it is free again when it is dropped")] SemaphorePermit<'static>,
 );
 
-impl Default for Limits {
+impl Default for GcsLimits {
     fn default() -> Self {
         Self {
             deadline: Duration::from_secs(5),
@@ -53,14 +53,14 @@ impl Default for Limits {
 pub struct Client {
     endpoint: Arc<Endpoint>,
     link: Arc<Mutex<Link>>,
-    limits: Limits,
+    limits: GcsLimits,
     /// Its last answer was not of the usual size.
     is_large: Arc<AtomicBool>,
 }
 
 impl Client {
     /// A client that has not connected yet; its calls need a tokio runtime.
-    pub fn new(endpoint: Endpoint, limits: Limits) -> Self {
+    pub fn new(endpoint: Endpoint, limits: GcsLimits) -> Self {
         let endpoint = Arc::new(endpoint);
         Self {
             link: Arc::new(Mutex::new(Link::new(Arc::clone(&endpoint)))),
@@ -94,7 +94,7 @@ impl Client {
     }
 
     /// A place for a large answer, if it is likely to be one. Who asks next waits until one is free.
-    pub(super) async fn place(&self, is_known: bool) -> Option<Place> {
+    pub(super) async fn place(&self, is_known: bool) -> Option<ClientPlace> {
         if is_known {
             self.is_large.store(true, Ordering::Relaxed);
         }
@@ -102,7 +102,7 @@ impl Client {
             return None;
         }
         // Nobody closes it.
-        LARGE_ANSWERS.acquire().await.ok().map(Place)
+        LARGE_ANSWERS.acquire().await.ok().map(ClientPlace)
     }
 
     /// Notes that an answer was not large after all.
@@ -111,7 +111,7 @@ impl Client {
     }
 
     /// An error of `call`.
-    pub(super) fn error(&self, call: Call, fault: Fault) -> CallError {
+    pub(super) fn error(&self, call: Call, fault: GcsFault) -> CallError {
         let address = self.endpoint.address.clone();
         CallError {
             call,
@@ -139,19 +139,19 @@ impl Client {
         &self,
         message: Q,
         run: impl FnOnce(Channel, Request<Q>) -> F,
-    ) -> Result<R, Fault>
+    ) -> Result<R, GcsFault>
     where
         F: Future<Output = Result<Response<R>, Status>>,
     {
         let request = self.request(message)?;
         let opened = self.link().channel(Instant::now());
-        let (channel, generation) = opened.map_err(Fault::BackingOff)?;
+        let (channel, generation) = opened.map_err(GcsFault::BackingOff)?;
         let deadline = self.limits.deadline;
         let answer = tokio::time::timeout(deadline, run(channel, request)).await;
         let result = match answer {
             Ok(Ok(response)) => Ok(response.into_inner()),
-            Ok(Err(status)) => Err(Fault::from_status(&status, deadline)),
-            Err(_) => Err(Fault::Deadline(deadline)),
+            Ok(Err(status)) => Err(GcsFault::from_status(&status, deadline)),
+            Err(_) => Err(GcsFault::Deadline(deadline)),
         };
         match &result {
             Err(fault) if fault.is_unanswered() => self.link().failed(generation, Instant::now()),
@@ -161,14 +161,14 @@ impl Client {
     }
 
     /// The request with our token, if the GCS asks for one.
-    fn request<Q>(&self, message: Q) -> Result<Request<Q>, Fault> {
+    fn request<Q>(&self, message: Q) -> Result<Request<Q>, GcsFault> {
         let mut request = Request::new(message);
         // So that the GCS does not go on with what nobody waits for.
         request.set_timeout(self.limits.deadline);
         if let Some(source) = &self.endpoint.token {
             let token = source
                 .token()
-                .map_err(|fault| Fault::Credentials(fault.to_string()))?;
+                .map_err(|fault| GcsFault::Credentials(fault.to_string()))?;
             request
                 .metadata_mut()
                 .insert("authorization", token.header());

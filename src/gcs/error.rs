@@ -40,12 +40,12 @@ pub struct CallError {
     /// Of whom.
     pub address: Address,
     /// Why.
-    pub fault: Fault,
+    pub fault: GcsFault,
 }
 
 /// Why a call came to nothing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum GcsFault {
     /// No connection, or it broke.
     #[error("unreachable: {0}")]
     Unreachable(String),
@@ -94,7 +94,7 @@ pub enum Fault {
     Other(String),
 }
 
-impl Fault {
+impl GcsFault {
     /// No answer came, so that nothing is known of what the call did.
     pub fn is_unanswered(&self) -> bool {
         matches!(

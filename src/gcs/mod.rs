@@ -22,12 +22,12 @@ mod token;
 mod wire;
 
 pub use address::{Address, DEFAULT_PORT, NotAnAddress};
-pub use calls::{Drain, RayletSize};
-pub use client::{Client, Limits, Place};
+pub use calls::{DrainCall, RayletSize};
+pub use client::{Client, ClientPlace, GcsLimits};
 pub(crate) use codec::aside;
 pub use endpoint::Endpoint;
 pub use environment::{EnvironmentError, from_environment};
-pub use error::{Call, CallError, Fault};
+pub use error::{Call, CallError, GcsFault};
 pub use material::Material;
 pub use seen::Unusable;
 pub use tls::Tls;

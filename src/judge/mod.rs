@@ -7,7 +7,7 @@ use std::collections::HashSet;
 pub use verdict::{Verdict, fold};
 
 use crate::facts::Facts;
-use crate::finding::{Fault, Finding};
+use crate::finding::{FaultIdentity, Finding};
 use crate::policy::{Mode, Settings};
 use crate::ray::RayObject;
 use crate::rules::{self, Subject};
@@ -46,7 +46,7 @@ pub fn judge(
         }),
         _ => Vec::new(),
     };
-    let faults: HashSet<Fault<'_>> = before.iter().map(Finding::fault).collect();
+    let faults: HashSet<FaultIdentity<'_>> = before.iter().map(Finding::fault).collect();
     let inherited = |finding: &Finding| faults.contains(&finding.fault());
     let ceiling = match old {
         Some(old) if old.is_deleting() && user == Some(&settings.operator_user) => Mode::Audit,

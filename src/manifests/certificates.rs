@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Options;
+use super::ManifestOptions;
 use super::names::{self, ISSUED_SECRET, OWN_SECRET};
 
 const SELF_SIGNED: &str = "rayfit-selfsigned";
@@ -12,7 +12,7 @@ pub const AUTHORITY: &str = "rayfit-ca";
 /// The Secret that Rayfit fills. It is applied empty, without a `data` field: so applying it again
 /// keeps what is in it, and our account needs no right to create Secrets, which Kubernetes cannot
 /// limit to one name.
-pub fn empty_secret(options: &Options) -> Value {
+pub fn empty_secret(options: &ManifestOptions) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Secret",
@@ -23,7 +23,7 @@ pub fn empty_secret(options: &Options) -> Value {
 
 /// What cert-manager is asked for: a self-signed authority, and the leaf that it signs. A leaf
 /// that signed itself would be a new authority at each renewal, and each would be an outage.
-pub fn issued(options: &Options) -> Vec<Value> {
+pub fn issued(options: &ManifestOptions) -> Vec<Value> {
     vec![
         issuer(options, SELF_SIGNED, &json!({ "selfSigned": {} })),
         authority(options),
@@ -36,7 +36,7 @@ pub fn issued(options: &Options) -> Vec<Value> {
     ]
 }
 
-fn issuer(options: &Options, name: &str, spec: &Value) -> Value {
+fn issuer(options: &ManifestOptions, name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "cert-manager.io/v1",
         "kind": "Issuer",
@@ -45,7 +45,7 @@ fn issuer(options: &Options, name: &str, spec: &Value) -> Value {
     })
 }
 
-fn authority(options: &Options) -> Value {
+fn authority(options: &ManifestOptions) -> Value {
     certificate(
         options,
         AUTHORITY,
@@ -63,7 +63,7 @@ fn authority(options: &Options) -> Value {
     )
 }
 
-fn leaf(options: &Options) -> Value {
+fn leaf(options: &ManifestOptions) -> Value {
     let host = names::service_host(&options.namespace);
     certificate(
         options,
@@ -80,7 +80,7 @@ fn leaf(options: &Options) -> Value {
     )
 }
 
-fn certificate(options: &Options, name: &str, spec: &Value) -> Value {
+fn certificate(options: &ManifestOptions, name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": "cert-manager.io/v1",
         "kind": "Certificate",

@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 use super::kustomize::Tree;
 use super::names::{self, APP};
 use super::yaml::document;
-use super::{Certificates, Options, objects};
+use super::{Certificates, ManifestOptions, objects};
 use crate::policy::resource;
 
 const HEADER: &str = "# Made by `rayfit manifests --write-to manifests`; change it there.\n";
@@ -26,7 +26,7 @@ pub fn files() -> Tree {
 
 /// The rules of every role by its purpose: `rayfit-watch` is for `watch`.
 fn rights() -> Value {
-    let everything = Options::default()
+    let everything = ManifestOptions::default()
         .with_certificates(Certificates::SelfManaged)
         .with_ray_auth();
     let mut rights = Map::new();

@@ -6,14 +6,14 @@
 
 use serde_json::{Value, json};
 
-use super::Options;
+use super::ManifestOptions;
 use super::names::Component;
 
 /// Of the policy and of its binding.
 pub const NAME: &str = "rayfit-pod-writes";
 
 /// The policy and its binding.
-pub fn of_pods(options: &Options, component: Component) -> [Value; 2] {
+pub fn of_pods(options: &ManifestOptions, component: Component) -> [Value; 2] {
     let object = |kind: &str, spec: Value| {
         json!({
             "apiVersion": "admissionregistration.k8s.io/v1",
@@ -31,7 +31,7 @@ pub fn of_pods(options: &Options, component: Component) -> [Value; 2] {
     ]
 }
 
-fn policy(options: &Options, component: Component) -> Value {
+fn policy(options: &ManifestOptions, component: Component) -> Value {
     let user = component.user(&options.namespace);
     let of_ray = format!(
         "request.namespace != '{}' && has(oldObject.metadata.labels) \

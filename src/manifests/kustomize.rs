@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use serde_json::{Value, json};
 
 use super::yaml::document;
-use super::{Certificates, Options, objects, to_yaml};
+use super::{Certificates, ManifestOptions, objects, to_yaml};
 
 /// Texts of files by their path in the folder.
 pub type Tree = BTreeMap<String, String>;
@@ -17,8 +17,8 @@ const HEADER: &str = "# Made by `rayfit manifests --write-to manifests`; change 
 
 /// The whole folder for an install with these options, whatever they say about certificates and
 /// failure policy: there is an overlay for each combination.
-pub fn tree(options: &Options) -> Tree {
-    let base = Options {
+pub fn tree(options: &ManifestOptions) -> Tree {
+    let base = ManifestOptions {
         certificates: None,
         failure_policy: super::FailurePolicy::Open,
         ray_auth: false,

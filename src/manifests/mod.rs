@@ -24,12 +24,12 @@ use serde_json::Value;
 
 use crate::policy::resource;
 
-pub use options::{Certificates, FailurePolicy, Options, OptionsError};
+pub use options::{Certificates, FailurePolicy, ManifestOptions, ManifestOptionsError};
 pub use yaml::to_yaml;
 
 /// Everything to apply, in an order that works for `kubectl apply`: what others need comes first,
 /// the webhook configurations last.
-pub fn objects(options: &Options) -> Vec<Value> {
+pub fn objects(options: &ManifestOptions) -> Vec<Value> {
     let mut objects = Vec::new();
     if options.definitions {
         objects.push(names::labelled(resource::definition()));

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::Options;
+use super::ManifestOptions;
 use super::names::{self, APP, Component};
 
 /// Service of the webhooks. API servers call port 443 of it unless told otherwise.
-pub fn webhook_service(options: &Options) -> Value {
+pub fn webhook_service(options: &ManifestOptions) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "Service",
@@ -21,7 +21,7 @@ pub fn webhook_service(options: &Options) -> Value {
 }
 
 /// Service of a Deployment's metrics, with the annotations that many Prometheus set-ups go by.
-pub fn metrics_service(options: &Options, component: Component) -> Value {
+pub fn metrics_service(options: &ManifestOptions, component: Component) -> Value {
     let name = format!("{}-metrics", component.name());
     let mut metadata = component.metadata(&name, &options.namespace);
     metadata["annotations"] = json!({
@@ -47,7 +47,7 @@ pub fn metrics_service(options: &Options, component: Component) -> Value {
 
 /// What may reach a Deployment's pods, and what these may reach. Kubelets need no rule for their
 /// probes: a pod's own node always reaches it.
-pub fn policy(options: &Options, component: Component) -> Value {
+pub fn policy(options: &ManifestOptions, component: Component) -> Value {
     let mut ingress = Vec::new();
     if component == Component::Admission {
         ingress.push(with_api_servers(options, "from", &[options.port]));
@@ -75,7 +75,7 @@ pub fn policy(options: &Options, component: Component) -> Value {
 
 /// The ports, with API servers at the other end where their addresses are known, otherwise with
 /// anybody.
-fn with_api_servers(options: &Options, direction: &str, ports: &[u16]) -> Value {
+fn with_api_servers(options: &ManifestOptions, direction: &str, ports: &[u16]) -> Value {
     let mut rule = json!({ "ports": tcp(ports) });
     if !options.api_server_cidrs.is_empty() {
         let cidrs = options.api_server_cidrs.iter();
@@ -101,7 +101,7 @@ fn dns() -> Value {
 }
 
 /// The namespaces from which metrics are read.
-fn monitoring(options: &Options) -> Vec<Value> {
+fn monitoring(options: &ManifestOptions) -> Vec<Value> {
     let labels = options.monitoring_namespace_labels.iter();
     let namespace = |(key, value): (&str, &str)| json!({ "namespaceSelector": { "matchLabels": { key: value } } });
     labels

@@ -11,7 +11,7 @@ use crate::policy::settings::IMAGE;
 /// What can be chosen about an install.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
-pub struct Options {
+pub struct ManifestOptions {
     /// The namespace that everything of ours lives in.
     pub namespace: String,
     /// Rayfit's image, for the webhooks and for the clusters that Rayfit scales.
@@ -81,7 +81,7 @@ pub enum FailurePolicy {
 
 /// Why no install can be made from the options.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
-pub enum OptionsError {
+pub enum ManifestOptionsError {
     /// Not a DNS label.
     #[error(
         "{0:?} is no namespace name: write at most 63 lower-case letters, digits and dashes, \
@@ -142,7 +142,7 @@ const KUBELET_PORT: u16 = 10250;
 /// The label of the namespace in which most installs of Prometheus are.
 pub const MONITORING: &str = "kubernetes.io/metadata.name=monitoring";
 
-impl Default for Options {
+impl Default for ManifestOptions {
     fn default() -> Self {
         Self {
             namespace: names::NAMESPACE.to_owned(),
@@ -171,7 +171,7 @@ impl Default for Options {
     }
 }
 
-impl Options {
+impl ManifestOptions {
     /// The same install with another maker of certificates.
     #[must_use]
     pub fn with_certificates(&self, certificates: Certificates) -> Self {
@@ -242,13 +242,13 @@ impl Options {
     }
 
     /// Whether an install that works can be made.
-    pub fn check(&self) -> Result<(), OptionsError> {
+    pub fn check(&self) -> Result<(), ManifestOptionsError> {
         if !is_dns_label(&self.namespace) {
-            return Err(OptionsError::Namespace(self.namespace.clone()));
+            return Err(ManifestOptionsError::Namespace(self.namespace.clone()));
         }
         let mut named = self.excluded_namespaces.iter().chain(&self.only_namespaces);
         if let Some(bad) = named.find(|name| !is_dns_label(name)) {
-            return Err(OptionsError::Namespace(bad.clone()));
+            return Err(ManifestOptionsError::Namespace(bad.clone()));
         }
         let spared = webhooks::excluded(self);
         if let Some(both) = self
@@ -256,38 +256,38 @@ impl Options {
             .iter()
             .find(|name| spared.contains(&name.as_str()))
         {
-            return Err(OptionsError::OnlySpared(both.clone()));
+            return Err(ManifestOptionsError::OnlySpared(both.clone()));
         }
         if self.image.is_empty() || self.image.contains(char::is_whitespace) {
-            return Err(OptionsError::Image(self.image.clone()));
+            return Err(ManifestOptionsError::Image(self.image.clone()));
         }
         let (port, health) = (self.port, self.health_port);
         if port < 1024 || health < 1024 || port == health {
-            return Err(OptionsError::Ports { port, health });
+            return Err(ManifestOptionsError::Ports { port, health });
         }
         if self.host_network && port == KUBELET_PORT {
-            return Err(OptionsError::KubeletPort);
+            return Err(ManifestOptionsError::KubeletPort);
         }
         if !(1..=30).contains(&self.timeout_seconds) {
-            return Err(OptionsError::Timeout(self.timeout_seconds));
+            return Err(ManifestOptionsError::Timeout(self.timeout_seconds));
         }
         if self.replicas() == 0 {
-            return Err(OptionsError::NoReplicas);
+            return Err(ManifestOptionsError::NoReplicas);
         }
         if self.controller && self.controller_replicas == 0 {
-            return Err(OptionsError::NoControllerReplicas);
+            return Err(ManifestOptionsError::NoControllerReplicas);
         }
         self.check_network()
     }
 
-    fn check_network(&self) -> Result<(), OptionsError> {
+    fn check_network(&self) -> Result<(), ManifestOptionsError> {
         let mut cidrs = self.api_server_cidrs.iter();
         if let Some(bad) = cidrs.find(|cidr| !is_cidr(cidr)) {
-            return Err(OptionsError::Cidr(bad.clone()));
+            return Err(ManifestOptionsError::Cidr(bad.clone()));
         }
         let mut labels = self.monitoring_namespace_labels.iter();
         match labels.find(|label| !is_label(label)) {
-            Some(bad) => Err(OptionsError::NamespaceLabel(bad.clone())),
+            Some(bad) => Err(ManifestOptionsError::NamespaceLabel(bad.clone())),
             None => Ok(()),
         }
     }
@@ -331,47 +331,47 @@ mod tests {
 
     #[test]
     fn refuses_what_cannot_work() {
-        let changed = |change: fn(&mut Options)| {
-            let mut options = Options::default();
+        let changed = |change: fn(&mut ManifestOptions)| {
+            let mut options = ManifestOptions::default();
             change(&mut options);
             options.check()
         };
         assert_eq!(changed(|_| ()), Ok(()));
         assert!(matches!(
             changed(|o| o.namespace = "Ray".into()),
-            Err(OptionsError::Namespace(_))
+            Err(ManifestOptionsError::Namespace(_))
         ));
         assert_eq!(
             changed(|o| o.only_namespaces = vec!["team-a".into(), "kube-system".into()]),
-            Err(OptionsError::OnlySpared("kube-system".into()))
+            Err(ManifestOptionsError::OnlySpared("kube-system".into()))
         );
         assert!(matches!(
             changed(|o| o.image.clear()),
-            Err(OptionsError::Image(_))
+            Err(ManifestOptionsError::Image(_))
         ));
         assert!(matches!(
             changed(|o| o.port = 8080),
-            Err(OptionsError::Ports { .. })
+            Err(ManifestOptionsError::Ports { .. })
         ));
         assert!(matches!(
             changed(|o| o.port = 443),
-            Err(OptionsError::Ports { .. })
+            Err(ManifestOptionsError::Ports { .. })
         ));
         assert_eq!(
             changed(|o| o.host_network = true),
-            Err(OptionsError::KubeletPort)
+            Err(ManifestOptionsError::KubeletPort)
         );
         assert_eq!(
             changed(|o| o.timeout_seconds = 31),
-            Err(OptionsError::Timeout(31))
+            Err(ManifestOptionsError::Timeout(31))
         );
         assert_eq!(
             changed(|o| o.replicas = Some(0)),
-            Err(OptionsError::NoReplicas)
+            Err(ManifestOptionsError::NoReplicas)
         );
         assert_eq!(
             changed(|o| o.controller_replicas = 0),
-            Err(OptionsError::NoControllerReplicas)
+            Err(ManifestOptionsError::NoControllerReplicas)
         );
         for wrong in [
             "10.0.0.0",
@@ -381,19 +381,19 @@ mod tests {
             "a/8",
             "/8",
         ] {
-            let options = Options {
+            let options = ManifestOptions {
                 api_server_cidrs: vec![wrong.to_owned()],
-                ..Options::default()
+                ..ManifestOptions::default()
             };
-            let refused = Err(OptionsError::Cidr(wrong.to_owned()));
+            let refused = Err(ManifestOptionsError::Cidr(wrong.to_owned()));
             assert_eq!(options.check(), refused);
         }
         for wrong in ["monitoring", "=monitoring", "team=", "team=a b"] {
-            let options = Options {
+            let options = ManifestOptions {
                 monitoring_namespace_labels: vec![wrong.to_owned()],
-                ..Options::default()
+                ..ManifestOptions::default()
             };
-            let refused = Err(OptionsError::NamespaceLabel(wrong.to_owned()));
+            let refused = Err(ManifestOptionsError::NamespaceLabel(wrong.to_owned()));
             assert_eq!(options.check(), refused);
         }
         assert_eq!(

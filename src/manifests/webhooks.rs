@@ -4,7 +4,7 @@ use serde_json::{Value, json};
 
 use super::certificates::AUTHORITY;
 use super::names::{self, APP, Component, MUTATING, VALIDATING};
-use super::{Certificates, FailurePolicy, Options};
+use super::{Certificates, FailurePolicy, ManifestOptions};
 use crate::ray::Kind;
 
 /// The path of the mutating webhook.
@@ -38,7 +38,7 @@ pub const CHANGED: &str = "request.operation != 'UPDATE' \
 
 /// The mutating configuration. It never refuses anything, so a missing answer never does either:
 /// the validating webhook judges the object as it would be stored.
-pub fn mutating(options: &Options) -> Value {
+pub fn mutating(options: &ManifestOptions) -> Value {
     let mut configuration = configuration(options, "MutatingWebhookConfiguration", MUTATING);
     configuration["webhooks"] = Kind::ALL
         .iter()
@@ -55,7 +55,7 @@ pub fn mutating(options: &Options) -> Value {
 }
 
 /// The validating configuration.
-pub fn validating(options: &Options) -> Value {
+pub fn validating(options: &ManifestOptions) -> Value {
     let policy = match options.failure_policy {
         FailurePolicy::Open => "Ignore",
         FailurePolicy::Closed => "Fail",
@@ -76,7 +76,7 @@ pub fn validating(options: &Options) -> Value {
 
 /// The webhook for RayPolicies. It fails open: a policy that cannot hold changes nothing, and one
 /// that ends an outage must be storable during it.
-fn of_policies(options: &Options) -> Value {
+fn of_policies(options: &ManifestOptions) -> Value {
     json!({
         "name": "validate.raypolicy.rayfit.dev",
         "clientConfig": service(options, VALIDATE_PATH),
@@ -100,7 +100,7 @@ fn of_policies(options: &Options) -> Value {
 
 /// The webhook for resizes of Ray pods. Those that are meant (by kubelets, by Rayfit, by Ray's
 /// autoscaler, which runs in the pod's namespace) are never asked about, and none waits long.
-fn of_resizes(options: &Options) -> Value {
+fn of_resizes(options: &ManifestOptions) -> Value {
     let scaler = options.scaler().unwrap_or(Component::Controller);
     let rayfit = scaler.user(&options.namespace);
     let stranger = format!(
@@ -131,7 +131,7 @@ fn of_resizes(options: &Options) -> Value {
     })
 }
 
-fn service(options: &Options, path: &str) -> Value {
+fn service(options: &ManifestOptions, path: &str) -> Value {
     json!({
         "service": {
             "name": APP,
@@ -142,7 +142,7 @@ fn service(options: &Options, path: &str) -> Value {
     })
 }
 
-fn configuration(options: &Options, kind: &str, name: &str) -> Value {
+fn configuration(options: &ManifestOptions, kind: &str, name: &str) -> Value {
     let mut metadata = names::cluster_metadata(name);
     // AKS would add selectors of its own.
     let mut annotations = json!({ "admissions.enforcer/disabled": "true" });
@@ -161,7 +161,7 @@ fn configuration(options: &Options, kind: &str, name: &str) -> Value {
 }
 
 /// One webhook for each kind: the API server's metrics are labelled by its name.
-fn webhook(options: &Options, kind: Kind, verb: &str, path: &str) -> Value {
+fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Value {
     json!({
         "name": format!("{verb}.{}.rayfit.dev", kind.name().to_lowercase()),
         "clientConfig": service(options, path),
@@ -193,7 +193,7 @@ fn conditions(name: &str, expression: &str) -> Value {
 
 /// Which namespaces we are asked about. That ours and kube-system are not is always written out:
 /// it keeps a cluster startable, and tools check for it.
-fn namespaces(options: &Options) -> Value {
+fn namespaces(options: &ManifestOptions) -> Value {
     let by_name = |operator: &str, names: Vec<&str>| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
     let mut expressions = vec![by_name("NotIn", excluded(options))];
     if !options.only_namespaces.is_empty() {
@@ -203,7 +203,7 @@ fn namespaces(options: &Options) -> Value {
     json!(expressions)
 }
 
-pub(super) fn excluded(options: &Options) -> Vec<&str> {
+pub(super) fn excluded(options: &ManifestOptions) -> Vec<&str> {
     let mut names = vec!["kube-system", options.namespace.as_str()];
     for name in &options.excluded_namespaces {
         if !names.contains(&name.as_str()) {

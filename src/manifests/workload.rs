@@ -6,13 +6,13 @@ use super::names::{
     APP, CERTIFICATE_FOLDER, CLIENT_AUTHORITY_FOLDER, Component, ISSUED_SECRET, OWN_SECRET,
     WEBHOOK_MEMORY,
 };
-use super::{Certificates, Options};
+use super::{Certificates, ManifestOptions};
 
 /// Who runs in the container: the customary `nonroot`.
 const USER: u32 = 65532;
 
 /// Keeps one pod running while nodes are drained. With a single pod it would block every drain.
-pub fn disruption_budget(options: &Options, component: Component) -> Option<Value> {
+pub fn disruption_budget(options: &ManifestOptions, component: Component) -> Option<Value> {
     (options.replicas_of(component) > 1).then(|| {
         json!({
             "apiVersion": "policy/v1",
@@ -24,7 +24,7 @@ pub fn disruption_budget(options: &Options, component: Component) -> Option<Valu
 }
 
 /// A Deployment.
-pub fn deployment(options: &Options, component: Component) -> Value {
+pub fn deployment(options: &ManifestOptions, component: Component) -> Value {
     let work = Workload { options, component };
     json!({
         "apiVersion": "apps/v1",
@@ -48,7 +48,7 @@ pub fn deployment(options: &Options, component: Component) -> Value {
 
 /// One of the Deployments of an install.
 struct Workload<'a> {
-    options: &'a Options,
+    options: &'a ManifestOptions,
     component: Component,
 }
 
@@ -228,7 +228,7 @@ impl Workload<'_> {
     }
 }
 
-fn certificate_arguments(options: &Options) -> Vec<String> {
+fn certificate_arguments(options: &ManifestOptions) -> Vec<String> {
     match options.certificates {
         Some(Certificates::CertManager) => vec![format!("--cert-dir={CERTIFICATE_FOLDER}")],
         Some(Certificates::SelfManaged) => vec![

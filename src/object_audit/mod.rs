@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use k8s_openapi::jiff::Timestamp;
 
-pub use crate::object_audit::tally::{Counts, OFFENDERS, Offender, Tally};
+pub use crate::object_audit::tally::{AuditTally, Counts, OFFENDERS, Offender};
 
 use crate::facts::Facts;
 use crate::judge::{ceiling, judge};

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use crate::object_audit::table::shown;
-use crate::object_audit::{Judged, Tally};
+use crate::object_audit::{AuditTally, Judged};
 use crate::rule_id::RuleId;
 use crate::rules;
 
@@ -17,7 +17,7 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;mar
 
 /// The page. `title` says what was looked at, and when.
 pub fn html(judged: &[Judged], title: &str) -> String {
-    let tally = Tally::of(judged);
+    let tally = AuditTally::of(judged);
     let title = escaped(title);
     let mut out = format!(
         "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\

@@ -4,14 +4,14 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use crate::object_audit::{Judged, Tally};
+use crate::object_audit::{AuditTally, Judged};
 use crate::policy::Mode;
 use crate::report::json::pretty;
 use crate::rules;
 
 /// The table: for each rule who is denied, and who would be if it was enforced.
 pub fn text(judged: &[Judged]) -> String {
-    let tally = Tally::of(judged);
+    let tally = AuditTally::of(judged);
     let mut out = String::new();
     let _ = writeln!(
         out,
@@ -45,7 +45,7 @@ pub fn text(judged: &[Judged]) -> String {
 
 /// Everything, for programs.
 pub fn json(judged: &[Judged]) -> String {
-    let tally = Tally::of(judged);
+    let tally = AuditTally::of(judged);
     let rules: Vec<Value> = tally
         .rules
         .iter()

@@ -13,7 +13,7 @@ pub const OFFENDERS: usize = 20;
 
 /// What was found in some objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct AuditTally {
     /// Objects that were judged.
     pub objects: i64,
     /// Objects that would be denied if they were made now.
@@ -54,7 +54,7 @@ pub struct Offender {
     pub rules: Vec<RuleId>,
 }
 
-impl Tally {
+impl AuditTally {
     /// Adds up objects.
     pub fn of<'a>(objects: impl IntoIterator<Item = &'a Judged>) -> Self {
         let mut tally = Self::default();
@@ -166,7 +166,7 @@ mod tests {
     #[test]
     fn objects_are_counted_once_by_the_gravest_finding_of_a_rule() {
         use Mode::{Audit, Enforce, Warn};
-        let tally = Tally::of(&[
+        let tally = AuditTally::of(&[
             judged(
                 "a",
                 &[(105, Enforce, Enforce, false), (105, Warn, Enforce, false)],
@@ -202,7 +202,7 @@ mod tests {
                 )
             })
             .collect();
-        let tally = Tally::of(&many);
+        let tally = AuditTally::of(&many);
         assert_eq!(tally.offenders.len(), OFFENDERS);
         assert_eq!(tally.offenders[0].object.name, "o077");
         assert_eq!(tally.offenders[1].object.name, "o000");

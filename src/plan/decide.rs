@@ -3,29 +3,29 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decided::Decided;
-use super::settings::Settings;
+use super::decided::Phases;
+use super::settings::PlanSettings;
 use crate::plan::conclude::{actions, explain};
-use crate::plan::demand::batch::Run;
+use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::requests;
-use crate::plan::demand::requests::{Demand, Kind};
+use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shapes;
-use crate::plan::growth::headroom::Room;
+use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::memory::{availability, growth_backoff};
 use crate::plan::nodes::assemble;
-use crate::plan::nodes::assemble::Nodes;
+use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig, read_config};
-use crate::plan::nodes::node::{Node, Source};
+use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::nodes::problems;
 use crate::plan::nodes::rows;
 use crate::plan::nodes::rows::Row;
 use crate::plan::nodes::view;
-use crate::plan::nodes::view::Sight;
+use crate::plan::nodes::view::NodeReader;
 use crate::plan::outcome::plan::{Plan, Problem};
-use crate::plan::outcome::report::Report;
-use crate::plan::packing::budget::{BUDGET, Work};
-use crate::plan::packing::classes::States;
+use crate::plan::outcome::report::PlanReport;
+use crate::plan::packing::budget::{BUDGET, WorkBudget};
+use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::World;
 use crate::plan::removal::limits;
 use crate::plan::strategy::Improvements;
@@ -34,7 +34,7 @@ use crate::snapshot::pod::Pod;
 
 /// Decides what is to be done about the RayCluster of a snapshot. A pure function: equal
 /// snapshots give equal plans.
-pub fn decide(snapshot: &Snapshot, settings: &Settings) -> (Plan, Report) {
+pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport) {
     let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
     let decided = Decision {
         snapshot,
@@ -49,12 +49,12 @@ pub fn decide(snapshot: &Snapshot, settings: &Settings) -> (Plan, Report) {
 
 struct Decision<'a> {
     snapshot: &'a Snapshot,
-    settings: &'a Settings,
+    settings: &'a PlanSettings,
     own: &'a [Pod<'a>],
 }
 
 impl<'a> Decision<'a> {
-    fn run(&self) -> Decided<'a> {
+    fn run(&self) -> Phases<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
         let mut config = read_config(self.snapshot);
         let faults = problems::all(self.snapshot, self.own, &config);
@@ -79,7 +79,7 @@ impl<'a> Decision<'a> {
         world.hold_back();
         problems.extend(world.is_cut.then(|| limits::cut_short(world.max_workers)));
         let stunted = self.stunted(&config, now);
-        Decided {
+        Phases {
             stunted,
             world,
             config,
@@ -109,17 +109,17 @@ impl<'a> Decision<'a> {
         let mut texts = requests::texts(gcs);
         view::texts(self.snapshot, config, &mut texts);
         let names = Names::of(texts);
-        let sight = Sight {
+        let sight = NodeReader {
             wanted: wanted(gcs, &names),
             labels: labels(gcs, &names),
             names: &names,
         };
         let groups = config.groups.iter().enumerate();
-        let mut templates: Vec<Node> = groups
+        let mut templates: Vec<PlannedNode> = groups
             .map(|(number, group)| sight.template(group, number))
             .collect();
         let rooms = self.rooms();
-        let mut found = Nodes {
+        let mut found = NodeAssembly {
             history: &self.snapshot.history,
             improvements: self.improvements(),
             config,
@@ -155,7 +155,7 @@ impl<'a> Decision<'a> {
             memory,
             gpu,
             shapes,
-            states: States::default(),
+            states: NodeClasses::default(),
             groups: config.groups.clone(),
             bases,
             templates,
@@ -166,7 +166,7 @@ impl<'a> Decision<'a> {
             max_nodes: config.max_nodes,
             max_workers: self.settings.max_workers,
             is_cut: false,
-            work: Work::new(BUDGET),
+            work: WorkBudget::new(BUDGET),
             conserve_gpus: self.settings.conserve_gpus,
             improvements: self.improvements(),
         };
@@ -185,10 +185,10 @@ impl<'a> Decision<'a> {
         groups.filter_map(until).collect()
     }
 
-    fn rooms(&self) -> (Vec<Room>, std::collections::HashMap<String, usize>) {
+    fn rooms(&self) -> (Vec<NodeHeadroom>, std::collections::HashMap<String, usize>) {
         match &self.snapshot.nodes {
             Some(nodes) if self.improvements().node_room => {
-                Room::all(nodes, self.own, &self.snapshot.loads)
+                NodeHeadroom::all(nodes, self.own, &self.snapshot.loads)
             }
             _ => (Vec::new(), std::collections::HashMap::new()),
         }
@@ -219,7 +219,7 @@ impl<'a> Decision<'a> {
 }
 
 /// Serves the demands in order; what could not be placed.
-fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<Run> {
+fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<RequestBatch> {
     let mut left = Vec::new();
     let mut tasks = Vec::new();
     for demand in demands {
@@ -227,22 +227,29 @@ fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<Run> {
             break;
         }
         match (&demand.kind, &demand.runs) {
-            (Kind::Tasks(..), Ok(runs)) => tasks.extend(runs.iter().copied()),
-            (Kind::Constraint(0), Ok(runs)) => {
-                all_or_nothing(world, runs, Source::Constraint, &mut left);
+            (DemandOrigin::Tasks(..), Ok(runs)) => tasks.extend(runs.iter().copied()),
+            (DemandOrigin::Constraint(0), Ok(runs)) => {
+                all_or_nothing(world, runs, DemandSource::Constraint, &mut left);
             }
-            (Kind::Gang(..), Ok(runs)) => all_or_nothing(world, runs, Source::Demand, &mut left),
+            (DemandOrigin::Gang(..), Ok(runs)) => {
+                all_or_nothing(world, runs, DemandSource::Demand, &mut left);
+            }
             (_, Ok(runs)) => left.extend(runs.iter().copied()),
             (_, Err(_)) => {}
         }
     }
-    let packed = world.pack(tasks, Source::Demand);
+    let packed = world.pack(tasks, DemandSource::Demand);
     left.extend(packed.left.iter().copied());
     world.commit(packed);
     left
 }
 
-fn all_or_nothing(world: &mut World, runs: &[Run], source: Source, left: &mut Vec<Run>) {
+fn all_or_nothing(
+    world: &mut World,
+    runs: &[RequestBatch],
+    source: DemandSource,
+    left: &mut Vec<RequestBatch>,
+) {
     let packed = world.pack(runs.to_vec(), source);
     if packed.left.is_empty() {
         world.commit(packed);

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::demand::batch::Run;
+use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::Demand;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
@@ -11,12 +11,12 @@ use crate::plan::packing::state::World;
 use crate::snapshot::pod::Pod;
 
 /// What the phases leave behind.
-pub(crate) struct Decided<'a> {
+pub(crate) struct Phases<'a> {
     pub(crate) world: World,
     pub(crate) config: ClusterConfig,
     pub(crate) demands: Vec<Demand<'a>>,
     /// Units that could not be placed, in order.
-    pub(crate) left: Vec<Run>,
+    pub(crate) left: Vec<RequestBatch>,
     pub(crate) own: &'a [Pod<'a>],
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,

@@ -1,7 +1,7 @@
 //! The planner: what is to be done about a RayCluster now, and why.
 //!
 //! [`decide()`] is a pure function from a [`Snapshot`](crate::snapshot::Snapshot) to a [`Plan`] and
-//! a [`Report`]. It packs demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray`
+//! a [`PlanReport`]. It packs demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray`
 //! decides exactly as that, strategy `Rayfit` has the [named improvements](Improvements).
 //!
 //! Reading order: `decide` (the phases), `group` (the configuration), `faults` (what is wrong with
@@ -31,14 +31,14 @@ pub(crate) mod strategy;
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;
-pub use crate::plan::outcome::cause::Cause;
+pub use crate::plan::outcome::cause::RemovalCause;
 pub use crate::plan::outcome::plan::{
-    Deletion, DemandKind, Drain, GroupPlan, Plan, PodResize, Problem, RayletSync, Unmet,
+    Deletion, DemandKind, GroupPlan, NodeDrain, Plan, PodResize, Problem, RayletSync, Unmet,
 };
-pub use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, Report};
+pub use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
-pub use crate::plan::outcome::step::Step;
+pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::strategy::{Improvements, Strategy};
 pub use decide::decide;
-pub use schema::Line;
-pub use settings::{MAX_WORKERS, Settings};
+pub use schema::PlanLine;
+pub use settings::{MAX_WORKERS, PlanSettings};

@@ -5,16 +5,16 @@ use serde::Serialize;
 use serde_json::{Value, json};
 
 use crate::plan::outcome::plan::Plan;
-use crate::plan::outcome::report::Report;
+use crate::plan::outcome::report::PlanReport;
 use crate::snapshot::Snapshot;
 
 /// A line of `rayfit plan -o json`: one for each snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Line {
+pub struct PlanLine {
     /// What is to be done.
     pub plan: Plan,
     /// Why, and why not more.
-    pub report: Report,
+    pub report: PlanReport,
     /// What forbids to act on the plan, in words; empty if nothing does.
     pub violations: Vec<String>,
 }
@@ -24,7 +24,7 @@ pub fn snapshot() -> Value {
     json!(schema_for!(Snapshot))
 }
 
-/// The schema of a [`Line`].
+/// The schema of a [`PlanLine`].
 pub fn line() -> Value {
-    json!(schema_for!(Line))
+    json!(schema_for!(PlanLine))
 }

@@ -4,7 +4,7 @@ use crate::plan::strategy::Strategy;
 
 /// How to decide.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Settings {
+pub struct PlanSettings {
     /// Ray's way, or better.
     pub strategy: Strategy,
     /// After how many seconds pods on their way that nothing needs are given up; `None`, as in
@@ -19,7 +19,7 @@ pub struct Settings {
 /// The most workers of a cluster where nobody says otherwise.
 pub const MAX_WORKERS: u32 = 10_000;
 
-impl Default for Settings {
+impl Default for PlanSettings {
     fn default() -> Self {
         Self {
             strategy: Strategy::default(),

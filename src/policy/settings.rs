@@ -38,13 +38,13 @@ pub struct ReconcileSettings {
     /// No launch takes the workers of a cluster above so many.
     pub max_workers_per_cluster: u32,
     /// How long to wait after a failed request.
-    pub back_off: BackOff,
+    pub back_off: BackOffSettings,
 }
 
 /// How long to wait after a failed request: twice as long each time. What is `None` is as
-/// [`reconcile`](crate::reconcile::settings::Backoff) has it.
+/// [`reconcile`](crate::reconcile::settings::BackoffSettings) has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BackOff {
+pub struct BackOffSettings {
     /// After the first failure, in seconds.
     pub initial_seconds: Option<u32>,
     /// At most, in seconds.
@@ -129,7 +129,7 @@ impl Default for ReconcileSettings {
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
             max_workers_per_cluster: MAX_WORKERS,
-            back_off: BackOff::default(),
+            back_off: BackOffSettings::default(),
         }
     }
 }

@@ -5,12 +5,12 @@ use crate::facts::Facts;
 use crate::policy::limits::NamedLimit;
 use crate::policy::{Policies, Policy, Scope};
 use crate::ray::Kind;
-use crate::raypolicy::{Fault, Weight};
+use crate::raypolicy::{PolicyFault, Weight};
 
 /// Limits of `policy` that an object escapes by another label, name or kind, with no limit of their
 /// sort in `others` that it meets then; and those by which a label or name gains it more than others
 /// are allowed.
-pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Fault> {
+pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFault> {
     let others: Vec<&Policy> = others
         .iter()
         .filter(|other| other.name != policy.name)
@@ -61,7 +61,7 @@ fn escape<'a>(
     limits: impl Iterator<Item = &'a NamedLimit>,
     others: &[&Policy],
     facts: &Facts,
-) -> Fault {
+) -> PolicyFault {
     if let Some(place) = chosen(&policy.scope) {
         return doubt(
             place,
@@ -130,8 +130,8 @@ fn comes_first(policy: &Policy, other: &Policy) -> bool {
     rank(policy) < rank(other)
 }
 
-fn doubt(key: &str, problem: String) -> Fault {
-    Fault {
+fn doubt(key: &str, problem: String) -> PolicyFault {
+    PolicyFault {
         place: format!("spec.match.{key}"),
         problem,
         weight: Weight::Doubt,

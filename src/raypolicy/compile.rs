@@ -20,7 +20,7 @@ use crate::rules;
 
 /// Something in a policy that cannot hold as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct PolicyFault {
     /// Where: `spec.exemptions[0].rules[1]`.
     pub place: String,
     /// What is wrong there, and what to write.
@@ -40,14 +40,14 @@ pub enum Weight {
     Whole,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for PolicyFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}: {}", self.place, self.problem)
     }
 }
 
 /// Reads a policy as it is stored or written in a file.
-pub fn read(object: &Value) -> Result<RayPolicy, Fault> {
+pub fn read(object: &Value) -> Result<RayPolicy, PolicyFault> {
     serde_path_to_error::deserialize(object).map_err(|error| {
         let place = error.path().to_string();
         let what = error.into_inner().to_string();
@@ -55,7 +55,7 @@ pub fn read(object: &Value) -> Result<RayPolicy, Fault> {
             what if what.contains("boolean `false`") => "; write \"Off\" in quotes",
             _ => "",
         };
-        Fault {
+        PolicyFault {
             place,
             problem: format!("{what}{hint}"),
             weight: Weight::Whole,
@@ -64,7 +64,7 @@ pub fn read(object: &Value) -> Result<RayPolicy, Fault> {
 }
 
 /// Compiles a policy: what of it holds, if anything does, and what is wrong.
-pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<Fault>) {
+pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
     let mut faults = Faults::default();
     let name: Arc<str> = policy.metadata.name.clone().unwrap_or_default().into();
     let spec = &policy.spec;
@@ -85,11 +85,11 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<Fault>) {
 }
 
 #[derive(Default)]
-struct Faults(Vec<Fault>);
+struct Faults(Vec<PolicyFault>);
 
 impl Faults {
     fn add(&mut self, weight: Weight, place: impl Into<String>, problem: impl fmt::Display) {
-        self.0.push(Fault {
+        self.0.push(PolicyFault {
             place: place.into(),
             problem: problem.to_string(),
             weight,

@@ -11,5 +11,5 @@ pub(crate) mod unknown_keys;
 pub(crate) mod vacuous;
 
 pub use avoidable::avoidable;
-pub use compile::{Fault, Weight, compile};
+pub use compile::{PolicyFault, Weight, compile};
 pub use unknown_keys::unknown;

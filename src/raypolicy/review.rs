@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::policy::resource::RayPolicy;
 use crate::policy::{Exemption, Mode, Policies, Policy};
 use crate::raypolicy::vacuous::vacuous;
-use crate::raypolicy::{Fault, Weight};
+use crate::raypolicy::{PolicyFault, Weight};
 use crate::raypolicy::{avoidable, compile};
 use crate::rule_id::RuleId;
 
@@ -21,9 +21,9 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Review {
     /// Why it is refused; empty if it is not.
-    pub refused: Vec<Fault>,
+    pub refused: Vec<PolicyFault>,
     /// What its author is warned of.
-    pub doubted: Vec<Fault>,
+    pub doubted: Vec<PolicyFault>,
 }
 
 /// Judges `new`, which replaces `old`, beside the policies that are in force.
@@ -48,7 +48,7 @@ pub fn review(
 }
 
 /// What is wrong in a policy by itself.
-fn examine(policy: &RayPolicy, now: Timestamp) -> (Option<Policy>, Vec<Fault>) {
+fn examine(policy: &RayPolicy, now: Timestamp) -> (Option<Policy>, Vec<PolicyFault>) {
     let (compiled, mut faults) = compile(policy);
     let exemptions = compiled.iter().flat_map(|compiled| &compiled.exemptions);
     for exemption in exemptions {
@@ -58,8 +58,8 @@ fn examine(policy: &RayPolicy, now: Timestamp) -> (Option<Policy>, Vec<Fault>) {
     (compiled, faults)
 }
 
-fn unbounded(exemption: &Exemption, place: &str, now: Timestamp) -> Vec<Fault> {
-    let fault = |key: &str, problem: String| Fault {
+fn unbounded(exemption: &Exemption, place: &str, now: Timestamp) -> Vec<PolicyFault> {
+    let fault = |key: &str, problem: String| PolicyFault {
         place: format!("{place}.{key}"),
         problem,
         weight: Weight::Part,
@@ -92,7 +92,7 @@ fn unbounded(exemption: &Exemption, place: &str, now: Timestamp) -> Vec<Fault> {
 
 /// Another policy of the same priority that decides otherwise for some of the same objects: the
 /// names decide then, which is rarely meant.
-fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Fault> {
+fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFault> {
     let equals = others
         .iter()
         .filter(|other| other.name != policy.name && other.priority == policy.priority);
@@ -101,7 +101,7 @@ fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Fault> {
         .filter_map(|other| {
             let matter = disagreement(policy, other)?;
             let first = (&policy.name).min(&other.name);
-            Some(Fault {
+            Some(PolicyFault {
                 place: "spec.priority".to_owned(),
                 problem: format!(
                     "policy {} has the same priority and another {matter} for some of the same \
@@ -162,7 +162,7 @@ mod tests {
         )
     }
 
-    fn places(faults: &[Fault]) -> Vec<&str> {
+    fn places(faults: &[PolicyFault]) -> Vec<&str> {
         faults.iter().map(|fault| fault.place.as_str()).collect()
     }
 

@@ -4,11 +4,11 @@
 use serde_json::Value;
 
 use crate::policy::resource::RayPolicy;
-use crate::raypolicy::{Fault, Weight};
+use crate::raypolicy::{PolicyFault, Weight};
 use crate::text::nearest;
 
 /// The keys of `spec` in `object` of which nothing was read into `policy`.
-pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<Fault> {
+pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<PolicyFault> {
     let mut faults = Vec::new();
     let known = serde_json::to_value(&policy.spec).unwrap_or_default();
     if let Some(spec) = object.get("spec") {
@@ -18,7 +18,7 @@ pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<Fault> {
 }
 
 /// What is written and was read is written again; `null` and what is empty reads as absent.
-fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<Fault>) {
+fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<PolicyFault>) {
     match (written, read) {
         (Value::Object(written), Value::Object(read)) => {
             for (key, value) in written.iter().filter(|(_, value)| !is_empty(value)) {
@@ -69,12 +69,12 @@ const KEYS: &[&str] = &[
     "kind",
 ];
 
-fn fault(place: &str, key: &str) -> Fault {
+fn fault(place: &str, key: &str) -> PolicyFault {
     let problem = match nearest(key, KEYS.iter().copied()) {
         Some(near) => format!("there is no such key; did you mean {near}?"),
         None => "there is no such key (kubectl explain raypolicy.spec lists them)".to_owned(),
     };
-    Fault {
+    PolicyFault {
         place: format!("{place}.{key}"),
         problem,
         weight: Weight::Part,

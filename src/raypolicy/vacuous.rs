@@ -3,11 +3,11 @@
 
 use crate::facts::{Facts, StoredObject};
 use crate::policy::Policy;
-use crate::raypolicy::{Fault, Weight};
+use crate::raypolicy::{PolicyFault, Weight};
 
 /// Selectors and names that nothing meets now. Where no Ray object is known that could, nothing is
 /// said of names and labels.
-pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<Fault> {
+pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<PolicyFault> {
     let scope = &policy.scope;
     let mut namespaces = facts.namespaces.keys().peekable();
     let nowhere = namespaces.peek().is_some()
@@ -31,7 +31,7 @@ pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<Fault> {
 }
 
 /// Of names and labels, what none of `objects` has; or that none has both.
-fn among(policy: &Policy, objects: &[&StoredObject]) -> Vec<Fault> {
+fn among(policy: &Policy, objects: &[&StoredObject]) -> Vec<PolicyFault> {
     let scope = &policy.scope;
     let selected = |object: &StoredObject| scope.has_labels(|key| object.label(key));
     let mut faults = Vec::new();
@@ -53,8 +53,8 @@ fn among(policy: &Policy, objects: &[&StoredObject]) -> Vec<Fault> {
     faults
 }
 
-fn doubt(key: &str, problem: &str) -> Fault {
-    Fault {
+fn doubt(key: &str, problem: &str) -> PolicyFault {
+    PolicyFault {
         place: format!("spec.match.{key}"),
         problem: problem.to_owned(),
         weight: Weight::Doubt,

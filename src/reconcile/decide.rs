@@ -2,14 +2,14 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::memory::Memory;
+use super::memory::RoundMemory;
 use super::round::{Round, Skipped};
-use super::settings::Settings;
+use super::settings::ReconcilerSettings;
 use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::drain;
-use crate::reconcile::effects::effect::{Effect, Subject, Task};
+use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas;
 use crate::reconcile::effects::replicas::Change;
 use crate::reconcile::effects::resize::{Planned, PodSteps};
@@ -18,14 +18,14 @@ use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::observed::activity;
 use crate::reconcile::observed::blind::Blind;
 use crate::reconcile::observed::outage::Outage;
-use crate::reconcile::observed::stabilisation::Settling;
+use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::ray_state::status;
 use crate::reconcile::recorder::conditions;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{NodeId, Snapshot};
 
 /// Plans and turns the plan into effects. The snapshot has the memory's history and the time.
-pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round {
+pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSettings) -> Round {
     let (plan, report) = plan::decide(snapshot, &settings.plan);
     let now = snapshot.seconds().unwrap_or_default();
     let mut made = Making {
@@ -69,13 +69,13 @@ pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round
 
 /// The round of a cluster that cannot be seen: nothing is done on missing data. People are told
 /// once that has lasted. Nothing that is remembered is lost over it.
-pub fn blind(memory: &Memory, why: &Blind, now: f64) -> Round {
+pub fn blind(memory: &RoundMemory, why: &Blind, now: f64) -> Round {
     let outage = Outage::blind(memory.outage.as_ref(), why, now);
     let why = outage.why().to_string();
     Round {
         at: now,
         skipped: vec![Skipped {
-            about: Subject::Cluster,
+            about: EffectTarget::Cluster,
             why: format!("nothing is done: {why}"),
             until: None,
             lasting: true,
@@ -103,7 +103,7 @@ struct Making<'a> {
 
 impl Making<'_> {
     /// Whatever breaks a rule that every plan must keep is not done.
-    fn barred(&mut self) -> BTreeSet<Subject> {
+    fn barred(&mut self) -> BTreeSet<EffectTarget> {
         let mut violations = check::check(self.snapshot, self.plan);
         violations.extend(check::above_workers(
             self.snapshot,
@@ -113,15 +113,15 @@ impl Making<'_> {
         let concerns = |violation: &Violation| match violation {
             Violation::AboveMax { group, .. }
             | Violation::AboveWorkers { group, .. }
-            | Violation::DeletesForeign { group, .. } => Subject::Group(group.clone()),
+            | Violation::DeletesForeign { group, .. } => EffectTarget::Group(group.clone()),
             Violation::DeletesRunning { pod } => self.group_deleting(pod),
             Violation::AboveCap { pod, .. }
             | Violation::Shrinks { pod, .. }
             | Violation::ResizesForeign { pod }
             | Violation::ResizedTwice { pod }
-            | Violation::LosesRequest { pod, .. } => Subject::Pod(pod.clone()),
+            | Violation::LosesRequest { pod, .. } => EffectTarget::Pod(pod.clone()),
         };
-        let barred: Vec<(Subject, String)> = violations
+        let barred: Vec<(EffectTarget, String)> = violations
             .iter()
             .map(|violation| (concerns(violation), format!("not done: {violation}")))
             .collect();
@@ -131,13 +131,15 @@ impl Making<'_> {
         barred.into_iter().map(|(about, _)| about).collect()
     }
 
-    fn group_deleting(&self, pod: &str) -> Subject {
+    fn group_deleting(&self, pod: &str) -> EffectTarget {
         let deletes = |group: &&plan::GroupPlan| group.deletions().any(|gone| gone.pod == pod);
         let group = self.plan.groups.iter().find(deletes);
-        group.map_or(Subject::Cluster, |group| Subject::Group(group.name.clone()))
+        group.map_or(EffectTarget::Cluster, |group| {
+            EffectTarget::Group(group.name.clone())
+        })
     }
 
-    fn skip(&mut self, about: Subject, why: String) {
+    fn skip(&mut self, about: EffectTarget, why: String) {
         self.skipped.push(Skipped {
             about,
             why,
@@ -147,7 +149,7 @@ impl Making<'_> {
     }
 
     /// Whether a task of a subject has to wait, which is then said.
-    fn waits(&mut self, about: &Subject, task: Task) -> bool {
+    fn waits(&mut self, about: &EffectTarget, task: EffectClass) -> bool {
         let Some(wait) = self.waits.of(about, task, self.now) else {
             return false;
         };
@@ -162,19 +164,19 @@ impl Making<'_> {
 
     /// One patch for all groups; or, after the API server refused such a one, for one group after
     /// the other, so that it becomes clear which of them it is about.
-    fn replicas(&mut self, barred: &BTreeSet<Subject>, split: bool, settling: Settling) {
+    fn replicas(&mut self, barred: &BTreeSet<EffectTarget>, split: bool, settling: Stabilisation) {
         let changes = replicas::changes(self.snapshot, &self.plan.groups);
-        if changes.is_empty() || self.waits(&Subject::Cluster, Task::Replicas) {
+        if changes.is_empty() || self.waits(&EffectTarget::Cluster, EffectClass::Replicas) {
             return;
         }
         let mut allowed: Vec<Change<'_>> = Vec::new();
         for change in changes {
-            let about = Subject::Group(change.group.name.clone());
+            let about = EffectTarget::Group(change.group.name.clone());
             if change.launches() && settling.is_unsettled(self.now) {
                 self.hold(about);
                 continue;
             }
-            if !barred.contains(&about) && !self.waits(&about, Task::Replicas) {
+            if !barred.contains(&about) && !self.waits(&about, EffectClass::Replicas) {
                 allowed.push(change);
             }
         }
@@ -189,12 +191,13 @@ impl Making<'_> {
                 .collect();
             let why = lines.join("; ");
             let effect = Effect::PatchCluster(patch);
-            self.chains.push(Chain::one(Subject::Cluster, why, effect));
+            self.chains
+                .push(Chain::one(EffectTarget::Cluster, why, effect));
         }
     }
 
     /// A race that ends by itself.
-    fn hold(&mut self, about: Subject) {
+    fn hold(&mut self, about: EffectTarget) {
         self.skipped.push(Skipped {
             about,
             why: "a node has just taken work; whether more is needed shows in a moment".to_owned(),
@@ -204,7 +207,7 @@ impl Making<'_> {
     }
 
     /// Resizes of pods, raylets that are told, and what is noted of both.
-    fn pods(&mut self, barred: &BTreeSet<Subject>) {
+    fn pods(&mut self, barred: &BTreeSet<EffectTarget>) {
         let mut planned: BTreeMap<&str, Planned<'_>> = BTreeMap::new();
         for resize in &self.plan.resizes {
             planned.entry(&resize.pod).or_default().resize = Some(resize);
@@ -219,8 +222,8 @@ impl Making<'_> {
             .map(|pod| (pod.name, pod))
             .collect();
         for (name, mut planned) in planned {
-            let about = Subject::Pod(name.to_owned());
-            if barred.contains(&about) || self.waits(&about, Task::Resize) {
+            let about = EffectTarget::Pod(name.to_owned());
+            if barred.contains(&about) || self.waits(&about, EffectClass::Resize) {
                 continue;
             }
             planned.node_id = self.node_id(name);
@@ -243,8 +246,8 @@ impl Making<'_> {
 
     fn drains(&mut self) {
         for planned in &self.plan.drains {
-            let about = Subject::Pod(planned.pod.clone());
-            if self.waits(&about, Task::Drain) {
+            let about = EffectTarget::Pod(planned.pod.clone());
+            if self.waits(&about, EffectClass::Drain) {
                 continue;
             }
             match drain::of(planned) {
@@ -259,20 +262,24 @@ impl Making<'_> {
     }
 
     /// What Ray is told, where it is something new.
-    fn say(&mut self, memory: &Memory) {
+    fn say(&mut self, memory: &RoundMemory) {
         #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
         let version = (self.now * 1000.0) as i64;
         let state = status::state(self.snapshot, self.plan, self.waits, version);
         let error = status::error_text(self.plan, &self.skipped);
         let mut say = |why: &str, effect| {
-            let chain = Chain::one(Subject::Cluster, why.to_owned(), effect);
+            let chain = Chain::one(EffectTarget::Cluster, why.to_owned(), effect);
             self.chains.push(chain);
         };
-        let free = |task| self.waits.of(&Subject::Cluster, task, self.now).is_none();
-        if free(Task::Report) && memory.told.wants_state(&state, self.now) {
+        let free = |task| {
+            self.waits
+                .of(&EffectTarget::Cluster, task, self.now)
+                .is_none()
+        };
+        if free(EffectClass::Report) && memory.told.wants_state(&state, self.now) {
             say("tell Ray how its scaling stands", Effect::Report(state));
         }
-        if free(Task::Error) && memory.told.wants_error(&error, self.now) {
+        if free(EffectClass::Error) && memory.told.wants_error(&error, self.now) {
             say("tell Ray what is wrong", Effect::PutError(error));
         }
     }

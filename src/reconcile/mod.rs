@@ -2,7 +2,7 @@
 //!
 //! A round is: see (a [`Snapshot`](crate::snapshot::Snapshot)), decide whether this cluster is
 //! ours to scale ([`mod@standing`], [`tenure`]), plan, turn the plan into [`Effect`]s ([`mod@round`]),
-//! let the shell perform them, and fold what came of them into the [`Memory`] of the next round.
+//! let the shell perform them, and fold what came of them into the [`RoundMemory`] of the next round.
 //! Everything here is data and pure functions: the shell asks the API server and the GCS, and
 //! has the clock.
 //!
@@ -33,14 +33,14 @@ pub mod unchanged;
 
 pub use crate::reconcile::effects::chain::Chain;
 pub use crate::reconcile::effects::done::Done;
-pub use crate::reconcile::effects::effect::{Effect, Reply, Subject};
+pub use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
 pub use crate::reconcile::effects::failure::{Failure, Meaning};
-pub use crate::reconcile::events::event::{News, Said};
+pub use crate::reconcile::events::event::{Announcements, ClusterEvent};
 pub use crate::reconcile::observed::blind::{Blind, HeadPod};
-pub use crate::reconcile::ownership::eligibility::{Reason, Role, Standing, standing};
-pub use crate::reconcile::ownership::handover::{Record, Tenure, Turn};
-pub use crate::reconcile::unchanged::Stillness;
+pub use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, ScalerRole, standing};
+pub use crate::reconcile::ownership::handover::{Handover, HandoverStep, OwnershipRecord};
+pub use crate::reconcile::unchanged::UnchangedCheck;
 pub use decide::{blind, round};
-pub use memory::Memory;
+pub use memory::RoundMemory;
 pub use round::{Round, Skipped};
-pub use settings::Settings;
+pub use settings::ReconcilerSettings;

@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::{Plan, Report};
+use crate::plan::{Plan, PlanReport};
 use crate::reconcile::effects::chain::Chain;
-use crate::reconcile::effects::effect::Subject;
-use crate::reconcile::events::event::State;
+use crate::reconcile::effects::effect::EffectTarget;
+use crate::reconcile::events::event::TrackedCondition;
 use crate::reconcile::observed::outage::Outage;
-use crate::reconcile::observed::stabilisation::Settling;
+use crate::reconcile::observed::stabilisation::Stabilisation;
 
 /// What is to be done in one round, and what is to be said.
 #[derive(Debug, Clone, Default)]
@@ -23,12 +23,12 @@ pub struct Round {
     /// The plan behind it.
     pub plan: Plan,
     /// Why the plan is as it is.
-    pub report: Report,
+    pub report: PlanReport,
     /// What is to be said of the state that was seen.
-    pub(super) states: Vec<State>,
+    pub(super) states: Vec<TrackedCondition>,
     /// The pods that are there.
     pub(super) pods: BTreeSet<String>,
-    pub(super) settling: Option<Settling>,
+    pub(super) settling: Option<Stabilisation>,
     /// That the cluster cannot be seen, or could not be until a moment ago.
     pub(super) outage: Option<Outage>,
     /// CPUs and GPUs of all Ray nodes that run.
@@ -39,7 +39,7 @@ pub struct Round {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Skipped {
     /// What it is about.
-    pub about: Subject,
+    pub about: EffectTarget,
     /// Why.
     pub why: String,
     /// When it will be tried again, in seconds since 1970, if it waits for that only.

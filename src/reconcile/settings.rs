@@ -5,13 +5,13 @@ use crate::policy::settings::ReconcileSettings;
 
 /// How a cluster is scaled.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Settings {
+pub struct ReconcilerSettings {
     /// How to decide: the strategy and the planner's own switches.
-    pub plan: plan::Settings,
+    pub plan: plan::PlanSettings,
     /// When to look again.
     pub pace: Pace,
     /// How long to leave alone what failed.
-    pub backoff: Backoff,
+    pub backoff: BackoffSettings,
 }
 
 /// Times between two looks at a cluster, in seconds.
@@ -32,21 +32,21 @@ pub struct Pace {
 
 /// Waits after failures, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Backoff {
+pub struct BackoffSettings {
     /// After the first failure; it doubles with each further one.
     pub first_s: f64,
     /// At the most.
     pub longest_s: f64,
 }
 
-impl Settings {
+impl ReconcilerSettings {
     /// What policies make of it. What they say nothing of is as it is without them.
     pub fn of(policy: &ReconcileSettings) -> Self {
-        let (asked, usual) = (policy.back_off, Backoff::default());
+        let (asked, usual) = (policy.back_off, BackoffSettings::default());
         let first_s = asked.initial_seconds.map_or(usual.first_s, f64::from);
         let longest_s = asked.max_seconds.map_or(usual.longest_s, f64::from);
         Self {
-            plan: plan::Settings {
+            plan: plan::PlanSettings {
                 strategy: policy.strategy,
                 pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
                 conserve_gpus: policy.conserve_gpus,
@@ -55,11 +55,11 @@ impl Settings {
             pace: Pace::default(),
             backoff: match asked.max_seconds {
                 // A policy that only says how waits begin does not cut them short.
-                None => Backoff {
+                None => BackoffSettings {
                     first_s,
                     longest_s: longest_s.max(first_s),
                 },
-                Some(_) => Backoff {
+                Some(_) => BackoffSettings {
                     first_s: first_s.min(longest_s),
                     longest_s,
                 },
@@ -80,7 +80,7 @@ impl Default for Pace {
     }
 }
 
-impl Default for Backoff {
+impl Default for BackoffSettings {
     fn default() -> Self {
         Self {
             first_s: 0.5,
@@ -93,30 +93,30 @@ impl Default for Backoff {
 mod tests {
     use super::*;
     use crate::plan::Strategy;
-    use crate::policy::settings::BackOff;
+    use crate::policy::settings::BackOffSettings;
 
     #[test]
     fn without_policies_it_is_as_it_is_by_itself() {
         assert_eq!(
-            Settings::of(&ReconcileSettings::default()),
-            Settings::default()
+            ReconcilerSettings::of(&ReconcileSettings::default()),
+            ReconcilerSettings::default()
         );
     }
 
     #[test]
     fn what_a_policy_says_holds() {
-        let settings = Settings::of(&ReconcileSettings {
+        let settings = ReconcilerSettings::of(&ReconcileSettings {
             mode: None,
             strategy: Strategy::Ray,
             pending_idle_timeout_seconds: Some(90),
             conserve_gpus: false,
             max_workers_per_cluster: 50,
-            back_off: BackOff {
+            back_off: BackOffSettings {
                 initial_seconds: Some(3),
                 max_seconds: None,
             },
         });
-        let plan = plan::Settings {
+        let plan = plan::PlanSettings {
             strategy: Strategy::Ray,
             pending_idle_timeout_s: Some(90.0),
             conserve_gpus: false,
@@ -124,11 +124,11 @@ mod tests {
         };
         assert_eq!(settings.plan, plan);
         let waits = |initial_seconds, max_seconds| {
-            let back_off = BackOff {
+            let back_off = BackOffSettings {
                 initial_seconds,
                 max_seconds,
             };
-            let settings = Settings::of(&ReconcileSettings {
+            let settings = ReconcilerSettings::of(&ReconcileSettings {
                 back_off,
                 ..ReconcileSettings::default()
             });

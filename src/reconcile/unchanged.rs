@@ -7,9 +7,9 @@
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
 use crate::reconcile::decide::round;
-use crate::reconcile::memory::Memory;
+use crate::reconcile::memory::RoundMemory;
 use crate::reconcile::round::Round;
-use crate::reconcile::settings::Settings;
+use crate::reconcile::settings::ReconcilerSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
@@ -18,21 +18,21 @@ pub const REST_S: f64 = 10.0;
 
 /// A state of the Ray cluster with which there is nothing to do.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Stillness {
+pub struct UnchangedCheck {
     sum: u64,
     /// When that was seen, in seconds since 1970.
     at: f64,
 }
 
-impl Stillness {
+impl UnchangedCheck {
     /// What follows from a round, if it is that nothing is to be done until [`REST_S`] from then:
     /// it had nothing to do, and neither has one of the same state that much later. The snapshot
     /// is the round's, the memory that which the round left behind.
     pub fn of(
         round_made: &Round,
         mut snapshot: Snapshot,
-        memory: &Memory,
-        settings: &Settings,
+        memory: &RoundMemory,
+        settings: &ReconcilerSettings,
     ) -> Option<Self> {
         if !is_idle(round_made) {
             return None;
@@ -157,9 +157,9 @@ mod tests {
     }
 
     /// What is left once a round's reports were sent.
-    fn stillness(snapshot: &Snapshot) -> Option<Stillness> {
-        let settings = Settings::default();
-        let mut memory = Memory::default();
+    fn stillness(snapshot: &Snapshot) -> Option<UnchangedCheck> {
+        let settings = ReconcilerSettings::default();
+        let mut memory = RoundMemory::default();
         let mut made = round(snapshot, &memory, &settings);
         for _ in 0..2 {
             let chains = std::mem::take(&mut made.chains).into_iter();
@@ -176,7 +176,7 @@ mod tests {
             next.history = memory.history.clone();
             made = round(&next, &memory, &settings);
         }
-        Stillness::of(&made, snapshot.clone(), &memory, &settings)
+        UnchangedCheck::of(&made, snapshot.clone(), &memory, &settings)
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! A report as GitHub Actions' workflow commands, which become annotations of a pull request.
 
-use super::{Entry, Level, Report, Unread, Unreadable};
+use super::{Entry, FindingsReport, Level, Unread, Unreadable};
 
 /// One line per finding and per input that could not be read.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &FindingsReport) -> String {
     let unread = report.unread.iter().map(unread);
     report.entries.iter().map(finding).chain(unread).collect()
 }

@@ -2,11 +2,11 @@
 
 use serde_json::{Value, json};
 
-use super::{Entry, Level, Report, Unread, Unreadable};
+use super::{Entry, FindingsReport, Level, Unread, Unreadable};
 use crate::policy::Decided;
 
 /// The report as indented JSON, ended by a line break.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &FindingsReport) -> String {
     let tally = report.tally;
     let document = json!({
         "findings": report.entries.iter().map(finding).collect::<Vec<_>>(),

@@ -4,7 +4,7 @@ use std::collections::HashSet;
 use std::fmt::Write as _;
 
 use crate::finding::Finding;
-use crate::raypolicy::Fault;
+use crate::raypolicy::PolicyFault;
 
 /// Kubernetes asks for warnings of at most so many characters. The path to a field in a template
 /// takes half of them, so the remedy gets a warning of its own where it does not fit.
@@ -111,7 +111,7 @@ pub fn warnings(findings: &[Finding]) -> Vec<String> {
 }
 
 /// Warnings about a policy, within what API servers pass on.
-pub fn remarks(faults: &[Fault]) -> Vec<String> {
+pub fn remarks(faults: &[PolicyFault]) -> Vec<String> {
     let texts = faults.iter().map(|fault| {
         let text = printable(&fault.to_string());
         text.chars().take(REMARK_CHARS).collect()

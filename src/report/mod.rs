@@ -16,11 +16,11 @@ use crate::finding::Finding;
 use crate::judge::Verdict;
 use crate::objects::Identity;
 use crate::policy::Mode;
-use crate::yaml::{Document, Fault, Position, Span};
+use crate::yaml::{Document, Position, Span, YamlFault};
 
 /// What a check of manifests came to.
 #[derive(Debug, Default)]
-pub struct Report {
+pub struct FindingsReport {
     /// The findings, in the order of the files, their objects and the places in these.
     pub entries: Vec<Entry>,
     /// The input that could not be read, in the order of the files.
@@ -56,7 +56,7 @@ pub struct Entry {
     /// The value itself is written; `false` if it is absent, or a default, and an ancestor shows.
     pub exact: bool,
     /// The line of the file in which the span begins.
-    pub line: Line,
+    pub line: ReportLine,
 }
 
 /// Input that could not be read.
@@ -74,7 +74,7 @@ pub enum Unreadable {
     /// The file could not be opened or read, in words.
     File(String),
     /// It is no manifest.
-    Content(Fault),
+    Content(YamlFault),
 }
 
 impl std::fmt::Display for Unread {
@@ -128,7 +128,7 @@ impl Entry {
     }
 }
 
-impl Report {
+impl FindingsReport {
     /// Adds what was found in the object at `pointer` of a document of `file`, whose whole text is
     /// `source`, in the order of the places.
     pub fn add(
@@ -152,7 +152,7 @@ impl Report {
                     finding: finding.clone(),
                     span,
                     exact: place.exact,
-                    line: Line::around(source, span.start),
+                    line: ReportLine::around(source, span.start),
                 }
             }));
         if let Some(added) = self.entries.get_mut(from..) {
@@ -170,14 +170,14 @@ impl Report {
 /// A line of a file, or as much of it as could be shown: JSON on one line can be megabytes long,
 /// and have thousands of findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Line {
+pub struct ReportLine {
     /// The text.
     pub text: String,
     /// How many characters of the line are left out before it.
     pub left_out: usize,
 }
 
-impl Line {
+impl ReportLine {
     /// Bytes looked at on either side of a place.
     const REACH: usize = 1024;
 

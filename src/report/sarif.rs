@@ -2,14 +2,14 @@
 
 use serde_json::{Value, json};
 
-use super::{Entry, Level, Report, Unread, Unreadable, json::pretty};
+use super::{Entry, FindingsReport, Level, Unread, Unreadable, json::pretty};
 use crate::policy::Mode;
 use crate::rules::{OwnMode, RULES, Rule};
 
 const SCHEMA: &str = "https://json.schemastore.org/sarif-2.1.0.json";
 
 /// The report as one SARIF run, ended by a line break.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &FindingsReport) -> String {
     let rules: Vec<Value> = RULES.iter().map(|rule| descriptor(rule)).collect();
     let unread: Vec<Value> = report.unread.iter().map(notification).collect();
     pretty(&json!({

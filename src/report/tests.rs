@@ -34,7 +34,7 @@ fn finding(mode: Mode, path: FieldPath) -> Finding {
     }
 }
 
-fn report() -> Report {
+fn report() -> FindingsReport {
     let document = yaml::read(SOURCE).remove(0).unwrap();
     let group = || FieldPath::of(&["spec", "workerGroupSpecs"]).item(0, "gpü");
     let verdict = Verdict {
@@ -50,7 +50,7 @@ fn report() -> Report {
         namespace: Some("ns".to_owned()),
         name: "demo".to_owned(),
     };
-    let mut report = Report::default();
+    let mut report = FindingsReport::default();
     report.add(("a b.yaml", SOURCE), (&document, ""), &object, &verdict);
     report.tally.others = 2;
     let fault = yaml::read("a: b: c").remove(0).unwrap_err();

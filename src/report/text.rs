@@ -4,14 +4,14 @@
 use anstyle::{AnsiColor, Style};
 
 use super::wrap::wrapped;
-use super::{Entry, Level, Line, Report, counted};
+use super::{Entry, FindingsReport, Level, ReportLine, counted};
 
 const WIDTH: usize = 100;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
 /// The findings and, on the last line, what they come to.
-pub fn render(report: &Report) -> String {
+pub fn render(report: &FindingsReport) -> String {
     let mut out = String::new();
     for entry in &report.entries {
         out.push_str(&finding(entry));
@@ -96,7 +96,7 @@ const SHOWN: usize = 160;
 
 /// What is shown of the line, the columns before the underlined part, and its length.
 fn clipped(entry: &Entry) -> (String, usize, usize) {
-    let Line { text, left_out } = &entry.line;
+    let ReportLine { text, left_out } = &entry.line;
     let chars: Vec<char> = text
         .chars()
         .map(|c| if c.is_control() { ' ' } else { c })
@@ -124,7 +124,7 @@ fn clipped(entry: &Entry) -> (String, usize, usize) {
 }
 
 /// `3 Ray objects checked, 1 denied: 4 errors, 2 warnings, 1 note; 2 other objects passed over`
-fn summary(report: &Report) -> String {
+fn summary(report: &FindingsReport) -> String {
     let tally = report.tally;
     let denied = style(Level::Error);
     let outcome = match tally.denied {
@@ -148,7 +148,7 @@ fn summary(report: &Report) -> String {
     parts.join("; ")
 }
 
-fn levels(report: &Report) -> String {
+fn levels(report: &FindingsReport) -> String {
     [Level::Error, Level::Warning, Level::Note]
         .into_iter()
         .filter_map(|level| match report.count(level) {

@@ -21,7 +21,7 @@ use tower::ServiceExt as _;
 
 use super::guard::{Guarded, Progress};
 use super::shutdown::{Phase, Shutdown};
-use crate::shares::{Share, Source};
+use crate::shares::{ConnectionSource, Share};
 
 /// Time limits of a connection.
 #[derive(Debug, Clone, Copy)]
@@ -63,7 +63,7 @@ pub(super) struct Server {
 impl Server {
     /// Serves one connection from `source` until it ends, or has to give its `place` to another.
     /// Clients that break the rules are not our failure, so there is nothing to return.
-    pub(super) async fn serve(self, stream: TcpStream, source: Source, place: Share) {
+    pub(super) async fn serve(self, stream: TcpStream, source: ConnectionSource, place: Share) {
         let _ = stream.set_nodelay(true);
         let progress = Arc::new(Progress::new(place));
         let Some(acceptor) = &self.tls else {
@@ -81,7 +81,7 @@ impl Server {
         }
     }
 
-    async fn serve_http<S>(&self, stream: S, source: Source, progress: Arc<Progress>)
+    async fn serve_http<S>(&self, stream: S, source: ConnectionSource, progress: Arc<Progress>)
     where
         S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     {
@@ -126,7 +126,7 @@ fn gave_way() {
 struct Requests {
     router: Router,
     shutdown: Arc<Shutdown>,
-    source: Source,
+    source: ConnectionSource,
     progress: Arc<Progress>,
 }
 

@@ -234,7 +234,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::shares::{Bounds, Shares, Source};
+    use crate::shares::{Bounds, ConnectionSource, Shares};
 
     const HEAD_TIME: Duration = Duration::from_secs(5);
     const WRITE_TIME: Duration = Duration::from_secs(7);
@@ -250,7 +250,7 @@ mod tests {
             each: 1,
             patience: Duration::ZERO,
         });
-        let place = shares.take(Source::default(), 1).unwrap();
+        let place = shares.take(ConnectionSource::default(), 1).unwrap();
         let progress = Arc::new(Progress::new(place));
         let guarded = Guarded::new(server, progress.clone(), HEAD_TIME, WRITE_TIME);
         (client, guarded, progress)

@@ -14,7 +14,7 @@ use tokio_rustls::TlsAcceptor;
 
 use super::connection::{Server, Times};
 use super::shutdown::{Phase, Shutdown};
-use crate::shares::{Bounds, Full, Share, Shares, Source};
+use crate::shares::{Bounds, ConnectionSource, Full, Share, Shares};
 use crate::telemetry::metrics::Level;
 
 /// A bound port.
@@ -142,7 +142,7 @@ impl Listener {
     /// Serves a connection as soon as there is a place for it. A source that holds all that one can
     /// hold, and works on all of it, is turned away: others are not to wait for it.
     async fn take_in(&self, server: &Server, stream: TcpStream, peer: SocketAddr) {
-        let source = Source::of(peer.ip());
+        let source = ConnectionSource::of(peer.ip());
         loop {
             match self.places.take(source, 1) {
                 Ok(place) => return self.spawn(server, stream, source, place),
@@ -161,7 +161,7 @@ impl Listener {
             let Ok(Ok((stream, peer))) = accepted else {
                 return;
             };
-            let source = Source::of(peer.ip());
+            let source = ConnectionSource::of(peer.ip());
             let Ok(place) = self.places.take(source, 1) else {
                 return;
             };
@@ -169,7 +169,7 @@ impl Listener {
         }
     }
 
-    fn spawn(&self, server: &Server, stream: TcpStream, source: Source, place: Share) {
+    fn spawn(&self, server: &Server, stream: TcpStream, source: ConnectionSource, place: Share) {
         let counted = self.open.start();
         let server = server.clone();
         let left = self.left.clone();

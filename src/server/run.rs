@@ -18,7 +18,7 @@ use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
 use super::{Times, facts, probes};
 use crate::admission;
-use crate::admission::{Admission, Engine, Limits};
+use crate::admission::{Admission, AdmissionLimits, Engine};
 use crate::apiserver::client::is_no_pod;
 use crate::apiserver::{ApiServer, Source};
 use crate::audit;
@@ -35,11 +35,11 @@ use crate::watch;
 
 /// What a process is started with.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct ServeOptions {
     /// Serve the webhooks.
     pub webhooks: bool,
     /// Scale clusters.
-    pub controller: Option<controller::Options>,
+    pub controller: Option<controller::ControllerOptions>,
     /// Where webhooks listen.
     pub address: SocketAddr,
     /// Where health and metrics listen.
@@ -53,9 +53,9 @@ pub struct Options {
     /// Which cluster to ask for facts; without it, the one that the process runs in.
     pub kubeconfig: Option<PathBuf>,
     /// The background audit, if it is done.
-    pub audit: Option<audit::Options>,
+    pub audit: Option<audit::AuditOptions>,
     /// Bounds of requests.
-    pub limits: Limits,
+    pub limits: AdmissionLimits,
     /// Time limits of connections.
     pub times: Times,
     /// Connections at once.
@@ -77,7 +77,7 @@ pub enum CertificateSource {
         interval: Duration,
     },
     /// Rayfit makes them itself.
-    Own(certs::Options),
+    Own(certs::CertificateOptions),
 }
 
 /// The webhook port's backlog is emptied, and connections that have not sent their request yet may,
@@ -88,7 +88,7 @@ const LAST_CALLS: Duration = Duration::from_secs(1);
 const CLIENT_RETRY: Duration = Duration::from_secs(5);
 
 /// Serves until told to stop, or until a background task fails.
-pub async fn run(options: Options) -> anyhow::Result<()> {
+pub async fn run(options: ServeOptions) -> anyhow::Result<()> {
     // First, so that a signal during the start is not lost.
     let signals = Signals::new()?;
     let supervisor = Supervisor::default();
@@ -96,7 +96,7 @@ pub async fn run(options: Options) -> anyhow::Result<()> {
 }
 
 async fn serve(
-    options: Options,
+    options: ServeOptions,
     mut signals: Signals,
     supervisor: &Supervisor,
 ) -> anyhow::Result<()> {
@@ -157,7 +157,7 @@ async fn serve(
 }
 
 async fn serve_webhooks(
-    options: &Options,
+    options: &ServeOptions,
     certificates: Arc<CertificateStore>,
     in_force: &InForce,
     health: &Health,
@@ -185,7 +185,7 @@ async fn serve_webhooks(
 }
 
 /// Who may call the webhooks.
-fn callers(options: &Options) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
+fn callers(options: &ServeOptions) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
     let Some(file) = &options.client_authority else {
         return Ok(clients::anybody());
     };
@@ -195,7 +195,7 @@ fn callers(options: &Options) -> anyhow::Result<Arc<dyn ClientCertVerifier>> {
 }
 
 fn scale(
-    options: &Options,
+    options: &ServeOptions,
     in_force: &InForce,
     metrics: &Arc<Metrics>,
     mut stop: flag::Receiver<bool>,
@@ -227,7 +227,7 @@ async fn ended(task: Option<Task>) {
 }
 
 fn certify(
-    options: &Options,
+    options: &ServeOptions,
     store: &Arc<CertificateStore>,
     supervisor: &Supervisor,
 ) -> Option<Task> {
@@ -256,7 +256,7 @@ fn certify(
 /// To the end, also while the process stops: until then it serves.
 async fn certify_ourselves(
     kubeconfig: Option<PathBuf>,
-    own: certs::Options,
+    own: certs::CertificateOptions,
     store: Arc<CertificateStore>,
 ) {
     let api = api_at_last(kubeconfig, "to keep certificates in").await;
@@ -280,7 +280,7 @@ async fn api_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> ApiS
 
 /// Keeps policies up to date; where webhooks are served, facts too, and audits. Never ends: where
 /// nothing can be learned, that stays so.
-async fn learn(options: Options, in_force: InForce, metrics: Arc<Metrics>) {
+async fn learn(options: ServeOptions, in_force: InForce, metrics: Arc<Metrics>) {
     let InForce { policy, known } = in_force;
     let kubeconfig = options.kubeconfig;
     let source = |api: &ApiServer| Source {
@@ -317,7 +317,7 @@ async fn learn(options: Options, in_force: InForce, metrics: Arc<Metrics>) {
 }
 
 /// Goes through the phases of stopping.
-async fn stop(options: &Options, shutdown: &Shutdown, mut serving: Task) {
+async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     let half = options.shutdown_delay / 2;
     for (phase, pause) in [(Phase::Leaving, half), (Phase::Shedding, half)] {
         tracing::info!(?phase, "stopping");

@@ -8,7 +8,7 @@ use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::watch;
 
 use super::command::{self, Autoscaler};
-use super::work::{Options, work};
+use super::work::{SidecarOptions, work};
 use crate::telemetry::logs::{self, LogFormat};
 
 /// Where Ray keeps what belongs to the session of the head.
@@ -30,13 +30,13 @@ pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
 }
 
 /// The usual options, with what the environment of the container says.
-pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> Options {
+pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> SidecarOptions {
     #[expect(
         clippy::disallowed_methods,
         reason = "KubeRay and Kubernetes tell through it"
     )]
     let variable = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
-    Options {
+    SidecarOptions {
         cluster: asked.cluster,
         namespace: asked.namespace,
         head_pod: variable("RAY_HEAD_POD_NAME").or_else(|| variable("HOSTNAME")),
@@ -48,7 +48,7 @@ pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> Options {
 
 /// Works until told to stop, and never ends by itself: with `restartPolicy: Never` a container
 /// that ended would stay ended.
-pub fn start(options: Options, format: LogFormat, filter: &str) -> anyhow::Result<()> {
+pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow::Result<()> {
     logs::start(format, filter)?;
     tokio::runtime::Builder::new_current_thread()
         .enable_all()

@@ -17,16 +17,16 @@ use tokio::time::sleep;
 
 use crate::apiserver::{ApiServer, Gate, Source, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
-use crate::controller::busy_count::Crowd;
+use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility;
-use crate::controller::eligibility::Judge;
+use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
-use crate::controller::metrics::Measures;
+use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{Key, Observed, Reach};
-use crate::controller::reconciler::{State, Tender};
+use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::stop::told;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::tend;
@@ -34,7 +34,7 @@ use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
 use crate::reconcile::ownership::handover::RECORD;
-use crate::reconcile::{Role, Settings};
+use crate::reconcile::{ReconcilerSettings, ScalerRole};
 
 /// How often the RayCluster is read while something goes on in it, and otherwise.
 const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
@@ -47,7 +47,7 @@ const RATE: (u32, u32) = (20, 40);
 
 /// What a sidecar is started with.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct SidecarOptions {
     /// The RayCluster.
     pub cluster: String,
     /// Its namespace.
@@ -63,7 +63,7 @@ pub struct Options {
 }
 
 /// Works until `stop` is true.
-pub async fn work(options: Options, mut stop: watch::Receiver<bool>) {
+pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     let sidecar = tokio::select! {
         sidecar = Sidecar::prepare(options) => sidecar,
         () = told(&mut stop) => return,
@@ -83,17 +83,17 @@ pub async fn work(options: Options, mut stop: watch::Receiver<bool>) {
 }
 
 struct Sidecar {
-    options: Options,
+    options: SidecarOptions,
     client: Client,
     watches: Watches,
     key: Key,
-    role: Role,
+    role: ScalerRole,
     writer: Writer,
 }
 
 impl Sidecar {
     /// Waits for the API server, and marks the pod as one with Rayfit in it.
-    async fn prepare(options: Options) -> Self {
+    async fn prepare(options: SidecarOptions) -> Self {
         let key = Key::new(&options.namespace, &options.cluster);
         let mut told = String::new();
         loop {
@@ -108,7 +108,7 @@ impl Sidecar {
                         client,
                         watches: Watches::default(),
                         key,
-                        role: Role::Sidecar { head_uid },
+                        role: ScalerRole::Sidecar { head_uid },
                         writer,
                     };
                 }
@@ -153,7 +153,7 @@ impl Sidecar {
     /// Ours to scale, or to hand over.
     fn is_wanted(&self, cluster: &Value) -> bool {
         let annotation = |name: &str| cluster["metadata"]["annotations"][name].as_str();
-        let Role::Sidecar { head_uid } = &self.role else {
+        let ScalerRole::Sidecar { head_uid } = &self.role else {
             return false;
         };
         // Whoever holds or takes the turn stands at the end of the record.
@@ -165,9 +165,9 @@ impl Sidecar {
         let (tell, changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
         let clock = Clock::default();
-        let crowd = Crowd::default();
-        let tender = Tender {
-            judge: Judge {
+        let crowd = BusyCount::default();
+        let tender = Reconciler {
+            judge: EligibilityCheck {
                 key: self.key.clone(),
                 role: self.role.clone(),
                 is_ours: eligibility::images(""),
@@ -175,7 +175,7 @@ impl Sidecar {
             },
             writer: self.writer.clone(),
             credentials: Credentials::Environment(self.options.variable),
-            tuning: Tuning::Fixed(Settings::default()),
+            tuning: Tuning::Fixed(ReconcilerSettings::default()),
             about: About {
                 key: self.key.clone(),
                 uid: cluster["metadata"]["uid"]
@@ -189,10 +189,10 @@ impl Sidecar {
                 self.options.head_pod.clone().unwrap_or_default(),
                 clock,
             ),
-            measures: Measures::default(),
+            measures: RoundMetrics::default(),
             clock,
             place: crowd.join(),
-            state: State::default(),
+            state: ReconcilerState::default(),
         };
         let notify = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
@@ -217,7 +217,7 @@ impl Sidecar {
 /// The work, while there is any.
 struct Job {
     observed: Observed,
-    crowd: Crowd,
+    crowd: BusyCount,
     watching: JoinHandle<()>,
     waking: JoinHandle<()>,
     task: JoinHandle<()>,
@@ -248,7 +248,7 @@ async fn wake(mut changes: mpsc::UnboundedReceiver<Key>, notify: Arc<Notify>) {
 }
 
 /// A client, and the UID of the pod that this is, marked as one with Rayfit in it.
-async fn ready(options: &Options) -> anyhow::Result<(ApiServer, String)> {
+async fn ready(options: &SidecarOptions) -> anyhow::Result<(ApiServer, String)> {
     let api = ApiServer::connect(options.kubeconfig.as_deref()).await?;
     let name = options.head_pod.as_deref();
     let name = name

@@ -8,7 +8,7 @@ use prometheus_client::metrics::family::Family;
 use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::registry::{Registry, Unit};
 
-use crate::object_audit::Tally;
+use crate::object_audit::AuditTally;
 
 /// Metrics of the background audit.
 #[derive(Debug, Default)]
@@ -67,13 +67,13 @@ impl AuditMetrics {
     pub fn leads(&self, leads: bool) {
         self.leads.set(leads.into());
         if !leads {
-            self.set(&Tally::default());
+            self.set(&AuditTally::default());
             self.took(Duration::ZERO);
         }
     }
 
     /// Notes what was found.
-    pub fn set(&self, tally: &Tally) {
+    pub fn set(&self, tally: &AuditTally) {
         self.objects.set(tally.objects);
         self.findings.clear();
         for (rule, counts) in &tally.rules {

@@ -18,7 +18,7 @@ use prometheus_client::registry::{Registry, Unit};
 use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
 use super::watches::WatchCounts;
-use crate::admission::record::{Outcome, Record};
+use crate::admission::record::{Record, ReviewOutcome};
 use crate::apiserver::Watches;
 use crate::ray::Kind;
 use crate::tls::CertificateStore;
@@ -189,8 +189,8 @@ impl Metrics {
             .get_or_create(&WebhookLabels { webhook })
             .observe(took.as_secs_f64());
         match record.outcome {
-            Outcome::Overload => drop(self.overload.inc()),
-            Outcome::Panic => drop(self.panics.inc()),
+            ReviewOutcome::Overload => drop(self.overload.inc()),
+            ReviewOutcome::Panic => drop(self.panics.inc()),
             _ => {}
         }
         if !record.dry_run {

@@ -8,7 +8,7 @@
 use serde_json::{Value, json};
 
 use super::matching::{self, constraints};
-use super::{Options, variables};
+use super::{VapOptions, variables};
 use crate::defaults::DefaultId;
 
 const POINTERS: &str = "s.object.kind == 'RayCluster' ? '/spec' : s.object.kind == 'RayJob' ? '/spec/rayClusterSpec' : '/spec/rayClusterConfig'";
@@ -71,7 +71,7 @@ const POLICIES: [(DefaultId, &str, &str); 2] = [
 
 /// The policies and their bindings. A policy's variables are evaluated once, so that each has one
 /// mutation, on the object as it came.
-pub fn objects(options: &Options) -> Vec<Value> {
+pub fn objects(options: &VapOptions) -> Vec<Value> {
     POLICIES
         .into_iter()
         .flat_map(|(_, name, patch)| {
@@ -87,7 +87,7 @@ pub fn objects(options: &Options) -> Vec<Value> {
         .collect()
 }
 
-fn policy(patch: &str, options: &Options) -> Value {
+fn policy(patch: &str, options: &VapOptions) -> Value {
     let listed = format!(
         "variables.subjects.map(s, s.object.kind == 'RayCronJob' ? [] : {}.map(l, {{\n  \
            'g': l.g,\n  'at': dyn(({POINTERS}) + (l.g.head ? '/headGroupSpec' : '/workerGroupSpecs/' + \

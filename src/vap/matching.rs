@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::Options;
+use super::VapOptions;
 use crate::manifests::webhooks::{CHANGED, NOT_DELETING, NOT_ENDED};
 use crate::manifests::{FailurePolicy, names};
 use crate::ray::Kind;
@@ -28,7 +28,7 @@ pub(super) fn object(kind: &str, name: &str, spec: &Value) -> Value {
 }
 
 /// Which objects, in which namespaces.
-pub(super) fn constraints(options: &Options) -> Value {
+pub(super) fn constraints(options: &VapOptions) -> Value {
     let resources: Vec<&str> = Kind::ALL.iter().map(|kind| kind.plural()).collect();
     json!({
         "matchPolicy": "Equivalent",
@@ -43,7 +43,7 @@ pub(super) fn constraints(options: &Options) -> Value {
     })
 }
 
-fn namespaces(options: &Options) -> Vec<Value> {
+fn namespaces(options: &VapOptions) -> Vec<Value> {
     let by_name = |operator: &str, names: &[String]| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
     let mut excluded = vec!["kube-system".to_owned()];
     excluded.extend_from_slice(&options.excluded_namespaces);
@@ -56,16 +56,16 @@ fn namespaces(options: &Options) -> Vec<Value> {
 
 /// What is never judged: updates that end an object, updates of nothing that is judged, and what
 /// KubeRay's operator makes from a judged parent or writes to take its finalizer off.
-pub(super) fn judged(options: &Options) -> Value {
+pub(super) fn judged(options: &VapOptions) -> Value {
     conditions(options, "not-ended-by-it", NOT_ENDED)
 }
 
 /// What is never defaulted: the same, and all else that is being deleted.
-pub(super) fn defaulted(options: &Options) -> Value {
+pub(super) fn defaulted(options: &VapOptions) -> Value {
     conditions(options, "not-being-deleted", NOT_DELETING)
 }
 
-fn conditions(options: &Options, name: &str, expression: &str) -> Value {
+fn conditions(options: &VapOptions, name: &str, expression: &str) -> Value {
     let operator = Value::from(options.settings.operator_user.as_str());
     let by_operator = format!(
         "request.userInfo.username != {operator} || !object.metadata.?ownerReferences.orValue([])\
@@ -84,7 +84,7 @@ fn conditions(options: &Options, name: &str, expression: &str) -> Value {
 }
 
 /// What a failing expression leads to.
-pub(super) const fn failure_policy(options: &Options) -> &'static str {
+pub(super) const fn failure_policy(options: &VapOptions) -> &'static str {
     match options.failure_policy {
         FailurePolicy::Open => "Ignore",
         FailurePolicy::Closed => "Fail",

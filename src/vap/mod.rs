@@ -19,7 +19,7 @@ use crate::rules::{RULES, Rule};
 
 /// What can be chosen about the policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Options {
+pub struct VapOptions {
     /// How far each rule is turned on, and KubeRay's account.
     pub settings: Settings,
     /// What happens to an object for which an expression fails, because the object is too large.
@@ -32,7 +32,7 @@ pub struct Options {
     pub defaults: bool,
 }
 
-impl Default for Options {
+impl Default for VapOptions {
     fn default() -> Self {
         Self {
             settings: Settings::default(),
@@ -45,13 +45,13 @@ impl Default for Options {
 }
 
 /// Everything to apply: each policy, followed by its binding.
-pub fn objects(options: &Options) -> Vec<Value> {
+pub fn objects(options: &VapOptions) -> Vec<Value> {
     let defaults = options.defaults.then(|| defaults::objects(options));
     let rules = RULES.iter().flat_map(|rule| rule_objects(rule, options));
     defaults.into_iter().flatten().chain(rules).collect()
 }
 
-fn rule_objects(rule: &Rule, options: &Options) -> Vec<Value> {
+fn rule_objects(rule: &Rule, options: &VapOptions) -> Vec<Value> {
     modes(rule, &options.settings)
         .into_iter()
         .flat_map(|(own, mode)| policy::objects(rule, own, mode, options))

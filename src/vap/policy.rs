@@ -3,12 +3,12 @@
 use serde_json::{Value, json};
 
 use super::matching::{self, constraints, failure_policy};
-use super::{Options, variables};
+use super::{VapOptions, variables};
 use crate::policy::Mode;
 use crate::rules::{Check, Each, OwnMode, Rule};
 
 /// The policy and its binding. `own` is the mode of the expressions, `mode` what they lead to.
-pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &Options) -> [Value; 2] {
+pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) -> [Value; 2] {
     let name = name(rule, own);
     let policy = json!({
         "failurePolicy": failure_policy(options),

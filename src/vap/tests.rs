@@ -5,9 +5,9 @@ use crate::rule_id::RuleId;
 use crate::rules::{Cel, OwnMode};
 
 fn with(settings: Settings) -> Vec<Value> {
-    objects(&Options {
+    objects(&VapOptions {
         settings,
-        ..Options::default()
+        ..VapOptions::default()
     })
 }
 
@@ -105,9 +105,9 @@ fn sentences_are_sentences() {
 #[test]
 fn defaults_come_only_when_asked_for() {
     let kind = "MutatingAdmissionPolicy";
-    let options = Options::default();
+    let options = VapOptions::default();
     assert_eq!(names(&objects(&options), kind), Vec::<&str>::new());
-    let options = Options {
+    let options = VapOptions {
         defaults: true,
         ..options
     };

@@ -74,7 +74,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
         let _ = tell.send(event);
     });
     let gathering = async {
-        let mut seen = Seen::default();
+        let mut seen = SeenObjects::default();
         let mut due: Option<Instant> = None;
         loop {
             let event = tokio::select! {
@@ -120,7 +120,7 @@ async fn until(due: Option<Instant>) {
 }
 
 /// What has been seen.
-struct Seen<T> {
+struct SeenObjects<T> {
     objects: BTreeMap<ObjectName, T>,
     /// What a list has brought that is not complete yet.
     listed: BTreeMap<ObjectName, T>,
@@ -129,7 +129,7 @@ struct Seen<T> {
     was_complete: bool,
 }
 
-impl<T> Default for Seen<T> {
+impl<T> Default for SeenObjects<T> {
     fn default() -> Self {
         Self {
             objects: BTreeMap::new(),
@@ -140,7 +140,7 @@ impl<T> Default for Seen<T> {
     }
 }
 
-impl<T: PartialEq> Seen<T> {
+impl<T: PartialEq> SeenObjects<T> {
     /// Takes an event in; whether there is something new to publish. Most changes of an object are
     /// none of what is kept of it.
     fn take<K>(&mut self, event: Event<K>, keep: &impl Fn(K) -> Option<T>) -> bool {
@@ -197,7 +197,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn what_only_begins_again_and_again_grows_old() {
         let beacon = Watches::default().open("nodes", STALE);
-        let mut seen = Seen::<()>::default();
+        let mut seen = SeenObjects::<()>::default();
         let keep = Some::<()>;
         assert!(seen.has_become_unknown(&beacon), "nothing was ever seen");
         seen.take(Event::Complete(None), &keep);

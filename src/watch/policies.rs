@@ -11,7 +11,7 @@ use crate::apiserver::Source;
 use crate::policy;
 use crate::policy::EffectivePolicy;
 use crate::policy::Policies;
-use crate::raypolicy::Fault;
+use crate::raypolicy::PolicyFault;
 use crate::raypolicy::compile;
 
 /// Keeps policies and the labels of namespaces up to date; `known` becomes true once both are. Where
@@ -83,7 +83,8 @@ fn publish(policy: &ArcSwap<EffectivePolicy>, policies: &Policies) {
 fn read(object: &Part<Value, Nothing>) -> Option<policy::Policy> {
     let object = Value::Object(fields(object));
     let name = object.pointer("/metadata/name").and_then(Value::as_str);
-    let say = |fault: &Fault| tracing::warn!(policy = name, %fault, "a RayPolicy has a fault");
+    let say =
+        |fault: &PolicyFault| tracing::warn!(policy = name, %fault, "a RayPolicy has a fault");
     match compile::read(&object) {
         Ok(written) => {
             let (policy, faults) = compile(&written);

@@ -5,7 +5,7 @@ use super::{MAX_BYTES, Position};
 /// Why a text cannot be read as a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{reason}; {remedy}")]
-pub struct Fault {
+pub struct YamlFault {
     /// Where.
     pub at: Position,
     /// What is wrong, a clause.
@@ -14,7 +14,7 @@ pub struct Fault {
     pub remedy: String,
 }
 
-impl Fault {
+impl YamlFault {
     pub(super) fn new(at: Position, reason: impl Into<String>, remedy: impl Into<String>) -> Self {
         Self {
             at,
@@ -40,9 +40,9 @@ impl Fault {
 }
 
 /// A fault of the text as a whole.
-pub(super) fn unreadable(text: &str) -> Option<Fault> {
+pub(super) fn unreadable(text: &str) -> Option<YamlFault> {
     if text.len() > MAX_BYTES {
-        return Some(Fault::new(
+        return Some(YamlFault::new(
             Position::default(),
             format!("the file is larger than {} MiB", MAX_BYTES >> 20),
             "split it",
@@ -51,7 +51,7 @@ pub(super) fn unreadable(text: &str) -> Option<Fault> {
     let control =
         |byte: u8| (byte < b' ' && !matches!(byte, b'\t' | b'\n' | b'\r')) || byte == 0x7f;
     let offset = text.bytes().position(control)?;
-    Some(Fault::new(
+    Some(YamlFault::new(
         Position::default().after(text.get(..offset)?),
         "control characters are not allowed",
         "remove it, or write it as an escape in double quotes",

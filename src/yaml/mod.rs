@@ -3,7 +3,7 @@
 //! kubectl reads YAML 1.1 through go-yaml v2: `yes` and `on` are booleans, `010` is eight, `<<`
 //! merges, keys that are no text become text, `1.0` is sent as 1. The table in `scalar`'s tests
 //! was confirmed against that library. Two things differ on purpose: a key that stands twice is a
-//! [`Fault`] (kubectl keeps the last one without a word), and JSON's escapes are understood
+//! [`YamlFault`] (kubectl keeps the last one without a word), and JSON's escapes are understood
 //! everywhere.
 //!
 //! Hostile input is bounded: size, nesting, what aliases may expand to. Reading order: `scalar`,
@@ -17,8 +17,8 @@ mod tree;
 mod value;
 mod write;
 
-pub use fault::Fault;
-pub use place::{Place, Position, Span};
+pub use fault::YamlFault;
+pub use place::{Position, Span, YamlPlace};
 pub use write::write;
 
 use serde::de::IgnoredAny;
@@ -39,14 +39,14 @@ pub struct Document {
 
 impl Document {
     /// Where the value at a JSON pointer is written, or the nearest ancestor that is.
-    pub fn place(&self, pointer: &str) -> Place {
+    pub fn place(&self, pointer: &str) -> YamlPlace {
         place::find(&self.tree, pointer)
     }
 }
 
 /// Reads every document of `text`. A fault of one document does not hide the others, as far as
 /// they can still be told apart.
-pub fn read(text: &str) -> Vec<Result<Document, Fault>> {
+pub fn read(text: &str) -> Vec<Result<Document, YamlFault>> {
     if let Some(fault) = fault::unreadable(text) {
         return vec![Err(fault)];
     }
@@ -73,7 +73,7 @@ pub fn read(text: &str) -> Vec<Result<Document, Fault>> {
     documents
 }
 
-fn read_part(reader: Reader<'_>, documents: &mut Vec<Result<Document, Fault>>) {
+fn read_part(reader: Reader<'_>, documents: &mut Vec<Result<Document, YamlFault>>) {
     for tree in reader {
         documents.push(tree.and_then(|tree| {
             let value = value::of(&tree)?;

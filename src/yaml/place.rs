@@ -62,7 +62,7 @@ pub struct Span {
 
 /// What to underline for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct YamlPlace {
     /// The value if it is a scalar, else the key that leads to it.
     pub span: Span,
     /// The value itself is written; `false` if this is only an ancestor of it.
@@ -70,19 +70,19 @@ pub struct Place {
 }
 
 /// Where the value at `pointer` is written, or the nearest ancestor that is.
-pub(super) fn find(tree: &Tree, pointer: &str) -> Place {
+pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
     let mut at = tree.root();
     let mut span = at.map(|root| shown(tree, root, None)).unwrap_or_default();
     for step in pointer.split('/').skip(1) {
         let key = step.replace("~1", "/").replace("~0", "~");
         let Some((leading, value)) = at.and_then(|node| child(tree, node, &key)) else {
-            return Place { span, exact: false };
+            return YamlPlace { span, exact: false };
         };
         at = tree.get(value);
         let leading = leading.and_then(|key| tree.get(key));
         span = at.map_or(span, |node| shown(tree, node, leading));
     }
-    Place { span, exact: true }
+    YamlPlace { span, exact: true }
 }
 
 /// A scalar is shown itself; of a list or mapping the key that leads to it, or its beginning.

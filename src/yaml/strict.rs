@@ -3,17 +3,21 @@
 //!
 //! (go-yaml v2 and the splitter of documents in apimachinery, `util/yaml`; confirmed with both.)
 
-use super::{Fault, Position};
+use super::{Position, YamlFault};
 
 /// A fault in what stands between two documents, of which `text` is all that is read and `gap` the
 /// stretch in it; `begin` is where the text begins in its file.
-pub(super) fn between(begin: Position, text: &str, gap: std::ops::Range<usize>) -> Option<Fault> {
+pub(super) fn between(
+    begin: Position,
+    text: &str,
+    gap: std::ops::Range<usize>,
+) -> Option<YamlFault> {
     let mut offset = gap.start;
     for line in text.get(gap)?.split_inclusive('\n') {
         let at = || begin.after(text.get(..offset).unwrap_or_default());
         if line.starts_with('%') {
             let reason = "kubectl reads no YAML directives (%)";
-            return Some(Fault::new(at(), reason, "remove the line"));
+            return Some(YamlFault::new(at(), reason, "remove the line"));
         }
         offset += line.len();
     }
@@ -21,7 +25,7 @@ pub(super) fn between(begin: Position, text: &str, gap: std::ops::Range<usize>) 
 }
 
 /// A separator with something beside it, which begins at `offset`.
-pub(super) fn separator(begin: Position, text: &str, offset: usize) -> Option<Fault> {
+pub(super) fn separator(begin: Position, text: &str, offset: usize) -> Option<YamlFault> {
     let line = text.get(offset..)?.lines().next()?;
     let beside = line.strip_prefix("---")?.trim();
     if beside.is_empty() || beside.starts_with('#') {
@@ -29,7 +33,7 @@ pub(super) fn separator(begin: Position, text: &str, offset: usize) -> Option<Fa
     }
     let at = begin.after(text.get(..offset)?);
     let reason = "kubectl takes nothing beside the separator --- but a comment";
-    Some(Fault::new(
+    Some(YamlFault::new(
         at,
         reason,
         "begin the document in a line of its own",
@@ -43,7 +47,7 @@ pub(super) fn tab(
     text: &str,
     part: std::ops::Range<usize>,
     covered: &[std::ops::Range<usize>],
-) -> Option<Fault> {
+) -> Option<YamlFault> {
     let first = (part.start == 0 && text.starts_with('\t')).then_some(0);
     let start = part.start;
     let slice = text.get(part)?;
@@ -54,11 +58,11 @@ pub(super) fn tab(
         .find(|at| !covered.iter().any(|range| range.contains(at)))?;
     let reason = "kubectl takes no line that begins with a tab";
     let at = begin.after(text.get(..found)?);
-    Some(Fault::new(at, reason, "indent with blanks"))
+    Some(YamlFault::new(at, reason, "indent with blanks"))
 }
 
 /// The fault of an anchor's name, if it has one.
-pub(super) fn anchor(at: Position, name: &str) -> Option<Fault> {
+pub(super) fn anchor(at: Position, name: &str) -> Option<YamlFault> {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_');
     if name.chars().all(plain) {
         return None;
@@ -67,5 +71,9 @@ pub(super) fn anchor(at: Position, name: &str) -> Option<Fault> {
         "kubectl takes no anchor called {}",
         crate::text::shown_text(name)
     );
-    Some(Fault::new(at, reason, "use letters, digits, - and _ only"))
+    Some(YamlFault::new(
+        at,
+        reason,
+        "use letters, digits, - and _ only",
+    ))
 }

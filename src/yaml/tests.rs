@@ -5,20 +5,20 @@ use serde_json::{Map, json};
 
 use super::*;
 
-fn one(text: &str) -> Result<Value, Fault> {
+fn one(text: &str) -> Result<Value, YamlFault> {
     let mut documents = read(text);
     assert_eq!(documents.len(), 1, "{text:?}: {documents:?}");
     documents.remove(0).map(|document| document.value)
 }
 
-fn fault(text: &str) -> Fault {
+fn fault(text: &str) -> YamlFault {
     one(text).expect_err(text)
 }
 
 /// The text that is underlined for a pointer.
 fn underlined<'a>(text: &'a str, pointer: &str) -> (&'a str, bool) {
     let document = read(text).remove(0).expect(text);
-    let Place { span, exact } = document.place(pointer);
+    let YamlPlace { span, exact } = document.place(pointer);
     (&text[span.start.offset..span.end.offset], exact)
 }
 
@@ -382,7 +382,7 @@ proptest! {
     #[test]
     fn no_text_hurts(text in "[-:#'\"{}\\[\\]|>&*!%@`~ \t\n<a1.,?]{0,40}", pointer in "(/[a-z0-9]{0,2}){0,4}") {
         for document in read(&text).into_iter().flatten() {
-            let Place { span, .. } = document.place(&pointer);
+            let YamlPlace { span, .. } = document.place(&pointer);
             prop_assert!(text.get(span.start.offset..span.end.offset).is_some());
         }
     }

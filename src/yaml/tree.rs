@@ -6,7 +6,7 @@ use std::ops::Range;
 use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, StructureStyle, Tag};
 
 use super::scalar::{Scalar, Wanted, resolve};
-use super::{Fault, Position, Span, strict};
+use super::{Position, Span, YamlFault, strict};
 
 /// A node's number in its [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -98,7 +98,7 @@ impl<'a> Reader<'a> {
     }
 
     /// The fault of a document's beginning, which is at `span`.
-    fn beginning(&self, span: Span) -> Option<Fault> {
+    fn beginning(&self, span: Span) -> Option<YamlFault> {
         let at = self.offset(span.start);
         strict::between(self.start, self.text, self.ended..at)
             .or_else(|| strict::separator(self.start, self.text, at))
@@ -122,16 +122,19 @@ impl<'a> Reader<'a> {
     }
 
     /// The next event that means something.
-    fn event(&mut self) -> Result<Option<(Event<'a>, Span)>, Fault> {
+    fn event(&mut self) -> Result<Option<(Event<'a>, Span)>, YamlFault> {
         match self.parser.next_event() {
             None => Ok(None),
             Some(Ok((event, span))) => Ok(Some((event, self.span(span)))),
-            Some(Err(error)) => Err(Fault::syntax(self.locate(*error.marker()), error.info())),
+            Some(Err(error)) => Err(YamlFault::syntax(
+                self.locate(*error.marker()),
+                error.info(),
+            )),
         }
     }
 
     /// The nodes up to the document's end.
-    fn document(&mut self) -> Result<Tree, Fault> {
+    fn document(&mut self) -> Result<Tree, YamlFault> {
         let mut builder = Builder::default();
         while let Some((event, span)) = self.event()? {
             if matches!(event, Event::DocumentEnd) {
@@ -145,7 +148,7 @@ impl<'a> Reader<'a> {
             builder.take(event, span)?;
             if builder.tree.nodes.len() > self.left {
                 let reason = "there are more values than any manifest has";
-                return Err(Fault::new(span.start, reason, "split the file"));
+                return Err(YamlFault::new(span.start, reason, "split the file"));
             }
         }
         self.left -= builder.tree.nodes.len();
@@ -154,7 +157,7 @@ impl<'a> Reader<'a> {
 }
 
 impl Iterator for Reader<'_> {
-    type Item = Result<Tree, Fault>;
+    type Item = Result<Tree, YamlFault>;
 
     fn next(&mut self) -> Option<Self::Item> {
         while !self.done {
@@ -190,7 +193,7 @@ struct Builder {
 }
 
 impl Builder {
-    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), Fault> {
+    fn take(&mut self, event: Event<'_>, span: Span) -> Result<(), YamlFault> {
         match event {
             Event::Scalar(text, style, anchor, tag) => {
                 let scalar = scalar(&text, style, tag.as_deref(), span)?;
@@ -213,7 +216,7 @@ impl Builder {
             }
             Event::Alias(anchor) => {
                 let Some(target) = self.anchors.get(&anchor) else {
-                    return Err(Fault::syntax(span.start, "an alias without its anchor"));
+                    return Err(YamlFault::syntax(span.start, "an alias without its anchor"));
                 };
                 self.add(Content::Alias(*target), span, 0);
             }
@@ -277,7 +280,12 @@ impl Builder {
 }
 
 /// A quoted text is text; an unquoted one means what go-yaml takes it for; a tag decides both.
-fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Result<Scalar, Fault> {
+fn scalar(
+    text: &str,
+    style: ScalarStyle,
+    tag: Option<&Tag>,
+    span: Span,
+) -> Result<Scalar, YamlFault> {
     let wanted = match tag {
         Some(tag) => wanted(tag),
         None if style == ScalarStyle::Plain => Wanted::Any,
@@ -287,7 +295,7 @@ fn scalar(text: &str, style: ScalarStyle, tag: Option<&Tag>, span: Span) -> Resu
         let tag = tag.map(Tag::original).unwrap_or_default();
         let shown = crate::text::shown_text(text);
         let remedy = "remove the tag or write a value of its type";
-        Fault::new(span.start, format!("{shown} is no {tag}"), remedy)
+        YamlFault::new(span.start, format!("{shown} is no {tag}"), remedy)
     })
 }
 

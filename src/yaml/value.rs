@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::tree::{Content, Node, NodeId, Tree};
-use super::{Fault, MAX_BYTES};
+use super::{MAX_BYTES, YamlFault};
 
 /// Deepest nesting, aliases followed; the API server itself stops at less than that.
 const MAX_DEPTH: usize = 512;
@@ -14,7 +14,7 @@ const MAX_DEPTH: usize = 512;
 const MAX_ALIASED: usize = 400_000;
 
 /// The value of a document.
-pub(super) fn of(tree: &Tree) -> Result<Value, Fault> {
+pub(super) fn of(tree: &Tree) -> Result<Value, YamlFault> {
     match tree.root() {
         Some(root) => Expander::new(tree).value(root),
         None => Ok(Value::Null),
@@ -43,12 +43,12 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn value(&mut self, node: &Node) -> Result<Value, Fault> {
+    fn value(&mut self, node: &Node) -> Result<Value, YamlFault> {
         self.enter(node)?;
         let value = match &node.content {
             Content::Scalar(scalar) => scalar.value().ok_or_else(|| {
                 let reason = "JSON has no infinite and no undefined numbers";
-                Fault::new(
+                YamlFault::new(
                     node.span.start,
                     reason,
                     "write a finite number or a text in quotes",
@@ -63,11 +63,11 @@ impl<'a> Expander<'a> {
     }
 
     /// Counts one value against the bounds.
-    fn enter(&mut self, node: &Node) -> Result<(), Fault> {
+    fn enter(&mut self, node: &Node) -> Result<(), YamlFault> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let reason = format!("nested deeper than {MAX_DEPTH} levels");
-            return Err(Fault::new(node.span.start, reason, "flatten it"));
+            return Err(YamlFault::new(node.span.start, reason, "flatten it"));
         }
         if self.inside.is_empty() {
             return Ok(());
@@ -78,7 +78,7 @@ impl<'a> Expander<'a> {
         }
         if self.aliased > MAX_ALIASED || self.copied > MAX_BYTES {
             let reason = "its aliases (*) expand to too much";
-            return Err(Fault::new(
+            return Err(YamlFault::new(
                 node.span.start,
                 reason,
                 "write out what is meant",
@@ -87,7 +87,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    fn item(&mut self, id: NodeId) -> Result<Value, Fault> {
+    fn item(&mut self, id: NodeId) -> Result<Value, YamlFault> {
         match self.tree.get(id) {
             Some(node) => self.value(node),
             None => Ok(Value::Null),
@@ -99,12 +99,12 @@ impl<'a> Expander<'a> {
         &mut self,
         node: &Node,
         target: NodeId,
-        then: impl FnOnce(&mut Self, &Node) -> Result<T, Fault>,
-    ) -> Result<T, Fault> {
+        then: impl FnOnce(&mut Self, &Node) -> Result<T, YamlFault>,
+    ) -> Result<T, YamlFault> {
         let tree = self.tree;
         let Some(anchored) = tree.get(target).filter(|_| !self.inside.contains(&target)) else {
             let reason = "the alias (*) stands inside of what it stands for";
-            return Err(Fault::new(
+            return Err(YamlFault::new(
                 node.span.start,
                 reason,
                 "write out what is meant",
@@ -116,7 +116,7 @@ impl<'a> Expander<'a> {
         result
     }
 
-    fn mapping(&mut self, entries: &[(NodeId, NodeId)]) -> Result<Map<String, Value>, Fault> {
+    fn mapping(&mut self, entries: &[(NodeId, NodeId)]) -> Result<Map<String, Value>, YamlFault> {
         let mut map = Map::with_capacity(entries.len());
         let mut written: HashMap<String, usize> = HashMap::new();
         for (key, value) in entries {
@@ -138,11 +138,11 @@ impl<'a> Expander<'a> {
     }
 
     /// The key as text; `None` for `<<`.
-    fn key(&mut self, node: &Node) -> Result<Option<String>, Fault> {
+    fn key(&mut self, node: &Node) -> Result<Option<String>, YamlFault> {
         let Some(Content::Scalar(scalar)) = self.tree.resolved(node).map(|node| &node.content)
         else {
             let reason = "a key cannot be a list or a mapping";
-            return Err(Fault::new(
+            return Err(YamlFault::new(
                 node.span.start,
                 reason,
                 "write a text, in quotes if need be",
@@ -156,7 +156,7 @@ impl<'a> Expander<'a> {
             .map(|key| Some(key.into_owned()))
             .ok_or_else(|| {
                 let reason = "a key cannot be null";
-                Fault::new(
+                YamlFault::new(
                     node.span.start,
                     reason,
                     "write a text, in quotes if need be",
@@ -165,7 +165,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Brings the entries of what `<<` names; like kubectl, over those written before it.
-    fn merge(&mut self, source: NodeId, map: &mut Map<String, Value>) -> Result<(), Fault> {
+    fn merge(&mut self, source: NodeId, map: &mut Map<String, Value>) -> Result<(), YamlFault> {
         let Some(node) = self.tree.get(source) else {
             return Ok(());
         };
@@ -184,7 +184,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    fn mergeable(&mut self, node: &Node) -> Result<Map<String, Value>, Fault> {
+    fn mergeable(&mut self, node: &Node) -> Result<Map<String, Value>, YamlFault> {
         let is_mapping = self
             .tree
             .resolved(node)
@@ -193,7 +193,7 @@ impl<'a> Expander<'a> {
             return Ok(map);
         }
         let reason = "<< takes a mapping or a list of mappings";
-        Err(Fault::new(
+        Err(YamlFault::new(
             node.span.start,
             reason,
             "point it at one (<<: *name)",
@@ -201,8 +201,8 @@ impl<'a> Expander<'a> {
     }
 }
 
-fn twice(key: &Node, name: &str, line: usize) -> Fault {
-    Fault::new(
+fn twice(key: &Node, name: &str, line: usize) -> YamlFault {
+    YamlFault::new(
         key.span.start,
         format!(
             "the key {} stands twice in one mapping (first in line {line}), and kubectl would \

@@ -6,8 +6,10 @@ use rayfit::apiserver::Watches;
 use rayfit::controller::lease::Terms;
 use rayfit::controller::observe::Reach;
 use rayfit::controller::tuning::InForce;
-use rayfit::controller::{self, Options};
-use rayfit::reconcile::{Done, Effect, Memory, Reply, Settings, Stillness, round};
+use rayfit::controller::{self, ControllerOptions};
+use rayfit::reconcile::{
+    Done, Effect, ReconcilerSettings, Reply, RoundMemory, UnchangedCheck, round,
+};
 use rayfit::snapshot::Snapshot;
 use rayfit::supervisor::Supervisor;
 use serde_json::{Value, json};
@@ -133,7 +135,7 @@ pub(crate) struct Controller {
 impl Controller {
     pub(crate) fn start(api: &PlayedApi) -> Self {
         let (stop, stopped) = watch::channel(false);
-        let options = Options {
+        let options = ControllerOptions {
             reach: Reach::Everything,
             lease_namespace: "rayfit-system".to_owned(),
             replica: "a".to_owned(),
@@ -255,7 +257,7 @@ async fn a_head_that_crashes_again_and_again_is_no_news_and_no_burden() {
 fn time_alone_writes_nothing_to_a_gcs() {
     let mut snapshot: Snapshot = serde_json::from_value(with_stunted_group()).unwrap();
     let start = snapshot.seconds().unwrap();
-    let (mut memory, settings) = (Memory::default(), Settings::default());
+    let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
     memory.history = snapshot.history.clone();
     let (mut told, mut events, mut still) = (0, Vec::new(), 0);
     for second in 0..600_u32 {
@@ -285,8 +287,9 @@ fn time_alone_writes_nothing_to_a_gcs() {
         let said = memory.fold(&made, &done, &settings, now, || 0.5);
         events.extend(said.news.iter().map(|news| news.reason));
         if done.is_empty() {
-            still +=
-                usize::from(Stillness::of(&made, snapshot.clone(), &memory, &settings).is_some());
+            still += usize::from(
+                UnchangedCheck::of(&made, snapshot.clone(), &memory, &settings).is_some(),
+            );
         }
     }
     assert!(told <= 21, "{told} writes in ten minutes");

@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use rayfit::controller::offload::apart;
-use rayfit::gcs::{Client, Counted, Endpoint, Excess, Fault, Limits, Unusable, read_state};
-use rayfit::plan::{Settings, decide};
+use rayfit::gcs::{Client, Counted, Endpoint, Excess, GcsFault, GcsLimits, Unusable, read_state};
+use rayfit::plan::{PlanSettings, decide};
 use serde_json::json;
 
 use super::planner::{cluster, group, read, tasks};
@@ -14,7 +14,7 @@ use crate::play_gcs::{Played, PlayedGcs, messages};
 const SOON: Duration = Duration::from_secs(10);
 
 fn client(gcs: &PlayedGcs) -> Client {
-    Client::new(Endpoint::plain(gcs.address()), Limits::default())
+    Client::new(Endpoint::plain(gcs.address()), GcsLimits::default())
 }
 
 async fn playing(state: messages::ClusterResourceState) -> PlayedGcs {
@@ -118,7 +118,7 @@ async fn a_gcs_that_lies_hurts_its_own_cluster_only() {
             .await
             .unwrap_err()
             .fault;
-        let Fault::Unusable(Unusable::Requested {
+        let GcsFault::Unusable(Unusable::Requested {
             resource: named, ..
         }) = fault
         else {
@@ -138,7 +138,7 @@ async fn a_gcs_that_lies_hurts_its_own_cluster_only() {
         .unwrap_err()
         .fault;
     let excess = Unusable::Excess(Excess::Many(Counted::Nodes));
-    assert_eq!(fault, Fault::Unusable(excess));
+    assert_eq!(fault, GcsFault::Unusable(excess));
     is_served(&neighbour).await;
 }
 
@@ -178,11 +178,11 @@ async fn answers_without_end_and_silence_keep_nobody_waiting() {
     let () = served;
     for error in attackers.0 {
         let fault = error.unwrap_err().fault;
-        assert!(matches!(fault, Fault::TooLarge(_)), "{fault}");
+        assert!(matches!(fault, GcsFault::TooLarge(_)), "{fault}");
     }
     for error in attackers.1 {
         let fault = error.unwrap_err().fault;
-        assert!(matches!(fault, Fault::Deadline(_)), "{fault}");
+        assert!(matches!(fault, GcsFault::Deadline(_)), "{fault}");
     }
 }
 
@@ -225,7 +225,7 @@ async fn long_decisions_of_others_hold_nobody_up() {
     let hard = std::sync::Arc::new(hard());
     let long = (0..6).map(|_| {
         let hard = std::sync::Arc::clone(&hard);
-        tokio::spawn(async move { apart(true, || decide(&hard, &Settings::default()).0).await })
+        tokio::spawn(async move { apart(true, || decide(&hard, &PlanSettings::default()).0).await })
     });
     let long: Vec<_> = long.collect();
     let neighbour_gcs = playing(one_node()).await;
@@ -234,7 +234,7 @@ async fn long_decisions_of_others_hold_nobody_up() {
     for _ in 0..20 {
         is_served(&neighbour).await;
         let began = Instant::now();
-        let plan = apart(false, || decide(&easy, &Settings::default()).0).await;
+        let plan = apart(false, || decide(&easy, &PlanSettings::default()).0).await;
         assert!(plan.waiting.is_none());
         assert!(began.elapsed() < SOON);
     }

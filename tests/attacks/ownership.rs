@@ -8,9 +8,9 @@ use rayfit::controller::head::address::{NoHead, head};
 use rayfit::controller::observe::Key;
 use rayfit::controller::observe::kept::{Kept, Pods};
 use rayfit::plan::check::{Violation, check};
-use rayfit::plan::{Settings, Strategy, decide};
+use rayfit::plan::{PlanSettings, Strategy, decide};
 use rayfit::reconcile::standing;
-use rayfit::reconcile::{Reason, Role, Standing};
+use rayfit::reconcile::{Eligibility, Ineligible, ScalerRole};
 use rayfit::snapshot::pod_object::PodObject;
 use rayfit::snapshot::{ClusterId, OwnPods, Snapshot};
 use serde_json::{Value, json};
@@ -95,10 +95,10 @@ fn pods_of_others_change_no_decision() {
         let beside: Snapshot = serde_json::from_value(beside).unwrap();
         assert_eq!(alone.pods, beside.pods);
         for strategy in [Strategy::Ray, Strategy::Rayfit] {
-            let settings = Settings {
+            let settings = PlanSettings {
                 strategy,
                 pending_idle_timeout_s: Some(60.0),
-                ..Settings::default()
+                ..PlanSettings::default()
             };
             let (plan, report) = decide(&alone, &settings);
             let (other, other_report) = decide(&beside, &settings);
@@ -115,7 +115,7 @@ fn a_plan_that_names_a_foreign_pod_is_refused() {
     let mut refused = 0;
     for snapshot in recorded() {
         let snapshot: Snapshot = serde_json::from_value(live(snapshot)).unwrap();
-        let (mut plan, _) = decide(&snapshot, &Settings::default());
+        let (mut plan, _) = decide(&snapshot, &PlanSettings::default());
         let Some(deletion) = plan
             .groups
             .iter_mut()
@@ -159,8 +159,8 @@ fn seen(pods: &[Value]) -> OwnPods {
     OwnPods::divide(ClusterId::of(&cluster()), read).0
 }
 
-fn judged(pods: &[Value]) -> Standing {
-    standing(&cluster(), &seen(pods), &Role::Central, |image| {
+fn judged(pods: &[Value]) -> Eligibility {
+    standing(&cluster(), &seen(pods), &ScalerRole::Central, |image| {
         image == "rayfit"
     })
 }
@@ -180,14 +180,14 @@ fn no_token_goes_to_an_address_that_is_not_an_own_head_pods() {
 #[test]
 fn a_foreign_container_called_autoscaler_stops_nobody() {
     let rays = json!([{"name": "autoscaler", "image": "rayproject/ray:2.60.0"}]);
-    assert_eq!(judged(&[head_pod("other", UID, &rays)]), Standing::Ours);
+    assert_eq!(judged(&[head_pod("other", UID, &rays)]), Eligibility::Ours);
     assert_eq!(
         judged(&[head_pod("victim", "before", &rays)]),
-        Standing::Ours
+        Eligibility::Ours
     );
     let own = judged(&[head_pod("victim", UID, &rays)]);
     assert!(
-        matches!(own, Standing::Leave(Reason::OtherScaler { .. })),
+        matches!(own, Eligibility::Leave(Ineligible::OtherScaler { .. })),
         "{own:?}"
     );
 }
@@ -201,16 +201,16 @@ fn a_second_autoscaler_is_found_by_what_it_runs_and_forgotten_when_it_is_over() 
     let mut pod = head_pod("victim", UID, &hidden);
     let found = judged(std::slice::from_ref(&pod));
     assert!(
-        matches!(found, Standing::Leave(Reason::OtherScaler { .. })),
+        matches!(found, Eligibility::Leave(Ineligible::OtherScaler { .. })),
         "{found:?}"
     );
     pod["status"]["containerStatuses"] =
         json!([{"name": "helper", "state": {"terminated": {"exitCode": 1}}}]);
     assert_eq!(
         judged(std::slice::from_ref(&pod)),
-        Standing::Ours,
+        Eligibility::Ours,
         "it is not started again"
     );
     pod["spec"]["restartPolicy"] = json!("Always");
-    assert_ne!(judged(&[pod]), Standing::Ours, "it is");
+    assert_ne!(judged(&[pod]), Eligibility::Ours, "it is");
 }

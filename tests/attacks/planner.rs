@@ -4,7 +4,7 @@
 use std::time::{Duration, Instant};
 
 use rayfit::plan::check::check;
-use rayfit::plan::{Plan, Settings, Strategy, decide};
+use rayfit::plan::{Plan, PlanSettings, Strategy, decide};
 use rayfit::snapshot::Snapshot;
 use serde_json::{Value, json};
 
@@ -13,10 +13,10 @@ const STRATEGIES: [Strategy; 2] = [Strategy::Rayfit, Strategy::Ray];
 /// In a debug build, on a machine that does much else.
 const SOON: Duration = Duration::from_secs(30);
 
-pub(crate) fn settings(strategy: Strategy) -> Settings {
-    Settings {
+pub(crate) fn settings(strategy: Strategy) -> PlanSettings {
+    PlanSettings {
         strategy,
-        ..Settings::default()
+        ..PlanSettings::default()
     }
 }
 
@@ -98,7 +98,7 @@ pub(crate) fn read(snapshot: Value) -> Snapshot {
 }
 
 /// The plan, and the most memory that was in use at once for it.
-fn decided(snapshot: &Snapshot, settings: &Settings) -> (Plan, u64) {
+fn decided(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, u64) {
     let began = Instant::now();
     let mut plan = Plan::default();
     let used = allocation_counter::measure(|| plan = decide(snapshot, settings).0);
@@ -155,7 +155,7 @@ fn a_launch_of_a_million_costs_what_one_costs() {
         let with = |count: i64| {
             let mut snapshot = cluster(vec![group("cpu", 4), group("big", 32)]);
             tasks(&mut snapshot, &json!({"CPU": 4}), count);
-            let settings = Settings {
+            let settings = PlanSettings {
                 max_workers: u64::MAX,
                 ..settings(strategy)
             };
@@ -212,7 +212,7 @@ fn the_limit_of_workers_takes_none_away() {
     snapshot["rayCluster"]["spec"]["workerGroupSpecs"][0]["minReplicas"] = json!(30);
     tasks(&mut snapshot, &json!({"CPU": 4}), 100);
     for strategy in STRATEGIES {
-        let few = Settings {
+        let few = PlanSettings {
             max_workers: 10,
             ..settings(strategy)
         };
@@ -276,7 +276,7 @@ fn many_groups_cost_little_more_than_in_proportion() {
         let snapshot = read(snapshot);
         let once = || {
             let began = Instant::now();
-            assert_eq!(decide(&snapshot, &Settings::default()).0.unmet.len(), 1);
+            assert_eq!(decide(&snapshot, &PlanSettings::default()).0.unmet.len(), 1);
             began.elapsed().as_secs_f64()
         };
         (0..3).map(|_| once()).fold(f64::INFINITY, f64::min)
@@ -315,7 +315,7 @@ fn numbers_at_their_ends_are_decided_on() {
         snapshot["history"]["instances"] = json!([launch, launch]);
         let snapshot = read(snapshot);
         for pending_idle_timeout_s in [None, Some(1.0)] {
-            let settings = Settings {
+            let settings = PlanSettings {
                 pending_idle_timeout_s,
                 ..settings(strategy)
             };

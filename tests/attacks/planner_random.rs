@@ -5,7 +5,7 @@ use proptest::collection::vec;
 use proptest::prelude::*;
 use rayfit::gcs::read_state;
 use rayfit::plan::check::check;
-use rayfit::plan::{Settings, Strategy as Way, decide};
+use rayfit::plan::{PlanSettings, Strategy as Way, decide};
 
 use super::planner::{cluster, group, read, settings};
 
@@ -77,7 +77,7 @@ proptest! {
         for way in [Way::Rayfit, Way::Ray] {
             let (plan, report) = decide(&snapshot, &settings(way));
             let launched: u64 = plan.groups.iter().map(|group| group.launch).sum();
-            prop_assert!(launched <= Settings::default().max_workers);
+            prop_assert!(launched <= PlanSettings::default().max_workers);
             if way == Way::Rayfit {
                 prop_assert_eq!(check(&snapshot, &plan), []);
             }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use flate2::read::GzDecoder;
 use rayfit::plan::{self, Strategy, decide};
 use rayfit::reconcile::standing;
-use rayfit::reconcile::{Memory, Role, Settings, Tenure, round};
+use rayfit::reconcile::{Handover, ReconcilerSettings, RoundMemory, ScalerRole, round};
 use rayfit::snapshot::Snapshot;
 use rayfit::snapshot::allowed::ray_cluster;
 use serde_json::{Map, Value, json};
@@ -22,30 +22,35 @@ fn root() -> &'static Path {
 fn read(snapshot: &Snapshot) -> Vec<String> {
     let cluster = &snapshot.ray_cluster;
     let strategies = [Strategy::Rayfit, Strategy::Ray].map(|strategy| {
-        let settings = plan::Settings {
+        let settings = plan::PlanSettings {
             strategy,
-            ..plan::Settings::default()
+            ..plan::PlanSettings::default()
         };
         format!("{:?}", decide(snapshot, &settings))
     });
     let mut all = Vec::from(strategies);
     all.push(format!(
         "{:?}",
-        round(snapshot, &Memory::default(), &Settings::default()).chains
+        round(
+            snapshot,
+            &RoundMemory::default(),
+            &ReconcilerSettings::default()
+        )
+        .chains
     ));
     all.push(format!(
         "{}",
         rayfit::controller::head::address::port(cluster)
     ));
-    let sidecar = Role::Sidecar {
+    let sidecar = ScalerRole::Sidecar {
         head_uid: "u".to_owned(),
     };
-    for role in [Role::Central, sidecar] {
+    for role in [ScalerRole::Central, sidecar] {
         let standing = standing(cluster, &snapshot.pods, &role, |_| false);
         all.push(format!("{standing:?}"));
-        let mut tenure = Tenure::default();
+        let mut tenure = Handover::default();
         for now in [0.0, 10.0] {
-            let turn = tenure.turn(cluster, &rayfit::reconcile::Standing::Ours, &role, now);
+            let turn = tenure.turn(cluster, &rayfit::reconcile::Eligibility::Ours, &role, now);
             all.push(format!("{turn:?}"));
         }
     }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeSet;
 
-use rayfit::manifests::{Certificates, Options, objects};
+use rayfit::manifests::{Certificates, ManifestOptions, objects};
 use serde_json::{Value, json};
 
 const SYSTEM: &str = "rayfit-system";
@@ -91,8 +91,8 @@ fn of_rule(rule: &Value, namespace: Option<&str>) -> Vec<Right> {
 
 /// Every kind of install in which the two are apart, with the most rights that can be chosen.
 fn installs() -> Vec<Vec<Value>> {
-    let everywhere = Options::default().with_ray_auth();
-    let in_namespaces = Options {
+    let everywhere = ManifestOptions::default().with_ray_auth();
+    let in_namespaces = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
         ..everywhere.clone()
     };
@@ -142,7 +142,7 @@ fn what_reads_tenants_answers_reaches_neither_webhooks_nor_keys() {
 #[test]
 fn without_ray_auth_the_controller_reads_no_secret() {
     for certificates in [Certificates::SelfManaged, Certificates::CertManager] {
-        let install = objects(&Options::default().with_certificates(certificates));
+        let install = objects(&ManifestOptions::default().with_certificates(certificates));
         for right in rights(&install, CONTROLLER) {
             assert_ne!(right.resource, "secrets", "{right:?}");
         }
@@ -152,9 +152,9 @@ fn without_ray_auth_the_controller_reads_no_secret() {
 /// With `--ray-auth` in chosen namespaces it still does not reach ours.
 #[test]
 fn with_ray_auth_in_a_namespace_no_other_secret_is_read() {
-    let install = objects(&Options {
+    let install = objects(&ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
-        ..Options::default()
+        ..ManifestOptions::default()
             .with_certificates(Certificates::SelfManaged)
             .with_ray_auth()
     });
@@ -191,7 +191,7 @@ fn what_serves_webhooks_reaches_neither_tenants_secrets_nor_scaling() {
 /// role can forbid that, so a policy of the API server does.
 #[test]
 fn the_right_to_patch_pods_reaches_no_image_and_none_of_our_pods() {
-    let single = Options::default()
+    let single = ManifestOptions::default()
         .with_certificates(Certificates::SelfManaged)
         .in_a_single_deployment();
     let mut installs = installs();
@@ -265,7 +265,7 @@ fn each_deployment_runs_under_its_own_account_and_does_its_own_work_only() {
     }
 }
 
-fn policies(options: &Options) -> Vec<Value> {
+fn policies(options: &ManifestOptions) -> Vec<Value> {
     let objects = objects(&options.with_certificates(Certificates::SelfManaged));
     let policies: Vec<Value> = objects
         .into_iter()
@@ -289,9 +289,9 @@ fn ports(rule: &Value) -> Vec<u64> {
 #[test]
 fn each_deployment_has_a_network_policy() {
     for single in [false, true] {
-        let options = Options {
+        let options = ManifestOptions {
             single_deployment: single,
-            ..Options::default().with_certificates(Certificates::SelfManaged)
+            ..ManifestOptions::default().with_certificates(Certificates::SelfManaged)
         };
         let chosen = |policy: Value| policy["spec"]["podSelector"]["matchLabels"].clone();
         let chosen: Vec<Value> = policies(&options).into_iter().map(chosen).collect();
@@ -306,13 +306,13 @@ fn each_deployment_has_a_network_policy() {
 
 #[test]
 fn metrics_are_for_the_namespaces_that_were_named() {
-    let named = Options {
+    let named = ManifestOptions {
         monitoring_namespace_labels: vec!["team=observability".to_owned()],
-        ..Options::default()
+        ..ManifestOptions::default()
     };
     let expected = [
         (
-            Options::default(),
+            ManifestOptions::default(),
             json!({ "kubernetes.io/metadata.name": "monitoring" }),
         ),
         (named, json!({ "team": "observability" })),
@@ -334,9 +334,9 @@ fn metrics_are_for_the_namespaces_that_were_named() {
 /// webhooks: so no pod can fill their places with slow or large requests.
 #[test]
 fn with_their_addresses_only_api_servers_reach_the_webhooks_and_are_reached() {
-    let options = Options {
+    let options = ManifestOptions {
         api_server_cidrs: vec!["10.0.0.0/28".to_owned()],
-        ..Options::default()
+        ..ManifestOptions::default()
     };
     let servers = json!([{ "ipBlock": { "cidr": "10.0.0.0/28" } }]);
     let mut open = Vec::new();

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use arc_swap::ArcSwap;
-use rayfit::admission::{Admission, Engine, Limits, router};
+use rayfit::admission::{Admission, AdmissionLimits, Engine, router};
 use rayfit::policy::EffectivePolicy;
 use rayfit::policy::Policies;
 use rayfit::policy::settings::KUBERAY_OPERATOR;
@@ -32,7 +32,7 @@ pub(crate) fn server(policies: &[Value]) -> Server {
         policy,
         metrics.clone(),
         Engine::default(),
-        Limits::default(),
+        AdmissionLimits::default(),
     );
     Server {
         router: router(Arc::new(admission)),
@@ -129,13 +129,14 @@ async fn what_is_being_deleted_can_always_lose_its_finalizers() {
 /// What the API server asks about, in words of its own: webhooks and `rayfit vap` alike.
 #[test]
 fn the_api_server_asks_about_what_is_being_deleted_unless_it_ends() {
-    let options = rayfit::vap::Options::default();
+    let options = rayfit::vap::VapOptions::default();
     let policies = rayfit::vap::objects(&options);
     let conditions = policies
         .iter()
         .filter(|object| object["kind"] == "ValidatingAdmissionPolicy")
         .map(|object| object["spec"]["matchConditions"].to_string());
-    let webhooks = rayfit::manifests::webhooks::validating(&rayfit::manifests::Options::default());
+    let webhooks =
+        rayfit::manifests::webhooks::validating(&rayfit::manifests::ManifestOptions::default());
     let webhooks = webhooks["webhooks"].as_array().unwrap().iter();
     let webhooks = webhooks
         .filter(|hook| hook["rules"][0]["apiGroups"][0] == "ray.io")

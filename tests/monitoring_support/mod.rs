@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use rayfit::object_audit::{Counts, Tally};
+use rayfit::object_audit::{AuditTally, Counts};
 use rayfit::rule_id::RuleId;
 use rayfit::telemetry::Metrics;
 use serde_json::Value;
@@ -63,9 +63,9 @@ pub fn counted() -> String {
     let metrics = Metrics::new(std::sync::Arc::default());
     metrics.scaling.clusters("central", 1);
     let rules = [(RuleId(105), Counts::default())];
-    metrics.audit.set(&Tally {
+    metrics.audit.set(&AuditTally {
         rules: rules.into(),
-        ..Tally::default()
+        ..AuditTally::default()
     });
     metrics.text().unwrap()
 }

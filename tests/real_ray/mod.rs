@@ -16,7 +16,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use rayfit::gcs::{Address, Client, Endpoint, Limits, from_environment};
+use rayfit::gcs::{Address, Client, Endpoint, GcsLimits, from_environment};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
@@ -160,7 +160,7 @@ impl Drop for Ray {
 }
 
 pub fn client_with(endpoint: Endpoint) -> Client {
-    Client::new(endpoint, Limits::default())
+    Client::new(endpoint, GcsLimits::default())
 }
 
 /// A Python process, ended when it is dropped.

@@ -14,7 +14,7 @@ use axum::Router;
 use axum::body::Body;
 use axum::http::{Request, StatusCode};
 use http_body_util::BodyExt as _;
-use rayfit::admission::{Admission, Engine, Limits, router};
+use rayfit::admission::{Admission, AdmissionLimits, Engine, router};
 use rayfit::finding::Finding;
 use rayfit::judge::Verdict;
 use rayfit::path::FieldPath;
@@ -106,10 +106,10 @@ pub struct Server {
 }
 
 pub fn server() -> Server {
-    with(Engine::default(), Limits::default())
+    with(Engine::default(), AdmissionLimits::default())
 }
 
-pub fn with(engine: Engine, limits: Limits) -> Server {
+pub fn with(engine: Engine, limits: AdmissionLimits) -> Server {
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(EffectivePolicy::default()));
     let admission = Admission::with(policy, metrics.clone(), engine, limits);

@@ -70,7 +70,7 @@ impl LiveArgs {
     }
 
     /// Looks at a cluster, and at how policies have it scaled.
-    pub(super) fn look_to_plan(&self, key: &Key) -> anyhow::Result<(Look, plan::Settings)> {
+    pub(super) fn look_to_plan(&self, key: &Key) -> anyhow::Result<(Look, plan::PlanSettings)> {
         block_on(async {
             let client = self.client().await?;
             let look = look(&client, key, self.gcs_address.clone()).await?;

@@ -15,27 +15,27 @@ use crate::facts::{DEFAULT_NAMESPACE, Facts};
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;
 use crate::ray::{Kind, RayObject, ReconcileMode};
-use crate::reconcile::Settings;
+use crate::reconcile::ReconcilerSettings;
 
 /// How `cluster` is decided about. Who may not read policies is told so, and sees what would be
 /// done without them.
-pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::Settings {
+pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSettings {
     let Some(cluster) = cluster.as_object() else {
-        return plan::Settings::default();
+        return plan::PlanSettings::default();
     };
     let cluster = RayObject::of_kind(Kind::RayCluster, cluster);
     // The sidecar has no right to read policies, so they do not hold there.
     if cluster.reconcile_mode() == ReconcileMode::Sidecar {
-        return plan::Settings::default();
+        return plan::PlanSettings::default();
     }
     match folded(client, &cluster).await {
-        Ok(folded) => Settings::of(&folded).plan,
+        Ok(folded) => ReconcilerSettings::of(&folded).plan,
         Err(error) => {
             let why = text(&error);
             outcome::warn(format_args!(
                 "RayPolicies cannot be read, so this is what would be done without any: {why}"
             ));
-            plan::Settings::default()
+            plan::PlanSettings::default()
         }
     }
 }

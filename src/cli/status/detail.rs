@@ -6,7 +6,7 @@ use super::overview::{resize_conditions, scaler};
 use super::table::Table;
 use crate::cli::live::Look;
 use crate::controller::observe::Key;
-use crate::plan::{Plan, Report, Settings, decide};
+use crate::plan::{Plan, PlanReport, PlanSettings, decide};
 use crate::quantity::Quantity;
 use crate::ray::ippr::{self, Ippr};
 use crate::ray::{Kind, RayObject, Resource};
@@ -20,7 +20,7 @@ const PODS: usize = 50;
 /// A cluster, as far as it can be seen.
 pub(super) fn text(key: &Key, look: &Look) -> String {
     let snapshot = &look.snapshot;
-    let (plan, report) = decide(snapshot, &Settings::default());
+    let (plan, report) = decide(snapshot, &PlanSettings::default());
     let mut text = head(key, look);
     let _ = write!(text, "\n{}", groups(snapshot, &report));
     let pods = pods(snapshot);
@@ -97,7 +97,7 @@ fn head(key: &Key, look: &Look) -> String {
     text
 }
 
-fn groups(snapshot: &Snapshot, report: &Report) -> Table {
+fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
     let mut table = Table::new(&[
         "GROUP", "RUNNING", "PENDING", "REPLICAS", "MIN", "MAX", "NOTE",
     ]);
@@ -193,7 +193,7 @@ fn resize(pod: &Pod<'_>) -> String {
     words.collect::<Vec<_>>().join("; ")
 }
 
-fn demand(report: &Report) -> String {
+fn demand(report: &PlanReport) -> String {
     if report.demands.is_empty() {
         return "nothing is pending\n".to_owned();
     }

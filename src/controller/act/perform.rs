@@ -4,11 +4,11 @@ use std::time::{Duration, Instant};
 
 use futures_util::stream::{self, StreamExt as _};
 
-use crate::controller::act::permission::Permit;
+use crate::controller::act::permission::WritePermission;
 use crate::controller::act::writer;
 use crate::controller::act::writer::Writer;
 use crate::controller::clock::Clock;
-use crate::gcs::{self, CallError, Fault, RayletSize};
+use crate::gcs::{self, CallError, GcsFault, RayletSize};
 use crate::reconcile::effects::effect::{Drain, DrainKind, ERROR_KEY, RayletResize};
 use crate::reconcile::effects::failure::{Failure, GcsKind};
 use crate::reconcile::{Chain, Done, Effect, Reply};
@@ -23,7 +23,7 @@ pub struct Performer<'a> {
     /// For the GCS.
     pub gcs: &'a gcs::Client,
     /// Whether effects on pods and Ray nodes may be sent.
-    pub permit: &'a Permit<'a>,
+    pub permit: &'a WritePermission<'a>,
     /// The clock.
     pub clock: Clock,
 }
@@ -157,8 +157,8 @@ impl Performer<'_> {
             DrainKind::WhenDone => gcs.drain_preempt(drain.node_id, &drain.message, 0).await,
         };
         Ok(match answer.map_err(|error| gcs_failure(&error))? {
-            gcs::Drain::Accepted => Reply::DrainAccepted,
-            gcs::Drain::Rejected(_) => Reply::DrainRefused,
+            gcs::DrainCall::Accepted => Reply::DrainAccepted,
+            gcs::DrainCall::Rejected(_) => Reply::DrainRefused,
         })
     }
 
@@ -184,15 +184,17 @@ impl Performer<'_> {
 /// A failed call as the core understands it.
 pub fn gcs_failure(error: &CallError) -> Failure {
     let kind = match &error.fault {
-        Fault::NotFound(_) => GcsKind::NotFound,
-        Fault::InvalidArgument(_) => GcsKind::InvalidArgument,
-        Fault::Unauthenticated(_) | Fault::Credentials(_) | Fault::Tls(_) => {
+        GcsFault::NotFound(_) => GcsKind::NotFound,
+        GcsFault::InvalidArgument(_) => GcsKind::InvalidArgument,
+        GcsFault::Unauthenticated(_) | GcsFault::Credentials(_) | GcsFault::Tls(_) => {
             GcsKind::Unauthenticated
         }
-        Fault::Passive => GcsKind::Passive,
-        Fault::Unreachable(_) | Fault::BackingOff(_) | Fault::Deadline(_) => GcsKind::Unreachable,
-        Fault::TooLarge(_) | Fault::Unusable(_) => GcsKind::Unusable,
-        Fault::Unsupported(_) | Fault::Other(_) => GcsKind::Other,
+        GcsFault::Passive => GcsKind::Passive,
+        GcsFault::Unreachable(_) | GcsFault::BackingOff(_) | GcsFault::Deadline(_) => {
+            GcsKind::Unreachable
+        }
+        GcsFault::TooLarge(_) | GcsFault::Unusable(_) => GcsKind::Unusable,
+        GcsFault::Unsupported(_) | GcsFault::Other(_) => GcsKind::Other,
     };
     Failure::Gcs {
         kind,

@@ -8,9 +8,9 @@ use tokio::sync::Mutex;
 
 use crate::controller::act::writer;
 use crate::controller::clock::Clock;
-use crate::controller::eligibility::Judge;
+use crate::controller::eligibility::EligibilityCheck;
 use crate::reconcile::effects::failure::Failure;
-use crate::reconcile::ownership::handover::{PERMIT_S, Tenure, Turn};
+use crate::reconcile::ownership::handover::{Handover, HandoverStep, PERMIT_S};
 use crate::snapshot::OwnPods;
 
 /// What is left of a permit below which a new one is asked for.
@@ -18,26 +18,26 @@ const WORTHWHILE: Duration = Duration::from_secs(2);
 
 /// Whose turn it is, and until when that is known.
 #[derive(Debug, Default)]
-pub struct Grant {
+pub struct WriteGrant {
     /// What is remembered of turns.
-    pub tenure: Tenure,
+    pub tenure: Handover,
     /// Until when effects may be under way.
     until: Option<Instant>,
 }
 
 /// Asks for permits during one round.
-pub struct Permit<'a> {
+pub struct WritePermission<'a> {
     /// Kept from round to round.
-    pub grant: &'a Mutex<Grant>,
+    pub grant: &'a Mutex<WriteGrant>,
     /// Says whose it is.
-    pub judge: &'a Judge,
+    pub judge: &'a EligibilityCheck,
     /// The cluster's pods, as seen at the beginning of the round.
     pub pods: &'a OwnPods,
     /// The clock.
     pub clock: Clock,
 }
 
-impl Permit<'_> {
+impl WritePermission<'_> {
     /// How long an effect that is sent now may take, if that is known without asking.
     pub async fn known(&self) -> Option<Duration> {
         worthwhile(self.grant.lock().await.until)
@@ -45,7 +45,7 @@ impl Permit<'_> {
 
     /// How long an effect that is sent now may take. Who holds a turn already does not wait for
     /// another one while time runs.
-    pub async fn ensure(&self, turn: &writer::Turn<'_>) -> Result<Duration, Failure> {
+    pub async fn ensure(&self, turn: &writer::WriteTurn<'_>) -> Result<Duration, Failure> {
         let mut grant = self.grant.lock().await;
         if let Some(left) = worthwhile(grant.until) {
             return Ok(left);
@@ -64,12 +64,12 @@ impl Permit<'_> {
         self.judge.learn(cluster);
     }
 
-    fn judge_read(&self, grant: &mut Grant, cluster: &Value, asked: Instant) {
+    fn judge_read(&self, grant: &mut WriteGrant, cluster: &Value, asked: Instant) {
         let standing = self.judge.standing(cluster, self.pods);
         let turn = grant
             .tenure
             .turn(cluster, &standing, &self.judge.role, self.clock.steady());
-        let ours = matches!(turn, Turn::Act);
+        let ours = matches!(turn, HandoverStep::Act);
         grant.until = ours.then(|| asked + Duration::from_secs_f64(PERMIT_S));
     }
 }

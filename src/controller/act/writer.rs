@@ -134,10 +134,10 @@ impl Writer {
     }
 
     /// Waits until requests may be sent, one after the other.
-    pub async fn turn(&self) -> Result<Turn<'_>, Failure> {
+    pub async fn turn(&self) -> Result<WriteTurn<'_>, Failure> {
         let passed = self.requests.gate.pass(&self.flow).await;
         let passed = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
-        Ok(Turn {
+        Ok(WriteTurn {
             writer: self,
             _pass: passed,
         })
@@ -179,12 +179,12 @@ impl Writer {
 
 /// Requests about one RayCluster whose turn it is. The time that a request may take begins here,
 /// not when it began to wait.
-pub struct Turn<'a> {
+pub struct WriteTurn<'a> {
     writer: &'a Writer,
     _pass: Pass,
 }
 
-impl Turn<'_> {
+impl WriteTurn<'_> {
     /// Reads the RayCluster.
     pub async fn get_cluster(&self) -> Result<Value, Failure> {
         let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);

@@ -15,9 +15,9 @@ use crate::controller::act::writer::Requests;
 use crate::controller::clock::Clock;
 use crate::controller::events::outbox::Outbox;
 use crate::controller::events::publish::Publisher;
-use crate::controller::metrics::Measures;
+use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::Key;
-use crate::reconcile::events::event::{News, NewsKind};
+use crate::reconcile::events::event::{ClusterEvent, EventType};
 
 /// Where news go.
 #[derive(Clone, Default)]
@@ -29,7 +29,7 @@ pub struct Announcer {
 struct Desk {
     outbox: Mutex<Outbox>,
     filled: Notify,
-    measures: Measures,
+    measures: RoundMetrics,
     clock: Clock,
 }
 
@@ -37,7 +37,7 @@ struct Desk {
 #[derive(Debug, Clone)]
 struct Announcement {
     about: About,
-    news: News,
+    news: ClusterEvent,
 }
 
 /// The RayCluster that an Event is on.
@@ -56,7 +56,7 @@ impl Announcer {
         requests: Requests,
         share: u32,
         instance: String,
-        measures: Measures,
+        measures: RoundMetrics,
     ) -> (Self, impl Future<Output = ()> + Send) {
         let desk = Arc::new(Desk {
             outbox: Mutex::default(),
@@ -75,7 +75,7 @@ impl Announcer {
 
     /// Tells the news of a round. They are in the log too; what is beyond the cluster's budget of
     /// Events only where the log is a detailed one, so that the log is not flooded in their place.
-    pub fn tell(&self, about: &About, news: &[News]) {
+    pub fn tell(&self, about: &About, news: &[ClusterEvent]) {
         for news in news {
             let is_told = self.desk.as_ref().is_none_or(|desk| desk.put(about, news));
             let (cluster, reason) = (about.key.to_string(), news.reason);
@@ -83,15 +83,15 @@ impl Announcer {
                 _ if !is_told => {
                     tracing::debug!(cluster, reason, "not told as an Event: {}", news.message);
                 }
-                NewsKind::Normal => tracing::info!(cluster, reason, "{}", news.message),
-                NewsKind::Warning => tracing::warn!(cluster, reason, "{}", news.message),
+                EventType::Normal => tracing::info!(cluster, reason, "{}", news.message),
+                EventType::Warning => tracing::warn!(cluster, reason, "{}", news.message),
             }
         }
     }
 }
 
 impl Desk {
-    fn put(&self, about: &About, news: &News) -> bool {
+    fn put(&self, about: &About, news: &ClusterEvent) -> bool {
         let announcement = Announcement {
             about: about.clone(),
             news: news.clone(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::controller::events::bucket::{Bucket, Rate};
 use crate::controller::events::{About, Announcement};
 use crate::controller::observe::Key;
-use crate::reconcile::events::event::{News, NewsKind};
+use crate::reconcile::events::event::{ClusterEvent, EventType};
 
 /// The warnings of one cluster. (The burst is that of Kubernetes' own recorder of Events.)
 pub(crate) const WARNINGS: Rate = Rate {
@@ -22,14 +22,14 @@ pub(crate) const NORMAL: Rate = Rate {
     every_s: 5.0,
 };
 
-fn rate(kind: NewsKind) -> Rate {
+fn rate(kind: EventType) -> Rate {
     match kind {
-        NewsKind::Normal => NORMAL,
-        NewsKind::Warning => WARNINGS,
+        EventType::Normal => NORMAL,
+        EventType::Warning => WARNINGS,
     }
 }
 
-const KINDS: [NewsKind; 2] = [NewsKind::Normal, NewsKind::Warning];
+const KINDS: [EventType; 2] = [EventType::Normal, EventType::Warning];
 
 /// Most Events of one namespace that wait.
 const WAITING_OF_NAMESPACE: usize = 64;
@@ -41,7 +41,7 @@ const WAITING: usize = 1024;
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
     /// By name, not by UID: a cluster that is made anew has no new budget.
-    accounts: HashMap<Key, Account>,
+    accounts: HashMap<Key, EventAccount>,
     queues: HashMap<Arc<str>, VecDeque<Announcement>>,
     /// The namespaces of which something waits, in the order of their turns.
     turns: VecDeque<Arc<str>>,
@@ -50,26 +50,26 @@ pub(crate) struct Outbox {
 
 /// What a cluster has used up.
 #[derive(Debug)]
-struct Account {
+struct EventAccount {
     about: About,
-    normal: Budget,
-    warnings: Budget,
+    normal: EventBudget,
+    warnings: EventBudget,
 }
 
 /// What is used up of one kind of Events, and what was left out of them and not yet told.
 #[derive(Debug, Default)]
-struct Budget {
+struct EventBudget {
     bucket: Bucket,
     left_out: BTreeMap<&'static str, u64>,
     /// The latest among them.
     latest: Option<String>,
 }
 
-impl Account {
-    fn budget(&mut self, kind: NewsKind) -> &mut Budget {
+impl EventAccount {
+    fn budget(&mut self, kind: EventType) -> &mut EventBudget {
         match kind {
-            NewsKind::Normal => &mut self.normal,
-            NewsKind::Warning => &mut self.warnings,
+            EventType::Normal => &mut self.normal,
+            EventType::Warning => &mut self.warnings,
         }
     }
 
@@ -131,24 +131,24 @@ impl Outbox {
         std::mem::take(&mut self.left_out)
     }
 
-    fn account(&mut self, about: &About) -> &mut Account {
-        let new = || Account {
+    fn account(&mut self, about: &About) -> &mut EventAccount {
+        let new = || EventAccount {
             about: about.clone(),
-            normal: Budget::default(),
-            warnings: Budget::default(),
+            normal: EventBudget::default(),
+            warnings: EventBudget::default(),
         };
         self.accounts.entry(about.key.clone()).or_insert_with(new)
     }
 
     /// One Event for all of a kind that were left out.
-    fn sum_up(&mut self, about: &About, kind: NewsKind, now: f64) {
+    fn sum_up(&mut self, about: &About, kind: EventType, now: f64) {
         let budget = self.account(about).budget(kind);
         if budget.left_out.is_empty() || !budget.bucket.take(rate(kind), now) {
             return;
         }
         let left_out = std::mem::take(&mut budget.left_out);
         let latest = budget.latest.take();
-        let news = summary(&left_out, latest.filter(|_| kind == NewsKind::Warning));
+        let news = summary(&left_out, latest.filter(|_| kind == EventType::Warning));
         let about = about.clone();
         self.queue(Announcement { about, news });
     }
@@ -193,7 +193,7 @@ impl Outbox {
     }
 }
 
-fn summary(left_out: &BTreeMap<&'static str, u64>, warning: Option<String>) -> News {
+fn summary(left_out: &BTreeMap<&'static str, u64>, warning: Option<String>) -> ClusterEvent {
     let parts = left_out.iter();
     let parts: Vec<String> = parts
         .map(|(reason, count)| format!("{count} x {reason}"))
@@ -202,13 +202,13 @@ fn summary(left_out: &BTreeMap<&'static str, u64>, warning: Option<String>) -> N
         "left out, because there were too many Events of this RayCluster: {}",
         parts.join(", ")
     );
-    let mut kind = NewsKind::Normal;
+    let mut kind = EventType::Normal;
     if let Some(warning) = warning {
-        kind = NewsKind::Warning;
+        kind = EventType::Warning;
         message = format!("{message}; the latest warning: {warning}");
     }
     message.truncate(message.floor_char_boundary(1000));
-    News {
+    ClusterEvent {
         reason: "EventsLeftOut",
         kind,
         message,

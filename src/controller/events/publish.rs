@@ -17,7 +17,7 @@ use crate::controller::clock::Clock;
 use crate::controller::events::bucket::{Bucket, Rate};
 use crate::controller::events::{About, Announcement, Desk};
 use crate::reconcile::effects::failure::Failure;
-use crate::reconcile::events::event::{News, NewsKind};
+use crate::reconcile::events::event::{ClusterEvent, EventType};
 
 /// For how long an equal Event is counted instead of published anew.
 const SERIES: Duration = Duration::from_mins(6);
@@ -96,7 +96,7 @@ impl Publisher {
         }
     }
 
-    async fn publish(&mut self, about: &About, news: News) -> Result<(), Failure> {
+    async fn publish(&mut self, about: &About, news: ClusterEvent) -> Result<(), Failure> {
         self.series
             .retain(|_, published| published.at.elapsed() < SERIES);
         let events = Request::new(format!(
@@ -139,7 +139,7 @@ impl Publisher {
         sent.await.map(drop)
     }
 
-    fn event(&self, about: &About, news: News) -> Event {
+    fn event(&self, about: &About, news: ClusterEvent) -> Event {
         let now = Clock::timestamp();
         let reference = |kind: &str, version: &str, name: &str| ObjectReference {
             api_version: Some(version.to_owned()),
@@ -161,8 +161,8 @@ impl Publisher {
             reason: Some(news.reason.to_owned()),
             note: Some(news.message),
             type_: Some(match news.kind {
-                NewsKind::Normal => "Normal".to_owned(),
-                NewsKind::Warning => "Warning".to_owned(),
+                EventType::Normal => "Normal".to_owned(),
+                EventType::Warning => "Warning".to_owned(),
             }),
             regarding: Some(regarding),
             related: news.pod.map(|pod| reference("Pod", "v1", &pod)),

@@ -1,6 +1,6 @@
 use crate::controller::events::outbox::{Outbox, WARNINGS};
 use crate::controller::events::*;
-use crate::reconcile::events::event::NewsKind;
+use crate::reconcile::events::event::EventType;
 
 fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str) -> Announcement {
     Announcement {
@@ -8,12 +8,12 @@ fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str
             key: Key::new(namespace, name),
             uid: "u".to_owned(),
         },
-        news: News {
+        news: ClusterEvent {
             reason,
             kind: if reason == "ScaledUp" {
-                NewsKind::Normal
+                EventType::Normal
             } else {
-                NewsKind::Warning
+                EventType::Warning
             },
             message: message.to_owned(),
             action: "Scaling",

@@ -3,7 +3,7 @@
 use crate::controller::act::perform::gcs_failure;
 use crate::controller::head::address::{Head, NoHead};
 use crate::controller::head::credentials::CredentialsError;
-use crate::gcs::{CallError, Fault};
+use crate::gcs::{CallError, GcsFault};
 use crate::reconcile::effects::failure::{Failure, GcsKind};
 use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::OwnPods;
@@ -40,7 +40,7 @@ pub fn no_credentials(head: &HeadPod, error: &CredentialsError) -> Blind {
 pub fn no_answer(head: &HeadPod, error: &CallError) -> Blind {
     let head = head.clone();
     match (&error.fault, gcs_failure(error)) {
-        (Fault::BackingOff(_), _) => Blind::NotAsked { head },
+        (GcsFault::BackingOff(_), _) => Blind::NotAsked { head },
         (_, Failure::Gcs { kind, message }) => Blind::Gcs {
             head,
             kind,
@@ -102,7 +102,7 @@ mod tests {
         let error = |left| CallError {
             call: Call::ClusterState,
             address: Address::new("10.0.0.1", 6379),
-            fault: Fault::BackingOff(Duration::from_secs(left)),
+            fault: GcsFault::BackingOff(Duration::from_secs(left)),
         };
         let head = head_pod(&head(), &OwnPods::default());
         assert_eq!(no_answer(&head, &error(3)), no_answer(&head, &error(14)));

@@ -14,7 +14,7 @@ use crate::apiserver::backoff::Backoff;
 use crate::apiserver::error_chain;
 use crate::controller::head::address::Head;
 use crate::controller::observe::Key;
-use crate::gcs::{self, Endpoint, Limits, Material, Tls, TokenSource};
+use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls, TokenSource};
 
 /// The longest that reading a Secret may take.
 const LONGEST: Duration = Duration::from_secs(4);
@@ -76,7 +76,7 @@ impl Credentials {
             }
             Self::Secrets(secrets) => secrets.endpoint_unless_failed(key, head).await?,
         };
-        Ok(gcs::Client::new(endpoint, Limits::default()))
+        Ok(gcs::Client::new(endpoint, GcsLimits::default()))
     }
 }
 

@@ -11,16 +11,16 @@
 
 use std::time::Duration;
 
-use super::ledger::Ledger;
-use super::record::{Name, Record, Step};
+use super::ledger::LeaseLedger;
+use super::record::{LeaseName, LeaseRecord, LeaseStep};
 use super::shards::shard_of;
 
-impl Ledger {
+impl LeaseLedger {
     /// A list that was asked for at `sent` has shown these Leases and no others.
-    pub fn listed(&mut self, leases: Vec<(Name, Record)>, sent: Duration, now: Duration) {
+    pub fn listed(&mut self, leases: Vec<(LeaseName, LeaseRecord)>, sent: Duration, now: Duration) {
         let is_ours = self.renewed.is_some_and(|renewed| renewed <= sent);
-        let missing = |name: &&Name| !leases.iter().any(|(listed, _)| listed == *name);
-        let gone: Vec<Name> = self.seen.keys().filter(missing).cloned().collect();
+        let missing = |name: &&LeaseName| !leases.iter().any(|(listed, _)| listed == *name);
+        let gone: Vec<LeaseName> = self.seen.keys().filter(missing).cloned().collect();
         for name in gone {
             self.gone(&name);
         }
@@ -36,7 +36,7 @@ impl Ledger {
     /// until it is buried, however long it has been silent.
     fn divided_otherwise(&self) -> Option<&str> {
         self.seen.iter().find_map(|(name, seen)| match name {
-            Name::Replica(replica)
+            LeaseName::Replica(replica)
                 if *replica != self.me
                     && seen.record.holder.is_some()
                     && seen.record.shards != Some(self.shards) =>
@@ -50,14 +50,14 @@ impl Ledger {
     /// Who keeps us from work by dividing clusters into another number of shards, and which.
     pub fn waits_for(&self) -> Option<(&str, Option<u32>)> {
         let replica = self.divided_otherwise().filter(|_| !self.agreed)?;
-        let seen = self.seen.get(&Name::Replica(replica.to_owned()))?;
+        let seen = self.seen.get(&LeaseName::Replica(replica.to_owned()))?;
         Some((replica, seen.record.shards))
     }
 
     /// Before anything is taken: our own Lease, and then a list that shows nobody who divides
     /// clusters otherwise. While somebody does, we have no Lease.
-    pub(super) fn agree(&mut self, now: Duration) -> Option<Step> {
-        let me = Name::Replica(self.me.clone());
+    pub(super) fn agree(&mut self, now: Duration) -> Option<LeaseStep> {
+        let me = LeaseName::Replica(self.me.clone());
         match self.divided_otherwise().map(str::to_owned) {
             Some(other) => {
                 // Two that began together do not come again together.
@@ -65,14 +65,16 @@ impl Ledger {
                 self.yields_until = now + self.terms.renew / 2 * spread;
                 let seen = self.seen.get(&me).filter(|_| self.renewed.is_some());
                 match seen.map(|seen| seen.record.clone()) {
-                    Some(record) => self.may_try(&me, now).then_some(Step::Release(me, record)),
+                    Some(record) => self
+                        .may_try(&me, now)
+                        .then_some(LeaseStep::Release(me, record)),
                     None => self.bury(&other, now),
                 }
             }
             None if now < self.yields_until => None,
             None if self.renewed.is_some() && self.live(now).is_none() => {
                 let again = |at: Duration| now >= at + self.terms.renew / 5;
-                self.looked.is_none_or(again).then_some(Step::Look(me))
+                self.looked.is_none_or(again).then_some(LeaseStep::Look(me))
             }
             None => self.live(now),
         }
@@ -88,8 +90,8 @@ mod tests {
     const SECOND: Duration = Duration::from_secs(1);
 
     /// One that divides clusters into another number of shards.
-    fn other(name: &str, version: u32) -> Record {
-        Record {
+    fn other(name: &str, version: u32) -> LeaseRecord {
+        LeaseRecord {
             shards: Some(2),
             ..record(name, version)
         }
@@ -97,39 +99,44 @@ mod tests {
 
     #[test]
     fn nothing_is_taken_while_somebody_divides_clusters_otherwise() {
-        let mut b = Ledger::new("b".to_owned(), 1, Terms::default());
+        let mut b = LeaseLedger::new("b".to_owned(), 1, Terms::default());
         b.complete();
         b.note(replica("a"), other("a", 1), SECOND);
         assert_eq!(b.steps(SECOND * 2, |_| false), []);
         assert_eq!(b.waits_for(), Some(("a", Some(2))));
         // It has fallen silent, and may be at work until it is buried.
-        let bury = Step::Bury(replica("a"), Some(other("a", 1)));
+        let bury = LeaseStep::Bury(replica("a"), Some(other("a", 1)));
         assert_eq!(b.steps(SECOND * 20, |_| false), [bury]);
-        b.buried(&replica("a"), Record::default(), SECOND * 20, SECOND * 20);
+        b.buried(
+            &replica("a"),
+            LeaseRecord::default(),
+            SECOND * 20,
+            SECOND * 20,
+        );
         assert_eq!(b.steps(SECOND * 20, |_| false), [], "not at once");
         assert_eq!(
             b.steps(SECOND * 40, |_| false),
-            [Step::Create(replica("b"))]
+            [LeaseStep::Create(replica("b"))]
         );
         assert_eq!(b.waits_for(), None);
     }
 
     #[test]
     fn who_sees_another_division_in_the_list_gives_way() {
-        let mut b = Ledger::new("b".to_owned(), 1, Terms::default());
+        let mut b = LeaseLedger::new("b".to_owned(), 1, Terms::default());
         b.complete();
         b.holds(replica("b"), record("b", 1), SECOND);
-        assert_eq!(b.steps(SECOND, |_| false), [Step::Look(replica("b"))]);
+        assert_eq!(b.steps(SECOND, |_| false), [LeaseStep::Look(replica("b"))]);
         assert_eq!(b.trusted().next(), None);
         let listed = vec![
             (replica("a"), other("a", 2)),
             (replica("b"), record("b", 1)),
         ];
         b.listed(listed, SECOND, SECOND * 2);
-        let release = Step::Release(replica("b"), record("b", 1));
+        let release = LeaseStep::Release(replica("b"), record("b", 1));
         assert_eq!(b.steps(SECOND * 2, |_| false), [release]);
         // A list that was asked for before our Lease was written shows nothing.
-        let mut c = Ledger::new("c".to_owned(), 1, Terms::default());
+        let mut c = LeaseLedger::new("c".to_owned(), 1, Terms::default());
         c.complete();
         c.holds(replica("c"), record("c", 1), SECOND * 5);
         c.listed(vec![(replica("c"), record("c", 1))], SECOND * 4, SECOND * 6);
@@ -138,9 +145,9 @@ mod tests {
 
     #[test]
     fn a_version_that_does_not_say_how_it_divides_clusters_is_waited_for() {
-        let mut b = Ledger::new("b".to_owned(), 1, Terms::default());
+        let mut b = LeaseLedger::new("b".to_owned(), 1, Terms::default());
         b.complete();
-        let older = Record {
+        let older = LeaseRecord {
             shards: None,
             ..record("a", 1)
         };

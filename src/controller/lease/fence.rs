@@ -32,12 +32,12 @@ pub struct Fence {
 
 #[derive(Debug)]
 struct Inner {
-    state: Mutex<State>,
+    state: Mutex<FenceState>,
     held: watch::Sender<Vec<u32>>,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct FenceState {
     /// The end of trust by shard.
     until: BTreeMap<u32, Instant>,
     /// Writes that have begun and not ended, by shard.
@@ -104,7 +104,7 @@ impl Fence {
 
 impl Inner {
     /// A panic elsewhere leaves the maps whole: every change of them is one step.
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, FenceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,4 +1,4 @@
-//! Keeping Leases: the [`Ledger`]'s steps, performed on the API server.
+//! Keeping Leases: the [`LeaseLedger`]'s steps, performed on the API server.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -15,13 +15,13 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
-use super::ledger::Ledger;
-use super::record::{Name, Record, Step, Terms};
+use super::ledger::LeaseLedger;
+use super::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 use crate::apiserver::error_chain;
 use crate::apiserver::informer::Times;
 use crate::apiserver::{self, Event, Selection, Source};
 use crate::controller::clock::Clock;
-use crate::controller::metrics::Measures;
+use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::told;
 
 /// The label of our Leases; its value says which kind.
@@ -33,7 +33,7 @@ const REPLICA: &str = "rayfit-replica-";
 
 /// What a replica takes part with.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct LeaseOptions {
     /// The namespace of the Leases.
     pub namespace: String,
     /// The name of this replica, unlike that of any other.
@@ -47,15 +47,15 @@ pub struct Options {
 /// Keeps this replica's share of the shards and tells `fence`, until `stop` is true and everything
 /// was given back. Errors of the API server are logged and tried again.
 pub async fn keep(
-    options: Options,
+    options: LeaseOptions,
     source: Source,
     fence: Fence,
-    measures: Measures,
+    measures: RoundMetrics,
     mut stop: watch::Receiver<bool>,
 ) {
     let api: Api<Lease> = Api::namespaced(source.client.clone(), &options.namespace);
     let start = Instant::now();
-    let ledger = Ledger::new(options.replica.clone(), options.shards, options.terms);
+    let ledger = LeaseLedger::new(options.replica.clone(), options.shards, options.terms);
     let selection = Selection {
         title: "Leases",
         path: Lease::url_path(&(), Some(&options.namespace)),
@@ -117,20 +117,20 @@ struct Keeper {
     api: Api<Lease>,
     /// For lists, in which one Lease that cannot be read is no trouble for the others.
     listing: Api<DynamicObject>,
-    options: Options,
+    options: LeaseOptions,
     start: Instant,
     fence: Fence,
-    measures: Measures,
-    ledger: Ledger,
+    measures: RoundMetrics,
+    ledger: LeaseLedger,
     told: bool,
     /// Who keeps us from work by another number of shards, as was said last.
     waits_for: Option<String>,
 }
 
 /// What an accepted step brings.
-enum Answer {
+enum LeaseAnswer {
     Written(Option<Box<Lease>>),
-    Listed(Vec<(Name, Record)>),
+    Listed(Vec<(LeaseName, LeaseRecord)>),
 }
 
 impl Keeper {
@@ -199,10 +199,10 @@ impl Keeper {
             async move {
                 let answer = async {
                     match &step {
-                        Step::Look(_) => list(listing).await.map(Answer::Listed),
+                        LeaseStep::Look(_) => list(listing).await.map(LeaseAnswer::Listed),
                         step => perform(api, options, step)
                             .await
-                            .map(|lease| Answer::Written(lease.map(Box::new))),
+                            .map(|lease| LeaseAnswer::Written(lease.map(Box::new))),
                     }
                 };
                 let result = timeout(longest, answer).await;
@@ -211,8 +211,8 @@ impl Keeper {
         });
         for (step, result) in join_all(performed).await {
             match result {
-                Ok(Ok(Answer::Written(lease))) => self.done(step, lease.as_deref(), now),
-                Ok(Ok(Answer::Listed(leases))) => {
+                Ok(Ok(LeaseAnswer::Written(lease))) => self.done(step, lease.as_deref(), now),
+                Ok(Ok(LeaseAnswer::Listed(leases))) => {
                     self.told = false;
                     self.ledger.listed(leases, now, self.start.elapsed());
                 }
@@ -222,15 +222,15 @@ impl Keeper {
         }
     }
 
-    fn done(&mut self, step: Step, lease: Option<&Lease>, sent: Duration) {
+    fn done(&mut self, step: LeaseStep, lease: Option<&Lease>, sent: Duration) {
         self.told = false;
         let record = lease.map(record_of).unwrap_or_default();
         match step {
-            Step::Create(name) => {
+            LeaseStep::Create(name) => {
                 tracing::info!(lease = lease_name(&name), "Lease created and taken");
                 self.ledger.holds(name, record, sent);
             }
-            Step::Hold(name, before) => {
+            LeaseStep::Hold(name, before) => {
                 if before.holder.as_deref() != Some(&self.options.replica) {
                     tracing::info!(
                         lease = lease_name(&name),
@@ -240,23 +240,23 @@ impl Keeper {
                 }
                 self.ledger.holds(name, record, sent);
             }
-            Step::Release(name, _) => {
+            LeaseStep::Release(name, _) => {
                 tracing::info!(lease = lease_name(&name), "Lease given back");
                 self.ledger.released(&name, record, self.start.elapsed());
             }
-            Step::Bury(name, _) => {
+            LeaseStep::Bury(name, _) => {
                 let lease = lease_name(&name);
                 tracing::info!(lease, "this replica has fallen silent");
                 let now = self.start.elapsed();
                 self.ledger.buried(&name, record, sent, now);
             }
-            Step::Remove(name, _) => self.ledger.gone(&name),
-            Step::Look(_) => {}
+            LeaseStep::Remove(name, _) => self.ledger.gone(&name),
+            LeaseStep::Look(_) => {}
         }
     }
 
     /// After a refusal the Leases are read again: what is remembered of them may be old.
-    async fn failed(&mut self, step: &Step, error: &kube::Error) {
+    async fn failed(&mut self, step: &LeaseStep, error: &kube::Error) {
         let conflict =
             matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
         if !conflict {
@@ -279,7 +279,7 @@ impl Keeper {
 }
 
 /// All Leases as they are now: without a version, a list is of what was stored last.
-async fn list(api: &Api<DynamicObject>) -> Result<Vec<(Name, Record)>, kube::Error> {
+async fn list(api: &Api<DynamicObject>) -> Result<Vec<(LeaseName, LeaseRecord)>, kube::Error> {
     let listed = api.list(&ListParams::default().labels(LABEL)).await?;
     let leases = listed.into_iter().filter_map(|lease| {
         let lease: Lease = lease.try_parse().ok()?;
@@ -290,32 +290,32 @@ async fn list(api: &Api<DynamicObject>) -> Result<Vec<(Name, Record)>, kube::Err
 
 async fn perform(
     api: &Api<Lease>,
-    options: &Options,
-    step: &Step,
+    options: &LeaseOptions,
+    step: &LeaseStep,
 ) -> Result<Option<Lease>, kube::Error> {
     let post = PostParams::default();
     match step {
-        Step::Create(name) => {
+        LeaseStep::Create(name) => {
             let lease = object(name, options, None, Some(&options.replica));
             api.create(&post, &lease).await.map(Some)
         }
-        Step::Hold(name, record) => {
+        LeaseStep::Hold(name, record) => {
             let lease = object(name, options, Some(record), Some(&options.replica));
             api.replace(&lease_name(name), &post, &lease)
                 .await
                 .map(Some)
         }
-        Step::Release(name, record) | Step::Bury(name, Some(record)) => {
+        LeaseStep::Release(name, record) | LeaseStep::Bury(name, Some(record)) => {
             let lease = object(name, options, Some(record), None);
             api.replace(&lease_name(name), &post, &lease)
                 .await
                 .map(Some)
         }
-        Step::Bury(name, None) => {
+        LeaseStep::Bury(name, None) => {
             let lease = object(name, options, None, None);
             api.create(&post, &lease).await.map(Some)
         }
-        Step::Remove(name, record) => {
+        LeaseStep::Remove(name, record) => {
             let preconditions = Preconditions {
                 resource_version: Some(record.version.clone()),
                 uid: None,
@@ -326,14 +326,19 @@ async fn perform(
             };
             api.delete(&lease_name(name), &delete).await.map(|_| None)
         }
-        Step::Look(_) => Ok(None),
+        LeaseStep::Look(_) => Ok(None),
     }
 }
 
-fn object(name: &Name, options: &Options, record: Option<&Record>, holder: Option<&str>) -> Lease {
+fn object(
+    name: &LeaseName,
+    options: &LeaseOptions,
+    record: Option<&LeaseRecord>,
+    holder: Option<&str>,
+) -> Lease {
     let kind = match name {
-        Name::Replica(_) => "replica",
-        Name::Shard(_) => "shard",
+        LeaseName::Replica(_) => "replica",
+        LeaseName::Shard(_) => "shard",
     };
     let seconds = options
         .terms
@@ -362,30 +367,30 @@ fn object(name: &Name, options: &Options, record: Option<&Record>, holder: Optio
     }
 }
 
-fn lease_name(name: &Name) -> String {
+fn lease_name(name: &LeaseName) -> String {
     match name {
-        Name::Replica(replica) => format!("{REPLICA}{replica}"),
-        Name::Shard(shard) => format!("{SHARD}{shard}"),
+        LeaseName::Replica(replica) => format!("{REPLICA}{replica}"),
+        LeaseName::Shard(shard) => format!("{SHARD}{shard}"),
     }
 }
 
-fn name_of(lease: &Lease) -> Option<Name> {
+fn name_of(lease: &Lease) -> Option<LeaseName> {
     name_from(&lease.name_any())
 }
 
-fn name_from(name: &str) -> Option<Name> {
+fn name_from(name: &str) -> Option<LeaseName> {
     if let Some(replica) = name.strip_prefix(REPLICA) {
-        return Some(Name::Replica(replica.to_owned()));
+        return Some(LeaseName::Replica(replica.to_owned()));
     }
-    name.strip_prefix(SHARD)?.parse().ok().map(Name::Shard)
+    name.strip_prefix(SHARD)?.parse().ok().map(LeaseName::Shard)
 }
 
-fn record_of(lease: &Lease) -> Record {
+fn record_of(lease: &Lease) -> LeaseRecord {
     let spec = lease.spec.as_ref();
     let seconds = spec
         .and_then(|spec| spec.lease_duration_seconds)
         .unwrap_or(0);
-    Record {
+    LeaseRecord {
         holder: spec
             .and_then(|spec| spec.holder_identity.clone())
             .filter(|holder| !holder.is_empty()),

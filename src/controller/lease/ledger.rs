@@ -12,7 +12,7 @@
 //!   it *sent* the request that renewed its own Lease; and only while nobody else has written that
 //!   Lease since it took them. Where somebody has, it takes all of them anew.
 //! - A shard of another replica is taken only after that one's Lease was written by the taker, as
-//!   nobody's: it is [buried](Step::Bury). That is done when its resource version has not changed
+//!   nobody's: it is [buried](LeaseStep::Bury). That is done when its resource version has not changed
 //!   for `duration` since the moment at which the taker *saw* it, which is later than when it was
 //!   renewed. Whoever is buried no longer trusts anything by then, and learns of it before it can
 //!   renew.
@@ -25,23 +25,23 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use super::record::{Name, Record, Step, Terms};
+use super::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 use super::shards::preferred;
 
 /// A Lease as it was seen, and since when it has been as it is.
 #[derive(Debug, Clone)]
-pub(super) struct Seen {
-    pub(super) record: Record,
+pub(super) struct SeenLease {
+    pub(super) record: LeaseRecord,
     pub(super) since: Duration,
 }
 
 /// What one replica knows.
 #[derive(Debug, Clone)]
-pub struct Ledger {
+pub struct LeaseLedger {
     pub(super) me: String,
     pub(super) shards: u32,
     pub(super) terms: Terms,
-    pub(super) seen: BTreeMap<Name, Seen>,
+    pub(super) seen: BTreeMap<LeaseName, SeenLease>,
     /// When we sent the request that renewed our own Lease last; `None` if it is not ours.
     pub(super) renewed: Option<Duration>,
     /// When we sent the first of the requests to renew it that were not answered since.
@@ -51,7 +51,7 @@ pub struct Ledger {
     /// When we sent the request that buried a replica, which has not been heard of since.
     buried: BTreeMap<String, Duration>,
     /// When we last tried to write a Lease.
-    tried: BTreeMap<Name, Duration>,
+    tried: BTreeMap<LeaseName, Duration>,
     /// Shards that we give back once nothing is being written for them.
     leaving: BTreeSet<u32>,
     /// Everything was looked at once: before that, a Lease not seen may be there.
@@ -68,7 +68,7 @@ pub struct Ledger {
 /// A replica that has not been heard of for so many durations is forgotten.
 const FORGOTTEN: u32 = 60;
 
-impl Ledger {
+impl LeaseLedger {
     /// Nothing is known yet.
     pub fn new(me: String, shards: u32, terms: Terms) -> Self {
         Self {
@@ -91,35 +91,37 @@ impl Ledger {
     }
 
     /// A Lease was seen.
-    pub fn note(&mut self, name: Name, record: Record, now: Duration) {
-        let known = |seen: &Seen| !record.is_newer_than(&seen.record);
+    pub fn note(&mut self, name: LeaseName, record: LeaseRecord, now: Duration) {
+        let known = |seen: &SeenLease| !record.is_newer_than(&seen.record);
         if self.seen.get(&name).is_some_and(known) {
             return;
         }
         let ours = self.is_me(record.holder.as_ref());
         match &name {
-            Name::Replica(replica) if *replica == self.me && !ours => self.fall(),
+            LeaseName::Replica(replica) if *replica == self.me && !ours => self.fall(),
             // Nobody else writes our name: a request of ours got there, and its answer did not.
-            Name::Replica(replica) if *replica == self.me => {
+            LeaseName::Replica(replica) if *replica == self.me => {
                 let sent = self
                     .renewed
                     .map(|sent| sent.max(self.unanswered.unwrap_or(sent)));
                 self.renewed = sent;
             }
-            Name::Replica(replica) if record.holder.is_some() => drop(self.buried.remove(replica)),
-            Name::Shard(shard) if !ours => drop(self.held.remove(shard)),
+            LeaseName::Replica(replica) if record.holder.is_some() => {
+                self.buried.remove(replica);
+            }
+            LeaseName::Shard(shard) if !ours => drop(self.held.remove(shard)),
             _ => {}
         }
-        self.seen.insert(name, Seen { record, since: now });
+        self.seen.insert(name, SeenLease { record, since: now });
     }
 
     /// A Lease is gone.
-    pub fn gone(&mut self, name: &Name) {
+    pub fn gone(&mut self, name: &LeaseName) {
         self.seen.remove(name);
         match name {
-            Name::Replica(replica) if *replica == self.me => self.fall(),
-            Name::Replica(replica) => drop(self.buried.remove(replica)),
-            Name::Shard(shard) => drop(self.held.remove(shard)),
+            LeaseName::Replica(replica) if *replica == self.me => self.fall(),
+            LeaseName::Replica(replica) => drop(self.buried.remove(replica)),
+            LeaseName::Shard(shard) => drop(self.held.remove(shard)),
         }
     }
 
@@ -151,48 +153,50 @@ impl Ledger {
     }
 
     /// A request that was sent at `sent` put our name into a Lease.
-    pub fn holds(&mut self, name: Name, record: Record, sent: Duration) {
+    pub fn holds(&mut self, name: LeaseName, record: LeaseRecord, sent: Duration) {
         match &name {
-            Name::Replica(_) => {
+            LeaseName::Replica(_) => {
                 self.renewed = Some(sent);
                 self.unanswered = None;
             }
             // Of a shard that was asked for before our own Lease was lost nothing is known.
-            Name::Shard(shard) if self.renewed.is_some() => drop(self.held.insert(*shard)),
-            Name::Shard(_) => {}
+            LeaseName::Shard(shard) if self.renewed.is_some() => drop(self.held.insert(*shard)),
+            LeaseName::Shard(_) => {}
         }
         let since = sent;
-        self.seen.insert(name, Seen { record, since });
+        self.seen.insert(name, SeenLease { record, since });
     }
 
     /// We wrote that we do not hold it any more.
-    pub fn released(&mut self, name: &Name, record: Record, now: Duration) {
+    pub fn released(&mut self, name: &LeaseName, record: LeaseRecord, now: Duration) {
         match name {
-            Name::Shard(shard) => {
+            LeaseName::Shard(shard) => {
                 self.held.remove(shard);
                 self.leaving.remove(shard);
             }
-            Name::Replica(_) => self.fall(),
+            LeaseName::Replica(_) => self.fall(),
         }
-        self.seen.insert(name.clone(), Seen { record, since: now });
+        self.seen
+            .insert(name.clone(), SeenLease { record, since: now });
     }
 
     /// A request that was sent at `sent` buried a replica.
-    pub fn buried(&mut self, name: &Name, record: Record, sent: Duration, now: Duration) {
-        if let Name::Replica(replica) = name {
+    pub fn buried(&mut self, name: &LeaseName, record: LeaseRecord, sent: Duration, now: Duration) {
+        if let LeaseName::Replica(replica) = name {
             self.buried.insert(replica.clone(), sent);
         }
-        self.seen.insert(name.clone(), Seen { record, since: now });
+        self.seen
+            .insert(name.clone(), SeenLease { record, since: now });
     }
 
     /// A request was sent at `now`, whatever comes of it.
-    pub fn attempted(&mut self, step: &Step, now: Duration) {
+    pub fn attempted(&mut self, step: &LeaseStep, now: Duration) {
         let name = step.name();
-        if matches!(step, Step::Look(_)) {
+        if matches!(step, LeaseStep::Look(_)) {
             self.looked = Some(now);
             return;
         }
-        if matches!(name, Name::Replica(replica) if *replica == self.me) {
+        if matches!(name, LeaseName::Replica(replica) if *replica == self.me) {
             self.unanswered.get_or_insert(now);
         }
         self.tried.insert(name.clone(), now);
@@ -217,7 +221,7 @@ impl Ledger {
     }
 
     /// What is to be done now. `busy` says whether something is still being written for a shard.
-    pub fn steps(&mut self, now: Duration, busy: impl Fn(u32) -> bool) -> Vec<Step> {
+    pub fn steps(&mut self, now: Duration, busy: impl Fn(u32) -> bool) -> Vec<LeaseStep> {
         if !self.complete {
             return Vec::new();
         }
@@ -227,7 +231,7 @@ impl Ledger {
         if !self.agreed {
             return self.agree(now).into_iter().collect();
         }
-        let mut steps: Vec<Step> = self.live(now).into_iter().collect();
+        let mut steps: Vec<LeaseStep> = self.live(now).into_iter().collect();
         if self.until().is_some_and(|until| now < until) {
             let members = self.members(now);
             for shard in 0..self.shards {
@@ -256,15 +260,15 @@ impl Ledger {
     /// Replicas that are alive, this one included once it said so.
     fn members(&self, now: Duration) -> BTreeSet<String> {
         let alive = self.seen.iter().filter_map(|(name, seen)| match name {
-            Name::Replica(replica) if seen.record.shards == Some(self.shards) => {
+            LeaseName::Replica(replica) if seen.record.shards == Some(self.shards) => {
                 (!self.is_free(seen, now)).then(|| replica.clone())
             }
-            Name::Replica(_) | Name::Shard(_) => None,
+            LeaseName::Replica(_) | LeaseName::Shard(_) => None,
         });
         alive.collect()
     }
 
-    fn is_free(&self, seen: &Seen, now: Duration) -> bool {
+    fn is_free(&self, seen: &SeenLease, now: Duration) -> bool {
         // Whatever somebody wrote into it, it does not keep us away for ever.
         let longest = self.terms.duration * 6;
         let duration = seen.record.duration.clamp(self.terms.duration, longest);
@@ -272,28 +276,28 @@ impl Ledger {
     }
 
     /// Says that we live, if it is time.
-    pub(super) fn live(&self, now: Duration) -> Option<Step> {
-        let name = Name::Replica(self.me.clone());
+    pub(super) fn live(&self, now: Duration) -> Option<LeaseStep> {
+        let name = LeaseName::Replica(self.me.clone());
         let due = |sent: Duration| now >= sent + self.terms.renew;
         if !self.may_try(&name, now) || !self.renewed.is_none_or(due) {
             return None;
         }
         Some(match self.seen.get(&name) {
-            None => Step::Create(name),
-            Some(seen) => Step::Hold(name, seen.record.clone()),
+            None => LeaseStep::Create(name),
+            Some(seen) => LeaseStep::Hold(name, seen.record.clone()),
         })
     }
 
     /// Takes a shard that ought to be ours and is not, if it is nobody's by now.
-    fn take(&self, shard: u32, now: Duration) -> Option<Step> {
-        let name = Name::Shard(shard);
+    fn take(&self, shard: u32, now: Duration) -> Option<LeaseStep> {
+        let name = LeaseName::Shard(shard);
         if self.held.contains(&shard) {
             return None;
         }
         let Some(seen) = self.seen.get(&name) else {
-            return self.may_try(&name, now).then_some(Step::Create(name));
+            return self.may_try(&name, now).then_some(LeaseStep::Create(name));
         };
-        let hold = || Some(Step::Hold(name.clone(), seen.record.clone()));
+        let hold = || Some(LeaseStep::Hold(name.clone(), seen.record.clone()));
         let holder = seen.record.holder.as_ref();
         match holder.filter(|holder| !self.is_me(Some(holder))) {
             None => self.may_try(&name, now).then(hold).flatten(),
@@ -305,46 +309,46 @@ impl Ledger {
         }
     }
 
-    pub(super) fn bury(&self, replica: &str, now: Duration) -> Option<Step> {
-        let name = Name::Replica(replica.to_owned());
+    pub(super) fn bury(&self, replica: &str, now: Duration) -> Option<LeaseStep> {
+        let name = LeaseName::Replica(replica.to_owned());
         let seen = self.seen.get(&name);
         let silent = seen.is_none_or(|seen| self.is_free(seen, now));
         let record = seen.map(|seen| seen.record.clone());
-        (silent && self.may_try(&name, now)).then_some(Step::Bury(name, record))
+        (silent && self.may_try(&name, now)).then_some(LeaseStep::Bury(name, record))
     }
 
     /// Gives back a shard that ought to be another's. Only when nobody could begin to write since:
     /// the fence is closed in between.
-    fn give(&mut self, shard: u32, busy: &impl Fn(u32) -> bool) -> Option<Step> {
+    fn give(&mut self, shard: u32, busy: &impl Fn(u32) -> bool) -> Option<LeaseStep> {
         let step = self.release(shard)?;
         let closed = !self.leaving.insert(shard);
         (closed && !busy(shard)).then_some(step)
     }
 
     /// Also of what we hold by what an earlier process of our name wrote.
-    fn release(&self, shard: u32) -> Option<Step> {
-        let name = Name::Shard(shard);
+    fn release(&self, shard: u32) -> Option<LeaseStep> {
+        let name = LeaseName::Shard(shard);
         let record = &self.seen.get(&name)?.record;
         self.is_me(record.holder.as_ref())
-            .then(|| Step::Release(name, record.clone()))
+            .then(|| LeaseStep::Release(name, record.clone()))
     }
 
     /// Not more often than five times in the time of a renewal.
-    pub(super) fn may_try(&self, name: &Name, now: Duration) -> bool {
+    pub(super) fn may_try(&self, name: &LeaseName, now: Duration) -> bool {
         self.tried
             .get(name)
             .is_none_or(|at| now >= *at + self.terms.renew / 5)
     }
 
     /// Shards first, so that others take them at once; then ourselves.
-    fn farewell(&self, now: Duration, busy: &impl Fn(u32) -> bool) -> Vec<Step> {
+    fn farewell(&self, now: Duration, busy: &impl Fn(u32) -> bool) -> Vec<LeaseStep> {
         let named: Vec<u32> = (0..self.shards)
             .filter(|shard| self.release(*shard).is_some())
             .collect();
         if named.is_empty() {
-            let me = Name::Replica(self.me.clone());
+            let me = LeaseName::Replica(self.me.clone());
             let seen = self.seen.get(&me).filter(|_| self.renewed.is_some());
-            let remove = seen.map(|seen| Step::Remove(me, seen.record.clone()));
+            let remove = seen.map(|seen| LeaseStep::Remove(me, seen.record.clone()));
             return remove.into_iter().collect();
         }
         let idle = named.into_iter().filter(|shard| !busy(*shard));
@@ -352,12 +356,12 @@ impl Ledger {
         self.live(now).into_iter().chain(releases).collect()
     }
 
-    fn forgotten(&self, now: Duration) -> Option<Step> {
+    fn forgotten(&self, now: Duration) -> Option<LeaseStep> {
         self.seen.iter().find_map(|(name, seen)| {
-            let other = matches!(name, Name::Replica(replica) if *replica != self.me);
+            let other = matches!(name, LeaseName::Replica(replica) if *replica != self.me);
             let long = now >= seen.since + self.terms.duration * FORGOTTEN;
             (other && long && self.may_try(name, now))
-                .then(|| Step::Remove(name.clone(), seen.record.clone()))
+                .then(|| LeaseStep::Remove(name.clone(), seen.record.clone()))
         })
     }
 }
@@ -367,10 +371,10 @@ pub(super) mod tests {
     use super::*;
 
     const SECOND: Duration = Duration::from_secs(1);
-    const SHARD: Name = Name::Shard(0);
+    const SHARD: LeaseName = LeaseName::Shard(0);
 
-    pub(in super::super) fn record(holder: &str, version: u32) -> Record {
-        Record {
+    pub(in super::super) fn record(holder: &str, version: u32) -> LeaseRecord {
+        LeaseRecord {
             holder: Some(holder.to_owned()),
             version: version.to_string(),
             duration: Terms::default().duration,
@@ -378,13 +382,13 @@ pub(super) mod tests {
         }
     }
 
-    pub(in super::super) fn replica(name: &str) -> Name {
-        Name::Replica(name.to_owned())
+    pub(in super::super) fn replica(name: &str) -> LeaseName {
+        LeaseName::Replica(name.to_owned())
     }
 
     /// `b`, alive, which saw that `a` holds the shard, and then nothing of it for long.
-    fn survivor() -> Ledger {
-        let mut b = Ledger::new("b".to_owned(), 1, Terms::default());
+    fn survivor() -> LeaseLedger {
+        let mut b = LeaseLedger::new("b".to_owned(), 1, Terms::default());
         b.complete();
         b.note(replica("a"), record("a", 1), SECOND);
         b.note(SHARD, record("a", 2), SECOND);
@@ -401,37 +405,47 @@ pub(super) mod tests {
         let mut b = survivor();
         assert_eq!(
             b.steps(SECOND * 20, |_| false),
-            [Step::Bury(replica("a"), Some(record("a", 1)))]
+            [LeaseStep::Bury(replica("a"), Some(record("a", 1)))]
         );
-        b.buried(&replica("a"), Record::default(), SECOND * 20, SECOND * 20);
+        b.buried(
+            &replica("a"),
+            LeaseRecord::default(),
+            SECOND * 20,
+            SECOND * 20,
+        );
         assert_eq!(
             b.steps(SECOND * 21, |_| false),
-            [Step::Hold(SHARD, record("a", 2))]
+            [LeaseStep::Hold(SHARD, record("a", 2))]
         );
     }
 
     #[test]
     fn a_shard_that_was_written_after_the_burial_is_another_matter() {
         let mut b = survivor();
-        b.buried(&replica("a"), Record::default(), SECOND * 20, SECOND * 20);
+        b.buried(
+            &replica("a"),
+            LeaseRecord::default(),
+            SECOND * 20,
+            SECOND * 20,
+        );
         // It came back and took its shard anew; of its own Lease nothing was heard yet.
         b.note(SHARD, record("a", 9), SECOND * 21);
         b.holds(replica("b"), record("b", 10), SECOND * 40);
         assert_eq!(
             b.steps(SECOND * 40, |_| false),
-            [Step::Bury(replica("a"), Some(Record::default()))],
+            [LeaseStep::Bury(replica("a"), Some(LeaseRecord::default()))],
             "which fails if it is alive"
         );
     }
 
     #[test]
     fn a_renewal_whose_answer_was_lost_counts_from_the_first_that_it_can_be() {
-        let mut a = Ledger::new("a".to_owned(), 1, Terms::default());
+        let mut a = LeaseLedger::new("a".to_owned(), 1, Terms::default());
         a.complete();
         a.holds(replica("a"), record("a", 1), SECOND);
         a.listed(vec![(replica("a"), record("a", 1))], SECOND, SECOND);
         a.holds(SHARD, record("a", 2), SECOND);
-        let renewal = Step::Hold(replica("a"), record("a", 1));
+        let renewal = LeaseStep::Hold(replica("a"), record("a", 1));
         a.attempted(&renewal, SECOND * 4);
         a.attempted(&renewal, SECOND * 7);
         assert_eq!(a.trusted().next(), Some((0, SECOND * 10)));

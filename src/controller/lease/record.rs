@@ -25,7 +25,7 @@ impl Default for Terms {
 
 /// What a Lease object says.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Record {
+pub struct LeaseRecord {
     /// Who holds it, if anybody.
     pub holder: Option<String>,
     /// Its resource version.
@@ -36,7 +36,7 @@ pub struct Record {
     pub shards: Option<u32>,
 }
 
-impl Record {
+impl LeaseRecord {
     /// Whether it was stored after another of the same Lease. A watch tells of our own writes after
     /// their replies did, and of what was before them. (Resource versions are numbers that grow.)
     pub fn is_newer_than(&self, other: &Self) -> bool {
@@ -49,34 +49,34 @@ impl Record {
 
 /// One thing to do.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Step {
+pub enum LeaseStep {
     /// Create the Lease, which is not there, in our name.
-    Create(Name),
+    Create(LeaseName),
     /// Write our name into it: to take it or to renew it.
-    Hold(Name, Record),
+    Hold(LeaseName, LeaseRecord),
     /// Take our name out of it.
-    Release(Name, Record),
+    Release(LeaseName, LeaseRecord),
     /// Write nobody's name into the Lease of a replica that has fallen silent, or create it so if
     /// it is not there.
-    Bury(Name, Option<Record>),
+    Bury(LeaseName, Option<LeaseRecord>),
     /// Remove the Lease of a replica that is long gone.
-    Remove(Name, Record),
+    Remove(LeaseName, LeaseRecord),
     /// List all Leases, after our own was written: does anybody divide clusters otherwise?
-    Look(Name),
+    Look(LeaseName),
 }
 
 /// Which Lease.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Name {
+pub enum LeaseName {
     /// Of a replica: that it is alive.
     Replica(String),
     /// Of a shard: who looks after its clusters.
     Shard(u32),
 }
 
-impl Step {
+impl LeaseStep {
     /// The Lease that it is about.
-    pub fn name(&self) -> &Name {
+    pub fn name(&self) -> &LeaseName {
         match self {
             Self::Create(name)
             | Self::Hold(name, _)

@@ -5,5 +5,5 @@ pub mod store;
 mod tombstones;
 pub mod watch;
 
-pub use store::{Key, Scene, Texts};
+pub use store::{ClusterTexts, ClusterView, Key};
 pub use watch::{Observed, Reach};

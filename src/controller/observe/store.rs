@@ -51,7 +51,7 @@ impl fmt::Display for Key {
 
 /// A RayCluster and what decisions about it look at.
 #[derive(Debug, Clone)]
-pub struct Scene {
+pub struct ClusterView {
     /// The RayCluster.
     pub cluster: Value,
     /// Its pods.
@@ -260,7 +260,7 @@ impl Store {
 
     /// The texts of what a decision about a cluster needs; cheap, so that it can be done under a
     /// lock.
-    pub fn texts(&self, key: &Key) -> Option<Texts> {
+    pub fn texts(&self, key: &Key) -> Option<ClusterTexts> {
         let cluster = self.clusters.get(key)?;
         let labelled = self.pods_of(key).filter_map(|pod| self.pods.get(&pod));
         let own: Vec<&PodEntry> = labelled.filter(|pod| pod.is_of(key, cluster)).collect();
@@ -280,7 +280,7 @@ impl Store {
                 }
             }
         }
-        Some(Texts {
+        Some(ClusterTexts {
             cluster: cluster.json.clone(),
             pods: own.iter().map(|pod| pod.json.clone()).collect(),
             nodes,
@@ -299,14 +299,14 @@ impl Store {
 
 /// A scene as JSON texts, which are shared with the store.
 #[derive(Debug, Clone)]
-pub struct Texts {
+pub struct ClusterTexts {
     cluster: Arc<[u8]>,
     pods: Vec<Arc<[u8]>>,
     nodes: Option<Vec<Arc<[u8]>>>,
     loads: NodeLoads,
 }
 
-impl Texts {
+impl ClusterTexts {
     /// Nothing of it was written into the store again.
     pub fn are(&self, other: &Self) -> bool {
         let same = |one: &[Arc<[u8]>], other: &[Arc<[u8]>]| {
@@ -338,7 +338,7 @@ impl Texts {
     }
 
     /// Reads them. They were written by us, so nothing is lost.
-    pub fn read(&self) -> Scene {
+    pub fn read(&self) -> ClusterView {
         let cluster: Value = serde_json::from_slice(&self.cluster).unwrap_or_default();
         let pods = self.pods.iter();
         let pods = pods.filter_map(|text| serde_json::from_slice::<PodObject>(text).ok());
@@ -349,7 +349,7 @@ impl Texts {
                 .filter_map(|text| serde_json::from_slice::<KubeNode>(text).ok())
                 .collect()
         });
-        Scene {
+        ClusterView {
             cluster,
             pods,
             nodes,
@@ -408,11 +408,11 @@ mod tests {
         })
     }
 
-    fn own(scene: &Scene) -> Vec<&str> {
+    fn own(scene: &ClusterView) -> Vec<&str> {
         scene.pods.iter().map(|pod| pod.name).collect()
     }
 
-    fn hosts(scene: &Scene) -> Vec<&str> {
+    fn hosts(scene: &ClusterView) -> Vec<&str> {
         let nodes = scene.nodes.iter().flatten();
         nodes.map(|node| node.metadata.name.as_str()).collect()
     }

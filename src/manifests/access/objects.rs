@@ -9,10 +9,10 @@ use crate::manifests::access::watch;
 use crate::manifests::access::{Access, Scope};
 use crate::manifests::names;
 use crate::manifests::names::{APP, Component};
-use crate::manifests::{Certificates, Options};
+use crate::manifests::{Certificates, ManifestOptions};
 
 /// Our namespace, with the pod security level that our pods keep to.
-pub fn namespace(options: &Options) -> Value {
+pub fn namespace(options: &ManifestOptions) -> Value {
     // The restricted level knows no host network.
     let level = if options.host_network {
         "privileged"
@@ -31,7 +31,7 @@ pub fn namespace(options: &Options) -> Value {
 }
 
 /// The account of a Deployment's pods.
-pub fn service_account(options: &Options, component: Component) -> Value {
+pub fn service_account(options: &ManifestOptions, component: Component) -> Value {
     json!({
         "apiVersion": "v1",
         "kind": "ServiceAccount",
@@ -40,7 +40,7 @@ pub fn service_account(options: &Options, component: Component) -> Value {
 }
 
 /// Roles and bindings: for each account exactly what the code that runs under it uses.
-pub fn roles(options: &Options) -> Vec<Value> {
+pub fn roles(options: &ManifestOptions) -> Vec<Value> {
     let mut roles = of_admission(options);
     if let Some(component) = options.scaler() {
         roles.extend(of_scaling(options, component));
@@ -49,7 +49,7 @@ pub fn roles(options: &Options) -> Vec<Value> {
 }
 
 /// What serving webhooks needs, keeping their certificates, and auditing.
-fn of_admission(options: &Options) -> Vec<Value> {
+fn of_admission(options: &ManifestOptions) -> Vec<Value> {
     let own = Within::Namespace(&options.namespace);
     let granted =
         |purpose, within, rights| granted(options, Component::Admission, purpose, within, rights);
@@ -67,7 +67,7 @@ fn of_admission(options: &Options) -> Vec<Value> {
 }
 
 /// What scaling clusters needs. Where it runs beside the webhooks, these read policies already.
-fn of_scaling(options: &Options, component: Component) -> Vec<Value> {
+fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
     let own = Within::Namespace(&options.namespace);
     let granted = |purpose, within, rights| granted(options, component, purpose, within, rights);
     let mut roles = Vec::new();
@@ -96,7 +96,7 @@ fn scoped(rights: &[Access], scope: Scope) -> Vec<&Access> {
 }
 
 /// Where clusters are scaled.
-fn scaled(options: &Options) -> Vec<Within<'_>> {
+fn scaled(options: &ManifestOptions) -> Vec<Within<'_>> {
     if options.only_namespaces.is_empty() {
         return vec![Within::Cluster];
     }
@@ -115,7 +115,7 @@ enum Within<'a> {
 
 /// A role with the rights and its binding to the account of a Deployment.
 fn granted(
-    options: &Options,
+    options: &ManifestOptions,
     component: Component,
     purpose: &str,
     within: Within<'_>,

@@ -5,22 +5,24 @@ use std::collections::{HashMap, HashSet};
 use crate::plan::conclude::explain;
 use crate::plan::conclude::reasons::Reasons;
 use crate::plan::conclude::{launch, orphans};
-use crate::plan::decided::Decided;
+use crate::plan::decided::Phases;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
 use crate::plan::memory::remember;
 use crate::plan::nodes::group::GroupConfig;
-use crate::plan::nodes::node::{Fate, Node, Stage};
-use crate::plan::outcome::cause::Cause;
-use crate::plan::outcome::plan::{Deletion, Drain, GroupPlan, Plan, PodResize, RayletSync, Unmet};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::plan::{
+    Deletion, GroupPlan, NodeDrain, Plan, PodResize, RayletSync, Unmet,
+};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::packing::budget;
-use crate::plan::settings::Settings;
+use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::PodRole;
 
 /// The plan of a decision.
-pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
+pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phases<'_>) -> Plan {
     if decided.world.work.is_over() {
         return given_up(snapshot, settings, decided);
     }
@@ -32,7 +34,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
         raylet_syncs: raylet_syncs(decided),
         ..Plan::default()
     };
-    let running = |node: &Node| node.head && node.stage == Stage::Running;
+    let running = |node: &PlannedNode| node.head && node.stage == Stage::Running;
     if decided.world.in_order().any(running) {
         plan.drains = drains(decided);
         plan.resizes = resizes(decided);
@@ -48,7 +50,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'
 }
 
 /// Half a decision is none: nothing is done, and nothing is forgotten.
-fn given_up(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> Plan {
+fn given_up(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phases<'_>) -> Plan {
     let problem = budget::given_up();
     let mut problems = decided.problems.clone();
     let waiting = Some(problem.reason.clone());
@@ -65,7 +67,7 @@ fn given_up(snapshot: &Snapshot, settings: &Settings, decided: &Decided<'_>) -> 
     }
 }
 
-fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (usize, &'a GroupConfig)> {
+fn workers<'a>(decided: &'a Phases<'_>) -> impl Iterator<Item = (usize, &'a GroupConfig)> {
     decided
         .world
         .groups
@@ -74,7 +76,7 @@ fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (usize, &'a Gro
         .filter(|(_, group)| group.index.is_some())
 }
 
-fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
+fn unchanged(decided: &Phases<'_>) -> Vec<GroupPlan> {
     let same = |(_, group): (usize, &GroupConfig)| GroupPlan {
         name: group.name.clone(),
         replicas_now: group.replicas,
@@ -84,10 +86,10 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
     workers(decided).map(same).collect()
 }
 
-fn drains(decided: &Decided<'_>) -> Vec<Drain> {
+fn drains(decided: &Phases<'_>) -> Vec<NodeDrain> {
     let world = &decided.world;
-    let drain = |node: &Node| match node.fate {
-        Fate::Remove(cause) if !node.ray_id.is_empty() && !node.held => Some(Drain {
+    let drain = |node: &PlannedNode| match node.fate {
+        Fate::Remove(cause) if !node.ray_id.is_empty() && !node.held => Some(NodeDrain {
             pod: node.pod.clone(),
             group: world.group_name(node).to_owned(),
             node_id: node.ray_id.clone(),
@@ -99,8 +101,8 @@ fn drains(decided: &Decided<'_>) -> Vec<Drain> {
     world.in_order().filter_map(drain).collect()
 }
 
-fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
-    let resize = |node: &Node| {
+fn resizes(decided: &Phases<'_>) -> Vec<PodResize> {
+    let resize = |node: &PlannedNode| {
         let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
         let (now, then) = (resize.current, resize.desired);
         Some(PodResize {
@@ -116,14 +118,14 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
 }
 
 /// The size of a node, if anything is to be done about it: what goes is left as it is.
-fn sized<'n>(decided: &Decided<'_>, node: &'n Node) -> Option<&'n Resize> {
+fn sized<'n>(decided: &Phases<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
     let goes = decided.world.improvements.gentle_removal && !node.stays();
     node.resize.as_ref().filter(|_| !goes)
 }
 
 /// The record of each pod whose resize begins, ends, failed or taught something.
-fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
-    let note = |node: &Node| {
+fn notes(decided: &Phases<'_>, plan: &Plan) -> Vec<PodNote> {
+    let note = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
         let mut note = resize.note();
         let noted = resize.noted.clone().unwrap_or_default();
@@ -143,9 +145,9 @@ fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
     decided.world.in_order().filter_map(note).collect()
 }
 
-fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
+fn raylet_syncs(decided: &Phases<'_>) -> Vec<RayletSync> {
     let world = &decided.world;
-    let sync = |node: &Node| {
+    let sync = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
         resize.noted_sync.then(|| RayletSync {
             pod: node.pod.clone(),
@@ -157,7 +159,7 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
     world.in_order().filter_map(sync).collect()
 }
 
-fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
+fn groups(decided: &Phases<'_>) -> Vec<GroupPlan> {
     let launch_now = launch::now(&decided.world, decided.config.conservative);
     let launches = decided.world.count(|node| node.fate == Fate::Launch);
     let cancelled = decided.world.count(is_cancelled);
@@ -194,17 +196,17 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
 }
 
 /// A launch that is given back: idle, or for a while without pod and use.
-fn is_cancelled(node: &Node) -> bool {
+fn is_cancelled(node: &PlannedNode) -> bool {
     node.pod.is_empty() && !node.stays() && node.stage != Stage::New
 }
 
 /// A launch that is still needed.
-fn is_awaited(node: &Node) -> bool {
+fn is_awaited(node: &PlannedNode) -> bool {
     node.stage == Stage::Requested && node.pod.is_empty() && node.stays()
 }
 
 /// Pods to delete, by group: those on their way that go, and those whose Ray node has stopped.
-fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
+fn deletions(decided: &Phases<'_>) -> HashMap<usize, Vec<Deletion>> {
     let config = &decided.config;
     let mut deletions: HashMap<usize, Vec<Deletion>> = HashMap::new();
     let mut delete = |group: usize, pod: &str, cause| {
@@ -231,7 +233,7 @@ fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
         };
         let is_whole = pod.replica.is_none_or(|of| !busy.contains(&(group, of)));
         if pod.role == PodRole::Worker && is_whole {
-            delete(group, pod.name, Cause::Stopped);
+            delete(group, pod.name, RemovalCause::Stopped);
         }
     }
     deletions
@@ -239,7 +241,7 @@ fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
 
 /// The replicas of several hosts in one of which Ray still runs. KubeRay deletes a whole replica as
 /// soon as one of its pods is to be deleted: that waits until Ray has stopped in all of them.
-fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(usize, &'a str)> {
+fn running_replicas<'a>(decided: &'a Phases<'_>) -> HashSet<(usize, &'a str)> {
     let world = &decided.world;
     if !world.improvements.settled_replicas {
         return HashSet::new();
@@ -248,7 +250,7 @@ fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(usize, &'a str)> {
         let group = world.groups.get(*group);
         group.is_some_and(|group| group.hosts > 1)
     };
-    let runs = |node: &&Node| matches!(node.stage, Stage::Running | Stage::Stopping);
+    let runs = |node: &&PlannedNode| matches!(node.stage, Stage::Running | Stage::Stopping);
     let running = world.in_order().filter(runs);
     let running = running.filter_map(|node| Some((node.group, node.replica.as_deref()?)));
     let draining = decided.leftovers.draining.iter();
@@ -261,7 +263,7 @@ fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(usize, &'a str)> {
 }
 
 /// By group, the pods that stay as far as KubeRay is concerned.
-fn observed<'a>(decided: &'a Decided<'_>) -> HashMap<&'a str, u64> {
+fn observed<'a>(decided: &'a Phases<'_>) -> HashMap<&'a str, u64> {
     let mut observed: HashMap<&str, u64> = HashMap::new();
     for pod in decided.own {
         let listed = decided.config.is_listed(pod.group, pod.name);
@@ -300,7 +302,7 @@ fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -
     replicas.clamp(group.min_replicas.min(ceiling), ceiling)
 }
 
-fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
+fn unmet(decided: &Phases<'_>) -> Vec<Unmet> {
     let mut counts: HashMap<usize, u64> = HashMap::new();
     let mut order = Vec::new();
     for run in &decided.left {

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::decided::Decided;
-use crate::plan::demand::requests::{Demand, Kind};
-use crate::plan::growth::resize::{Progress, Resize};
-use crate::plan::nodes::node::{Fate, Node, Stage};
+use crate::plan::decided::Phases;
+use crate::plan::demand::requests::{Demand, DemandOrigin};
+use crate::plan::growth::resize::{Resize, ResizeProgress};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::outcome::plan::Plan;
-use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, Report};
-use crate::plan::outcome::step::Step;
+use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
+use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::state::World;
 use crate::quantity::Quantity;
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
@@ -17,12 +17,12 @@ use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 const NAMED: usize = 3;
 
 /// The report of a decision.
-pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> Report {
+pub(crate) fn report(decided: &Phases<'_>, plan: &Plan) -> PlanReport {
     if decided.world.work.is_over() {
         // Half a decision has no reasons.
-        return Report::default();
+        return PlanReport::default();
     }
-    Report {
+    PlanReport {
         demands: demands(decided, plan),
         groups: groups(decided),
         nodes: nodes(decided),
@@ -30,9 +30,9 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> Report {
 }
 
 /// Units and nodes by step and group.
-type Places = BTreeMap<(Step, usize), (u64, u64)>;
+type Places = BTreeMap<(PlacementStep, usize), (u64, u64)>;
 
-fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
+fn demands(decided: &Phases<'_>, plan: &Plan) -> Vec<DemandReport> {
     let mut placed: Vec<Places> = vec![Places::new(); decided.demands.len()];
     for node in decided.world.in_order() {
         for take in &node.takes {
@@ -82,7 +82,7 @@ fn group_name(world: &World, group: usize) -> String {
         .unwrap_or_default()
 }
 
-fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
+fn groups(decided: &Phases<'_>) -> Vec<GroupReport> {
     let world = &decided.world;
     let running = world.count(|node| node.stays() && node.stage == Stage::Running);
     let launch = world.count(|node| node.fate == Fate::Launch);
@@ -111,7 +111,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
 }
 
 /// What is to be said of single nodes: why a pod did not grow, or why it goes.
-fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
+fn nodes(decided: &Phases<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
     let mut index: HashMap<(usize, String), usize> = HashMap::new();
     for node in decided.world.in_order().filter(|node| !node.pod.is_empty()) {
@@ -140,7 +140,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     reports
 }
 
-fn remark(decided: &Decided<'_>, node: &Node) -> Option<String> {
+fn remark(decided: &Phases<'_>, node: &PlannedNode) -> Option<String> {
     if let Fate::Remove(cause) = node.fate {
         let cause = cause.words();
         return Some(if node.held {
@@ -156,7 +156,7 @@ fn remark(decided: &Decided<'_>, node: &Node) -> Option<String> {
     why_not_grown(decided, resize)
 }
 
-fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
+fn why_not_grown(decided: &Phases<'_>, resize: &Resize) -> Option<String> {
     if resize.is_to_send() {
         return None;
     }
@@ -169,10 +169,12 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
         return Some(reason.clone());
     }
     match &resize.progress {
-        Progress::Finished => {}
-        Progress::Pending(reason) => return Some(format!("its resize is {reason}")),
-        Progress::Underway | Progress::New => return Some("its resize is under way".to_owned()),
-        Progress::Error => return Some("its resize failed".to_owned()),
+        ResizeProgress::Finished => {}
+        ResizeProgress::Pending(reason) => return Some(format!("its resize is {reason}")),
+        ResizeProgress::Underway | ResizeProgress::New => {
+            return Some("its resize is under way".to_owned());
+        }
+        ResizeProgress::Error => return Some("its resize failed".to_owned()),
     }
     if let Some(reason) = resize
         .failure
@@ -188,7 +190,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
 }
 
 /// What the Kubernetes node lacks for the pod to reach its cap.
-fn short(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
+fn short(decided: &Phases<'_>, resize: &Resize) -> Option<String> {
     let room = decided.world.rooms.get(resize.room)?;
     let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
     let text = |free: String, resource: &str, short: String| {
@@ -207,7 +209,7 @@ fn short(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
     (!lacking.is_zero()).then(|| text(free, "memory", lacking.display_memory()))
 }
 
-impl crate::plan::outcome::cause::Cause {
+impl crate::plan::outcome::cause::RemovalCause {
     /// For people.
     pub fn words(self) -> &'static str {
         match self {
@@ -224,9 +226,9 @@ impl crate::plan::outcome::cause::Cause {
 /// A demand in words.
 pub(crate) fn title(demand: &Demand<'_>) -> String {
     match demand.kind {
-        Kind::Constraint(_) => "request_resources()".to_owned(),
-        Kind::Gang(_, gang) => format!("placement group {}", gang.title()),
-        Kind::Tasks(_, by_count) => bundle(&by_count.request),
+        DemandOrigin::Constraint(_) => "request_resources()".to_owned(),
+        DemandOrigin::Gang(_, gang) => format!("placement group {}", gang.title()),
+        DemandOrigin::Tasks(_, by_count) => bundle(&by_count.request),
     }
 }
 

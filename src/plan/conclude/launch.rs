@@ -4,7 +4,7 @@
 use std::collections::HashSet;
 
 use crate::plan::nodes::group::GroupConfig;
-use crate::plan::nodes::node::{Fate, Node, Stage};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::packing::state::World;
 
 /// Ray asks for at most so many nodes at a time (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
@@ -50,8 +50,8 @@ fn capped(world: &World, conservative: bool) -> Vec<u64> {
 fn by_first_waiting(world: &World) -> Vec<usize> {
     let mut groups: Vec<usize> = Vec::new();
     let mut seen = HashSet::new();
-    let queued = |node: &&Node| node.stage == Stage::Queued && node.fate == Fate::Stay;
-    let mut rows: Vec<&Node> = world.in_order().filter(queued).collect();
+    let queued = |node: &&PlannedNode| node.stage == Stage::Queued && node.fate == Fate::Stay;
+    let mut rows: Vec<&PlannedNode> = world.in_order().filter(queued).collect();
     rows.sort_by_key(|node| node.born);
     let fresh = world
         .in_order()
@@ -69,7 +69,7 @@ fn by_first_waiting(world: &World) -> Vec<usize> {
 /// there are running nodes. What drains keeps its place until it is gone; what is deleted or given
 /// back in this round does not.
 fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
-    let waits = |node: &Node| {
+    let waits = |node: &PlannedNode| {
         node.fate == Fate::Launch || node.stage == Stage::Queued && node.fate == Fate::Stay
     };
     let needed = world.count(waits);

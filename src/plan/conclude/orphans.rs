@@ -7,9 +7,9 @@
 
 use std::collections::HashSet;
 
-use crate::plan::decided::Decided;
+use crate::plan::decided::Phases;
 use crate::plan::nodes::group::GroupConfig;
-use crate::plan::outcome::cause::Cause;
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan, Problem};
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::NodeStatus;
@@ -18,7 +18,7 @@ use crate::snapshot::pod::{Pod, PodRole};
 /// Puts them into the plan of a group by which KubeRay deletes them; if there is none, says so.
 pub(crate) fn place(
     snapshot: &Snapshot,
-    decided: &Decided<'_>,
+    decided: &Phases<'_>,
     groups: &mut [GroupPlan],
     problems: &mut Vec<Problem>,
 ) {
@@ -37,7 +37,7 @@ pub(crate) fn place(
         .into_iter()
         .map(|pod| Deletion {
             pod: pod.name.to_owned(),
-            cause: Cause::GroupGone,
+            cause: RemovalCause::GroupGone,
         })
         .collect();
 }
@@ -59,7 +59,7 @@ fn left(pod: &Pod<'_>) -> Problem {
 
 /// Workers of groups that are gone, in which Ray does not run and will not: it has stopped, the
 /// pod has ended, or never began.
-fn orphans<'a>(snapshot: &Snapshot, decided: &Decided<'a>) -> Vec<&'a Pod<'a>> {
+fn orphans<'a>(snapshot: &Snapshot, decided: &Phases<'a>) -> Vec<&'a Pod<'a>> {
     if !decided.world.improvements.isolated_faults {
         return Vec::new();
     }

@@ -3,11 +3,11 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::plan::conclude::explain::amount_text;
-use crate::plan::decided::Decided;
-use crate::plan::demand::batch::Run;
-use crate::plan::demand::requests::Kind;
+use crate::plan::decided::Phases;
+use crate::plan::demand::batch::RequestBatch;
+use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::demand::shape::{Shape, ShapeId};
-use crate::plan::nodes::node::{Node, Source};
+use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::snapshot::moment;
 
 /// For so many demands the reasons are given; nobody reads those of more.
@@ -18,9 +18,9 @@ const GROUPS: usize = 50;
 
 /// Reasons, group by group, for one demand after the other.
 pub(crate) struct Reasons<'d> {
-    decided: &'d Decided<'d>,
+    decided: &'d Phases<'d>,
     /// What is left of each demand.
-    left: HashMap<usize, Vec<&'d Run>>,
+    left: HashMap<usize, Vec<&'d RequestBatch>>,
     /// How many nodes of each group stay.
     staying: Vec<u64>,
     known: HashMap<ShapeId, Vec<String>>,
@@ -29,15 +29,15 @@ pub(crate) struct Reasons<'d> {
 
 impl<'d> Reasons<'d> {
     /// For the demands of a decision.
-    pub(crate) fn of(decided: &'d Decided<'d>) -> Self {
-        let mut left: HashMap<usize, Vec<&Run>> = HashMap::new();
+    pub(crate) fn of(decided: &'d Phases<'d>) -> Self {
+        let mut left: HashMap<usize, Vec<&RequestBatch>> = HashMap::new();
         for run in &decided.left {
             left.entry(run.demand).or_default().push(run);
         }
         Self {
             decided,
             left,
-            staying: decided.world.count(Node::stays),
+            staying: decided.world.count(PlannedNode::stays),
             known: HashMap::new(),
             explained: 0,
         }
@@ -57,7 +57,10 @@ impl<'d> Reasons<'d> {
             return vec!["so much waits that it is said of the first demands only why".to_owned()];
         }
         let mut reasons = Vec::new();
-        let gang = matches!(demand.kind, Kind::Gang(..) | Kind::Constraint(_));
+        let gang = matches!(
+            demand.kind,
+            DemandOrigin::Gang(..) | DemandOrigin::Constraint(_)
+        );
         if gang && runs.len() + usize::from(runs.first().is_some_and(|run| run.count > 1)) > 1 {
             reasons.push("all of it must fit at once".to_owned());
         }
@@ -97,7 +100,7 @@ impl<'d> Reasons<'d> {
     }
 }
 
-fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) -> String {
+fn why_not(decided: &Phases<'_>, group: usize, shape: &Shape, staying: &[u64]) -> String {
     let world = &decided.world;
     let (Some(template), Some(config)) = (world.templates.get(group), world.groups.get(group))
     else {
@@ -109,7 +112,7 @@ fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) 
     for (name, needed) in shape.positive() {
         let has = template
             .amount(name)
-            .and_then(|amount| amount.free[Source::Constraint as usize])
+            .and_then(|amount| amount.free[DemandSource::Constraint as usize])
             .unwrap_or(0.0);
         if needed > has && !world.names.is_implicit(name) {
             let resource = world.names.text(name);

@@ -4,7 +4,7 @@
 
 use std::collections::{BTreeSet, HashMap};
 
-use crate::plan::demand::batch::Run;
+use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Names;
 use crate::plan::demand::shape::{Shape, Shapes};
 use crate::plan::outcome::plan::DemandKind;
@@ -19,14 +19,14 @@ const MOST_UNITS: i64 = 1_000_000_000_000;
 /// Something asked for: it has one number in the report.
 #[derive(Debug, Clone)]
 pub(crate) struct Demand<'a> {
-    pub(crate) kind: Kind<'a>,
+    pub(crate) kind: DemandOrigin<'a>,
     /// What to place, or why it cannot be placed at all.
-    pub(crate) runs: Result<Vec<Run>, String>,
+    pub(crate) runs: Result<Vec<RequestBatch>, String>,
 }
 
 /// Where a demand comes from.
 #[derive(Debug, Clone, Copy)]
-pub(crate) enum Kind<'a> {
+pub(crate) enum DemandOrigin<'a> {
     /// `request_resources()`, by its position.
     Constraint(usize),
     /// A placement group.
@@ -39,9 +39,9 @@ impl Demand<'_> {
     /// What it is of, and its position there.
     pub(crate) fn place(&self) -> (DemandKind, usize) {
         match self.kind {
-            Kind::Constraint(index) => (DemandKind::Constraint, index),
-            Kind::Gang(index, _) => (DemandKind::PlacementGroup, index),
-            Kind::Tasks(index, _) => (DemandKind::Tasks, index),
+            DemandOrigin::Constraint(index) => (DemandKind::Constraint, index),
+            DemandOrigin::Gang(index, _) => (DemandKind::PlacementGroup, index),
+            DemandOrigin::Tasks(index, _) => (DemandKind::Tasks, index),
         }
     }
 }
@@ -56,21 +56,21 @@ pub(crate) fn all<'a>(
     for (index, constraint) in gcs.cluster_resource_constraints.iter().enumerate() {
         let runs = counted(&constraint.resource_requests, demands.len(), names, shapes);
         demands.push(Demand {
-            kind: Kind::Constraint(index),
+            kind: DemandOrigin::Constraint(index),
             runs: Ok(runs),
         });
     }
     for (index, gang) in gangs(gcs) {
         let runs = bundles(gang).map(|bundles| units(&bundles, demands.len(), names, shapes));
         demands.push(Demand {
-            kind: Kind::Gang(index, gang),
+            kind: DemandOrigin::Gang(index, gang),
             runs,
         });
     }
     for (index, request) in gcs.pending_resource_requests.iter().enumerate() {
         let runs = counted(std::slice::from_ref(request), demands.len(), names, shapes);
         demands.push(Demand {
-            kind: Kind::Tasks(index, request),
+            kind: DemandOrigin::Tasks(index, request),
             runs: Ok(runs),
         });
     }
@@ -103,8 +103,8 @@ fn counted(
     demand: usize,
     names: &Names,
     shapes: &mut Shapes,
-) -> Vec<Run> {
-    let runs = requests.iter().map(|by_count| Run {
+) -> Vec<RequestBatch> {
+    let runs = requests.iter().map(|by_count| RequestBatch {
         shape: shapes.number(Shape::of(&by_count.request, names)),
         count: by_count.count.clamp(0, MOST_UNITS).unsigned_abs(),
         demand,
@@ -117,13 +117,13 @@ fn units(
     demand: usize,
     names: &Names,
     shapes: &mut Shapes,
-) -> Vec<Run> {
-    let mut runs: Vec<Run> = Vec::new();
+) -> Vec<RequestBatch> {
+    let mut runs: Vec<RequestBatch> = Vec::new();
     for bundle in bundles {
         let shape = shapes.number(Shape::of(bundle, names));
         match runs.last_mut().filter(|run| run.shape == shape) {
             Some(run) => run.count += 1,
-            None => runs.push(Run {
+            None => runs.push(RequestBatch {
                 shape,
                 count: 1,
                 demand,

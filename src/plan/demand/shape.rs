@@ -16,7 +16,7 @@ pub(crate) struct Shape {
     /// Amounts, in the order of the names; zeros are kept, because they count in the order.
     pub(crate) needs: Vec<(Name, f64)>,
     /// Where: a node must satisfy one of them, if there are any.
-    pub(crate) selectors: Vec<Vec<Condition>>,
+    pub(crate) selectors: Vec<Vec<LabelCondition>>,
     /// Together with, or apart from others.
     pub(crate) placement: Vec<Placement>,
     /// It names the resource GPU, be it with 0.
@@ -29,7 +29,7 @@ pub(crate) struct Shape {
 
 /// One condition of a label selector.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Condition {
+pub(crate) struct LabelCondition {
     pub(crate) label: Name,
     pub(crate) operator: LabelOperator,
     pub(crate) values: Vec<Name>,
@@ -58,14 +58,14 @@ impl Shape {
         let selectors = request.label_selectors.iter().map(|selector| {
             let conditions = selector.label_constraints.iter();
             conditions
-                .map(|constraint| Condition {
+                .map(|constraint| LabelCondition {
                     label: known(&constraint.label_key),
                     operator: constraint.operator,
                     values: constraint.label_values.iter().map(|v| known(v)).collect(),
                 })
                 .collect()
         });
-        let selectors: Vec<Vec<Condition>> = selectors.collect();
+        let selectors: Vec<Vec<LabelCondition>> = selectors.collect();
         let conditions = selectors.iter().flatten();
         let values = conditions.map(|condition| 1 + condition.values.len());
         Self {

@@ -4,7 +4,7 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 
 /// What of the container counts.
-pub(crate) struct Container {
+pub(crate) struct ContainerAmounts {
     pub(crate) requests: Amounts,
     pub(crate) limits: Amounts,
     /// What Kubernetes gave; what was asked for until it says so.
@@ -14,7 +14,7 @@ pub(crate) struct Container {
     pub(crate) others: Vec<Amounts>,
 }
 
-impl Container {
+impl ContainerAmounts {
     pub(crate) fn of(pod: &Pod<'_>) -> Self {
         let spec = pod.containers().first();
         let wanted = spec.map(|spec| spec.resources).unwrap_or_default();

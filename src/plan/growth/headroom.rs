@@ -10,13 +10,13 @@ use crate::snapshot::{KubeNode, NodeLoads};
 
 /// What a Kubernetes node has left: allocatable minus the requests of all pods on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct Room {
+pub(crate) struct NodeHeadroom {
     pub(crate) node: String,
     pub(crate) cpu: Quantity,
     pub(crate) memory: Quantity,
 }
 
-impl Room {
+impl NodeHeadroom {
     /// The rooms of the nodes, by node name.
     pub(crate) fn all(
         nodes: &[KubeNode],

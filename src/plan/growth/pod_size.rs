@@ -1,8 +1,8 @@
 //! How large a pod is, was meant to be, and how its last resize went.
 //! (Ray, `ippr_provider.py`, `_get_ippr_status_from_pod`.)
 
-use crate::plan::growth::container::Container;
-use crate::plan::growth::resize::{Caps, Progress, Resize};
+use crate::plan::growth::container::ContainerAmounts;
+use crate::plan::growth::resize::{Resize, ResizeLimits, ResizeProgress};
 use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::growth::suggestion;
 use crate::plan::growth::wait::wait_after;
@@ -27,18 +27,18 @@ pub(crate) struct Around {
 /// The state of a pod of a group that may grow; an error where Ray's loop would abort.
 pub(crate) fn resize(
     pod: &Pod<'_>,
-    caps: Caps,
+    caps: ResizeLimits,
     base: Size,
     around: Around,
 ) -> Result<Resize, String> {
-    let container = Container::of(pod);
+    let container = ContainerAmounts::of(pod);
     let mut resize = Resize {
         caps,
         base,
         current: size(container.given_requests, container.given_limits)?,
         desired: size(container.requests, container.limits)?,
         resizing_at: None,
-        progress: Progress::Finished,
+        progress: ResizeProgress::Finished,
         message: None,
         suggested_cpu: None,
         suggested_memory: None,
@@ -108,7 +108,7 @@ fn forget_old(resize: &mut Resize, around: Around) {
 fn read_conditions(
     resize: &mut Resize,
     pod: &Pod<'_>,
-    container: &Container,
+    container: &ContainerAmounts,
     around: Around,
 ) -> Result<(), String> {
     for condition in pod.conditions().iter().filter(|one| one.is_true()) {
@@ -122,11 +122,11 @@ fn read_conditions(
                     .unwrap_or_default()
                     .to_lowercase();
                 let never = reason == "infeasible" && resize.resizing_at.is_some();
-                resize.progress = Progress::Pending(reason);
+                resize.progress = ResizeProgress::Pending(reason);
                 let told = suggestion::follow(resize, container)?;
                 let believed = around.improvements.believed_refusals;
                 if believed && never && !told && is_of_now(condition, pod) {
-                    resize.progress = Progress::Error;
+                    resize.progress = ResizeProgress::Error;
                 }
                 return Ok(());
             }
@@ -134,9 +134,9 @@ fn read_conditions(
                 resize.message = message;
                 let failed = condition.reason.as_deref() == Some("Error");
                 resize.progress = if failed {
-                    Progress::Error
+                    ResizeProgress::Error
                 } else {
-                    Progress::Underway
+                    ResizeProgress::Underway
                 };
                 return Ok(());
             }
@@ -155,7 +155,7 @@ fn is_of_now(condition: &Condition, pod: &Pod<'_>) -> bool {
 
 /// A resize that failed or took too long is taken back.
 fn fail(resize: &mut Resize, now: f64) {
-    let errored = resize.progress == Progress::Error;
+    let errored = resize.progress == ResizeProgress::Error;
     if !errored && !resize.is_timed_out(now) {
         return;
     }
@@ -198,7 +198,7 @@ fn bound(resize: &mut Resize, used: Size) {
     resize.suggested_memory = resize
         .suggested_memory
         .map(|then| memory(then.max(now.memory)));
-    if resize.progress == Progress::New {
+    if resize.progress == ResizeProgress::New {
         resize.desired = Size {
             cpu: cpu(resize.desired.cpu),
             memory: memory(resize.desired.memory),
@@ -232,7 +232,7 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
 
 /// What the first container's limits exceed its requests by: CPU and memory.
 pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
-    let container = Container::of(pod);
+    let container = ContainerAmounts::of(pod);
     let gap = |resource| {
         crate::ray::pod_size::gap(
             container.given_limits.get(resource),

@@ -1,13 +1,13 @@
 //! Growing a pod in place: where it is, what it may become.
 //! (Ray, `v2/schema.py`, `IPPRStatus`.)
 
-use crate::plan::growth::headroom::Room;
+use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::size::Size;
 use crate::plan::outcome::resize_note::ResizeNote;
 
 /// How far a group's pods may grow.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Caps {
+pub(crate) struct ResizeLimits {
     /// Cores.
     pub(crate) cpu: f64,
     /// Bytes.
@@ -18,7 +18,7 @@ pub(crate) struct Caps {
 
 /// What Kubernetes says about the last resize.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Progress {
+pub(crate) enum ResizeProgress {
     /// Nothing: it is done, or there was none.
     Finished,
     /// Decided here, not yet asked for.
@@ -34,7 +34,7 @@ pub(crate) enum Progress {
 /// The in-place growth of one pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Resize {
-    pub(crate) caps: Caps,
+    pub(crate) caps: ResizeLimits,
     /// The size that the pod was made with.
     pub(crate) base: Size,
     /// What its container has.
@@ -43,7 +43,7 @@ pub(crate) struct Resize {
     pub(crate) desired: Size,
     /// When Kubernetes was asked, in whole seconds since 1970, until the raylet knows.
     pub(crate) resizing_at: Option<i64>,
-    pub(crate) progress: Progress,
+    pub(crate) progress: ResizeProgress,
     pub(crate) message: Option<String>,
     /// What the node said it can give.
     pub(crate) suggested_cpu: Option<f64>,
@@ -76,14 +76,14 @@ impl Resize {
         }
         self.desired = size;
         self.resizing_at = None;
-        self.progress = Progress::New;
+        self.progress = ResizeProgress::New;
         self.message = None;
         true
     }
 
     /// It is to be sent now.
     pub(crate) fn is_to_send(&self) -> bool {
-        self.raylet.is_some() && self.progress == Progress::New
+        self.raylet.is_some() && self.progress == ResizeProgress::New
     }
 
     /// It is to be sent, and asks for what the pod has: an earlier resize is taken back.
@@ -100,7 +100,7 @@ impl Resize {
     pub(crate) fn is_to_sync(&self) -> bool {
         self.raylet.is_some()
             && self.resizing_at.is_some()
-            && self.progress == Progress::Finished
+            && self.progress == ResizeProgress::Finished
             && self.desired == self.current
     }
 
@@ -113,7 +113,7 @@ impl Resize {
     }
 
     /// What to grow to now: the limit, or as near to it as the room allows.
-    pub(crate) fn goal(&self, room: Option<&Room>) -> Size {
+    pub(crate) fn goal(&self, room: Option<&NodeHeadroom>) -> Size {
         let limit = self.limit();
         match room {
             Some(room) => room.bound(self.current, limit),
@@ -126,7 +126,7 @@ impl Resize {
     pub(crate) fn can_grow(&self) -> bool {
         let limit = self.limit();
         self.failed_at.is_none()
-            && self.progress == Progress::Finished
+            && self.progress == ResizeProgress::Finished
             && self.resizing_at.is_none()
             && self.barred.is_none()
             && (self.current.cpu < limit.cpu || self.current.memory < limit.memory)

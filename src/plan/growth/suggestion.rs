@@ -1,8 +1,8 @@
 //! What a node said that it can give, from the message of a resize that it refused.
 //! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
 
-use crate::plan::growth::container::Container;
-use crate::plan::growth::resize::{Progress, Resize};
+use crate::plan::growth::container::ContainerAmounts;
+use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{bytes, cores};
 use crate::plan::growth::wait::wait_after;
 use crate::quantity::Quantity;
@@ -13,25 +13,25 @@ const LONGEST_S: f64 = 600.0;
 
 /// A resource that can be resized.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Resource {
+enum ResizedResource {
     Cpu,
     Memory,
 }
 
 /// What the message reports: thousandths of cores, or bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Report {
-    resource: Resource,
+struct CapacityReport {
+    resource: ResizedResource,
     used: i64,
     capacity: i64,
 }
 
 /// Lowers the limit to what the node can give, and asks for that; false if it did not say.
-pub(crate) fn follow(resize: &mut Resize, container: &Container) -> Result<bool, String> {
+pub(crate) fn follow(resize: &mut Resize, container: &ContainerAmounts) -> Result<bool, String> {
     let message = resize.message.as_deref().unwrap_or_default();
     let report = match &resize.progress {
-        Progress::Pending(reason) if reason == "deferred" => deferred(message),
-        Progress::Pending(reason) if reason == "infeasible" => infeasible(message),
+        ResizeProgress::Pending(reason) if reason == "deferred" => deferred(message),
+        ResizeProgress::Pending(reason) if reason == "infeasible" => infeasible(message),
         _ => None,
     };
     let Some(report) = report else {
@@ -39,11 +39,11 @@ pub(crate) fn follow(resize: &mut Resize, container: &Container) -> Result<bool,
     };
     let limit = limit(report, container)?;
     match report.resource {
-        Resource::Cpu => {
+        ResizedResource::Cpu => {
             resize.suggested_cpu = Some(cores(limit));
             resize.ask(resize.suggested_cpu, None);
         }
-        Resource::Memory => {
+        ResizedResource::Memory => {
             resize.suggested_memory = Some(bytes(limit));
             resize.ask(None, resize.suggested_memory);
         }
@@ -60,11 +60,11 @@ pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
 
 /// The largest limit: what the node has left, plus the container's own gap between limit and
 /// request, minus what the pod's other containers hold.
-fn limit(report: Report, container: &Container) -> Result<Quantity, String> {
+fn limit(report: CapacityReport, container: &ContainerAmounts) -> Result<Quantity, String> {
     let left = report.capacity.saturating_sub(report.used);
     let (name, left) = match report.resource {
-        Resource::Cpu => ("cpu", Quantity::from_milli(left)),
-        Resource::Memory => ("memory", Quantity::from_units(left)),
+        ResizedResource::Cpu => ("cpu", Quantity::from_milli(left)),
+        ResizedResource::Memory => ("memory", Quantity::from_units(left)),
     };
     let request = container
         .given_requests
@@ -81,7 +81,7 @@ fn limit(report: Report, container: &Container) -> Result<Quantity, String> {
 }
 
 /// `Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 9000`
-fn deferred(message: &str) -> Option<Report> {
+fn deferred(message: &str) -> Option<CapacityReport> {
     find(
         message,
         "Node didn't have enough resource: ",
@@ -90,7 +90,7 @@ fn deferred(message: &str) -> Option<Report> {
 }
 
 /// `Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000`
-fn infeasible(message: &str) -> Option<Report> {
+fn infeasible(message: &str) -> Option<CapacityReport> {
     find(
         message,
         "Node didn't have enough capacity: ",
@@ -98,16 +98,16 @@ fn infeasible(message: &str) -> Option<Report> {
     )
 }
 
-fn find(message: &str, start: &str, keys: &[&str]) -> Option<Report> {
+fn find(message: &str, start: &str, keys: &[&str]) -> Option<CapacityReport> {
     message
         .match_indices(start)
         .find_map(|(at, _)| read(message.get(at + start.len()..)?, keys))
 }
 
-fn read(text: &str, keys: &[&str]) -> Option<Report> {
+fn read(text: &str, keys: &[&str]) -> Option<CapacityReport> {
     let (resource, mut rest) = match text.strip_prefix("cpu") {
-        Some(rest) => (Resource::Cpu, rest),
-        None => (Resource::Memory, text.strip_prefix("memory")?),
+        Some(rest) => (ResizedResource::Cpu, rest),
+        None => (ResizedResource::Memory, text.strip_prefix("memory")?),
     };
     let mut numbers = Vec::new();
     for key in keys {
@@ -119,12 +119,12 @@ fn read(text: &str, keys: &[&str]) -> Option<Report> {
         rest = rest.get(end..)?;
     }
     match numbers[..] {
-        [_, used, capacity] => Some(Report {
+        [_, used, capacity] => Some(CapacityReport {
             resource,
             used,
             capacity,
         }),
-        [_, capacity] => Some(Report {
+        [_, capacity] => Some(CapacityReport {
             resource,
             used: 0,
             capacity,
@@ -141,15 +141,15 @@ mod tests {
     fn reads_the_kubelets_messages() {
         let told =
             "x Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 9000.";
-        let report = Report {
-            resource: Resource::Cpu,
+        let report = CapacityReport {
+            resource: ResizedResource::Cpu,
             used: 5000,
             capacity: 9000,
         };
         assert_eq!(deferred(told), Some(report));
         let told = "Node didn't have enough capacity: memory, requested: 8, capacity: 4";
-        let report = Report {
-            resource: Resource::Memory,
+        let report = CapacityReport {
+            resource: ResizedResource::Memory,
             used: 0,
             capacity: 4,
         };

@@ -7,11 +7,11 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::decided::Decided;
+use crate::plan::decided::Phases;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::wait::wait_after;
-use crate::plan::nodes::node::{Fate, Node, Source, Stage};
-use crate::plan::outcome::cause::Cause;
+use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, Stage};
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::fit::Trial;
 use crate::snapshot::History;
 use crate::snapshot::history::Stunted;
@@ -26,7 +26,7 @@ pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
 }
 
 /// What to remember after a decision.
-pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, Stunted> {
+pub(crate) fn after(history: &History, decided: &Phases<'_>) -> BTreeMap<String, Stunted> {
     let (world, now) = (&decided.world, decided.now);
     let mut stunted = history.stunted.clone();
     stunted.retain(|_, stunted| now - stunted.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
@@ -49,15 +49,15 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
 }
 
 /// A resize has just ended at the cap.
-fn has_grown(node: &Node) -> bool {
+fn has_grown(node: &PlannedNode) -> bool {
     let resize = node.resize.as_ref();
     resize.is_some_and(|resize| resize.has_come_through() && !is_small(resize))
 }
 
 /// It was of no use, and has not grown as far as it may.
-fn goes_small(node: &Node) -> bool {
+fn goes_small(node: &PlannedNode) -> bool {
     node.stage == Stage::Running
-        && node.fate == Fate::Remove(Cause::Idle)
+        && node.fate == Fate::Remove(RemovalCause::Idle)
         && node.resize.as_ref().is_some_and(is_small)
 }
 
@@ -68,9 +68,9 @@ fn is_small(resize: &Resize) -> bool {
 
 /// Something waits that a pod of the group could take at its cap: another one is made for it, or
 /// would be if there was a place. What fits at the first size is on the pod that goes, not here.
-fn is_wanted(decided: &Decided<'_>, group: usize) -> bool {
+fn is_wanted(decided: &Phases<'_>, group: usize) -> bool {
     let world = &decided.world;
-    let coming = |node: &Node| {
+    let coming = |node: &PlannedNode| {
         node.group == group
             && node.stage != Stage::Running
             && node.stays()
@@ -78,9 +78,9 @@ fn is_wanted(decided: &Decided<'_>, group: usize) -> bool {
             && !node.is_unneeded()
     };
     let template = world.templates.get(group);
-    let fits = |template: &Node| {
+    let fits = |template: &PlannedNode| {
         let mut left = decided.left.iter();
-        left.any(|run| Trial::of(template, &[*run], Source::Demand, world.rules()).is_some())
+        left.any(|run| Trial::of(template, &[*run], DemandSource::Demand, world.rules()).is_some())
     };
     world.in_order().any(coming) || template.is_some_and(fits)
 }

@@ -2,17 +2,17 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::decided::Decided;
+use crate::plan::decided::Phases;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
 use crate::plan::memory::{availability, growth_backoff};
-use crate::plan::nodes::node::{Fate, Node, Stage};
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::outcome::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
 
 /// The history after this plan.
-pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
+pub(crate) fn history(snapshot: &Snapshot, decided: &Phases<'_>, plan: &Plan) -> History {
     let before = &snapshot.history;
     let instances = instances(decided, plan);
     let mut unavailable = before.unavailable.clone();
@@ -42,7 +42,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
 }
 
 /// Launches without a pod, and pods that are to stop.
-fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
+fn instances(decided: &Phases<'_>, plan: &Plan) -> Vec<Instance> {
     let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
     let mut asked: Vec<u64> = vec![0; decided.world.groups.len()];
     for plan in &plan.groups {
@@ -51,7 +51,7 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
             *asked = plan.launch_now;
         }
     }
-    let mut rows: Vec<&Node> = decided.world.in_order().collect();
+    let mut rows: Vec<&PlannedNode> = decided.world.in_order().collect();
     rows.sort_by_key(|node| node.born);
     let mut instances = Vec::new();
     for node in rows {
@@ -121,7 +121,7 @@ fn add(instances: &mut Vec<Instance>, instance: Instance) {
     }
 }
 
-fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &Node) -> Option<ResizeMemory> {
+fn resize(snapshot: &Snapshot, decided: &Phases<'_>, node: &PlannedNode) -> Option<ResizeMemory> {
     let resize = node.resize.as_ref()?;
     let before = snapshot
         .history

@@ -8,28 +8,28 @@ use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::node::{Amount, Fate, Node, Source, Stage};
+use crate::plan::nodes::node::{DemandSource, Fate, NodeResource, PlannedNode, Stage};
 use crate::plan::nodes::raylet;
 use crate::plan::nodes::rows::{Leftovers, Row};
-use crate::plan::nodes::view::Sight;
-use crate::plan::outcome::cause::Cause;
+use crate::plan::nodes::view::NodeReader;
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::Problem;
 use crate::plan::strategy::Improvements;
 use crate::snapshot::History;
 
 /// Turns rows into nodes.
-pub(crate) struct Nodes<'d> {
+pub(crate) struct NodeAssembly<'d> {
     pub(crate) history: &'d History,
     pub(crate) improvements: Improvements,
     pub(crate) config: &'d ClusterConfig,
-    pub(crate) sight: &'d Sight<'d>,
+    pub(crate) sight: &'d NodeReader<'d>,
     /// The numbers of the rooms of the Kubernetes nodes.
     pub(crate) rooms: &'d HashMap<String, usize>,
     pub(crate) now: f64,
-    pub(crate) list: Vec<Node>,
+    pub(crate) list: Vec<PlannedNode>,
 }
 
-impl Nodes<'_> {
+impl NodeAssembly<'_> {
     /// Adds the node of a row, or says why not.
     pub(crate) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
         let number = self.config.number(row.group);
@@ -51,7 +51,7 @@ impl Nodes<'_> {
         let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
         if let Some(reason) = fault(&node, self.sight.names) {
             let effect = if improvements.isolated_faults {
-                node.amounts.iter_mut().for_each(Amount::bound);
+                node.amounts.iter_mut().for_each(NodeResource::bound);
                 "only what there is counts"
             } else {
                 "nothing is placed on it"
@@ -63,13 +63,13 @@ impl Nodes<'_> {
             });
         }
         if improvements.steady_choices {
-            node.amounts.iter_mut().for_each(Amount::fill);
+            node.amounts.iter_mut().for_each(NodeResource::fill);
         }
         if improvements.gentle_removal && node.stage == Stage::Stopping {
-            node.fate = Fate::Remove(Cause::Leaving);
+            node.fate = Fate::Remove(RemovalCause::Leaving);
         }
         if group.is_none() {
-            node.fate = Fate::Remove(Cause::GroupGone);
+            node.fate = Fate::Remove(RemovalCause::GroupGone);
             node.gone_group = Some(row.group.to_owned());
         }
         match self.resize(row, &node) {
@@ -88,7 +88,7 @@ impl Nodes<'_> {
         self.list.push(node);
     }
 
-    fn resize(&self, row: &Row<'_>, node: &Node) -> Result<Option<Resize>, String> {
+    fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, String> {
         let group = self.config.groups.get(node.group);
         let (caps, base) = (
             group.and_then(|group| group.caps),
@@ -150,10 +150,10 @@ fn used(row: &Row<'_>) -> Size {
 }
 
 /// What Ray asserts of a node, and what would abort its loop.
-fn fault(node: &Node, names: &Names) -> Option<String> {
+fn fault(node: &PlannedNode, names: &Names) -> Option<String> {
     node.amounts.iter().find_map(|amount| {
         let total = amount.total.filter(|total| *total != 0.0)?;
-        let used = (total - amount.free[Source::Demand as usize]?) / total;
+        let used = (total - amount.free[DemandSource::Demand as usize]?) / total;
         let name = names.text(amount.name);
         (!(0.0..=1.0).contains(&used)).then(|| format!("more of {name} is free than there is"))
     })
@@ -165,19 +165,19 @@ pub(crate) fn size(
     config: &ClusterConfig,
     stunted: &BTreeMap<String, f64>,
     (cpu, memory): (Option<Name>, Option<Name>),
-    templates: &mut [Node],
-    nodes: &mut [Node],
+    templates: &mut [PlannedNode],
+    nodes: &mut [PlannedNode],
     improvements: Improvements,
 ) {
     let (Some(cpu), Some(memory)) = (cpu, memory) else {
         return;
     };
-    let total = |node: &Node, name| {
+    let total = |node: &PlannedNode, name| {
         node.amount(name)
             .and_then(|amount| amount.total)
             .unwrap_or(0.0)
     };
-    let at_cap = |node: &mut Node| {
+    let at_cap = |node: &mut PlannedNode| {
         let Some(caps) = config.groups.get(node.group).and_then(|group| group.caps) else {
             return;
         };
@@ -189,7 +189,7 @@ pub(crate) fn size(
         let most = caps.memory.max(most) as f64;
         node.set_total(memory, most.max(total(node, memory)));
     };
-    let grow = |node: &&mut Node| {
+    let grow = |node: &&mut PlannedNode| {
         let group = config.groups.get(node.group);
         group.is_none_or(|group| !stunted.contains_key(&group.name))
     };

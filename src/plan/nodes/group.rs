@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 
 use serde_json::Value;
 
-use crate::plan::growth::resize::Caps;
+use crate::plan::growth::resize::ResizeLimits;
 use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::outcome::plan::Problem;
 use crate::quantity::Quantity;
@@ -39,7 +39,7 @@ pub(crate) struct GroupConfig {
     pub(crate) idle_timeout_s: Option<f64>,
     pub(crate) priority: i64,
     /// How far its pods may grow.
-    pub(crate) caps: Option<Caps>,
+    pub(crate) caps: Option<ResizeLimits>,
     /// How large its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
     /// `scaleStrategy.workersToDelete`
@@ -251,7 +251,7 @@ fn to_delete(group: &Group<'_>) -> HashSet<String> {
 
 /// The caps of a group that the annotation lists, if the group may grow at all. (Ray,
 /// `ippr_provider.py`, `_build_ippr_group_spec`.)
-fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<Caps>, String> {
+fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<ResizeLimits>, String> {
     if let Some(param) = ["num-cpus", "memory"]
         .into_iter()
         .find(|param| group.start_param(param).is_some())
@@ -278,7 +278,7 @@ fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<Caps>,
         cap(&entry.max_memory),
         entry.resize_timeout,
     ) {
-        (Some(cpu), Some(memory), Some(timeout)) => Ok(Some(Caps {
+        (Some(cpu), Some(memory), Some(timeout)) => Ok(Some(ResizeLimits {
             cpu: cores(cpu),
             memory: bytes(memory),
             timeout,

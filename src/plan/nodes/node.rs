@@ -3,12 +3,12 @@
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
-use crate::plan::outcome::cause::Cause;
-use crate::plan::outcome::step::Step;
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::step::PlacementStep;
 
 /// Whose requests are packed; each source sees its own free amounts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Source {
+pub(crate) enum DemandSource {
     /// Pending tasks, actors and placement groups: what is free now counts.
     Demand = 0,
     /// `request_resources()`: what the node has in total counts.
@@ -40,20 +40,20 @@ pub(crate) enum Fate {
     /// It is to be started.
     Launch,
     /// It is to go.
-    Remove(Cause),
+    Remove(RemovalCause),
 }
 
 /// One resource of a node.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Amount {
+pub(crate) struct NodeResource {
     pub(crate) name: Name,
     /// What there is; `None` if it is not listed.
     pub(crate) total: Option<f64>,
-    /// What is free, by [`Source`]; `None` if it is not listed.
+    /// What is free, by [`DemandSource`]; `None` if it is not listed.
     pub(crate) free: [Option<f64>; 2],
 }
 
-impl Amount {
+impl NodeResource {
     /// Of what there is and what is not listed as free, nothing is free. (Ray leaves it out of its
     /// scores, so that a node counts for less the moment it is full.)
     pub(crate) fn fill(&mut self) {
@@ -74,13 +74,13 @@ impl Amount {
 
 /// Something that was placed on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Take {
+pub(crate) struct Placement {
     /// The demand, by its number in the report.
     pub(crate) demand: usize,
     /// How many units of it.
     pub(crate) count: u64,
     /// In which step of the packing.
-    pub(crate) step: Step,
+    pub(crate) step: PlacementStep,
 }
 
 /// The names of CPU and memory.
@@ -88,7 +88,7 @@ pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 
 /// A Ray node.
 #[derive(Debug, Clone)]
-pub(crate) struct Node {
+pub(crate) struct PlannedNode {
     /// The pod's name; empty if there is none yet.
     pub(crate) pod: String,
     /// Its group's number; `usize::MAX` if the group is gone.
@@ -102,14 +102,14 @@ pub(crate) struct Node {
     pub(crate) ray_id: String,
     pub(crate) idle_ms: i64,
     /// Resources that any request names, CPU, memory, and those in use.
-    pub(crate) amounts: Vec<Amount>,
+    pub(crate) amounts: Vec<NodeResource>,
     /// How many more resources it has, all free and named by no request: they only weigh in means.
     pub(crate) untouched: u32,
     /// The labels that any request names.
     pub(crate) labels: Vec<(Name, Name)>,
     /// The distinct shapes placed on it, by source, in the order of the first of each.
     pub(crate) placed: [Vec<ShapeId>; 2],
-    pub(crate) takes: Vec<Take>,
+    pub(crate) takes: Vec<Placement>,
     /// Growing in place, if its group may.
     pub(crate) resize: Option<Resize>,
     /// What the raylet has of CPU and memory, as Ray reports it.
@@ -131,9 +131,9 @@ pub(crate) struct Node {
     pub(crate) born: usize,
 }
 
-impl Node {
+impl PlannedNode {
     /// The amount of a resource.
-    pub(crate) fn amount(&self, name: Name) -> Option<&Amount> {
+    pub(crate) fn amount(&self, name: Name) -> Option<&NodeResource> {
         self.amounts.iter().find(|amount| amount.name == name)
     }
 
@@ -141,7 +141,7 @@ impl Node {
     pub(crate) fn set_total(&mut self, name: Name, total: f64) {
         let at = self.amounts.iter().position(|amount| amount.name == name);
         let at = at.unwrap_or_else(|| {
-            self.amounts.push(Amount {
+            self.amounts.push(NodeResource {
                 name,
                 total: None,
                 free: [None; 2],
@@ -178,8 +178,11 @@ impl Node {
             };
             if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
                 amount.total = large.total;
-                for source in [Source::Demand as usize, Source::Constraint as usize] {
-                    let free = |amount: &Amount| amount.free[source].unwrap_or(0.0);
+                for source in [
+                    DemandSource::Demand as usize,
+                    DemandSource::Constraint as usize,
+                ] {
+                    let free = |amount: &NodeResource| amount.free[source].unwrap_or(0.0);
                     let taken = free(small) - free(amount);
                     amount.free[source] = Some(free(large) - taken);
                 }
@@ -195,7 +198,8 @@ impl Node {
 
     /// A request served before takes of what a resize will give it.
     pub(crate) fn has_promised_room(&self) -> bool {
-        let grown = |take: &Take| matches!(take.step, Step::InFlight | Step::Grow);
+        let grown =
+            |take: &Placement| matches!(take.step, PlacementStep::InFlight | PlacementStep::Grow);
         self.takes.iter().any(grown)
     }
 
@@ -215,7 +219,7 @@ impl Node {
         let mut sum = 0.0;
         for amount in &self.amounts {
             if let Some(total) = amount.total.filter(|total| *total > 0.0) {
-                sum += (total - amount.free[Source::Demand as usize].unwrap_or(0.0)) / total;
+                sum += (total - amount.free[DemandSource::Demand as usize].unwrap_or(0.0)) / total;
                 count += 1;
             }
         }

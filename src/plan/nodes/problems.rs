@@ -178,7 +178,7 @@ mod tests {
     use serde_json::json;
 
     use crate::plan::nodes::problems::*;
-    use crate::plan::{Settings, Strategy, decide};
+    use crate::plan::{PlanSettings, Strategy, decide};
 
     /// A cluster that is well, changed by `change`; the places that the plan's problems name.
     fn places(change: impl Fn(&mut Value)) -> Vec<String> {
@@ -208,9 +208,9 @@ mod tests {
         change(&mut snapshot);
         let snapshot: Snapshot = serde_json::from_value(snapshot).unwrap();
         let of = |strategy| {
-            let settings = Settings {
+            let settings = PlanSettings {
                 strategy,
-                ..Settings::default()
+                ..PlanSettings::default()
             };
             let problems = decide(&snapshot, &settings).0.problems;
             let mut places: Vec<String> = problems.into_iter().map(|problem| problem.at).collect();

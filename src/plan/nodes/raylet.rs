@@ -1,8 +1,8 @@
 //! Raylets that are not as large as their pods.
 
 use crate::plan::demand::names::Name;
-use crate::plan::growth::resize::{Progress, Resize};
-use crate::plan::nodes::node::Node;
+use crate::plan::growth::resize::{Resize, ResizeProgress};
+use crate::plan::nodes::node::PlannedNode;
 
 /// How far a raylet may be off its pod: Ray keeps four decimals.
 const RAYLET_STEP: f64 = 1e-4;
@@ -10,7 +10,7 @@ const RAYLET_STEP: f64 = 1e-4;
 /// Has the raylet told the pod's size if it has another one, or if a resize has come through; from
 /// then on the node counts as that large, and its pod may grow again. One that is taken back counts
 /// as large as its pod is at once, and its raylet is told when Kubernetes has agreed.
-pub(crate) fn mend(node: &mut Node, cpu: Option<Name>, memory: Option<Name>) {
+pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Name>) {
     let runs = !node.ray_id.is_empty();
     let Some(resize) = &mut node.resize else {
         return;
@@ -35,7 +35,7 @@ fn is_apart(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
     let Some((cpu, memory)) = raylet_size else {
         return false;
     };
-    let quiet = resize.resizing_at.is_none() && resize.progress == Progress::Finished;
+    let quiet = resize.resizing_at.is_none() && resize.progress == ResizeProgress::Finished;
     #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
     let (pod_cpu, pod_memory) = (resize.current.cpu, resize.current.memory as f64);
     let at_first_size = resize.current == resize.base;

@@ -50,7 +50,7 @@ pub(crate) fn rows<'a>(
         .iter()
         .filter(|pod| !pod.deleting && pod.role != PodRole::Other)
         .collect();
-    let mut builder = Builder {
+    let mut builder = RowBuilder {
         rows: Vec::new(),
         seen: HashSet::new(),
         live,
@@ -114,7 +114,7 @@ pub(crate) fn by_name(rows: &mut [Row<'_>]) {
     });
 }
 
-struct Builder<'a> {
+struct RowBuilder<'a> {
     rows: Vec<Row<'a>>,
     seen: HashSet<&'a str>,
     live: Vec<&'a Pod<'a>>,
@@ -122,7 +122,7 @@ struct Builder<'a> {
     now: f64,
 }
 
-impl<'a> Builder<'a> {
+impl<'a> RowBuilder<'a> {
     fn remembered(&mut self) {
         let instances = &self.snapshot.history.instances;
         let known: HashSet<&str> = instances.iter().filter_map(|i| i.pod.as_deref()).collect();

@@ -4,13 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::node::{Amount, Fate, Node, Stage};
+use crate::plan::nodes::node::{Fate, NodeResource, PlannedNode, Stage};
 use crate::plan::nodes::rows::Row;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::NodeState;
 
 /// Builds nodes from rows.
-pub(crate) struct Sight<'a> {
+pub(crate) struct NodeReader<'a> {
     pub(crate) names: &'a Names,
     /// Resources that requests name, and CPU and memory.
     pub(crate) wanted: BTreeSet<Name>,
@@ -18,9 +18,14 @@ pub(crate) struct Sight<'a> {
     pub(crate) labels: BTreeSet<Name>,
 }
 
-impl Sight<'_> {
+impl NodeReader<'_> {
     /// The node of a row whose group is `config`, number `group`.
-    pub(crate) fn node(&self, row: &Row<'_>, group: usize, config: Option<&GroupConfig>) -> Node {
+    pub(crate) fn node(
+        &self,
+        row: &Row<'_>,
+        group: usize,
+        config: Option<&GroupConfig>,
+    ) -> PlannedNode {
         let mut node = match (row.stage, row.ray, config) {
             (Stage::Running, Some(ray), _) => self.running(ray, group),
             (_, _, Some(config)) => self.template(config, group),
@@ -37,7 +42,7 @@ impl Sight<'_> {
     }
 
     /// A node as its group starts it.
-    pub(crate) fn template(&self, config: &GroupConfig, group: usize) -> Node {
+    pub(crate) fn template(&self, config: &GroupConfig, group: usize) -> PlannedNode {
         let mut node = empty(group);
         for (name, total) in &config.resources {
             self.add(&mut node, name, Some(*total), Some(*total));
@@ -48,7 +53,7 @@ impl Sight<'_> {
     }
 
     /// A node as Ray reports it.
-    fn running(&self, ray: &NodeState, group: usize) -> Node {
+    fn running(&self, ray: &NodeState, group: usize) -> PlannedNode {
         let mut node = empty(group);
         for (name, total) in &ray.total_resources {
             self.add(
@@ -74,7 +79,7 @@ impl Sight<'_> {
     }
 
     /// Adds a resource, or only counts it if it can make no difference but in means.
-    fn add(&self, node: &mut Node, name: &str, total: Option<f64>, free: Option<f64>) {
+    fn add(&self, node: &mut PlannedNode, name: &str, total: Option<f64>, free: Option<f64>) {
         let Some(known) = self.names.get(name) else {
             if total.is_some_and(|total| total > 0.0) {
                 node.untouched += 1;
@@ -84,7 +89,7 @@ impl Sight<'_> {
         if self.wanted.contains(&known)
             || (total != free && total.is_some_and(|total| total != 0.0))
         {
-            node.amounts.push(Amount {
+            node.amounts.push(NodeResource {
                 name: known,
                 total,
                 free: [free, total],
@@ -113,8 +118,8 @@ impl Sight<'_> {
     }
 }
 
-fn empty(group: usize) -> Node {
-    Node {
+fn empty(group: usize) -> PlannedNode {
+    PlannedNode {
         pod: String::new(),
         group,
         gone_group: None,

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Why a node is to go.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Cause {
+pub enum RemovalCause {
     /// Its group has more nodes than its maximum.
     GroupMax,
     /// The cluster has more nodes than its maximum.

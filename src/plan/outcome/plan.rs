@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::cause::Cause;
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
@@ -33,7 +33,7 @@ pub struct Plan {
     #[serde(skip)]
     pub notes: Vec<PodNote>,
     /// Ray nodes to drain; their pods are deleted once Ray has stopped.
-    pub drains: Vec<Drain>,
+    pub drains: Vec<NodeDrain>,
     /// Demands that cannot be met.
     pub unmet: Vec<Unmet>,
     /// What is wrong with the cluster's objects, and what is not done because of it.
@@ -80,7 +80,7 @@ pub struct Deletion {
     /// Its name.
     pub pod: String,
     /// Why.
-    pub cause: Cause,
+    pub cause: RemovalCause,
 }
 
 /// A pod to resize in place.
@@ -118,7 +118,7 @@ pub struct RayletSync {
 /// A Ray node to drain.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Drain {
+pub struct NodeDrain {
     /// Its pod.
     pub pod: String,
     /// Its group.
@@ -126,7 +126,7 @@ pub struct Drain {
     /// The Ray node id in hexadecimal.
     pub node_id: String,
     /// Why.
-    pub cause: Cause,
+    pub cause: RemovalCause,
     /// For how long it has been idle, in milliseconds.
     pub idle_ms: i64,
 }

@@ -6,12 +6,12 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::plan::outcome::plan::DemandKind;
-use crate::plan::outcome::step::Step;
+use crate::plan::outcome::step::PlacementStep;
 
 /// Why the plan is as it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Report {
+pub struct PlanReport {
     /// Every demand, in the order in which they were served.
     pub demands: Vec<DemandReport>,
     /// Every group, head first.
@@ -44,7 +44,7 @@ pub struct DemandReport {
 #[serde(rename_all = "camelCase")]
 pub struct Placed {
     /// By which step.
-    pub step: Step,
+    pub step: PlacementStep,
     /// To which group.
     pub group: String,
     /// How many units.
@@ -88,7 +88,7 @@ pub struct NodeReport {
     pub reason: String,
 }
 
-impl Step {
+impl PlacementStep {
     /// For people.
     pub fn words(self) -> &'static str {
         match self {
@@ -113,7 +113,7 @@ impl fmt::Display for Placed {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for PlanReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for demand in &self.demands {
             writeln!(f, "  {} x {}", demand.count, demand.demand)?;

@@ -6,7 +6,7 @@ use serde::Serialize;
 /// Where a demand went, in the order in which it is tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub enum Step {
+pub enum PlacementStep {
     /// Room that is free on a running node.
     Free,
     /// Room that a resize in flight will give.

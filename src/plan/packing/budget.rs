@@ -12,9 +12,9 @@ pub(crate) const BUDGET: u64 = 40_000_000;
 /// What may yet be spent. A step is about one resource or label of one request, held against one
 /// node.
 #[derive(Debug)]
-pub(crate) struct Work(Cell<u64>);
+pub(crate) struct WorkBudget(Cell<u64>);
 
-impl Work {
+impl WorkBudget {
     /// So many steps.
     pub(crate) fn new(steps: u64) -> Self {
         Self(Cell::new(steps))
@@ -52,7 +52,7 @@ mod tests {
 
     #[test]
     fn what_is_spent_is_gone() {
-        let work = Work::new(10);
+        let work = WorkBudget::new(10);
         assert!(work.spend(9) && !work.is_over());
         assert!(!work.spend(5) && work.is_over());
     }

@@ -16,10 +16,10 @@ use std::collections::hash_map::Entry;
 use std::collections::{BinaryHeap, HashMap, VecDeque};
 use std::rc::Rc;
 
-use crate::plan::demand::batch::Run;
+use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::shape::ShapeId;
-use crate::plan::nodes::node::{Node, Source};
-use crate::plan::packing::fit::{Rules, Trial};
+use crate::plan::nodes::node::{DemandSource, PlannedNode};
+use crate::plan::packing::fit::{FitContext, Trial};
 use crate::plan::packing::rank::{Preference, Rank, Ranked};
 
 /// What is picked from: one node, or several that are alike and next to each other in the list.
@@ -57,8 +57,8 @@ struct Class {
 /// The nodes to pick from.
 pub(crate) struct Candidates<'a, N> {
     node: N,
-    source: Source,
-    rules: Rules<'a>,
+    source: DemandSource,
+    rules: FitContext<'a>,
     classes: Vec<Class>,
     /// The class of a state.
     of_state: HashMap<u32, usize>,
@@ -69,9 +69,9 @@ pub(crate) struct Candidates<'a, N> {
     last: Option<usize>,
 }
 
-impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
+impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     /// None yet; `node` gives the node of a number.
-    pub(crate) fn new(node: N, source: Source, rules: Rules<'a>, runs: usize) -> Self {
+    pub(crate) fn new(node: N, source: DemandSource, rules: FitContext<'a>, runs: usize) -> Self {
         Self {
             node,
             source,
@@ -91,7 +91,13 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
     }
 
     /// Adds a member, after all others of its state.
-    pub(crate) fn add(&mut self, member: Member, state: u32, preference: Preference, runs: &[Run]) {
+    pub(crate) fn add(
+        &mut self,
+        member: Member,
+        state: u32,
+        preference: Preference,
+        runs: &[RequestBatch],
+    ) {
         match self.of_state.entry(state) {
             Entry::Occupied(entry) => {
                 if let Some(class) = self.classes.get_mut(*entry.get()) {
@@ -119,7 +125,7 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
 
     /// Takes the best node off the list, and up to `most` that would be picked next and are like
     /// it, with what they take off `runs`.
-    pub(crate) fn pick(&mut self, runs: &mut [Run], most: u64) -> Option<Pick> {
+    pub(crate) fn pick(&mut self, runs: &mut [RequestBatch], most: u64) -> Option<Pick> {
         if most == 0 || self.rules.work.is_over() {
             return None;
         }
@@ -181,7 +187,7 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
     }
 
     /// How often the trial can be picked in a row until somebody has to be tried anew.
-    fn repeats(&mut self, trial: &Trial, runs: &[Run]) -> u64 {
+    fn repeats(&mut self, trial: &Trial, runs: &[RequestBatch]) -> u64 {
         let mut repeats = u64::MAX;
         for (run, taken) in &trial.taken {
             let left = runs.get(*run).map_or(0, |run| run.count);
@@ -241,7 +247,7 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
     }
 
     /// The next node of the class is the first now; a trial that still holds is kept.
-    fn advance(&mut self, index: usize, picked: usize, trial: &Rc<Trial>, runs: &[Run]) {
+    fn advance(&mut self, index: usize, picked: usize, trial: &Rc<Trial>, runs: &[RequestBatch]) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };
@@ -257,7 +263,7 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
     }
 
     /// The first node of the class is in the state of the last one picked.
-    fn revive(&mut self, index: usize, runs: &[Run]) {
+    fn revive(&mut self, index: usize, runs: &[RequestBatch]) {
         let spare = self
             .classes
             .get(index)
@@ -276,7 +282,7 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
     }
 
     /// Tries anew whoever would take more of a run than is left.
-    fn retry(&mut self, run: usize, runs: &[Run]) {
+    fn retry(&mut self, run: usize, runs: &[RequestBatch]) {
         let left = runs.get(run).map_or(0, |run| run.count);
         while let Some((_, class, version)) = self
             .watch
@@ -293,7 +299,7 @@ impl<'a, N: Fn(usize) -> &'a Node> Candidates<'a, N> {
         }
     }
 
-    fn try_first(&mut self, index: usize, runs: &[Run]) {
+    fn try_first(&mut self, index: usize, runs: &[RequestBatch]) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };

@@ -2,15 +2,15 @@
 
 use std::collections::HashMap;
 
-use crate::plan::nodes::node::{Node, Source, Stage};
+use crate::plan::nodes::node::{DemandSource, PlannedNode, Stage};
 
 /// Numbers for node states, kept for a whole decision.
 #[derive(Debug, Default)]
-pub(crate) struct States(HashMap<Vec<u64>, u32>);
+pub(crate) struct NodeClasses(HashMap<Vec<u64>, u32>);
 
-impl States {
+impl NodeClasses {
     /// The number of the node's state as seen by `source`.
-    pub(crate) fn number(&mut self, node: &Node, source: Source) -> u32 {
+    pub(crate) fn number(&mut self, node: &PlannedNode, source: DemandSource) -> u32 {
         let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         *self.0.entry(code(node, source)).or_insert(next)
     }
@@ -18,7 +18,7 @@ impl States {
 
 /// The state as numbers. Ray takes nodes that do not run yet for equal when what they have is
 /// equal, whatever was placed on them; for those that run, that must be equal too.
-fn code(node: &Node, source: Source) -> Vec<u64> {
+fn code(node: &PlannedNode, source: DemandSource) -> Vec<u64> {
     let running = node.stage == Stage::Running;
     let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
     let mut code = vec![

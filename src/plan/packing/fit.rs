@@ -3,11 +3,11 @@
 
 use std::cmp::Ordering;
 
-use crate::plan::demand::batch::Run;
+use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::{Name, Names};
-use crate::plan::demand::shape::{Condition, Shape, ShapeId, Shapes};
-use crate::plan::nodes::node::{Amount, Node, Source};
-use crate::plan::packing::budget::Work;
+use crate::plan::demand::shape::{LabelCondition, Shape, ShapeId, Shapes};
+use crate::plan::nodes::node::{DemandSource, NodeResource, PlannedNode};
+use crate::plan::packing::budget::WorkBudget;
 use crate::snapshot::gcs::LabelOperator;
 
 /// So many units are taken one after the other at the most, as Ray takes them: each subtraction
@@ -20,7 +20,7 @@ const STORING: usize = 8;
 
 /// What fitting needs to know besides node and requests.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Rules<'a> {
+pub(crate) struct FitContext<'a> {
     pub(crate) names: &'a Names,
     pub(crate) shapes: &'a Shapes,
     /// The name of GPU, if anyone has it or wants it.
@@ -28,13 +28,13 @@ pub(crate) struct Rules<'a> {
     /// Keep GPU nodes for requests that name a GPU.
     pub(crate) conserve_gpus: bool,
     /// What all of it may cost.
-    pub(crate) work: &'a Work,
+    pub(crate) work: &'a WorkBudget,
 }
 
 /// A node after it took what it can.
 #[derive(Debug, Clone)]
 pub(crate) struct Trial {
-    pub(crate) amounts: Vec<Amount>,
+    pub(crate) amounts: Vec<NodeResource>,
     pub(crate) labels: Vec<(Name, Name)>,
     pub(crate) placed: Vec<ShapeId>,
     /// How many of which run.
@@ -69,7 +69,12 @@ impl Score {
 
 impl Trial {
     /// Takes requests in order, each as often as it fits; `None` if none does.
-    pub(crate) fn of(node: &Node, runs: &[Run], source: Source, rules: Rules<'_>) -> Option<Self> {
+    pub(crate) fn of(
+        node: &PlannedNode,
+        runs: &[RequestBatch],
+        source: DemandSource,
+        rules: FitContext<'_>,
+    ) -> Option<Self> {
         let mut trial = Self {
             amounts: node.amounts.clone(),
             labels: node.labels.clone(),
@@ -106,7 +111,7 @@ impl Trial {
     }
 
     /// Places up to `count` of a shape; how many were.
-    fn take(&mut self, shape: &Shape, count: u64, source: usize, rules: Rules<'_>) -> u64 {
+    fn take(&mut self, shape: &Shape, count: u64, source: usize, rules: FitContext<'_>) -> u64 {
         if !admits(shape, &self.labels) || self.forbids(shape) {
             return 0;
         }
@@ -140,7 +145,7 @@ impl Trial {
 
     /// Places units as long as they fit: by division where it is exact, else one by one, and the
     /// rest of very many by division again.
-    fn fill(&mut self, shape: &Shape, count: u64, source: usize, rules: Rules<'_>) -> u64 {
+    fn fill(&mut self, shape: &Shape, count: u64, source: usize, rules: FitContext<'_>) -> u64 {
         // Nearly all requests name a few resources: no memory is asked for those.
         let (mut few, mut many) = ([0.0; 8], Vec::new());
         let frees = if let Some(few) = few.get_mut(..shape.needs.len()) {
@@ -208,7 +213,7 @@ impl Trial {
             // Only an implicit resource can be missing here.
             let mut free = [None; 2];
             free[source] = Some(left);
-            self.amounts.push(Amount {
+            self.amounts.push(NodeResource {
                 name,
                 total: None,
                 free,
@@ -222,7 +227,7 @@ impl Trial {
     }
 
     /// `None` for a node with more free than it has, where Ray asserts and gives up the round.
-    fn score(&self, untouched: u32, source: usize, rules: Rules<'_>) -> Option<Score> {
+    fn score(&self, untouched: u32, source: usize, rules: FitContext<'_>) -> Option<Score> {
         let placed = || self.placed.iter().map(|id| rules.shapes.get(*id));
         let total = |name| {
             let amount = self.amounts.iter().find(|amount| amount.name == name);
@@ -306,12 +311,13 @@ pub(crate) fn admits(shape: &Shape, labels: &[(Name, Name)]) -> bool {
 
 /// How early a selector holds: as many as there are for the first, 1 for the last, 0 for none.
 fn preference(shape: &Shape, labels: &[(Name, Name)]) -> usize {
-    let holds = |selector: &Vec<Condition>| selector.iter().all(|c| condition_holds(c, labels));
+    let holds =
+        |selector: &Vec<LabelCondition>| selector.iter().all(|c| condition_holds(c, labels));
     let first = shape.selectors.iter().position(holds);
     first.map_or(0, |index| shape.selectors.len() - index)
 }
 
-fn condition_holds(condition: &Condition, labels: &[(Name, Name)]) -> bool {
+fn condition_holds(condition: &LabelCondition, labels: &[(Name, Name)]) -> bool {
     let value = labels.iter().find(|(label, _)| *label == condition.label);
     let listed = value.is_some_and(|(_, value)| condition.values.contains(value));
     match condition.operator {

@@ -2,9 +2,9 @@
 
 use std::collections::HashSet;
 
-use crate::plan::nodes::node::Node;
-use crate::plan::outcome::step::Step;
-use crate::plan::packing::pack::{Packing, Part};
+use crate::plan::nodes::node::PlannedNode;
+use crate::plan::outcome::step::PlacementStep;
+use crate::plan::packing::pack::{Packing, StepNodes};
 use crate::plan::packing::placing::show_size;
 
 impl Packing<'_> {
@@ -49,7 +49,7 @@ impl Packing<'_> {
     /// Picks among pods as they would be at their goals, and asks those picked to grow; who was
     /// picked, and who was not.
     fn pick_growing(&mut self, growing: &[usize]) -> (Vec<usize>, Vec<usize>) {
-        let before: Vec<(usize, Option<Node>)> = growing
+        let before: Vec<(usize, Option<PlannedNode>)> = growing
             .iter()
             .map(|number| (*number, self.changed.get(number).cloned()))
             .collect();
@@ -60,7 +60,7 @@ impl Packing<'_> {
             });
         }
         self.rooms = rooms;
-        let (picked, rest) = self.pick_existing(Part::Only(Step::Grow), growing);
+        let (picked, rest) = self.pick_existing(StepNodes::Only(PlacementStep::Grow), growing);
         let grown: HashSet<usize> = picked.iter().copied().collect();
         for (number, node) in before
             .into_iter()

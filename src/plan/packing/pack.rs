@@ -3,10 +3,10 @@
 
 use std::collections::HashMap;
 
-use crate::plan::demand::batch::Run;
-use crate::plan::growth::headroom::Room;
-use crate::plan::nodes::node::{Fate, Node, SizeNames, Source, Stage};
-use crate::plan::outcome::step::Step;
+use crate::plan::demand::batch::RequestBatch;
+use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, SizeNames, Stage};
+use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member, Pick};
 use crate::plan::packing::placing::{apply, show_resize, step_of};
 use crate::plan::packing::state::{World, with_parts};
@@ -14,16 +14,16 @@ use crate::plan::packing::state::{World, with_parts};
 /// The result of packing; nothing of it holds until [`World::commit`].
 pub(crate) struct Packed {
     order: Vec<usize>,
-    changed: HashMap<usize, Node>,
-    fresh: Vec<Node>,
-    rooms: Vec<Room>,
+    changed: HashMap<usize, PlannedNode>,
+    fresh: Vec<PlannedNode>,
+    rooms: Vec<NodeHeadroom>,
     /// What could not be placed, in the order of packing.
-    pub(crate) left: Vec<Run>,
+    pub(crate) left: Vec<RequestBatch>,
 }
 
 impl World {
     /// Packs requests, without changing any node but for resizes already in progress.
-    pub(crate) fn pack(&mut self, mut runs: Vec<Run>, source: Source) -> Packed {
+    pub(crate) fn pack(&mut self, mut runs: Vec<RequestBatch>, source: DemandSource) -> Packed {
         self.sort(&mut runs);
         // Every packing goes over all nodes and groups a few times.
         let passes = 4 * (self.order.len() + self.groups.len()) + runs.len();
@@ -70,7 +70,7 @@ impl World {
         self.rooms = packed.rooms;
     }
 
-    fn class(&mut self, number: usize, source: Source) -> u32 {
+    fn class(&mut self, number: usize, source: DemandSource) -> u32 {
         let Some(node) = self.nodes.get_mut(number) else {
             return u32::MAX;
         };
@@ -85,24 +85,24 @@ impl World {
 
 /// Which nodes take part in a step.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Part {
+pub(crate) enum StepNodes {
     /// Ray's first step: all of them, as they are.
     Existing,
     /// A step of the improved order.
-    Only(Step),
+    Only(PlacementStep),
 }
 
 /// Packing under way.
 pub(crate) struct Packing<'a> {
     pub(crate) world: &'a mut World,
-    pub(crate) source: Source,
-    pub(crate) runs: Vec<Run>,
-    pub(crate) changed: HashMap<usize, Node>,
+    pub(crate) source: DemandSource,
+    pub(crate) runs: Vec<RequestBatch>,
+    pub(crate) changed: HashMap<usize, PlannedNode>,
     /// Nodes that are new in the list: launched, or split off others.
-    pub(crate) fresh: Vec<Node>,
+    pub(crate) fresh: Vec<PlannedNode>,
     /// Of nodes that stood for several, what was split off them.
     pub(crate) parts: HashMap<usize, Vec<usize>>,
-    pub(crate) rooms: Vec<Room>,
+    pub(crate) rooms: Vec<NodeHeadroom>,
 }
 
 impl Packing<'_> {
@@ -114,7 +114,7 @@ impl Packing<'_> {
             });
         }
         let (open, exhausted) = self.split_exhausted();
-        let (mut order, rest) = self.pick_existing(Part::Existing, &open);
+        let (mut order, rest) = self.pick_existing(StepNodes::Existing, &open);
         order.extend(rest);
         order.extend(exhausted);
         self.grow(order)
@@ -125,7 +125,7 @@ impl Packing<'_> {
         let mut known: HashMap<u32, bool> = HashMap::new();
         let order = self.world.order.clone();
         order.into_iter().partition(|number| {
-            let running = |node: &Node| node.stage == Stage::Running;
+            let running = |node: &PlannedNode| node.stage == Stage::Running;
             if !self.world.nodes.get(*number).is_some_and(running) {
                 return true;
             }
@@ -138,7 +138,7 @@ impl Packing<'_> {
         let Some(node) = self.world.nodes.get(number) else {
             return false;
         };
-        let fits = |run: &Run| {
+        let fits = |run: &RequestBatch| {
             self.world
                 .shapes
                 .get(run.shape)
@@ -161,7 +161,7 @@ impl Packing<'_> {
     /// Picks among nodes as they are now; who was picked, and who was not.
     pub(crate) fn pick_existing(
         &mut self,
-        part: Part,
+        part: StepNodes,
         numbers: &[usize],
     ) -> (Vec<usize>, Vec<usize>) {
         if self.runs.iter().all(|run| run.count == 0) {
@@ -209,13 +209,13 @@ impl Packing<'_> {
     }
 
     /// Places what was picked; the number of the nodes that have it now.
-    fn place(&mut self, pick: &Pick, part: Part) -> usize {
+    fn place(&mut self, pick: &Pick, part: StepNodes) -> usize {
         let number = self.split(pick.number, pick.count);
         let (source, runs) = (self.source, std::mem::take(&mut self.runs));
         self.change(number, |node, _| {
             let step = match part {
-                Part::Existing => step_of(node),
-                Part::Only(step) => step,
+                StepNodes::Existing => step_of(node),
+                StepNodes::Only(step) => step,
             };
             apply(node, &pick.trial, source, &runs, step);
         });
@@ -224,7 +224,7 @@ impl Packing<'_> {
     }
 
     /// A node as this packing has it.
-    pub(crate) fn node(&self, number: usize) -> Option<&Node> {
+    pub(crate) fn node(&self, number: usize) -> Option<&PlannedNode> {
         let fresh = || self.fresh.get(number.checked_sub(self.world.nodes.len())?);
         let known = || self.world.nodes.get(number).or_else(fresh);
         self.changed.get(&number).or_else(known)
@@ -253,7 +253,11 @@ impl Packing<'_> {
     }
 
     /// Changes a node in this packing only.
-    pub(crate) fn change(&mut self, number: usize, change: impl FnOnce(&mut Node, SizeNames)) {
+    pub(crate) fn change(
+        &mut self,
+        number: usize,
+        change: impl FnOnce(&mut PlannedNode, SizeNames),
+    ) {
         let names = (self.world.cpu, self.world.memory);
         let Some(original) = self.world.nodes.get(number) else {
             let fresh = number.checked_sub(self.world.nodes.len());
@@ -311,7 +315,7 @@ impl Packing<'_> {
                 &pick.trial,
                 self.source,
                 &self.runs,
-                Step::Launch,
+                PlacementStep::Launch,
             );
             order.push(fresh.born);
             self.fresh.push(fresh);

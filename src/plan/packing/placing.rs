@@ -1,25 +1,31 @@
 //! What placing and resizing change of a node.
 
-use crate::plan::demand::batch::Run;
+use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
-use crate::plan::nodes::node::{Fate, Node, SizeNames, Source, Stage, Take};
-use crate::plan::outcome::step::Step;
+use crate::plan::nodes::node::{DemandSource, Fate, Placement, PlannedNode, SizeNames, Stage};
+use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::fit::Trial;
 
 /// The step that placing on a node as it is now belongs to.
-pub(crate) fn step_of(node: &Node) -> Step {
+pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
     let in_progress = node.resize.as_ref().is_some_and(Resize::is_in_progress);
     match node.stage {
-        Stage::Running if in_progress => Step::InFlight,
-        Stage::Running => Step::Free,
-        _ if node.fate == Fate::Launch => Step::Launch,
-        _ => Step::Pending,
+        Stage::Running if in_progress => PlacementStep::InFlight,
+        Stage::Running => PlacementStep::Free,
+        _ if node.fate == Fate::Launch => PlacementStep::Launch,
+        _ => PlacementStep::Pending,
     }
 }
 
 /// Makes a trial hold on its node.
-pub(crate) fn apply(node: &mut Node, trial: &Trial, source: Source, runs: &[Run], step: Step) {
+pub(crate) fn apply(
+    node: &mut PlannedNode,
+    trial: &Trial,
+    source: DemandSource,
+    runs: &[RequestBatch],
+    step: PlacementStep,
+) {
     // Nodes of one class are equal as this source sees them, not as the other does.
     for after in &trial.amounts {
         match node
@@ -34,7 +40,7 @@ pub(crate) fn apply(node: &mut Node, trial: &Trial, source: Source, runs: &[Run]
     node.labels.clone_from(&trial.labels);
     node.placed[source as usize].clone_from(&trial.placed);
     let takes = trial.taken.iter().filter_map(|(run, count)| {
-        runs.get(*run).map(|run| Take {
+        runs.get(*run).map(|run| Placement {
             demand: run.demand,
             count: *count,
             step,
@@ -45,14 +51,18 @@ pub(crate) fn apply(node: &mut Node, trial: &Trial, source: Source, runs: &[Run]
 }
 
 /// Counts a node with a resize in progress at another size.
-pub(crate) fn show_resize(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
+pub(crate) fn show_resize(
+    node: &mut PlannedNode,
+    names: SizeNames,
+    size: impl Fn(&Resize) -> Size,
+) {
     if node.resize.as_ref().is_some_and(Resize::is_in_progress) {
         show_size(node, names, size);
     }
 }
 
 /// Counts a node that may grow at another size.
-pub(crate) fn show_size(node: &mut Node, names: SizeNames, size: impl Fn(&Resize) -> Size) {
+pub(crate) fn show_size(node: &mut PlannedNode, names: SizeNames, size: impl Fn(&Resize) -> Size) {
     let Some(size) = node.resize.as_ref().map(size) else {
         return;
     };

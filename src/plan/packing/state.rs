@@ -2,16 +2,16 @@
 
 use std::collections::HashMap;
 
-use crate::plan::demand::batch::Run;
+use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
-use crate::plan::growth::headroom::Room;
+use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::nodes::group::GroupConfig;
-use crate::plan::nodes::node::{Fate, Node};
-use crate::plan::outcome::cause::Cause;
-use crate::plan::packing::budget::Work;
-use crate::plan::packing::classes::States;
-use crate::plan::packing::fit::Rules;
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::packing::budget::WorkBudget;
+use crate::plan::packing::classes::NodeClasses;
+use crate::plan::packing::fit::FitContext;
 use crate::plan::packing::rank::Preference;
 use crate::plan::strategy::Improvements;
 
@@ -22,20 +22,20 @@ pub(crate) struct World {
     pub(crate) memory: Option<Name>,
     pub(crate) gpu: Option<Name>,
     pub(crate) shapes: Shapes,
-    pub(crate) states: States,
+    pub(crate) states: NodeClasses,
     pub(crate) groups: Vec<GroupConfig>,
     /// By group.
     pub(crate) preferences: Vec<Preference>,
     /// A node of each group as it starts, in the order of the groups.
-    pub(crate) bases: Vec<Node>,
+    pub(crate) bases: Vec<PlannedNode>,
     /// The same, as large as it may become.
-    pub(crate) templates: Vec<Node>,
+    pub(crate) templates: Vec<PlannedNode>,
     /// Every node, in no order that means anything.
-    pub(crate) nodes: Vec<Node>,
+    pub(crate) nodes: Vec<PlannedNode>,
     /// The nodes as Ray's list has them: earlier wins among equals.
     pub(crate) order: Vec<usize>,
     /// What the Kubernetes nodes have left.
-    pub(crate) rooms: Vec<Room>,
+    pub(crate) rooms: Vec<NodeHeadroom>,
     /// By group, pods that leave and still take a place.
     pub(crate) leaving: Vec<u64>,
     /// Head included.
@@ -45,14 +45,14 @@ pub(crate) struct World {
     /// A launch was cut short by that.
     pub(crate) is_cut: bool,
     pub(crate) conserve_gpus: bool,
-    pub(crate) work: Work,
+    pub(crate) work: WorkBudget,
     pub(crate) improvements: Improvements,
 }
 
 impl World {
     /// What fitting needs to know.
-    pub(crate) fn rules(&self) -> Rules<'_> {
-        Rules {
+    pub(crate) fn rules(&self) -> FitContext<'_> {
+        FitContext {
             names: &self.names,
             shapes: &self.shapes,
             gpu: self.gpu,
@@ -62,20 +62,20 @@ impl World {
     }
 
     /// The name of a node's group.
-    pub(crate) fn group_name<'a>(&'a self, node: &'a Node) -> &'a str {
+    pub(crate) fn group_name<'a>(&'a self, node: &'a PlannedNode) -> &'a str {
         let known = self.groups.get(node.group).map(|group| group.name.as_str());
         known.or(node.gone_group.as_deref()).unwrap_or_default()
     }
 
     /// The nodes in order.
-    pub(crate) fn in_order(&self) -> impl Iterator<Item = &Node> {
+    pub(crate) fn in_order(&self) -> impl Iterator<Item = &PlannedNode> {
         self.order
             .iter()
             .filter_map(|number| self.nodes.get(*number))
     }
 
     /// How many nodes each group has, those that are to go included or not.
-    pub(crate) fn count(&self, counts: impl Fn(&Node) -> bool) -> Vec<u64> {
+    pub(crate) fn count(&self, counts: impl Fn(&PlannedNode) -> bool) -> Vec<u64> {
         let mut count = vec![0; self.groups.len()];
         for node in self.in_order().filter(|node| counts(node)) {
             if let Some(count) = count.get_mut(node.group) {
@@ -129,7 +129,7 @@ impl World {
     }
 
     /// By group, how many nodes its minimum lacks if only some count.
-    pub(crate) fn lacking(&self, counts: impl Fn(&Node) -> bool) -> Vec<u64> {
+    pub(crate) fn lacking(&self, counts: impl Fn(&PlannedNode) -> bool) -> Vec<u64> {
         let groups = self.groups.iter().zip(self.count(counts));
         groups
             .map(|(group, present)| group.min.saturating_sub(present))
@@ -145,7 +145,7 @@ impl World {
             return;
         }
         let hosts: Vec<u64> = self.groups.iter().map(|group| group.hosts).collect();
-        let hosts = |node: &Node| hosts.get(node.group).copied().unwrap_or(1);
+        let hosts = |node: &PlannedNode| hosts.get(node.group).copied().unwrap_or(1);
         let mut staying: HashMap<(usize, &str), bool> = HashMap::new();
         let mut unnamed: HashMap<usize, u64> = HashMap::new();
         for node in self.in_order().filter(|node| hosts(node) > 1) {
@@ -219,7 +219,7 @@ impl World {
     }
 
     /// Sorts requests as Ray packs them: the hardest to place first, equals as they came.
-    pub(crate) fn sort(&self, runs: &mut [Run]) {
+    pub(crate) fn sort(&self, runs: &mut [RequestBatch]) {
         runs.sort_by(|left, right| {
             let (left, right) = (self.shapes.get(left.shape), self.shapes.get(right.shape));
             right.order(left)
@@ -228,8 +228,9 @@ impl World {
 }
 
 /// It is to go, and was not asked to before.
-fn goes_now(node: &Node) -> bool {
-    !node.pod.is_empty() && matches!(node.fate, Fate::Remove(cause) if cause != Cause::Leaving)
+fn goes_now(node: &PlannedNode) -> bool {
+    !node.pod.is_empty()
+        && matches!(node.fate, Fate::Remove(cause) if cause != RemovalCause::Leaving)
 }
 
 /// The list with the parts that were split off each node in front of it.

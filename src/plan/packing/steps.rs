@@ -1,9 +1,9 @@
 //! The improved order of packing: what is settled first.
 
 use crate::plan::growth::resize::Resize;
-use crate::plan::nodes::node::{Node, Stage};
-use crate::plan::outcome::step::Step;
-use crate::plan::packing::pack::{Packing, Part};
+use crate::plan::nodes::node::{PlannedNode, Stage};
+use crate::plan::outcome::step::PlacementStep;
+use crate::plan::packing::pack::{Packing, StepNodes};
 use crate::plan::packing::placing::{show_resize, show_size};
 
 impl Packing<'_> {
@@ -12,7 +12,7 @@ impl Packing<'_> {
         let order = self.world.order.clone();
         let running = self.those(&order, |node| node.stays() && node.stage == Stage::Running);
         let enlarged = self.as_they_are(&running);
-        self.pick_existing(Part::Only(Step::Free), &running);
+        self.pick_existing(StepNodes::Only(PlacementStep::Free), &running);
         for (number, large, small) in &enlarged {
             self.change(*number, |node, names| {
                 node.enlarge_again((large, small), names);
@@ -21,7 +21,7 @@ impl Packing<'_> {
         self.in_flight(&running);
         self.grow(running);
         for part in self.pending(&order) {
-            self.pick_existing(Part::Only(Step::Pending), &part);
+            self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
         }
         self.with_parts(order)
     }
@@ -39,14 +39,14 @@ impl Packing<'_> {
         }
         let (own, others): (Vec<_>, Vec<_>) = flying.into_iter().partition(|number| {
             let node = self.world.nodes.get(*number);
-            node.is_some_and(Node::has_promised_room)
+            node.is_some_and(PlannedNode::has_promised_room)
         });
         for part in [own, others] {
-            self.pick_existing(Part::Only(Step::InFlight), &part);
+            self.pick_existing(StepNodes::Only(PlacementStep::InFlight), &part);
         }
     }
 
-    fn those(&self, numbers: &[usize], are: impl Fn(&Node) -> bool) -> Vec<usize> {
+    fn those(&self, numbers: &[usize], are: impl Fn(&PlannedNode) -> bool) -> Vec<usize> {
         let are = |number: &usize| self.world.nodes.get(*number).is_some_and(&are);
         numbers.iter().copied().filter(are).collect()
     }
@@ -62,7 +62,7 @@ impl Packing<'_> {
             return parts;
         }
         numbers.sort_by_key(|number| self.world.nodes.get(*number).map(|node| node.group));
-        let there = |node: &Node| node.stays() && !is_pending(node);
+        let there = |node: &PlannedNode| node.stays() && !is_pending(node);
         let mut lacking = self.world.lacking(there);
         for number in numbers {
             let Some(node) = self.world.nodes.get(number) else {
@@ -88,7 +88,7 @@ impl Packing<'_> {
 
     /// Shows nodes that are counted at the size of a resize in flight as they are now: a resize
     /// is no free room, whichever packing found it first. Each with its node at both sizes.
-    fn as_they_are(&mut self, running: &[usize]) -> Vec<(usize, Node, Node)> {
+    fn as_they_are(&mut self, running: &[usize]) -> Vec<(usize, PlannedNode, PlannedNode)> {
         let names = (self.world.cpu, self.world.memory);
         let mut shown = Vec::new();
         for number in running {
@@ -105,6 +105,6 @@ impl Packing<'_> {
     }
 }
 
-fn is_pending(node: &Node) -> bool {
+fn is_pending(node: &PlannedNode) -> bool {
     node.stays() && !matches!(node.stage, Stage::Running | Stage::Stopping)
 }

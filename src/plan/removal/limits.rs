@@ -4,8 +4,8 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::nodes::node::{Fate, Node, Stage};
-use crate::plan::outcome::cause::Cause;
+use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::Problem;
 use crate::plan::packing::state::{World, with_parts};
 
@@ -16,7 +16,7 @@ const REMEMBERED: usize = 100_000;
 pub(crate) fn enforce_minima(world: &mut World) {
     let mut order = Vec::new();
     let mut places = world.places();
-    for (group, lacking) in world.lacking(Node::stays).into_iter().enumerate() {
+    for (group, lacking) in world.lacking(PlannedNode::stays).into_iter().enumerate() {
         let count = lacking.min(places);
         world.is_cut |= count < lacking;
         places -= count;
@@ -63,7 +63,7 @@ pub(crate) fn enforce_group_maxima(world: &mut World) {
             .groups
             .get(group)
             .map_or(u64::MAX, |config| config.max);
-        let (out, stays) = take_out(world, numbers, max, Cause::GroupMax);
+        let (out, stays) = take_out(world, numbers, max, RemovalCause::GroupMax);
         order.extend(out);
         kept.extend(stays);
     }
@@ -77,7 +77,7 @@ pub(crate) fn enforce_cluster_maximum(world: &mut World) {
     if world.max_nodes == 0 || world.sum(&staying) <= world.max_nodes {
         return;
     }
-    let (out, stays) = take_out(world, staying, world.max_nodes, Cause::ClusterMax);
+    let (out, stays) = take_out(world, staying, world.max_nodes, RemovalCause::ClusterMax);
     gone.extend(out);
     gone.extend(stays);
     world.order = gone;
@@ -94,7 +94,7 @@ fn take_out(
     world: &mut World,
     mut numbers: Vec<usize>,
     max: u64,
-    cause: Cause,
+    cause: RemovalCause,
 ) -> (Vec<usize>, Vec<usize>) {
     let mut extra = world.sum(&numbers).saturating_sub(max);
     if extra == 0 {
@@ -128,14 +128,14 @@ fn take_out(
     }
     if world.improvements.steady_choices {
         // Their order decides between equals, and should in the next round as in this one.
-        let still = |number: &usize| world.nodes.get(*number).is_some_and(Node::stays);
+        let still = |number: &usize| world.nodes.get(*number).is_some_and(PlannedNode::stays);
         stays = before.into_iter().filter(still).collect();
     }
     (gone, stays)
 }
 
 fn sort_for_removal(world: &World, numbers: &mut [usize]) {
-    let uses: Vec<f64> = world.nodes.iter().map(Node::mean_use).collect();
+    let uses: Vec<f64> = world.nodes.iter().map(PlannedNode::mean_use).collect();
     let by = |left: &usize, right: &usize| match (world.nodes.get(*left), world.nodes.get(*right)) {
         (Some(one), Some(other)) => removal_order(one, other).then_with(|| {
             let share = |number: &usize| uses.get(*number).copied().unwrap_or(0.0);
@@ -147,8 +147,8 @@ fn sort_for_removal(world: &World, numbers: &mut [usize]) {
 }
 
 /// Nodes without Ray first, then the longest idle.
-fn removal_order(one: &Node, other: &Node) -> Ordering {
-    let running = |node: &Node| !node.ray_id.is_empty();
+fn removal_order(one: &PlannedNode, other: &PlannedNode) -> Ordering {
+    let running = |node: &PlannedNode| !node.ray_id.is_empty();
     running(one)
         .cmp(&running(other))
         .then(other.idle_ms.cmp(&one.idle_ms))
@@ -164,7 +164,7 @@ pub(crate) struct Timeouts {
 
 /// Takes out nodes that nothing needs and that have been idle for longer than the timeout.
 pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
-    let mut left = world.count(Node::stays);
+    let mut left = world.count(PlannedNode::stays);
     let mut numbers = world.order.clone();
     sort_for_removal(world, &mut numbers);
     let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
@@ -199,13 +199,13 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
             parts.entry(number).or_default().push(part);
         }
         if let Some(node) = goes.and_then(|number| world.nodes.get_mut(number)) {
-            node.fate = Fate::Remove(Cause::Idle);
+            node.fate = Fate::Remove(RemovalCause::Idle);
         }
     }
     world.order = with_parts(std::mem::take(&mut world.order), &parts);
 }
 
-fn timeout(node: &Node, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64> {
+fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64> {
     if matches!(node.stage, Stage::Queued | Stage::Allocated) {
         timeouts.pending
     } else {
@@ -217,7 +217,7 @@ fn timeout(node: &Node, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64
     clippy::cast_precision_loss,
     reason = "milliseconds, as Ray compares them"
 )]
-fn is_idle_for(node: &Node, timeout: f64) -> bool {
+fn is_idle_for(node: &PlannedNode, timeout: f64) -> bool {
     node.idle_ms as f64 > timeout * 1000.0
 }
 
@@ -231,7 +231,7 @@ pub(crate) fn note_unneeded(
 ) -> BTreeMap<String, Vec<f64>> {
     let mut waiting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for number in &world.order {
-        let unneeded = |node: &&Node| {
+        let unneeded = |node: &&PlannedNode| {
             node.fate == Fate::Stay
                 && !node.head
                 && matches!(node.stage, Stage::Queued | Stage::Allocated)
@@ -304,7 +304,7 @@ fn note_since(
 /// Forgets the times of pods that go for being idle, so that no other pod inherits them.
 pub(crate) fn forget_removed(world: &World, notes: &mut BTreeMap<String, Vec<f64>>) {
     let gone = world.count(|node| {
-        node.fate == Fate::Remove(Cause::Idle)
+        node.fate == Fate::Remove(RemovalCause::Idle)
             && matches!(node.stage, Stage::Queued | Stage::Allocated)
     });
     for (group, count) in world.groups.iter().zip(gone) {

@@ -114,7 +114,7 @@ impl<'de> Visitor<'de> for JsonVisitor {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Json, A::Error> {
         let mut object = Object::default();
-        let mut seen = Seen::default();
+        let mut seen = SeenText::default();
         while let Some((key, value)) = map.next_entry::<String, Json>()? {
             let Some(position) = seen.position(&key, &object.entries) else {
                 object.entries.push((key, value));
@@ -137,14 +137,14 @@ const FEW: usize = 8;
 
 /// The keys of an object so far.
 #[derive(Default)]
-struct Seen {
+struct SeenText {
     /// Positions by key, once there are more than [`FEW`].
     positions: HashMap<String, usize>,
     /// The positions whose keys are known to stand twice.
     twice: HashSet<usize>,
 }
 
-impl Seen {
+impl SeenText {
     /// Where `key` stands in `entries`; if it does not, it is about to be added.
     fn position(&mut self, key: &str, entries: &[(String, Json)]) -> Option<usize> {
         if entries.len() < FEW {

@@ -12,7 +12,7 @@ const STANDARD: [&str; 4] = ["CPU", "GPU", "TPU", "memory"];
 
 /// Where an amount was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Source {
+pub enum AmountSource {
     /// The group's own `resources`.
     GroupResources,
     /// `rayStartParams`.
@@ -29,7 +29,7 @@ pub struct Derived {
     /// Whole units (cores, bytes, pieces), rounded up.
     pub amount: i64,
     /// Where it was found.
-    pub source: Source,
+    pub source: AmountSource,
 }
 
 /// The CPUs of a node: group `resources`, else `num-cpus`, else the container's limit, else its
@@ -112,14 +112,14 @@ fn declared(
 ) -> Result<Option<Derived>, ResourceError> {
     if let Some(value) = group.resources().and_then(|map| present(map, resource)) {
         let amount = whole(resource, value)?;
-        let source = Source::GroupResources;
+        let source = AmountSource::GroupResources;
         return Ok(Some(Derived { amount, source }));
     }
     let Some(value) = group.start_param(param).filter(|value| !value.is_null()) else {
         return Ok(None);
     };
     let amount = start_integer(value).ok_or(ResourceError::NotAnInteger { key: param })?;
-    let source = Source::StartParam;
+    let source = AmountSource::StartParam;
     Ok(Some(Derived { amount, source }))
 }
 
@@ -137,10 +137,10 @@ fn of_container(group: &Group<'_>, resource: &str) -> Result<Option<Derived>, Re
 /// Limits, then requests of the ray container.
 fn container_amounts<'a>(
     group: &Group<'a>,
-) -> Result<impl Iterator<Item = (Source, &'a Fields)>, ResourceError> {
+) -> Result<impl Iterator<Item = (AmountSource, &'a Fields)>, ResourceError> {
     let container = group.ray_container().ok_or(ResourceError::NoContainer)?;
-    let limits = container.limits().map(|map| (Source::Limit, map));
-    let requests = container.requests().map(|map| (Source::Request, map));
+    let limits = container.limits().map(|map| (AmountSource::Limit, map));
+    let requests = container.requests().map(|map| (AmountSource::Request, map));
     Ok(limits.into_iter().chain(requests))
 }
 

@@ -7,7 +7,7 @@
 
 mod amounts;
 
-pub use amounts::{Derived, Source, cpu, custom, gpu, memory};
+pub use amounts::{AmountSource, Derived, cpu, custom, gpu, memory};
 
 use std::collections::HashMap;
 

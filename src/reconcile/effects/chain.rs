@@ -14,7 +14,7 @@
 //! The note comes before the resize so that a resize that was asked for is always known to have
 //! been: a note without a resize is only a raylet that is told its size once more.
 
-use crate::reconcile::effects::effect::{Effect, Reply, Subject};
+use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::effects::resize::PodSteps;
 
@@ -22,7 +22,7 @@ use crate::reconcile::effects::resize::PodSteps;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
     /// What they are about.
-    pub about: Subject,
+    pub about: EffectTarget,
     /// Why, in one line for people; sizes and counts included.
     pub why: String,
     steps: Steps,
@@ -39,13 +39,13 @@ enum Steps {
 
 impl Chain {
     /// A chain of one effect.
-    pub(crate) fn one(about: Subject, why: String, effect: Effect) -> Self {
+    pub(crate) fn one(about: EffectTarget, why: String, effect: Effect) -> Self {
         let steps = Steps::One(Some(Box::new(effect)));
         Self { about, why, steps }
     }
 
     /// The resize of a pod.
-    pub(crate) fn pod(about: Subject, why: String, steps: PodSteps) -> Self {
+    pub(crate) fn pod(about: EffectTarget, why: String, steps: PodSteps) -> Self {
         let steps = Steps::Pod(Box::new(steps));
         Self { about, why, steps }
     }

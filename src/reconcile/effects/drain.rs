@@ -1,26 +1,26 @@
 //! How Ray nodes are asked to go.
 
-use crate::plan::{self, Cause};
+use crate::plan::{self, RemovalCause};
 use crate::reconcile::effects::effect::{Drain, DrainKind};
 use crate::snapshot::NotANodeId;
 
 /// The drain of a plan. A node that is idle goes at once, unless its raylet finds that it has
 /// work by now; one that a maximum or a removed group forces out takes no new work and goes when
 /// it has none left. Its pod is deleted once Ray has stopped in it, in a later round.
-pub(crate) fn of(planned: &plan::Drain) -> Result<Drain, NotANodeId> {
+pub(crate) fn of(planned: &plan::NodeDrain) -> Result<Drain, NotANodeId> {
     let seconds = planned.idle_ms / 1000;
     let (kind, message) = match planned.cause {
-        Cause::Idle | Cause::Stopped => (
+        RemovalCause::Idle | RemovalCause::Stopped => (
             DrainKind::Idle,
             format!("Rayfit: idle for {seconds} seconds"),
         ),
-        Cause::GroupMax => (DrainKind::WhenDone, above("its group")),
-        Cause::ClusterMax => (DrainKind::WhenDone, above("the cluster")),
-        Cause::GroupGone => (
+        RemovalCause::GroupMax => (DrainKind::WhenDone, above("its group")),
+        RemovalCause::ClusterMax => (DrainKind::WhenDone, above("the cluster")),
+        RemovalCause::GroupGone => (
             DrainKind::WhenDone,
             "Rayfit: its group is no longer in the RayCluster".to_owned(),
         ),
-        Cause::Leaving => (DrainKind::WhenDone, "Rayfit: it is to leave".to_owned()),
+        RemovalCause::Leaving => (DrainKind::WhenDone, "Rayfit: it is to leave".to_owned()),
     };
     Ok(Drain {
         pod: planned.pod.clone(),

@@ -5,14 +5,14 @@ use std::fmt;
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::plan::{Cause, Deletion, STATUS_ANNOTATION};
+use crate::plan::{Deletion, RemovalCause, STATUS_ANNOTATION};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
 /// What an effect, a failure or a back-off is about. What happens to one subject never stops
 /// another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Subject {
+pub enum EffectTarget {
     /// The RayCluster as a whole: its one patch, its report, its error text.
     Cluster,
     /// One worker group, by name.
@@ -23,7 +23,7 @@ pub enum Subject {
 
 /// What is left alone after a failure; other tasks of the same subject go on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Task {
+pub enum EffectClass {
     /// `replicas` and `workersToDelete`.
     Replicas,
     /// Resizing a pod, its raylet and its note.
@@ -122,7 +122,7 @@ pub struct Drain {
     /// Its group.
     pub group: String,
     /// Why.
-    pub cause: Cause,
+    pub cause: RemovalCause,
     /// Why, for people; Ray keeps it with the node.
     pub message: String,
 }
@@ -170,13 +170,13 @@ impl Effect {
     }
 
     /// What it is a part of.
-    pub const fn task(&self) -> Task {
+    pub const fn task(&self) -> EffectClass {
         match self {
-            Self::PatchCluster(_) => Task::Replicas,
-            Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) => Task::Resize,
-            Self::Drain(_) => Task::Drain,
-            Self::Report(_) => Task::Report,
-            Self::PutError(_) => Task::Error,
+            Self::PatchCluster(_) => EffectClass::Replicas,
+            Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) => EffectClass::Resize,
+            Self::Drain(_) => EffectClass::Drain,
+            Self::Report(_) => EffectClass::Report,
+            Self::PutError(_) => EffectClass::Error,
         }
     }
 
@@ -203,7 +203,7 @@ impl fmt::Display for Effect {
     }
 }
 
-impl fmt::Display for Subject {
+impl fmt::Display for EffectTarget {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Cluster => f.write_str("the RayCluster"),

@@ -7,26 +7,26 @@ use serde_json::json;
 use crate::plan::{PodResize, RayletSync, ResizeNote, STATUS_ANNOTATION};
 use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
-use crate::reconcile::effects::size::{PodSize, Wanted};
+use crate::reconcile::effects::size::{PodSize, WantedSize};
 use crate::snapshot::NodeId;
 
 /// The calls that are left for one pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodSteps {
     pod: PodSize,
-    calls: VecDeque<Call>,
+    calls: VecDeque<ResizeCall>,
 }
 
 /// One call.
 #[derive(Debug, Clone, PartialEq)]
-enum Call {
+enum ResizeCall {
     /// The raylet takes the size that the pod has.
     Sync(RayletResize),
     /// The raylet gives up what the pod is to lose; what it keeps, the pod keeps.
     Shrink(RayletResize),
     Note(ResizeNote),
     Resize {
-        wanted: Wanted,
+        wanted: WantedSize,
         note: ResizeNote,
     },
 }
@@ -46,7 +46,7 @@ impl PodSteps {
     pub(crate) fn of(pod: PodSize, planned: Planned<'_>) -> Option<Self> {
         let mut calls = VecDeque::new();
         if let (Some(sync), Some(node_id)) = (planned.sync, planned.node_id) {
-            calls.push_back(Call::Sync(RayletResize {
+            calls.push_back(ResizeCall::Sync(RayletResize {
                 pod: pod.name.clone(),
                 node_id,
                 cpu_milli: Some(sync.cpu_milli),
@@ -54,12 +54,12 @@ impl PodSteps {
             }));
         }
         if let (Some(resize), Some(node_id)) = (planned.resize, planned.node_id) {
-            calls.extend(shrink(resize, node_id).map(Call::Shrink));
+            calls.extend(shrink(resize, node_id).map(ResizeCall::Shrink));
         }
-        calls.extend(planned.note.cloned().map(Call::Note));
+        calls.extend(planned.note.cloned().map(ResizeCall::Note));
         if let Some(resize) = planned.resize {
-            calls.push_back(Call::Resize {
-                wanted: Wanted {
+            calls.push_back(ResizeCall::Resize {
+                wanted: WantedSize {
                     cpu_milli: resize.cpu_milli,
                     memory_bytes: resize.memory_bytes,
                 },
@@ -72,9 +72,11 @@ impl PodSteps {
     /// The next call.
     pub(crate) fn effect(&self) -> Option<Effect> {
         Some(match self.calls.front()? {
-            Call::Sync(raylet) | Call::Shrink(raylet) => Effect::ResizeRaylet(raylet.clone()),
-            Call::Note(note) => Effect::NotePod(self.note(note)),
-            Call::Resize { wanted, .. } => Effect::ResizePod(PodPatch {
+            ResizeCall::Sync(raylet) | ResizeCall::Shrink(raylet) => {
+                Effect::ResizeRaylet(raylet.clone())
+            }
+            ResizeCall::Note(note) => Effect::NotePod(self.note(note)),
+            ResizeCall::Resize { wanted, .. } => Effect::ResizePod(PodPatch {
                 pod: self.pod.name.clone(),
                 body: self.pod.patch(*wanted),
             }),
@@ -87,14 +89,14 @@ impl PodSteps {
             return;
         };
         match (call, answer) {
-            (Call::Shrink(_), Ok(Reply::RayletTotals { cpu, memory })) => {
+            (ResizeCall::Shrink(_), Ok(Reply::RayletTotals { cpu, memory })) => {
                 self.keep(*cpu, *memory);
             }
             (_, Ok(_)) => {}
-            (Call::Resize { mut note, .. }, Err(failure)) => {
+            (ResizeCall::Resize { mut note, .. }, Err(failure)) => {
                 self.calls.clear();
                 if self.learn(&mut note, failure, now) {
-                    self.calls.push_back(Call::Note(note));
+                    self.calls.push_back(ResizeCall::Note(note));
                 }
             }
             (_, Err(_)) => self.calls.clear(),
@@ -107,7 +109,7 @@ impl PodSteps {
         let pod = &self.pod;
         let mut idle = false;
         for call in &mut self.calls {
-            if let Call::Resize { wanted, .. } = call {
+            if let ResizeCall::Resize { wanted, .. } = call {
                 *wanted = pod.at_least(*wanted, cpu, memory);
                 idle = !pod.differs(*wanted);
             }

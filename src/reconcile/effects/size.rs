@@ -13,20 +13,20 @@ pub(crate) struct PodSize {
     pub(crate) name: String,
     pub(crate) uid: String,
     container: String,
-    cpu: Amount,
-    memory: Amount,
+    cpu: AppliedAmount,
+    memory: AppliedAmount,
 }
 
 /// The size to ask for, as limit or else as request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Wanted {
+pub(crate) struct WantedSize {
     pub(crate) cpu_milli: i64,
     pub(crate) memory_bytes: i64,
 }
 
 /// One resource of the ray container, as its spec has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Amount {
+struct AppliedAmount {
     limit: Option<Quantity>,
     request: Option<Quantity>,
     /// What limits exceed requests by; it stays, and with it the pod's quality-of-service class.
@@ -44,7 +44,7 @@ impl PodSize {
         let all = pod.requests();
         let amount = |name: &str, gap: Quantity| {
             let own = requests.or(limits).get(name);
-            Amount {
+            AppliedAmount {
                 limit: limits.get(name),
                 request: requests.get(name),
                 gap,
@@ -66,7 +66,7 @@ impl PodSize {
     }
 
     /// The strategic-merge patch of the subresource `resize`. What is as wanted is left out.
-    pub(crate) fn patch(&self, wanted: Wanted) -> Value {
+    pub(crate) fn patch(&self, wanted: WantedSize) -> Value {
         let (mut limits, mut requests) = (Map::new(), Map::new());
         for (name, amount, size) in self.sizes(wanted) {
             if !amount.differs(size) {
@@ -89,20 +89,25 @@ impl PodSize {
     }
 
     /// The pod's spec asks for another size.
-    pub(crate) fn differs(&self, wanted: Wanted) -> bool {
+    pub(crate) fn differs(&self, wanted: WantedSize) -> bool {
         self.sizes(wanted)
             .into_iter()
             .any(|(_, amount, size)| amount.differs(size))
     }
 
     /// What is wanted, but in no dimension that shrinks less than what the raylet has.
-    pub(crate) fn at_least(&self, wanted: Wanted, cpu: Option<f64>, memory: Option<f64>) -> Wanted {
+    pub(crate) fn at_least(
+        &self,
+        wanted: WantedSize,
+        cpu: Option<f64>,
+        memory: Option<f64>,
+    ) -> WantedSize {
         #[expect(clippy::cast_possible_truncation, reason = "rounded, saturating")]
         let raise = |wanted: i64, kept: Option<f64>, unit: f64, now: i64| match kept {
             Some(kept) if wanted < now => wanted.max((kept * unit).ceil() as i64).min(now),
             _ => wanted,
         };
-        Wanted {
+        WantedSize {
             cpu_milli: raise(wanted.cpu_milli, cpu, 1000.0, milli(self.cpu.size())),
             memory_bytes: raise(wanted.memory_bytes, memory, 1.0, units(self.memory.size())),
         }
@@ -127,14 +132,14 @@ impl PodSize {
         cpu.is_some() || memory.is_some()
     }
 
-    fn sizes(&self, wanted: Wanted) -> [(&'static str, &Amount, Quantity); 2] {
+    fn sizes(&self, wanted: WantedSize) -> [(&'static str, &AppliedAmount, Quantity); 2] {
         let cpu = Quantity::from_milli(wanted.cpu_milli);
         let memory = Quantity::from_units(wanted.memory_bytes);
         [("cpu", &self.cpu, cpu), ("memory", &self.memory, memory)]
     }
 }
 
-impl Amount {
+impl AppliedAmount {
     /// The limit, or else the request.
     fn size(&self) -> Quantity {
         self.limit.or(self.request).unwrap_or_default()

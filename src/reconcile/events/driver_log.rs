@@ -4,7 +4,7 @@
 
 use serde_json::json;
 
-use crate::plan::{Cause, DemandKind, Unmet};
+use crate::plan::{DemandKind, RemovalCause, Unmet};
 
 /// One line.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +31,12 @@ impl Message {
     }
 
     /// Nodes that were asked to go.
-    pub(crate) fn removing(count: usize, group: &str, cause: Cause) -> Self {
+    pub(crate) fn removing(count: usize, group: &str, cause: RemovalCause) -> Self {
         let why = match cause {
-            Cause::GroupMax => "max number of worker nodes per type reached",
-            Cause::ClusterMax => "max number of worker nodes reached",
-            Cause::GroupGone => "outdated",
-            Cause::Idle | Cause::Leaving | Cause::Stopped => "idle",
+            RemovalCause::GroupMax => "max number of worker nodes per type reached",
+            RemovalCause::ClusterMax => "max number of worker nodes reached",
+            RemovalCause::GroupGone => "outdated",
+            RemovalCause::Idle | RemovalCause::Leaving | RemovalCause::Stopped => "idle",
         };
         Self::info(format!("Removing {count} nodes of type {group} ({why})."))
     }
@@ -107,7 +107,7 @@ mod tests {
             Message::adding(3, "cpu").text,
             "Adding 3 node(s) of type cpu."
         );
-        let removing = Message::removing(2, "cpu", Cause::Idle);
+        let removing = Message::removing(2, "cpu", RemovalCause::Idle);
         assert_eq!(removing.text, "Removing 2 nodes of type cpu (idle).");
         assert_eq!(Message::resized((4.5, 0.0)).text, "Resized to 4 CPUs.");
         assert_eq!(

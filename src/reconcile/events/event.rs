@@ -1,16 +1,16 @@
 //! Events on the RayCluster, and what holds for a while and is worth one: data.
 
 use crate::plan::DemandKind;
-use crate::reconcile::effects::effect::Subject;
+use crate::reconcile::effects::effect::EffectTarget;
 use crate::reconcile::events::driver_log::Message;
 
 /// One Event.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct News {
+pub struct ClusterEvent {
     /// `reason`: one of a fixed set of names.
     pub reason: &'static str,
     /// `type`
-    pub kind: NewsKind,
+    pub kind: EventType,
     /// `message` (`note`), at most 1024 bytes.
     pub message: String,
     /// `action`, such as `Scaling`.
@@ -21,7 +21,7 @@ pub struct News {
 
 /// The type of an Event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum NewsKind {
+pub enum EventType {
     /// As it should be.
     Normal,
     /// Somebody should look.
@@ -30,18 +30,18 @@ pub enum NewsKind {
 
 /// What is to be told after a round.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Said {
+pub struct Announcements {
     /// Events.
-    pub news: Vec<News>,
+    pub news: Vec<ClusterEvent>,
     /// Lines for the drivers, which only a sidecar can write.
     pub messages: Vec<Message>,
 }
 
 /// Something that holds, and what is said of it when it begins to.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct State {
-    pub(crate) topic: Topic,
-    pub(crate) news: News,
+pub(crate) struct TrackedCondition {
+    pub(crate) topic: ConditionKey,
+    pub(crate) news: ClusterEvent,
     /// What drivers are told, if anything.
     pub(crate) message: Option<Message>,
 }
@@ -49,7 +49,7 @@ pub(crate) struct State {
 /// What a state is about: the same as long as it is the same state, whatever its message says. So
 /// there is nothing in it that changes with time, or from one try to the next.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Topic {
+pub(crate) enum ConditionKey {
     /// The cluster cannot be seen.
     NotObserved,
     /// It is seen again.
@@ -64,19 +64,19 @@ pub(crate) enum Topic {
     ResizeFailed { pod: String, at: i64 },
     /// A call that failed.
     CallFailed {
-        about: Subject,
+        about: EffectTarget,
         effect: &'static str,
         reason: &'static str,
     },
 }
 
-impl News {
+impl ClusterEvent {
     pub(crate) fn normal(reason: &'static str, action: &'static str, message: String) -> Self {
-        Self::new(NewsKind::Normal, reason, action, message)
+        Self::new(EventType::Normal, reason, action, message)
     }
 
     pub(crate) fn warning(reason: &'static str, action: &'static str, message: String) -> Self {
-        Self::new(NewsKind::Warning, reason, action, message)
+        Self::new(EventType::Warning, reason, action, message)
     }
 
     pub(crate) fn on(mut self, pod: &str) -> Self {
@@ -84,7 +84,7 @@ impl News {
         self
     }
 
-    fn new(kind: NewsKind, reason: &'static str, action: &'static str, message: String) -> Self {
+    fn new(kind: EventType, reason: &'static str, action: &'static str, message: String) -> Self {
         Self {
             reason,
             kind,

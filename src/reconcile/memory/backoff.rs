@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
-use crate::reconcile::effects::effect::{Subject, Task};
+use crate::reconcile::effects::effect::{EffectClass, EffectTarget};
 use crate::reconcile::effects::failure::Meaning;
-use crate::reconcile::settings::Backoff;
+use crate::reconcile::settings::BackoffSettings;
 
 /// Most waits that are kept; beyond that those that end first are forgotten.
 const KEPT: usize = 4096;
@@ -17,7 +17,7 @@ const SPREAD: f64 = 0.25;
 
 /// Who is left alone with what, until when, and why.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Waits(BTreeMap<(Subject, Task), Wait>);
+pub struct Waits(BTreeMap<(EffectTarget, EffectClass), Wait>);
 
 /// One wait.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,14 +32,19 @@ pub struct Wait {
 
 impl Waits {
     /// The wait that holds now.
-    pub fn of(&self, about: &Subject, task: Task, now: f64) -> Option<&Wait> {
+    pub fn of(&self, about: &EffectTarget, task: EffectClass, now: f64) -> Option<&Wait> {
         let wait = self.0.get(&(about.clone(), task))?;
         (wait.until > now).then_some(wait)
     }
 
     /// Notes a failure. `jitter` is from 0 to 1 and spreads waits, so that a thousand clusters do
     /// not come back at once.
-    pub(crate) fn failed(&mut self, key: (Subject, Task), failed: &Failed, settings: &Backoff) {
+    pub(crate) fn failed(
+        &mut self,
+        key: (EffectTarget, EffectClass),
+        failed: &FailedTry,
+        settings: &BackoffSettings,
+    ) {
         let first = match failed.meaning {
             Meaning::Stale | Meaning::Gone | Meaning::TooLarge(_) => return,
             Meaning::Refused | Meaning::Forbidden => settings.first_s * PATIENCE,
@@ -63,7 +68,7 @@ impl Waits {
     }
 
     /// Leaves a subject alone for a fixed time.
-    pub(crate) fn pause(&mut self, key: (Subject, Task), until: f64, why: &str) {
+    pub(crate) fn pause(&mut self, key: (EffectTarget, EffectClass), until: f64, why: &str) {
         let wait = Wait {
             failures: 0,
             until,
@@ -74,19 +79,19 @@ impl Waits {
     }
 
     /// Forgets the failures of what went well.
-    pub(crate) fn went_well(&mut self, key: &(Subject, Task)) {
+    pub(crate) fn went_well(&mut self, key: &(EffectTarget, EffectClass)) {
         self.0.remove(key);
     }
 
     /// Forgets waits that ended so long ago that a new failure is a first one.
-    pub(crate) fn forget_old(&mut self, now: f64, settings: &Backoff) {
+    pub(crate) fn forget_old(&mut self, now: f64, settings: &BackoffSettings) {
         self.0
             .retain(|_, wait| wait.until + 2.0 * settings.longest_s > now);
     }
 
     fn bound(&mut self) {
         while self.0.len() > KEPT {
-            let ends = |(_, wait): &(&(Subject, Task), &Wait)| wait.until;
+            let ends = |(_, wait): &(&(EffectTarget, EffectClass), &Wait)| wait.until;
             let first = self
                 .0
                 .iter()
@@ -101,7 +106,7 @@ impl Waits {
 
 /// A failure to be noted.
 #[derive(Debug, Clone)]
-pub(crate) struct Failed {
+pub(crate) struct FailedTry {
     pub(crate) meaning: Meaning,
     /// For people.
     pub(crate) why: String,
@@ -115,12 +120,12 @@ pub(crate) struct Failed {
 mod tests {
     use crate::reconcile::memory::backoff::*;
 
-    fn key() -> (Subject, Task) {
-        (Subject::Pod("a".to_owned()), Task::Resize)
+    fn key() -> (EffectTarget, EffectClass) {
+        (EffectTarget::Pod("a".to_owned()), EffectClass::Resize)
     }
 
-    fn failed(meaning: Meaning, now: f64) -> Failed {
-        Failed {
+    fn failed(meaning: Meaning, now: f64) -> FailedTry {
+        FailedTry {
             meaning,
             why: "it failed".to_owned(),
             now,
@@ -135,7 +140,7 @@ mod tests {
 
     #[test]
     fn waits_double_up_to_the_longest() {
-        let (mut waits, settings) = (Waits::default(), Backoff::default());
+        let (mut waits, settings) = (Waits::default(), BackoffSettings::default());
         let mut lengths = Vec::new();
         for _ in 0..9 {
             waits.failed(key(), &failed(Meaning::Transient, 100.0), &settings);
@@ -148,7 +153,7 @@ mod tests {
 
     #[test]
     fn refusals_wait_longer_and_races_not_at_all() {
-        let (mut waits, settings) = (Waits::default(), Backoff::default());
+        let (mut waits, settings) = (Waits::default(), BackoffSettings::default());
         waits.failed(key(), &failed(Meaning::Stale, 0.0), &settings);
         assert_eq!(until(&waits, 0.0), None);
         waits.failed(key(), &failed(Meaning::Refused, 0.0), &settings);
@@ -158,7 +163,7 @@ mod tests {
 
     #[test]
     fn the_servers_own_wish_is_the_least() {
-        let (mut waits, settings) = (Waits::default(), Backoff::default());
+        let (mut waits, settings) = (Waits::default(), BackoffSettings::default());
         let busy = Meaning::Busy {
             retry_after_s: Some(30.0),
         };
@@ -168,7 +173,7 @@ mod tests {
 
     #[test]
     fn jitter_spreads_by_a_quarter() {
-        let settings = Backoff::default();
+        let settings = BackoffSettings::default();
         for (jitter, expected) in [(0.0, 0.375), (1.0, 0.625)] {
             let mut waits = Waits::default();
             let mut failed = failed(Meaning::Transient, 0.0);

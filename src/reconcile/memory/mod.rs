@@ -6,16 +6,16 @@ pub mod reported;
 use std::collections::BTreeSet;
 
 use super::round::Round;
-use super::settings::Settings;
+use super::settings::ReconcilerSettings;
 use crate::reconcile::effects::done::Done;
-use crate::reconcile::effects::effect::{Effect, Reply, Subject, Task};
+use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
-use crate::reconcile::events::event::Said;
-use crate::reconcile::memory::backoff::{Failed, Waits};
-use crate::reconcile::memory::reported::Told;
+use crate::reconcile::events::event::Announcements;
+use crate::reconcile::memory::backoff::{FailedTry, Waits};
+use crate::reconcile::memory::reported::ReportedState;
 use crate::reconcile::observed::outage::Outage;
-use crate::reconcile::observed::stabilisation::Settling;
-use crate::reconcile::recorder::Teller;
+use crate::reconcile::observed::stabilisation::Stabilisation;
+use crate::reconcile::recorder::EventRecorder;
 use crate::snapshot::History;
 use crate::snapshot::history::InstanceStatus;
 
@@ -31,31 +31,31 @@ const TRIES: u32 = 3;
 
 /// What is remembered of a cluster.
 #[derive(Debug, Clone, Default)]
-pub struct Memory {
+pub struct RoundMemory {
     /// For the planner; the shell puts it into the next snapshot.
     pub history: History,
     /// What is left alone for a while.
     pub waits: Waits,
     /// When anything of the cluster last moved, in seconds since 1970.
     pub changed_at: f64,
-    pub(super) told: Told,
-    teller: Teller,
+    pub(super) told: ReportedState,
+    teller: EventRecorder,
     split_until: f64,
-    pub(super) settling: Settling,
+    pub(super) settling: Stabilisation,
     pub(super) outage: Option<Outage>,
 }
 
-impl Memory {
+impl RoundMemory {
     /// Takes in a round and what came of its effects, whether all were tried or not; what is to
     /// be told about it. `jitter` gives numbers from 0 to 1.
     pub fn fold(
         &mut self,
         round: &Round,
         done: &[Done],
-        settings: &Settings,
+        settings: &ReconcilerSettings,
         now: f64,
         mut jitter: impl FnMut() -> f64,
-    ) -> Said {
+    ) -> Announcements {
         self.history = round.plan.remember.clone();
         self.settling = round.settling.unwrap_or(self.settling);
         self.outage.clone_from(&round.outage);
@@ -131,7 +131,7 @@ impl Memory {
         match &done.effect {
             Effect::PatchCluster(patch) => {
                 for change in &patch.changes {
-                    let about = Subject::Group(change.group.clone());
+                    let about = EffectTarget::Group(change.group.clone());
                     self.waits.went_well(&(about, task));
                 }
             }
@@ -155,13 +155,13 @@ impl Memory {
         &mut self,
         done: &Done,
         failure: &Failure,
-        settings: &Settings,
+        settings: &ReconcilerSettings,
         now: f64,
         jitter: f64,
     ) {
         let meaning = failure.meaning();
         let key = (self.concerned(done, meaning, now), done.effect.task());
-        let failed = Failed {
+        let failed = FailedTry {
             meaning,
             why: failure.explain(&done.effect),
             now,
@@ -173,7 +173,7 @@ impl Memory {
     /// A pod that cannot be resized is passed over for a while, so that its demand gets another
     /// one. What may work in a moment is tried a few times before.
     fn bar(&mut self, round: &Round, done: &Done, meaning: Meaning, now: f64) {
-        let Subject::Pod(pod) = &done.about else {
+        let EffectTarget::Pod(pod) = &done.about else {
             return;
         };
         let grows = round.plan.resizes.iter().any(|resize| resize.pod == *pod);
@@ -181,12 +181,12 @@ impl Memory {
             // An API server that is busy says nothing about the pod.
             Meaning::Stale | Meaning::Gone | Meaning::Busy { .. } => true,
             Meaning::Transient => {
-                let wait = self.waits.of(&done.about, Task::Resize, now);
+                let wait = self.waits.of(&done.about, EffectClass::Resize, now);
                 wait.is_none_or(|wait| wait.failures < TRIES)
             }
             Meaning::TooLarge(_) | Meaning::Refused | Meaning::Forbidden => false,
         };
-        if !grows || done.effect.task() != Task::Resize || patient {
+        if !grows || done.effect.task() != EffectClass::Resize || patient {
             return;
         }
         let memory = self.history.resizes.entry(pod.clone()).or_default();
@@ -212,13 +212,13 @@ impl Memory {
 
     /// Whom a failure concerns. A refused patch of several groups concerns one of them: the next
     /// ones are sent for one group each, until it is found.
-    fn concerned(&mut self, done: &Done, meaning: Meaning, now: f64) -> Subject {
+    fn concerned(&mut self, done: &Done, meaning: Meaning, now: f64) -> EffectTarget {
         match &done.effect {
             Effect::PatchCluster(patch) if meaning == Meaning::Refused => {
                 self.split_until = now + SPLIT_S;
                 match patch.changes.as_slice() {
-                    [change] => Subject::Group(change.group.clone()),
-                    _ => Subject::Group(String::new()),
+                    [change] => EffectTarget::Group(change.group.clone()),
+                    _ => EffectTarget::Group(String::new()),
                 }
             }
             _ => done.about.clone(),

@@ -8,12 +8,12 @@ const AGAIN_S: f64 = 30.0;
 
 /// What Ray was told last.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Told {
+pub struct ReportedState {
     state: Option<(AutoscalingState, f64)>,
     error: Option<(String, f64)>,
 }
 
-impl Told {
+impl ReportedState {
     /// The report says something new.
     pub(crate) fn wants_state(&self, state: &AutoscalingState, now: f64) -> bool {
         let unversioned = without_version(state);
@@ -58,7 +58,7 @@ mod tests {
 
     #[test]
     fn the_same_is_told_once_and_then_seldom() {
-        let mut told = Told::default();
+        let mut told = ReportedState::default();
         let mut state = AutoscalingState {
             version: 1,
             ..AutoscalingState::default()
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn an_old_error_text_is_cleared_once() {
-        let mut told = Told::default();
+        let mut told = ReportedState::default();
         assert!(told.wants_error("", 0.0));
         told.note_error("", 0.0);
         assert!(!told.wants_error("", 1000.0));

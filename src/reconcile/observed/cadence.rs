@@ -11,7 +11,7 @@ pub fn busy_s(busy: usize, pace: &Pace) -> f64 {
 }
 
 /// Seconds until the next look at a cluster in which nothing goes on. `last_change` is when
-/// anything of the cluster last moved ([`Memory::changed_at`](crate::reconcile::Memory::changed_at)), both in
+/// anything of the cluster last moved ([`Memory::changed_at`](crate::reconcile::RoundMemory::changed_at)), both in
 /// seconds since 1970.
 pub fn quiet_s(last_change: f64, now: f64, pace: &Pace) -> f64 {
     // As long again as it has been quiet beyond the limit: rarer little by little.

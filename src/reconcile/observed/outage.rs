@@ -6,7 +6,7 @@
 //! seen for a moment in between, as one whose head crashes again and again, has still the same
 //! outage: that ends when the cluster has been seen for [`OVER_S`].
 
-use crate::reconcile::events::event::{News, State, Topic};
+use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
 use crate::reconcile::observed::blind::Blind;
 use crate::snapshot::moment;
 
@@ -76,23 +76,23 @@ impl Outage {
     }
 
     /// The warning, once it has lasted.
-    pub(crate) fn warning(&self) -> Option<State> {
+    pub(crate) fn warning(&self) -> Option<TrackedCondition> {
         let (since, why, advice) = (moment(self.since), &self.why, self.why.advice());
         let message = format!("nothing has been done since {since}: {why}; {advice}");
-        self.lasts.then(|| State {
-            topic: Topic::NotObserved,
-            news: News::warning("NotObserved", "Scaling", message),
+        self.lasts.then(|| TrackedCondition {
+            topic: ConditionKey::NotObserved,
+            news: ClusterEvent::warning("NotObserved", "Scaling", message),
             message: None,
         })
     }
 
     /// That it is over, if there was a warning.
-    pub(crate) fn over(&self) -> Option<State> {
+    pub(crate) fn over(&self) -> Option<TrackedCondition> {
         let since = moment(self.since);
         let message = format!("it is seen again, after it was not since {since}");
-        self.lasts.then(|| State {
-            topic: Topic::Observed,
-            news: News::normal("Observed", "Scaling", message),
+        self.lasts.then(|| TrackedCondition {
+            topic: ConditionKey::Observed,
+            news: ClusterEvent::normal("Observed", "Scaling", message),
             message: None,
         })
     }
@@ -108,7 +108,7 @@ mod tests {
 
     use crate::reconcile::effects::failure::GcsKind;
     use crate::reconcile::observed::outage::*;
-    use crate::reconcile::{HeadPod, Memory, Settings, round};
+    use crate::reconcile::{HeadPod, ReconcilerSettings, RoundMemory, round};
 
     fn silent(ready: bool) -> Blind {
         Blind::Gcs {
@@ -124,7 +124,7 @@ mod tests {
     /// The reasons of the Events, a look each second; `what` is seen at each, nothing if the
     /// cluster is seen.
     fn told(seconds: u32, what: impl Fn(u32) -> Option<Blind>) -> Vec<(u32, &'static str)> {
-        let (mut memory, settings) = (Memory::default(), Settings::default());
+        let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
         let mut told = Vec::new();
         for second in 0..seconds {
             let now = 1_768_392_000.0 + f64::from(second);
@@ -142,7 +142,7 @@ mod tests {
         told
     }
 
-    fn over(memory: &Memory, now: f64) -> Vec<State> {
+    fn over(memory: &RoundMemory, now: f64) -> Vec<TrackedCondition> {
         let outage = Outage::seen(memory.outage.as_ref(), now);
         let before = memory.outage.as_ref().filter(|_| outage.is_none());
         before.and_then(Outage::over).into_iter().collect()

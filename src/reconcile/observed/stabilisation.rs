@@ -12,8 +12,8 @@ const STALE_S: f64 = 1.5;
 
 /// What was seen in the round before.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub(crate) struct Settling {
-    seen: Option<Seen>,
+pub(crate) struct Stabilisation {
+    seen: Option<Sighting>,
     /// Since when launches wait, in seconds since 1970.
     since: f64,
     /// The demand that is known since then.
@@ -21,7 +21,7 @@ pub(crate) struct Settling {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Seen {
+struct Sighting {
     /// Units of tasks and placement groups that wait.
     demand: i64,
     /// Nodes that run.
@@ -30,7 +30,7 @@ struct Seen {
     free: f64,
 }
 
-impl Seen {
+impl Sighting {
     fn of(snapshot: &Snapshot) -> Self {
         let gcs = &snapshot.gcs;
         let tasks = gcs.pending_resource_requests.iter();
@@ -54,11 +54,11 @@ impl Seen {
     }
 }
 
-impl Settling {
+impl Stabilisation {
     /// After another look.
     #[must_use]
     pub(crate) fn after(self, snapshot: &Snapshot, now: f64) -> Self {
-        let seen = Seen::of(snapshot);
+        let seen = Sighting::of(snapshot);
         let Some(before) = self.seen else {
             return Self {
                 seen: Some(seen),
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn demand_that_a_node_just_took_is_not_launched_for_again() {
-        let settling = Settling::default().after(&snapshot(2, &[]), 100.0);
+        let settling = Stabilisation::default().after(&snapshot(2, &[]), 100.0);
         assert!(
             !settling.is_unsettled(100.0),
             "new demand is served at once"
@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn launches_do_not_wait_twice_in_a_row() {
-        let mut settling = Settling::default().after(&snapshot(5, &[0.9]), 100.0);
+        let mut settling = Stabilisation::default().after(&snapshot(5, &[0.9]), 100.0);
         let mut waits = Vec::new();
         for round in 1..=24 {
             let now = 100.0 + 0.25 * f64::from(round);

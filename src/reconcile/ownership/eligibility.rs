@@ -16,7 +16,7 @@ const KUBERAY: &str = "ray.io/kuberay-operator";
 
 /// As what this process scales.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub enum Role {
+pub enum ScalerRole {
     /// From outside, many clusters.
     Central,
     /// In the head pod, this cluster only.
@@ -28,16 +28,16 @@ pub enum Role {
 
 /// Whether a cluster is ours to scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum Eligibility {
     /// It is, if it is our [`turn`](crate::reconcile::ownership::handover).
     Ours,
     /// It is not.
-    Leave(Reason),
+    Leave(Ineligible),
 }
 
 /// Why a cluster is left alone.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Reason {
+pub enum Ineligible {
     /// The annotation names another scaler.
     #[error("its mode is {0}")]
     Mode(ReconcileMode),
@@ -86,11 +86,11 @@ pub enum Reason {
 pub fn standing(
     cluster: &Value,
     pods: &OwnPods,
-    role: &Role,
+    role: &ScalerRole,
     is_ours: impl Fn(&str) -> bool,
-) -> Standing {
+) -> Eligibility {
     let Some(root) = cluster.as_object() else {
-        return Standing::Leave(Reason::AutoscalingOff);
+        return Eligibility::Leave(Ineligible::AutoscalingOff);
     };
     let object = RayObject::of_kind(Kind::RayCluster, root);
     let heads: Vec<Pod<'_>> = (pods.iter())
@@ -98,21 +98,21 @@ pub fn standing(
         .collect();
     let replaced = ClusterId::of(cluster) != *pods.cluster();
     let left = by_object(&object, role)
-        .or_else(|| replaced.then_some(Reason::Replaced))
+        .or_else(|| replaced.then_some(Ineligible::Replaced))
         .or_else(|| not_the_head(&heads, role))
         .or_else(|| other_scaler(&heads, is_ours));
-    left.map_or(Standing::Ours, Standing::Leave)
+    left.map_or(Eligibility::Ours, Eligibility::Leave)
 }
 
 /// Whose turn it is by the annotation alone.
-pub(crate) fn is_of_mode(mode: ReconcileMode, role: &Role) -> bool {
+pub(crate) fn is_of_mode(mode: ReconcileMode, role: &ScalerRole) -> bool {
     match role {
-        Role::Central => mode == ReconcileMode::Central,
-        Role::Sidecar { .. } => mode == ReconcileMode::Sidecar,
+        ScalerRole::Central => mode == ReconcileMode::Central,
+        ScalerRole::Sidecar { .. } => mode == ReconcileMode::Sidecar,
     }
 }
 
-fn by_object(object: &RayObject<'_>, role: &Role) -> Option<Reason> {
+fn by_object(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
     let mode = object.reconcile_mode();
     let spec = object.spec();
     let text = |key: &str| spec.and_then(|spec| text_at(spec, key));
@@ -124,17 +124,17 @@ fn by_object(object: &RayObject<'_>, role: &Role) -> Option<Reason> {
     let manager = text("managedBy").filter(|by| !by.is_empty() && *by != KUBERAY);
     let queue = object.label(QUEUE).filter(|queue| !queue.is_empty());
     if !is_of_mode(mode, role) {
-        Some(Reason::Mode(mode))
+        Some(Ineligible::Mode(mode))
     } else if object.is_deleting() {
-        Some(Reason::Deleting)
+        Some(Ineligible::Deleting)
     } else if let Some(manager) = manager {
-        Some(Reason::ManagedBy(manager.to_owned()))
+        Some(Ineligible::ManagedBy(manager.to_owned()))
     } else if suspended {
-        Some(Reason::Suspended)
+        Some(Ineligible::Suspended)
     } else if !autoscaling {
-        Some(Reason::AutoscalingOff)
+        Some(Ineligible::AutoscalingOff)
     } else if object.annotation(ELASTIC) != Some("true") {
-        queue.map(|queue| Reason::Kueue(queue.to_owned()))
+        queue.map(|queue| Ineligible::Kueue(queue.to_owned()))
     } else {
         None
     }
@@ -142,8 +142,8 @@ fn by_object(object: &RayObject<'_>, role: &Role) -> Option<Reason> {
 
 /// A sidecar scales only from the head pod that lives: not from one that is being deleted, or
 /// that is gone while its processes still run on a node that is cut off.
-fn not_the_head(heads: &[Pod<'_>], role: &Role) -> Option<Reason> {
-    let Role::Sidecar { head_uid } = role else {
+fn not_the_head(heads: &[Pod<'_>], role: &ScalerRole) -> Option<Ineligible> {
+    let ScalerRole::Sidecar { head_uid } = role else {
         return None;
     };
     let own = |pod: &&Pod<'_>| pod.uid() == head_uid;
@@ -151,11 +151,11 @@ fn not_the_head(heads: &[Pod<'_>], role: &Role) -> Option<Reason> {
         .iter()
         .find(own)
         .is_some_and(|pod| !pod.deleting && !pod.ended);
-    (!lives).then_some(Reason::NotTheHead)
+    (!lives).then_some(Ineligible::NotTheHead)
 }
 
 /// Another scaler in any head pod that has not ended, even in one that is about to go.
-fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Reason> {
+fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Ineligible> {
     let living = heads.iter().filter(|pod| !pod.ended);
     living
         .filter(|pod| pod.object.metadata.annotations.autoscaler.is_none())
@@ -168,7 +168,7 @@ fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Rea
             let inits = &pod.object.spec.init_containers;
             let mut containers = pod.containers().iter().chain(inits);
             let container = containers.find(other)?;
-            Some(Reason::OtherScaler {
+            Some(Ineligible::OtherScaler {
                 pod: pod.name.to_owned(),
                 image: container.image.clone().unwrap_or_default(),
             })
@@ -234,14 +234,14 @@ mod tests {
         pod
     }
 
-    fn of(cluster: &Value, pods: &[Value], role: &Role) -> Standing {
+    fn of(cluster: &Value, pods: &[Value], role: &ScalerRole) -> Eligibility {
         let pods = (pods.iter()).map(|pod| serde_json::from_value(pod.clone()).unwrap());
         let (pods, _) = OwnPods::divide(ClusterId::of(cluster), pods);
         standing(cluster, &pods, role, |image| image.starts_with("rayfit:"))
     }
 
-    fn sidecar() -> Role {
-        Role::Sidecar {
+    fn sidecar() -> ScalerRole {
+        ScalerRole::Sidecar {
             head_uid: "u1".to_owned(),
         }
     }
@@ -250,10 +250,10 @@ mod tests {
     fn the_mode_says_whose_it_is() {
         let ours = cluster(&json!({}));
         assert_eq!(
-            of(&ours, &[head(&json!({}))], &Role::Central),
-            Standing::Ours
+            of(&ours, &[head(&json!({}))], &ScalerRole::Central),
+            Eligibility::Ours
         );
-        let left = |mode| Standing::Leave(Reason::Mode(mode));
+        let left = |mode| Eligibility::Leave(Ineligible::Mode(mode));
         assert_eq!(of(&ours, &[], &sidecar()), left(ReconcileMode::Central));
         for (mode, read) in [
             ("ray", ReconcileMode::Ray),
@@ -261,33 +261,36 @@ mod tests {
         ] {
             let other =
                 cluster(&json!({"metadata": {"annotations": {"rayfit.dev/reconcile": mode}}}));
-            assert_eq!(of(&other, &[], &Role::Central), left(read), "{mode}");
+            assert_eq!(of(&other, &[], &ScalerRole::Central), left(read), "{mode}");
         }
         let none = json!({"metadata": {"name": "a"}, "spec": {"enableInTreeAutoscaling": true}});
-        assert_eq!(of(&none, &[], &Role::Central), left(ReconcileMode::Ray));
+        assert_eq!(
+            of(&none, &[], &ScalerRole::Central),
+            left(ReconcileMode::Ray)
+        );
     }
 
     #[test]
     fn what_others_decide_on_is_left_alone() {
-        let left = |spec: &Value| match of(&cluster(spec), &[], &Role::Central) {
-            Standing::Leave(reason) => Some(reason),
-            Standing::Ours => None,
+        let left = |spec: &Value| match of(&cluster(spec), &[], &ScalerRole::Central) {
+            Eligibility::Leave(reason) => Some(reason),
+            Eligibility::Ours => None,
         };
         assert_eq!(
             left(&json!({"spec": {"suspend": true}})),
-            Some(Reason::Suspended)
+            Some(Ineligible::Suspended)
         );
         assert_eq!(left(&json!({"spec": {"suspend": false}})), None);
         let deleting = json!({"metadata": {"deletionTimestamp": "2026-01-14T12:00:00Z"}});
-        assert_eq!(left(&deleting), Some(Reason::Deleting));
+        assert_eq!(left(&deleting), Some(Ineligible::Deleting));
         let off = json!({"spec": {"enableInTreeAutoscaling": false}});
-        assert_eq!(left(&off), Some(Reason::AutoscalingOff));
+        assert_eq!(left(&off), Some(Ineligible::AutoscalingOff));
         let kueue = json!({"spec": {"managedBy": "kueue.x-k8s.io/multikueue"}});
-        let by = Reason::ManagedBy("kueue.x-k8s.io/multikueue".to_owned());
+        let by = Ineligible::ManagedBy("kueue.x-k8s.io/multikueue".to_owned());
         assert_eq!(left(&kueue), Some(by));
         assert_eq!(left(&json!({"spec": {"managedBy": KUBERAY}})), None);
         let queued = json!({"metadata": {"labels": {QUEUE: "q"}}});
-        assert_eq!(left(&queued), Some(Reason::Kueue("q".to_owned())));
+        assert_eq!(left(&queued), Some(Ineligible::Kueue("q".to_owned())));
         let elastic =
             json!({"metadata": {"labels": {QUEUE: "q"}, "annotations": {ELASTIC: "true"}}});
         assert_eq!(left(&elastic), None);
@@ -296,9 +299,9 @@ mod tests {
     #[test]
     fn another_scaler_that_lives_keeps_us_out() {
         let cluster = cluster(&json!({}));
-        let with = |more: &Value| of(&cluster, &[head(more)], &Role::Central);
+        let with = |more: &Value| of(&cluster, &[head(more)], &ScalerRole::Central);
         let rays = json!([{"name": "ray-head", "image": "ray:2"}, {"name": "autoscaler", "image": "ray:2"}]);
-        let out = Standing::Leave(Reason::OtherScaler {
+        let out = Eligibility::Leave(Ineligible::OtherScaler {
             pod: "a-head".to_owned(),
             image: "ray:2".to_owned(),
         });
@@ -306,13 +309,13 @@ mod tests {
         let leaving = json!({"metadata": {"deletionTimestamp": "x"}, "spec": {"containers": rays}});
         assert_eq!(with(&leaving), out, "it still runs");
         let ended = json!({"spec": {"containers": rays}, "status": {"phase": "Failed"}});
-        assert_eq!(with(&ended), Standing::Ours);
+        assert_eq!(with(&ended), Eligibility::Ours);
         let crashed = json!({"spec": {"containers": rays}, "status": {"containerStatuses": [{"name": "autoscaler", "state": {"terminated": {}}}]}});
-        assert_eq!(with(&crashed), Standing::Ours, "nobody starts it again");
+        assert_eq!(with(&crashed), Eligibility::Ours, "nobody starts it again");
         let signed = json!({"metadata": {"annotations": {SIGN_ANNOTATION: "0.1.0"}}, "spec": {"containers": rays}});
         assert_eq!(
             with(&signed),
-            Standing::Ours,
+            Eligibility::Ours,
             "our image under another name"
         );
         let hidden =
@@ -320,7 +323,7 @@ mod tests {
         assert_eq!(with(&json!({"spec": {"containers": hidden}})), out);
         assert_eq!(
             with(&json!({"spec": {"containers": [{"name": "ray-head", "image": "ray:2"}]}})),
-            Standing::Ours
+            Eligibility::Ours
         );
     }
 
@@ -329,7 +332,10 @@ mod tests {
         let cluster = cluster(&json!({"metadata": {"namespace": "a", "uid": "c"}}));
         let rays = json!([{"name": "autoscaler", "image": "ray:2"}]);
         let foreign = head(&json!({"metadata": {"namespace": "b"}, "spec": {"containers": rays}}));
-        assert_eq!(of(&cluster, &[foreign], &Role::Central), Standing::Ours);
+        assert_eq!(
+            of(&cluster, &[foreign], &ScalerRole::Central),
+            Eligibility::Ours
+        );
     }
 
     #[test]
@@ -338,8 +344,8 @@ mod tests {
         let before = cluster(&json!({"metadata": {"uid": "old"}}));
         let (pods, _) = OwnPods::divide(ClusterId::of(&before), []);
         assert_eq!(
-            standing(&now, &pods, &Role::Central, |_| true),
-            Standing::Leave(Reason::Replaced)
+            standing(&now, &pods, &ScalerRole::Central, |_| true),
+            Eligibility::Leave(Ineligible::Replaced)
         );
     }
 
@@ -348,8 +354,8 @@ mod tests {
         let cluster =
             cluster(&json!({"metadata": {"annotations": {"rayfit.dev/reconcile": "sidecar"}}}));
         let with = |pods: &[Value]| of(&cluster, pods, &sidecar());
-        let out = Standing::Leave(Reason::NotTheHead);
-        assert_eq!(with(&[head(&json!({}))]), Standing::Ours);
+        let out = Eligibility::Leave(Ineligible::NotTheHead);
+        assert_eq!(with(&[head(&json!({}))]), Eligibility::Ours);
         assert_eq!(with(&[]), out);
         assert_eq!(with(&[head(&json!({"metadata": {"uid": "u2"}}))]), out);
         assert_eq!(

@@ -1,7 +1,7 @@
 //! Launches that failed, as `ray status` shows them.
 
 use crate::plan::{Plan, is_overdue};
-use crate::reconcile::effects::effect::{Subject, Task};
+use crate::reconcile::effects::effect::{EffectClass, EffectTarget};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::ray_state::pending::{pending_pods, waits_for, whole};
 use crate::snapshot::Snapshot;
@@ -20,10 +20,10 @@ pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<F
         if late.count() == 0 && now - at >= SHOWN_S {
             return None;
         }
-        let refused = [Subject::Group(group.clone()), Subject::Cluster];
+        let refused = [EffectTarget::Group(group.clone()), EffectTarget::Cluster];
         let refused = refused
             .iter()
-            .find_map(|about| waits.of(about, Task::Replicas, now));
+            .find_map(|about| waits.of(about, EffectClass::Replicas, now));
         Some(FailedRequest {
             group: group.clone(),
             count: i32::try_from(late.count().max(1)).unwrap_or(i32::MAX),
@@ -93,7 +93,7 @@ mod tests {
     use crate::reconcile::effects::effect::{ClusterPatch, Effect, GroupChange};
     use crate::reconcile::effects::failure::{ApiStatus, Failure};
     use crate::reconcile::ray_state::failed_launches::*;
-    use crate::reconcile::{Done, Memory, Round, Settings};
+    use crate::reconcile::{Done, ReconcilerSettings, Round, RoundMemory};
 
     /// A group with one replica, asked for at noon; with its pod, or before that was made.
     fn snapshot(time: &str, has_pod: bool) -> Snapshot {
@@ -126,7 +126,7 @@ mod tests {
     }
 
     fn shown(snapshot: &Snapshot) -> Vec<FailedRequest> {
-        let (plan, _) = plan::decide(snapshot, &plan::Settings::default());
+        let (plan, _) = plan::decide(snapshot, &plan::PlanSettings::default());
         requests(snapshot, &plan, &Waits::default())
     }
 
@@ -175,21 +175,21 @@ mod tests {
             ..ApiStatus::default()
         };
         let done = Done {
-            about: Subject::Cluster,
+            about: EffectTarget::Cluster,
             effect,
             result: Err(Failure::Api(refused)),
         };
-        let (mut memory, now) = (Memory::default(), before.seconds().unwrap());
+        let (mut memory, now) = (RoundMemory::default(), before.seconds().unwrap());
         memory.fold(
             &Round::default(),
             &[done],
-            &Settings::default(),
+            &ReconcilerSettings::default(),
             now,
             || 0.5,
         );
         let mut next = snapshot("2026-01-14T12:00:01Z", false);
         next.history = memory.history.clone();
-        let (plan, _) = plan::decide(&next, &plan::Settings::default());
+        let (plan, _) = plan::decide(&next, &plan::PlanSettings::default());
         let failed = requests(&next, &plan, &memory.waits);
         assert_eq!(failed.len(), 1, "{failed:?}");
         assert!(failed[0].reason.contains("exceeded quota"), "{failed:?}");

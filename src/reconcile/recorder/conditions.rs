@@ -3,7 +3,7 @@
 
 use crate::plan::{Plan, Problem, ResizeNote, Unmet};
 use crate::reconcile::events::driver_log::Message;
-use crate::reconcile::events::event::{News, State, Topic};
+use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
@@ -13,16 +13,16 @@ const REASONS: usize = 4;
 const RESIZING: &str = "Resizing";
 
 /// Everything that holds and is worth telling.
-pub(crate) fn states(snapshot: &Snapshot, plan: &Plan) -> Vec<State> {
+pub(crate) fn states(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedCondition> {
     let unmet = plan.unmet.iter().map(unmet);
     let problems = plan.problems.iter().map(problem);
-    let mut states: Vec<State> = unmet.chain(problems).collect();
+    let mut states: Vec<TrackedCondition> = unmet.chain(problems).collect();
     states.extend(snapshot.pods.iter().filter_map(pending_resize));
     states.extend(failed_resizes(snapshot, plan));
     states
 }
 
-fn unmet(unmet: &Unmet) -> State {
+fn unmet(unmet: &Unmet) -> TrackedCondition {
     let (count, demand) = (unmet.count, &unmet.demand);
     let reasons: Vec<&str> = unmet
         .reasons
@@ -34,30 +34,30 @@ fn unmet(unmet: &Unmet) -> State {
         "{count} x {demand} cannot be placed: {}",
         reasons.join("; ")
     );
-    State {
-        topic: Topic::Unmet {
+    TrackedCondition {
+        topic: ConditionKey::Unmet {
             kind: unmet.kind,
             demand: demand.clone(),
         },
-        news: News::warning("CannotFit", "Scaling", message),
+        news: ClusterEvent::warning("CannotFit", "Scaling", message),
         message: Some(Message::unmet(unmet)),
     }
 }
 
-fn problem(problem: &Problem) -> State {
+fn problem(problem: &Problem) -> TrackedCondition {
     let Problem { at, reason, effect } = problem;
-    State {
-        topic: Topic::Problem {
+    TrackedCondition {
+        topic: ConditionKey::Problem {
             at: at.clone(),
             reason: reason.clone(),
         },
-        news: News::warning("Problem", "Planning", format!("{at}: {reason}; {effect}")),
+        news: ClusterEvent::warning("Problem", "Planning", format!("{at}: {reason}; {effect}")),
         message: None,
     }
 }
 
 /// What the kubelet says of a resize that it does not carry out.
-fn pending_resize(pod: Pod<'_>) -> Option<State> {
+fn pending_resize(pod: Pod<'_>) -> Option<TrackedCondition> {
     let pending = pod
         .condition("PodResizePending")
         .filter(|one| one.is_true())?;
@@ -68,18 +68,21 @@ fn pending_resize(pod: Pod<'_>) -> Option<State> {
     let told = pending.message.as_deref().unwrap_or_default();
     let name = pod.name;
     let message = format!("the resize of pod {name} waits: {why} ({told})");
-    Some(State {
-        topic: Topic::ResizeWaits {
+    Some(TrackedCondition {
+        topic: ConditionKey::ResizeWaits {
             pod: name.to_owned(),
             reason,
         },
-        news: News::warning(reason, RESIZING, message).on(name),
+        news: ClusterEvent::warning(reason, RESIZING, message).on(name),
         message: None,
     })
 }
 
 /// Resizes of which it is now noted that they failed.
-fn failed_resizes<'a>(snapshot: &'a Snapshot, plan: &'a Plan) -> impl Iterator<Item = State> + 'a {
+fn failed_resizes<'a>(
+    snapshot: &'a Snapshot,
+    plan: &'a Plan,
+) -> impl Iterator<Item = TrackedCondition> + 'a {
     plan.notes.iter().filter_map(|planned| {
         let at = planned.note.last_failed_at?;
         let pod = snapshot.pods.find(&planned.pod)?;
@@ -95,12 +98,12 @@ fn failed_resizes<'a>(snapshot: &'a Snapshot, plan: &'a Plan) -> impl Iterator<I
             "ResizeFailed"
         };
         let message = format!("the resize of pod {name} is taken back: {why}");
-        Some(State {
-            topic: Topic::ResizeFailed {
+        Some(TrackedCondition {
+            topic: ConditionKey::ResizeFailed {
                 pod: name.to_owned(),
                 at,
             },
-            news: News::warning(reason, RESIZING, message).on(name),
+            news: ClusterEvent::warning(reason, RESIZING, message).on(name),
             message: None,
         })
     })

@@ -2,21 +2,27 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::Cause;
+use crate::plan::RemovalCause;
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::effect::{ClusterPatch, Drain, Effect, GroupChange, Reply};
 use crate::reconcile::effects::failure::Meaning;
 use crate::reconcile::events::driver_log::Message;
-use crate::reconcile::events::event::{News, Said, State, Topic};
+use crate::reconcile::events::event::{
+    Announcements, ClusterEvent, ConditionKey, TrackedCondition,
+};
 use crate::reconcile::round::Round;
 
 const SCALING: &str = "Scaling";
 const RESIZING: &str = "Resizing";
 
 /// What was done. `from` remembers the sizes that pods are resized from.
-pub(crate) fn said(round: &Round, done: &[Done], from: &mut BTreeMap<String, String>) -> Said {
-    let mut said = Said::default();
-    let mut drained: BTreeMap<(&str, Cause), Vec<&Drain>> = BTreeMap::new();
+pub(crate) fn said(
+    round: &Round,
+    done: &[Done],
+    from: &mut BTreeMap<String, String>,
+) -> Announcements {
+    let mut said = Announcements::default();
+    let mut drained: BTreeMap<(&str, RemovalCause), Vec<&Drain>> = BTreeMap::new();
     for done in done {
         match (&done.effect, &done.result) {
             (Effect::PatchCluster(patch), Ok(_)) => scaled(patch, &mut said),
@@ -38,14 +44,14 @@ pub(crate) fn said(round: &Round, done: &[Done], from: &mut BTreeMap<String, Str
             .push(Message::removing(drains.len(), group, cause));
         let draining = |drain: &&Drain| {
             let message = format!("draining pod {}: {}", drain.pod, drain.message);
-            News::normal("Draining", SCALING, message).on(&drain.pod)
+            ClusterEvent::normal("Draining", SCALING, message).on(&drain.pod)
         };
         said.news.extend(drains.iter().map(draining));
     }
     said
 }
 
-fn scaled(patch: &ClusterPatch, said: &mut Said) {
+fn scaled(patch: &ClusterPatch, said: &mut Announcements) {
     let news = |change: &GroupChange| {
         let reason = if change.then > change.now {
             "ScaledUp"
@@ -54,7 +60,7 @@ fn scaled(patch: &ClusterPatch, said: &mut Said) {
         } else {
             return None;
         };
-        Some(News::normal(reason, SCALING, change.line.clone()))
+        Some(ClusterEvent::normal(reason, SCALING, change.line.clone()))
     };
     said.news.extend(patch.changes.iter().filter_map(news));
     let launching = patch.changes.iter().filter(|change| change.launches > 0);
@@ -63,7 +69,7 @@ fn scaled(patch: &ClusterPatch, said: &mut Said) {
 }
 
 /// Kubernetes was asked to resize a pod.
-fn asked(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<News> {
+fn asked(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<ClusterEvent> {
     let resize = round.plan.resizes.iter().find(|resize| resize.pod == pod)?;
     let message = format!("resizing pod {pod}: {}", resize.sizes());
     let reason = if resize.is_rollback() {
@@ -73,11 +79,11 @@ fn asked(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Optio
         from.insert(pod.to_owned(), resize.size_now());
         "Resizing"
     };
-    Some(News::normal(reason, RESIZING, message).on(pod))
+    Some(ClusterEvent::normal(reason, RESIZING, message).on(pod))
 }
 
 /// A pod has its new size, and its raylet knows.
-fn grown(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<News> {
+fn grown(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<ClusterEvent> {
     let sync = round
         .plan
         .raylet_syncs
@@ -88,11 +94,11 @@ fn grown(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Optio
         "pod {pod} was resized in place: {before} -> {}",
         sync.size()
     );
-    Some(News::normal("Resized", RESIZING, message).on(pod))
+    Some(ClusterEvent::normal("Resized", RESIZING, message).on(pod))
 }
 
 /// What failed and is no race.
-pub(crate) fn failures(done: &[Done]) -> impl Iterator<Item = State> {
+pub(crate) fn failures(done: &[Done]) -> impl Iterator<Item = TrackedCondition> {
     done.iter().filter_map(|done| {
         let failure = done.result.as_ref().err()?;
         let meaning = failure.meaning();
@@ -107,13 +113,13 @@ pub(crate) fn failures(done: &[Done]) -> impl Iterator<Item = State> {
             (effect, _) if effect.is_kubernetes() => ("ApiCallFailed", SCALING),
             _ => ("RayCallFailed", SCALING),
         };
-        Some(State {
-            topic: Topic::CallFailed {
+        Some(TrackedCondition {
+            topic: ConditionKey::CallFailed {
                 about: done.about.clone(),
                 effect: done.effect.kind(),
                 reason,
             },
-            news: News::warning(reason, action, failure.explain(&done.effect)),
+            news: ClusterEvent::warning(reason, action, failure.explain(&done.effect)),
             message: None,
         })
     })

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::events::driver_log::Message;
-use crate::reconcile::events::event::{News, Said, Topic};
+use crate::reconcile::events::event::{Announcements, ClusterEvent, ConditionKey};
 use crate::reconcile::round::Round;
 
 /// Most Events of one round; what is beyond is summed up.
@@ -28,18 +28,18 @@ const KEPT: usize = 1024;
 
 /// Remembers what was told.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Teller {
+pub(crate) struct EventRecorder {
     /// When each state was last seen, in seconds since 1970.
-    told: BTreeMap<Topic, f64>,
+    told: BTreeMap<ConditionKey, f64>,
     /// CPUs and GPUs, as drivers were last told.
     totals: Option<(f64, f64)>,
     /// What pods were resized from.
     pub(crate) from: BTreeMap<String, String>,
 }
 
-impl Teller {
+impl EventRecorder {
     /// What is to be told of a round and of what was done in it.
-    pub(crate) fn tell(&mut self, round: &Round, done: &[Done], now: f64) -> Said {
+    pub(crate) fn tell(&mut self, round: &Round, done: &[Done], now: f64) -> Announcements {
         let mut said = done::said(round, done, &mut self.from);
         for state in &round.states {
             if self.told.insert(state.topic.clone(), now).is_none() {
@@ -72,8 +72,8 @@ impl Teller {
 }
 
 /// Many news of one reason become one.
-fn summed_up(news: Vec<News>) -> Vec<News> {
-    let mut by_reason: Vec<(&'static str, Vec<News>)> = Vec::new();
+fn summed_up(news: Vec<ClusterEvent>) -> Vec<ClusterEvent> {
+    let mut by_reason: Vec<(&'static str, Vec<ClusterEvent>)> = Vec::new();
     for each in news {
         match by_reason
             .iter_mut()
@@ -90,12 +90,12 @@ fn summed_up(news: Vec<News>) -> Vec<News> {
         .collect()
 }
 
-fn sum_up(mut news: Vec<News>, most: usize) -> Vec<News> {
+fn sum_up(mut news: Vec<ClusterEvent>, most: usize) -> Vec<ClusterEvent> {
     if news.len() > most {
         let rest = news.split_off(most - 1);
         if let Some(first) = rest.first() {
             let messages: Vec<&str> = rest.iter().map(|news| news.message.as_str()).collect();
-            news.push(News {
+            news.push(ClusterEvent {
                 message: messages.join("; "),
                 pod: None,
                 ..first.clone()
@@ -118,16 +118,16 @@ fn shorten(message: &mut String) {
 
 #[cfg(test)]
 mod tests {
-    use crate::reconcile::events::event::State;
+    use crate::reconcile::events::event::TrackedCondition;
     use crate::reconcile::recorder::*;
 
-    fn state(key: &str) -> State {
-        State {
-            topic: Topic::Problem {
+    fn state(key: &str) -> TrackedCondition {
+        TrackedCondition {
+            topic: ConditionKey::Problem {
                 at: key.to_owned(),
                 reason: String::new(),
             },
-            news: News::warning("CannotFit", "Scaling", key.to_owned()),
+            news: ClusterEvent::warning("CannotFit", "Scaling", key.to_owned()),
             message: None,
         }
     }
@@ -141,7 +141,7 @@ mod tests {
 
     #[test]
     fn a_state_is_told_when_it_begins() {
-        let mut teller = Teller::default();
+        let mut teller = EventRecorder::default();
         let mut told = |keys: &[&str], now| teller.tell(&round(keys), &[], now).news.len();
         assert_eq!(told(&["a"], 0.0), 1);
         assert_eq!(told(&["a"], 500.0), 0, "it still holds");
@@ -158,7 +158,7 @@ mod tests {
             .map(|key| format!("{key}: {}", "x".repeat(50)))
             .collect();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let said = Teller::default().tell(&round(&keys), &[], 0.0);
+        let said = EventRecorder::default().tell(&round(&keys), &[], 0.0);
         assert!(said.news.len() <= MOST, "{}", said.news.len());
         assert!(said.news.iter().all(|news| news.message.len() <= 1024));
     }

@@ -87,7 +87,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// A place that differs. Values are not kept: pod templates hold secrets, and messages end up in
 /// logs.
-struct Place<'a> {
+struct TemplatePlace<'a> {
     path: FieldPath,
     /// How it differs, a clause.
     what: &'static str,
@@ -95,7 +95,7 @@ struct Place<'a> {
     group: Option<&'a str>,
 }
 
-fn compare_workers<'a>(old: &Cluster<'a>, new: &Cluster<'a>, places: &mut Vec<Place<'a>>) {
+fn compare_workers<'a>(old: &Cluster<'a>, new: &Cluster<'a>, places: &mut Vec<TemplatePlace<'a>>) {
     let same_groups = old.workers.len() == new.workers.len()
         && old
             .workers
@@ -107,7 +107,7 @@ fn compare_workers<'a>(old: &Cluster<'a>, new: &Cluster<'a>, places: &mut Vec<Pl
             compare_groups(before, after, OF_GROUP, places);
         }
     } else {
-        places.push(Place {
+        places.push(TemplatePlace {
             path: new.path().key("workerGroupSpecs"),
             what: "has groups added, removed or in another order",
             group: None,
@@ -119,7 +119,7 @@ fn compare_groups<'a>(
     old: &Group<'a>,
     new: &Group<'a>,
     muted: &[&str],
-    places: &mut Vec<Place<'a>>,
+    places: &mut Vec<TemplatePlace<'a>>,
 ) {
     let first = places.len();
     let path = new.path();
@@ -140,7 +140,7 @@ fn compare<'a>(
     new: Option<&'a Fields>,
     muted: &[&str],
     path: &FieldPath,
-    places: &mut Vec<Place<'a>>,
+    places: &mut Vec<TemplatePlace<'a>>,
 ) {
     for (key, old, new) in entries(old, new) {
         if !muted.contains(&key.as_str()) && !is_same(old, new, false) {
@@ -200,19 +200,19 @@ fn narrow<'a>(
     mut old: Option<&'a Value>,
     mut new: Option<&'a Value>,
     mut path: FieldPath,
-) -> Place<'a> {
+) -> TemplatePlace<'a> {
     let mut amounts = false;
     while let Some((step, deeper_old, deeper_new)) = only_difference(old, new, amounts) {
         (old, new) = (deeper_old, deeper_new);
         path = match step {
-            Step::Key(key) => {
+            RestartStep::Key(key) => {
                 amounts |= holds_amounts(key);
                 path.key(key.to_owned())
             }
-            Step::Index(index) => path.index(index),
+            RestartStep::Index(index) => path.index(index),
         };
     }
-    Place {
+    TemplatePlace {
         path,
         what: match (old, new) {
             (None, _) => "is new",
@@ -223,12 +223,12 @@ fn narrow<'a>(
     }
 }
 
-enum Step<'a> {
+enum RestartStep<'a> {
     Key(&'a str),
     Index(usize),
 }
 
-type Difference<'a> = (Step<'a>, Option<&'a Value>, Option<&'a Value>);
+type Difference<'a> = (RestartStep<'a>, Option<&'a Value>, Option<&'a Value>);
 
 /// The only part of both values that differs, if it is only one.
 fn only_difference<'a>(
@@ -240,14 +240,14 @@ fn only_difference<'a>(
         (Value::Object(old), Value::Object(new)) => single(
             entries(Some(old), Some(new))
                 .filter(|(_, old, new)| !is_same(*old, *new, amounts))
-                .map(|(key, old, new)| (Step::Key(key), old, new)),
+                .map(|(key, old, new)| (RestartStep::Key(key), old, new)),
         ),
         (Value::Array(old), Value::Array(new)) if old.len() == new.len() => single(
             old.iter()
                 .zip(new)
                 .enumerate()
                 .filter(|(_, (old, new))| !is_same(Some(old), Some(new), amounts))
-                .map(|(index, (old, new))| (Step::Index(index), Some(old), Some(new))),
+                .map(|(index, (old, new))| (RestartStep::Index(index), Some(old), Some(new))),
         ),
         _ => None,
     }
@@ -258,7 +258,7 @@ fn single<T>(mut items: impl Iterator<Item = T>) -> Option<T> {
     items.next().is_none().then_some(first)
 }
 
-fn report(subject: &Subject<'_>, place: Place<'_>, findings: &mut Findings) {
+fn report(subject: &Subject<'_>, place: TemplatePlace<'_>, findings: &mut Findings) {
     let brought = place.group.filter(|name| is_newly_listed(subject, name));
     let finding = RULE.finding(
         place.path,

@@ -8,7 +8,7 @@ use rayfit::apiserver::{ApiServer, Watches};
 use rayfit::controller::lease::Terms;
 use rayfit::controller::observe::Reach;
 use rayfit::controller::tuning::InForce;
-use rayfit::controller::{Options, Surroundings, run};
+use rayfit::controller::{ControllerOptions, Surroundings, run};
 use rayfit::supervisor::Supervisor;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};
@@ -60,7 +60,7 @@ impl Controller {
             watches: metrics.watches.clone(),
             supervisor: supervisor.clone(),
         };
-        let options = Options {
+        let options = ControllerOptions {
             reach: Reach::Everything,
             lease_namespace: "rayfit-system".to_owned(),
             replica: replica.to_owned(),

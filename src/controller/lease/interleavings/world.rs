@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::controller::lease::ledger::Ledger;
-use crate::controller::lease::record::{Name, Record, Step, Terms};
+use crate::controller::lease::ledger::LeaseLedger;
+use crate::controller::lease::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 
 const SECOND: Duration = Duration::from_secs(1);
-const SHARD: Name = Name::Shard(0);
+const SHARD: LeaseName = LeaseName::Shard(0);
 const TERMS: Terms = Terms {
     duration: Duration::from_secs(3),
     renew: SECOND,
@@ -21,14 +21,14 @@ const NAMES: [&str; 2] = ["a", "b"];
 pub(super) struct World {
     now: u32,
     /// The Leases in the API server.
-    leases: BTreeMap<Name, Record>,
+    leases: BTreeMap<LeaseName, LeaseRecord>,
     version: u32,
     replicas: [Replica; 2],
 }
 
 #[derive(Debug, Clone)]
 pub(super) struct Replica {
-    ledger: Ledger,
+    ledger: LeaseLedger,
     /// Into how many shards it divides clusters.
     shards: u32,
     request: Option<Request>,
@@ -39,15 +39,15 @@ pub(super) struct Replica {
 /// A request on its way, or its answer.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
-    step: Step,
+    step: LeaseStep,
     sent: Duration,
     answer: Option<Answer>,
 }
 
 #[derive(Debug, Clone)]
 pub(super) enum Answer {
-    Written(Record),
-    Listed(Vec<(Name, Record)>),
+    Written(LeaseRecord),
+    Listed(Vec<(LeaseName, LeaseRecord)>),
     Refused,
 }
 
@@ -87,13 +87,13 @@ impl Move {
     }
 }
 
-fn leases() -> [Name; 3] {
-    let [a, b] = NAMES.map(|name| Name::Replica(name.to_owned()));
+fn leases() -> [LeaseName; 3] {
+    let [a, b] = NAMES.map(|name| LeaseName::Replica(name.to_owned()));
     [SHARD, a, b]
 }
 
-fn ledger(name: &str, shards: u32) -> Ledger {
-    let mut ledger = Ledger::new(name.to_owned(), shards, TERMS);
+fn ledger(name: &str, shards: u32) -> LeaseLedger {
+    let mut ledger = LeaseLedger::new(name.to_owned(), shards, TERMS);
     ledger.complete();
     ledger
 }
@@ -175,7 +175,7 @@ impl World {
         }
     }
 
-    fn look(&mut self, who: usize, name: &Name) {
+    fn look(&mut self, who: usize, name: &LeaseName) {
         let now = self.time();
         let ledger = &mut self.replicas[who].ledger;
         match self.leases.get(name) {
@@ -207,30 +207,30 @@ impl World {
         if request.answer.is_some() {
             return false;
         }
-        if matches!(request.step, Step::Look(_)) {
+        if matches!(request.step, LeaseStep::Look(_)) {
             let all = self.leases.clone().into_iter();
             request.answer = Some(Answer::Listed(all.collect()));
             return true;
         }
         let me = || Some(NAMES[who].to_owned());
         let (expected, holder) = match &request.step {
-            Step::Create(_) => (None, me()),
-            Step::Hold(_, record) => (Some(record), me()),
-            Step::Release(_, record) | Step::Remove(_, record) => (Some(record), None),
-            Step::Bury(_, record) => (record.as_ref(), None),
-            Step::Look(_) => return false,
+            LeaseStep::Create(_) => (None, me()),
+            LeaseStep::Hold(_, record) => (Some(record), me()),
+            LeaseStep::Release(_, record) | LeaseStep::Remove(_, record) => (Some(record), None),
+            LeaseStep::Bury(_, record) => (record.as_ref(), None),
+            LeaseStep::Look(_) => return false,
         };
         let name = request.step.name().clone();
         let stored = self.leases.get(&name).map(|lease| &lease.version);
         let answer = if stored == expected.map(|record| &record.version) {
             self.version += 1;
-            let record = Record {
+            let record = LeaseRecord {
                 holder,
                 version: self.version.to_string(),
                 duration: TERMS.duration,
                 shards: Some(self.replicas[who].shards),
             };
-            if matches!(request.step, Step::Remove(..)) {
+            if matches!(request.step, LeaseStep::Remove(..)) {
                 self.leases.remove(&name);
             } else {
                 self.leases.insert(name, record.clone());
@@ -256,16 +256,16 @@ impl World {
         self.replicas[who].request = None;
         let ledger = &mut self.replicas[who].ledger;
         match (step, answer) {
-            (Step::Create(name) | Step::Hold(name, _), Answer::Written(record)) => {
+            (LeaseStep::Create(name) | LeaseStep::Hold(name, _), Answer::Written(record)) => {
                 ledger.holds(name, record, sent);
             }
-            (Step::Release(name, _), Answer::Written(record)) => {
+            (LeaseStep::Release(name, _), Answer::Written(record)) => {
                 ledger.released(&name, record, now);
             }
-            (Step::Bury(name, _), Answer::Written(record)) => {
+            (LeaseStep::Bury(name, _), Answer::Written(record)) => {
                 ledger.buried(&name, record, sent, now);
             }
-            (Step::Remove(name, _), Answer::Written(_)) => ledger.gone(&name),
+            (LeaseStep::Remove(name, _), Answer::Written(_)) => ledger.gone(&name),
             (_, Answer::Listed(leases)) => ledger.listed(leases, sent, now),
             (step, _) => self.look(who, step.name()),
         }
@@ -287,7 +287,7 @@ impl World {
             return false;
         };
         self.replicas[who].request.as_ref().is_some_and(|request| {
-            matches!(request.step, Step::Bury(..))
+            matches!(request.step, LeaseStep::Bury(..))
                 && matches!(request.answer, Some(Answer::Written(_)))
         })
     }

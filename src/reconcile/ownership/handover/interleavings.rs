@@ -5,9 +5,9 @@ use std::collections::{HashSet, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::{GRACE_S, PERMIT_S, RECORD, Tenure, Turn};
+use super::{GRACE_S, Handover, HandoverStep, PERMIT_S, RECORD};
 use crate::ray::ReconcileMode;
-use crate::reconcile::ownership::eligibility::{Reason, Role, Standing, is_of_mode};
+use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, ScalerRole, is_of_mode};
 
 /// Seconds that pass at once.
 const TICK_S: f64 = 2.5;
@@ -41,9 +41,9 @@ struct World {
     scalers: [Scaler; 2],
 }
 
-fn roles() -> [Role; 2] {
+fn roles() -> [ScalerRole; 2] {
     let head_uid = "u".to_owned();
-    [Role::Central, Role::Sidecar { head_uid }]
+    [ScalerRole::Central, ScalerRole::Sidecar { head_uid }]
 }
 
 impl Object {
@@ -78,14 +78,14 @@ fn ticks(seconds: f64) -> u8 {
 }
 
 impl World {
-    fn turn(&mut self, who: usize) -> Turn {
+    fn turn(&mut self, who: usize) -> HandoverStep {
         let role = &roles()[who];
         let scaler = &mut self.scalers[who];
         let Some(view) = &scaler.view else {
-            return Turn::Rest;
+            return HandoverStep::Rest;
         };
         let now = 1000.0;
-        let mut tenure = Tenure {
+        let mut tenure = Handover {
             taking: scaler
                 .taking
                 .clone()
@@ -93,9 +93,9 @@ impl World {
             held_since: scaler.held.map(|age| now - f64::from(age) * TICK_S),
         };
         let standing = if is_of_mode(view.mode, role) {
-            Standing::Ours
+            Eligibility::Ours
         } else {
-            Standing::Leave(Reason::Mode(view.mode))
+            Eligibility::Leave(Ineligible::Mode(view.mode))
         };
         let turn = tenure.turn(&view.json(), &standing, role, now);
         scaler.taking = tenure
@@ -109,7 +109,7 @@ impl World {
     fn read(&self, who: usize) -> Self {
         let mut next = self.clone();
         next.scalers[who].view = Some(self.object.clone());
-        if next.turn(who) == Turn::Act {
+        if next.turn(who) == HandoverStep::Act {
             next.scalers[who].permit = ticks(PERMIT_S);
         }
         next
@@ -119,8 +119,8 @@ impl World {
     fn write(&self, who: usize) -> Option<Self> {
         let mut next = self.clone();
         let (patch, releases) = match next.turn(who) {
-            Turn::Claim(patch) => (patch, false),
-            Turn::Release(patch) => (patch, true),
+            HandoverStep::Claim(patch) => (patch, false),
+            HandoverStep::Release(patch) => (patch, true),
             _ => return None,
         };
         if releases {

@@ -11,7 +11,7 @@
 //!    it cannot tell a cluster that nobody has scaled from one whose record was lost.
 //! 2. Effects on pods and Ray nodes are sent only on the strength of a read of the RayCluster
 //!    (a GET, or an accepted patch of ours; a sidecar also reads its own pod) that began less than
-//!    [`PERMIT_S`] ago and by which [`Tenure::turn`] said [`Turn::Act`]; they must be over by
+//!    [`PERMIT_S`] ago and by which [`Handover::turn`] said [`HandoverStep::Act`]; they must be over by
 //!    then. Patches of the RayCluster need no such read, because they test its version.
 //! 3. Who is in the record and is not to scale any more lets its effects end, then writes
 //!    `nobody`. A process that was not itself in the record for [`PERMIT_S`] waits for that
@@ -26,7 +26,7 @@ use serde_json::Value;
 
 use crate::ray::{Kind, RayObject, text_at};
 use crate::reconcile::effects::replicas::annotate;
-use crate::reconcile::ownership::eligibility::{Role, Standing, is_of_mode};
+use crate::reconcile::ownership::eligibility::{Eligibility, ScalerRole, is_of_mode};
 
 pub use crate::ray::reconcile::RECORD;
 
@@ -45,17 +45,17 @@ const TAKING: &str = "taking/";
 
 /// Who scales, as the object says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Record {
+pub enum OwnershipRecord {
     /// Nothing is said.
     Absent,
     /// It was handed over.
     Nobody,
     /// Somebody.
-    Held(Role),
+    Held(ScalerRole),
     /// Somebody is about to.
     Taking {
         /// Who.
-        role: Role,
+        role: ScalerRole,
         /// The object's version when that was written: no two entries are alike.
         version: String,
     },
@@ -65,7 +65,7 @@ pub enum Record {
 
 /// What one remembers to know whose turn it is. A new one is always safe.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Tenure {
+pub struct Handover {
     /// The entry by which we are taking over, and when it was first seen, in the clock of `now`.
     taking: Option<(String, f64)>,
     /// Since when the record has named us, in the clock of `now`.
@@ -74,7 +74,7 @@ pub struct Tenure {
 
 /// What to do.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Turn {
+pub enum HandoverStep {
     /// Scale.
     Act,
     /// Send this patch of the RayCluster; act once it was accepted and read back.
@@ -92,7 +92,7 @@ pub enum Turn {
     Rest,
 }
 
-impl Record {
+impl OwnershipRecord {
     /// What the object says.
     pub fn of(object: &RayObject<'_>) -> Self {
         let Some(text) = object.annotation(RECORD) else {
@@ -104,14 +104,14 @@ impl Record {
         }
         let Some((version, role)) = text.strip_prefix(TAKING).and_then(|of| of.split_once('/'))
         else {
-            return Role::read(text).map_or_else(unknown, Self::Held);
+            return ScalerRole::read(text).map_or_else(unknown, Self::Held);
         };
         let version = version.to_owned();
-        Role::read(role).map_or_else(unknown, |role| Self::Taking { role, version })
+        ScalerRole::read(role).map_or_else(unknown, |role| Self::Taking { role, version })
     }
 }
 
-impl Role {
+impl ScalerRole {
     fn read(text: &str) -> Option<Self> {
         match text.strip_prefix(SIDECAR) {
             Some(uid) => Some(Self::Sidecar {
@@ -129,40 +129,46 @@ impl Role {
     }
 }
 
-impl Tenure {
+impl Handover {
     /// What `role` does about `cluster`, as just read. `now` is in seconds of any clock that only
     /// goes forward.
-    pub fn turn(&mut self, cluster: &Value, standing: &Standing, role: &Role, now: f64) -> Turn {
+    pub fn turn(
+        &mut self,
+        cluster: &Value,
+        standing: &Eligibility,
+        role: &ScalerRole,
+        now: f64,
+    ) -> HandoverStep {
         let Some(root) = cluster.as_object() else {
-            return Turn::Rest;
+            return HandoverStep::Rest;
         };
         let object = RayObject::of_kind(Kind::RayCluster, root);
-        let record = Record::of(&object);
+        let record = OwnershipRecord::of(&object);
         let seen = self.seen(&record, role, now);
         let held = self.held(&record, role, now);
         let write = |text: &str| annotate(cluster, RECORD, text);
         if !is_of_mode(object.reconcile_mode(), role) {
             return match held {
                 Some(since) if !object.is_deleting() => release(since, now, write(NOBODY)),
-                _ => Turn::Rest,
+                _ => HandoverStep::Rest,
             };
         }
-        if *standing != Standing::Ours {
-            return Turn::Rest;
+        if *standing != Eligibility::Ours {
+            return HandoverStep::Rest;
         }
         let own = role.recorded();
         let claim = match (&record, seen) {
-            _ if held.is_some() => return Turn::Act,
+            _ if held.is_some() => return HandoverStep::Act,
             (_, Some(seen)) if now < seen + GRACE_S => {
-                return Turn::Wait {
+                return HandoverStep::Wait {
                     until: seen + GRACE_S,
                     why: format!(
                         "whoever may have scaled this cluster before has {GRACE_S} s to fall silent"
                     ),
                 };
             }
-            (Record::Nobody, _) | (_, Some(_)) => write(&own),
-            (Record::Absent, None) if is_new(cluster) => write(&own),
+            (OwnershipRecord::Nobody, _) | (_, Some(_)) => write(&own),
+            (OwnershipRecord::Absent, None) if is_new(cluster) => write(&own),
             _ => {
                 let version = object
                     .metadata()
@@ -170,22 +176,22 @@ impl Tenure {
                 version.and_then(|version| write(&format!("{TAKING}{version}/{own}")))
             }
         };
-        claim.map_or(Turn::Rest, Turn::Claim)
+        claim.map_or(HandoverStep::Rest, HandoverStep::Claim)
     }
 
     /// Since when the record has named us, if it does.
-    fn held(&mut self, record: &Record, role: &Role, now: f64) -> Option<f64> {
+    fn held(&mut self, record: &OwnershipRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         self.held_since = match record {
-            Record::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
+            OwnershipRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
             _ => None,
         };
         self.held_since
     }
 
     /// When the entry by which we are taking over was first seen, if there is one.
-    fn seen(&mut self, record: &Record, role: &Role, now: f64) -> Option<f64> {
+    fn seen(&mut self, record: &OwnershipRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         let version = match record {
-            Record::Taking { role: by, version } if by == role => version,
+            OwnershipRecord::Taking { role: by, version } if by == role => version,
             _ => {
                 self.taking = None;
                 return None;
@@ -205,13 +211,13 @@ fn is_new(cluster: &Value) -> bool {
     head.and_then(Value::as_str).is_none_or(str::is_empty)
 }
 
-fn release(held_since: f64, now: f64, patch: Option<Patch>) -> Turn {
+fn release(held_since: f64, now: f64, patch: Option<Patch>) -> HandoverStep {
     let until = held_since + PERMIT_S;
     if now < until {
         let why = format!("effects of a process that was killed have {PERMIT_S} s to end");
-        return Turn::Wait { until, why };
+        return HandoverStep::Wait { until, why };
     }
-    patch.map_or(Turn::Rest, Turn::Release)
+    patch.map_or(HandoverStep::Rest, HandoverStep::Release)
 }
 
 #[cfg(test)]

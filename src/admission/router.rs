@@ -14,7 +14,8 @@ use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
 
 use super::decide::{Decision, Engine, decide};
-use super::limits::{Budget, Limits, Refusal};
+use super::limits::{Budget, Limits};
+use super::refusal::Refusal;
 use super::response::RenderError;
 use super::review::{Review, ReviewError};
 use super::tree::Room;

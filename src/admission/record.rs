@@ -11,48 +11,7 @@ use crate::admission::skip::Skip;
 use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Outcome {
-    /// Allowed without a look at the object.
-    Skipped(Skip),
-    /// Judged and allowed.
-    Allowed,
-    /// Allowed with warnings.
-    Warned,
-    /// Denied.
-    Denied,
-    /// Allowed with a patch.
-    Patched,
-    /// No review that can be answered.
-    BadRequest,
-    /// Refused, because there was too much to do.
-    Overload,
-    /// Given up, because the API server's timeout was near.
-    Deadline,
-    /// A bug of ours.
-    Panic,
-}
-
-impl Outcome {
-    /// The name in logs and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Skipped(Skip::NotOurs) => "not_judged",
-            Self::Skipped(Skip::Deleting) => "deleting",
-            Self::Skipped(Skip::Unchanged) => "unchanged",
-            Self::Allowed => "allowed",
-            Self::Warned => "warned",
-            Self::Denied => "denied",
-            Self::Patched => "patched",
-            Self::BadRequest => "bad_request",
-            Self::Overload => "overload",
-            Self::Deadline => "deadline",
-            Self::Panic => "panic",
-        }
-    }
-}
+use crate::telemetry::reviews::{Outcome, Reviewed};
 
 /// What is written down of one review.
 #[derive(Debug)]
@@ -120,7 +79,9 @@ impl Record {
     /// Takes down the decision.
     pub fn decided(&mut self, decision: &Decision) {
         self.outcome = match decision {
-            Decision::Skipped(skip) => Outcome::Skipped(*skip),
+            Decision::Skipped(Skip::NotOurs) => Outcome::NotJudged,
+            Decision::Skipped(Skip::Deleting) => Outcome::Deleting,
+            Decision::Skipped(Skip::Unchanged) => Outcome::Unchanged,
             Decision::Defaulted(defaulted) if defaulted.applied.is_empty() => Outcome::Allowed,
             Decision::Defaulted(_) => Outcome::Patched,
             Decision::Policy(found) if !found.refused.is_empty() => Outcome::Denied,
@@ -149,11 +110,28 @@ impl Record {
         self
     }
 
+    /// What is counted of it.
+    pub fn counted(&self) -> Reviewed<'_> {
+        Reviewed {
+            webhook: self.webhook.name(),
+            kind: self.kind,
+            operation: self.operation,
+            outcome: self.outcome,
+            dry_run: self.dry_run,
+            findings: &self.findings,
+        }
+    }
+
     /// There will be a line of it in the log.
     pub fn is_logged(&self) -> bool {
         let is_quiet = matches!(
             self.outcome,
-            Outcome::Skipped(_) | Outcome::Allowed | Outcome::Warned | Outcome::Patched
+            Outcome::NotJudged
+                | Outcome::Deleting
+                | Outcome::Unchanged
+                | Outcome::Allowed
+                | Outcome::Warned
+                | Outcome::Patched
         );
         !is_quiet || tracing::enabled!(tracing::Level::DEBUG)
     }

@@ -20,10 +20,11 @@ use super::response::RenderError;
 use super::review::{Review, ReviewError};
 use super::tree::Room;
 use super::{Webhook, deadline, response};
-use crate::admission::record::{Outcome, Record};
+use crate::admission::record::Record;
 use crate::policy::EffectivePolicy;
 use crate::shares::Source;
 use crate::telemetry::Metrics;
+use crate::telemetry::reviews::Outcome;
 
 /// What the webhooks answer from.
 #[derive(Debug)]
@@ -92,7 +93,9 @@ async fn serve(admission: Arc<Admission>, webhook: Webhook, request: Request) ->
         body,
         record,
     } = answer;
-    admission.metrics.observe(&record, start.elapsed());
+    admission
+        .metrics
+        .observe(&record.counted(), start.elapsed());
     record.log(start.elapsed());
     into_http(status, body)
 }

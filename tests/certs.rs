@@ -16,7 +16,7 @@ use rayfit::certs::{CertificateOptions, Clock, run_with_clock};
 use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::{self, Certificates, names};
 use rayfit::tls::CertificateStore;
-use rayfit::tls::config::provider;
+use rayfit::tls::provider;
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;

@@ -5,10 +5,11 @@ use serde_json::Value;
 use serde_json::value::RawValue;
 
 use super::Webhook;
+use super::objects::{objects, read};
 use super::resize;
 use super::review::{Review, ReviewError};
 use super::skip::{self, Skip};
-use super::tree::{self, Detail, TreeBudget, TreeError};
+use super::tree::{Detail, TreeBudget};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
 use crate::judge;
@@ -140,21 +141,6 @@ fn review_policy(
     ))
 }
 
-/// The object and, for an update, the stored one; both raw.
-pub(super) fn objects<'a>(
-    review: &Review<'a>,
-) -> Result<(&'a RawValue, Option<&'a RawValue>), ReviewError> {
-    let is_update = review.operation == "UPDATE";
-    let needs = if is_update { "an update" } else { "a create" };
-    let object = review
-        .object
-        .ok_or(ReviewError::NoObject("object", needs))?;
-    match review.old_object {
-        None if is_update => Err(ReviewError::NoObject("oldObject", needs)),
-        old => Ok((object, old.filter(|_| is_update))),
-    }
-}
-
 /// Both objects, in as much detail as will be looked at.
 fn trees(
     webhook: Webhook,
@@ -179,19 +165,6 @@ fn trees(
         new = read(object, "object", detail)?;
     }
     Ok((new, Some(read(old, "oldObject", detail)?)))
-}
-
-/// One of the objects, as far as there is room for it.
-pub(super) fn read(
-    raw: &RawValue,
-    field: &'static str,
-    detail: Detail,
-    room: &TreeBudget,
-) -> Result<Value, ReviewError> {
-    tree::read(raw, detail, room).map_err(|error| match error {
-        TreeError::Json(error) => ReviewError::Object(field, error.into()),
-        TreeError::TooMuch => ReviewError::TooMuch(field),
-    })
 }
 
 /// Rule RF306 will compare all of the object with the stored one.

@@ -11,48 +11,7 @@ use crate::admission::skip::Skip;
 use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;
-
-/// How a request ended.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum ReviewOutcome {
-    /// Allowed without a look at the object.
-    Skipped(Skip),
-    /// Judged and allowed.
-    Allowed,
-    /// Allowed with warnings.
-    Warned,
-    /// Denied.
-    Denied,
-    /// Allowed with a patch.
-    Patched,
-    /// No review that can be answered.
-    BadRequest,
-    /// Refused, because there was too much to do.
-    Overload,
-    /// Given up, because the API server's timeout was near.
-    Deadline,
-    /// A bug of ours.
-    Panic,
-}
-
-impl ReviewOutcome {
-    /// The name in logs and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Skipped(Skip::NotOurs) => "not_judged",
-            Self::Skipped(Skip::Deleting) => "deleting",
-            Self::Skipped(Skip::Unchanged) => "unchanged",
-            Self::Allowed => "allowed",
-            Self::Warned => "warned",
-            Self::Denied => "denied",
-            Self::Patched => "patched",
-            Self::BadRequest => "bad_request",
-            Self::Overload => "overload",
-            Self::Deadline => "deadline",
-            Self::Panic => "panic",
-        }
-    }
-}
+use crate::telemetry::reviews::{ReviewOutcome, Reviewed};
 
 /// What is written down of one review.
 #[derive(Debug)]
@@ -120,7 +79,9 @@ impl Record {
     /// Takes down the decision.
     pub fn decided(&mut self, decision: &Decision) {
         self.outcome = match decision {
-            Decision::Skipped(skip) => ReviewOutcome::Skipped(*skip),
+            Decision::Skipped(Skip::NotOurs) => ReviewOutcome::NotJudged,
+            Decision::Skipped(Skip::Deleting) => ReviewOutcome::Deleting,
+            Decision::Skipped(Skip::Unchanged) => ReviewOutcome::Unchanged,
             Decision::Defaulted(defaulted) if defaulted.applied.is_empty() => {
                 ReviewOutcome::Allowed
             }
@@ -151,11 +112,25 @@ impl Record {
         self
     }
 
+    /// What is counted of it.
+    pub fn counted(&self) -> Reviewed<'_> {
+        Reviewed {
+            webhook: self.webhook.name(),
+            kind: self.kind,
+            operation: self.operation,
+            outcome: self.outcome,
+            dry_run: self.dry_run,
+            findings: &self.findings,
+        }
+    }
+
     /// There will be a line of it in the log.
     pub fn is_logged(&self) -> bool {
         let is_quiet = matches!(
             self.outcome,
-            ReviewOutcome::Skipped(_)
+            ReviewOutcome::NotJudged
+                | ReviewOutcome::Deleting
+                | ReviewOutcome::Unchanged
                 | ReviewOutcome::Allowed
                 | ReviewOutcome::Warned
                 | ReviewOutcome::Patched

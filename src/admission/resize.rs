@@ -6,8 +6,7 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 
-use super::decide;
-use super::decide::objects;
+use super::objects::{self, objects};
 use super::review::{Review, ReviewError};
 use super::tree::{Detail, TreeBudget};
 use crate::judge::{Verdict, fold};
@@ -56,7 +55,7 @@ pub(super) fn judge(
 }
 
 fn read(raw: &RawValue, field: &'static str, room: &TreeBudget) -> Result<Fields, ReviewError> {
-    match decide::read(raw, field, Detail::Whole, room)? {
+    match objects::read(raw, field, Detail::Whole, room)? {
         Value::Object(fields) => Ok(fields),
         _ => Err(ReviewError::NotAnObject(field)),
     }

@@ -14,15 +14,17 @@ use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
 
 use super::decide::{Decision, Engine, decide};
-use super::limits::{AdmissionLimits, Budget, Refusal};
+use super::limits::{AdmissionLimits, Budget};
+use super::refusal::Refusal;
 use super::response::RenderError;
 use super::review::{Review, ReviewError};
 use super::tree::TreeBudget;
 use super::{Webhook, deadline, response};
-use crate::admission::record::{Record, ReviewOutcome};
+use crate::admission::record::Record;
 use crate::policy::EffectivePolicy;
 use crate::shares::ConnectionSource;
 use crate::telemetry::Metrics;
+use crate::telemetry::reviews::ReviewOutcome;
 
 /// What the webhooks answer from.
 #[derive(Debug)]
@@ -96,7 +98,9 @@ async fn serve(admission: Arc<Admission>, webhook: Webhook, request: Request) ->
         body,
         record,
     } = answer;
-    admission.metrics.observe(&record, start.elapsed());
+    admission
+        .metrics
+        .observe(&record.counted(), start.elapsed());
     record.log(start.elapsed());
     into_http(status, body)
 }

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
-use super::limits::Refusal;
+use super::refusal::Refusal;
 use crate::shares::ConnectionSource;
 
 /// Who waits for a turn.

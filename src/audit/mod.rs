@@ -24,6 +24,7 @@ use tokio::task::JoinHandle;
 
 pub use fail_closed::release;
 
+use crate::manifests::names::AUDIT_LEASE;
 use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
 
@@ -35,9 +36,6 @@ pub struct AuditOptions {
     /// What this replica is called.
     pub identity: String,
 }
-
-/// The Lease that the auditing replica holds.
-pub const LEASE: &str = "rayfit-audit";
 
 /// Seconds that the Lease is valid for, and before its end that it is renewed.
 const VALID: u64 = 15;
@@ -68,7 +66,7 @@ async fn hold(
     policy: &ArcSwap<EffectivePolicy>,
     metrics: &Metrics,
 ) -> Result<(), LeaseManagerError> {
-    let manager = LeaseManagerBuilder::new(client.clone(), LEASE)
+    let manager = LeaseManagerBuilder::new(client.clone(), AUDIT_LEASE)
         .with_namespace(&options.namespace)
         .with_identity(&options.identity)
         .with_duration(VALID)

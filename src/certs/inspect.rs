@@ -12,8 +12,8 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::contents::{Anchor, Authority, Id, Leaf, PrivateKey};
 use crate::tls::ServingPair;
-use crate::tls::config::provider;
 use crate::tls::pair::not_after;
+use crate::tls::provider;
 
 /// The identity of a certificate.
 pub(super) fn id(certificate: &CertificateDer<'_>) -> Id {

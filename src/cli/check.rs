@@ -8,6 +8,7 @@ use anyhow::Context as _;
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
+use super::documents::{documents, facts};
 use super::policies::PolicyArgs;
 use super::progress::Progress;
 use super::settings::SettingsArgs;
@@ -257,33 +258,4 @@ fn stored(path: &Path) -> anyhow::Result<Stored> {
         }
     }
     Ok(stored)
-}
-
-pub(super) fn facts(path: &Path) -> anyhow::Result<Facts> {
-    let values = documents(path)?.into_iter().map(|document| document.value);
-    let value = values.into_iter().find(|value| !value.is_null());
-    serde_json::from_value(value.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
-        .with_context(|| format!("{}: these are no facts about a cluster", path.display()))
-}
-
-/// Every document of a file that must be readable.
-pub(super) fn documents(path: &Path) -> anyhow::Result<Vec<Document>> {
-    let source = source::single(path);
-    let name = source.name();
-    let text = source.read().with_context(|| name.clone())?;
-    yaml::read(&text)
-        .into_iter()
-        .map(|document| {
-            document.map_err(|fault| {
-                let reason = Unreadable::Content(fault);
-                anyhow::anyhow!(
-                    "{}",
-                    Unread {
-                        file: name.clone(),
-                        reason
-                    }
-                )
-            })
-        })
-        .collect()
 }

@@ -10,6 +10,7 @@ mod controller;
 mod crd;
 mod default;
 mod dev_certs;
+mod documents;
 mod explain;
 mod live;
 mod manifests;

@@ -6,7 +6,8 @@ use anyhow::{Context as _, bail};
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 
-use super::{check, outcome};
+use super::documents::documents;
+use super::outcome;
 use crate::facts::Facts;
 use crate::objects;
 use crate::policy::{Policies, Policy};
@@ -35,7 +36,7 @@ impl PolicyArgs {
     pub(super) fn policies(&self) -> anyhow::Result<Policies> {
         let mut policies = Vec::new();
         for path in &self.files {
-            for document in check::documents(path)? {
+            for document in documents(path)? {
                 for item in objects::items(&document.value) {
                     if is_policy(&item.object) {
                         let policy = read(&item.object).with_context(|| {

@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 use super::live::{self, block_on, list};
 use super::policies::PolicyArgs;
 use super::settings::SettingsArgs;
-use super::{Outcome, check};
+use super::{Outcome, documents};
 use crate::facts::Facts;
 use crate::object_audit::{Judged, examine, page, table};
 use crate::objects;
@@ -77,7 +77,7 @@ impl Rollout {
             };
             (stored.objects, stored.facts, policies)
         } else {
-            let facts = self.facts.as_deref().map(check::facts).transpose()?;
+            let facts = self.facts.as_deref().map(documents::facts).transpose()?;
             (written(&self.inputs)?, facts.unwrap_or_default(), given)
         };
         let settings = self.settings.settings();
@@ -113,7 +113,7 @@ fn title(now: Timestamp) -> String {
 fn written(inputs: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
     let mut values = Vec::new();
     for path in inputs {
-        for document in check::documents(Path::new(path))? {
+        for document in documents::documents(Path::new(path))? {
             let items = objects::items(&document.value);
             values.extend(items.into_iter().map(|item| item.object.into_owned()));
         }

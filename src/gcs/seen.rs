@@ -1,6 +1,6 @@
 //! Whether what a GCS says of its cluster can be reckoned with.
 
-use super::wire::bounds::Excess;
+use super::excess::Excess;
 use crate::snapshot::gcs::{ClusterResourceState, ResourceRequest};
 
 /// What Ray counts in: it keeps four decimals.

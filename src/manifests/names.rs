@@ -16,6 +16,8 @@ pub const OWN_SECRET: &str = "rayfit-self-managed-certs";
 pub const MUTATING: &str = "rayfit-mutating";
 /// The `ValidatingWebhookConfiguration`.
 pub const VALIDATING: &str = "rayfit-validating";
+/// The Lease that the auditing replica holds.
+pub const AUDIT_LEASE: &str = "rayfit-audit";
 /// Where `rayfit serve` looks for certificates, and so where cert-manager's Secret is mounted.
 pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";
 /// What a pod that serves webhooks may take of memory, in bytes: 4,096 connections with 40 KiB each,

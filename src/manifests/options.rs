@@ -5,7 +5,6 @@ use core::net::IpAddr;
 use thiserror::Error;
 
 use super::names::{self, Component};
-use super::webhooks;
 use crate::policy::settings::IMAGE;
 
 /// What can be chosen about an install.
@@ -241,6 +240,17 @@ impl ManifestOptions {
         })
     }
 
+    /// The namespaces that are left alone: kube-system, our own and the excluded ones.
+    pub(super) fn spared_namespaces(&self) -> Vec<&str> {
+        let mut names = vec!["kube-system", self.namespace.as_str()];
+        for name in &self.excluded_namespaces {
+            if !names.contains(&name.as_str()) {
+                names.push(name);
+            }
+        }
+        names
+    }
+
     /// Whether an install that works can be made.
     pub fn check(&self) -> Result<(), ManifestOptionsError> {
         if !is_dns_label(&self.namespace) {
@@ -250,7 +260,7 @@ impl ManifestOptions {
         if let Some(bad) = named.find(|name| !is_dns_label(name)) {
             return Err(ManifestOptionsError::Namespace(bad.clone()));
         }
-        let spared = webhooks::excluded(self);
+        let spared = self.spared_namespaces();
         if let Some(both) = self
             .only_namespaces
             .iter()

@@ -195,20 +195,10 @@ fn conditions(name: &str, expression: &str) -> Value {
 /// it keeps a cluster startable, and tools check for it.
 fn namespaces(options: &ManifestOptions) -> Value {
     let by_name = |operator: &str, names: Vec<&str>| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
-    let mut expressions = vec![by_name("NotIn", excluded(options))];
+    let mut expressions = vec![by_name("NotIn", options.spared_namespaces())];
     if !options.only_namespaces.is_empty() {
         let only = options.only_namespaces.iter().map(String::as_str);
         expressions.push(by_name("In", only.collect()));
     }
     json!(expressions)
-}
-
-pub(super) fn excluded(options: &ManifestOptions) -> Vec<&str> {
-    let mut names = vec!["kube-system", options.namespace.as_str()];
-    for name in &options.excluded_namespaces {
-        if !names.contains(&name.as_str()) {
-            names.push(name);
-        }
-    }
-    names
 }

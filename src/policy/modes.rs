@@ -135,26 +135,33 @@ impl Modes {
         }
     }
 
-    /// Takes what the policy at place `rank` of the order says, after those before it.
-    pub(crate) fn take(&mut self, rank: usize, policy: &super::Policy) {
-        let by = || Some((rank, policy.name.clone()));
+    /// Takes what the policy at place `rank` of the order says of single rules and of all of them,
+    /// after those before it.
+    pub(crate) fn take(
+        &mut self,
+        rank: usize,
+        policy: &Arc<str>,
+        rules: &BTreeMap<RuleId, Mode>,
+        ceiling: Option<Mode>,
+    ) {
+        let by = || Some((rank, policy.clone()));
         if self.ceiling.is_none() {
-            for (rule, mode) in &policy.rules {
+            for (rule, mode) in rules {
                 self.rules.entry(*rule).or_insert(Setting {
                     mode: *mode,
                     by: by(),
                 });
             }
-            self.ceiling = policy.mode.map(|mode| Setting { mode, by: by() });
+            self.ceiling = ceiling.map(|mode| Setting { mode, by: by() });
         }
     }
 
     /// A limit of the policy at place `rank` is enforced, unless a mode was given by then.
-    pub(crate) fn enforce_limit(&mut self, rank: usize, policy: &super::Policy, rule: RuleId) {
+    pub(crate) fn enforce_limit(&mut self, rank: usize, policy: &Arc<str>, rule: RuleId) {
         if self.ceiling.is_none() {
             self.rules.entry(rule).or_insert(Setting {
                 mode: Mode::Enforce,
-                by: Some((rank, policy.name.clone())),
+                by: Some((rank, policy.clone())),
             });
         }
     }

@@ -70,9 +70,11 @@ impl Policies {
         }
         settings.modes = Modes::default();
         for (rank, policy) in about.iter().enumerate() {
-            settings.modes.take(rank, policy);
+            settings
+                .modes
+                .take(rank, &policy.name, &policy.rules, policy.mode);
             for rule in policy.limits.rules().map(RuleId) {
-                settings.modes.enforce_limit(rank, policy, rule);
+                settings.modes.enforce_limit(rank, &policy.name, rule);
             }
             settings.limits.complete(&policy.limits);
             let exemptions = policy.exemptions.iter();

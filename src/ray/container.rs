@@ -2,7 +2,6 @@
 
 use serde_json::Value;
 
-use super::pod_size::gap;
 use super::{Fields, Resource, list_at, object_at, text_at};
 use crate::quantity::Quantity;
 
@@ -148,4 +147,27 @@ pub struct ResizePolicy<'a> {
     pub resource: &'a str,
     /// `NotRequired` or `RestartContainer`.
     pub restart: &'a str,
+}
+
+/// By how much a container's limit is above its request. A resize keeps it, so that the pod's
+/// quality of service does not change (Ray, KubeRay IPPR provider, `_resource_gap`).
+pub fn gap(limit: Option<Quantity>, request: Option<Quantity>) -> Quantity {
+    limit
+        .zip(request)
+        .and_then(|(limit, request)| limit.checked_sub(request))
+        .filter(|gap| !gap.is_negative())
+        .unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_gap_is_between_limit_and_request() {
+        let cores = |cores| Some(Quantity::from_units(cores));
+        assert_eq!(gap(cores(4), cores(1)), Quantity::from_units(3));
+        assert_eq!(gap(None, cores(1)), Quantity::ZERO);
+        assert_eq!(gap(cores(1), cores(4)), Quantity::ZERO);
+    }
 }

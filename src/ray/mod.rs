@@ -2,7 +2,7 @@
 //!
 //! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
 //! is reported by the rule that is about it, so that no malformed corner hides the other findings.
-//! Reading order: [`object`], [`cluster`], [`group`], [`container`], then the small languages
+//! Reading order: [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the small languages
 //! inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`],
 //! [`label`], [`label_key`], [`kueue`]; and what comes of a group: [`pod_size`], [`pod_most`]
 //! ([`devices`]), [`node_resources`] ([`tpu`]).
@@ -12,6 +12,7 @@ pub mod container;
 pub mod devices;
 pub mod group;
 pub mod ippr;
+pub mod kind;
 pub mod kueue;
 pub mod label;
 pub mod label_key;
@@ -29,7 +30,8 @@ pub use cluster::{AutoscalerVersion, Cluster};
 pub use container::Container;
 pub use group::{Group, Role};
 pub use ippr::Ippr;
-pub use object::{Kind, RayObject};
+pub use kind::Kind;
+pub use object::RayObject;
 pub use reconcile::ReconcileMode;
 pub use resource::Resource;
 pub use version::RayVersion;

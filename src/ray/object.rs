@@ -3,67 +3,9 @@
 use serde_json::Value;
 
 use super::{
-    Cluster, Fields, Ippr, ReconcileMode, ippr, kueue, list_at, object_at, reconcile, text_at,
+    Cluster, Fields, Ippr, Kind, ReconcileMode, ippr, kueue, list_at, object_at, reconcile, text_at,
 };
 use crate::path::FieldPath;
-
-/// The four kinds that carry a RayClusterSpec.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
-    /// The cluster itself.
-    RayCluster,
-    /// A job with a cluster of its own, or one that selects a cluster.
-    RayJob,
-    /// Ray Serve on a cluster of its own.
-    RayService,
-    /// A schedule that makes RayJobs.
-    RayCronJob,
-}
-
-impl Kind {
-    /// Every kind.
-    pub const ALL: [Self; 4] = [
-        Self::RayCluster,
-        Self::RayJob,
-        Self::RayService,
-        Self::RayCronJob,
-    ];
-
-    /// The kind as manifests write it.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::RayCluster => "RayCluster",
-            Self::RayJob => "RayJob",
-            Self::RayService => "RayService",
-            Self::RayCronJob => "RayCronJob",
-        }
-    }
-
-    /// The resource as URLs and webhook rules write it.
-    pub const fn plural(self) -> &'static str {
-        match self {
-            Self::RayCluster => "rayclusters",
-            Self::RayJob => "rayjobs",
-            Self::RayService => "rayservices",
-            Self::RayCronJob => "raycronjobs",
-        }
-    }
-
-    /// The kind of that name.
-    pub fn from_name(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.name() == name)
-    }
-
-    /// Where the RayClusterSpec is.
-    pub const fn cluster_path(self) -> &'static [&'static str] {
-        match self {
-            Self::RayCluster => &["spec"],
-            Self::RayJob => &["spec", "rayClusterSpec"],
-            Self::RayService => &["spec", "rayClusterConfig"],
-            Self::RayCronJob => &["spec", "jobTemplate", "rayClusterSpec"],
-        }
-    }
-}
 
 /// Whether rules and defaults look at the annotation of that name: a change of it is a change of what
 /// is judged. They see no other annotations, so that this list cannot fall behind them.

@@ -65,16 +65,6 @@ impl BesideRay {
     }
 }
 
-/// By how much a container's limit is above its request. A resize keeps it, so that the pod's
-/// quality of service does not change (Ray, KubeRay IPPR provider, `_resource_gap`).
-pub fn gap(limit: Option<Quantity>, request: Option<Quantity>) -> Quantity {
-    limit
-        .zip(request)
-        .and_then(|(limit, request)| limit.checked_sub(request))
-        .filter(|gap| !gap.is_negative())
-        .unwrap_or_default()
-}
-
 /// The sum; the left side where it is beyond what can be represented.
 fn plus(left: Quantity, right: Quantity) -> Quantity {
     left.checked_add(right).unwrap_or(left)
@@ -120,13 +110,5 @@ mod tests {
         let small = json!({"resources": {"limits": {"cpu": "50m"}}});
         assert_eq!(requests(with(small)), Quantity::from_milli(50));
         assert_eq!(requests(json!({"headGroupSpec": head})), Quantity::ZERO);
-    }
-
-    #[test]
-    fn the_gap_is_between_limit_and_request() {
-        let cores = |cores| Some(Quantity::from_units(cores));
-        assert_eq!(gap(cores(4), cores(1)), Quantity::from_units(3));
-        assert_eq!(gap(None, cores(1)), Quantity::ZERO);
-        assert_eq!(gap(cores(1), cores(4)), Quantity::ZERO);
     }
 }

@@ -14,7 +14,7 @@ use axum::routing::get;
 use tokio::sync::Mutex;
 use tokio::time::sleep_until;
 
-use super::probes::Pulse;
+use super::pulse::Pulse;
 use super::shutdown::{Phase, Shutdown};
 use crate::apiserver::Watches;
 use crate::apiserver::health::Trouble;

@@ -13,6 +13,7 @@ pub mod guard;
 pub mod health;
 pub mod listener;
 pub mod probes;
+pub mod pulse;
 pub mod run;
 pub mod shutdown;
 

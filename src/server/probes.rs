@@ -2,12 +2,11 @@
 //!
 //! Kubernetes takes a pod that does not answer its probes out of its Service, and kills it. So they
 //! are answered whatever the rest of the process does: with threads, connections and an accept loop
-//! that nobody else uses. That the rest still runs is told by a [`Pulse`].
+//! that nobody else uses. That the rest still runs is told by a [`Pulse`](super::pulse::Pulse).
 
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use tokio::sync::oneshot;
 
@@ -27,12 +26,6 @@ const TIMES: Times = Times {
     idle: Duration::from_secs(15),
     write: Duration::from_secs(5),
 };
-
-/// How often the rest of the process shows that it runs.
-const BEAT: Duration = Duration::from_secs(1);
-
-/// Without any for so long, it does not: every thread is caught in something that does not end.
-const LOST: Duration = Duration::from_mins(1);
 
 /// Listens at `address` and answers until the process ends.
 pub(super) async fn serve(
@@ -82,59 +75,5 @@ async fn answer(
             // The process ends with that error, not for want of this task.
             std::future::pending::<()>().await;
         }
-    }
-}
-
-/// Shows that the runtime that serves webhooks and scales clusters still runs its tasks.
-#[derive(Debug)]
-pub struct Pulse {
-    start: Instant,
-    /// Milliseconds after the start.
-    last: AtomicU64,
-}
-
-impl Default for Pulse {
-    fn default() -> Self {
-        Self {
-            start: Instant::now(),
-            last: AtomicU64::new(0),
-        }
-    }
-}
-
-impl Pulse {
-    /// Beats for as long as this is polled.
-    pub async fn beat(self: Arc<Self>) {
-        let mut beats = tokio::time::interval(BEAT);
-        loop {
-            beats.tick().await;
-            self.last.store(self.now(), Ordering::Relaxed);
-        }
-    }
-
-    /// For how long there has been none, if that is too long.
-    pub fn lost(&self) -> Option<Duration> {
-        let since = self.now() - self.last.load(Ordering::Relaxed).min(self.now());
-        let since = Duration::from_millis(since);
-        (since > LOST).then_some(since)
-    }
-
-    fn now(&self) -> u64 {
-        u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX)
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_runtime_that_runs_nothing_any_more_is_noticed() {
-        let mut pulse = Pulse::default();
-        assert_eq!(pulse.lost(), None);
-        pulse.start = pulse.start.checked_sub(LOST * 2).unwrap();
-        assert!(pulse.lost().is_some());
-        pulse.last.store(pulse.now(), Ordering::Relaxed);
-        assert_eq!(pulse.lost(), None);
     }
 }

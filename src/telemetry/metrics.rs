@@ -17,8 +17,8 @@ use prometheus_client::registry::{Registry, Unit};
 
 use super::audit::AuditMetrics;
 use super::controller::ScalingMetrics;
+use super::reviews::{ReviewOutcome, Reviewed};
 use super::watches::WatchCounts;
-use crate::admission::record::{Record, ReviewOutcome};
 use crate::apiserver::Watches;
 use crate::ray::Kind;
 use crate::tls::CertificateStore;
@@ -176,30 +176,30 @@ impl Metrics {
 
     /// Counts one review. A dry run counts as a request, but its findings do not: nothing was to
     /// be stored.
-    pub fn observe(&self, record: &Record, took: Duration) {
-        let webhook = record.webhook.name();
+    pub fn observe(&self, review: &Reviewed<'_>, took: Duration) {
+        let webhook = review.webhook;
         let labels = RequestLabels {
             webhook,
-            kind: record.kind.map_or("other", Kind::name),
-            operation: record.operation,
-            outcome: record.outcome.name(),
+            kind: review.kind.map_or("other", Kind::name),
+            operation: review.operation,
+            outcome: review.outcome.name(),
         };
         self.requests.get_or_create(&labels).inc();
         self.duration
             .get_or_create(&WebhookLabels { webhook })
             .observe(took.as_secs_f64());
-        match record.outcome {
+        match review.outcome {
             ReviewOutcome::Overload => drop(self.overload.inc()),
             ReviewOutcome::Panic => drop(self.panics.inc()),
             _ => {}
         }
-        if !record.dry_run {
-            self.count_findings(record);
+        if !review.dry_run {
+            self.count_findings(review);
         }
     }
 
-    fn count_findings(&self, record: &Record) {
-        for (rule, mode) in &record.findings {
+    fn count_findings(&self, review: &Reviewed<'_>) {
+        for (rule, mode) in review.findings {
             let labels = FindingLabels {
                 rule: rule.to_string(),
                 mode: mode.name(),

@@ -4,6 +4,7 @@ pub mod audit;
 pub mod controller;
 pub mod logs;
 pub mod metrics;
+pub mod reviews;
 mod watches;
 
 pub use metrics::Metrics;

@@ -8,7 +8,7 @@ use rustls::pki_types::pem::{self, PemObject};
 use rustls::server::danger::ClientCertVerifier;
 use rustls::server::{VerifierBuilderError, WebPkiClientVerifier};
 
-use super::config::provider;
+use super::cryptography::provider;
 
 /// Why callers' certificates cannot be checked.
 #[derive(Debug, thiserror::Error)]

@@ -3,19 +3,13 @@
 use std::sync::Arc;
 
 use rustls::ServerConfig;
-use rustls::crypto::{CryptoProvider, ring};
 use rustls::server::NoServerSessionStorage;
 use rustls::server::danger::ClientCertVerifier;
 use rustls::version::{TLS12, TLS13};
 
 use super::CertificateStore;
 use super::clients::anybody;
-
-/// The cryptography that we link. Always passed on, never taken from the process: with a second
-/// provider in the build rustls would refuse to choose one.
-pub fn provider() -> CryptoProvider {
-    ring::default_provider()
-}
+use super::cryptography::provider;
 
 /// As [`server_config_for`], for anybody.
 pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, rustls::Error> {

@@ -8,11 +8,13 @@
 
 pub mod clients;
 pub mod config;
+pub mod cryptography;
 pub mod directory;
 pub mod pair;
 pub mod store;
 
-pub use config::{provider, server_config, server_config_for};
+pub use config::{server_config, server_config_for};
+pub use cryptography::provider;
 pub use directory::CertificateDirectory;
 pub use pair::{PairError, ServingPair};
 pub use store::{CertificateStore, Installed};

@@ -1,6 +1,9 @@
 //! Why a text cannot be read, and what to do about it.
 
-use super::{MAX_BYTES, Position};
+use super::position::Position;
+
+/// Longest text that is read, in bytes; no manifest that an API server takes comes near it.
+pub const MAX_BYTES: usize = 16 << 20;
 
 /// Why a text cannot be read as a manifest.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

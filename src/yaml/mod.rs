@@ -11,23 +11,22 @@
 
 mod fault;
 mod place;
+mod position;
 mod scalar;
 mod strict;
 mod tree;
 mod value;
 mod write;
 
-pub use fault::YamlFault;
-pub use place::{Position, Span, YamlPlace};
+pub use fault::{MAX_BYTES, YamlFault};
+pub use place::YamlPlace;
+pub use position::{Position, Span};
 pub use write::write;
 
 use serde::de::IgnoredAny;
 use serde_json::Value;
 
 use tree::{MAX_NODES, Reader, Tree};
-
-/// Longest text that is read, in bytes; no manifest that an API server takes comes near it.
-pub const MAX_BYTES: usize = 16 << 20;
 
 /// One document of a manifest.
 #[derive(Debug)]

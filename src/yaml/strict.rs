@@ -3,7 +3,8 @@
 //!
 //! (go-yaml v2 and the splitter of documents in apimachinery, `util/yaml`; confirmed with both.)
 
-use super::{Position, YamlFault};
+use super::fault::YamlFault;
+use super::position::Position;
 
 /// A fault in what stands between two documents, of which `text` is all that is read and `gap` the
 /// stretch in it; `begin` is where the text begins in its file.

@@ -5,8 +5,10 @@ use std::ops::Range;
 
 use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, StructureStyle, Tag};
 
+use super::fault::YamlFault;
+use super::position::{Position, Span};
 use super::scalar::{Scalar, Wanted, resolve};
-use super::{Position, Span, YamlFault, strict};
+use super::strict;
 
 /// A node's number in its [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

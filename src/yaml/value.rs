@@ -4,8 +4,8 @@ use std::collections::HashMap;
 
 use serde_json::{Map, Value};
 
+use super::fault::{MAX_BYTES, YamlFault};
 use super::tree::{Content, Node, NodeId, Tree};
-use super::{MAX_BYTES, YamlFault};
 
 /// Deepest nesting, aliases followed; the API server itself stops at less than that.
 const MAX_DEPTH: usize = 512;

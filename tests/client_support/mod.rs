@@ -64,7 +64,7 @@ impl ServerCertVerifier for AnyCertificate {
 
 /// TLS as API servers speak it, or in another version.
 pub fn tls(versions: &[&'static SupportedProtocolVersion], protocol: &str) -> Arc<ClientConfig> {
-    let provider = rayfit::tls::config::provider();
+    let provider = rayfit::tls::provider();
     let verifier = AnyCertificate(provider.signature_verification_algorithms);
     let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
         .with_protocol_versions(versions)

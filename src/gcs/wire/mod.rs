@@ -6,25 +6,22 @@
 mod autoscaling_state;
 pub(super) mod bounds;
 mod cluster_state;
-
-/// What `build.rs` makes of `proto/`.
-#[allow(unreachable_pub, clippy::pedantic, clippy::style, reason = "generated")]
-mod generated {
-    include!(concat!(env!("OUT_DIR"), "/gcs_client/ray.rs"));
-}
+mod generated;
 
 pub(super) use generated::ray;
 
+use super::excess::Excess;
+use super::seen::{self, Unusable};
 use crate::snapshot::gcs::ClusterResourceState;
 use prost::Message as _;
 
 /// The state in an answer, looked over and decoded as from a GCS.
-pub fn read_state(bytes: &[u8]) -> Result<ClusterResourceState, super::Unusable> {
+pub fn read_state(bytes: &[u8]) -> Result<ClusterResourceState, Unusable> {
     use ray::rpc::autoscaler::GetClusterResourceStateReply as Reply;
     bounds::check(bytes, <Reply as bounds::Answer>::SHAPE)?;
-    let reply = Reply::decode(bytes).map_err(|_| bounds::Excess::Malformed)?;
+    let reply = Reply::decode(bytes).map_err(|_| Excess::Malformed)?;
     let state = reply.cluster_resource_state.unwrap_or_default().into();
-    super::seen::check(&state)?;
+    seen::check(&state)?;
     Ok(state)
 }
 

@@ -1,9 +1,8 @@
 //! What the audit needs from the API server, beside what watching needs. The manifests grant
 //! exactly this.
 
-use crate::audit::LEASE;
 use crate::manifests::access::{Access, Scope};
-use crate::manifests::names::VALIDATING;
+use crate::manifests::names::{AUDIT_LEASE, VALIDATING};
 
 const fn followed(resource: &'static str) -> Access {
     Access {
@@ -54,7 +53,7 @@ pub const NEEDED: &[Access] = &[
         scope: Scope::Namespace,
         group: "coordination.k8s.io",
         resource: "leases",
-        name: Some(LEASE),
+        name: Some(AUDIT_LEASE),
         verbs: &["get", "patch"],
     },
     Access {

@@ -234,7 +234,7 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
 pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
     let container = ContainerAmounts::of(pod);
     let gap = |resource| {
-        crate::ray::pod_size::gap(
+        crate::ray::container::gap(
             container.given_limits.get(resource),
             container.given_requests.get(resource),
         )

@@ -1,6 +1,6 @@
 //! A cap, `max-cpu` or `max-memory`, read as Ray reads it.
 
-use super::Json;
+use super::json::Json;
 use crate::quantity::{Quantity, QuantityError};
 use crate::ray::Resource;
 

@@ -1,7 +1,8 @@
 //! One group's entry in `ray.io/ippr`.
 
+use super::cap::Cap;
 use super::json::Json;
-use super::{Cap, place};
+use super::key_place::place;
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::Resource;

@@ -7,19 +7,17 @@
 mod cap;
 mod group_caps;
 mod json;
+mod key_place;
 
 pub use cap::{Cap, CapFault};
 pub use group_caps::GroupCaps;
+pub use key_place::{ANNOTATION, KeyPlace};
 
 use std::collections::HashMap;
 
 use group_caps::Entry;
 use json::{Json, Object};
-
-use crate::path::FieldPath;
-
-/// The annotation on the RayCluster (or on the RayJob or RayService it is made from).
-pub const ANNOTATION: &str = "ray.io/ippr";
+use key_place::place;
 
 /// The keys of a group's entry, all of them required.
 pub const GROUP_KEYS: [&str; 3] = ["max-cpu", "max-memory", "resize-timeout"];
@@ -46,15 +44,6 @@ pub struct Ippr {
     pub unknown_keys: Vec<KeyPlace>,
     /// Where in `groups` a name is.
     positions: HashMap<String, usize>,
-}
-
-/// A key and the way to it from the annotation's root.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeyPlace {
-    /// The keys above it.
-    pub parents: Vec<String>,
-    /// The key.
-    pub key: String,
 }
 
 /// What keeps Ray from reading the annotation as meant.
@@ -199,22 +188,6 @@ impl Ippr {
         for key in &object.twice {
             self.fault(Problem::Duplicate(place(parents, key)));
         }
-    }
-}
-
-impl KeyPlace {
-    /// The path of the key in the object.
-    pub fn path(&self) -> FieldPath {
-        let root = FieldPath::annotation(ANNOTATION);
-        let parents = self.parents.iter().fold(root, FieldPath::inside);
-        parents.inside(&self.key)
-    }
-}
-
-fn place(parents: &[&str], key: &str) -> KeyPlace {
-    KeyPlace {
-        parents: parents.iter().map(ToString::to_string).collect(),
-        key: key.to_owned(),
     }
 }
 

@@ -1,0 +1,79 @@
+//! How much an answer may hold, and what is too much.
+
+use std::fmt;
+
+/// What an answer may take in memory, generously reckoned. 10,000 nodes with ten resources and six
+/// labels each take 60 MiB.
+pub(super) const MEMORY: usize = 96 << 20;
+
+/// The longest name, label or text.
+pub(super) const TEXT: usize = 4_096;
+
+/// So many resources or labels may one node or request have. (A placement group adds six or so to
+/// each node that it is on.)
+pub(super) const ENTRIES: usize = 10_000;
+
+/// Why an answer is not decoded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Excess {
+    /// More of something than any Ray cluster has.
+    Many(Counted),
+    /// A text that is too long, or more entries of one node or request than any has.
+    Long,
+    /// More memory than an answer may take.
+    Memory,
+    /// It is no message of the kind that was asked for.
+    Malformed,
+}
+
+/// What is counted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Ray nodes.
+    Nodes,
+    /// Kinds of tasks and actors.
+    Requests,
+    /// Placement groups.
+    Gangs,
+    /// Bundles, selectors and other parts of requests.
+    Parts,
+}
+
+impl Counted {
+    /// Everything that is counted.
+    pub(super) const ALL: [Self; 4] = [Self::Nodes, Self::Requests, Self::Gangs, Self::Parts];
+
+    /// The most of it.
+    pub(super) fn most(self) -> usize {
+        match self {
+            Self::Nodes => 20_000,
+            Self::Requests | Self::Gangs => 50_000,
+            Self::Parts => 400_000,
+        }
+    }
+}
+
+impl fmt::Display for Excess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Many(counted) => {
+                let what = match counted {
+                    Counted::Nodes => "nodes",
+                    Counted::Requests => "different requests",
+                    Counted::Gangs => "placement groups",
+                    Counted::Parts => "bundles and selectors",
+                };
+                write!(f, "it has more than {} {what}", counted.most())
+            }
+            Self::Long => write!(
+                f,
+                "a text in it is longer than {TEXT} bytes, or a node or request has more than \
+                 {ENTRIES} resources or labels"
+            ),
+            Self::Memory => write!(f, "it would take more than {} MiB", MEMORY >> 20),
+            Self::Malformed => write!(f, "it is no message as Ray writes it"),
+        }
+    }
+}
+
+impl std::error::Error for Excess {}

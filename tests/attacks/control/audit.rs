@@ -115,6 +115,36 @@ async fn what_was_refused_once_is_tried_again_without_any_change() {
     join_all(cases).await;
 }
 
+/// What cannot be listed is unknown, which is not the same as gone.
+#[tokio::test]
+async fn a_list_that_fails_takes_nobodys_report_away() {
+    let api = Api::start().await;
+    api.played.put(CLUSTERS, cluster("team-a", "ray", 5));
+    api.played.put(
+        REPORTS,
+        json!({
+            "apiVersion": "openreports.io/v1alpha1", "kind": "Report",
+            "metadata": {
+                "namespace": "team-a", "name": "rayfit-raycluster-ray",
+                "labels": { "app.kubernetes.io/managed-by": "rayfit" }
+            }
+        }),
+    );
+    let mut failures = 4;
+    api.played.faults(move |call| {
+        let hit = (call.verb, &*call.resource) == ("list", "rayclusters") && failures > 0;
+        failures -= i32::from(hit);
+        hit.then_some(Fault::Status(500, None))
+    });
+    let auditing = auditing(&api);
+    soon("the report is written", || {
+        reported(&api.played, "team-a", "ray").contains(&"RF501".to_owned())
+    })
+    .await;
+    assert_eq!(api.played.calls("delete", "reports"), []);
+    auditing.abort();
+}
+
 #[tokio::test]
 async fn an_object_without_a_spec_ends_the_audit_of_nobody_else() {
     let api = Api::start().await;

@@ -21,8 +21,8 @@ use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Settling;
 use crate::reconcile::ray_state::status;
 use crate::reconcile::recorder::conditions;
-use crate::snapshot::pod::Pod;
 use crate::snapshot::Snapshot;
+use crate::snapshot::pod::Pod;
 
 /// Plans and turns the plan into effects. The snapshot has the memory's history and the time.
 pub fn round(snapshot: &Snapshot, memory: &Memory, settings: &Settings) -> Round {

@@ -41,6 +41,8 @@ struct Watch {
 struct WatchState {
     heard: Option<Instant>,
     failure: Option<String>,
+    /// The API server said at last that it does not know what is watched.
+    is_absent: bool,
 }
 
 /// A watch that is not well.
@@ -129,6 +131,7 @@ impl Beacon {
     pub fn hear(&self) {
         let mut state = self.watch.lock();
         let failed = state.failure.take();
+        state.is_absent = false;
         let since = state.heard.replace(Instant::now());
         drop(state);
         if let Some(why) = failed {
@@ -144,9 +147,20 @@ impl Beacon {
 
     /// It failed, and is tried again. Said once until it is well again.
     pub fn fail(&self, why: &str) {
+        self.failed(why, false);
+    }
+
+    /// It failed because the API server does not know what is watched. That is tried again as well:
+    /// it may be installed later.
+    pub fn miss(&self, why: &str) {
+        self.failed(why, true);
+    }
+
+    fn failed(&self, why: &str, is_absent: bool) {
         let mut state = self.watch.lock();
         let is_first = state.failure.is_none();
         state.failure = Some(why.to_owned());
+        state.is_absent = is_absent;
         drop(state);
         if is_first {
             tracing::warn!(
@@ -178,7 +192,13 @@ impl Watch {
         let state = self.lock();
         let time = state.heard.unwrap_or(self.opened).elapsed();
         let is_unknown = state.heard.is_none();
-        if !is_unknown && time <= self.limit {
+        // Of what was never installed there is nothing to be seen.
+        let is_well = if is_unknown {
+            state.is_absent
+        } else {
+            time <= self.limit
+        };
+        if is_well {
             return None;
         }
         let why = state.failure.clone();
@@ -243,6 +263,25 @@ mod tests {
             watches.troubles()[0].to_string(),
             "pods have not been seen for 31 s: cut"
         );
+    }
+
+    #[tokio::test(start_paused = true)]
+    async fn a_watch_of_what_is_not_installed_is_well() {
+        let watches = Watches::default();
+        let beacon = watches.open("RayCronJobs", LIMIT);
+        beacon.miss("HTTP 404");
+        advance(LIMIT * 2).await;
+        assert_eq!(watches.troubles(), []);
+        assert_eq!(watches.counts()["RayCronJobs"].failing, 0);
+        beacon.fail("HTTP 403");
+        assert_eq!(watches.troubles()[0].why, "HTTP 403");
+        // Once it was there, its absence is a failure.
+        beacon.hear();
+        assert_eq!(watches.troubles(), []);
+        beacon.miss("HTTP 404");
+        advance(LIMIT * 2).await;
+        assert_eq!(watches.troubles()[0].why, "HTTP 404");
+        assert_eq!(watches.counts()["RayCronJobs"].failing, 1);
     }
 
     #[tokio::test(start_paused = true)]

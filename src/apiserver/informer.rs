@@ -142,7 +142,11 @@ pub async fn follow<K: DeserializeOwned>(
         };
         if let Err(fault) = result {
             let wait = follower.backoff.wait(fault.retry_after());
-            beacon.fail(&fault.to_string());
+            if fault.is_not_found() {
+                beacon.miss(&fault.to_string());
+            } else {
+                beacon.fail(&fault.to_string());
+            }
             on(Event::Failed(fault));
             sleep(wait).await;
         }

@@ -19,7 +19,7 @@ use crate::object_audit::Judged;
 use crate::policy::EffectivePolicy;
 use crate::ray::{Kind, RayObject};
 use crate::telemetry::Metrics;
-use crate::watch::follow::follow;
+use crate::watch::follow::{Known, follow};
 use crate::watch::kinds::{Nothing, Part, fields, ray_objects};
 
 /// How long until everything is judged again, whatever was heard of.
@@ -63,7 +63,11 @@ async fn follow_kind(source: &Source, current: &EffectivePolicy, board: &Board, 
         ray_objects(kind),
         |object: Part<Value, Nothing>| judge(kind, object, current),
         |known| {
-            board.post(kind, known.objects().cloned().collect());
+            // What cannot be read is not gone: what was found last stays, and nothing is written
+            // before there is something to be found.
+            if !matches!(known, Known::Nothing) {
+                board.post(kind, known.objects().cloned().collect());
+            }
         },
     )
     .await;

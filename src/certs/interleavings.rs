@@ -95,6 +95,22 @@ fn an_authority_is_replaced_in_good_time_and_leaves() {
     assert_ne!(world.secret.1.current, first);
 }
 
+/// A bundle changes as the leaf falls due: the renewal has to wait until API servers have the bundle,
+/// and whoever rested meanwhile would hear of nothing.
+#[test]
+fn nobody_rests_while_a_renewal_is_only_kept_back() {
+    let mut world = World::new(2);
+    world.run_fairly(200);
+    world.assert_settled();
+    let before = world.secret.1.leaf.clone();
+    world.end_rounds();
+    world.uptime += 300 * DAY;
+    world.edit_configuration(0);
+    world.run_fairly(200);
+    world.assert_settled();
+    assert_ne!(world.secret.1.leaf, before);
+}
+
 #[test]
 fn a_pod_that_does_not_answer_keeps_its_authority_trusted() {
     let mut world = World::new(2);

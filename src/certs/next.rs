@@ -143,7 +143,9 @@ pub fn next(
         .or_else(|| look.retire());
     match step {
         Some(step) => Next::Take(step),
-        None if look.is_settled() => Next::Rest,
+        // A renewal that is due comes as soon as its authority has been trusted for long enough:
+        // nobody tells of that moment.
+        None if look.is_settled() && !look.is_renewal_due() => Next::Rest,
         None => Next::Wait,
     }
 }
@@ -204,14 +206,22 @@ impl<'a> Look<'a> {
     }
 
     fn renew(&self) -> Option<CertificateStep> {
+        let current = self.view.contents.current.as_ref()?;
+        (self.is_renewal_due() && self.is_trusted(&current.anchor))
+            .then_some(CertificateStep::Renew)
+    }
+
+    /// The current authority has to sign a new leaf, and can.
+    fn is_renewal_due(&self) -> bool {
         let contents = &self.view.contents;
-        let current = contents.current.as_ref()?;
+        let Some(current) = &contents.current else {
+            return false;
+        };
         let fresh = self.usable_leaf().is_some_and(|leaf| {
             leaf.issuer.as_ref() == Some(&current.anchor.id)
                 && self.left(leaf.not_after) > self.policy.leaf_margin()
         });
-        let possible = contents.next.is_none() && current.key.is_some();
-        (!fresh && possible && self.is_trusted(&current.anchor)).then_some(CertificateStep::Renew)
+        !fresh && contents.next.is_none() && current.key.is_some()
     }
 
     fn acknowledge(&self) -> Option<CertificateStep> {

@@ -120,6 +120,15 @@ impl World {
         }
     }
 
+    /// Lets every replica end the round that it is in.
+    pub(super) fn end_rounds(&mut self) {
+        for replica in 0..self.replicas.len() {
+            while !matches!(self.replicas[replica].phase, Phase::Start) {
+                self.act(replica);
+            }
+        }
+    }
+
     /// One request of a replica: reading bundles, pods or the Secret, or the step it decided on.
     pub(super) fn act(&mut self, index: usize) {
         let phase = std::mem::replace(&mut self.replicas[index].phase, Phase::Start);
@@ -175,7 +184,14 @@ impl World {
         memory.note(&view, uptime);
         match next(&view, memory, &policy, now, uptime) {
             Next::Take(step) => Phase::Decided(Box::new(view), version, step),
-            Next::Wait | Next::Rest => Phase::Start,
+            Next::Wait => Phase::Start,
+            Next::Rest => {
+                // Who rests looks again when something changes, or minutes later: what only the
+                // propagation of a bundle keeps back would wait for that.
+                let later = uptime + PROPAGATION;
+                assert_eq!(next(&view, memory, &policy, now, later), Next::Rest);
+                Phase::Start
+            }
         }
     }
 

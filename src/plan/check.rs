@@ -10,7 +10,7 @@ use crate::plan::nodes::group::{ClusterConfig, GroupConfig, read_config};
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::{NodeState, NodeStatus};
+use crate::snapshot::gcs::NodeState;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// A rule that a plan breaks.
@@ -101,10 +101,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let checker = Checker {
         config: read_config(snapshot),
         pods: snapshot.pods.iter().map(|pod| (pod.name, pod)).collect(),
-        nodes: (snapshot.gcs.node_states.iter())
-            .filter(|node| !matches!(node.status, NodeStatus::Dead | NodeStatus::Unspecified))
-            .map(|node| (node.instance_id.as_str(), node))
-            .collect(),
+        nodes: snapshot.gcs.live(),
     };
     let mut violations = Vec::new();
     checker.groups(plan, &mut violations);

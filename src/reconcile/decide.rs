@@ -21,8 +21,8 @@ use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::ray_state::status;
 use crate::reconcile::recorder::conditions;
+use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
-use crate::snapshot::{NodeId, Snapshot};
 
 /// Plans and turns the plan into effects. The snapshot has the memory's history and the time.
 pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSettings) -> Round {
@@ -221,27 +221,20 @@ impl Making<'_> {
         let pods: BTreeMap<&str, Pod<'_>> = (self.snapshot.pods.iter())
             .map(|pod| (pod.name, pod))
             .collect();
+        let live = self.snapshot.gcs.live();
         for (name, mut planned) in planned {
             let about = EffectTarget::Pod(name.to_owned());
             if barred.contains(&about) || self.waits(&about, EffectClass::Resize) {
                 continue;
             }
-            planned.node_id = self.node_id(name);
+            let node = live.get(name).filter(|node| node.is_running());
+            planned.node_id = node.and_then(|node| node.node_id.parse().ok());
             let pod = pods.get(name).copied().and_then(PodSize::of);
             let why = why_resized(planned);
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
                 self.chains.push(Chain::pod(about, why, steps));
             }
         }
-    }
-
-    /// The Ray node that runs in a pod.
-    fn node_id(&self, pod: &str) -> Option<NodeId> {
-        let nodes = &self.snapshot.gcs.node_states;
-        let node = nodes
-            .iter()
-            .rfind(|node| node.instance_id == pod && node.is_running());
-        node?.node_id.parse().ok()
     }
 
     fn drains(&mut self) {

@@ -4,7 +4,7 @@
 //! `autoscaler.proto` (`pendingResourceRequests`, `pending_resource_requests`). Fields that no
 //! decision needs are skipped.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use schemars::JsonSchema;
 use serde::de::Deserializer;
@@ -236,7 +236,30 @@ pub struct ClusterResourceConstraint {
     pub resource_requests: Vec<ResourceRequestByCount>,
 }
 
+impl ClusterResourceState {
+    /// The live Ray node of each pod. For a while after its container began anew, or for good where
+    /// somebody starts a second raylet, a pod has several. It is one node all the same, since pods
+    /// are what groups count. Which one counts does not hang on the order in which Ray reports them:
+    /// one that stays before one that drains, then the one with the latest work.
+    pub fn live(&self) -> HashMap<&str, &NodeState> {
+        let rank = |node: &NodeState| (node.status == NodeStatus::Draining, node.idle_duration_ms);
+        let mut live: HashMap<&str, &NodeState> = HashMap::new();
+        for node in self.node_states.iter().filter(|node| node.is_alive()) {
+            let counts = live.entry(&node.instance_id).or_insert(node);
+            if (rank(node), &node.node_id) < (rank(counts), &counts.node_id) {
+                *counts = node;
+            }
+        }
+        live
+    }
+}
+
 impl NodeState {
+    /// It is there, whether or not it takes new work.
+    pub fn is_alive(&self) -> bool {
+        !matches!(self.status, NodeStatus::Dead | NodeStatus::Unspecified)
+    }
+
     /// It runs, with work or without.
     pub fn is_running(&self) -> bool {
         matches!(self.status, NodeStatus::Running | NodeStatus::Idle)

@@ -324,3 +324,64 @@ fn numbers_at_their_ends_are_decided_on() {
         }
     }
 }
+
+/// The cluster of one worker, in whose pod Ray nodes of these statuses, idle times and free CPUs run.
+fn with_raylets(raylets: &[(&str, i64, f64)]) -> Value {
+    let mut snapshot = with_workers(1);
+    snapshot["rayCluster"]["spec"]["workerGroupSpecs"][0]["maxReplicas"] = json!(1);
+    let nodes = snapshot["gcs"]["nodeStates"].as_array_mut().unwrap();
+    nodes.truncate(1);
+    for (number, (status, idle, free)) in raylets.iter().enumerate() {
+        let mut node = ray_node("w-0", "cpu", &json!({"CPU": 4.0, "memory": 4e9}));
+        node["nodeId"] = json!(node_id(&format!("raylet-{number}-")));
+        node["status"] = json!(status);
+        node["idleDurationMs"] = json!(idle.to_string());
+        node["availableResources"]["CPU"] = json!(free);
+        nodes.push(node);
+    }
+    snapshot
+}
+
+/// As after the container of a pod began anew, or where somebody starts a second raylet in it.
+#[test]
+fn several_raylets_in_a_pod_are_one_node_in_whatever_order_they_are_reported() {
+    let busy = ("RUNNING", 0, 1.0);
+    let idle = ("IDLE", 9_000_000, 4.0);
+    let (draining, dead) = (("DRAINING", 5, 4.0), ("DEAD", 0, 0.0));
+    for (raylets, drained) in [
+        ([busy, idle], 0),
+        ([busy, draining], 0),
+        ([busy, dead], 0),
+        ([idle, idle], 1),
+        ([idle, draining], 1),
+        ([draining, dead], 0),
+    ] {
+        let snapshot = with_raylets(&raylets);
+        let mut turned = snapshot.clone();
+        let nodes = turned["gcs"]["nodeStates"].as_array_mut().unwrap();
+        nodes[1..].reverse();
+        let settings = settings(Strategy::Rayfit);
+        let (plan, _) = decide(&read(snapshot), &settings);
+        let (other, _) = decide(&read(turned), &settings);
+        assert_eq!(json!(plan), json!(other), "{raylets:?}");
+        assert_eq!(plan.drains.len(), drained, "{raylets:?}: {plan:?}");
+        let group = &plan.groups[0];
+        assert_eq!((group.replicas, group.launch), (1, 0), "{raylets:?}");
+        assert_eq!(group.delete, [], "{raylets:?}");
+    }
+}
+
+/// What its GCS tells while the head is away may be half of it. Nothing is done, and once the head
+/// runs everything is.
+#[test]
+fn pods_of_raylets_that_stopped_wait_for_the_head() {
+    let mut snapshot = with_raylets(&[("DEAD", 0, 0.0)]);
+    let back = decide(&read(snapshot.clone()), &settings(Strategy::Rayfit)).0;
+    let gone: Vec<&str> = back.groups[0].deletions().map(|gone| &*gone.pod).collect();
+    assert_eq!((gone, back.groups[0].replicas), (vec!["w-0"], 0));
+    snapshot["gcs"]["nodeStates"][0]["status"] = json!("DRAINING");
+    let away = decide(&read(snapshot), &settings(Strategy::Rayfit)).0;
+    assert_eq!(away.waiting.as_deref(), Some("the head does not run yet"));
+    assert_eq!(away.groups[0].deletions().count(), 0);
+    assert_eq!(away.groups[0].replicas, 1);
+}

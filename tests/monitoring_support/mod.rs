@@ -67,6 +67,9 @@ pub fn counted() -> String {
         rules: rules.into(),
         ..AuditTally::default()
     });
+    let _watch = metrics
+        .watches
+        .open("pods", std::time::Duration::from_mins(1));
     metrics.text().unwrap()
 }
 

@@ -12,7 +12,6 @@ use crate::plan::nodes::group::GroupConfig;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan, Problem};
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::NodeStatus;
 use crate::snapshot::pod::{Pod, PodRole};
 
 /// Puts them into the plan of a group by which KubeRay deletes them; if there is none, says so.
@@ -64,16 +63,13 @@ fn orphans<'a>(snapshot: &Snapshot, decided: &Phases<'a>) -> Vec<&'a Pod<'a>> {
         return Vec::new();
     }
     let config = &decided.config;
-    let alive: HashSet<&str> = (snapshot.gcs.node_states.iter())
-        .filter(|node| !matches!(node.status, NodeStatus::Dead | NodeStatus::Unspecified))
-        .map(|node| node.instance_id.as_str())
-        .collect();
+    let alive = snapshot.gcs.live();
     let stopped: HashSet<&str> = (decided.leftovers.stopped.iter())
         .map(|pod| pod.name)
         .collect();
     let rests = |pod: &Pod<'_>| {
         let pending = pod.phase == Some("Pending");
-        !alive.contains(pod.name) && (pod.ended || pending || stopped.contains(pod.name))
+        !alive.contains_key(pod.name) && (pod.ended || pending || stopped.contains(pod.name))
     };
     let lists = config.groups.iter().flat_map(|group| &group.to_delete);
     let listed: HashSet<&str> = lists.map(String::as_str).collect();

@@ -213,7 +213,7 @@ impl<'a> RowBuilder<'a> {
             let Some(pod) = pods.get(ray.instance_id.as_str()).copied() else {
                 continue;
             };
-            if ray.status == NodeStatus::Dead || ray.status == NodeStatus::Unspecified {
+            if !ray.is_alive() {
                 continue;
             }
             self.row(&ray.ray_node_type_name, pod, Stage::Allocated, None);
@@ -228,19 +228,10 @@ impl<'a> RowBuilder<'a> {
 
     /// Joins rows and Ray nodes: the row's stage follows from the node's status.
     fn settle(self) -> (Vec<Row<'a>>, Leftovers<'a>) {
-        let mut alive: HashMap<&str, &NodeState> = HashMap::new();
-        let mut dead: HashSet<&str> = HashSet::new();
-        for ray in &self.snapshot.gcs.node_states {
-            match ray.status {
-                NodeStatus::Dead => {
-                    dead.insert(&ray.instance_id);
-                }
-                NodeStatus::Unspecified => {}
-                _ => {
-                    alive.insert(&ray.instance_id, ray);
-                }
-            }
-        }
+        let alive = self.snapshot.gcs.live();
+        let stopped = self.snapshot.gcs.node_states.iter();
+        let stopped = stopped.filter(|ray| ray.status == NodeStatus::Dead);
+        let dead: HashSet<&str> = stopped.map(|ray| ray.instance_id.as_str()).collect();
         let mut left = Leftovers::default();
         let mut rows = self.rows;
         rows.retain_mut(|row| {

@@ -388,7 +388,13 @@ impl Played {
         let seen = body["metadata"]["resourceVersion"].as_str();
         let next = match (*verb, stored) {
             ("create", Some(_)) => return status(409, "AlreadyExists"),
-            ("create", None) => body,
+            ("create", None) => {
+                let mut made = body;
+                if !namespace.is_empty() {
+                    made["metadata"]["namespace"] = json!(namespace);
+                }
+                made
+            }
             (_, Some(stored))
                 if seen.is_some_and(|seen| stored["metadata"]["resourceVersion"] != seen) =>
             {

@@ -1,6 +1,7 @@
 //! Faults and attacks on what moves clusters: watches, Leases, requests to the API server.
 
 mod api;
+mod audit;
 mod clusters;
 mod divisions;
 mod pace;

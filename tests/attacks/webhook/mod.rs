@@ -97,7 +97,8 @@ fn head(length: usize) -> String {
 
 /// A connection on which a review has begun, of which no more comes than this.
 async fn begun(source: [u8; 4], process: &Process, length: usize, sent: &[u8]) -> impl Sized {
-    let mut stream = client_support::connect_tls_from(source, process.webhooks)
+    let connecting = client_support::connect_tls_from(source, process.webhooks);
+    let mut stream = soon("a connection of an attacker", connecting)
         .await
         .unwrap();
     stream.write_all(head(length).as_bytes()).await.unwrap();

@@ -23,8 +23,10 @@ build() {
 
 # The properties of the library, the planner, the defaults and hostile input.
 random() {
-  PROPTEST_CASES=$cases "$cargo" test --locked --profile "$profile" --no-fail-fast --lib \
-    --test plan_properties --test defaults --test detail --test hostile
+  export PROPTEST_CASES=$cases
+  "$cargo" test --locked --profile "$profile" --no-fail-fast --lib &&
+    "$cargo" test --locked --profile "$profile" --no-fail-fast --test core --test shell -- \
+      plan_properties:: defaults:: detail:: hostile::
 }
 
 # Ray's own code decides the same fresh snapshots.

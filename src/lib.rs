@@ -3,7 +3,7 @@
 //! # Layout, in reading order
 //!
 //! The core is pure: functions of values, without clock, I/O, client or environment.
-//! `tests/architecture.rs` keeps it so.
+//! `tests/core/architecture.rs` keeps it so.
 //!
 //! - [`quantity`], [`path`]: exact amounts; places in an object
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob

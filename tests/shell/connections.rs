@@ -16,13 +16,9 @@ use rustls::version::{TLS12, TLS13};
 use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
 use tokio::net::TcpStream;
 
-mod client_support;
-mod review_support;
-mod tls_support;
-
-use client_support::{Connection, connect, tls, usual};
-use review_support::{cluster, create};
-use tls_support::{mount, self_signed};
+use crate::client_support::{Connection, connect, tls, usual};
+use crate::review_support::{cluster, create};
+use crate::tls_support::{mount, self_signed};
 
 struct Running {
     address: SocketAddr,
@@ -45,7 +41,7 @@ async fn start_with(store: Arc<CertificateStore>, times: Times, limits: Limits) 
         .with_times(times);
     let address = listener.address().unwrap();
     let shutdown = Arc::new(Shutdown::default());
-    let router = review_support::with(Engine::default(), limits).router;
+    let router = crate::review_support::with(Engine::default(), limits).router;
     let served = tokio::spawn(listener.serve(router, shutdown.clone()));
     Running {
         address,

@@ -2,12 +2,9 @@
 //! GCS is slow, away, somebody else, or speaks nonsense.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod gcs_contract;
-mod play_gcs;
-
 use std::time::Duration;
 
-use play_gcs::{Played, PlayedGcs, messages, rpc};
+use crate::play_gcs::{Played, PlayedGcs, messages, rpc};
 use rayfit::gcs::{
     Address, Call, CallError, Client, Drain, Endpoint, Fault, Limits, Material, RayletSize,
     TokenSource,
@@ -197,7 +194,7 @@ async fn keys_are_written_over_and_read() {
     let gcs = PlayedGcs::start(Played::default()).await;
     let client = client(gcs.address(), Limits::default());
     assert_eq!(client.kv_get("", "__autoscaling_error").await, Ok(None));
-    gcs_contract::keys_are_kept(&client).await;
+    crate::gcs_contract::keys_are_kept(&client).await;
     let elsewhere = client.kv_get("__autoscaler", "__autoscaling_error").await;
     assert_eq!(elsewhere, Ok(None));
 }

@@ -209,8 +209,7 @@ async fn a_mute_gcs_costs_a_deadline() {
     let client = client(gcs.address(), SHORT);
     assert_eq!(fault_of(&client).await, Fault::Deadline(SHORT.deadline));
     gcs.played().is_mute = false;
-    let patient = client.with_deadline(Duration::from_secs(20));
-    patient.cluster_resource_state().await.unwrap();
+    until_answered(&client.with_deadline(Duration::from_secs(20))).await;
 }
 
 #[tokio::test]
@@ -222,8 +221,7 @@ async fn a_connection_that_leads_nowhere_is_given_up() {
     assert_eq!(fault, Fault::Deadline(SHORT.deadline));
     drop(listener);
     let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
-    let patient = client.with_deadline(Duration::from_secs(20));
-    let state = patient.cluster_resource_state().await.unwrap();
+    let state = until_answered(&client.with_deadline(Duration::from_secs(20))).await;
     assert_eq!(state.node_states.len(), 1);
     drop((hole, gcs));
 }

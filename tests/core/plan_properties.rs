@@ -78,9 +78,9 @@ fn what_is_unmet_has_no_room(snapshot: &Snapshot, settings: &Settings) -> Result
             // Of which all must fit at once.
             DemandKind::Constraint | DemandKind::PlacementGroup => continue,
         };
-        let plain = |name: &String| name == "CPU" || name == "memory";
+        let counted = |name: &String| name == "CPU" || name == "memory";
         let anywhere = request.label_selectors.iter().all(is_empty);
-        if !request.resources_bundle.keys().all(plain) || !anywhere {
+        if !request.resources_bundle.keys().all(counted) || !anywhere {
             continue;
         }
         told += 1;

@@ -22,17 +22,24 @@ release: tools-rust ## The binary, optimised (target/release/rayfit)
 	$(CARGO) build --locked --release
 
 .PHONY: test
-test: tools fmt-check lint deny test-rust test-lab test-image ## Everything that must pass (does its own set-up)
+test: tools ## An answer within minutes: lints, all tests in Rust, and each promise once in the lab (does its own set-up)
+	scripts/test.sh 'make test' format lint build lab rust live
 
-# The same random cases every time: a change is to blame for what it breaks. `make test-long` tries
-# fresh ones.
+.PHONY: test-all
+test-all: test test-rest ## Everything that must pass: `make test`, and then what that leaves out
+
+# Made by itself for whoever has just seen `make test` pass. `make test test-all` runs nothing twice.
+.PHONY: test-rest
+test-rest: tools
+	scripts/test.sh 'what make test leaves out' build lab_all rest image docs licences
+
 .PHONY: test-rust
-test-rust: tools ## Unit, property, fixture, server and command-line tests, and the GCS client with real Ray
-	PROPTEST_RNG_SEED=$(or $(SEED),1) RAYFIT_KUBECTL=$(CURDIR)/scripts/kubectl.sh RAYFIT_RAY=$$(scripts/ray.sh) $(CARGO) test --locked
+test-rust: tools ## Unit, property, fixture, server and command-line tests, and the GCS client with real Ray (SEED=1)
+	scripts/test.sh 'make test-rust' rust
 
 .PHONY: test-lab
-test-lab: tools build ## The real API server, KubeRay, cert-manager and Ray, in the lab
-	cd tests && $(GO) vet ./... && RAYFIT_BIN=$(BIN) $(GO) test -count=1 -timeout 50m ./...
+test-lab: tools ## All that is tried with the real API server, KubeRay, cert-manager and Ray, in the lab
+	scripts/test.sh 'make test-lab' build lab_all live rest
 
 .PHONY: test-image
 test-image: tools-rust ## The image starts, as rayfit and as the autoscaler's bash
@@ -47,19 +54,13 @@ fmt: ## Format everything
 	$(CARGO) fmt
 	cd tests && gofmt -w .
 
-.PHONY: fmt-check
-fmt-check: tools
-	$(CARGO) fmt --check
-	@unformatted=$$(gofmt -l tests); test -z "$$unformatted" || { echo "not formatted: $$unformatted; run make fmt"; exit 1; }
-
 .PHONY: lint
-lint: tools-rust ## Clippy, warnings are errors
-	$(CARGO) clippy --locked --all-targets -- -D warnings
-	RUSTDOCFLAGS='-D warnings' $(CARGO) doc --locked --no-deps --document-private-items
+lint: tools ## Formatting, Clippy, go vet, documentation, licences: warnings are errors
+	scripts/test.sh 'make lint' format lint docs licences
 
 .PHONY: deny
 deny: tools-rust ## Licences, sources and duplicate crates (advisories where the network allows: make deny-advisories)
-	scripts/cargo-deny.sh check bans licenses sources
+	scripts/test.sh 'make deny' licences
 
 .PHONY: deny-advisories
 deny-advisories: tools-rust ## Known vulnerabilities (fetches the advisory database)
@@ -78,8 +79,8 @@ image: tools-rust ## The container image, with docker, podman or buildah
 	scripts/image.sh build
 
 .PHONY: demo
-demo: tools build ## A cluster on this machine, good and bad RayClusters, and what a person sees
-	scripts/demo.sh $(BIN)
+demo: tools ## A cluster on this machine, good and bad RayClusters, and what a person sees
+	scripts/demo.sh
 
 .PHONY: bench
 bench: tools release ## Rayfit's webhook beside KubeRay's, one run, into docs/benchmarks.md

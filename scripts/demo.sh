@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# demo.sh BINARY: what a person sees of Rayfit, with kubectl, in about two minutes.
+# demo.sh [BINARY]: what a person sees of Rayfit, with kubectl, in about two minutes. Without BINARY it
+# builds Rayfit first, and shows what there is to see while it builds the rest.
 #
 # Without more it starts a lab of its own (tests/lab/README.md) and ends it again. On a cluster of
 # yours it works in namespaces of its own, asks to judge nothing else, and removes what it made:
@@ -11,7 +12,7 @@ set -euo pipefail
 unset KUBECONFIG
 
 repository=$(cd "$(dirname "$0")/.." && pwd)
-binary=$(realpath "${1:?write: scripts/demo.sh BINARY (make demo does)}")
+binary=$(realpath -m "${1:-$repository/target/debug/rayfit}")
 demo=rayfit-demo
 work=$(mktemp -d "${TMPDIR:-/tmp}/rayfit-demo.XXXXXX")
 undo=() # functions that remove what was made, the last one first
@@ -58,6 +59,57 @@ trap clean_up EXIT
 trap 'echo; echo "stopping and cleaning up .." >&2; exit 130' INT
 trap 'exit 143' TERM
 
+# What is built here.
+
+# What is to be built, and how long that takes on two cores.
+tell_what_is_built() {
+  local what=()
+  if [ -n "$build_rayfit" ]; then
+    [ -e "$binary" ] && what+=("Rayfit, what has changed since the last time") || what+=("Rayfit, about 4 min")
+  fi
+  if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+    mkdir -p "$work/bin"
+    (cd "$repository/tests" && go build -o "$work/bin/lab" ./lab/cmd/lab)
+    mapfile -t -O "${#what[@]}" what < <(cd "$repository/tests" && "$work/bin/lab" build --missing kube operator ray)
+  fi
+  [ "${#what[@]}" -gt 0 ] || return 0
+  say "Built here first, and kept for the next time (times on two cores, with nothing of it there):"
+  printf '  %s\n' "${what[@]}"
+}
+
+# What the lab needs is built behind everything else, which is not to wait for it.
+build_lab_meanwhile() {
+  (cd "$repository/tests" && exec nice -n 19 "$work/bin/lab" build kube operator ray) >/dev/null 2>"$work/lab.log" &
+  building=$!
+  undo+=(stop_building)
+}
+
+stop_building() {
+  [ -n "$building" ] || return 0
+  kill "$building" 2>/dev/null
+  wait "$building" 2>/dev/null
+  building=
+}
+
+# A denial before anything is built: what the tests have seen `rayfit check` say.
+show_recorded_denial() {
+  say "Until then: what Rayfit says of examples/bad.yaml, as its tests have recorded it"
+  printf '%s$ rayfit check examples/bad.yaml%s\n' "$bold" "$plain"
+  sed '1,/^---$/d' "$repository/tests/shell/snapshots/shell__cli__the_example_of_the_demo.snap"
+}
+
+build_rayfit() {
+  [ -n "$build_rayfit" ] || return 0
+  [ -e "$binary" ] || show_recorded_denial
+  (cd "$repository" && cargo build --locked)
+}
+
+# The same without a cluster, as soon as there is a program.
+show_first_denial() {
+  say "The first denial, without a cluster (this is what CI runs, with exit code 1)"
+  (cd "$repository" && run_refused rayfit check examples/bad.yaml)
+}
+
 # A cluster of our own.
 
 end_lab() {
@@ -67,8 +119,15 @@ end_lab() {
 }
 
 start_lab() {
-  say "A Kubernetes cluster on this machine, with KubeRay and Ray (built once, about 10 minutes)"
-  (cd "$repository/tests" && go build -o "$work/bin/lab" ./lab/cmd/lab)
+  local code=0
+  if kill -0 "$building" 2>/dev/null; then
+    say "The rest is still being built"
+    tail --pid="$building" -n +1 -f "$work/lab.log" >&2
+  fi
+  wait "$building" || code=$?
+  building=
+  [ "$code" = 0 ] || fail "building the lab has failed: $(cat "$work/lab.log")"
+  say "A Kubernetes cluster on this machine, with KubeRay and Ray"
   undo+=(end_lab)
   "$work/bin/lab" up --dir "$work/lab" --nodes 1 --ray --with operator --rayfit-binary "$binary" >/dev/null
   export KUBECONFIG=$work/lab/kubeconfig PATH=$work/lab/bin:$PATH
@@ -313,9 +372,18 @@ look_further() {
 EOF
 }
 
+build_rayfit=
+[ $# -gt 0 ] || build_rayfit=yes
+building=
+tell_what_is_built
+if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
+  build_lab_meanwhile
+fi
+build_rayfit
 mkdir -p "$work/bin"
 ln -s "$binary" "$work/bin/rayfit"
 export PATH=$work/bin:$PATH
+show_first_denial
 if [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
   use_cluster
 else

@@ -4,11 +4,14 @@
 # A further part is a function below and a word in `all`.
 #
 # CASES   random cases per property (default 5000)
-# SEED    the first of the fresh planner cases (default: the time), printed for doing it again
+# SEED    of the random cases, and the first of the fresh planner cases (default: the time), printed
+#         for doing it again
 # COUNT   how many of them (default 20000)
 # ROUNDS  how often the parts lab and scaling are run in one cluster each (default 1)
 set -euo pipefail
 cd "$(dirname "$0")/.."
+# shellcheck source=scripts/parts.sh
+. scripts/parts.sh
 all=(build random parity lab scaling scale ray)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
@@ -23,8 +26,11 @@ build() {
 
 # The properties of the library, the planner, the defaults and hostile input.
 random() {
-  PROPTEST_CASES=$cases "$cargo" test --locked --profile "$profile" --no-fail-fast --lib \
-    --test plan_properties --test defaults --test detail --test hostile
+  echo "again: make test-long PARTS=random SEED=$seed CASES=$cases"
+  export PROPTEST_CASES=$cases PROPTEST_RNG_SEED=$seed
+  "$cargo" test --locked --profile "$profile" --no-fail-fast --lib &&
+    "$cargo" test --locked --profile "$profile" --no-fail-fast --test core --test shell -- \
+      plan_properties:: defaults:: detail:: hostile::
 }
 
 # Ray's own code decides the same fresh snapshots.
@@ -68,10 +74,6 @@ ray() {
   MODES=ray in_lab -run 'TestDemand|TestGrowth' ./e2e/scaling
 }
 
-minutes() {
-  printf '%d min %02d s' $(($1 / 60)) $(($1 % 60))
-}
-
 parts=("$@")
 [ $# -gt 0 ] || parts=("${all[@]}")
 for part in "${parts[@]}"; do
@@ -80,14 +82,4 @@ for part in "${parts[@]}"; do
     exit 2
   }
 done
-SECONDS=0 number=0
-for part in "${parts[@]}"; do
-  number=$((number + 1)) begun=$SECONDS
-  echo "== $number of ${#parts[@]}: $part, after $(minutes $SECONDS)"
-  "$part" || {
-    echo "== $part FAILED after $(minutes $((SECONDS - begun)))" >&2
-    exit 1
-  }
-  echo "== $part passed in $(minutes $((SECONDS - begun)))"
-done
-echo "== everything passed in $(minutes $SECONDS)"
+run_parts "make test-long" "${parts[@]}"

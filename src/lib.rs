@@ -3,7 +3,7 @@
 //! # Layout, in reading order
 //!
 //! The core is pure: functions of values, without clock, I/O, client or environment.
-//! `tests/architecture.rs` keeps it so.
+//! `tests/core/architecture.rs` keeps it so.
 //!
 //! - [`quantity`], [`path`], [`text`]: exact amounts; places in an object; texts as messages show them
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob

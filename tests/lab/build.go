@@ -105,19 +105,50 @@ func Build(ctx context.Context, name string, progress io.Writer) (string, error)
 			return r.build(ctx, newProgress(progress))
 		}
 	}
-	return "", fmt.Errorf("nothing called %q is built here: use one of %s", name, strings.Join(Binaries(), ", "))
+	return "", unknown(name)
 }
 
-func (r recipe) build(ctx context.Context, say *progress) (string, error) {
-	dir, err := goModule(r.name)
-	if err != nil {
-		return "", err
+// Missing says what Build would have to make for a name, and about how long that
+// takes; it is empty if the cache has it.
+func Missing(ctx context.Context, name string) (string, error) {
+	if name == rayName {
+		_, key, err := rayPlace(ctx)
+		if err != nil || isThere(key, rayComplete) {
+			return "", err
+		}
+		return "Ray " + RayVersion + ", " + rayFirst, nil
+	}
+	for _, r := range recipes {
+		if r.name == name {
+			_, key, err := r.place(ctx)
+			if err != nil || isThere(key, r.name) {
+				return "", err
+			}
+			return r.title + ", " + r.first, nil
+		}
+	}
+	return "", unknown(name)
+}
+
+func unknown(name string) error {
+	return fmt.Errorf("nothing called %q is built here: use one of %s", name, strings.Join(Binaries(), ", "))
+}
+
+// place is the folder of a recipe's module, and the key of what is built of it.
+func (r recipe) place(ctx context.Context) (dir, key string, err error) {
+	if dir, err = goModule(r.name); err != nil {
+		return "", "", err
 	}
 	version, err := goVersion(ctx)
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	key, err := cacheKey(dir, version, r.target, r.ldflags)
+	key, err = cacheKey(dir, version, r.target, r.ldflags)
+	return dir, key, err
+}
+
+func (r recipe) build(ctx context.Context, say *progress) (string, error) {
+	dir, key, err := r.place(ctx)
 	if err != nil {
 		return "", err
 	}

@@ -119,6 +119,16 @@ func cached(ctx context.Context, say *progress, key, name string, make func(path
 	return final, nil
 }
 
+// isThere reports whether the cache has an entry.
+func isThere(key, name string) bool {
+	root, err := cacheRoot()
+	if err != nil {
+		return false
+	}
+	_, err = os.Stat(filepath.Join(root, key, name))
+	return err == nil
+}
+
 // used reports whether an entry exists, and marks it as in use.
 func used(path string) bool {
 	if _, err := os.Stat(path); err != nil {

@@ -72,7 +72,8 @@ func (o *output) String() string {
 // showsAll checks that everything that the demo promises is there, in order.
 func showsAll(t *testing.T, said string) {
 	t.Helper()
-	showsInOrder(t, said, "raycluster.ray.io/legacy created", "successfully rolled out",
+	showsInOrder(t, said, "$ rayfit check examples/bad.yaml", "RF104", "1 Ray object checked, 1 denied",
+		"raycluster.ray.io/legacy created", "successfully rolled out",
 		"$ kubectl apply -f bad.yaml", "is invalid", "RF104", "RF105", "RF108", "RF201", "RF204",
 		"created (server dry run)", "raycluster.ray.io/notebook created",
 		"+    upscalingMode: Default",

@@ -71,10 +71,12 @@ Example:
 `
 	buildHelp = `
 Build binaries into the cache and print their paths; without names, all. "ray"
-is the virtual environment with Ray; its path is that of its bin folder.
+is the virtual environment with Ray; its path is that of its bin folder. With
+--missing nothing is built: what the cache lacks is printed, and how long it takes.
 
 Examples:
   lab build kube
+  lab build --missing kube operator ray
   $(lab build ray)/ray --version
 `
 )
@@ -213,6 +215,7 @@ func restart(ctx context.Context, flags *flag.FlagSet, args []string) error {
 }
 
 func build(ctx context.Context, flags *flag.FlagSet, args []string) error {
+	missing := flags.Bool("missing", false, "build nothing, print what the cache lacks")
 	if err := parse(flags, args, -1); err != nil {
 		return err
 	}
@@ -221,11 +224,17 @@ func build(ctx context.Context, flags *flag.FlagSet, args []string) error {
 		names = lab.Binaries()
 	}
 	for _, name := range names {
-		path, err := lab.Build(ctx, name, os.Stderr)
+		say := lab.Missing
+		if !*missing {
+			say = func(ctx context.Context, name string) (string, error) { return lab.Build(ctx, name, os.Stderr) }
+		}
+		line, err := say(ctx, name)
 		if err != nil {
 			return err
 		}
-		fmt.Println(path)
+		if line != "" {
+			fmt.Println(line)
+		}
 	}
 	return nil
 }

@@ -1,15 +1,27 @@
 //! What holds of every plan, on the recorded snapshots and on generated ones.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::cast_precision_loss
+)]
 
+use std::cell::Cell;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::sync::LazyLock;
 
 use flate2::read::GzDecoder;
 use rayfit::plan::check::{Violation, check};
-use rayfit::plan::{GroupPlan, Plan, PlanSettings, Strategy, apply, decide};
+use rayfit::plan::{
+    DemandKind, GroupPlan, GroupReport, Plan, PlanSettings, Strategy, apply, decide,
+};
+use rayfit::quantity::Quantity;
 use rayfit::snapshot::Snapshot;
+use rayfit::snapshot::gcs::LabelSelector;
 use serde_json::{Value, json};
+
+const HEAD: &str = "headgroup";
 
 /// The recorded snapshots with their seeds.
 static RECORDED: LazyLock<Vec<(Value, Snapshot)>> = LazyLock::new(|| {
@@ -36,7 +48,7 @@ fn nothing_is_lost(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), S
     let (plan, report) = decide(snapshot, settings);
     for demand in &report.demands {
         let placed: u64 = demand.placed.iter().map(|placed| placed.count).sum();
-        if placed + demand.unmet != demand.count && demand.unmet == 0 {
+        if placed + demand.unmet != demand.count {
             return Err(format!("{demand:?}"));
         }
     }
@@ -44,6 +56,74 @@ fn nothing_is_lost(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), S
         Some(unmet) => Err(format!("no reason: {unmet:?}")),
         None => Ok(()),
     }
+}
+
+/// What is said not to fit does not fit: no group could have one more node that holds it, looked up
+/// in the RayCluster without the planner. Says of how many demands it could tell.
+fn what_is_unmet_has_no_room(
+    snapshot: &Snapshot,
+    settings: &PlanSettings,
+) -> Result<usize, String> {
+    let (plan, report) = decide(snapshot, settings);
+    // Pods that go have their place until they have gone.
+    let places = |group: &GroupReport| {
+        let pods = snapshot.pods.iter().filter(|pod| pod.group == group.name);
+        let nodes = group.running + group.pending + group.remove;
+        nodes.max(pods.count() as u64) + group.launch
+    };
+    let workers = report.groups.iter().filter(|group| group.name != HEAD);
+    let (taken, most) = workers.clone().fold((0, 0), |(taken, most), group| {
+        (taken + places(group), most + group.max)
+    });
+    let mut told = 0;
+    for unmet in &plan.unmet {
+        let requests = &snapshot.gcs.pending_resource_requests;
+        let request = match unmet.kind {
+            DemandKind::Tasks => &requests[unmet.index].request,
+            // Of which all must fit at once.
+            DemandKind::Constraint | DemandKind::PlacementGroup => continue,
+        };
+        let counted = |name: &String| name == "CPU" || name == "memory";
+        let anywhere = request.label_selectors.iter().all(is_empty);
+        if !request.resources_bundle.keys().all(counted) || !anywhere {
+            continue;
+        }
+        told += 1;
+        for group in workers.clone() {
+            let Some((hosts, cpu, memory)) = first_size(snapshot, &group.name) else {
+                continue;
+            };
+            // A group above its maximum takes what another one could still have.
+            let may_have_more = places(group) + hosts <= group.max && taken + hosts <= most;
+            let needs = |name| request.resources_bundle.get(name).copied().unwrap_or(0.0);
+            if may_have_more && needs("CPU") <= cpu && needs("memory") <= memory {
+                return Err(format!("{group:?} has room for {unmet:?}"));
+            }
+        }
+    }
+    Ok(told)
+}
+
+fn is_empty(selector: &LabelSelector) -> bool {
+    *selector == LabelSelector::default()
+}
+
+/// How many nodes a replica of a worker group has, and the CPUs and bytes of each at its first size;
+/// none where more than the container's limits has a say in it.
+fn first_size(snapshot: &Snapshot, name: &str) -> Option<(u64, f64, f64)> {
+    let groups = snapshot.ray_cluster["spec"]["workerGroupSpecs"].as_array()?;
+    let group = groups.iter().find(|group| group["groupName"] == name)?;
+    let is_plain = group["rayStartParams"] == json!({}) && group["resources"].is_null();
+    let limits = group["template"]["spec"]["containers"][0]["resources"]["limits"].as_object()?;
+    if !is_plain || limits.len() != 2 {
+        return None;
+    }
+    let amount = |name: &str| {
+        let quantity = Quantity::from_json(limits.get(name)?).ok()?;
+        Some(i64::try_from(quantity.ceil_milli()).ok()? as f64 / 1000.0)
+    };
+    let hosts = group["numOfHosts"].as_u64().unwrap_or(1).max(1);
+    Some((hosts, amount("cpu")?, amount("memory")?))
 }
 
 /// A launch has a demand, a minimum or a constraint that needs it.
@@ -257,6 +337,18 @@ fn no_demand_is_lost_and_no_launch_without_need() {
 }
 
 #[test]
+fn what_cannot_be_met_has_no_room_anywhere() {
+    for strategy in [Strategy::Ray, Strategy::Rayfit] {
+        let told = Cell::new(0);
+        all_recorded(strategy, |snapshot, _, settings| {
+            told.set(told.get() + what_is_unmet_has_no_room(snapshot, settings)?);
+            Ok(())
+        });
+        assert!(told.get() > 100, "only {} demands", told.get());
+    }
+}
+
+#[test]
 fn a_plan_that_was_sent_settles() {
     all_recorded(Strategy::Rayfit, settles);
 }
@@ -382,6 +474,8 @@ proptest::proptest! {
             proptest::prop_assert_eq!(check(&snapshot, &plan), []);
             proptest::prop_assert_eq!(&decide(&snapshot, &settings).0, &plan);
             proptest::prop_assert_eq!(nothing_is_lost(&snapshot, &settings), Ok(()));
+            let told = what_is_unmet_has_no_room(&snapshot, &settings);
+            proptest::prop_assert!(told.is_ok(), "{:?}", told);
             proptest::prop_assert_eq!(launches_are_needed(&snapshot, &settings), Ok(()));
             if strategy == Strategy::Rayfit {
                 proptest::prop_assert_eq!(settles(&snapshot, &plan, &settings), Ok(()));

@@ -15,8 +15,7 @@ use std::time::{Duration, SystemTime};
 use rayfit::tls::directory::{DirectoryError, Poller};
 use rayfit::tls::{CertificateDirectory, CertificateStore, Installed, PairError, ServingPair};
 
-mod tls_support;
-use tls_support::{ca, expired, issue, mount, self_signed};
+use crate::tls_support::{ca, expired, issue, mount, self_signed};
 
 fn served(store: &CertificateStore) -> Vec<u8> {
     store.current().unwrap().leaf().unwrap().to_vec()
@@ -39,7 +38,7 @@ fn a_chain_with_an_intermediate_is_read_and_its_earliest_end_counts() {
 
 #[test]
 fn pkcs1_sec1_and_pkcs8_keys_are_read() {
-    for (format, chain, key) in tls_support::key_formats() {
+    for (format, chain, key) in crate::tls_support::key_formats() {
         ServingPair::from_pem(chain.as_bytes(), key.as_bytes())
             .unwrap_or_else(|error| panic!("{format}: {error}"));
     }

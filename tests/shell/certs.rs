@@ -2,14 +2,12 @@
 
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod api_server;
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use api_server::ApiServer;
+use crate::api_server::ApiServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rayfit::certs::{CertificateOptions, Clock, run_with_clock};

@@ -11,17 +11,11 @@ use rustix::process::Signal;
 use serde_json::Value;
 use tokio::process::Command;
 
-mod client_support;
-mod monitoring_support;
-mod process_support;
-mod review_support;
-mod tls_support;
-
-use client_support::{Connection, connect, get, request, usual};
-use monitoring_support::{asked, expressions, scraped};
-use process_support::{Process, soon};
-use review_support::{SECRET, bad_cluster, cluster, create};
-use tls_support::{expired, mount, self_signed};
+use crate::client_support::{Connection, connect, get, request, usual};
+use crate::monitoring_support::{asked, expressions, scraped};
+use crate::process_support::{Process, soon};
+use crate::review_support::{SECRET, bad_cluster, cluster, create};
+use crate::tls_support::{expired, mount, self_signed};
 
 fn review() -> String {
     create(&cluster()).to_string()
@@ -261,7 +255,7 @@ async fn alerts_and_dashboard_ask_for_metrics_that_are_there() {
     let review = create(&bad_cluster()).to_string();
     connection.review(&review).await.unwrap();
     let mut there = scraped(&get(process.health, "/metrics").await.unwrap().body);
-    for (metric, labels) in scraped(&monitoring_support::counted()) {
+    for (metric, labels) in scraped(&crate::monitoring_support::counted()) {
         // Of the process it is taken only what a cluster is needed for.
         there.entry(metric).or_default().extend(labels);
     }

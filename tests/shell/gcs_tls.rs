@@ -1,20 +1,17 @@
 //! Mutual TLS with a played GCS: who is let in, and who is believed.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod play_gcs;
-mod tls_support;
-
 use std::path::Path;
 use std::sync::Arc;
 
-use play_gcs::{Played, PlayedGcs};
+use crate::play_gcs::{Played, PlayedGcs};
+use crate::tls_support::{Authority, Issued, NAME, ca, issue};
 use rayfit::gcs::{Client, Endpoint, GcsFault, GcsLimits, Material, Tls};
 use rayfit::tls::provider;
 use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::server::WebPkiClientVerifier;
 use rustls::{RootCertStore, ServerConfig};
-use tls_support::{Authority, Issued, NAME, ca, issue};
 
 /// A GCS of `authority`'s, that lets in clients of `clients`.
 fn server(authority: &Authority, clients: &Authority) -> ServerConfig {

@@ -10,8 +10,7 @@ use rayfit::admission::{AdmissionLimits, Engine};
 use rayfit::judge::Verdict;
 use serde_json::{Value, json};
 
-mod review_support;
-use review_support::{
+use crate::review_support::{
     SECRET, bad_cluster, clumsy, cluster, create, harsh, mild, post, server, update, with,
 };
 

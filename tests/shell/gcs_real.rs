@@ -1,19 +1,15 @@
 //! The client of the GCS against real Ray: every call, and what makes a GCS refuse one.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod gcs_contract;
-mod real_ray;
-mod tls_support;
-
 use std::time::Duration;
 
+use crate::real_ray::{HEAD, Ray, client_with};
 use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, RayletSize, TokenSource};
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{
     AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
 };
 use rayfit::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
-use real_ray::{HEAD, Ray, client_with};
 use tokio::sync::Mutex;
 
 /// One Ray at a time is enough for the machine.
@@ -110,7 +106,7 @@ async fn resizes(client: &Client, node: NodeId) {
 
 async fn keys(client: &Client) {
     assert_eq!(client.kv_get("", "no such key").await, Ok(None));
-    gcs_contract::keys_are_kept(client).await;
+    crate::gcs_contract::keys_are_kept(client).await;
     let flag = client.kv_get("__autoscaler", "__autoscaler_v2_enabled");
     assert_eq!(flag.await.unwrap().as_deref(), Some(b"1".as_slice()));
 }
@@ -259,8 +255,8 @@ async fn a_token_is_needed_where_ray_has_one() {
 async fn certificates_are_needed_where_ray_has_them() {
     let _turn = TURN.lock().await;
     let folder = tempfile::tempdir().unwrap();
-    let authority = tls_support::ca(1);
-    let pair = tls_support::issue_for(&authority, &[HEAD, "localhost", "127.0.0.1"], 1);
+    let authority = crate::tls_support::ca(1);
+    let pair = crate::tls_support::issue_for(&authority, &[HEAD, "localhost", "127.0.0.1"], 1);
     let write = |name: &str, content: &str| {
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();
@@ -279,7 +275,7 @@ async fn certificates_are_needed_where_ray_has_them() {
     let fault = plain.cluster_resource_state().await.unwrap_err().fault;
     assert!(matches!(fault, GcsFault::Unreachable(_)), "{fault}");
 
-    let stranger = tls_support::issue_for(&tls_support::ca(1), &["localhost"], 1);
+    let stranger = crate::tls_support::issue_for(&crate::tls_support::ca(1), &["localhost"], 1);
     let mut endpoint = client.endpoint().clone();
     if let Some(tls) = &mut endpoint.tls {
         tls.certificate = stranger.chain.into_bytes().into();

@@ -2,12 +2,10 @@
 //! and gets there too, and whatever fails, no work is lost and no rule is broken.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod played_cluster;
-
 use std::fmt::Write as _;
 
-use played_cluster::api::api;
-use played_cluster::{Group, START, Setup, Task, World};
+use crate::played_cluster::api::api;
+use crate::played_cluster::{Group, START, Setup, Task, World};
 use proptest::prelude::*;
 use rayfit::plan::check::check;
 use rayfit::reconcile::{

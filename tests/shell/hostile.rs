@@ -6,8 +6,7 @@ use axum::http::StatusCode;
 use proptest::prelude::*;
 use serde_json::json;
 
-mod review_support;
-use review_support::{Server, bad_cluster, cluster, create, post, server, update};
+use crate::review_support::{Server, bad_cluster, cluster, create, post, server, update};
 
 async fn status_of(server: &Server, body: impl Into<axum::body::Body>) -> StatusCode {
     let (status, text) = server.send(post("/validate", body)).await;

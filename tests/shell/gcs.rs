@@ -2,12 +2,9 @@
 //! GCS is slow, away, somebody else, or speaks nonsense.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod gcs_contract;
-mod play_gcs;
-
 use std::time::Duration;
 
-use play_gcs::{Played, PlayedGcs, messages, rpc};
+use crate::play_gcs::{Played, PlayedGcs, messages, rpc};
 use rayfit::gcs::{
     Address, Call, CallError, Client, DrainCall, Endpoint, GcsFault, GcsLimits, Material,
     RayletSize, TokenSource,
@@ -197,7 +194,7 @@ async fn keys_are_written_over_and_read() {
     let gcs = PlayedGcs::start(Played::default()).await;
     let client = client(gcs.address(), GcsLimits::default());
     assert_eq!(client.kv_get("", "__autoscaling_error").await, Ok(None));
-    gcs_contract::keys_are_kept(&client).await;
+    crate::gcs_contract::keys_are_kept(&client).await;
     let elsewhere = client.kv_get("__autoscaler", "__autoscaling_error").await;
     assert_eq!(elsewhere, Ok(None));
 }
@@ -212,8 +209,7 @@ async fn a_mute_gcs_costs_a_deadline() {
     let client = client(gcs.address(), SHORT);
     assert_eq!(fault_of(&client).await, GcsFault::Deadline(SHORT.deadline));
     gcs.played().is_mute = false;
-    let patient = client.with_deadline(Duration::from_secs(20));
-    patient.cluster_resource_state().await.unwrap();
+    until_answered(&client.with_deadline(Duration::from_secs(20))).await;
 }
 
 #[tokio::test]
@@ -225,8 +221,7 @@ async fn a_connection_that_leads_nowhere_is_given_up() {
     assert_eq!(fault, GcsFault::Deadline(SHORT.deadline));
     drop(listener);
     let gcs = PlayedGcs::listen(at, with_one_node(), None).await;
-    let patient = client.with_deadline(Duration::from_secs(20));
-    let state = patient.cluster_resource_state().await.unwrap();
+    let state = until_answered(&client.with_deadline(Duration::from_secs(20))).await;
     assert_eq!(state.node_states.len(), 1);
     drop((hole, gcs));
 }

@@ -318,3 +318,11 @@ fn there_are_no_colours_in_a_pipe() {
         assert!(!run.out.contains('\u{1b}'), "{}", run.out);
     }
 }
+
+/// `scripts/demo.sh` shows what is recorded here until there is a program to ask.
+#[test]
+fn the_example_of_the_demo() {
+    let run = rayfit(&["check", "examples/bad.yaml"]);
+    assert_eq!(run.code, 1);
+    insta::assert_snapshot!(run.out);
+}

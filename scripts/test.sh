@@ -1,0 +1,84 @@
+#!/usr/bin/env bash
+# test.sh TITLE PART..: parts of what must pass, one after the other, with a table of their times at the
+# end. `make test` and `make test-all` say which. A further part is a function below.
+#
+# SEED  of all random cases; without it a fresh one, but in CI, where the same cases are tried every
+#       time, so that a change is to blame for what it breaks
+set -euo pipefail
+cd "$(dirname "$0")/.."
+# shellcheck source=scripts/parts.sh
+. scripts/parts.sh
+cargo=${CARGO:-cargo} go=${GO:-go}
+seed=${SEED:-$([ -n "${CI:-}" ] && echo 1 || date +%s)}
+
+format() {
+  "$cargo" fmt --check || return
+  local unformatted
+  unformatted=$(gofmt -l tests)
+  [ -z "$unformatted" ] || {
+    echo "not formatted: $unformatted; run make fmt"
+    return 1
+  }
+}
+
+lint() {
+  "$cargo" clippy --locked --all-targets -- -D warnings &&
+    (cd tests && "$go" vet ./...)
+}
+
+docs() {
+  RUSTDOCFLAGS='-D warnings' "$cargo" doc --locked --no-deps --document-private-items
+}
+
+licences() {
+  scripts/cargo-deny.sh check bans licenses sources
+}
+
+# What is tested, and the tests.
+build() {
+  "$cargo" build --locked && "$cargo" test --locked --no-run
+}
+
+# What the short set needs of the lab, into its cache.
+lab() {
+  (cd tests && "$go" run ./lab/cmd/lab build kube operator ray)
+}
+
+# All of the lab.
+lab_all() {
+  (cd tests && "$go" run ./lab/cmd/lab build)
+}
+
+# Units, properties, fixtures, servers, the command line, and the client of the GCS with real Ray.
+rust() {
+  echo "random cases: again with SEED=$seed"
+  PROPTEST_RNG_SEED=$seed RAYFIT_KUBECTL=$PWD/scripts/kubectl.sh RAYFIT_RAY=$(scripts/ray.sh) \
+    "$cargo" test --locked --no-fail-fast
+}
+
+suite() {
+  (cd tests && RAYFIT_BIN=$OLDPWD/target/debug/rayfit "$go" run ./suite --times "$times" "$1")
+}
+
+# The real API server, KubeRay and Ray: tests/suite/sets.go says what is in the short set.
+live() {
+  suite short
+}
+
+# What the short set leaves out.
+rest() {
+  suite rest
+}
+
+# The image starts, as rayfit and as the autoscaler's bash.
+image() {
+  scripts/image.sh test
+}
+
+for part in "${@:2}"; do
+  declare -F "$part" >/dev/null || {
+    echo "test.sh: there is no part $part" >&2
+    exit 2
+  }
+done
+run_parts "$@"

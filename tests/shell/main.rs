@@ -1,0 +1,36 @@
+//! What the shell promises: webhooks, certificates, the client of the GCS with a played Ray and with
+//! real Ray, scaling with played clusters, and the command line.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
+
+mod admission;
+mod certs;
+mod ci;
+mod cli;
+mod connections;
+mod dev_certs;
+mod gcs;
+mod gcs_real;
+mod gcs_tls;
+mod hostile;
+mod plan_cli;
+mod reconcile;
+mod serve;
+mod sidecar;
+mod tls;
+
+mod api_server;
+mod gcs_contract;
+mod monitoring_support;
+mod played_cluster;
+mod real_ray;
+
+#[path = "../client_support/mod.rs"]
+mod client_support;
+#[path = "../play_gcs/mod.rs"]
+mod play_gcs;
+#[path = "../process_support/mod.rs"]
+mod process_support;
+#[path = "../review_support/mod.rs"]
+mod review_support;
+#[path = "../tls_support/mod.rs"]
+mod tls_support;

@@ -1,0 +1,72 @@
+package main
+
+import (
+	"context"
+	"slices"
+	"testing"
+)
+
+// every is the folders of all packages, and their tests.
+func every(t *testing.T) (folders []string, tests map[string][]string) {
+	t.Helper()
+	t.Chdir("..")
+	folders, err := packages(context.Background())
+	if err != nil {
+		t.Fatal(err)
+	}
+	tests = map[string][]string{}
+	for _, folder := range folders {
+		if tests[folder], err = testsOf(folder); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return folders, tests
+}
+
+func TestEachTestIsInOneOfTheTwoSets(t *testing.T) {
+	folders, tests := every(t)
+	if len(folders) < 15 || len(tests["e2e/scaling"]) < 15 {
+		t.Fatalf("too few packages or tests are found: %v", tests)
+	}
+	type place struct{ wholly, partly int }
+	found := map[string]place{}
+	for _, set := range []string{"short", "rest"} {
+		for _, one := range jobs(set, folders) {
+			for _, test := range tests[one.folder] {
+				at := found[one.folder+" "+test]
+				switch wholly, partly := one.admits(test); {
+				case wholly:
+					at.wholly++
+				case partly:
+					at.partly++
+				}
+				found[one.folder+" "+test] = at
+			}
+		}
+	}
+	for _, folder := range folders {
+		for _, test := range tests[folder] {
+			if at := found[folder+" "+test]; at != (place{wholly: 1}) && at != (place{partly: 2}) {
+				t.Errorf("%s %s: in %d sets with all of it, in %d with a part", folder, test, at.wholly, at.partly)
+			}
+		}
+	}
+}
+
+// Who renames a test must not lose it.
+func TestWhatTheShortSetNamesIsThere(t *testing.T) {
+	folders, tests := every(t)
+	for _, c := range chosen {
+		if !slices.Contains(folders, c.folder) {
+			t.Errorf("there is no package %s", c.folder)
+		}
+		for _, part := range append(alternatives(c.short.run), alternatives(c.short.skip)...) {
+			if part != "" && !slices.ContainsFunc(tests[c.folder], func(test string) bool {
+				about, _ := matches(part, test)
+				return about
+			}) {
+				t.Errorf("%s: no test is called %s", c.folder, part)
+			}
+		}
+	}
+}

@@ -1,0 +1,91 @@
+package main
+
+import (
+	"encoding/json"
+	"strings"
+	"time"
+)
+
+// telling reads what `go test -json` says of a package.
+type telling struct {
+	stage  *stage
+	folder string
+	// kept is what a test, or the package itself, has printed so far.
+	kept   map[string]*strings.Builder
+	failed []string
+	passed int
+}
+
+func newTelling(s *stage, folder string) *telling {
+	return &telling{stage: s, folder: folder, kept: map[string]*strings.Builder{}}
+}
+
+// event is a line of `go test -json`, as far as it is read.
+type event struct {
+	Action, Test, Output string
+	Elapsed              float64
+}
+
+func (t *telling) line(line []byte) {
+	var e event
+	if json.Unmarshal(line, &e) != nil {
+		// Not of the tests: what the compiler complains of.
+		t.keep("", string(line))
+		return
+	}
+	test, part, _ := strings.Cut(e.Test, "/")
+	switch e.Action {
+	case "output", "build-output":
+		t.keep(test, e.Output)
+	case "pass":
+		if test != "" {
+			t.tell("ok", e)
+			if part == "" {
+				t.passed++
+				delete(t.kept, test)
+			}
+		}
+	case "fail", "skip":
+		if test == "" {
+			return
+		}
+		t.tell(map[string]string{"fail": "FAILED", "skip": "SKIPPED"}[e.Action], e)
+		if part == "" {
+			t.failed = append(t.failed, t.folder+" "+test)
+			t.show(test)
+		}
+	}
+}
+
+// tell says that a test has ended: one of the package, or a part of one that is
+// long.
+func (t *telling) tell(word string, e event) {
+	took := time.Duration(e.Elapsed * float64(time.Second))
+	if strings.Contains(e.Test, "/") && word == "ok" && took < 5*time.Second {
+		return
+	}
+	t.stage.print("%s  %-6s %s %s, %s\n", t.stage.clock(), word, t.folder, e.Test, took.Round(100*time.Millisecond))
+}
+
+func (t *telling) keep(test, text string) {
+	if t.kept[test] == nil {
+		t.kept[test] = &strings.Builder{}
+	}
+	t.kept[test].WriteString(text)
+}
+
+// show prints what a test has printed.
+func (t *telling) show(test string) {
+	if said := t.kept[test]; said != nil {
+		t.stage.print("%s", said)
+		delete(t.kept, test)
+	}
+}
+
+// rest prints what is left of a package that has failed: of tests that did not
+// end, and of the package itself.
+func (t *telling) rest() {
+	for test := range t.kept {
+		t.show(test)
+	}
+}

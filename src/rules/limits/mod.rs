@@ -11,7 +11,7 @@ use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
 use crate::finding::Finding;
 use crate::policy::Limit;
 use crate::quantity::Quantity;
-use crate::ray::pod_most::{Bounds, PodMost, Unbounded};
+use crate::ray::pod_size::{Bounds, PodMost, Unbounded};
 use crate::ray::{Cluster, Group, Resource};
 use crate::rules::{Rule, Subject};
 use crate::text::shown_text;

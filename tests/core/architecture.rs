@@ -2,13 +2,11 @@
 //! short, folders are small, the map is complete.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-mod architecture_support;
-
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use architecture_support::imports::{Modules, Target};
-use architecture_support::{circles, files, read, src};
+use crate::architecture_support::imports::{Modules, Target};
+use crate::architecture_support::{circles, files, read, src};
 
 /// Crates that the core must not name, with those whose names begin so: clocks, input and output,
 /// clients, runtimes.

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 /// One circle, if there is any: each imports the next, and the last the first.
-pub fn find<Node: Ord + Clone>(edges: &BTreeMap<Node, BTreeSet<Node>>) -> Option<Vec<Node>> {
+pub(crate) fn find<Node: Ord + Clone>(edges: &BTreeMap<Node, BTreeSet<Node>>) -> Option<Vec<Node>> {
     let mut done = BTreeSet::new();
     edges
         .keys()

@@ -8,11 +8,11 @@ use super::scan::{Path, Scan};
 use super::{files, read, src};
 
 /// The crate's modules, by their paths. Those that are only there for tests are not among them.
-pub struct Modules {
+pub(crate) struct Modules {
     /// What each of them names.
-    pub scans: BTreeMap<Path, Scan>,
+    pub(crate) scans: BTreeMap<Path, Scan>,
     /// The file of each.
-    pub files: BTreeMap<Path, PathBuf>,
+    pub(crate) files: BTreeMap<Path, PathBuf>,
     /// What each name in each of them stands for, from the root of the crate or of another one.
     names: BTreeMap<Path, BTreeMap<String, Path>>,
     /// What each of them takes everything of.
@@ -21,7 +21,7 @@ pub struct Modules {
 
 /// Where a path leads.
 #[derive(Debug, PartialEq, Eq)]
-pub enum Target {
+pub(crate) enum Target {
     /// To one of our modules.
     Module(Path),
     /// Out of the crate, or to the language.
@@ -30,7 +30,7 @@ pub enum Target {
 
 impl Modules {
     /// All of them.
-    pub fn all() -> &'static Self {
+    pub(crate) fn all() -> &'static Self {
         static MODULES: LazyLock<Modules> = LazyLock::new(Modules::read);
         &MODULES
     }
@@ -67,7 +67,7 @@ impl Modules {
             .iter()
             .flat_map(|(path, scan)| {
                 let tests = scan.tests.iter();
-                tests.map(|name| [&path[..], &[name.clone()]].concat())
+                tests.map(|name| [&path[..], std::slice::from_ref(name)].concat())
             })
             .collect();
         let is_kept = |path: &Path| !tests.iter().any(|test| path.starts_with(test));
@@ -84,7 +84,7 @@ impl Modules {
                 .iter()
                 .filter(|import| import.inside.is_empty())
             {
-                let path = self.from_root(module, &[], &import.path);
+                let path = self.rooted(module, &[], &import.path);
                 if import.name == "*" {
                     globs.push(path);
                 } else {
@@ -101,7 +101,7 @@ impl Modules {
     }
 
     /// A path of `module` from the root: `crate` stands before those of ours.
-    fn from_root(&self, module: &[String], inside: &[String], path: &[String]) -> Path {
+    fn rooted(&self, module: &[String], inside: &[String], path: &[String]) -> Path {
         let mut base = [module, inside].concat();
         let mut rest = path;
         match path.first().map(String::as_str) {
@@ -136,7 +136,7 @@ impl Modules {
             .and_then(|first| self.names.get(module)?.get(first));
         match named {
             Some(named) => self.target([&named[..], &path[1..]].concat(), 0),
-            None => self.target(self.from_root(module, inside, path), 0),
+            None => self.target(self.rooted(module, inside, path), 0),
         }
     }
 
@@ -177,10 +177,10 @@ impl Modules {
     }
 
     /// Where everything leads that `module` names.
-    pub fn targets(&self, module: &Path) -> Vec<Target> {
+    pub(crate) fn targets(&self, module: &Path) -> Vec<Target> {
         let scan = &self.scans[module];
         let imports = scan.imports.iter().map(|import| {
-            let path = self.from_root(module, &import.inside, &import.path);
+            let path = self.rooted(module, &import.inside, &import.path);
             // A name that is imported here must not be followed from its own import.
             let is_own = path[0] == "crate" || import.path.first() == Some(&import.name);
             if is_own {
@@ -197,7 +197,7 @@ impl Modules {
 
     /// Which modules each of them imports. What the root of a room takes from inside is not among
     /// it: a root puts together and passes on.
-    pub fn edges(&self) -> BTreeMap<Path, BTreeSet<Path>> {
+    pub(crate) fn edges(&self) -> BTreeMap<Path, BTreeSet<Path>> {
         self.scans
             .keys()
             .map(|module| {

@@ -1,29 +1,29 @@
 //! The modules of the crate as they are written, and what each of them imports.
-#![allow(dead_code)]
+#![allow(dead_code, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-pub mod circles;
-pub mod imports;
-pub mod scan;
+pub(crate) mod circles;
+pub(crate) mod imports;
+pub(crate) mod scan;
 
 use std::path::{Path, PathBuf};
 
 /// The folder of the crate's modules.
-pub fn src() -> PathBuf {
+pub(crate) fn src() -> PathBuf {
     root().join("src")
 }
 
 /// The folder of the whole project.
-pub fn root() -> PathBuf {
+pub(crate) fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).to_owned()
 }
 
 /// The text of a file.
-pub fn read(path: &Path) -> String {
+pub(crate) fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
 }
 
 /// Every Rust file under `folder`, in order.
-pub fn files(folder: &Path) -> Vec<PathBuf> {
+pub(crate) fn files(folder: &Path) -> Vec<PathBuf> {
     let mut found = Vec::new();
     for entry in std::fs::read_dir(folder).unwrap() {
         let path = entry.unwrap().path();

@@ -5,40 +5,40 @@ use syn::visit::{self, Visit};
 use syn::{Attribute, ImplItem, Item, ItemMod, ItemUse, Meta, UseTree, Visibility};
 
 /// The segments of a path, as written.
-pub type Path = Vec<String>;
+pub(crate) type Path = Vec<String>;
 
 /// A name that a file imports.
 #[derive(Debug)]
-pub struct Import {
+pub(crate) struct Import {
     /// What it is called here; `*` for everything.
-    pub name: String,
+    pub(crate) name: String,
     /// What is imported, as written.
-    pub path: Path,
+    pub(crate) path: Path,
     /// It can be imported from here in turn.
-    pub is_passed_on: bool,
+    pub(crate) is_passed_on: bool,
     /// The modules within the file around it.
-    pub inside: Vec<String>,
+    pub(crate) inside: Vec<String>,
 }
 
 /// What one file names.
 #[derive(Debug, Default)]
-pub struct Scan {
+pub(crate) struct Scan {
     /// Its imports.
-    pub imports: Vec<Import>,
+    pub(crate) imports: Vec<Import>,
     /// Every other path, with the modules within the file around it.
-    pub paths: Vec<(Vec<String>, Path)>,
+    pub(crate) paths: Vec<(Vec<String>, Path)>,
     /// The macros that are called.
-    pub macros: Vec<String>,
+    pub(crate) macros: Vec<String>,
     /// The items that stand in it.
-    pub items: Vec<String>,
+    pub(crate) items: Vec<String>,
     /// The modules in files of their own that are only there for tests.
-    pub tests: Vec<String>,
+    pub(crate) tests: Vec<String>,
     inside: Vec<String>,
 }
 
 impl Scan {
     /// Reads a file's text.
-    pub fn of(text: &str) -> Self {
+    pub(crate) fn of(text: &str) -> Self {
         let mut scan = Self::default();
         let file = syn::parse_file(text).unwrap();
         scan.visit_file(&file);
@@ -68,7 +68,7 @@ impl Scan {
         let (mut name, mut path) = (name, before.to_vec());
         if last == "self" {
             if name == "self" {
-                name = before.last().unwrap().clone();
+                name.clone_from(before.last().unwrap());
             }
         } else if last != "*" {
             path.push(last);

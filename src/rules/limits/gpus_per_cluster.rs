@@ -1,6 +1,6 @@
 //! RF504: more GPUs in a cluster than a policy allows.
 
-use super::{Count, allowance};
+use super::extent::{Count, allowance};
 use crate::policy::Mode;
 use crate::ray::pod_size::devices;
 use crate::ray::{Cluster, Group, node_resources};

@@ -1,6 +1,6 @@
 //! RF503: a pod larger than a policy allows.
 
-use super::{allowance, most_of_pod, without_limit};
+use super::extent::{allowance, most_of_pod, without_limit};
 use crate::policy::Mode;
 use crate::ray::pod_size::PodMost;
 use crate::ray::{Cluster, Group, Resource};

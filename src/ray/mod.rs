@@ -1,10 +1,10 @@
-//! Ray's custom resources as Rayfit needs them: a borrowed, forgiving view of the JSON.
+//! Ray's custom resources as Rayfit needs them: a borrowed, forgiving view of their JSON.
 //!
-//! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
-//! is reported by the rule that is about it, so that no malformed corner hides the other findings.
-//! Reading order: [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the small languages
-//! inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`],
-//! [`label`], [`label_key`], [`kueue`]; and what comes of a group: [`pod_size`], [`pod_most`]
+//! Nothing is copied and nothing is required. A field of the wrong type reads as absent here and is
+//! reported by the rule that is about it, so that one malformed field hides no other finding.
+//! Reading order: [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the small
+//! languages inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`],
+//! [`label`], [`label_key`], [`kueue`]; and what follows from a group: [`pod_size`], [`pod_most`]
 //! ([`devices`]), [`node_resources`] ([`tpu`]).
 
 pub mod cluster;
@@ -41,12 +41,12 @@ use serde_json::{Map, Value};
 /// A JSON object.
 pub type Fields = Map<String, Value>;
 
-/// The object at `key`, if it is one.
+/// The value at `key`, if it is an object.
 pub(crate) fn object_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a Fields> {
     fields.get(key)?.as_object()
 }
 
-/// The list at `key`; absent and of another type read as empty.
+/// The list at `key`. An absent value, or one of another type, reads as an empty list.
 pub(crate) fn list_at<'a>(fields: &'a Fields, key: &str) -> &'a [Value] {
     fields
         .get(key)
@@ -54,7 +54,7 @@ pub(crate) fn list_at<'a>(fields: &'a Fields, key: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The text at `key`, if it is one.
+/// The value at `key`, if it is a string.
 pub(crate) fn text_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a str> {
     fields.get(key)?.as_str()
 }

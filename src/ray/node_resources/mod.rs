@@ -1,9 +1,10 @@
-//! The resources that Ray's autoscaler takes a node of a group to have.
+//! The resources that Ray's autoscaler expects a node of a group to have.
 //!
-//! The autoscaler never asks a group's pods; it derives whole numbers from the spec alone, and
-//! only container 0 of the template counts (Ray, `autoscaler/_private/kuberay/
-//! autoscaling_config.py`, `_get_ray_resources_from_group_spec`). Where Ray raises, and thereby
-//! stops scaling the whole cluster, the functions here return a [`ResourceError`].
+//! The autoscaler never asks a group's pods. It derives whole numbers from the spec alone, and only
+//! the first container of the template counts (Ray,
+//! `autoscaler/_private/kuberay/autoscaling_config.py`, `_get_ray_resources_from_group_spec`).
+//! Where Ray raises an exception, and thereby stops scaling the whole cluster, the functions here
+//! return a [`ResourceError`].
 
 mod amounts;
 
@@ -18,38 +19,38 @@ use crate::quantity::QuantityError;
 /// Why Ray cannot derive a group's resources.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
-    /// The template has no container, or its first is no object.
+    /// The template has no container, or its first one is not an object.
     #[error("the template has no container: add the ray container as its first")]
     NoContainer,
-    /// No source says how many CPUs there are; Ray insists on knowing.
+    /// No source says how many CPUs there are, and Ray insists on knowing.
     #[error("no CPU count can be derived: set a CPU limit on the ray container")]
     CpuUnknown,
-    /// A start parameter that is no integer.
+    /// A start parameter is not an integer.
     #[error("rayStartParams.{key} is no integer: write a whole number in quotes")]
     NotAnInteger {
-        /// The parameter.
+        /// The name of the parameter.
         key: &'static str,
     },
-    /// A value that is no quantity.
+    /// A value is not a quantity.
     #[error("the amount of {resource} is no quantity: {error}")]
     NotAQuantity {
-        /// The resource.
+        /// The name of the resource.
         resource: String,
-        /// Why not.
+        /// Why the value is not a quantity.
         error: QuantityError,
     },
-    /// `rayStartParams.resources` that cannot be read.
+    /// `rayStartParams.resources` cannot be read.
     #[error("rayStartParams.resources: {0}")]
     StartResources(#[from] StartResourcesError),
     /// The pod's TPU topology cannot be read.
     #[error(transparent)]
     Topology(#[from] tpu::BadTopology),
-    /// Less than nothing of a resource.
+    /// The amount of a resource is negative.
     #[error("the amount of {0} is negative: write 0 or more")]
     Negative(String),
 }
 
-/// What a node of a group has, by resource, in the order in which Ray lists it.
+/// What a node of a group has of each resource, in the order in which Ray lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeResources(Vec<(String, i64)>);
 
@@ -74,7 +75,7 @@ impl NodeResources {
         }
     }
 
-    /// The amount of a resource; 0 of what is not listed.
+    /// The amount of a resource; 0 if the resource is not listed.
     pub fn amount(&self, resource: &str) -> i64 {
         self.iter()
             .find(|(name, _)| *name == resource)
@@ -86,7 +87,8 @@ impl NodeResources {
         self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
     }
 
-    /// Like Python's dict: a known resource keeps its place and takes the new amount.
+    /// Sets an amount as in Python's dict: a known resource keeps its place and gets the new
+    /// amount.
     fn set(&mut self, resource: &str, amount: i64) {
         match self.0.iter_mut().find(|(name, _)| name == resource) {
             Some(entry) => entry.1 = amount,
@@ -94,7 +96,7 @@ impl NodeResources {
         }
     }
 
-    /// The same for many, none of which costs a look at all the others.
+    /// Sets many amounts in the same way, without looking through all resources for each of them.
     fn extend(&mut self, custom: &[(String, i64)]) {
         let places = self.0.iter().enumerate();
         let mut places: HashMap<String, usize> =

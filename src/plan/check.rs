@@ -93,7 +93,7 @@ pub enum Violation {
     LosesRequest {
         /// The name of the pod.
         pod: String,
-        /// `CPU` or `memory`.
+        /// The resource, `CPU` or `memory`.
         resource: &'static str,
     },
 }
@@ -213,6 +213,8 @@ impl Checker<'_> {
             for (text, (then, now, cap)) in
                 [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
             {
+                // A pod may be above the limits already, if they were lowered: only growing breaks
+                // the rule.
                 if then > now && then > cap {
                     let (what, cap) = (text(then), text(cap));
                     violations.push(Violation::AboveCap {

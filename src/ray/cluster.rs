@@ -10,12 +10,12 @@ use crate::path::FieldPath;
 /// The environment variable by which a head container itself chooses the version of the autoscaler.
 pub const V2_ENV: &str = "RAY_enable_autoscaler_v2";
 
-/// `autoscalerOptions.version`.
+/// The version of Ray's autoscaler, as `autoscalerOptions.version` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoscalerVersion {
-    /// `v1`
+    /// The version `v1`.
     V1,
-    /// `v2`
+    /// The version `v2`.
     V2,
 }
 
@@ -84,7 +84,7 @@ impl<'a> Cluster<'a> {
         head.or_else(|| self.workers.get(*by_name.get(name)?))
     }
 
-    /// `enableInTreeAutoscaling: true`.
+    /// Whether `enableInTreeAutoscaling` is true.
     pub fn autoscaling(&self) -> bool {
         self.spec
             .get("enableInTreeAutoscaling")

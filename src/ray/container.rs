@@ -57,12 +57,12 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// `name`, if there.
+    /// `name`, if it is there.
     pub fn name(&self) -> Option<&'a str> {
         text_at(self.spec, "name")
     }
 
-    /// `image`, if there.
+    /// `image`, if it is there.
     pub fn image(&self) -> Option<&'a str> {
         text_at(self.spec, "image")
     }

@@ -107,7 +107,7 @@ pub struct PodMost {
     pub unbounded: Vec<Unbounded>,
 }
 
-/// A container without a limit.
+/// A container that no limit bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unbounded {
     /// The name by which messages call the container: `container "envoy"`.

@@ -47,7 +47,7 @@ fn latin_digit(c: char) -> char {
         char::from_u32(code)
             .is_some_and(|c| get_general_category(c) == GeneralCategory::DecimalNumber)
     };
-    // Rows that touch each other begin at multiples of ten from the first.
+    // Rows of digits that touch each other begin at multiples of ten from the first digit.
     let first = (0..=code).rev().take_while(|code| is_digit(*code)).last();
     let value = (code - first.unwrap_or(code)) % 10;
     char::from_digit(value, 10).unwrap_or(c)

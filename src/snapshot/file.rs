@@ -15,9 +15,9 @@ use super::{History, Snapshot, gcs};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Snapshot")]
 pub(super) struct SnapshotFile {
-    /// `rayfit.dev/v1alpha1`
+    /// The version of the format, `rayfit.dev/v1alpha1`.
     api_version: String,
-    /// `Snapshot`
+    /// The kind of the object, `Snapshot`.
     kind: String,
     /// When the snapshot was taken, in RFC 3339.
     time: String,

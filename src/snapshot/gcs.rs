@@ -101,7 +101,7 @@ impl<'de> Deserialize<'de> for NodeStatus {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ResourceRequestByCount {
-    /// The request.
+    /// What one unit needs.
     #[serde(deserialize_with = "nullable")]
     pub request: ResourceRequest,
     /// How many units are wanted.
@@ -208,7 +208,7 @@ impl<'de> Deserialize<'de> for LabelOperator {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GangResourceRequest {
-    /// The bundles, as older Ray reports them.
+    /// The bundles, as older versions of Ray report them.
     #[serde(deserialize_with = "nullable")]
     pub requests: Vec<ResourceRequest>,
     /// The id, the strategy and the state: `<placement group id>:<STRATEGY>|<STATE>`.

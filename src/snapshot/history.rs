@@ -37,7 +37,7 @@ pub struct Stunted {
     pub at: f64,
 }
 
-/// A launch or a known pod.
+/// A launch that was decided on, or a pod that was seen.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Instance {

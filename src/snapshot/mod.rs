@@ -50,9 +50,9 @@ pub const KIND: &str = "Snapshot";
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase", from = "file::SnapshotFile")]
 pub struct Snapshot {
-    /// `rayfit.dev/v1alpha1`
+    /// The version of the format, `rayfit.dev/v1alpha1`.
     pub api_version: String,
-    /// `Snapshot`
+    /// The kind of the object, `Snapshot`.
     pub kind: String,
     /// When the snapshot was taken, in RFC 3339.
     pub time: String,
@@ -67,7 +67,7 @@ pub struct Snapshot {
     /// What the pods of others request of these nodes.
     #[serde(skip_serializing_if = "NodeLoads::is_empty")]
     pub loads: NodeLoads,
-    /// `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
+    /// What Ray reports: `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
     pub gcs: gcs::ClusterResourceState,
     /// What the controller remembers of earlier rounds. A decision without it is safe too.
     pub history: History,
@@ -98,7 +98,7 @@ impl Snapshot {
             .unwrap_or_default()
     }
 
-    /// `namespace/name` of the RayCluster, as far as it has them.
+    /// The namespace and name of the RayCluster, as `namespace/name`, as far as it has them.
     pub fn title(&self) -> String {
         let namespace = self.ray_cluster.pointer("/metadata/namespace");
         match namespace.and_then(Value::as_str) {

@@ -32,7 +32,7 @@ pub struct Pod<'a> {
     pub node: Option<&'a str>,
     /// Whether Kubernetes was asked to delete it.
     pub deleting: bool,
-    /// `status.phase`
+    /// The phase of the pod (`status.phase`).
     pub phase: Option<&'a str>,
     /// Whether it has ended, so that it takes nothing of its node any more.
     pub ended: bool,

@@ -33,7 +33,7 @@ pub struct PodObject {
     /// The identity of the pod.
     #[serde(deserialize_with = "nullable")]
     pub metadata: PodMetadata,
-    /// What was asked for.
+    /// The spec of the pod: what was asked for.
     #[serde(deserialize_with = "nullable")]
     pub spec: PodSpec,
     /// The status of the pod.
@@ -84,7 +84,7 @@ pub struct PodLabels {
     /// The name of its RayCluster. Anybody may write a label, so it proves nothing alone.
     #[serde(rename = "ray.io/cluster", skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// `head`, `worker`, or another word.
+    /// The role of the pod: `head`, `worker`, or another word.
     #[serde(rename = "ray.io/node-type", skip_serializing_if = "Option::is_none")]
     pub node_type: Option<String>,
     /// The name of its group.

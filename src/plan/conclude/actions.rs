@@ -190,6 +190,7 @@ fn groups(decided: &Phases<'_>) -> Vec<GroupPlan> {
         plan.replicas = if decided.world.improvements.settled_replicas {
             settled(observed, count(&awaited, number), group, plan)
         } else if acts {
+            // Ray writes `replicas` only in a round in which it launches or deletes pods.
             as_ray(observed, group, plan)
         } else {
             group.replicas.unwrap_or(group.min_replicas)

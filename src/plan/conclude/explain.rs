@@ -13,7 +13,7 @@ use crate::plan::packing::state::World;
 use crate::quantity::Quantity;
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 
-/// How many pods are named where the same reason holds for many.
+/// How many pods a report names, where one reason holds for many.
 const NAMED: usize = 3;
 
 /// Returns the report of a decision.
@@ -232,7 +232,7 @@ pub(crate) fn title(demand: &Demand<'_>) -> String {
     }
 }
 
-/// `{CPU: 2, memory: 4Gi} where zone in [a]`
+/// A request in words: `{CPU: 2, memory: 4Gi} where zone in [a]`.
 fn bundle(request: &ResourceRequest) -> String {
     let amounts: Vec<String> = request
         .resources_bundle

@@ -13,7 +13,7 @@ pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
 /// `upscaling_speed` of Ray's `Default` and `Aggressive` modes.
 const RAY_SPEED: u64 = 1000;
 
-/// How many nodes to ask for now, by group.
+/// How many nodes KubeRay is asked for now, by group.
 pub(crate) fn now(world: &World, conservative: bool) -> Vec<u64> {
     if world.improvements.no_launch_cap {
         uncapped(world, conservative)

@@ -26,11 +26,11 @@ pub(crate) struct Demand<'a> {
 /// Where a demand comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DemandOrigin<'a> {
-    /// `request_resources()`, by its position.
+    /// A constraint that `request_resources()` set, by its position.
     Constraint(usize),
-    /// A placement group.
+    /// A placement group, by its position.
     Gang(usize, &'a GangResourceRequest),
-    /// Tasks or actors of one shape.
+    /// Tasks or actors of one shape, by their position.
     Tasks(usize, &'a ResourceRequestByCount),
 }
 

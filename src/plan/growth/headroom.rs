@@ -29,6 +29,7 @@ impl NodeHeadroom {
             .enumerate()
             .map(|(at, room)| (room.node.clone(), at))
             .collect();
+        // A pod that has ended takes nothing of its node.
         let own = own.iter().filter(|pod| !pod.ended);
         let own = own.filter_map(|pod| Some((pod.node?, pod.requests())));
         let others = loads.iter().map(|(node, load)| (node.as_str(), *load));

@@ -8,9 +8,9 @@ use crate::plan::outcome::resize_note::ResizeNote;
 /// The limits up to which a group's pods may be resized in place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ResizeLimits {
-    /// Cores.
+    /// The CPU limit, in cores.
     pub(crate) cpu: f64,
-    /// Bytes.
+    /// The memory limit, in bytes.
     pub(crate) memory: i64,
     /// How many seconds one resize may take.
     pub(crate) timeout: i64,
@@ -42,7 +42,8 @@ pub(crate) struct Resize {
     pub(crate) current: Size,
     /// The size that its spec asks for, or that was decided on.
     pub(crate) desired: Size,
-    /// When Kubernetes was asked, in whole seconds since 1970, until the raylet knows.
+    /// When Kubernetes was asked for the resize, in whole seconds since 1970; kept until the raylet
+    /// knows the new size.
     pub(crate) resizing_at: Option<i64>,
     pub(crate) progress: ResizeProgress,
     pub(crate) message: Option<String>,
@@ -60,7 +61,7 @@ pub(crate) struct Resize {
     /// Whether growing in one dimension leaves the other one as it is, even if the pod has more of
     /// that than its resize limits allow.
     pub(crate) never_shrinks: bool,
-    /// The note about its resizes that stands on the pod, if it was ever resized.
+    /// The note about its resizes that is on the pod, if it was ever resized.
     pub(crate) noted: Option<ResizeNote>,
     /// Why the pod must not grow for now, whatever Ray thinks.
     pub(crate) barred: Option<String>,
@@ -139,10 +140,11 @@ impl Resize {
     pub(crate) fn is_timed_out(&self, now: f64) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
         let deadline = |at: i64| at.saturating_add(self.caps.timeout) as f64;
+        // A resize that is complete and only waits for its raylet has not timed out.
         !self.is_to_sync() && self.resizing_at.is_some_and(|at| deadline(at) < now)
     }
 
-    /// What is known of the resize, as the note that is to stand on the pod.
+    /// What is known of the resize, as the note that the pod is to have.
     pub(crate) fn note(&self) -> ResizeNote {
         ResizeNote {
             raylet_id: self.raylet.clone(),

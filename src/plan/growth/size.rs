@@ -5,9 +5,9 @@ use crate::quantity::Quantity;
 /// The size of a pod.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Size {
-    /// Cores.
+    /// The CPU, in cores.
     pub(crate) cpu: f64,
-    /// Bytes.
+    /// The memory, in bytes.
     pub(crate) memory: i64,
 }
 

@@ -81,7 +81,8 @@ fn limit(report: CapacityReport, container: &ContainerAmounts) -> Result<Quantit
     Ok(Quantity::from_nanos(left.nanos() + gap - others))
 }
 
-/// `Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 9000`
+/// Reads a message such as `Node didn't have enough resource: cpu, requested: 8000, used: 5000,
+/// capacity: 9000`.
 fn deferred(message: &str) -> Option<CapacityReport> {
     find(
         message,
@@ -90,7 +91,8 @@ fn deferred(message: &str) -> Option<CapacityReport> {
     )
 }
 
-/// `Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000`
+/// Reads a message such as `Node didn't have enough capacity: cpu, requested: 8000, capacity:
+/// 4000`.
 fn infeasible(message: &str) -> Option<CapacityReport> {
     find(
         message,
@@ -125,6 +127,8 @@ fn read(text: &str, keys: &[&str]) -> Option<CapacityReport> {
             used,
             capacity,
         }),
+        // The message of an infeasible resize names the capacity of the whole node, and not what is
+        // used of it.
         [_, capacity] => Some(CapacityReport {
             resource,
             used: 0,

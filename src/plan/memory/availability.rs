@@ -15,8 +15,8 @@ const RECOVERY_S: f64 = 600.0;
 /// For how many seconds after a failure a group counts as unavailable.
 const SAFETY_FLOOR_S: f64 = 10.0;
 
-/// A launch that has no Ray node after so many seconds has failed. (Ray gives up a launch without a
-/// pod after so long, `request_status_timeout_s`, and one with a pod only after an hour.)
+/// After how many seconds a launch without a Ray node has failed. (Ray gives up a launch without a
+/// pod after this time, `request_status_timeout_s`, and one with a pod only after an hour.)
 const LAUNCH_TIMEOUT_S: f64 = 600.0;
 
 /// Whether a launch that was asked for at `since` has failed.

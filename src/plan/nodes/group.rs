@@ -42,9 +42,9 @@ pub(crate) struct GroupConfig {
     pub(crate) caps: Option<ResizeLimits>,
     /// The base size, with which its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
-    /// `scaleStrategy.workersToDelete`
+    /// The pods in `scaleStrategy.workersToDelete`.
     pub(crate) to_delete: HashSet<String>,
-    /// `suspend`
+    /// Whether the group is suspended (`suspend`).
     pub(crate) suspended: bool,
 }
 
@@ -63,7 +63,7 @@ pub(crate) struct ClusterConfig {
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     pub(crate) idle_timeout_s: f64,
-    /// `upscalingMode: Conservative`
+    /// Whether `upscalingMode` is `Conservative`.
     pub(crate) conservative: bool,
     /// The position of each name in `groups`.
     positions: HashMap<String, usize>,
@@ -104,7 +104,7 @@ impl ClusterConfig {
         config
     }
 
-    /// The number of the group of that name.
+    /// The number of the group with that name.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.positions.get(name).copied()
     }

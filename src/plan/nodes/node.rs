@@ -78,7 +78,7 @@ impl NodeResource {
 pub(crate) struct Placement {
     /// The demand, by its number in the report.
     pub(crate) demand: usize,
-    /// How many units of it.
+    /// How many units of the demand were placed.
     pub(crate) count: u64,
     /// The step of packing in which they were placed.
     pub(crate) step: PlacementStep,
@@ -87,7 +87,7 @@ pub(crate) struct Placement {
 /// The names of the resources CPU and memory, if anything names them.
 pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 
-/// A Ray node.
+/// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedNode {
     /// The pod's name; empty while the pod does not exist.
@@ -99,7 +99,7 @@ pub(crate) struct PlannedNode {
     pub(crate) head: bool,
     pub(crate) stage: Stage,
     pub(crate) fate: Fate,
-    /// The Ray node id in hexadecimal; empty if Ray does not run.
+    /// The id of the Ray node, in hexadecimal; empty if Ray does not run.
     pub(crate) ray_id: String,
     pub(crate) idle_ms: i64,
     /// The resources that any request names, CPU, memory, and the resources in use.

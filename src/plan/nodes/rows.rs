@@ -238,6 +238,7 @@ impl<'a> RowBuilder<'a> {
             let Some(pod) = row.pod else { return true };
             row.ray = alive.get(pod.name).copied();
             match row.ray {
+                // A Ray node that was asked to stop and is no longer reported has stopped.
                 None if dead.contains(pod.name) || row.stage == Stage::Stopping => {
                     left.stopped.push(pod);
                 }

@@ -8,7 +8,7 @@ use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
 
-/// What is to be done about a RayCluster now.
+/// A plan: what is to be done about a RayCluster now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
@@ -29,8 +29,8 @@ pub struct Plan {
     pub resizes: Vec<PodResize>,
     /// The raylets that are to be told the size of their pod.
     pub raylet_syncs: Vec<RayletSync>,
-    /// The notes about resizes that are to stand on pods, where they differ from what stands there.
-    /// They are part of how the plan is carried out, not of what it says.
+    /// The notes about resizes that pods are to have, where they differ from the notes that the
+    /// pods have now. They are part of how the plan is carried out, not of what it says.
     #[serde(skip)]
     pub notes: Vec<PodNote>,
     /// The Ray nodes to drain. Their pods are deleted once Ray has stopped in them.
@@ -169,7 +169,7 @@ pub enum DemandKind {
 pub struct Problem {
     /// The place of the problem.
     pub at: String,
-    /// What is wrong.
+    /// What is wrong there.
     pub reason: String,
     /// What is not done, or done otherwise, because of the problem.
     pub effect: String,

@@ -21,7 +21,7 @@ pub struct PlanReport {
     pub nodes: Vec<NodeReport>,
 }
 
-/// Where a demand went.
+/// Where the units of one demand were placed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DemandReport {

@@ -14,7 +14,8 @@ pub const STATUS_ANNOTATION: &str = "ray.io/ippr-status";
 pub struct ResizeNote {
     /// The raylet that is resized, by its Ray node id in hexadecimal.
     pub raylet_id: Option<String>,
-    /// When Kubernetes was asked, in whole seconds since 1970, until the raylet knows.
+    /// When Kubernetes was asked for the resize, in whole seconds since 1970; kept until the raylet
+    /// knows the new size.
     pub resizing_at: Option<i64>,
     /// The CPU that the node said it can give, in cores.
     pub suggested_max_cpu: Option<f64>,
@@ -31,7 +32,7 @@ pub struct ResizeNote {
 pub struct PodNote {
     /// The name of the pod.
     pub pod: String,
-    /// The note.
+    /// The note that it is to have.
     pub note: ResizeNote,
 }
 

@@ -15,6 +15,6 @@ pub enum PlacementStep {
     Grow,
     /// A pending node, which was launched earlier and in which Ray does not run yet.
     Pending,
-    /// A new node.
+    /// A new node, which is launched now.
     Launch,
 }

@@ -299,8 +299,8 @@ fn times(needed: f64, free: f64) -> u64 {
 }
 
 /// Whether dividing is exact: every multiple of `needed` up to `free` is a number of its own in a
-/// double, and so is the amount that is left. That holds if both are whole numbers, in units of one
-/// or of a 2⁻²⁰th part, and not too large.
+/// double, and so is the amount that is left. That holds if both are whole multiples of one, or of
+/// one 1,048,576th, and not too large.
 fn divides_exactly(needed: f64, free: f64) -> bool {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     [1.0, 1_048_576.0].iter().any(|unit| {

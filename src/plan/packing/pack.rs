@@ -291,6 +291,7 @@ impl Packing<'_> {
         let world = &*self.world;
         let node = |group: usize| &world.templates[group];
         let mut pool = Candidates::new(node, self.source, world.rules(), self.runs.len());
+        // In Ray's list a picked group moves to the end, so that equally good groups take turns.
         if !world.improvements.steady_choices {
             pool = pool.moving(launchable.len());
         }

@@ -9,7 +9,7 @@ use crate::plan::packing::fit::Score;
 pub(crate) struct Preference {
     /// 1 unless the group's pods recently failed to appear.
     pub(crate) recoverable: f64,
-    /// `priority` of the group.
+    /// The `priority` of the group.
     pub(crate) priority: i64,
     /// 1 unless the group's pods ever failed to appear.
     pub(crate) available: f64,

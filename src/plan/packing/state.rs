@@ -163,6 +163,8 @@ impl World {
         }
         for (group, count) in &mut unnamed {
             let hosts = self.groups.get(*group).map_or(1, |group| group.hosts);
+            // Only as many hosts as whole replicas have are removed; the rest waits for a later
+            // round.
             *count -= count.checked_rem(hosts).unwrap_or(0);
         }
         let mut held = Vec::new();

@@ -10,6 +10,7 @@
 mod board;
 pub mod closing;
 mod fail_closed;
+mod options;
 mod reports;
 mod status;
 mod sweep;
@@ -23,19 +24,11 @@ use kube_lease_manager::{LeaseCreateMode, LeaseManager, LeaseManagerBuilder, Lea
 use tokio::task::JoinHandle;
 
 pub use fail_closed::release;
+pub use options::AuditOptions;
 
 use crate::manifests::names::AUDIT_LEASE;
 use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
-
-/// What the audit is started with.
-#[derive(Debug, Clone)]
-pub struct AuditOptions {
-    /// The namespace of the Lease and of our pods.
-    pub namespace: String,
-    /// What this replica is called.
-    pub identity: String,
-}
 
 /// Seconds that the Lease is valid for, and before its end that it is renewed.
 const VALID: u64 = 15;

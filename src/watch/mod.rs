@@ -5,6 +5,7 @@
 //! need it are silent. Policies are different: the last ones known stay in force, since to forget
 //! them would change what is denied.
 
+mod change;
 mod facts;
 pub(crate) mod follow;
 pub(crate) mod kinds;
@@ -37,13 +38,4 @@ pub async fn policies_only(
     known: Arc<AtomicBool>,
 ) {
     policies::keep(&source, &policy, &known).await;
-}
-
-/// Changes what objects are judged by; the next request sees it.
-fn change(policy: &ArcSwap<EffectivePolicy>, change: impl Fn(&mut EffectivePolicy)) {
-    policy.rcu(|policy| {
-        let mut next = EffectivePolicy::clone(policy);
-        change(&mut next);
-        next
-    });
 }

@@ -4,7 +4,7 @@
 //! names its holder, and each replica has one that says that it is alive, from which all replicas
 //! compute the same fair share. [`record`] is what they say, [`ledger`] and
 //! `division` decide (pure), [`keeper`]
-//! talks to the API server, [`fence`] is asked before every write.
+//! talks to the API server ([`stored`]), [`fence`] is asked before every write.
 
 mod division;
 pub mod fence;
@@ -14,6 +14,7 @@ pub mod keeper;
 pub mod ledger;
 pub mod record;
 pub mod shards;
+pub mod stored;
 
 pub use fence::{Fence, Fenced};
 pub use record::Terms;

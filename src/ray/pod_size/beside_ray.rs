@@ -3,8 +3,8 @@
 
 use serde_json::Value;
 
-use super::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
 use crate::quantity::Quantity;
+use crate::ray::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
 
 /// The requests and limits of the rest of a pod for one resource. An amount that is not given
 /// counts as zero.

@@ -1,8 +1,8 @@
 //! What a pod takes of its Kubernetes node, as the scheduler and the kubelet count it. (Kubernetes
 //! 1.37, `component-helpers`, `resource.PodRequests` with the status taken into account.)
 
-use super::amounts::Amounts;
 use super::pod_object::{Container, ContainerStatus, PodObject};
+use crate::snapshot::amounts::Amounts;
 
 /// The requests of a pod: the largest of what its spec wants, what the kubelet has allocated and
 /// what its containers were given, because a resize that is under way holds all three. A resize

@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::amounts::Amounts;
-use super::canonical::nullable;
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::canonical::nullable;
 
 /// The word in a container's command by which Ray's autoscaler is recognised, whatever the
 /// container is called. (KubeRay, `common/pod.go`: `ray kuberay-autoscaler`.)

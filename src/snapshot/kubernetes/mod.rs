@@ -1,0 +1,7 @@
+//! Pods and nodes of Kubernetes: which of their fields are kept, and what decisions read from them.
+
+pub mod kube_node;
+pub mod ownership;
+pub mod pod;
+pub mod pod_object;
+pub mod requests;

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use crate::architecture_support::imports::{Modules, Target};
-use crate::architecture_support::{circles, files, read, src};
+use crate::architecture_support::{circles, files, page, read, root, src};
 
 /// Crates that the core must not name, with those whose names begin so: clocks, input and output,
 /// clients, runtimes.
@@ -273,4 +273,37 @@ fn no_folder_has_too_many_files_to_keep_in_mind() {
 fn main_stays_small() {
     let lines = read(&src().join("main.rs")).lines().count();
     assert!(lines < 25, "{lines} lines: the library is where things go");
+}
+
+/// Folders whose rooms the page on the architecture names, beside those at the top.
+const DRAWN: &[&str] = &["", "plan", "reconcile", "controller"];
+
+#[test]
+fn the_page_on_the_architecture_names_what_there_is() {
+    let text = read(&root().join("docs/architecture.md"));
+    let names = page::Names::of(&text);
+    let exists =
+        |name: &str| src().join(name).exists() || src().join(format!("{name}.rs")).exists();
+    let top = |name: &str| name.split('/').next().is_some_and(exists);
+    let drawn = names.drawn.iter().filter(|name| name.contains('/'));
+    let quoted = names
+        .quoted
+        .iter()
+        .filter(|name| name.contains('/') && top(name));
+    for name in drawn.chain(quoted) {
+        assert!(
+            exists(name),
+            "docs/architecture.md names {name}: there is no such folder or file"
+        );
+    }
+    for above in DRAWN {
+        for entry in std::fs::read_dir(src().join(above)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(src()).unwrap().to_str().unwrap();
+            assert!(
+                !path.is_dir() || names.drawn.contains(name) || names.quoted.contains(name),
+                "docs/architecture.md does not name {name}"
+            );
+        }
+    }
 }

@@ -3,6 +3,7 @@
 
 pub(crate) mod circles;
 pub(crate) mod imports;
+pub(crate) mod page;
 pub(crate) mod scan;
 
 use std::path::{Path, PathBuf};

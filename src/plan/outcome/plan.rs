@@ -16,7 +16,7 @@ pub struct Plan {
     pub cluster: String,
     /// The strategy with which the plan was decided.
     pub strategy: Strategy,
-    /// Why nothing is done at all; absent if the plan may be carried out.
+    /// Why nothing is done at all; absent if something may be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
     /// Whether the decision was given up, because it took more steps than it may. It would be given

@@ -1,5 +1,5 @@
-//! The snapshot as it is once a plan was sent, before anything else happens: for replays,
-//! simulations and the tests that a plan settles.
+//! The snapshot as it is when a plan has just been sent and nothing else has happened yet. Replays,
+//! simulations and the tests that a plan settles use it.
 
 use std::collections::HashSet;
 
@@ -12,8 +12,8 @@ use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod_object::{ContainerStatus, PodSpec, PodStatus, Resources};
 
-/// `snapshot` after everything in `plan` was asked for. KubeRay, Kubernetes and Ray have taken
-/// note and done nothing yet.
+/// Returns `snapshot` after everything in `plan` was asked for: KubeRay, Kubernetes and Ray have
+/// taken note of it, and have not acted yet.
 #[must_use]
 pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     let mut after = snapshot.clone();
@@ -35,6 +35,7 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
             keep_given(pod.spec, pod.status);
             set_size(pod.spec, resize, gap);
             let conditions = &mut pod.status.conditions;
+            // The conditions describe the resize before this one.
             conditions.retain(|condition| !condition.kind.starts_with("PodResize"));
         }
     }
@@ -47,7 +48,8 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     after
 }
 
-/// Of two groups of one name the last counts, as for Ray.
+/// Writes `replicas` and the pods to delete into a worker group. Of several groups of one name the
+/// last one counts, as for Ray.
 fn set_group(cluster: &mut Value, plan: &GroupPlan) {
     let groups = cluster
         .pointer_mut("/spec/workerGroupSpecs")
@@ -64,7 +66,8 @@ fn set_group(cluster: &mut Value, plan: &GroupPlan) {
     }
 }
 
-/// Kubernetes reports what it gave until it has given more.
+/// Keeps the resources that the container was given: Kubernetes reports them in the pod's status
+/// until it has changed them, whatever the spec asks for in the meantime.
 fn keep_given(spec: &PodSpec, status: &mut PodStatus) {
     let Some(container) = spec.containers.first() else {
         return;
@@ -83,7 +86,7 @@ fn keep_given(spec: &PodSpec, status: &mut PodStatus) {
     }
 }
 
-/// Limits take the size; requests keep their distance.
+/// Sets the limits to the new size. The requests keep their distance from the limits.
 fn set_size(spec: &mut PodSpec, resize: &PodResize, gap: (Quantity, Quantity)) {
     let Some(container) = spec.containers.first_mut() else {
         return;

@@ -1,7 +1,8 @@
-//! What every plan must satisfy before anyone acts on it.
+//! The rules that every plan must satisfy before anyone acts on it.
 //!
-//! Strategy `Ray` mirrors Ray, faults included: it may ask for a shrink below what is in use
-//! ([`Violation::Shrinks`]). Nobody acts on such a plan; the check says so.
+//! Strategy `Ray` mirrors Ray, faults included: it may ask for a size below the resources in use
+//! ([`Violation::Shrinks`]). Nobody acts on such a plan, because the check says that it breaks a
+//! rule.
 
 use std::collections::{HashMap, HashSet};
 
@@ -16,24 +17,24 @@ use crate::snapshot::pod::{Pod, PodRole};
 /// A rule that a plan breaks.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// A pod would grow beyond its cap.
+    /// A pod would grow beyond the resize limits of its group.
     #[error("pod {pod} would get {what}, above its cap of {cap}: keep to the cap")]
     AboveCap {
-        /// The pod.
+        /// The name of the pod.
         pod: String,
-        /// What it would get.
+        /// The amount that it would get.
         what: String,
-        /// What it may have.
+        /// The most that it may have.
         cap: String,
     },
     /// A group would get more replicas than it may have.
     #[error("group {group} would get {replicas} replicas, above maxReplicas {max}: launch fewer")]
     AboveMax {
-        /// The group.
+        /// The name of the group.
         group: String,
-        /// What it would get.
+        /// The amount that it would get.
         replicas: i64,
-        /// What it may have.
+        /// The most that it may have.
         max: i64,
     },
     /// The cluster would get more workers than it may have.
@@ -42,61 +43,62 @@ pub enum Violation {
          reconcile.maxWorkersPerCluster {max}: launch fewer"
     )]
     AboveWorkers {
-        /// The group.
+        /// The name of the group.
         group: String,
-        /// How many the cluster would have.
+        /// How many workers the cluster would have.
         workers: u64,
-        /// How many it may have.
+        /// How many workers it may have.
         max: u64,
     },
-    /// A pod would shrink below its first size or below what is in use.
+    /// A pod would shrink below its base size or below the resources in use.
     #[error("pod {pod} would shrink to {what}, below {floor}: leave it at least that")]
     Shrinks {
-        /// The pod.
+        /// The name of the pod.
         pod: String,
-        /// What it would get.
+        /// The amount that it would get.
         what: String,
-        /// What it must have.
+        /// The least that it must have.
         floor: String,
     },
-    /// A name would be deleted that is no worker of the group: KubeRay deletes whatever pod of the
-    /// namespace has a name that is listed.
+    /// A group's list of pods to delete would name something that is not a worker of the group.
+    /// KubeRay deletes every pod of the namespace whose name is in that list.
     #[error("{pod} would be deleted, which is no worker of group {group}: delete own pods only")]
     DeletesForeign {
-        /// The name.
+        /// The name that is not such a pod.
         pod: String,
-        /// The group in whose list it would be written.
+        /// The group in whose `workersToDelete` it would be written.
         group: String,
     },
     /// A pod that is not the cluster's own would be resized.
     #[error("{pod} would be resized, which is no pod of this cluster: resize own pods only")]
     ResizesForeign {
-        /// The name.
+        /// The name that is not such a pod.
         pod: String,
     },
     /// A pod in which Ray runs would be deleted without draining it.
     #[error("pod {pod} would be deleted while Ray runs in it: drain it first")]
     DeletesRunning {
-        /// The pod.
+        /// The name of the pod.
         pod: String,
     },
     /// A pod would be resized twice.
     #[error("pod {pod} would be resized twice at once: send one resize")]
     ResizedTwice {
-        /// The pod.
+        /// The name of the pod.
         pod: String,
     },
-    /// A container would be left without a request, which changes its quality-of-service class.
+    /// A container would be left without a request, which would change the quality-of-service class
+    /// of its pod. Kubernetes forbids that in a resize.
     #[error("pod {pod} would be left without a {resource} request: leave it more")]
     LosesRequest {
-        /// The pod.
+        /// The name of the pod.
         pod: String,
-        /// `CPU` or `memory`.
+        /// The resource, `CPU` or `memory`.
         resource: &'static str,
     },
 }
 
-/// The rules that `plan`, made from `snapshot`, breaks.
+/// Returns the rules that `plan`, which was made from `snapshot`, breaks.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let checker = Checker {
         config: read_config(snapshot),
@@ -117,7 +119,8 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     violations
 }
 
-/// The groups that a plan launches for though the cluster has more workers then than it may have.
+/// Returns a violation for each group that the plan launches nodes for although the cluster would
+/// then have more than `max` workers.
 pub fn above_workers(snapshot: &Snapshot, plan: &Plan, max: u64) -> Vec<Violation> {
     let config = read_config(snapshot);
     let wanted = plan.groups.iter().map(|group| {
@@ -130,7 +133,7 @@ pub fn above_workers(snapshot: &Snapshot, plan: &Plan, max: u64) -> Vec<Violatio
         .groups
         .iter()
         .filter(|group| group.launch_now > 0 && group.replicas > group.replicas_now.unwrap_or(0));
-    // Replicas of several hosts are made whole.
+    // KubeRay makes whole replicas: a launch may be rounded up by all hosts of a replica but one.
     let rounded = config
         .groups
         .iter()
@@ -181,7 +184,8 @@ impl Checker<'_> {
         }
     }
 
-    /// A pod goes by the list of its own group, or, if its group is gone, by that of another one.
+    /// Whether a group's list may name the pod: a pod is deleted through the list of its own group
+    /// or, if its group is gone, through the list of another group.
     fn may_go_by(&self, group: &str, pod: &str) -> bool {
         self.pods.get(pod).is_some_and(|pod| {
             pod.role == PodRole::Worker && (pod.group == group || self.group(pod.group).is_none())
@@ -209,6 +213,8 @@ impl Checker<'_> {
             for (text, (then, now, cap)) in
                 [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
             {
+                // A pod may be above the limits already, if they were lowered: only growing breaks
+                // the rule.
                 if then > now && then > cap {
                     let (what, cap) = (text(then), text(cap));
                     violations.push(Violation::AboveCap {
@@ -275,7 +281,7 @@ fn memory_text(bytes: i64) -> String {
     format!("{} memory", Quantity::from_units(bytes).display_memory())
 }
 
-/// The gap between limit and request stays, so something must be left of the request.
+/// A resize keeps the gap between limit and request, so something must be left of the request.
 fn requests(pod: &Pod<'_>, resize: &PodResize, violations: &mut Vec<Violation>) {
     let gap = crate::plan::growth::pod_size::gap(pod);
     #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]

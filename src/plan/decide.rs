@@ -1,5 +1,5 @@
-//! From a snapshot to a plan: the phases in order.
-//! (Ray, `scheduler.py`, `ResourceDemandScheduler.schedule`.)
+//! The phases of a decision, in their order: from a snapshot to a plan. (Ray, `scheduler.py`,
+//! `ResourceDemandScheduler.schedule`.)
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -32,7 +32,7 @@ use crate::plan::strategy::Improvements;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
-/// Decides what is to be done about the RayCluster of a snapshot. A pure function: equal
+/// Decides what is to be done about the RayCluster of a snapshot. This is a pure function: equal
 /// snapshots give equal plans.
 pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport) {
     let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
@@ -71,6 +71,8 @@ impl<'a> Decision<'a> {
         if self.improvements().settled_replicas {
             world.leaving = assemble::leaving(&config, &leftovers);
         }
+        // This is Ray's order: the minima of the groups, then the maxima, then the demands, and
+        // idle nodes at last. A demand must not be served by a node that a maximum forces out.
         limits::enforce_minima(&mut world);
         limits::enforce_group_maxima(&mut world);
         limits::enforce_cluster_maximum(&mut world);
@@ -97,7 +99,7 @@ impl<'a> Decision<'a> {
         self.settings.strategy.improvements()
     }
 
-    /// Everything as numbers, nodes included.
+    /// Turns the nodes, the groups and the requests into numbers, so that comparing them is cheap.
     fn world(
         &self,
         config: &ClusterConfig,
@@ -173,7 +175,8 @@ impl<'a> Decision<'a> {
         (world, demands)
     }
 
-    /// The groups whose new nodes count at their first size, and until when.
+    /// The groups in growth back-off, whose new nodes count at their base size, with the end of
+    /// each back-off in seconds since 1970.
     fn stunted(&self, config: &ClusterConfig, now: f64) -> BTreeMap<String, f64> {
         let history = &self.snapshot.history;
         let until = |group: &GroupConfig| {
@@ -218,7 +221,7 @@ impl<'a> Decision<'a> {
     }
 }
 
-/// Serves the demands in order; what could not be placed.
+/// Serves the demands in order. Returns the request batches that could not be placed.
 fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<RequestBatch> {
     let mut left = Vec::new();
     let mut tasks = Vec::new();
@@ -228,6 +231,8 @@ fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<RequestBatch> {
         }
         match (&demand.kind, &demand.runs) {
             (DemandOrigin::Tasks(..), Ok(runs)) => tasks.extend(runs.iter().copied()),
+            // One `request_resources()` holds at a time, so only the first one that Ray reports
+            // counts.
             (DemandOrigin::Constraint(0), Ok(runs)) => {
                 all_or_nothing(world, runs, DemandSource::Constraint, &mut left);
             }
@@ -238,6 +243,7 @@ fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<RequestBatch> {
             (_, Err(_)) => {}
         }
     }
+    // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
     let packed = world.pack(tasks, DemandSource::Demand);
     left.extend(packed.left.iter().copied());
     world.commit(packed);

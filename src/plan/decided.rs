@@ -1,4 +1,5 @@
-//! What the phases of a decision leave behind, for those who say what is to be done.
+//! What the phases of a decision leave behind, for the modules that turn it into a plan and a
+//! report.
 
 use std::collections::BTreeMap;
 
@@ -10,17 +11,18 @@ use crate::plan::outcome::plan::Problem;
 use crate::plan::packing::state::World;
 use crate::snapshot::pod::Pod;
 
-/// What the phases leave behind.
+/// The results of all phases of one decision.
 pub(crate) struct Phases<'a> {
     pub(crate) world: World,
     pub(crate) config: ClusterConfig,
     pub(crate) demands: Vec<Demand<'a>>,
-    /// Units that could not be placed, in order.
+    /// The request batches that could not be placed, in the order of packing.
     pub(crate) left: Vec<RequestBatch>,
     pub(crate) own: &'a [Pod<'a>],
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
-    /// Groups whose new nodes count at their first size, with the seconds left.
+    /// Groups in growth back-off, whose new nodes count at their base size, with the end of each
+    /// back-off in seconds since 1970.
     pub(crate) stunted: BTreeMap<String, f64>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) now: f64,

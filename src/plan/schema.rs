@@ -1,4 +1,4 @@
-//! What the planner reads and writes as JSON schemas: `docs/schema/`.
+//! The JSON schemas of what the planner reads and writes, as they are stored in `docs/schema/`.
 
 use schemars::{JsonSchema, schema_for};
 use serde::Serialize;
@@ -8,14 +8,15 @@ use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::report::PlanReport;
 use crate::snapshot::Snapshot;
 
-/// A line of `rayfit plan -o json`: one for each snapshot.
+/// A line of `rayfit plan -o json`. There is one line for each snapshot.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PlanLine {
-    /// What is to be done.
+    /// What is to be done about the RayCluster.
     pub plan: Plan,
-    /// Why, and why not more.
+    /// Why the plan is as it is, and why it does not do more.
     pub report: PlanReport,
-    /// What forbids to act on the plan, in words; empty if nothing does.
+    /// The rules that the plan breaks, in words, so that nobody may act on it; empty if it breaks
+    /// none.
     pub violations: Vec<String>,
 }
 

@@ -1,22 +1,22 @@
-//! How to decide.
+//! The settings of a decision, besides the snapshot.
 
 use crate::plan::strategy::Strategy;
 
-/// How to decide.
+/// The settings of a decision, besides the snapshot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PlanSettings {
-    /// Ray's way, or better.
+    /// Whether to decide as Ray does, or with Rayfit's improvements.
     pub strategy: Strategy,
-    /// After how many seconds pods on their way that nothing needs are given up; `None`, as in
-    /// Ray by default, keeps them.
+    /// After how many seconds pending nodes that no demand needs are given up; `None`, which is
+    /// Ray's default, keeps them.
     pub pending_idle_timeout_s: Option<f64>,
     /// Keep GPU nodes for requests that name a GPU (`AUTOSCALER_CONSERVE_GPU_NODES`).
     pub conserve_gpus: bool,
-    /// No launch takes the workers of the cluster above so many. Those that are there stay.
+    /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
     pub max_workers: u64,
 }
 
-/// The most workers of a cluster where nobody says otherwise.
+/// The most workers that a cluster may have where no RayPolicy says otherwise.
 pub const MAX_WORKERS: u32 = 10_000;
 
 impl Default for PlanSettings {

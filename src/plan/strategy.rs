@@ -1,68 +1,74 @@
-//! Where strategy `Rayfit` decides better than Ray, by name. Strategy `Ray` has none of them.
+//! The improvements by which strategy `Rayfit` decides better than Ray. Strategy `Ray` has none of
+//! them.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How to decide.
+/// How the planner decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Strategy {
-    /// Ray's packing with the named [`Improvements`].
+    /// Decides with Ray's packing and the named [`Improvements`].
     #[default]
     Rayfit,
-    /// Exactly as Ray 2.60.0's autoscaler v2.
+    /// Decides exactly as Ray 2.60.0's autoscaler v2.
     Ray,
 }
 
-/// The named improvements, each on or off.
+/// The named improvements, each of them on or off.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[expect(
     clippy::struct_excessive_bools,
     reason = "independent switches, one per improvement"
 )]
 pub struct Improvements {
-    /// Demand is met first by free room, then by growth in flight, then by growing running pods,
-    /// then by pods on their way at the size they will have, and only then by new pods. Ray mixes
-    /// running and pending nodes, and counts launches without a pod at base size, so it launches
-    /// again for the same demand every round.
+    /// Demand is placed first on free resources, then on resizes in flight, then on running pods
+    /// that grow, then on pending nodes at the size that they will have, and only then on new
+    /// nodes. Ray mixes running and pending nodes, and counts launches without a pod at their base
+    /// size, so it launches again for the same demand in every round.
     pub settled_first: bool,
-    /// No resize that the Kubernetes node cannot hold: straight to the largest that fits, or to
-    /// a new pod. Ray asks for the cap and learns the rest by refusals.
+    /// A pod is never asked to grow beyond the headroom of its Kubernetes node: it grows to the
+    /// largest size that fits, or a new pod is launched. Ray asks for the resize limits and learns
+    /// the rest by refusals.
     pub node_room: bool,
-    /// A suggestion from a refused resize never goes below the base size or what is in use, and
-    /// is forgotten: the first after a minute, then two, up to ten. Ray takes any number, negative ones too, for ever.
+    /// The size that a refused resize suggests never goes below the base size or the resources in
+    /// use, and it is forgotten: the first suggestion after one minute, the next one in a row after
+    /// two, up to ten. Ray takes any number, even a negative one, and keeps it for ever.
     pub bounded_suggestions: bool,
-    /// What a node says that it can never do, and not what it could, is taken back at once. Ray
-    /// waits for the timeout, and the demand with it.
+    /// A resize that the kubelet calls infeasible without saying how much it could give is taken
+    /// back at once. Ray waits for the resize timeout, and the demand waits with it.
     pub believed_refusals: bool,
-    /// After a failed resize a pod may grow again: after a minute, then two, up to an hour. Ray
-    /// bars it for life.
+    /// A pod may grow again after a failed resize: after one minute, then two, up to an hour. Ray
+    /// bars it for the rest of its life.
     pub retried_resizes: bool,
-    /// When a pod goes for being idle because it could not grow to what it was made for, new pods
-    /// of its group count at their first size: for a minute, then two, up to an hour. Ray counts
-    /// them at their cap, and makes one after the other in vain.
+    /// When an idle pod is removed because it could not grow to the size that it was launched for,
+    /// its group goes into growth back-off: new pods of the group count at their base size for one
+    /// minute, then two, up to an hour. Ray counts them at their resize limits, and launches one
+    /// after the other in vain.
     pub no_vain_pods: bool,
-    /// A raylet whose size is not its pod's is told, in either direction. Ray only tells raylets
-    /// of resizes that it remembers.
+    /// A raylet whose size differs from its pod's size is told the pod's size, in either direction.
+    /// Ray only tells the raylets of resizes that it remembers.
     pub mended_raylets: bool,
-    /// Nodes that a maximum forces out are drained, idle ones first, and take no new demand. Ray
-    /// stops them at once, with their work.
+    /// Nodes that a maximum forces out are drained, idle nodes first, and no new demand is placed
+    /// on them. Ray stops them at once, together with their work.
     pub gentle_removal: bool,
-    /// A removed group drains and a pod without labels is reported. Ray's loop aborts on both.
+    /// The nodes of a removed group are drained, and a pod without the labels that Ray needs is
+    /// reported as a problem. Ray's loop aborts on both.
     pub isolated_faults: bool,
-    /// Everything that is needed is launched at once. Ray launches ten nodes per round.
+    /// All nodes that are needed are launched at once. Ray launches ten nodes per round.
     pub no_launch_cap: bool,
-    /// Of nodes that are equally good the first by name wins, and a full resource counts in scores,
-    /// so that a round decides as the one before it. With Ray the order of its reports decides, and
-    /// a node's score falls the moment it is full.
+    /// Of several nodes that are equally good the first one by name wins, and a resource that is
+    /// used up still counts in scores, so that a round decides as the round before it. With Ray the
+    /// order of its reports decides, and the score of a node falls the moment that one of its
+    /// resources is used up.
     pub steady_choices: bool,
-    /// Replicas are settled in every round, whole slices only, and those of failed launches are
-    /// given back. Ray's drift up.
+    /// `replicas` is set to what is there and still needed in every round, in whole multi-host
+    /// replicas, and the replicas of failed launches are given back. Ray's number drifts up.
     pub settled_replicas: bool,
 }
 
 impl Strategy {
-    /// What this strategy does better than Ray.
+    /// The improvements that this strategy has over Ray.
     pub fn improvements(self) -> Improvements {
         let on = self == Self::Rayfit;
         Improvements {

@@ -7,38 +7,38 @@ use serde_json::Value;
 use super::{Fields, Group, Kind, RayVersion, Role, list_at, object_at, text_at};
 use crate::path::FieldPath;
 
-/// The environment variable by which a head container chooses the autoscaler's version itself.
+/// The environment variable by which a head container itself chooses the version of the autoscaler.
 pub const V2_ENV: &str = "RAY_enable_autoscaler_v2";
 
-/// `autoscalerOptions.version`.
+/// The version of Ray's autoscaler, as `autoscalerOptions.version` names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AutoscalerVersion {
-    /// `v1`
+    /// The version `v1`.
     V1,
-    /// `v2`
+    /// The version `v2`.
     V2,
 }
 
-/// A RayClusterSpec, wherever it stands.
+/// A RayClusterSpec, in whichever kind of object it is.
 #[derive(Debug)]
 pub struct Cluster<'a> {
-    /// The kind of the object around it.
+    /// The kind of the object that it is in.
     pub kind: Kind,
     /// The RayClusterSpec.
     pub spec: &'a Fields,
-    /// `headGroupSpec`, if there.
+    /// `headGroupSpec`, if it is there.
     pub head: Option<Group<'a>>,
     /// `workerGroupSpecs`, in order.
     pub workers: Vec<Group<'a>>,
-    /// Where to find a worker group by its name, if there are many.
+    /// The position of each worker group by its name, if there are many groups.
     by_name: Option<HashMap<&'a str, usize>>,
 }
 
-/// So many groups are looked through one by one: that is quicker than an index.
+/// How many groups are looked through one by one, which is faster than an index.
 const FEW: usize = 32;
 
 impl<'a> Cluster<'a> {
-    /// Reads a RayClusterSpec that stands in an object of `kind`.
+    /// Reads the RayClusterSpec of an object of `kind`.
     pub fn parse(kind: Kind, spec: &'a Fields) -> Self {
         let head =
             object_at(spec, "headGroupSpec").map(|group| Group::parse(kind, Role::Head, group));
@@ -54,7 +54,8 @@ impl<'a> Cluster<'a> {
             })
             .collect();
         let by_name = (workers.len() > FEW).then(|| {
-            // Backwards: of several with the same name the first is found.
+            // The groups are taken backwards, so that the first one of several with the same name
+            // is found.
             let named = workers.iter().enumerate().rev();
             named
                 .filter_map(|(index, group)| Some((group.name?, index)))
@@ -69,12 +70,12 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// Head first, then the workers in order.
+    /// The groups: the head first, then the worker groups in their order.
     pub fn groups(&self) -> impl Iterator<Item = &Group<'a>> {
         self.head.iter().chain(&self.workers)
     }
 
-    /// The group of that name; `headgroup` is the head, as for Ray.
+    /// The group with that name. `headgroup` is the head, as for Ray.
     pub fn group(&self, name: &str) -> Option<&Group<'a>> {
         let Some(by_name) = &self.by_name else {
             return self.groups().find(|group| group.name == Some(name));
@@ -83,7 +84,7 @@ impl<'a> Cluster<'a> {
         head.or_else(|| self.workers.get(*by_name.get(name)?))
     }
 
-    /// `enableInTreeAutoscaling: true`.
+    /// Whether `enableInTreeAutoscaling` is true.
     pub fn autoscaling(&self) -> bool {
         self.spec
             .get("enableInTreeAutoscaling")
@@ -91,7 +92,7 @@ impl<'a> Cluster<'a> {
             == Some(true)
     }
 
-    /// `autoscalerOptions`, if there.
+    /// `autoscalerOptions`, if it is there.
     pub fn autoscaler_options(&self) -> Option<&'a Fields> {
         object_at(self.spec, "autoscalerOptions")
     }
@@ -110,23 +111,23 @@ impl<'a> Cluster<'a> {
         }
     }
 
-    /// The value of `RAY_enable_autoscaler_v2` in the head's ray container; empty if it is set
-    /// from elsewhere (`valueFrom`).
+    /// The value of `RAY_enable_autoscaler_v2` in the head's ray container. It is empty if the
+    /// value comes from elsewhere (`valueFrom`).
     pub fn v2_env(&self) -> Option<&'a str> {
         self.head.as_ref()?.ray_container()?.env(V2_ENV)
     }
 
-    /// The env asks for v2 as KubeRay reads it: exactly `1` or `true`.
+    /// Whether the environment variable asks for v2 as KubeRay reads it: exactly `1` or `true`.
     pub fn v2_by_env(&self) -> bool {
         matches!(self.v2_env(), Some("1" | "true"))
     }
 
-    /// v2 is asked for, by field or env, as KubeRay reads it.
+    /// Whether v2 is asked for, by field or environment variable, as KubeRay reads them.
     pub fn uses_v2(&self) -> bool {
         self.autoscaler_version() == Some(AutoscalerVersion::V2) || self.v2_by_env()
     }
 
-    /// `rayVersion` as written.
+    /// `rayVersion`, as it is written.
     pub fn ray_version_text(&self) -> Option<&'a str> {
         text_at(self.spec, "rayVersion").filter(|version| !version.is_empty())
     }

@@ -8,18 +8,18 @@ use crate::quantity::Quantity;
 /// A container of a pod template.
 #[derive(Debug, Clone, Copy)]
 pub struct Container<'a> {
-    /// Position in `containers`, from 0.
+    /// The position in `containers`, from 0.
     pub index: usize,
-    /// The container.
+    /// The container's own fields.
     pub spec: &'a Fields,
-    // Looked up once: most rules ask for them.
+    // These are looked up once, because most rules ask for them.
     limits: Option<&'a Fields>,
     requests: Option<&'a Fields>,
     cpu: Amounts,
     memory: Amounts,
 }
 
-/// What a container asks for of one resource, read once.
+/// The limit and request of a container for one resource, which are read once.
 #[derive(Debug, Clone, Copy)]
 struct Amounts {
     limit: Option<Quantity>,
@@ -35,7 +35,8 @@ impl Amounts {
     }
 }
 
-/// A value that is no quantity reads as absent (the API server refuses such a template itself).
+/// A quantity of a resource list. A value that is not a quantity reads as absent (the API server
+/// refuses such a template itself).
 fn quantity_at(amounts: Option<&Fields>, resource: &str) -> Option<Quantity> {
     Quantity::from_json(amounts?.get(resource)?).ok()
 }
@@ -56,27 +57,27 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// `name`, if there.
+    /// `name`, if it is there.
     pub fn name(&self) -> Option<&'a str> {
         text_at(self.spec, "name")
     }
 
-    /// `image`, if there.
+    /// `image`, if it is there.
     pub fn image(&self) -> Option<&'a str> {
         text_at(self.spec, "image")
     }
 
-    /// `resources.limits`, if there.
+    /// `resources.limits`, if they are there.
     pub fn limits(&self) -> Option<&'a Fields> {
         self.limits
     }
 
-    /// `resources.requests`, if there.
+    /// `resources.requests`, if they are there.
     pub fn requests(&self) -> Option<&'a Fields> {
         self.requests
     }
 
-    /// The limit of a resource; a value that is no quantity reads as absent (the API server
+    /// The limit of a resource. A value that is not a quantity reads as absent (the API server
     /// refuses such a template itself).
     pub fn limit(&self, resource: &str) -> Option<Quantity> {
         match resource {
@@ -86,7 +87,7 @@ impl<'a> Container<'a> {
         }
     }
 
-    /// The request of a resource, read as [`Self::limit`].
+    /// The request of a resource, which is read like [`Self::limit`].
     pub fn request(&self, resource: &str) -> Option<Quantity> {
         match resource {
             "cpu" => self.cpu.request,
@@ -100,7 +101,7 @@ impl<'a> Container<'a> {
         self.limit(resource).or_else(|| self.request(resource))
     }
 
-    /// What a resize keeps between limit and request.
+    /// The gap between limit and request, which a resize keeps.
     pub fn gap(&self, resource: Resource) -> Quantity {
         gap(self.limit(resource.name()), self.request(resource.name()))
     }
@@ -122,8 +123,8 @@ impl<'a> Container<'a> {
             })
     }
 
-    /// The value of an environment variable; the last entry of a name wins, as in Kubernetes.
-    /// Empty when it is set from elsewhere (`valueFrom`).
+    /// The value of an environment variable. The last entry of a name wins, as in Kubernetes. The
+    /// value is empty if it comes from elsewhere (`valueFrom`).
     pub fn env(&self, name: &str) -> Option<&'a str> {
         list_at(self.spec, "env")
             .iter()
@@ -132,7 +133,7 @@ impl<'a> Container<'a> {
             .map(|entry| text_at(entry, "value").unwrap_or_default())
     }
 
-    /// Position in `env` of the entry that [`Self::env`] reads.
+    /// The position in `env` of the entry that [`Self::env`] reads.
     pub fn env_index(&self, name: &str) -> Option<usize> {
         list_at(self.spec, "env")
             .iter()
@@ -149,8 +150,8 @@ pub struct ResizePolicy<'a> {
     pub restart: &'a str,
 }
 
-/// By how much a container's limit is above its request. A resize keeps it, so that the pod's
-/// quality of service does not change (Ray, KubeRay IPPR provider, `_resource_gap`).
+/// By how much a container's limit is above its request. A resize keeps this gap, so that the pod's
+/// quality-of-service class does not change (Ray, KubeRay IPPR provider, `_resource_gap`).
 pub fn gap(limit: Option<Quantity>, request: Option<Quantity>) -> Quantity {
     limit
         .zip(request)

@@ -1,16 +1,16 @@
-//! Looking into JSON objects, where nothing has to be as it should.
+//! Fields of JSON objects, in which nothing has to be of the type that it should be.
 
 use serde_json::{Map, Value};
 
 /// A JSON object.
 pub type Fields = Map<String, Value>;
 
-/// The object at `key`, if it is one.
+/// The value at `key`, if it is an object.
 pub(crate) fn object_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a Fields> {
     fields.get(key)?.as_object()
 }
 
-/// The list at `key`; absent and of another type read as empty.
+/// The list at `key`. An absent value, or one of another type, reads as an empty list.
 pub(crate) fn list_at<'a>(fields: &'a Fields, key: &str) -> &'a [Value] {
     fields
         .get(key)
@@ -18,7 +18,7 @@ pub(crate) fn list_at<'a>(fields: &'a Fields, key: &str) -> &'a [Value] {
         .map_or(&[], Vec::as_slice)
 }
 
-/// The text at `key`, if it is one.
+/// The value at `key`, if it is a string.
 pub(crate) fn text_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a str> {
     fields.get(key)?.as_str()
 }

@@ -8,14 +8,14 @@ use crate::path::FieldPath;
 /// The name by which Ray and the `ray.io/ippr` annotation call the head group.
 pub const HEAD_NAME: &str = "headgroup";
 
-/// What a group is for.
+/// The role of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// `headGroupSpec`
     Head,
     /// An item of `workerGroupSpecs`.
     Worker {
-        /// Its position, from 0.
+        /// The position in `workerGroupSpecs`, from 0.
         index: usize,
     },
 }
@@ -24,20 +24,20 @@ pub enum Role {
 #[derive(Debug)]
 pub struct Group<'a> {
     kind: Kind,
-    /// Head or worker.
+    /// Whether it is the head group or a worker group.
     pub role: Role,
     /// `groupName`; `headgroup` for the head; `None` for a worker group without a name.
     pub name: Option<&'a str>,
     /// The group's spec.
     pub spec: &'a Fields,
-    // Looked up once: nearly every rule asks for them.
+    // These are looked up once, because nearly every rule asks for them.
     start_params: Option<&'a Fields>,
     pod_spec: Option<&'a Fields>,
     ray_container: Option<Container<'a>>,
 }
 
 impl<'a> Group<'a> {
-    /// Reads a group that stands in an object of `kind`.
+    /// Reads a group of an object of `kind`.
     pub fn parse(kind: Kind, role: Role, spec: &'a Fields) -> Self {
         let name = match role {
             Role::Head => Some(HEAD_NAME),
@@ -57,12 +57,13 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// The head group.
+    /// Whether it is the head group.
     pub fn is_head(&self) -> bool {
         self.role == Role::Head
     }
 
-    /// How messages call it: `the head group`, `group "gpu"`, `worker group 2`.
+    /// The name by which messages call the group: `the head group`, `group "gpu"`, `worker group
+    /// 2`.
     pub fn title(&self) -> String {
         match (self.role, self.name) {
             (Role::Head, _) => "the head group".to_owned(),
@@ -85,7 +86,7 @@ impl<'a> Group<'a> {
         }
     }
 
-    /// `rayStartParams`, if there.
+    /// `rayStartParams`, if they are there.
     pub fn start_params(&self) -> Option<&'a Fields> {
         self.start_params
     }
@@ -100,12 +101,12 @@ impl<'a> Group<'a> {
         self.path().key("rayStartParams").key(key)
     }
 
-    /// The group-level `resources` map, if there and not empty (an empty one counts for nothing).
+    /// The group's own `resources`, if they are there and not empty (empty ones count for nothing).
     pub fn resources(&self) -> Option<&'a Fields> {
         object_at(self.spec, "resources").filter(|resources| !resources.is_empty())
     }
 
-    /// `template.spec`, if there.
+    /// `template.spec`, if it is there.
     pub fn pod_spec(&self) -> Option<&'a Fields> {
         self.pod_spec
     }
@@ -115,12 +116,12 @@ impl<'a> Group<'a> {
         self.path().key("template").key("spec")
     }
 
-    /// The containers of the template, in order (init containers not among them).
+    /// The containers of the template, in their order. Init containers are not among them.
     pub fn containers(&self) -> impl Iterator<Item = Container<'a>> {
         containers(self.pod_spec)
     }
 
-    /// Container 0 of the template: the one that Ray and KubeRay take for the ray container.
+    /// The first container of the template, which Ray and KubeRay take for the ray container.
     pub fn ray_container(&self) -> Option<Container<'a>> {
         self.ray_container
     }
@@ -137,13 +138,14 @@ impl<'a> Group<'a> {
         self.pod_spec_path().key("containers").index(0)
     }
 
-    /// An integer of the group's spec (`replicas`, `minReplicas`, ...); other types read as absent.
+    /// An integer of the group's spec, such as `replicas` or `minReplicas`. A value of another type
+    /// reads as absent.
     pub fn integer(&self, key: &str) -> Option<i64> {
         self.spec.get(key)?.as_i64()
     }
 }
 
-/// The containers of a pod's spec, in order; an item that is no object is passed over.
+/// The containers of a pod's spec, in their order. An item that is not an object is skipped.
 fn containers(pod_spec: Option<&Fields>) -> impl Iterator<Item = Container<'_>> {
     pod_spec
         .map_or(&[][..], |spec| list_at(spec, "containers"))

@@ -3,7 +3,7 @@
 /// The four kinds that carry a RayClusterSpec.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// The cluster itself.
+    /// A Ray cluster.
     RayCluster,
     /// A job with a cluster of its own, or one that selects a cluster.
     RayJob,
@@ -47,7 +47,7 @@ impl Kind {
         Self::ALL.into_iter().find(|kind| kind.name() == name)
     }
 
-    /// Where the RayClusterSpec is.
+    /// The path of the RayClusterSpec in an object of this kind.
     pub const fn cluster_path(self) -> &'static [&'static str] {
         match self {
             Self::RayCluster => &["spec"],

@@ -1,7 +1,7 @@
-//! How Kueue marks what it manages.
+//! The label and the annotation by which Kueue marks the objects that it manages.
 
-/// The label with the queue of an object that Kueue manages.
+/// The label that names the queue of an object that Kueue manages.
 pub const QUEUE: &str = "kueue.x-k8s.io/queue-name";
 
-/// The annotation of a job that may change its size while Kueue manages it: `"true"`.
+/// The annotation that is `"true"` on a job that may change its size while Kueue manages it.
 pub const ELASTIC: &str = "kueue.x-k8s.io/elastic-job";

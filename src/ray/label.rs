@@ -3,7 +3,7 @@
 /// The longest label value.
 pub const MAX_VALUE: usize = 63;
 
-/// `text` may be the value of a label. Empty may be, too.
+/// Whether `text` may be the value of a label. An empty text may be one too.
 pub fn is_value(text: &str) -> bool {
     let alphanumeric = |byte: Option<&u8>| byte.is_none_or(u8::is_ascii_alphanumeric);
     let bytes = text.as_bytes();

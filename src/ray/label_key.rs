@@ -1,12 +1,12 @@
 //! The syntax of Kubernetes label keys. (Kubernetes, apimachinery, `IsQualifiedName`.)
 
-/// The longest name part of a key, and the longest part of its prefix that Ray takes.
+/// The longest name part of a key, and the longest part of its prefix that Ray accepts.
 const MAX_PART: usize = 63;
 
-/// The longest prefix.
+/// The longest prefix of a key.
 const MAX_PREFIX: usize = 253;
 
-/// `text` may be the key of a label: a name, or a DNS subdomain, a slash and a name.
+/// Whether `text` may be the key of a label: a name, or a DNS subdomain, a slash and a name.
 pub fn is_key(text: &str) -> bool {
     match text.split_once('/') {
         None => is_name(text),
@@ -22,7 +22,7 @@ fn is_prefix(text: &str) -> bool {
     text.len() <= MAX_PREFIX && text.split('.').all(is_dns_label)
 }
 
-/// `text` is a DNS-1123 label: lower-case letters, digits and inner dashes, at most 63.
+/// Whether `text` is a DNS-1123 label: at most 63 lower-case letters, digits and inner dashes.
 fn is_dns_label(text: &str) -> bool {
     let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
     text.len() <= MAX_PART
@@ -31,13 +31,13 @@ fn is_dns_label(text: &str) -> bool {
         && text.bytes().all(|byte| inner(byte) || byte == b'-')
 }
 
-/// `text` is a DNS-1035 label but for its length: lower-case letters, digits and inner dashes,
-/// beginning with a letter.
+/// Whether `text` is a DNS-1035 label, apart from its length: lower-case letters, digits and inner
+/// dashes, beginning with a letter.
 pub fn is_dns_1035(text: &str) -> bool {
     begins_dns_1035(text) && !text.ends_with('-')
 }
 
-/// Something that ends in a letter or digit can follow `text` to make a DNS-1035 label of it.
+/// Whether `text` becomes a DNS-1035 label if something follows that ends in a letter or digit.
 pub fn begins_dns_1035(text: &str) -> bool {
     text.bytes()
         .next()

@@ -1,10 +1,10 @@
-//! Ray's custom resources as Rayfit needs them: a borrowed, forgiving view of the JSON.
+//! Ray's custom resources as Rayfit needs them: a borrowed, forgiving view of their JSON.
 //!
-//! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
-//! is reported by the rule that is about it, so that no malformed corner hides the other findings.
-//! Reading order: [`fields`], [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the small languages
-//! inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`],
-//! [`label`], [`label_key`], [`kueue`]; and what comes of a group: [`pod_size`],
+//! Nothing is copied and nothing is required. A field of the wrong type reads as absent here and is
+//! reported by the rule that is about it, so that one malformed field hides no other finding.
+//! Reading order: [`fields`], [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the
+//! small languages inside them: [`resource`], [`ippr`], [`start_params`], [`version`],
+//! [`reconcile`], [`label`], [`label_key`], [`kueue`]; and what follows from a group: [`pod_size`],
 //! [`node_resources`].
 
 pub mod cluster;

@@ -7,8 +7,9 @@ use super::{
 };
 use crate::path::FieldPath;
 
-/// Whether rules and defaults look at the annotation of that name: a change of it is a change of what
-/// is judged. They see no other annotations, so that this list cannot fall behind them.
+/// Whether rules and defaults look at the annotation of that name, so that a change of the
+/// annotation is a change of what they judge. They see no other annotations, so this list cannot
+/// fall behind them.
 pub fn is_judged(annotation: &str) -> bool {
     matches!(annotation, ippr::ANNOTATION | kueue::ELASTIC)
         || annotation.starts_with(reconcile::PREFIX)
@@ -17,18 +18,20 @@ pub fn is_judged(annotation: &str) -> bool {
 /// One Ray object, parsed once for all rules and defaults.
 #[derive(Debug)]
 pub struct RayObject<'a> {
-    /// Which of the four it is.
+    /// Which of the four kinds the object is.
     pub kind: Kind,
     /// The whole object.
     pub root: &'a Fields,
-    /// The cluster it describes; `None` for a RayJob with `clusterSelector`, or without a spec.
+    /// The cluster that the object describes; `None` for a RayJob with `clusterSelector`, or
+    /// without a spec.
     pub cluster: Option<Cluster<'a>>,
-    /// Its `ray.io/ippr` annotation, read.
+    /// What its `ray.io/ippr` annotation says.
     pub ippr: Ippr,
 }
 
 impl<'a> RayObject<'a> {
-    /// Reads `value`; `None` if it is no Ray object (any version of `ray.io` is one).
+    /// Reads `value`. Returns `None` if it is not a Ray object; an object of any version of
+    /// `ray.io` is one.
     pub fn parse(value: &'a Value) -> Option<Self> {
         let root = value.as_object()?;
         let (group, _version) = text_at(root, "apiVersion")?.split_once('/')?;
@@ -59,32 +62,32 @@ impl<'a> RayObject<'a> {
         }
     }
 
-    /// `metadata`, if there.
+    /// `metadata`, if it is there.
     pub fn metadata(&self) -> Option<&'a Fields> {
         object_at(self.root, "metadata")
     }
 
-    /// `metadata.name`, if there and not empty.
+    /// `metadata.name`, if it is there and not empty.
     pub fn name(&self) -> Option<&'a str> {
         text_at(self.metadata()?, "name").filter(|name| !name.is_empty())
     }
 
-    /// `metadata.generateName`, if there and not empty.
+    /// `metadata.generateName`, if it is there and not empty.
     pub fn generate_name(&self) -> Option<&'a str> {
         text_at(self.metadata()?, "generateName").filter(|name| !name.is_empty())
     }
 
-    /// `metadata.namespace`, if there.
+    /// `metadata.namespace`, if it is there.
     pub fn namespace(&self) -> Option<&'a str> {
         text_at(self.metadata()?, "namespace")
     }
 
-    /// There are annotations, of whatever names.
+    /// Whether there are annotations, whatever their names are.
     pub fn has_annotations(&self) -> bool {
         self.all_annotations().is_some()
     }
 
-    /// The annotations that are judged ([`is_judged`]), in their order.
+    /// The annotations that rules judge ([`is_judged`]), in their order.
     pub fn annotations(&self) -> impl Iterator<Item = (&'a str, &'a Value)> {
         self.all_annotations()
             .into_iter()
@@ -93,14 +96,15 @@ impl<'a> RayObject<'a> {
             .filter(|(name, _)| is_judged(name))
     }
 
-    /// The value of one annotation, of whatever type; none of one that is not judged.
+    /// The value of one annotation, of whatever type. `None` for an annotation that rules do not
+    /// judge.
     pub fn annotation_value(&self, name: &str) -> Option<&'a Value> {
         self.all_annotations()?
             .get(name)
             .filter(|_| is_judged(name))
     }
 
-    /// One annotation; none of one that is not judged.
+    /// The text of one annotation. `None` for an annotation that rules do not judge.
     pub fn annotation(&self, name: &str) -> Option<&'a str> {
         self.annotation_value(name)?.as_str()
     }
@@ -109,18 +113,18 @@ impl<'a> RayObject<'a> {
         object_at(self.metadata()?, "annotations")
     }
 
-    /// One label.
+    /// The value of one label.
     pub fn label(&self, name: &str) -> Option<&'a str> {
         text_at(object_at(self.metadata()?, "labels")?, name)
     }
 
-    /// `spec` of the object itself (for a RayJob not the cluster's).
+    /// `spec` of the object itself, which for a RayJob is not the spec of its cluster.
     pub fn spec(&self) -> Option<&'a Fields> {
         object_at(self.root, "spec")
     }
 
-    /// Who scales the cluster; `ray` without an annotation or with an unknown value, and on a
-    /// RayCronJob, whose annotations do not reach the cluster.
+    /// Which autoscaler scales the cluster. That is `ray` without an annotation or with an unknown
+    /// value, and on a RayCronJob, whose annotations do not reach the cluster.
     pub fn reconcile_mode(&self) -> ReconcileMode {
         if self.kind == Kind::RayCronJob {
             return ReconcileMode::Ray;
@@ -130,15 +134,16 @@ impl<'a> RayObject<'a> {
             .unwrap_or_default()
     }
 
-    /// Being deleted. KubeRay acts on it all the same, as long as a finalizer holds it.
+    /// Whether the object is being deleted. KubeRay acts on it all the same, as long as a finalizer
+    /// holds it.
     pub fn is_deleting(&self) -> bool {
         self.metadata()
             .and_then(|metadata| metadata.get("deletionTimestamp"))
             .is_some_and(|timestamp| !timestamp.is_null())
     }
 
-    /// With this update an object that is being deleted (`old`) loses its last finalizer, and is gone:
-    /// whatever else the update says is never stored.
+    /// Whether an object that is being deleted (`old`) loses its last finalizer with this update,
+    /// and so is gone: whatever else the update says is never stored.
     pub fn ends(&self, old: &RayObject<'_>) -> bool {
         let held = |metadata| !list_at(metadata, "finalizers").is_empty();
         old.is_deleting() && !self.metadata().is_some_and(held)
@@ -149,12 +154,12 @@ impl<'a> RayObject<'a> {
         FieldPath::of(self.kind.cluster_path())
     }
 
-    /// A controlling owner of one of our kinds: KubeRay made this object from it.
+    /// The kind of the controlling owner, if it is a Ray object: KubeRay made this object from it.
     pub fn ray_owner(&self) -> Option<Kind> {
         self.ray_owner_and_name().map(|(kind, _)| kind)
     }
 
-    /// The same, with its name.
+    /// The kind and the name of the controlling owner, if it is a Ray object.
     pub fn ray_owner_and_name(&self) -> Option<(Kind, &'a str)> {
         list_at(self.metadata()?, "ownerReferences")
             .iter()

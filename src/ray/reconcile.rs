@@ -1,4 +1,4 @@
-//! Who scales a cluster: the annotation `rayfit.dev/reconcile`.
+//! Which autoscaler scales a cluster: the annotation `rayfit.dev/reconcile`.
 
 use std::fmt;
 use std::str::FromStr;
@@ -9,11 +9,11 @@ use serde::{Deserialize, Serialize};
 /// The annotation that holds a [`ReconcileMode`].
 pub const ANNOTATION: &str = "rayfit.dev/reconcile";
 
-/// The annotation in which Rayfit notes which of its scalers is at work: `central`,
+/// The annotation in which Rayfit notes which of its autoscalers is at work: `central`,
 /// `sidecar/<uid of the head pod>`, `nobody`, or `taking/<version>/` and one of the first two.
 pub const RECORD: &str = "rayfit.dev/scaled-by";
 
-/// The prefix of all our annotations.
+/// The prefix of all annotations of Rayfit.
 pub const PREFIX: &str = "rayfit.dev/";
 
 /// Who scales a cluster.
@@ -33,7 +33,7 @@ pub const PREFIX: &str = "rayfit.dev/";
 )]
 #[serde(rename_all = "lowercase")]
 pub enum ReconcileMode {
-    /// Ray's own autoscaler container; what holds without an annotation.
+    /// Ray's own autoscaler container, which also scales clusters without an annotation.
     #[default]
     Ray,
     /// `rayfit serve`, from outside the cluster.
@@ -46,7 +46,7 @@ impl ReconcileMode {
     /// Every mode.
     pub const ALL: [Self; 3] = [Self::Ray, Self::Central, Self::Sidecar];
 
-    /// The annotation's value.
+    /// The value of the annotation.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Ray => "ray",
@@ -55,7 +55,7 @@ impl ReconcileMode {
         }
     }
 
-    /// The autoscaler container is ours.
+    /// Whether Rayfit scales the cluster, and not Ray's own autoscaler container.
     pub const fn is_ours(self) -> bool {
         !matches!(self, Self::Ray)
     }
@@ -67,7 +67,7 @@ impl fmt::Display for ReconcileMode {
     }
 }
 
-/// A text that names no mode.
+/// A text that does not name a mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no reconcile mode: write ray, central or sidecar")]
 pub struct NoSuchReconcileMode(pub String);

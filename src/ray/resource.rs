@@ -1,4 +1,4 @@
-//! The two resources that a pod can gain in place.
+//! The two resources of which a pod can get more in place.
 
 use crate::quantity::Quantity;
 
@@ -14,7 +14,7 @@ pub enum Resource {
 const MEBIBYTE: i64 = 1024 * 1024;
 
 impl Resource {
-    /// Both.
+    /// Both resources.
     pub const ALL: [Self; 2] = [Self::Cpu, Self::Memory];
 
     /// The name in `requests`, `limits` and `resizePolicy`.
@@ -33,7 +33,7 @@ impl Resource {
         }
     }
 
-    /// The key of the cap in a group's entry of `ray.io/ippr`.
+    /// The key of the resize limit in a group's entry of `ray.io/ippr`.
     pub const fn cap_key(self) -> &'static str {
         match self {
             Self::Cpu => "max-cpu",
@@ -41,7 +41,7 @@ impl Resource {
         }
     }
 
-    /// The most that anybody can mean for one pod: 100,000 CPUs, 1 PiB.
+    /// The most that anybody can mean for one pod: 100,000 CPUs or 1 PiB.
     pub const fn beyond_reason(self) -> Quantity {
         match self {
             Self::Cpu => Quantity::from_units(100_000),

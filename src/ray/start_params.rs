@@ -8,8 +8,9 @@ use unicode_general_category::{GeneralCategory, get_general_category};
 
 use super::Fields;
 
-/// Reads a text as Python's `int()` does: blanks around it, a sign, single underscores between digits
-/// and digits of all scripts are allowed. Numbers beyond 64 bits read as the nearest bound.
+/// Reads a text as Python's `int()` does: blanks around it, a sign, single underscores between
+/// digits and digits of all scripts are allowed. A number beyond 64 bits reads as the nearest
+/// bound.
 pub fn python_int(text: &str) -> Option<i64> {
     let separates = |c: char| c.is_whitespace() || ('\u{1c}'..='\u{1f}').contains(&c);
     let latin: String = text
@@ -35,7 +36,8 @@ pub fn python_int(text: &str) -> Option<i64> {
 
 /// A decimal digit of any script as one of 0 to 9; any other character as it is.
 ///
-/// Each script has its ten digits in a row, so that their zeros tell all (Unicode, category Nd).
+/// Each script has its ten digits in a row, so the first digit of a row tells the values of the
+/// others (Unicode, category Nd).
 fn latin_digit(c: char) -> char {
     if c.is_ascii() || get_general_category(c) != GeneralCategory::DecimalNumber {
         return c;
@@ -45,14 +47,14 @@ fn latin_digit(c: char) -> char {
         char::from_u32(code)
             .is_some_and(|c| get_general_category(c) == GeneralCategory::DecimalNumber)
     };
-    // Rows that touch each other begin at multiples of ten from the first.
+    // Rows of digits that touch each other begin at multiples of ten from the first digit.
     let first = (0..=code).rev().take_while(|code| is_digit(*code)).last();
     let value = (code - first.unwrap_or(code)) % 10;
     char::from_digit(value, 10).unwrap_or(c)
 }
 
 /// Reads a value of `rayStartParams` that Ray passes to `int()`. A JSON number stands for the text
-/// that it would be in quotes, so that the forgotten quotes hide no other fault.
+/// that it would be in quotes, so that forgotten quotes hide no other fault.
 pub fn start_integer(value: &Value) -> Option<i64> {
     match value {
         Value::String(text) => python_int(text),
@@ -64,24 +66,24 @@ pub fn start_integer(value: &Value) -> Option<i64> {
 /// Why `rayStartParams.resources` cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum StartResourcesError {
-    /// No JSON left after Ray has taken off the first and last character and all backslashes.
+    /// The text is not JSON after Ray has removed its first and last character and all backslashes.
     #[error("it is not JSON in quotes ({0})")]
     NotQuotedJson(String),
-    /// JSON, but no object.
+    /// The text is JSON, but not an object.
     #[error("it is not a JSON object")]
     NotAnObject,
-    /// An amount that is no integer.
+    /// An amount is not an integer.
     #[error("{key:?} is {found}, not an integer")]
     NotAnInteger {
-        /// The resource.
+        /// The name of the resource.
         key: String,
-        /// As written.
+        /// The amount, as it is written.
         found: String,
     },
 }
 
-/// Reads `rayStartParams.resources` as Ray's autoscaler does: the first and the last character
-/// are dropped whatever they are, backslashes are deleted, the rest must be a JSON object of
+/// Reads `rayStartParams.resources` as Ray's autoscaler does: the first and the last character are
+/// dropped whatever they are, backslashes are deleted, and the rest must be a JSON object of
 /// integers. (Ray, `autoscaler/_private/kuberay/autoscaling_config.py`.)
 pub fn start_resources(text: &str) -> Result<Vec<(String, i64)>, StartResourcesError> {
     start_resources_object(text)?
@@ -96,12 +98,12 @@ pub fn start_resources(text: &str) -> Result<Vec<(String, i64)>, StartResourcesE
         .collect()
 }
 
-/// Longest text that is read. No pod could be started with a longer one.
+/// The longest text that is read. No pod could be started with a longer one.
 const MAX_LEN: usize = 256 << 10;
 
-/// The first half of [`start_resources`]: the object, its amounts not yet looked at.
+/// The first half of [`start_resources`]: reads the object, and does not look at its amounts.
 pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError> {
-    // As a tree it would take many times as much.
+    // As a tree of JSON values the text would take many times as much memory.
     if text.len() > MAX_LEN {
         let problem = "it is longer than 256 KiB".to_owned();
         return Err(StartResourcesError::NotQuotedJson(problem));
@@ -120,7 +122,8 @@ pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError>
     }
 }
 
-/// `-0` is a whole number for Python's JSON, and a fraction for ours.
+/// Turns `-0` into a whole number, which it is for Python's JSON, although it is a fraction for
+/// serde_json.
 fn mend_negative_zeros(text: &str, map: &mut Fields) {
     let zero = |value: &Value| value.is_f64() && value.as_f64() == Some(0.0);
     if !map.values().any(zero) {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// A release of Ray; ordered.
+/// A release of Ray. Later releases are greater.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct RayVersion {
     /// The 2 of 2.56.0.
@@ -15,7 +15,7 @@ pub struct RayVersion {
 }
 
 impl RayVersion {
-    /// A version.
+    /// The version with these numbers.
     pub const fn new(major: u32, minor: u32, patch: u32) -> Self {
         Self {
             major,
@@ -24,15 +24,16 @@ impl RayVersion {
         }
     }
 
-    /// The version that the tag of an image names: `rayproject/ray:2.56.0-py311-gpu` is 2.56.0;
-    /// `:nightly`, `:latest`, a digest alone or no tag name none.
+    /// The version that the tag of an image names: `rayproject/ray:2.56.0-py311-gpu` is 2.56.0.
+    /// Tags such as `nightly` and `latest`, an image with a digest alone and one without a tag name
+    /// no version.
     pub fn of_image(image: &str) -> Option<Self> {
         let untagged = image.split('@').next()?;
         let (_, tag) = untagged.rsplit('/').next()?.split_once(':')?;
         tag.split('-').next()?.parse().ok()
     }
 
-    /// Like [`Self::of_image`], only for the images that the Ray project publishes
+    /// Like [`Self::of_image`], but only for the images that the Ray project publishes
     /// (`rayproject/ray`, `rayproject/ray-ml`, `rayproject/ray-llm`, from any mirror).
     pub fn of_official_image(image: &str) -> Option<Self> {
         let repository = image.split('@').next()?;
@@ -54,7 +55,7 @@ impl fmt::Display for RayVersion {
     }
 }
 
-/// A text that is no version.
+/// A text that is not a version.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("it is not a version like 2.56.0")]
 pub struct NotAVersion;

@@ -1,31 +1,33 @@
-//! What is kept of a RayCluster: a list of the fields that are read, and nothing else.
+//! Allowed fields: what is kept of a RayCluster is a list of the fields that are read, and nothing
+//! else.
 //!
 //! One list serves the watch, which keeps as little as it can, and `rayfit record`, whose snapshots
-//! are sent to others: what is not on it is in neither. `tests/attacks/record.rs` holds it against
-//! both sides: decisions on what is kept are those on the whole object, and nothing planted beside
-//! the list comes through.
+//! are sent to other people. A field that is not on the list is in neither.
+//! `tests/attacks/record.rs` tests both sides: decisions on what is kept are those on the whole
+//! object, and nothing that was planted beside the list comes through.
 
 use serde_json::{Map, Value};
 
 use crate::ray::{ippr, reconcile};
 
-/// What is kept of a value.
+/// What is kept of a JSON value.
 #[derive(Debug, Clone, Copy)]
 pub enum Allowed {
-    /// A text, a number, a truth value. Of anything else only that it is a list or an object, which
+    /// A string, a number or a boolean is kept. Of a list or an object only its type is kept, which
     /// is read as a mistake.
     Plain,
-    /// Of an object, these keys.
+    /// These keys of an object are kept.
     Keys(&'static [(&'static str, Allowed)]),
-    /// Of an object, all keys, since anybody may choose them: names of resources, labels.
+    /// All keys of an object are kept, such as names of resources or labels, because anybody may
+    /// choose them.
     AnyKey(&'static Allowed),
-    /// Of a list, each item; where one is left empty it keeps its place.
+    /// Each item of a list is kept. An item that is left empty keeps its place.
     Each(&'static Allowed),
 }
 
 use Allowed::{AnyKey, Each, Keys, Plain};
 
-/// Of a RayCluster.
+/// What is kept of a RayCluster.
 pub const RAY_CLUSTER: Allowed = Keys(&[
     ("apiVersion", Plain),
     ("kind", Plain),
@@ -42,7 +44,7 @@ const METADATA: Allowed = Keys(&[
     ("generation", Plain),
     ("creationTimestamp", Plain),
     ("deletionTimestamp", Plain),
-    // RayPolicies select by them, whatever their keys.
+    // RayPolicies select clusters by labels, whatever the keys are.
     ("labels", AnyKey(&Plain)),
     (
         "annotations",
@@ -67,7 +69,7 @@ const METADATA: Allowed = Keys(&[
 ]);
 
 const SPEC: Allowed = Keys(&[
-    // For people: no decision reads it.
+    // This is kept for people to see; no decision reads it.
     ("rayVersion", Plain),
     ("enableInTreeAutoscaling", Plain),
     ("suspend", Plain),
@@ -76,7 +78,7 @@ const SPEC: Allowed = Keys(&[
         "autoscalerOptions",
         Keys(&[("idleTimeoutSeconds", Plain), ("upscalingMode", Plain)]),
     ),
-    // Where the GCS's credentials are; the Secret's name only.
+    // This says where the credentials of the GCS are. Only the name of the Secret is kept.
     (
         "authOptions",
         Keys(&[("mode", Plain), ("secretName", Plain)]),
@@ -105,7 +107,7 @@ const GROUP: Allowed = Keys(&[
             ("num-gpus", Plain),
             ("memory", Plain),
             ("resources", Plain),
-            // Where the GCS listens.
+            // This is the port on which the GCS listens.
             ("port", Plain),
         ]),
     ),
@@ -136,20 +138,20 @@ const CONTAINER: Allowed = Keys(&[
 ]);
 
 const STATUS: Allowed = Keys(&[
-    // For `rayfit status`.
+    // `rayfit status` shows it.
     ("state", Plain),
-    // Whether there ever was a head.
+    // This tells whether there ever was a head.
     ("head", Keys(&[("podIP", Plain)])),
 ]);
 
-/// What is kept of a RayCluster.
+/// Returns what is kept of a RayCluster.
 pub fn ray_cluster(object: &Value) -> Value {
     RAY_CLUSTER.keep(object)
 }
 
 impl Allowed {
-    /// What is kept of a value. One of another form than the list expects is left empty, so that
-    /// it is still read as the mistake that it is.
+    /// Returns what is kept of a value. A value of another type than the list expects is left
+    /// empty, so that it is still read as the mistake that it is.
     pub fn keep(&self, value: &Value) -> Value {
         match (self, value) {
             (Keys(keys), Value::Object(fields)) => {
@@ -211,7 +213,8 @@ mod tests {
 
     #[test]
     fn annotations_of_others_leave_an_empty_map() {
-        // A patch that adds one of ours would else replace theirs.
+        // Without the empty map, a patch that adds an annotation of Rayfit would replace the
+        // annotations of others.
         let kept = ray_cluster(&json!({ "metadata": { "annotations": { "a": "b" } } }));
         assert_eq!(kept["metadata"]["annotations"], json!({}));
         let none = ray_cluster(&json!({ "metadata": {} }));

@@ -1,4 +1,4 @@
-//! Amounts of CPU and memory, as `requests`, `limits`, `allocatable` and the like hold them.
+//! Amounts of CPU and memory, as in `requests`, `limits` and `allocatable`.
 
 use std::collections::BTreeMap;
 
@@ -9,18 +9,18 @@ use serde_json::Value;
 
 use crate::quantity::Quantity;
 
-/// The CPU and memory of a resource list; every other resource is left out, because no decision
-/// about a pod that is there reads it.
+/// The CPU and memory of a resource list. Every other resource is left out, because no decision
+/// about a pod that exists reads it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Amounts {
-    /// `cpu`, in cores; `None` if it is absent or no quantity.
+    /// `cpu`, in cores; `None` if it is absent or is not a quantity.
     pub cpu: Option<Quantity>,
-    /// `memory`, in bytes; `None` if it is absent or no quantity.
+    /// `memory`, in bytes; `None` if it is absent or is not a quantity.
     pub memory: Option<Quantity>,
 }
 
 impl Amounts {
-    /// Both amounts.
+    /// A list of both amounts.
     pub fn new(cpu: Quantity, memory: Quantity) -> Self {
         Self {
             cpu: Some(cpu),
@@ -28,7 +28,7 @@ impl Amounts {
         }
     }
 
-    /// Nothing is in it.
+    /// Whether the list has neither amount.
     pub fn is_empty(&self) -> bool {
         self.cpu.is_none() && self.memory.is_none()
     }
@@ -42,7 +42,7 @@ impl Amounts {
         }
     }
 
-    /// Where this list is silent, the other one speaks.
+    /// The amounts of this list, and those of the other list where this one has none.
     #[must_use]
     pub fn or(self, other: Self) -> Self {
         Self {
@@ -51,7 +51,7 @@ impl Amounts {
         }
     }
 
-    /// Both lists together. A sum that cannot be represented is the larger part.
+    /// The sum of both lists. Where a sum cannot be represented, the larger amount stands for it.
     #[must_use]
     pub fn plus(self, other: Self) -> Self {
         self.join(other, |one, two| {
@@ -59,7 +59,7 @@ impl Amounts {
         })
     }
 
-    /// Of each resource the larger amount.
+    /// The larger amount of each resource.
     #[must_use]
     pub fn max(self, other: Self) -> Self {
         self.join(other, Ord::max)

@@ -1,61 +1,63 @@
-//! What a Ray cluster is told about its scaling: the answer to its [`super::gcs`] state.
+//! The autoscaling state: what a Ray cluster is told about its scaling, in answer to its
+//! [`super::gcs`] state.
 //!
-//! `ray.rpc.autoscaler.AutoscalingState`, which `ray status` and the dashboard show.
+//! This is `ray.rpc.autoscaler.AutoscalingState`, which `ray status` and the dashboard show.
 
 use super::gcs::{ClusterResourceConstraint, GangResourceRequest, ResourceRequest};
 
-/// What the scaler has asked for, what failed, and what it cannot do.
+/// What the scaler has asked for, which launches failed, and which demand it cannot meet.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct AutoscalingState {
-    /// Grows with every report, also over restarts of the scaler: milliseconds since 1970. The
-    /// GCS drops a report whose version is lower than that of the one it has.
+    /// The version of the report, in milliseconds since 1970. It grows with every report, also when
+    /// the scaler restarts. The GCS drops a report whose version is lower than that of the report
+    /// it has.
     pub version: i64,
-    /// Pods that are asked for and not there yet.
+    /// Pods that KubeRay was asked for and that do not exist yet.
     pub pending_requests: Vec<PendingRequest>,
-    /// Pods that are there, without Ray in them yet.
+    /// Pods that exist, and in which Ray does not run yet.
     pub pending_instances: Vec<PendingInstance>,
-    /// Pods that were asked for and will not come.
+    /// Pods that KubeRay was asked for and that will not come.
     pub failed_requests: Vec<FailedRequest>,
-    /// Tasks and actors that no group could ever hold.
+    /// Tasks and actors that no node of any group could ever hold.
     pub infeasible_requests: Vec<ResourceRequest>,
-    /// Placement groups that the groups could never hold.
+    /// Placement groups that the nodes of all groups could never hold.
     pub infeasible_gangs: Vec<GangResourceRequest>,
-    /// What `request_resources()` asked for and cannot be had.
+    /// What `request_resources()` asked for and no scaling can give.
     pub infeasible_constraints: Vec<ClusterResourceConstraint>,
 }
 
-/// Pods of one group that are asked for and not there yet.
+/// Pods of one group that KubeRay was asked for and that do not exist yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingRequest {
-    /// The group.
+    /// The name of the group.
     pub group: String,
-    /// How many.
+    /// How many pods there are.
     pub count: i32,
-    /// Since when, in seconds since 1970.
+    /// When they were asked for, in seconds since 1970.
     pub since: i64,
 }
 
-/// A pod that is there, without Ray in it yet.
+/// A pod that exists, and in which Ray does not run yet.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PendingInstance {
-    /// The group.
+    /// The name of the group.
     pub group: String,
-    /// The pod.
+    /// The name of the pod.
     pub pod: String,
-    /// Its address; empty until it has one.
+    /// The address of the pod; empty until it has one.
     pub address: String,
-    /// What it waits for, for people.
+    /// What the pod waits for, in words for people.
     pub details: String,
 }
 
-/// Pods of one group that were asked for and will not come.
+/// Pods of one group that KubeRay was asked for and that will not come.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct FailedRequest {
-    /// The group.
+    /// The name of the group.
     pub group: String,
-    /// How many.
+    /// How many pods there are.
     pub count: i32,
-    /// Why, for people.
+    /// Why they will not come, in words for people.
     pub reason: String,
     /// When they were asked for, in seconds since 1970.
     pub started: i64,

@@ -1,5 +1,5 @@
-//! The corners of protobuf's canonical JSON: 64-bit integers as texts, base64 bytes, `NaN` as a
-//! text, enums by name or number, and `null` for a default.
+//! The peculiarities of protobuf's canonical JSON: 64-bit integers as strings, bytes in base64,
+//! `NaN` as a string, enums by name or number, and `null` for a default.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use schemars::JsonSchema;
 use serde::de::{Deserialize, Deserializer, Error};
 use serde_json::Value;
 
-/// A message, list or map that may be `null`.
+/// Reads a message, list or map that may be `null`.
 pub(super) fn nullable<'de, D, T>(deserializer: D) -> Result<T, D::Error>
 where
     D: Deserializer<'de>,
@@ -28,7 +28,7 @@ pub(super) enum Integer {
     Text(String),
 }
 
-/// An `int32` or `int64`: a number or a text.
+/// Reads an `int32` or `int64`, which is a number or a string.
 pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64, D::Error> {
     let value = Value::deserialize(deserializer)?;
     let read = match &value {
@@ -40,7 +40,7 @@ pub(super) fn integer<'de, D: Deserializer<'de>>(deserializer: D) -> Result<i64,
     read.ok_or_else(|| D::Error::custom(format!("{value} is no 64-bit integer")))
 }
 
-/// `bytes` in base64 (either alphabet, padded or not), as lower-case hexadecimal.
+/// Reads `bytes` in base64 (of either alphabet, padded or not) as lower-case hexadecimal.
 pub(super) fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, D::Error> {
     let text = Option::<String>::deserialize(deserializer)?.unwrap_or_default();
     let alphabet = if text.contains(['-', '_']) {
@@ -61,7 +61,7 @@ pub(super) fn hex<'de, D: Deserializer<'de>>(deserializer: D) -> Result<String, 
     }))
 }
 
-/// The other way round: base64 of a hexadecimal id.
+/// Writes an id in hexadecimal as base64.
 pub(super) fn base64<S: serde::Serializer>(id: &str, serializer: S) -> Result<S::Ok, S::Error> {
     let bytes: Vec<u8> = (0..id.len() / 2)
         .filter_map(|at| u8::from_str_radix(id.get(2 * at..2 * at + 2)?, 16).ok())
@@ -69,7 +69,7 @@ pub(super) fn base64<S: serde::Serializer>(id: &str, serializer: S) -> Result<S:
     serializer.serialize_str(&base64::engine::general_purpose::STANDARD.encode(bytes))
 }
 
-/// A `map<string, double>` of finite numbers.
+/// Reads a `map<string, double>` of finite numbers.
 pub(super) fn amounts<'de, D: Deserializer<'de>>(
     deserializer: D,
 ) -> Result<BTreeMap<String, f64>, D::Error> {
@@ -91,7 +91,7 @@ pub(super) fn amounts<'de, D: Deserializer<'de>>(
         .collect()
 }
 
-/// The number of an enum value that is written by name or number.
+/// Reads an enum value, which is written by name or number, as its number.
 pub(super) fn enumerated<'de, D: Deserializer<'de>>(
     deserializer: D,
     names: &[&str],

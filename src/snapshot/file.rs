@@ -1,4 +1,5 @@
-//! A snapshot as it is written: pods as the API server returns them, whosever they are.
+//! A snapshot as it is written in a file: with pods as the API server returns them, whoever owns
+//! them.
 
 use std::borrow::Cow;
 
@@ -16,30 +17,31 @@ use super::{History, Snapshot, gcs};
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Snapshot")]
 struct SnapshotFile {
-    /// `rayfit.dev/v1alpha1`
+    /// The version of the format, `rayfit.dev/v1alpha1`.
     api_version: String,
-    /// `Snapshot`
+    /// The kind of the object, `Snapshot`.
     kind: String,
-    /// When it was taken, RFC 3339.
+    /// When the snapshot was taken, in RFC 3339.
     time: String,
     /// The RayCluster as the API server returns it.
     ray_cluster: Value,
-    /// Its Pods as the API server returns them. A pod is the RayCluster's if it is in its
-    /// namespace, has its label ray.io/cluster and is controlled by it; where the RayCluster has
-    /// no UID, the owner is not compared. Pods of others may be among them: they only count as
-    /// load on their node.
+    /// The pods of the RayCluster, as the API server returns them. A pod belongs to the RayCluster
+    /// if it is in its namespace, has its label ray.io/cluster and is controlled by it. Where the
+    /// RayCluster has no UID, the owner is not compared. Pods of others may be in the list: they
+    /// only count as load on their node.
     #[serde(default)]
     pods: Vec<PodObject>,
-    /// The Nodes that its pods run on, or could. Without them no resize is checked for room.
+    /// The Kubernetes nodes that its pods run on, or could run on. Without them no resize is
+    /// checked for node headroom.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     nodes: Option<Vec<KubeNode>>,
-    /// What pods of others request of these nodes, by the node's name.
+    /// What the pods of others request of these nodes, by the name of the node.
     #[serde(default, skip_serializing_if = "NodeLoads::is_empty")]
     loads: NodeLoads,
-    /// `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
+    /// What Ray reports: `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
     #[serde(default)]
     gcs: gcs::ClusterResourceState,
-    /// What the controller remembers of earlier rounds; a decision without it is safe too.
+    /// What the controller remembers of earlier rounds. A decision without it is safe too.
     #[serde(default)]
     history: History,
 }

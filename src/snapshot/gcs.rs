@@ -1,6 +1,6 @@
-//! What Ray reports: `ray.rpc.autoscaler.ClusterResourceState`, as far as decisions need it.
+//! What Ray reports: the part of `ray.rpc.autoscaler.ClusterResourceState` that decisions need.
 //!
-//! Fields are read by their canonical JSON name and by the original one of Ray's
+//! Fields are read by their name in canonical JSON and by their original name in Ray's
 //! `autoscaler.proto` (`pendingResourceRequests`, `pending_resource_requests`). Fields that no
 //! decision needs are skipped.
 
@@ -19,16 +19,16 @@ pub struct ClusterResourceState {
     /// The Ray nodes, dead ones included.
     #[serde(alias = "node_states", deserialize_with = "nullable")]
     pub node_states: Vec<NodeState>,
-    /// Pending tasks and actors: one entry per shape.
+    /// The pending tasks and actors, with one entry for each shape.
     #[serde(alias = "pending_resource_requests", deserialize_with = "nullable")]
     pub pending_resource_requests: Vec<ResourceRequestByCount>,
-    /// Pending placement groups.
+    /// The pending placement groups.
     #[serde(
         alias = "pending_gang_resource_requests",
         deserialize_with = "nullable"
     )]
     pub pending_gang_resource_requests: Vec<GangResourceRequest>,
-    /// What `request_resources()` asked for: at most one in practice.
+    /// What `request_resources()` asked for, which is one entry at the most in practice.
     #[serde(alias = "cluster_resource_constraints", deserialize_with = "nullable")]
     pub cluster_resource_constraints: Vec<ClusterResourceConstraint>,
 }
@@ -37,50 +37,50 @@ pub struct ClusterResourceState {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct NodeState {
-    /// The node id, in hexadecimal here, base64 in JSON.
+    /// The id of the Ray node, in hexadecimal here and in base64 in JSON.
     #[serde(alias = "node_id", deserialize_with = "hex", serialize_with = "base64")]
     pub node_id: String,
-    /// The pod's name; empty for a node that no pod of KubeRay started.
+    /// The name of the pod; empty for a Ray node that no pod of KubeRay started.
     #[serde(alias = "instance_id", deserialize_with = "nullable")]
     pub instance_id: String,
-    /// The group's name.
+    /// The name of the group.
     #[serde(alias = "ray_node_type_name", deserialize_with = "nullable")]
     pub ray_node_type_name: String,
-    /// What is free; a resource that is used up is missing.
+    /// The free amounts by resource. A resource that is used up is missing.
     #[serde(alias = "available_resources", deserialize_with = "amounts")]
     pub available_resources: BTreeMap<String, f64>,
-    /// What there is.
+    /// The total amounts by resource.
     #[serde(alias = "total_resources", deserialize_with = "amounts")]
     pub total_resources: BTreeMap<String, f64>,
     /// Labels that come and go, such as those of placement groups.
     #[serde(alias = "dynamic_labels", deserialize_with = "nullable")]
     pub dynamic_labels: BTreeMap<String, String>,
-    /// How it is.
+    /// The status of the Ray node.
     #[serde(deserialize_with = "nullable")]
     pub status: NodeStatus,
-    /// For how long it has been idle, in milliseconds.
+    /// For how long the Ray node has been idle, in milliseconds.
     #[serde(alias = "idle_duration_ms", deserialize_with = "integer")]
     #[schemars(with = "Integer")]
     pub idle_duration_ms: i64,
-    /// Labels that stay.
+    /// Labels that the Ray node keeps.
     #[serde(deserialize_with = "nullable")]
     pub labels: BTreeMap<String, String>,
 }
 
-/// How a Ray node is.
+/// The status of a Ray node.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "UPPERCASE")]
 pub enum NodeStatus {
-    /// Not said.
+    /// Ray does not say.
     #[default]
     Unspecified,
-    /// It has work.
+    /// The node has work.
     Running,
-    /// It is gone.
+    /// The node is gone.
     Dead,
-    /// It has no work.
+    /// The node has no work.
     Idle,
-    /// It takes no new work and is about to go.
+    /// The node takes no new work and is about to stop.
     Draining,
 }
 
@@ -97,42 +97,43 @@ impl<'de> Deserialize<'de> for NodeStatus {
     }
 }
 
-/// A request and how often it is wanted.
+/// A request, and how many units of it are wanted.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(default)]
 pub struct ResourceRequestByCount {
-    /// The request.
+    /// What one unit needs.
     #[serde(deserialize_with = "nullable")]
     pub request: ResourceRequest,
-    /// How often.
+    /// How many units are wanted.
     #[serde(deserialize_with = "integer")]
     #[schemars(with = "Integer")]
     pub count: i64,
 }
 
-/// What one task, actor or bundle needs.
+/// What one task, actor or bundle needs of a node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ResourceRequest {
-    /// Amounts by resource.
+    /// The amounts by resource.
     #[serde(alias = "resources_bundle", deserialize_with = "amounts")]
     pub resources_bundle: BTreeMap<String, f64>,
-    /// Together with, or apart from others.
+    /// Whether the request must be placed together with, or apart from, others.
     #[serde(alias = "placement_constraints", deserialize_with = "nullable")]
     pub placement_constraints: Vec<PlacementConstraint>,
-    /// Where: the first selector that a node satisfies counts.
+    /// Which nodes the request may be placed on: the first label selector that a node satisfies
+    /// counts.
     #[serde(alias = "label_selectors", deserialize_with = "nullable")]
     pub label_selectors: Vec<LabelSelector>,
 }
 
-/// Together with, or apart from, whatever has the label.
+/// A constraint to be placed together with, or apart from, whatever has a label.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PlacementConstraint {
-    /// Apart.
+    /// Apart from whatever has this label.
     #[serde(alias = "anti_affinity", skip_serializing_if = "Option::is_none")]
     pub anti_affinity: Option<Label>,
-    /// Together.
+    /// Together with whatever has this label.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub affinity: Option<Label>,
 }
@@ -141,42 +142,42 @@ pub struct PlacementConstraint {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Label {
-    /// Its name.
+    /// The name of the label.
     #[serde(alias = "label_name", deserialize_with = "nullable")]
     pub label_name: String,
-    /// Its value.
+    /// The value of the label.
     #[serde(alias = "label_value", deserialize_with = "nullable")]
     pub label_value: String,
 }
 
-/// Constraints that must all hold.
+/// A label selector: label constraints that must all hold.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelSelector {
-    /// They.
+    /// The label constraints.
     #[serde(alias = "label_constraints", deserialize_with = "nullable")]
     pub label_constraints: Vec<LabelConstraint>,
 }
 
-/// One label and its allowed or forbidden values.
+/// One label, with the values that it must have or must not have.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct LabelConstraint {
-    /// The label.
+    /// The key of the label.
     #[serde(alias = "label_key", deserialize_with = "nullable")]
     pub label_key: String,
-    /// In or not in.
+    /// Whether the label must have one of the values or none of them.
     #[serde(deserialize_with = "nullable")]
     pub operator: LabelOperator,
-    /// The values.
+    /// The values that the operator is about.
     #[serde(alias = "label_values", deserialize_with = "nullable")]
     pub label_values: Vec<String>,
 }
 
-/// How values are meant.
+/// How the values of a label constraint are meant.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, JsonSchema)]
 pub enum LabelOperator {
-    /// Not said: never satisfied.
+    /// Ray does not say; the constraint is never satisfied.
     #[default]
     #[serde(rename = "LABEL_OPERATOR_UNSPECIFIED")]
     Unspecified,
@@ -203,17 +204,17 @@ impl<'de> Deserialize<'de> for LabelOperator {
     }
 }
 
-/// A placement group: all of it or nothing.
+/// A placement group, which is placed as a whole or not at all.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct GangResourceRequest {
-    /// The bundles, as older Ray reports them.
+    /// The bundles, as older versions of Ray report them.
     #[serde(deserialize_with = "nullable")]
     pub requests: Vec<ResourceRequest>,
-    /// `<placement group id>:<STRATEGY>|<STATE>`
+    /// The id, the strategy and the state: `<placement group id>:<STRATEGY>|<STATE>`.
     #[serde(deserialize_with = "nullable")]
     pub details: String,
-    /// The bundles with their label selectors; only the first entry counts.
+    /// The bundles with their label selectors. Only the first entry counts.
     #[serde(alias = "bundle_selectors", deserialize_with = "nullable")]
     pub bundle_selectors: Vec<BundleSelector>,
 }
@@ -231,16 +232,17 @@ pub struct BundleSelector {
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ClusterResourceConstraint {
-    /// The requests.
+    /// The requests, with how many units of each are wanted.
     #[serde(alias = "resource_requests", deserialize_with = "nullable")]
     pub resource_requests: Vec<ResourceRequestByCount>,
 }
 
 impl ClusterResourceState {
-    /// The live Ray node of each pod. For a while after its container began anew, or for good where
-    /// somebody starts a second raylet, a pod has several. It is one node all the same, since pods
-    /// are what groups count. Which one counts does not hang on the order in which Ray reports them:
-    /// one that stays before one that drains, then the one with the latest work.
+    /// The live Ray node of each pod. A pod has several for a while after its container was
+    /// restarted, or for good where somebody starts a second raylet. It is one node all the same,
+    /// because groups count pods. Which of them counts does not depend on the order in which Ray
+    /// reports them: a Ray node that stays comes before one that is draining, and then the one that
+    /// had work last.
     pub fn live(&self) -> HashMap<&str, &NodeState> {
         let rank = |node: &NodeState| (node.status == NodeStatus::Draining, node.idle_duration_ms);
         let mut live: HashMap<&str, &NodeState> = HashMap::new();
@@ -255,24 +257,24 @@ impl ClusterResourceState {
 }
 
 impl NodeState {
-    /// It is there, whether or not it takes new work.
+    /// Whether the Ray node exists, with or without taking new work.
     pub fn is_alive(&self) -> bool {
         !matches!(self.status, NodeStatus::Dead | NodeStatus::Unspecified)
     }
 
-    /// It runs, with work or without.
+    /// Whether the Ray node runs, with work or without.
     pub fn is_running(&self) -> bool {
         matches!(self.status, NodeStatus::Running | NodeStatus::Idle)
     }
 
-    /// It is the head: only the head has this resource.
+    /// Whether it is the head: only the head has this resource.
     pub fn is_head(&self) -> bool {
         self.total_resources.contains_key("node:__internal_head__")
     }
 }
 
 impl GangResourceRequest {
-    /// The placement group's id and strategy, as far as they are said.
+    /// The id and strategy of the placement group, as far as Ray gives them.
     pub fn title(&self) -> &str {
         self.details.split('|').next().unwrap_or_default()
     }

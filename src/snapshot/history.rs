@@ -1,54 +1,57 @@
-//! What the controller remembers of earlier rounds. Everything in it is optional: after a
-//! restart decisions are made from the objects alone.
+//! What the controller remembers of earlier rounds. Everything in it is optional: after a restart,
+//! decisions are made from the objects alone.
 
 use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What is remembered.
+/// What the controller remembers of earlier rounds.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct History {
-    /// Launches that have no pod yet and pods known before, oldest first.
+    /// Launches that have no pod yet, and pods that were known before, the oldest first.
     pub instances: Vec<Instance>,
     /// When a group's pods last failed to appear in time, in seconds since 1970.
     pub unavailable: BTreeMap<String, f64>,
-    /// Per group, since when so many of its pending pods have been of no use, oldest first, in
-    /// seconds since 1970. Only used with a pending idle timeout.
+    /// By group, since when its pending pods have been of no use, in seconds since 1970, with one
+    /// time for each such pod and the oldest first. It is only used with a timeout for idle pending
+    /// pods.
     pub unneeded_since: BTreeMap<String, Vec<f64>>,
-    /// What was learnt about resizing single pods.
+    /// What was learnt about resizing single pods, by the name of the pod.
     pub resizes: BTreeMap<String, ResizeMemory>,
-    /// Groups whose new pods did not get to the size that they were made for.
+    /// Groups in growth back-off: their new pods did not grow to the size that they were launched
+    /// for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub stunted: BTreeMap<String, Stunted>,
 }
 
-/// That new pods of a group did not get to the size that they were made for.
+/// The growth back-off of a group whose new pods did not grow to the size that they were launched
+/// for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
 pub struct Stunted {
-    /// How often in a row.
+    /// How often in a row that happened.
     pub failures: u32,
-    /// When last, in seconds since 1970.
+    /// When it happened last, in seconds since 1970.
     pub at: f64,
 }
 
-/// A launch or a known pod.
+/// A launch that was decided on, or a pod that was seen.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 pub struct Instance {
-    /// Its group.
+    /// The name of its group.
     pub group: String,
-    /// Its pod, once there is one.
+    /// The name of its pod, once there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pod: Option<String>,
-    /// How far it is.
+    /// How far the launch or the pod is.
     pub status: InstanceStatus,
-    /// When it got there, in seconds since 1970.
+    /// When it got to this status, in seconds since 1970.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub since: Option<f64>,
-    /// How many such launches there are; a pod is one.
+    /// How many equal launches the entry stands for; an entry with a pod stands for one.
     #[serde(default = "one", skip_serializing_if = "is_one")]
     pub count: u64,
 }
@@ -65,16 +68,16 @@ fn is_one(count: &u64) -> bool {
     *count == 1
 }
 
-/// How far an instance is.
+/// How far a launch or a pod is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum InstanceStatus {
-    /// Decided, not yet asked of KubeRay.
+    /// The launch was decided on, and KubeRay was not asked for it yet.
     Queued,
-    /// Asked of KubeRay; no pod seen.
+    /// KubeRay was asked for the launch, and no pod was seen.
     Requested,
-    /// Its pod was seen.
+    /// The pod was seen.
     Allocated,
-    /// Its Ray node was asked to stop.
+    /// The Ray node of the pod was asked to stop.
     StopRequested,
 }
 
@@ -84,15 +87,15 @@ pub enum InstanceStatus {
 pub struct ResizeMemory {
     /// How many resizes in a row failed.
     pub failures: u32,
-    /// When the node last told how much it could give, in seconds since 1970; none once that is
-    /// forgotten.
+    /// When the kubelet last said how much the node can give, in seconds since 1970; absent once
+    /// that is forgotten.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub suggested_at: Option<f64>,
-    /// How often in a row it told that.
+    /// How often in a row the kubelet said that.
     #[serde(skip_serializing_if = "is_zero")]
     pub suggestions: u32,
-    /// When a resize last could not be asked for, in seconds since 1970. (That one was asked for
-    /// and failed stands on the pod.)
+    /// When asking Kubernetes for a resize last failed, in seconds since 1970. (That a resize was
+    /// asked for and then failed is noted on the pod.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<f64>,
 }

@@ -1,15 +1,15 @@
-//! The input of a decision: one value made of native formats only.
+//! Snapshots, the input of a decision: one value that is made of native formats only.
 //!
-//! A snapshot holds the RayCluster and its own Pods, optionally the Kubernetes Nodes and what the
+//! A snapshot holds the RayCluster and its own pods, optionally the Kubernetes nodes and what the
 //! pods of others request of them, Ray's `ClusterResourceState` in protobuf's canonical JSON, and
 //! what the controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all
-//! use it. Whose a pod is, is decided when a snapshot is made; nobody has to ask again.
+//! use it. Which RayCluster a pod belongs to is decided once, when a snapshot is made.
 //!
-//! Reading order: this file, [`allowed`] (what is kept of a
-//! RayCluster), [`pod_object`] (what is kept of a pod), [`ownership`] (whose it is),
-//! [`pod`] (as decisions see it), [`amounts`], [`requests`] and [`kube_node`] (what it takes of its
-//! node), [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what
-//! Ray is told in turn).
+//! Reading order: this file, [`allowed`] (what is kept of a RayCluster), [`pod_object`] (what is
+//! kept of a pod), [`ownership`] (which RayCluster a pod belongs to), [`pod`] (a pod as decisions
+//! see it), [`amounts`], [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node),
+//! [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what Ray is
+//! told in turn).
 
 pub mod allowed;
 pub mod amounts;

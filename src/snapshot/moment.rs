@@ -1,9 +1,9 @@
-//! Moments in words.
+//! Moments in words, for people.
 
 use k8s_openapi::jiff::Timestamp;
 
-/// A moment, in seconds since 1970, as Kubernetes writes it, to the nearest second. Unlike the time
-/// that has passed since it, or is left until it, that is the same from look to look.
+/// A moment, given in seconds since 1970, as Kubernetes writes it, to the nearest second. Unlike
+/// the time that has passed since a moment, or the time until it, this text stays the same.
 pub fn moment(seconds: f64) -> String {
     #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
     let whole = Timestamp::from_second(seconds.round() as i64);

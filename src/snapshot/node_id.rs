@@ -3,22 +3,22 @@
 use std::fmt;
 use std::str::FromStr;
 
-/// Bytes of a node id.
+/// The number of bytes of a node id.
 const LENGTH: usize = 28;
 
-/// The id of a Ray node: 28 bytes, 56 hexadecimal digits in text.
+/// The id of a Ray node: 28 bytes, or 56 hexadecimal digits in text.
 ///
-/// Only such an id can be sent to a GCS: one of any other length aborts its process.
+/// Only such an id may be sent to a GCS: an id of any other length aborts the process of the GCS.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct NodeId([u8; LENGTH]);
 
-/// A text that is no node id.
+/// A text that is not a node id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?} is no Ray node id: it has 56 hexadecimal digits")]
 pub struct NotANodeId(String);
 
 impl NodeId {
-    /// The bytes, as they go over the wire.
+    /// The bytes, as they are sent to a GCS.
     pub fn as_bytes(&self) -> &[u8; LENGTH] {
         &self.0
     }

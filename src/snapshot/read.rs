@@ -1,44 +1,44 @@
-//! Snapshots from text: one JSON or YAML object, or one JSON object per line.
+//! Reading snapshots from text: one JSON or YAML object, or one JSON object per line.
 
 use serde_json::Value;
 
 use super::{API_VERSION, KIND, Snapshot};
 
-/// Why a text is no snapshot.
+/// Why a text is not a snapshot.
 #[derive(Debug, thiserror::Error)]
 pub enum SnapshotError {
-    /// Neither JSON nor YAML.
+    /// The text is neither JSON nor YAML.
     #[error("line {line}: it is neither JSON nor YAML: {reason}")]
     Syntax {
-        /// The first line of the document, from 1.
+        /// The first line of the document, counted from 1.
         line: usize,
-        /// What the parser said.
+        /// What the parser says about it.
         reason: String,
     },
-    /// Something else, such as a RayCluster alone.
+    /// The text is something else, such as a RayCluster alone.
     #[error(
         "line {line}: {found} is no snapshot: write apiVersion: {API_VERSION}, kind: Snapshot \
          (examples/snapshot.yaml is one)"
     )]
     Kind {
-        /// The first line of the document, from 1.
+        /// The first line of the document, counted from 1.
         line: usize,
-        /// What it is.
+        /// What the text is.
         found: String,
     },
-    /// A snapshot of another form.
+    /// A field of the snapshot has another form than it should.
     #[error("line {line}: {}{reason}", at(path))]
     Form {
-        /// The first line of the document, from 1.
+        /// The first line of the document, counted from 1.
         line: usize,
-        /// The way to the fault.
+        /// The path of the fault.
         path: String,
         /// What is wrong there.
         reason: String,
     },
 }
 
-/// Nothing for the document itself, which is called `.`.
+/// The path in words; nothing for the document itself, whose path is `.`.
 fn at(path: &str) -> String {
     match path {
         "." => String::new(),
@@ -46,7 +46,7 @@ fn at(path: &str) -> String {
     }
 }
 
-/// Every snapshot in a text: JSON lines (each line an object of its own), or one document.
+/// Reads every snapshot in a text: JSON lines (each line is an object of its own), or one document.
 pub fn read_all(text: &str) -> Vec<Result<Snapshot, SnapshotError>> {
     if is_json_lines(text) {
         let lines = text.lines().enumerate();
@@ -58,7 +58,7 @@ pub fn read_all(text: &str) -> Vec<Result<Snapshot, SnapshotError>> {
     vec![document(text).and_then(|value| form(value, 1))]
 }
 
-/// More than one line, and the first is a whole object.
+/// Whether the text has more than one line and the first one is a whole object.
 fn is_json_lines(text: &str) -> bool {
     let mut lines = text.lines().filter(|line| !line.trim().is_empty());
     let first = lines.next().unwrap_or_default().trim();

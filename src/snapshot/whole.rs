@@ -1,4 +1,4 @@
-//! A snapshot.
+//! The snapshot, as decisions take it.
 
 use serde::Serialize;
 use serde_json::Value;
@@ -18,25 +18,26 @@ pub const KIND: &str = "Snapshot";
 #[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub struct Snapshot {
-    /// `rayfit.dev/v1alpha1`
+    /// The version of the format, `rayfit.dev/v1alpha1`.
     pub api_version: String,
-    /// `Snapshot`
+    /// The kind of the object, `Snapshot`.
     pub kind: String,
-    /// When it was taken, RFC 3339.
+    /// When the snapshot was taken, in RFC 3339.
     pub time: String,
     /// The RayCluster as the API server returns it.
     pub ray_cluster: Value,
-    /// Its pods, and nobody else's.
+    /// The pods of the RayCluster, and no others.
     pub pods: OwnPods,
-    /// The Nodes that its pods run on, or could. Without them no resize is checked for room.
+    /// The Kubernetes nodes that its pods run on, or could run on. Without them no resize is
+    /// checked for node headroom.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub nodes: Option<Vec<KubeNode>>,
-    /// What pods of others request of these nodes.
+    /// What the pods of others request of these nodes.
     #[serde(skip_serializing_if = "NodeLoads::is_empty")]
     pub loads: NodeLoads,
-    /// `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
+    /// What Ray reports: `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
     pub gcs: gcs::ClusterResourceState,
-    /// What the controller remembers of earlier rounds; a decision without it is safe too.
+    /// What the controller remembers of earlier rounds. A decision without it is safe too.
     pub history: History,
 }
 
@@ -55,7 +56,7 @@ impl Snapshot {
             .unwrap_or_default()
     }
 
-    /// `namespace/name` of the RayCluster, as far as it has them.
+    /// The namespace and name of the RayCluster, as `namespace/name`, as far as it has them.
     pub fn title(&self) -> String {
         let namespace = self.ray_cluster.pointer("/metadata/namespace");
         match namespace.and_then(Value::as_str) {

@@ -1,4 +1,4 @@
-//! From packed nodes to what is to be done.
+//! From packed nodes to the actions of a plan.
 
 use std::collections::{HashMap, HashSet};
 
@@ -21,7 +21,7 @@ use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::PodRole;
 
-/// The plan of a decision.
+/// Returns the plan of a decision.
 pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phases<'_>) -> Plan {
     if decided.world.work.is_over() {
         return given_up(snapshot, settings, decided);
@@ -41,6 +41,8 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phase
         plan.groups = groups(decided);
         orphans::place(snapshot, decided, &mut plan.groups, &mut plan.problems);
     } else {
+        // While the head does not run, Ray still deletes the pods of stopped raylets. Here these
+        // pods are deleted as soon as the head runs.
         plan.waiting = Some("the head does not run yet".to_owned());
         plan.groups = unchanged(decided);
     }
@@ -49,7 +51,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phase
     plan
 }
 
-/// Half a decision is none: nothing is done, and nothing is forgotten.
+/// The plan of a decision that was given up: nothing is done, and nothing is forgotten.
 fn given_up(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phases<'_>) -> Plan {
     let problem = budget::given_up();
     let mut problems = decided.problems.clone();
@@ -117,13 +119,14 @@ fn resizes(decided: &Phases<'_>) -> Vec<PodResize> {
     decided.world.in_order().filter_map(resize).collect()
 }
 
-/// The size of a node, if anything is to be done about it: what goes is left as it is.
+/// The resize of a node, unless the node is to be removed: such a node keeps its size.
 fn sized<'n>(decided: &Phases<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
     let goes = decided.world.improvements.gentle_removal && !node.stays();
     node.resize.as_ref().filter(|_| !goes)
 }
 
-/// The record of each pod whose resize begins, ends, failed or taught something.
+/// The note of each pod whose resize begins, ends or fails, or whose node said how much it can
+/// give.
 fn notes(decided: &Phases<'_>, plan: &Plan) -> Vec<PodNote> {
     let note = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
@@ -187,6 +190,7 @@ fn groups(decided: &Phases<'_>) -> Vec<GroupPlan> {
         plan.replicas = if decided.world.improvements.settled_replicas {
             settled(observed, count(&awaited, number), group, plan)
         } else if acts {
+            // Ray writes `replicas` only in a round in which it launches or deletes pods.
             as_ray(observed, group, plan)
         } else {
             group.replicas.unwrap_or(group.min_replicas)
@@ -195,17 +199,18 @@ fn groups(decided: &Phases<'_>) -> Vec<GroupPlan> {
     plans
 }
 
-/// A launch that is given back: idle, or for a while without pod and use.
+/// Whether a launch of an earlier round is given up: nothing has needed it, and it has no pod yet.
 fn is_cancelled(node: &PlannedNode) -> bool {
     node.pod.is_empty() && !node.stays() && node.stage != Stage::New
 }
 
-/// A launch that is still needed.
+/// Whether KubeRay was asked for a launch that is still needed and has no pod yet.
 fn is_awaited(node: &PlannedNode) -> bool {
     node.stage == Stage::Requested && node.pod.is_empty() && node.stays()
 }
 
-/// Pods to delete, by group: those on their way that go, and those whose Ray node has stopped.
+/// The pods to delete, by group: pending pods that are to be removed, and pods whose Ray node has
+/// stopped.
 fn deletions(decided: &Phases<'_>) -> HashMap<usize, Vec<Deletion>> {
     let config = &decided.config;
     let mut deletions: HashMap<usize, Vec<Deletion>> = HashMap::new();
@@ -239,8 +244,9 @@ fn deletions(decided: &Phases<'_>) -> HashMap<usize, Vec<Deletion>> {
     deletions
 }
 
-/// The replicas of several hosts in one of which Ray still runs. KubeRay deletes a whole replica as
-/// soon as one of its pods is to be deleted: that waits until Ray has stopped in all of them.
+/// The multi-host replicas of which Ray still runs in one host or more. KubeRay deletes a whole
+/// replica as soon as one of its pods is to be deleted, so deletions wait until Ray has stopped in
+/// all of its hosts.
 fn running_replicas<'a>(decided: &'a Phases<'_>) -> HashSet<(usize, &'a str)> {
     let world = &decided.world;
     if !world.improvements.settled_replicas {
@@ -262,7 +268,7 @@ fn running_replicas<'a>(decided: &'a Phases<'_>) -> HashSet<(usize, &'a str)> {
         .collect()
 }
 
-/// By group, the pods that stay as far as KubeRay is concerned.
+/// By group, how many pods stay as far as KubeRay is concerned.
 fn observed<'a>(decided: &'a Phases<'_>) -> HashMap<&'a str, u64> {
     let mut observed: HashMap<&str, u64> = HashMap::new();
     for pod in decided.own {
@@ -274,8 +280,9 @@ fn observed<'a>(decided: &'a Phases<'_>) -> HashMap<&'a str, u64> {
     observed
 }
 
-/// Ray's arithmetic: what is asked for or there, plus launches, minus deletions, in whole
-/// replicas rounded down. (Ray, `cloud_provider.py`, `_initialize_scale_request`.)
+/// `replicas` by Ray's arithmetic: the nodes that are asked for or exist, plus launches, minus
+/// deletions, in whole replicas rounded down. (Ray, `cloud_provider.py`,
+/// `_initialize_scale_request`.)
 fn as_ray(observed: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
     let asked = group.replicas.unwrap_or(1).max(group.min_replicas);
     let nodes = group.nodes(asked).max(observed);
@@ -287,7 +294,8 @@ fn as_ray(observed: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
         .min(group.max_replicas)
 }
 
-/// Every pod that stays, every launch that is still needed, rounded up to whole replicas.
+/// `replicas` for every pod that stays and every launch that is still needed, rounded up to whole
+/// replicas.
 fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -> i64 {
     let stays = observed.saturating_sub(plan.delete.len() as u64);
     let nodes = stays
@@ -295,7 +303,7 @@ fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -
         .saturating_add(plan.launch_now);
     let replicas = nodes.div_ceil(group.hosts.max(1));
     let replicas = i64::try_from(replicas).unwrap_or(i64::MAX);
-    // More pods than the maximum are there until they have drained.
+    // More pods than the maximum allows are there until they have drained.
     let ceiling = group
         .max_replicas
         .max(i64::try_from(stays.div_ceil(group.hosts.max(1))).unwrap_or(i64::MAX));

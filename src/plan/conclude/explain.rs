@@ -1,4 +1,4 @@
-//! Reasons, in words.
+//! The report of a decision: where each demand went, and the reasons in words.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -13,13 +13,13 @@ use crate::plan::packing::state::World;
 use crate::quantity::Quantity;
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 
-/// How many pods are named where many have the same to be said of them.
+/// How many pods a report names, where one reason holds for many.
 const NAMED: usize = 3;
 
-/// The report of a decision.
+/// Returns the report of a decision.
 pub(crate) fn report(decided: &Phases<'_>, plan: &Plan) -> PlanReport {
     if decided.world.work.is_over() {
-        // Half a decision has no reasons.
+        // A decision that was given up has no reasons to report.
         return PlanReport::default();
     }
     PlanReport {
@@ -29,7 +29,7 @@ pub(crate) fn report(decided: &Phases<'_>, plan: &Plan) -> PlanReport {
     }
 }
 
-/// Units and nodes by step and group.
+/// How many units were placed on how many nodes, by step and group.
 type Places = BTreeMap<(PlacementStep, usize), (u64, u64)>;
 
 fn demands(decided: &Phases<'_>, plan: &Plan) -> Vec<DemandReport> {
@@ -110,7 +110,7 @@ fn groups(decided: &Phases<'_>) -> Vec<GroupReport> {
     groups.collect()
 }
 
-/// What is to be said of single nodes: why a pod did not grow, or why it goes.
+/// The reports on single nodes: why a pod did not grow, or why it is removed.
 fn nodes(decided: &Phases<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
     let mut index: HashMap<(usize, String), usize> = HashMap::new();
@@ -189,7 +189,7 @@ fn why_not_grown(decided: &Phases<'_>, resize: &Resize) -> Option<String> {
     short(decided, resize)
 }
 
-/// What the Kubernetes node lacks for the pod to reach its cap.
+/// What the Kubernetes node lacks for the pod to reach its resize limits.
 fn short(decided: &Phases<'_>, resize: &Resize) -> Option<String> {
     let room = decided.world.rooms.get(resize.room)?;
     let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
@@ -210,7 +210,7 @@ fn short(decided: &Phases<'_>, resize: &Resize) -> Option<String> {
 }
 
 impl crate::plan::outcome::cause::RemovalCause {
-    /// For people.
+    /// The cause in words, for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::GroupMax => "its group is above maxReplicas",
@@ -232,7 +232,7 @@ pub(crate) fn title(demand: &Demand<'_>) -> String {
     }
 }
 
-/// `{CPU: 2, memory: 4Gi} where zone in [a]`
+/// A request in words: `{CPU: 2, memory: 4Gi} where zone in [a]`.
 fn bundle(request: &ResourceRequest) -> String {
     let amounts: Vec<String> = request
         .resources_bundle

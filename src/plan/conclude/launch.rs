@@ -1,5 +1,5 @@
-//! How many of the needed nodes are asked for at once.
-//! (Ray, `reconciler.py`, `_compute_to_launch`.)
+//! How many of the needed nodes KubeRay is asked for at once. (Ray, `reconciler.py`,
+//! `_compute_to_launch`.)
 
 use std::collections::HashSet;
 
@@ -7,13 +7,13 @@ use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::packing::state::World;
 
-/// Ray asks for at most so many nodes at a time (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
+/// How many nodes Ray asks for at a time, at the most (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
 pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
 
 /// `upscaling_speed` of Ray's `Default` and `Aggressive` modes.
 const RAY_SPEED: u64 = 1000;
 
-/// How many nodes to ask for now, by group.
+/// How many nodes KubeRay is asked for now, by group.
 pub(crate) fn now(world: &World, conservative: bool) -> Vec<u64> {
     if world.improvements.no_launch_cap {
         uncapped(world, conservative)
@@ -22,7 +22,8 @@ pub(crate) fn now(world: &World, conservative: bool) -> Vec<u64> {
     }
 }
 
-/// As Ray: in the order in which the groups first wait, within one limit for all of them.
+/// Launches as Ray does: in the order in which the groups first wait, within one limit for all of
+/// them.
 fn capped(world: &World, conservative: bool) -> Vec<u64> {
     let waiting = |stage, fate| world.count(|node| node.stage == stage && node.fate == fate);
     let queued = waiting(Stage::Queued, Fate::Stay);
@@ -46,7 +47,8 @@ fn capped(world: &World, conservative: bool) -> Vec<u64> {
     launches
 }
 
-/// Groups in the order of their rows: those queued earlier, then those launched now.
+/// The groups in the order of their rows: groups with earlier, queued launches first, then groups
+/// with launches of this decision.
 fn by_first_waiting(world: &World) -> Vec<usize> {
     let mut groups: Vec<usize> = Vec::new();
     let mut seen = HashSet::new();
@@ -65,9 +67,9 @@ fn by_first_waiting(world: &World) -> Vec<usize> {
     groups
 }
 
-/// All that is needed, as far as there are places; with `Conservative`, no more on the way than
-/// there are running nodes. What drains keeps its place until it is gone; what is deleted or given
-/// back in this round does not.
+/// Launches everything that is needed, up to the maximum of each group. With `Conservative` no more
+/// nodes are pending than there are running ones. A draining node counts towards the maximum until
+/// it is gone; a pod that is deleted or a launch that is given up in this round does not.
 fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
     let waits = |node: &PlannedNode| {
         node.fate == Fate::Launch || node.stage == Stage::Queued && node.fate == Fate::Stay

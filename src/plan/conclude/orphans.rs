@@ -1,9 +1,9 @@
 //! Pods of groups that are no longer in the RayCluster.
 //!
-//! KubeRay lets them be: it looks at the pods of the groups that are there only. But it deletes
-//! every pod that the `workersToDelete` of a group names, whatever group that pod is of, if the
-//! group has one host to a replica and is not suspended. So they go by way of such a group.
-//! (KubeRay 1.6, `raycluster_controller.go`, `reconcilePods`.)
+//! KubeRay lets them be, because it only looks at the pods of the groups that are there. But it
+//! deletes every pod that the `workersToDelete` of a group names, whatever group that pod is of, if
+//! the group has one host per replica and is not suspended. So these pods are deleted through the
+//! list of such a group. (KubeRay 1.6, `raycluster_controller.go`, `reconcilePods`.)
 
 use std::collections::HashSet;
 
@@ -14,7 +14,8 @@ use crate::plan::outcome::plan::{Deletion, GroupPlan, Problem};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// Puts them into the plan of a group by which KubeRay deletes them; if there is none, says so.
+/// Puts these pods into the plan of a group through which KubeRay deletes them. If there is no such
+/// group, adds a problem for each pod.
 pub(crate) fn place(
     snapshot: &Snapshot,
     decided: &Phases<'_>,
@@ -56,8 +57,8 @@ fn left(pod: &Pod<'_>) -> Problem {
     }
 }
 
-/// Workers of groups that are gone, in which Ray does not run and will not: it has stopped, the
-/// pod has ended, or never began.
+/// The workers of groups that are gone in which Ray does not run and will not run: Ray has stopped,
+/// the pod has ended, or the pod never began to run.
 fn orphans<'a>(snapshot: &Snapshot, decided: &Phases<'a>) -> Vec<&'a Pod<'a>> {
     if !decided.world.improvements.isolated_faults {
         return Vec::new();

@@ -1,4 +1,4 @@
-//! Why a demand could not be met.
+//! The reasons why a demand could not be met.
 
 use std::collections::{HashMap, HashSet};
 
@@ -10,16 +10,16 @@ use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::snapshot::moment;
 
-/// For so many demands the reasons are given; nobody reads those of more.
+/// For how many demands the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
 
-/// So many groups are gone through for one demand.
+/// How many groups are named in the reasons of one demand.
 const GROUPS: usize = 50;
 
-/// Reasons, group by group, for one demand after the other.
+/// Gives the reasons, group by group, for one demand after the other.
 pub(crate) struct Reasons<'d> {
     decided: &'d Phases<'d>,
-    /// What is left of each demand.
+    /// The request batches of each demand that were not placed.
     left: HashMap<usize, Vec<&'d RequestBatch>>,
     /// How many nodes of each group stay.
     staying: Vec<u64>,
@@ -28,7 +28,7 @@ pub(crate) struct Reasons<'d> {
 }
 
 impl<'d> Reasons<'d> {
-    /// For the demands of a decision.
+    /// Prepares the reasons for the demands of a decision.
     pub(crate) fn of(decided: &'d Phases<'d>) -> Self {
         let mut left: HashMap<usize, Vec<&RequestBatch>> = HashMap::new();
         for run in &decided.left {
@@ -118,7 +118,8 @@ fn why_not(decided: &Phases<'_>, group: usize, shape: &Shape, staying: &[u64]) -
             let resource = world.names.text(name);
             let (needed, has) = (amount_text(resource, needed), amount_text(resource, has));
             let small = decided.stunted.get(&config.name).map(|until| {
-                // A moment, not what is left until it: the text goes to Ray whenever it is another.
+                // The text names a moment and not the seconds until it, because the text is sent to
+                // Ray whenever it changes.
                 let until = moment(*until);
                 format!(" (new ones could not grow; they count at their first size until {until})")
             });

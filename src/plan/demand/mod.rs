@@ -1,8 +1,8 @@
-//! What is asked for.
+//! The demand of a cluster.
 //!
-//! In comes what the GCS reports as pending; out come [batches](batch) of equal [shapes](shape), in the
-//! order in which Ray serves them. Texts have become [numbers](names), so that comparing is cheap, and
-//! each distinct request is there once.
+//! This module takes what the GCS reports as pending. It gives back [request batches](batch) of
+//! equal [shapes](shape), in the order in which Ray serves them. Texts become [numbers](names), so
+//! that comparing them is cheap, and each distinct request is kept once.
 
 pub(crate) mod batch;
 pub(crate) mod names;

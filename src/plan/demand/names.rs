@@ -1,5 +1,5 @@
-//! Texts as small numbers. Resource and label names are compared millions of times; numbers in
-//! the order of the texts compare as the texts do.
+//! Texts as small numbers. Names of resources and labels are compared millions of times. The
+//! numbers are in the order of the texts, so that they compare as the texts do.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,7 +7,7 @@ use std::collections::{BTreeSet, HashMap};
 /// `IMPLICIT_RESOURCE_PREFIX`).
 const IMPLICIT: &str = "node:__internal_implicit_resource_";
 
-/// A text of [`Names`]; ordered as the texts are.
+/// The number of a text of [`Names`]. Numbers are ordered as the texts are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Name(pub(crate) u32);
 
@@ -16,7 +16,7 @@ pub(crate) struct Name(pub(crate) u32);
 pub(crate) struct Names {
     texts: Vec<String>,
     index: HashMap<String, Name>,
-    /// From here on, and up to `implicit.1`, names are implicit resources.
+    /// The numbers from `implicit.0` up to, and without, `implicit.1` are implicit resources.
     implicit: (u32, u32),
 }
 
@@ -45,12 +45,12 @@ impl Names {
         self.index.get(text).copied()
     }
 
-    /// The text.
+    /// The text of a number.
     pub(crate) fn text(&self, name: Name) -> &str {
         self.texts.get(name.0 as usize).map_or("", String::as_str)
     }
 
-    /// It is a resource that exists once on every node.
+    /// Whether the name is a resource that exists once on every node.
     pub(crate) fn is_implicit(&self, name: Name) -> bool {
         (self.implicit.0..self.implicit.1).contains(&name.0)
     }

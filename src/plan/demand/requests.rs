@@ -1,6 +1,5 @@
-//! What is asked for, in the order in which it is served.
-//! (Ray, `scheduler.py`, `_sched_gang_resource_requests`; `utils.py`,
-//! `combine_requests_with_affinity`.)
+//! The demands, in the order in which they are served. (Ray, `scheduler.py`,
+//! `_sched_gang_resource_requests`; `utils.py`, `combine_requests_with_affinity`.)
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -13,30 +12,30 @@ use crate::snapshot::gcs::{
     ResourceRequest, ResourceRequestByCount,
 };
 
-/// More of one request than this are as many: sums of them stay in range.
+/// The most units that one request counts for, so that sums of units stay in range.
 const MOST_UNITS: i64 = 1_000_000_000_000;
 
-/// Something asked for: it has one number in the report.
+/// One demand, which has one number in the report.
 #[derive(Debug, Clone)]
 pub(crate) struct Demand<'a> {
     pub(crate) kind: DemandOrigin<'a>,
-    /// What to place, or why it cannot be placed at all.
+    /// The request batches to place, or why the demand cannot be placed at all.
     pub(crate) runs: Result<Vec<RequestBatch>, String>,
 }
 
 /// Where a demand comes from.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum DemandOrigin<'a> {
-    /// `request_resources()`, by its position.
+    /// A constraint that `request_resources()` set, by its position.
     Constraint(usize),
-    /// A placement group.
+    /// A placement group, by its position.
     Gang(usize, &'a GangResourceRequest),
-    /// Tasks or actors of one shape.
+    /// Tasks or actors of one shape, by their position.
     Tasks(usize, &'a ResourceRequestByCount),
 }
 
 impl Demand<'_> {
-    /// What it is of, and its position there.
+    /// The kind of the demand, and its position in the list of that kind.
     pub(crate) fn place(&self) -> (DemandKind, usize) {
         match self.kind {
             DemandOrigin::Constraint(index) => (DemandKind::Constraint, index),
@@ -77,7 +76,7 @@ pub(crate) fn all<'a>(
     demands
 }
 
-/// Every text that a demand names, and of those the labels and the resources.
+/// Collects the texts that the demands name: their resources and labels.
 pub(crate) fn texts(gcs: &ClusterResourceState) -> BTreeSet<&str> {
     let mut texts = BTreeSet::new();
     for request in requests(gcs) {
@@ -133,7 +132,7 @@ fn units(
     runs
 }
 
-/// The hardest to place first.
+/// The placement groups, the hardest to place first.
 fn gangs(gcs: &ClusterResourceState) -> Vec<(usize, &GangResourceRequest)> {
     let mut gangs: Vec<_> = gcs
         .pending_gang_resource_requests
@@ -159,7 +158,8 @@ fn listed(gang: &GangResourceRequest) -> &[ResourceRequest] {
     }
 }
 
-/// Bundles that must be together are one request, after the others.
+/// The bundles of a placement group to place. Bundles that must be on one node become one request,
+/// which comes after the other bundles.
 fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, String> {
     let mut bundles = Vec::new();
     let mut together: Vec<ResourceRequest> = Vec::new();

@@ -1,4 +1,4 @@
-//! Requests, each distinct one once.
+//! Request shapes: each distinct request is kept once.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeSet, HashMap};
@@ -13,15 +13,16 @@ pub(crate) struct ShapeId(pub(crate) u32);
 /// What one task, actor or bundle needs of a node.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Shape {
-    /// Amounts, in the order of the names; zeros are kept, because they count in the order.
+    /// The amounts, in the order of the names. Amounts of zero are kept, because the order of
+    /// packing counts them.
     pub(crate) needs: Vec<(Name, f64)>,
-    /// Where: a node must satisfy one of them, if there are any.
+    /// The label selectors. A node must satisfy one of them, if there are any.
     pub(crate) selectors: Vec<Vec<LabelCondition>>,
-    /// Together with, or apart from others.
+    /// The placement constraints.
     pub(crate) placement: Vec<Placement>,
-    /// It names the resource GPU, be it with 0.
+    /// Whether the request names the resource GPU, even with an amount of 0.
     pub(crate) names_gpu: bool,
-    /// How much there is of it to hold against a node.
+    /// How many steps of the work budget it takes to compare the shape with a node.
     pub(crate) steps: usize,
     /// The sum of the amounts, in the order of the names.
     sum: f64,
@@ -38,16 +39,16 @@ pub(crate) struct LabelCondition {
 /// A placement constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Placement {
-    /// Not on a node with that label and value; sets it.
+    /// Not on a node with that label; sets the label to that value on its own node.
     Apart(Name, Name),
-    /// Only counts in the order of requests.
+    /// Together with others; this only counts in the order of packing.
     Together(Name, Name),
-    /// Says nothing.
+    /// An empty constraint, which only counts in the order of packing.
     Nothing,
 }
 
 impl Shape {
-    /// Reads a request; every text of it is in `names`.
+    /// Reads a request, all of whose texts are in `names`.
     pub(crate) fn of(request: &ResourceRequest, names: &Names) -> Self {
         let known = |text: &str| names.get(text).unwrap_or(Name(u32::MAX));
         let needs: Vec<(Name, f64)> = request
@@ -82,7 +83,7 @@ impl Shape {
         }
     }
 
-    /// The texts of a request, for [`Names::of`].
+    /// Collects the texts of a request, for [`Names::of`].
     pub(crate) fn texts<'a>(request: &'a ResourceRequest, texts: &mut BTreeSet<&'a str>) {
         texts.extend(request.resources_bundle.keys().map(String::as_str));
         for label in request
@@ -102,7 +103,7 @@ impl Shape {
         }
     }
 
-    /// What is above zero of it.
+    /// The amounts that are above zero.
     pub(crate) fn positive(&self) -> impl Iterator<Item = (Name, f64)> {
         self.needs
             .iter()
@@ -110,7 +111,7 @@ impl Shape {
             .filter(|(_, amount)| *amount > 0.0)
     }
 
-    /// The label and value that it must be apart from, and sets.
+    /// The label that a node must not have, with the value that the shape sets.
     pub(crate) fn apart(&self) -> impl Iterator<Item = (Name, Name)> {
         self.placement
             .iter()
@@ -120,7 +121,7 @@ impl Shape {
             })
     }
 
-    /// Ray's order of packing: the harder to place is the greater. (Ray,
+    /// Ray's order of packing, in which the shape that is harder to place is the greater one. (Ray,
     /// `scheduler.py`, `_sort_resource_request`.)
     pub(crate) fn order(&self, other: &Self) -> Ordering {
         let first = |shape: &Self| shape.selectors.first().map_or(0, Vec::len);
@@ -186,7 +187,7 @@ pub(crate) struct Shapes {
 }
 
 impl Shapes {
-    /// The number of a shape, a new one if need be.
+    /// The number of a shape. A shape that is not known yet gets a new number.
     pub(crate) fn number(&mut self, shape: Shape) -> ShapeId {
         let next = ShapeId(u32::try_from(self.list.len()).unwrap_or(u32::MAX));
         let id = *self.index.entry(shape.code()).or_insert(next);

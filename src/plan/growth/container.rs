@@ -1,16 +1,16 @@
-//! What of a pod's Ray container counts for its size.
+//! The requests and limits by which the size of a pod is known.
 
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 
-/// What of the container counts.
+/// The amounts of the Ray container, which is the first one, and of the other containers.
 pub(crate) struct ContainerAmounts {
     pub(crate) requests: Amounts,
     pub(crate) limits: Amounts,
-    /// What Kubernetes gave; what was asked for until it says so.
+    /// The requests that Kubernetes has given; until it reports them, the requests of the spec.
     pub(crate) given_requests: Amounts,
     pub(crate) given_limits: Amounts,
-    /// What the other containers were given.
+    /// The requests that the other containers were given.
     pub(crate) others: Vec<Amounts>,
 }
 

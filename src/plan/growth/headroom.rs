@@ -1,4 +1,4 @@
-//! What Kubernetes nodes have left for pods that grow.
+//! The headroom of Kubernetes nodes for pods that grow.
 
 use std::collections::HashMap;
 
@@ -8,7 +8,7 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::{KubeNode, NodeLoads};
 
-/// What a Kubernetes node has left: allocatable minus the requests of all pods on it.
+/// What a Kubernetes node has left: its allocatable amounts minus the requests of all pods on it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct NodeHeadroom {
     pub(crate) node: String,
@@ -17,7 +17,7 @@ pub(crate) struct NodeHeadroom {
 }
 
 impl NodeHeadroom {
-    /// The rooms of the nodes, by node name.
+    /// The headroom of all nodes, and the number of each by the node's name.
     pub(crate) fn all(
         nodes: &[KubeNode],
         own: &[Pod<'_>],
@@ -29,6 +29,7 @@ impl NodeHeadroom {
             .enumerate()
             .map(|(at, room)| (room.node.clone(), at))
             .collect();
+        // A pod that has ended takes nothing of its node.
         let own = own.iter().filter(|pod| !pod.ended);
         let own = own.filter_map(|pod| Some((pod.node?, pod.requests())));
         let others = loads.iter().map(|(node, load)| (node.as_str(), *load));
@@ -54,7 +55,7 @@ impl NodeHeadroom {
         self.memory = less(self.memory, load.memory.unwrap_or_default());
     }
 
-    /// The largest size up to `limit`, and not below `current`, that there is room for.
+    /// The largest size up to `limit`, and not below `current`, that the headroom allows.
     pub(crate) fn bound(&self, current: Size, limit: Size) -> Size {
         let cpu = limit.cpu.min(current.cpu + cores(self.cpu));
         let memory = limit
@@ -66,7 +67,7 @@ impl NodeHeadroom {
         }
     }
 
-    /// Takes the difference off.
+    /// Takes what a pod gains between two sizes off the headroom.
     pub(crate) fn give(&mut self, current: Size, goal: Size) {
         self.cpu = less(self.cpu, from_cores(goal.cpu - current.cpu));
         self.memory = less(

@@ -1,8 +1,9 @@
 //! Growing a pod in place.
 //!
-//! In come a pod, its group's limits and the room on its Kubernetes node; out comes a
-//! [`Resize`](resize::Resize): what the pod has, what it was asked to become, and how far it may grow.
-//! A pod never grows above the limits of its group, nor above what its node is known to have left.
+//! This module takes a pod, the resize limits of its group and the headroom of its Kubernetes node.
+//! It gives back a [`Resize`](resize::Resize): the size that the pod has, the size that it was
+//! asked to become, and how far it may grow. A pod never grows above the resize limits of its
+//! group, nor above what its node is known to have left.
 
 pub(crate) mod container;
 pub(crate) mod headroom;

@@ -1,4 +1,4 @@
-//! How large a pod is, was meant to be, and how its last resize went.
+//! The size that a pod has, the size that it was asked to become, and how its last resize went.
 //! (Ray, `ippr_provider.py`, `_get_ippr_status_from_pod`.)
 
 use crate::plan::growth::container::ContainerAmounts;
@@ -14,17 +14,17 @@ use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Condition;
 
-/// What is known besides the pod.
+/// What is known about a pod's resizes besides the pod itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
     pub(crate) now: f64,
     pub(crate) improvements: Improvements,
     pub(crate) memory: ResizeMemory,
-    /// What is in use of the pod, as its raylet tells.
+    /// How much of the pod is in use, as its raylet reports it.
     pub(crate) used: Size,
 }
 
-/// The state of a pod of a group that may grow; an error where Ray's loop would abort.
+/// The resize of a pod whose group may grow. Returns an error where Ray's loop would abort.
 pub(crate) fn resize(
     pod: &Pod<'_>,
     caps: ResizeLimits,
@@ -65,7 +65,7 @@ pub(crate) fn resize(
     Ok(resize)
 }
 
-/// Limits, or else requests.
+/// The size by the limits, or else by the requests.
 fn size(requests: Amounts, limits: Amounts) -> Result<Size, String> {
     let either = limits.or(requests);
     let find = |resource: &str| {
@@ -94,7 +94,7 @@ fn restore(resize: &mut Resize, pod: &Pod<'_>) -> Result<(), String> {
     Ok(())
 }
 
-/// Suggestions that have grown old, or that make no sense, are forgotten.
+/// Forgets suggestions that have grown old.
 fn forget_old(resize: &mut Resize, around: Around) {
     if !around.improvements.bounded_suggestions {
         return;
@@ -121,6 +121,8 @@ fn read_conditions(
                     .as_deref()
                     .unwrap_or_default()
                     .to_lowercase();
+                // A pod of class Guaranteed beside a static CPU manager is such a case: the kubelet
+                // says that the resize can never be, and does not say what could be.
                 let never = reason == "infeasible" && resize.resizing_at.is_some();
                 resize.progress = ResizeProgress::Pending(reason);
                 let told = suggestion::follow(resize, container)?;
@@ -146,14 +148,14 @@ fn read_conditions(
     Ok(())
 }
 
-/// It is about the pod's spec as it is. Kubernetes before 1.33 does not say.
+/// Whether the condition is about the pod's present spec. Kubernetes before 1.33 does not say.
 fn is_of_now(condition: &Condition, pod: &Pod<'_>) -> bool {
     let seen = condition.observed_generation;
     let there = pod.object.metadata.generation;
     seen.zip(there).is_none_or(|(seen, there)| seen >= there)
 }
 
-/// A resize that failed or took too long is taken back.
+/// Takes back a resize that failed or took too long.
 fn fail(resize: &mut Resize, now: f64) {
     let errored = resize.progress == ResizeProgress::Error;
     if !errored && !resize.is_timed_out(now) {
@@ -174,8 +176,8 @@ fn fail(resize: &mut Resize, now: f64) {
     resize.ask(Some(current.cpu), Some(current.memory));
 }
 
-/// What is asked for never shrinks below the first size or what is in use, and never grows beyond
-/// the caps.
+/// Keeps what is asked for from shrinking below the base size or the resources in use, and from
+/// growing beyond the resize limits.
 fn bound(resize: &mut Resize, used: Size) {
     let (now, base, caps) = (resize.current, resize.base, resize.caps);
     let cpu = |then: f64| {
@@ -206,7 +208,7 @@ fn bound(resize: &mut Resize, used: Size) {
     }
 }
 
-/// A failure bars the pod for a while only.
+/// Lets a failure bar the pod from growing for a while only.
 fn wait_after_failure(resize: &mut Resize, around: Around) {
     #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
     let noted = resize.failed_at.map(|at| at as f64);
@@ -230,7 +232,7 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
     }
 }
 
-/// What the first container's limits exceed its requests by: CPU and memory.
+/// By how much the first container's limits exceed its requests, in CPU and memory.
 pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
     let container = ContainerAmounts::of(pod);
     let gap = |resource| {

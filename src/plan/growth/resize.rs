@@ -1,33 +1,34 @@
-//! Growing a pod in place: where it is, what it may become.
-//! (Ray, `v2/schema.py`, `IPPRStatus`.)
+//! The in-place resize of a pod: how far it is, and how large the pod may become. (Ray,
+//! `v2/schema.py`, `IPPRStatus`.)
 
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::size::Size;
 use crate::plan::outcome::resize_note::ResizeNote;
 
-/// How far a group's pods may grow.
+/// The limits up to which a group's pods may be resized in place.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct ResizeLimits {
-    /// Cores.
+    /// The CPU limit, in cores.
     pub(crate) cpu: f64,
-    /// Bytes.
+    /// The memory limit, in bytes.
     pub(crate) memory: i64,
-    /// Seconds for one resize.
+    /// How many seconds one resize may take.
     pub(crate) timeout: i64,
 }
 
-/// What Kubernetes says about the last resize.
+/// The progress of the last resize, as Kubernetes reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResizeProgress {
-    /// Nothing: it is done, or there was none.
+    /// Kubernetes reports nothing: the resize is complete, or there was none.
     Finished,
-    /// Decided here, not yet asked for.
+    /// The resize was decided on here, and Kubernetes was not asked for it yet.
     New,
-    /// Under way.
+    /// The resize is under way.
     Underway,
-    /// It failed.
+    /// The resize failed.
     Error,
-    /// The node cannot do it now (`deferred`), never (`infeasible`), or another reason.
+    /// The kubelet cannot do it now (`deferred`), can never do it (`infeasible`), or gives another
+    /// reason.
     Pending(String),
 }
 
@@ -35,37 +36,39 @@ pub(crate) enum ResizeProgress {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Resize {
     pub(crate) caps: ResizeLimits,
-    /// The size that the pod was made with.
+    /// The base size, with which the pod was made.
     pub(crate) base: Size,
-    /// What its container has.
+    /// The size that its container has.
     pub(crate) current: Size,
-    /// What its spec asks for, or what was decided.
+    /// The size that its spec asks for, or that was decided on.
     pub(crate) desired: Size,
-    /// When Kubernetes was asked, in whole seconds since 1970, until the raylet knows.
+    /// When Kubernetes was asked for the resize, in whole seconds since 1970; kept until the raylet
+    /// knows the new size.
     pub(crate) resizing_at: Option<i64>,
     pub(crate) progress: ResizeProgress,
     pub(crate) message: Option<String>,
-    /// What the node said it can give.
+    /// How much CPU the node said that it can give.
     pub(crate) suggested_cpu: Option<f64>,
     pub(crate) suggested_memory: Option<i64>,
     pub(crate) failed_at: Option<i64>,
     pub(crate) failure: Option<String>,
-    /// The raylet that was resized last; replaced by the one that runs, once known.
+    /// The raylet that was resized last. The running raylet replaces it, once that is known.
     pub(crate) raylet: Option<String>,
-    /// The number of the room that its Kubernetes node has left; none has the number `usize::MAX`.
+    /// The number of the node headroom of its Kubernetes node; `usize::MAX` if that is not known.
     pub(crate) room: usize,
-    /// The raylet is to be told the pod's size.
+    /// Whether the raylet is to be told the pod's size.
     pub(crate) noted_sync: bool,
-    /// Growing in one dimension leaves the other as it is, even if its cap is lower.
+    /// Whether growing in one dimension leaves the other one as it is, even if the pod has more of
+    /// that than its resize limits allow.
     pub(crate) never_shrinks: bool,
-    /// The record of its resizes as it stands on the pod, if it was ever resized.
+    /// The note about its resizes that is on the pod, if it was ever resized.
     pub(crate) noted: Option<ResizeNote>,
-    /// Growing is out of the question for now, whatever Ray thinks.
+    /// Why the pod must not grow for now, whatever Ray thinks.
     pub(crate) barred: Option<String>,
 }
 
 impl Resize {
-    /// Decides on a new size. Whether it is another than before.
+    /// Decides on a new size. Returns whether it differs from the size before.
     pub(crate) fn ask(&mut self, cpu: Option<f64>, memory: Option<i64>) -> bool {
         let size = Size {
             cpu: cpu.unwrap_or(self.desired.cpu),
@@ -81,22 +84,23 @@ impl Resize {
         true
     }
 
-    /// It is to be sent now.
+    /// Whether the resize is to be sent to Kubernetes now.
     pub(crate) fn is_to_send(&self) -> bool {
         self.raylet.is_some() && self.progress == ResizeProgress::New
     }
 
-    /// It is to be sent, and asks for what the pod has: an earlier resize is taken back.
+    /// Whether the resize is to be sent and asks for the size that the pod has, which takes an
+    /// earlier resize back.
     pub(crate) fn is_taken_back(&self) -> bool {
         self.is_to_send() && self.desired == self.current
     }
 
-    /// Asked for, or about to be.
+    /// Whether Kubernetes was asked for the resize, or is about to be asked.
     pub(crate) fn is_in_progress(&self) -> bool {
         self.resizing_at.is_some() || self.is_to_send()
     }
 
-    /// Kubernetes is done and the raylet must be told.
+    /// Whether Kubernetes has completed the resize, and the raylet must be told.
     pub(crate) fn is_to_sync(&self) -> bool {
         self.raylet.is_some()
             && self.resizing_at.is_some()
@@ -104,7 +108,7 @@ impl Resize {
             && self.desired == self.current
     }
 
-    /// As large as it may become.
+    /// The size up to which the pod may grow: what its node suggested, or else its resize limits.
     pub(crate) fn limit(&self) -> Size {
         Size {
             cpu: self.suggested_cpu.unwrap_or(self.caps.cpu),
@@ -112,7 +116,7 @@ impl Resize {
         }
     }
 
-    /// What to grow to now: the limit, or as near to it as the room allows.
+    /// The size to grow to now: the limit, or as near to it as the node headroom allows.
     pub(crate) fn goal(&self, room: Option<&NodeHeadroom>) -> Size {
         let limit = self.limit();
         match room {
@@ -122,7 +126,7 @@ impl Resize {
         }
     }
 
-    /// It may be asked to grow.
+    /// Whether the pod may be asked to grow.
     pub(crate) fn can_grow(&self) -> bool {
         let limit = self.limit();
         self.failed_at.is_none()
@@ -132,14 +136,15 @@ impl Resize {
             && (self.current.cpu < limit.cpu || self.current.memory < limit.memory)
     }
 
-    /// Asked for too long ago.
+    /// Whether Kubernetes was asked for the resize too long ago.
     pub(crate) fn is_timed_out(&self, now: f64) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
         let deadline = |at: i64| at.saturating_add(self.caps.timeout) as f64;
+        // A resize that is complete and only waits for its raylet has not timed out.
         !self.is_to_sync() && self.resizing_at.is_some_and(|at| deadline(at) < now)
     }
 
-    /// What is known of it, as the note that is to stand on the pod.
+    /// What is known of the resize, as the note that the pod is to have.
     pub(crate) fn note(&self) -> ResizeNote {
         ResizeNote {
             raylet_id: self.raylet.clone(),
@@ -151,7 +156,8 @@ impl Resize {
         }
     }
 
-    /// It stood on the pod as asked for, is done, and did not have to be taken back.
+    /// Whether a resize that the note on the pod shows as asked for is complete, without having
+    /// been taken back.
     pub(crate) fn has_come_through(&self) -> bool {
         let noted = self.noted.as_ref();
         let asked = noted.is_some_and(|note| note.resizing_at.is_some());

@@ -1,18 +1,18 @@
-//! The size of a pod in CPU and memory, and its amounts as numbers.
+//! The size of a pod in CPU and memory, and conversions of its amounts.
 
 use crate::quantity::Quantity;
 
-/// A size.
+/// The size of a pod.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Size {
-    /// Cores.
+    /// The CPU, in cores.
     pub(crate) cpu: f64,
-    /// Bytes.
+    /// The memory, in bytes.
     pub(crate) memory: i64,
 }
 
 impl Size {
-    /// The larger in each dimension.
+    /// The larger amount in each dimension.
     pub(crate) fn max(self, other: Self) -> Self {
         Self {
             cpu: self.cpu.max(other.cpu),
@@ -20,19 +20,19 @@ impl Size {
         }
     }
 
-    /// Less in one dimension at least.
+    /// Whether this size is smaller in at least one dimension.
     pub(crate) fn is_below(self, other: Self) -> bool {
         self.cpu < other.cpu || self.memory < other.memory
     }
 }
 
-/// Cores, to the nearest `f64`.
+/// A quantity in cores, to the nearest `f64`.
 #[expect(clippy::cast_precision_loss, reason = "exact up to nine million cores")]
 pub(crate) fn cores(quantity: Quantity) -> f64 {
     quantity.nanos() as f64 / 1e9
 }
 
-/// Nanos of cores.
+/// Cores as a quantity.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "saturates, and no node has so many cores"
@@ -41,13 +41,13 @@ pub(crate) fn from_cores(cores: f64) -> Quantity {
     Quantity::from_nanos((cores * 1e9).round() as i128)
 }
 
-/// Whole bytes; fractions are dropped, as Python's `int()` does.
+/// A quantity in whole bytes. Fractions are dropped, as Python's `int()` does.
 pub(crate) fn bytes(quantity: Quantity) -> i64 {
     let whole = quantity.nanos() / Quantity::from_units(1).nanos();
     i64::try_from(whole).unwrap_or(if whole < 0 { i64::MIN } else { i64::MAX })
 }
 
-/// Whole thousandths of cores.
+/// Cores in whole thousandths.
 #[expect(
     clippy::cast_possible_truncation,
     reason = "saturates, far beyond any node"

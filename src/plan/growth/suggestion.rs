@@ -1,5 +1,5 @@
-//! What a node said that it can give, from the message of a resize that it refused.
-//! (Ray, `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
+//! How much a node said that it can give, read from the message of a resize that it refused. (Ray,
+//! `ippr_provider.py`, `_apply_resize_suggestion`; the kubelet writes the message.)
 
 use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
@@ -8,7 +8,7 @@ use crate::plan::growth::wait::wait_after;
 use crate::quantity::Quantity;
 use crate::snapshot::history::ResizeMemory;
 
-/// The longest that a suggestion holds, in seconds.
+/// For how many seconds a suggestion holds, at the most.
 const LONGEST_S: f64 = 600.0;
 
 /// A resource that can be resized.
@@ -18,7 +18,7 @@ enum ResizedResource {
     Memory,
 }
 
-/// What the message reports: thousandths of cores, or bytes.
+/// The amounts that the message reports, in thousandths of cores or in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct CapacityReport {
     resource: ResizedResource,
@@ -26,7 +26,8 @@ struct CapacityReport {
     capacity: i64,
 }
 
-/// Lowers the limit to what the node can give, and asks for that; false if it did not say.
+/// Lowers the limit to the size that the node can give, and asks for that size. Returns false if
+/// the message does not say how much that is.
 pub(crate) fn follow(resize: &mut Resize, container: &ContainerAmounts) -> Result<bool, String> {
     let message = resize.message.as_deref().unwrap_or_default();
     let report = match &resize.progress {
@@ -51,15 +52,15 @@ pub(crate) fn follow(resize: &mut Resize, container: &ContainerAmounts) -> Resul
     Ok(true)
 }
 
-/// What was told no longer holds: other pods may have left the node. The first holds for a minute,
-/// each further one in a row for twice as long.
+/// Whether a suggestion no longer holds, because other pods may have left the node since. The first
+/// one holds for a minute, each further one in a row for twice as long.
 pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
     let lifetime = wait_after(memory.suggestions).min(LONGEST_S);
     memory.suggested_at.is_some_and(|at| now - at > lifetime)
 }
 
-/// The largest limit: what the node has left, plus the container's own gap between limit and
-/// request, minus what the pod's other containers hold.
+/// The largest limit that fits: what the node has left, plus the container's own gap between limit
+/// and request, minus what the pod's other containers hold.
 fn limit(report: CapacityReport, container: &ContainerAmounts) -> Result<Quantity, String> {
     let left = report.capacity.saturating_sub(report.used);
     let (name, left) = match report.resource {
@@ -80,7 +81,8 @@ fn limit(report: CapacityReport, container: &ContainerAmounts) -> Result<Quantit
     Ok(Quantity::from_nanos(left.nanos() + gap - others))
 }
 
-/// `Node didn't have enough resource: cpu, requested: 8000, used: 5000, capacity: 9000`
+/// Reads a message such as `Node didn't have enough resource: cpu, requested: 8000, used: 5000,
+/// capacity: 9000`.
 fn deferred(message: &str) -> Option<CapacityReport> {
     find(
         message,
@@ -89,7 +91,8 @@ fn deferred(message: &str) -> Option<CapacityReport> {
     )
 }
 
-/// `Node didn't have enough capacity: cpu, requested: 8000, capacity: 4000`
+/// Reads a message such as `Node didn't have enough capacity: cpu, requested: 8000, capacity:
+/// 4000`.
 fn infeasible(message: &str) -> Option<CapacityReport> {
     find(
         message,
@@ -124,6 +127,8 @@ fn read(text: &str, keys: &[&str]) -> Option<CapacityReport> {
             used,
             capacity,
         }),
+        // The message of an infeasible resize names the capacity of the whole node, and not what is
+        // used of it.
         [_, capacity] => Some(CapacityReport {
             resource,
             used: 0,

@@ -1,12 +1,12 @@
-//! How long a pod or a group waits after growth that failed.
+//! For how long a pod or a group does not grow after growth that failed.
 
-/// The first wait after a failed resize, in seconds; it doubles with every failure.
+/// The first wait after a failed resize, in seconds. It doubles with every further failure.
 const FIRST_WAIT_S: f64 = 60.0;
 
 /// The longest wait after a failed resize, in seconds.
 const LONGEST_WAIT_S: f64 = 3600.0;
 
-/// How long to wait after so many failures in a row, in seconds.
+/// How many seconds to wait after so many failures in a row.
 pub(crate) fn wait_after(failures: u32) -> f64 {
     let doublings = failures.saturating_sub(1).min(16);
     (FIRST_WAIT_S * f64::from(1_u32 << doublings)).min(LONGEST_WAIT_S)

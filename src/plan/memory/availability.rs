@@ -1,5 +1,5 @@
-//! Groups whose pods recently failed to appear are the second choice among equals.
-//! (Ray, `cloud_resource_monitor.py`.)
+//! Availability of groups: a group whose pods recently failed to appear is the second choice among
+//! equally good ones. (Ray, `cloud_resource_monitor.py`.)
 
 use std::collections::{BTreeMap, HashSet};
 
@@ -9,23 +9,23 @@ use crate::plan::nodes::node::Stage;
 use crate::plan::packing::rank::Preference;
 use crate::snapshot::history::{Instance, InstanceStatus};
 
-/// How long a failure counts, in seconds.
+/// For how many seconds a failure counts.
 const RECOVERY_S: f64 = 600.0;
 
-/// For so long after a failure a group counts as unavailable, in seconds.
+/// For how many seconds after a failure a group counts as unavailable.
 const SAFETY_FLOOR_S: f64 = 10.0;
 
-/// A launch that has no Ray node after so many seconds has failed. (Ray gives up a launch without a
-/// pod after so long, `request_status_timeout_s`, and one with a pod only after an hour.)
+/// After how many seconds a launch without a Ray node has failed. (Ray gives up a launch without a
+/// pod after this time, `request_status_timeout_s`, and one with a pod only after an hour.)
 const LAUNCH_TIMEOUT_S: f64 = 600.0;
 
-/// Whether a launch has failed that was asked for at `since`.
+/// Whether a launch that was asked for at `since` has failed.
 pub(crate) fn is_overdue(since: f64, now: f64) -> bool {
     now - since >= LAUNCH_TIMEOUT_S
 }
 
-/// The groups of launches that have failed, with the times when they did: no pod came, or Ray does
-/// not run in it.
+/// The groups of launches that have failed, with the times of the failures. In such a launch no pod
+/// appeared, or Ray does not run in the pod.
 pub(crate) fn failures<'a>(
     decided: &'a Phases<'_>,
     instances: &'a [Instance],
@@ -48,7 +48,7 @@ pub(crate) fn failures<'a>(
         .map(|(group, since)| (group, since + LAUNCH_TIMEOUT_S))
 }
 
-/// How each group stands.
+/// What each group's failures and priority mean for the choice between equally good nodes.
 pub(crate) fn preferences(
     groups: &[GroupConfig],
     unavailable: &BTreeMap<String, f64>,

@@ -1,9 +1,10 @@
-//! Groups whose new pods do not get to the size that they are made for.
+//! Growth back-off: groups whose new pods do not grow to the size that they were launched for.
 //!
-//! A pod that is still to come counts at its cap, since it can grow to that. Where Kubernetes is
-//! full it stays small; what it was made for does not fit, it goes again for being idle, and the
-//! next one would fare alike, for ever. So when that has happened, new pods of the group count at
-//! their first size for a while: what needs more waits, and it is said why.
+//! A pending pod counts at its resize limits, because it can grow up to them. Where the Kubernetes
+//! node is full the pod stays small. The demand that it was launched for does not fit, the pod is
+//! removed as idle, and the next pod would fare alike, for ever. So once that has happened, new
+//! pods of the group count at their base size for a while: demand that needs more waits, and the
+//! report says why.
 
 use std::collections::BTreeMap;
 
@@ -16,16 +17,16 @@ use crate::plan::packing::fit::Trial;
 use crate::snapshot::History;
 use crate::snapshot::history::Stunted;
 
-/// What is longer ago than so many longest waits says nothing any more.
+/// After how many of the longest waits a failure is forgotten.
 const FORGOTTEN_AFTER: f64 = 2.0;
 
-/// Until when new pods of the group count at their first size, in seconds since 1970.
+/// Until when new pods of the group count at their base size, in seconds since 1970.
 pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
     let stunted = history.stunted.get(group)?;
     Some(stunted.at + wait_after(stunted.failures)).filter(|until| *until > now)
 }
 
-/// What to remember after a decision.
+/// The growth back-offs to remember after a decision.
 pub(crate) fn after(history: &History, decided: &Phases<'_>) -> BTreeMap<String, Stunted> {
     let (world, now) = (&decided.world, decided.now);
     let mut stunted = history.stunted.clone();
@@ -48,13 +49,13 @@ pub(crate) fn after(history: &History, decided: &Phases<'_>) -> BTreeMap<String,
     stunted
 }
 
-/// A resize has just ended at the cap.
+/// Whether a resize of the node has just reached the resize limits.
 fn has_grown(node: &PlannedNode) -> bool {
     let resize = node.resize.as_ref();
     resize.is_some_and(|resize| resize.has_come_through() && !is_small(resize))
 }
 
-/// It was of no use, and has not grown as far as it may.
+/// Whether the node is removed as idle, and has not grown up to its resize limits.
 fn goes_small(node: &PlannedNode) -> bool {
     node.stage == Stage::Running
         && node.fate == Fate::Remove(RemovalCause::Idle)
@@ -66,8 +67,9 @@ fn is_small(resize: &Resize) -> bool {
     size.cpu < caps.cpu || size.memory < caps.memory
 }
 
-/// Something waits that a pod of the group could take at its cap: another one is made for it, or
-/// would be if there was a place. What fits at the first size is on the pod that goes, not here.
+/// Whether some demand waits that a pod of the group could take at its resize limits: another pod
+/// is launched for it, or would be if the maxima allowed that. Demand that fits at the base size is
+/// no part of this, because it is placed on the pod that is removed.
 fn is_wanted(decided: &Phases<'_>, group: usize) -> bool {
     let world = &decided.world;
     let coming = |node: &PlannedNode| {

@@ -1,4 +1,4 @@
-//! What the next round should know of this one.
+//! What the next round is to know of this one.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,7 @@ use crate::plan::outcome::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
 
-/// The history after this plan.
+/// Returns the history after a plan.
 pub(crate) fn history(snapshot: &Snapshot, decided: &Phases<'_>, plan: &Plan) -> History {
     let before = &snapshot.history;
     let instances = instances(decided, plan);
@@ -27,6 +27,8 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Phases<'_>, plan: &Plan) ->
             .and_then(|number| running.get(number))
             .is_some_and(|count| *count > 0)
     };
+    // A failure is forgotten once a node of the group runs and the failure has ceased to count for
+    // the choice between groups.
     unavailable.retain(|group, at| !runs(group) || decided.now - *at < 600.0);
     History {
         instances,
@@ -41,7 +43,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Phases<'_>, plan: &Plan) ->
     }
 }
 
-/// Launches without a pod, and pods that are to stop.
+/// The launches that have no pod yet, and the pods whose Ray node was asked to stop.
 fn instances(decided: &Phases<'_>, plan: &Plan) -> Vec<Instance> {
     let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
     let mut asked: Vec<u64> = vec![0; decided.world.groups.len()];
@@ -103,7 +105,7 @@ fn instances(decided: &Phases<'_>, plan: &Plan) -> Vec<Instance> {
     instances
 }
 
-/// Launches that are alike, one after the other, are one entry.
+/// Adds an instance. Equal launches, one after the other, become one entry.
 fn add(instances: &mut Vec<Instance>, instance: Instance) {
     if instance.count == 0 {
         return;
@@ -153,7 +155,7 @@ fn resize(snapshot: &Snapshot, decided: &Phases<'_>, node: &PlannedNode) -> Opti
     (!grown || memory.suggested_at.is_some() || memory.failures > 0).then_some(memory)
 }
 
-/// It failed in this round: what stands on the pod does not say so yet.
+/// Whether the resize failed in this round, so that the note on the pod does not say so yet.
 fn has_just_failed(resize: &Resize) -> bool {
     let noted = resize.noted.as_ref();
     resize.failed_at.is_some() && noted.is_none_or(|note| note.last_failed_at.is_none())

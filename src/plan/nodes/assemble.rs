@@ -1,4 +1,4 @@
-//! From rows to nodes: faults, resizes and sizes.
+//! From rows to nodes, with their faults, resizes and sizes.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -17,20 +17,20 @@ use crate::plan::outcome::plan::Problem;
 use crate::plan::strategy::Improvements;
 use crate::snapshot::History;
 
-/// Turns rows into nodes.
+/// Turns rows into planned nodes.
 pub(crate) struct NodeAssembly<'d> {
     pub(crate) history: &'d History,
     pub(crate) improvements: Improvements,
     pub(crate) config: &'d ClusterConfig,
     pub(crate) sight: &'d NodeReader<'d>,
-    /// The numbers of the rooms of the Kubernetes nodes.
+    /// The number of each Kubernetes node's headroom, by the node's name.
     pub(crate) rooms: &'d HashMap<String, usize>,
     pub(crate) now: f64,
     pub(crate) list: Vec<PlannedNode>,
 }
 
 impl NodeAssembly<'_> {
-    /// Adds the node of a row, or says why not.
+    /// Adds the node of a row, or a problem that says why not.
     pub(crate) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
         let number = self.config.number(row.group);
         let group = number.and_then(|number| self.config.groups.get(number));
@@ -122,7 +122,7 @@ impl NodeAssembly<'_> {
     }
 }
 
-/// Pods that still take a place in their group while they leave.
+/// By group, how many pods are draining and still count towards their group's maximum.
 pub(crate) fn leaving(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<u64> {
     let mut draining: HashMap<&str, u64> = HashMap::new();
     for pod in &leftovers.draining {
@@ -134,7 +134,7 @@ pub(crate) fn leaving(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<
     config.groups.iter().map(count).collect()
 }
 
-/// What is in use of CPU and memory.
+/// How much CPU and memory is in use.
 fn used(row: &Row<'_>) -> Size {
     let used = |name: &str| {
         let total = row.ray.and_then(|ray| ray.total_resources.get(name));
@@ -149,7 +149,7 @@ fn used(row: &Row<'_>) -> Size {
     }
 }
 
-/// What Ray asserts of a node, and what would abort its loop.
+/// The fault of a node on which Ray's assertions fail, which aborts Ray's loop.
 fn fault(node: &PlannedNode, names: &Names) -> Option<String> {
     node.amounts.iter().find_map(|amount| {
         let total = amount.total.filter(|total| *total != 0.0)?;
@@ -159,8 +159,9 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<String> {
     })
 }
 
-/// Counts new nodes of growing groups at their caps; with the improved order, those on their way
-/// too, and shrinking ones as if they had shrunk. `stunted` are groups whose new nodes stay small.
+/// Counts new nodes of groups that may grow at their resize limits. With the improved order it does
+/// so with pending nodes too, and counts nodes that shrink as if they had shrunk already. `stunted`
+/// has the groups in growth back-off, whose new nodes count at their base size.
 pub(crate) fn size(
     config: &ClusterConfig,
     stunted: &BTreeMap<String, f64>,

@@ -1,5 +1,5 @@
-//! The groups of a RayCluster as the autoscaler takes them.
-//! (Ray, `autoscaler/_private/kuberay/autoscaling_config.py`.)
+//! The groups of a RayCluster, as the autoscaler reads them. (Ray,
+//! `autoscaler/_private/kuberay/autoscaling_config.py`.)
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,67 +14,67 @@ use crate::ray::node_resources::NodeResources;
 use crate::ray::{Cluster, Group, Ippr, Kind as ObjectKind, list_at, object_at, text_at};
 use crate::snapshot::Snapshot;
 
-/// Nobody has more nodes than that. Numbers above it, which KubeRay's own types cannot hold, read as
-/// this, so that sums of them stay in range.
+/// More nodes than any cluster has. Numbers above it, which KubeRay's own types cannot hold, are
+/// read as this number, so that sums of them stay in range.
 pub(crate) const MOST_NODES: u64 = 1 << 40;
 
-/// A group.
+/// The head group or a worker group.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GroupConfig {
     pub(crate) name: String,
     /// Its position in `workerGroupSpecs`; `None` for the head.
     pub(crate) index: Option<usize>,
-    /// In nodes, not replicas.
+    /// The minimum, counted in nodes and not in replicas.
     pub(crate) min: u64,
     pub(crate) max: u64,
-    /// Nodes per replica.
+    /// The nodes of each replica (`numOfHosts`).
     pub(crate) hosts: u64,
-    /// `replicas` as written.
+    /// `replicas`, as it is written in the RayCluster.
     pub(crate) replicas: Option<i64>,
     pub(crate) max_replicas: i64,
     pub(crate) min_replicas: i64,
-    /// Amounts by resource, in Ray's order.
+    /// The amount of each resource that a node starts with, in Ray's order.
     pub(crate) resources: Vec<(String, f64)>,
     pub(crate) labels: Vec<(String, String)>,
     pub(crate) idle_timeout_s: Option<f64>,
     pub(crate) priority: i64,
-    /// How far its pods may grow.
+    /// The sizes up to which its pods may grow.
     pub(crate) caps: Option<ResizeLimits>,
-    /// How large its pods start; `None` without requests.
+    /// The base size, with which its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
-    /// `scaleStrategy.workersToDelete`
+    /// The pods in `scaleStrategy.workersToDelete`.
     pub(crate) to_delete: HashSet<String>,
-    /// `suspend`
+    /// Whether the group is suspended (`suspend`).
     pub(crate) suspended: bool,
 }
 
 impl GroupConfig {
-    /// So many replicas in nodes.
+    /// How many nodes so many replicas have.
     pub(crate) fn nodes(&self, replicas: i64) -> u64 {
         nodes(replicas, self.hosts)
     }
 }
 
-/// All groups and what holds for the cluster.
+/// All groups, and the settings of the whole cluster.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterConfig {
-    /// Head first, then the workers in order.
+    /// The head group first, then the worker groups in their order.
     pub(crate) groups: Vec<GroupConfig>,
-    /// The head included.
+    /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     pub(crate) idle_timeout_s: f64,
-    /// `upscalingMode: Conservative`
+    /// Whether `upscalingMode` is `Conservative`.
     pub(crate) conservative: bool,
-    /// Where in `groups` a name is.
+    /// The position of each name in `groups`.
     positions: HashMap<String, usize>,
-    /// The names of the groups that are there and cannot be read.
+    /// The names of the groups that are in the RayCluster and cannot be read.
     pub(crate) unread: HashSet<String>,
-    /// What keeps Ray from reading any of it. Ray would do nothing at all.
+    /// What keeps Ray from reading the configuration. Ray would do nothing at all.
     pub(crate) problems: Vec<Problem>,
 }
 
 impl ClusterConfig {
-    /// Reads the groups. One that cannot be read is left out, with a problem.
+    /// Reads the groups. A group that cannot be read is left out, and a problem says so.
     pub(crate) fn of(cluster: &Cluster<'_>, annotation: Option<&str>) -> Self {
         let mut config = Self::default();
         for group in cluster.groups() {
@@ -86,7 +86,8 @@ impl ClusterConfig {
                 }
             }
         }
-        // A worker group called headgroup is in the head's place, with its one more.
+        // A worker group with the head group's name has taken the head's place, together with the
+        // one node more that Ray adds to the maximum of that name.
         let most = |group: &GroupConfig| group.max - u64::from(group.name == HEAD_NAME);
         config.max_nodes = 1 + config.groups.iter().map(most).sum::<u64>();
         config.conservative = cluster
@@ -96,30 +97,32 @@ impl ClusterConfig {
         config.idle_timeout_s = cluster
             .autoscaler_option("idleTimeoutSeconds")
             .and_then(Value::as_f64)
-            // Ray turns seconds into minutes and back, and so do we, to the last bit.
+            // Ray turns seconds into minutes and back. The same arithmetic gives the same number to
+            // the last bit.
             .map_or(60.0, |seconds| seconds / 60.0 * 60.0);
         config.read_caps(cluster, annotation);
         config
     }
 
-    /// The number of the group of that name.
+    /// The number of the group with that name.
     pub(crate) fn number(&self, name: &str) -> Option<usize> {
         self.positions.get(name).copied()
     }
 
-    /// The pod is in the `workersToDelete` of the group of that name.
+    /// Whether the pod is in the `workersToDelete` of the group with that name.
     pub(crate) fn is_listed(&self, group: &str, pod: &str) -> bool {
         let group = self.number(group).and_then(|at| self.groups.get(at));
         group.is_some_and(|group| group.to_delete.contains(pod))
     }
 
-    /// A group of that name is no longer in the RayCluster. One that is there and cannot be read is
-    /// left as it is.
+    /// Whether no group of that name is in the RayCluster any more. A group that is there and
+    /// cannot be read is not lost: its nodes are left as they are.
     pub(crate) fn has_lost(&self, name: &str) -> bool {
         !name.is_empty() && self.number(name).is_none() && !self.unread.contains(name)
     }
 
-    /// A group with the name of another takes its place, as a key of a Python dict does.
+    /// Adds a group. A group with the name of an earlier one takes its place, as a key of a Python
+    /// dict does.
     fn add(&mut self, group: GroupConfig) {
         if let Some(at) = self.number(&group.name) {
             self.groups[at] = group;
@@ -188,7 +191,8 @@ fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
         name: name.to_owned(),
         index,
         min: nodes(min_replicas),
-        // The head is 0 to 0 in the configuration, and Ray adds one to that name's maximum.
+        // The head has 0 to 0 workers in the configuration, and Ray adds one to the maximum of the
+        // group with that name.
         max: nodes(max_replicas) + u64::from(name == HEAD_NAME),
         hosts,
         replicas: group.integer("replicas"),
@@ -249,7 +253,7 @@ fn to_delete(group: &Group<'_>) -> HashSet<String> {
         .collect()
 }
 
-/// The caps of a group that the annotation lists, if the group may grow at all. (Ray,
+/// The resize limits of a group that the annotation lists, if the group may grow at all. (Ray,
 /// `ippr_provider.py`, `_build_ippr_group_spec`.)
 fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<ResizeLimits>, String> {
     if let Some(param) = ["num-cpus", "memory"]
@@ -290,7 +294,8 @@ fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<Resize
     }
 }
 
-/// The size of the group's pods as they start: limits, or else requests. `None` without requests.
+/// The base size of the group's pods, with which they start: their limits, or else their requests.
+/// `None` without requests.
 fn base(group: &Group<'_>) -> Option<Size> {
     let container = group.ray_container()?;
     let requests = container.requests()?;
@@ -304,7 +309,7 @@ fn base(group: &Group<'_>) -> Option<Size> {
     })
 }
 
-/// The groups of a snapshot's RayCluster.
+/// Reads the groups of a snapshot's RayCluster.
 pub(crate) fn read_config(snapshot: &Snapshot) -> ClusterConfig {
     let object = snapshot.ray_cluster.as_object();
     let part = |key| object.and_then(|object| object_at(object, key));

@@ -1,8 +1,9 @@
-//! The observed state, as packing takes it.
+//! The observed state of the cluster, in the form in which packing takes it.
 //!
-//! In come the RayCluster, its pods and the Ray nodes of a snapshot; out come [groups](group) and
-//! [nodes](node), each node once: running, on its way, or leaving. What Ray cannot use of the objects is
-//! a [problem](problems), and never ends the decision about the rest.
+//! This module takes the RayCluster, its pods and the Ray nodes of a snapshot. It gives back
+//! [groups](group) and [nodes](node). Each node is there once: it is running, pending or draining.
+//! What Ray cannot use of the objects becomes a [problem](problems), and never ends the decision
+//! about the rest.
 
 pub(crate) mod assemble;
 pub(crate) mod group;

@@ -1,4 +1,4 @@
-//! A Ray node as the packing sees it: there, on its way, or only considered.
+//! A Ray node as packing sees it: it exists, it is pending, or it is only considered.
 
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
@@ -6,40 +6,40 @@ use crate::plan::growth::resize::Resize;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
 
-/// Whose requests are packed; each source sees its own free amounts.
+/// Which demand is packed. Each demand source sees its own free amounts of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DemandSource {
-    /// Pending tasks, actors and placement groups: what is free now counts.
+    /// Pending tasks, actors and placement groups, for which the resources count that are free now.
     Demand = 0,
-    /// `request_resources()`: what the node has in total counts.
+    /// `request_resources()`, for which the total resources of a node count.
     Constraint = 1,
 }
 
-/// Where a node is in its life.
+/// The stage of a node's life.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Added by this decision.
+    /// The node was added by this decision.
     New,
-    /// Decided earlier, not yet asked for.
+    /// The node was decided on in an earlier round, and KubeRay was not asked for it yet.
     Queued,
-    /// Asked for, no pod yet.
+    /// KubeRay was asked for the node, and its pod does not exist yet.
     Requested,
-    /// Its pod is there, Ray is not.
+    /// The pod exists, and Ray does not run in it.
     Allocated,
-    /// Its Ray node was asked to stop, and has not yet begun to.
+    /// The Ray node was asked to stop, and has not begun to drain yet.
     Stopping,
-    /// Ray runs.
+    /// Ray runs in the pod.
     Running,
 }
 
-/// What becomes of a node.
+/// What a decision makes of a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Fate {
-    /// It stays.
+    /// The node stays.
     Stay,
-    /// It is to be started.
+    /// The node is to be launched.
     Launch,
-    /// It is to go.
+    /// The node is to be removed.
     Remove(RemovalCause),
 }
 
@@ -47,22 +47,23 @@ pub(crate) enum Fate {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct NodeResource {
     pub(crate) name: Name,
-    /// What there is; `None` if it is not listed.
+    /// The total amount; `None` if the resource is not listed.
     pub(crate) total: Option<f64>,
-    /// What is free, by [`DemandSource`]; `None` if it is not listed.
+    /// The free amount, by [`DemandSource`]; `None` if the resource is not listed.
     pub(crate) free: [Option<f64>; 2],
 }
 
 impl NodeResource {
-    /// Of what there is and what is not listed as free, nothing is free. (Ray leaves it out of its
-    /// scores, so that a node counts for less the moment it is full.)
+    /// Nothing is free of a resource that the node has and that is not listed as free. (Ray leaves
+    /// such a resource out of its scores, so that a node scores less the moment the resource is
+    /// used up.)
     pub(crate) fn fill(&mut self) {
         if self.total.is_some() {
             self.free = self.free.map(|free| free.or(Some(0.0)));
         }
     }
 
-    /// No more is free than there is, and no less than nothing.
+    /// Keeps the free amounts between zero and the total amount.
     pub(crate) fn bound(&mut self) {
         if let Some(total) = self.total.filter(|total| *total > 0.0) {
             self.free = self
@@ -72,72 +73,76 @@ impl NodeResource {
     }
 }
 
-/// Something that was placed on a node.
+/// Units of a demand that were placed on a node.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placement {
     /// The demand, by its number in the report.
     pub(crate) demand: usize,
-    /// How many units of it.
+    /// How many units of the demand were placed.
     pub(crate) count: u64,
-    /// In which step of the packing.
+    /// The step of packing in which they were placed.
     pub(crate) step: PlacementStep,
 }
 
-/// The names of CPU and memory.
+/// The names of the resources CPU and memory, if anything names them.
 pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 
-/// A Ray node.
+/// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedNode {
-    /// The pod's name; empty if there is none yet.
+    /// The pod's name; empty while the pod does not exist.
     pub(crate) pod: String,
-    /// Its group's number; `usize::MAX` if the group is gone.
+    /// The number of its group; `usize::MAX` if the group is gone.
     pub(crate) group: usize,
-    /// Its group's name, if the group is gone.
+    /// The name of its group, if the group is gone.
     pub(crate) gone_group: Option<String>,
     pub(crate) head: bool,
     pub(crate) stage: Stage,
     pub(crate) fate: Fate,
-    /// The Ray node id in hexadecimal; empty if Ray does not run.
+    /// The id of the Ray node, in hexadecimal; empty if Ray does not run.
     pub(crate) ray_id: String,
     pub(crate) idle_ms: i64,
-    /// Resources that any request names, CPU, memory, and those in use.
+    /// The resources that any request names, CPU, memory, and the resources in use.
     pub(crate) amounts: Vec<NodeResource>,
-    /// How many more resources it has, all free and named by no request: they only weigh in means.
+    /// How many more resources it has. They are all free and no request names them, so they only
+    /// weigh in means.
     pub(crate) untouched: u32,
     /// The labels that any request names.
     pub(crate) labels: Vec<(Name, Name)>,
-    /// The distinct shapes placed on it, by source, in the order of the first of each.
+    /// The distinct shapes that were placed on it, by source, in the order in which each came
+    /// first.
     pub(crate) placed: [Vec<ShapeId>; 2],
     pub(crate) takes: Vec<Placement>,
-    /// Growing in place, if its group may.
+    /// Its in-place resize, if the pods of its group may grow.
     pub(crate) resize: Option<Resize>,
-    /// What the raylet has of CPU and memory, as Ray reports it.
+    /// How much CPU and memory the raylet has, as Ray reports it.
     pub(crate) raylet_size: Option<(f64, f64)>,
-    /// It is counted larger than it is, because a pod that starts can grow to that.
+    /// Whether the node is counted at its resize limits, because a pod that starts can grow that
+    /// far.
     pub(crate) at_cap: bool,
-    /// Since when it is where it is, in seconds since 1970.
+    /// Since when it is in its stage, in seconds since 1970.
     pub(crate) since: Option<f64>,
-    /// The replica of a multi-host group.
+    /// The replica that it is a host of, in a multi-host group.
     pub(crate) replica: Option<String>,
-    /// Its packing class, by source, while it is known.
+    /// Its node class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
-    /// It is to go, and waits for the other hosts of its replica.
+    /// Whether its removal waits for the other hosts of its replica.
     pub(crate) held: bool,
-    /// How many nodes it stands for, all alike and next to each other in the list. More than one
-    /// only while there is no pod: a launch of a million is one node here.
+    /// How many nodes it stands for, which are all alike and next to each other in the list. It is
+    /// more than one only while there is no pod: a launch of a million nodes is one entry here.
     pub(crate) count: u64,
-    /// The number that it, or the node that it was split off, was made under.
+    /// The number under which it, or the node that it was split off, was made.
     pub(crate) born: usize,
 }
 
 impl PlannedNode {
-    /// The amount of a resource.
+    /// What the node has of a resource.
     pub(crate) fn amount(&self, name: Name) -> Option<&NodeResource> {
         self.amounts.iter().find(|amount| amount.name == name)
     }
 
-    /// Sets the total of a resource and shifts what is free by the difference, never below zero.
+    /// Sets the total of a resource and changes its free amounts by the difference, never below
+    /// zero.
     pub(crate) fn set_total(&mut self, name: Name, total: f64) {
         let at = self.amounts.iter().position(|amount| amount.name == name);
         let at = at.unwrap_or_else(|| {
@@ -158,7 +163,8 @@ impl PlannedNode {
         self.class = [None; 2];
     }
 
-    /// It is counted at the size that a resize will give it, above what it has.
+    /// Whether the node is counted at the size that a resize will give it, and that is above the
+    /// size that it has.
     pub(crate) fn is_enlarged(&self, (cpu, memory): SizeNames) -> bool {
         let Some(resize) = self.resize.as_ref().filter(|r| r.is_in_progress()) else {
             return false;
@@ -170,7 +176,8 @@ impl PlannedNode {
         [cpu, memory].into_iter().zip(current).any(above)
     }
 
-    /// Gives back the size that it had as `large`; what was taken since it was `small` stays taken.
+    /// Counts the node at the size of `large` again. What was taken since it was counted as `small`
+    /// stays taken.
     pub(crate) fn enlarge_again(&mut self, (large, small): (&Self, &Self), names: SizeNames) {
         for name in [names.0, names.1].into_iter().flatten() {
             let (Some(large), Some(small)) = (large.amount(name), small.amount(name)) else {
@@ -191,29 +198,29 @@ impl PlannedNode {
         self.class = [None; 2];
     }
 
-    /// Nothing of either source was placed on it.
+    /// Whether no demand of either source was placed on it.
     pub(crate) fn is_unneeded(&self) -> bool {
         self.placed.iter().all(Vec::is_empty)
     }
 
-    /// A request served before takes of what a resize will give it.
+    /// Whether a request that was served before uses resources that a resize will give the node.
     pub(crate) fn has_promised_room(&self) -> bool {
         let grown =
             |take: &Placement| matches!(take.step, PlacementStep::InFlight | PlacementStep::Grow);
         self.takes.iter().any(grown)
     }
 
-    /// It runs or may yet run, and is not to go.
+    /// Whether the node is not to be removed.
     pub(crate) fn stays(&self) -> bool {
         !matches!(self.fate, Fate::Remove(_))
     }
 
-    /// Its pod is deleted at once: Ray does not run in it.
+    /// Whether its pod is deleted at once, because Ray does not run in it.
     pub(crate) fn is_deleted(&self) -> bool {
         !self.stays() && self.stage == Stage::Allocated && !self.held
     }
 
-    /// The mean share in use over everything that it has of.
+    /// The mean share in use over all resources that the node has.
     pub(crate) fn mean_use(&self) -> f64 {
         let mut count = self.untouched;
         let mut sum = 0.0;

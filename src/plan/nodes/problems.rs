@@ -1,5 +1,5 @@
-//! What is wrong with a cluster's objects and Ray gives up every round for, beside what is noticed
-//! on the way: each is named, and concerns itself alone.
+//! What is wrong with a cluster's objects and makes Ray give up every round, apart from what is
+//! noticed elsewhere. Each such fault is named, and concerns only the object that has it.
 
 use serde_json::{Map, Value};
 
@@ -10,10 +10,10 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// So many of a kind are named.
+/// How many faults of one kind are named.
 const NAMED: usize = 20;
 
-/// Everything of it.
+/// Returns all such faults.
 pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>], config: &ClusterConfig) -> Vec<Problem> {
     let root = snapshot.ray_cluster.as_object();
     let spec = root.and_then(|root| object_at(root, "spec"));
@@ -26,7 +26,7 @@ pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>], config: &ClusterConfig)
     problems.extend(pods.iter().filter_map(unlabelled).take(NAMED));
     problems.extend(unsaid(&snapshot.gcs, pods).take(NAMED));
     problems.extend(constraints(&snapshot.gcs));
-    // Those of groups that cannot be read are there already.
+    // The faults of groups that cannot be read are in the list already.
     problems.retain(|problem| !config.problems.contains(problem));
     problems
 }
@@ -50,7 +50,7 @@ fn no_groups(spec: &Map<String, Value>) -> Option<Problem> {
     })
 }
 
-/// Ray divides whatever is there by 60, and takes no group's below nothing.
+/// Ray divides any value that is present by 60, and accepts no negative timeout of a group.
 fn idle_timeouts(spec: &Map<String, Value>) -> Vec<Problem> {
     const KEY: &str = "idleTimeoutSeconds";
     let is_wrong = |value: &Value| value.is_null() || value.as_f64().is_some_and(|s| s < 0.0);
@@ -108,7 +108,7 @@ fn group_labels(spec: &Map<String, Value>) -> impl Iterator<Item = Problem> {
     })
 }
 
-/// Ray reads both labels of every pod of the cluster.
+/// Ray reads both labels of every pod of the cluster, and aborts on a pod without them.
 fn unlabelled(pod: &Pod<'_>) -> Option<Problem> {
     let labels = &pod.object.metadata.labels;
     if pod.deleting || labels.cluster.is_none() {
@@ -180,7 +180,8 @@ mod tests {
     use crate::plan::nodes::problems::*;
     use crate::plan::{PlanSettings, Strategy, decide};
 
-    /// A cluster that is well, changed by `change`; the places that the plan's problems name.
+    /// A cluster without faults, changed by `change`. Returns the places that the plan's problems
+    /// name.
     fn places(change: impl Fn(&mut Value)) -> Vec<String> {
         let [ray, rayfit] = by_strategy(change);
         assert_eq!(ray, rayfit);
@@ -257,7 +258,7 @@ mod tests {
                 ["spec.autoscalerOptions.idleTimeoutSeconds"]
             );
         }
-        // The pods of groups that are not there any more are a fault to Ray, and go in Rayfit.
+        // To Ray the pods of groups that are not there any more are a fault; Rayfit removes them.
         let all_gone = by_strategy(|snapshot| {
             snapshot["rayCluster"]["spec"]["workerGroupSpecs"] = Value::Null;
         });

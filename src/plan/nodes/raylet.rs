@@ -1,15 +1,16 @@
-//! Raylets that are not as large as their pods.
+//! Raylets whose size differs from the size of their pods.
 
 use crate::plan::demand::names::Name;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::nodes::node::PlannedNode;
 
-/// How far a raylet may be off its pod: Ray keeps four decimals.
+/// How far a raylet's CPU may be from its pod's CPU: Ray keeps four decimals.
 const RAYLET_STEP: f64 = 1e-4;
 
-/// Has the raylet told the pod's size if it has another one, or if a resize has come through; from
-/// then on the node counts as that large, and its pod may grow again. One that is taken back counts
-/// as large as its pod is at once, and its raylet is told when Kubernetes has agreed.
+/// Has the raylet told the pod's size if the raylet has another size, or if a resize is complete.
+/// From then on the node counts at the pod's size, and its pod may grow again. A node whose resize
+/// is taken back counts at the pod's present size at once, and its raylet is told when Kubernetes
+/// has agreed.
 pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Name>) {
     let runs = !node.ray_id.is_empty();
     let Some(resize) = &mut node.resize else {
@@ -29,8 +30,9 @@ pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Nam
     }
 }
 
-/// No resize is under way, and the raylet is not as large as its pod. A pod at its first size may
-/// have a raylet that rounds its cores up and that found its memory itself.
+/// Whether no resize is under way and the raylet's size differs from its pod's size. A pod at its
+/// base size may have a raylet that rounds its CPU up to whole cores and that found its memory by
+/// itself, so these differences do not count.
 fn is_apart(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
     let Some((cpu, memory)) = raylet_size else {
         return false;

@@ -1,9 +1,9 @@
 //! From a snapshot to the rows that nodes are made of.
 //!
-//! Ray keeps a table of instances in memory; here the same list is derived anew from the objects:
-//! first the instances that are remembered, then the Ray nodes in the order in which Ray reports
-//! them, then the pods without a Ray node. (Ray, `reconciler.py`, `_sync_from`, in the state that
-//! it settles in.)
+//! Ray keeps a table of instances in memory. Here the same list is derived from the objects in
+//! every round: first the instances that are remembered, then the Ray nodes in the order in which
+//! Ray reports them, then the pods without a Ray node. (Ray, `reconciler.py`, `_sync_from`, in the
+//! state that it settles in.)
 
 use std::collections::{HashMap, HashSet};
 
@@ -14,11 +14,11 @@ use crate::snapshot::gcs::{NodeState, NodeStatus};
 use crate::snapshot::history::{Instance, InstanceStatus};
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// For how long a node that was asked to stop is taken for leaving, in seconds; if it still runs
-/// after that, the request was lost or refused. (Ray, `InstanceReconcileConfig`.)
+/// For how many seconds a node that was asked to stop is expected to drain. If it still runs after
+/// that, the request was lost or refused. (Ray, `InstanceReconcileConfig`.)
 const STOP_TIMEOUT_S: f64 = 300.0;
 
-/// A row of the list: a pod, a launch without one, or a pod that was asked to stop.
+/// A row of the list: a pod, or launches that have no pod yet.
 #[derive(Debug, Clone)]
 pub(crate) struct Row<'a> {
     pub(crate) group: &'a str,
@@ -27,20 +27,20 @@ pub(crate) struct Row<'a> {
     pub(crate) stage: Stage,
     pub(crate) head: bool,
     pub(crate) since: Option<f64>,
-    /// How many alike it stands for; with a pod, one.
+    /// How many equal launches it stands for; a row with a pod stands for one.
     pub(crate) count: u64,
 }
 
-/// What of the snapshot's list is no row.
+/// The pods of the snapshot that are not schedulable rows.
 #[derive(Debug, Default)]
 pub(crate) struct Leftovers<'a> {
     /// Pods whose Ray node has stopped.
     pub(crate) stopped: Vec<&'a Pod<'a>>,
-    /// Pods whose Ray node is leaving.
+    /// Pods whose Ray node is draining.
     pub(crate) draining: Vec<&'a Pod<'a>>,
 }
 
-/// The list.
+/// Returns the rows of a snapshot, and the pods that are not rows.
 pub(crate) fn rows<'a>(
     snapshot: &'a Snapshot,
     pods: &'a [Pod<'a>],
@@ -63,7 +63,7 @@ pub(crate) fn rows<'a>(
     builder.settle()
 }
 
-/// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` tells: launches
+/// Adds the pods that KubeRay was asked for and has not made yet, as `replicas` says. Launches
 /// survive a restart of the controller that way.
 pub(crate) fn add_awaited<'a>(
     rows: &mut Vec<Row<'a>>,
@@ -104,9 +104,9 @@ pub(crate) fn add_awaited<'a>(
     }
 }
 
-/// Puts the rows in an order that neither Ray nor what is remembered can change, nor a pod of
-/// another group: of nodes that are equally good the same one wins in every round, so that the
-/// others can become idle.
+/// Puts the rows in an order that depends neither on Ray's report, nor on what is remembered, nor
+/// on a pod of another group. Of several nodes that are equally good the same one then wins in
+/// every round, so that the others can become idle.
 pub(crate) fn by_name(rows: &mut [Row<'_>]) {
     rows.sort_by_key(|row| match row.pod {
         Some(pod) => (false, row.group, pod.name),
@@ -182,7 +182,7 @@ impl<'a> RowBuilder<'a> {
         waited.is_some_and(|waited| waited > STOP_TIMEOUT_S)
     }
 
-    /// Pods that nobody remembers, by group; launches take the last first.
+    /// Pods that are not remembered, by group. Launches take the last pod of a group first.
     fn unassigned(&self, known: &HashSet<&str>) -> HashMap<&'a str, Vec<&'a Pod<'a>>> {
         let mut spare: HashMap<&str, Vec<&Pod<'_>>> = HashMap::new();
         for pod in self.live.iter().filter(|pod| !known.contains(pod.name)) {
@@ -205,7 +205,7 @@ impl<'a> RowBuilder<'a> {
         }
     }
 
-    /// Ray nodes that belong to a pod. A node without its pod is as good as gone.
+    /// Adds the Ray nodes that belong to a pod. A Ray node without its pod is as good as gone.
     fn reported(&mut self) {
         let pods: HashMap<&str, &'a Pod<'a>> =
             self.live.iter().map(|pod| (pod.name, *pod)).collect();
@@ -226,7 +226,7 @@ impl<'a> RowBuilder<'a> {
         }
     }
 
-    /// Joins rows and Ray nodes: the row's stage follows from the node's status.
+    /// Joins rows and Ray nodes. The row's stage follows from the status of its Ray node.
     fn settle(self) -> (Vec<Row<'a>>, Leftovers<'a>) {
         let alive = self.snapshot.gcs.live();
         let stopped = self.snapshot.gcs.node_states.iter();
@@ -238,6 +238,7 @@ impl<'a> RowBuilder<'a> {
             let Some(pod) = row.pod else { return true };
             row.ray = alive.get(pod.name).copied();
             match row.ray {
+                // A Ray node that was asked to stop and is no longer reported has stopped.
                 None if dead.contains(pod.name) || row.stage == Stage::Stopping => {
                     left.stopped.push(pod);
                 }

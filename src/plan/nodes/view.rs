@@ -1,4 +1,4 @@
-//! From rows to what packing sees of them: nodes as Ray reports them, or as their group starts them.
+//! From rows to nodes as packing sees them: as Ray reports them, or as their group starts them.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,17 +9,17 @@ use crate::plan::nodes::rows::Row;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::NodeState;
 
-/// Builds nodes from rows.
+/// Builds planned nodes from rows.
 pub(crate) struct NodeReader<'a> {
     pub(crate) names: &'a Names,
-    /// Resources that requests name, and CPU and memory.
+    /// The resources that requests name, and CPU, memory and GPU.
     pub(crate) wanted: BTreeSet<Name>,
-    /// Labels that requests name.
+    /// The labels that requests name.
     pub(crate) labels: BTreeSet<Name>,
 }
 
 impl NodeReader<'_> {
-    /// The node of a row whose group is `config`, number `group`.
+    /// The node of a row. Its group is `config`, which has the number `group`.
     pub(crate) fn node(
         &self,
         row: &Row<'_>,
@@ -41,7 +41,7 @@ impl NodeReader<'_> {
         node
     }
 
-    /// A node as its group starts it.
+    /// A node as its group starts it, at its base size.
     pub(crate) fn template(&self, config: &GroupConfig, group: usize) -> PlannedNode {
         let mut node = empty(group);
         for (name, total) in &config.resources {
@@ -78,7 +78,7 @@ impl NodeReader<'_> {
         node
     }
 
-    /// Adds a resource, or only counts it if it can make no difference but in means.
+    /// Adds a resource, or only counts it if it makes no difference except in means.
     fn add(&self, node: &mut PlannedNode, name: &str, total: Option<f64>, free: Option<f64>) {
         let Some(known) = self.names.get(name) else {
             if total.is_some_and(|total| total > 0.0) {
@@ -109,7 +109,7 @@ impl NodeReader<'_> {
                     .names
                     .get(label)
                     .filter(|label| self.labels.contains(label))?;
-                // A value that no request names equals none of those that are named.
+                // A value that no request names is different from all values that requests name.
                 Some((label, self.names.get(value).unwrap_or(Name(u32::MAX))))
             })
             .collect();
@@ -145,8 +145,8 @@ fn empty(group: usize) -> PlannedNode {
     }
 }
 
-/// The texts that nodes are looked at by: those of the requests, CPU, memory and GPU, and
-/// resources in use. Everything else only needs counting.
+/// Collects the texts by which nodes are compared with requests: those of the requests themselves,
+/// CPU, memory and GPU, and the resources in use. All other texts only need counting.
 pub(crate) fn texts<'a>(
     snapshot: &'a Snapshot,
     config: &'a ClusterConfig,
@@ -163,7 +163,8 @@ pub(crate) fn texts<'a>(
                 .map(|(name, _)| name.as_str()),
         );
     }
-    // Groups are few; their resources keep their places among the summands.
+    // There are only a few groups, so their resources are listed too. They then keep their places
+    // in the sums that scores are made of.
     texts.extend(
         config
             .groups

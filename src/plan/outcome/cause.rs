@@ -1,9 +1,9 @@
-//! Why a node is to go.
+//! Why a node is to be removed.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Why a node is to go.
+/// Why a node is to be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum RemovalCause {
@@ -11,7 +11,8 @@ pub enum RemovalCause {
     GroupMax,
     /// The cluster has more nodes than its maximum.
     ClusterMax,
-    /// It has been idle for longer than the timeout, or pending without use.
+    /// It has been idle for longer than the timeout, or was pending for longer without any demand
+    /// that needs it.
     Idle,
     /// Its group is no longer in the RayCluster.
     GroupGone,

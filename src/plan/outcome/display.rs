@@ -1,4 +1,4 @@
-//! A plan for people.
+//! A plan in words, for people.
 
 use std::fmt;
 
@@ -48,7 +48,7 @@ impl fmt::Display for Plan {
 }
 
 impl Plan {
-    /// Nothing is to be done.
+    /// Whether the plan has nothing to do.
     pub fn is_quiet(&self) -> bool {
         let acts = |group: &GroupPlan| {
             group.launch_now > 0
@@ -91,7 +91,7 @@ fn new_nodes(count: u64) -> String {
 }
 
 impl PodResize {
-    /// From what to what, for people.
+    /// The present and the new size in words, for people.
     pub fn sizes(&self) -> String {
         let (from, to) = (cpu(self.cpu_milli_now), cpu(self.cpu_milli));
         let (less, more) = (memory(self.memory_bytes_now), memory(self.memory_bytes));
@@ -102,20 +102,20 @@ impl PodResize {
         }
     }
 
-    /// What the pod has, for people.
+    /// The present size of the pod in words, for people.
     pub fn size_now(&self) -> String {
         let (cpu, memory) = (cpu(self.cpu_milli_now), memory(self.memory_bytes_now));
         format!("{cpu} CPU, {memory}")
     }
 
-    /// It asks for what the pod has: an earlier resize is taken back.
+    /// Whether it asks for the size that the pod has, which takes an earlier resize back.
     pub fn is_rollback(&self) -> bool {
         self.cpu_milli == self.cpu_milli_now && self.memory_bytes == self.memory_bytes_now
     }
 }
 
 impl RayletSync {
-    /// The size, for people.
+    /// The size in words, for people.
     pub fn size(&self) -> String {
         let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
         format!("{cpu} CPU, {memory}")

@@ -1,7 +1,8 @@
-//! What a decision says: the [plan](plan), the [report](report) with its reasons, and how people read
-//! them ([`display`]).
+//! The outcome of a decision: the [plan](plan), the [report](report) with its reasons, and both in
+//! words for people ([`display`]).
 //!
-//! Data only, which the other rooms make and the shell carries out. Nothing here decides.
+//! This module only holds data. Other modules of the planner make it, and the controller carries it
+//! out. Nothing is decided here.
 
 pub(crate) mod cause;
 pub(crate) mod display;

@@ -1,4 +1,4 @@
-//! What a decision says is to be done.
+//! The plan: what a decision says is to be done.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,66 +8,69 @@ use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
 
-/// What is to be done about a RayCluster now.
+/// A plan: what is to be done about a RayCluster now.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Plan {
-    /// `namespace/name` of the RayCluster.
+    /// The RayCluster, as `namespace/name`.
     pub cluster: String,
-    /// How it was decided.
+    /// The strategy with which the plan was decided.
     pub strategy: Strategy,
-    /// Why nothing is done at all, if so.
+    /// Why nothing is done at all; absent if something may be done.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<String>,
-    /// Deciding took more steps than it may: it would again, as long as nothing changes.
+    /// Whether the decision was given up, because it took more steps than it may. It would be given
+    /// up again, as long as nothing changes.
     #[serde(skip)]
     pub given_up: bool,
     /// The worker groups, in the RayCluster's order.
     pub groups: Vec<GroupPlan>,
-    /// Pods to resize.
+    /// The pods to resize in place.
     pub resizes: Vec<PodResize>,
-    /// Raylets to tell the size of their pod.
+    /// The raylets that are to be told the size of their pod.
     pub raylet_syncs: Vec<RayletSync>,
-    /// What is to stand on pods about their resizes, where it is not what stands there. Part of
-    /// how the plan is carried out, not of what it says.
+    /// The notes about resizes that pods are to have, where they differ from the notes that the
+    /// pods have now. They are part of how the plan is carried out, not of what it says.
     #[serde(skip)]
     pub notes: Vec<PodNote>,
-    /// Ray nodes to drain; their pods are deleted once Ray has stopped.
+    /// The Ray nodes to drain. Their pods are deleted once Ray has stopped in them.
     pub drains: Vec<NodeDrain>,
-    /// Demands that cannot be met.
+    /// The demands that cannot be met.
     pub unmet: Vec<Unmet>,
-    /// What is wrong with the cluster's objects, and what is not done because of it.
+    /// The problems of the cluster's objects, and what is not done because of them.
     pub problems: Vec<Problem>,
-    /// What to remember for the next round.
+    /// What the controller is to remember for the next round.
     pub remember: History,
 }
 
-/// What becomes of a group.
+/// What a plan does with a worker group.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupPlan {
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// `replicas` as it is.
+    /// `replicas` as the RayCluster has it now.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub replicas_now: Option<i64>,
-    /// `replicas` as it should be.
+    /// `replicas` as the plan sets it.
     pub replicas: i64,
-    /// New nodes that are needed.
+    /// How many new nodes are needed.
     pub launch: u64,
-    /// How many nodes to ask KubeRay for in this round, those decided in earlier rounds included.
+    /// How many nodes KubeRay is asked for in this round, including nodes that were decided on in
+    /// earlier rounds.
     pub launch_now: u64,
-    /// Launches of earlier rounds that are not needed any more.
+    /// How many launches of earlier rounds are not needed any more.
     pub cancel: u64,
-    /// Pods to delete, and why: never one in which Ray runs.
+    /// The pods to delete, and why. Ray runs in none of them.
     pub delete: Vec<Deletion>,
-    /// Pods of groups that are no longer in the RayCluster, to delete by way of this group.
+    /// Pods of groups that are no longer in the RayCluster, which KubeRay deletes through the list
+    /// of this group.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub orphans: Vec<Deletion>,
 }
 
 impl GroupPlan {
-    /// Everything that enters the group's list of pods to delete.
+    /// All pods that enter the group's list of pods to delete.
     pub fn deletions(&self) -> impl Iterator<Item = &Deletion> + Clone {
         self.delete.iter().chain(&self.orphans)
     }
@@ -77,9 +80,9 @@ impl GroupPlan {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Deletion {
-    /// Its name.
+    /// The name.
     pub pod: String,
-    /// Why.
+    /// The cause of the removal.
     pub cause: RemovalCause,
 }
 
@@ -87,31 +90,31 @@ pub struct Deletion {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PodResize {
-    /// Its name.
+    /// The name.
     pub pod: String,
-    /// Thousandths of cores as it is.
+    /// The CPU that the pod has now, in thousandths of cores.
     pub cpu_milli_now: i64,
-    /// Bytes as it is.
+    /// The memory that the pod has now, in bytes.
     pub memory_bytes_now: i64,
-    /// Thousandths of cores to ask for, as limit or else as request.
+    /// The CPU to ask for as limit, or as request where there is no limit, in thousandths of cores.
     pub cpu_milli: i64,
-    /// Bytes to ask for, as limit or else as request.
+    /// The memory to ask for as limit, or as request where there is no limit, in bytes.
     pub memory_bytes: i64,
-    /// Something shrinks: the raylet must give it up before the pod does.
+    /// Whether CPU or memory shrinks, so that the raylet must give it up before the pod does.
     pub raylet_first: bool,
 }
 
-/// A raylet to tell the size of its pod.
+/// A raylet that is to be told the size of its pod.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct RayletSync {
-    /// The pod.
+    /// The name of the pod.
     pub pod: String,
-    /// The Ray node id in hexadecimal.
+    /// The id of the Ray node, in hexadecimal.
     pub node_id: String,
-    /// Thousandths of cores.
+    /// The CPU of the pod, in thousandths of cores.
     pub cpu_milli: i64,
-    /// Bytes.
+    /// The memory of the pod, in bytes.
     pub memory_bytes: i64,
 }
 
@@ -119,15 +122,15 @@ pub struct RayletSync {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeDrain {
-    /// Its pod.
+    /// The name of its pod.
     pub pod: String,
-    /// Its group.
+    /// The name of its group.
     pub group: String,
-    /// The Ray node id in hexadecimal.
+    /// The id of the Ray node, in hexadecimal.
     pub node_id: String,
-    /// Why.
+    /// The cause of the removal.
     pub cause: RemovalCause,
-    /// For how long it has been idle, in milliseconds.
+    /// For how long the node has been idle, in milliseconds.
     pub idle_ms: i64,
 }
 
@@ -135,38 +138,39 @@ pub struct NodeDrain {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Unmet {
-    /// What it is of.
+    /// The kind of the demand.
     pub kind: DemandKind,
-    /// Its position in the list of its kind in Ray's report.
+    /// The position of the demand in the list of its kind in Ray's report.
     pub index: usize,
-    /// How many units of it are left; of a placement group or constraint, all.
+    /// How many units of the demand are left. Of a placement group or a constraint that is always
+    /// all of them.
     pub count: u64,
-    /// What it is, for people.
+    /// The demand in words, for people.
     pub demand: String,
-    /// Why, one reason per group.
+    /// Why the demand cannot be met, with one reason per group.
     pub reasons: Vec<String>,
 }
 
-/// What a demand is of.
+/// The kind of a demand.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum DemandKind {
-    /// `request_resources()`
+    /// A constraint that `request_resources()` set.
     Constraint,
     /// A placement group.
     PlacementGroup,
-    /// Tasks or actors.
+    /// Pending tasks or actors.
     Tasks,
 }
 
-/// Something wrong in the cluster's objects.
+/// A problem of the cluster's objects.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Problem {
-    /// Where.
+    /// The place of the problem.
     pub at: String,
-    /// What is wrong.
+    /// What is wrong there.
     pub reason: String,
-    /// What is not done because of it.
+    /// What is not done, or done otherwise, because of the problem.
     pub effect: String,
 }

@@ -1,4 +1,4 @@
-//! Where each demand went, and why nodes and groups were not used or not grown.
+//! The report: where each demand went, and why nodes and groups were not used or not grown.
 
 use std::fmt;
 
@@ -8,88 +8,88 @@ use serde::Serialize;
 use crate::plan::outcome::plan::DemandKind;
 use crate::plan::outcome::step::PlacementStep;
 
-/// Why the plan is as it is.
+/// The reasons why the plan is as it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct PlanReport {
-    /// Every demand, in the order in which they were served.
+    /// Every demand, in the order in which the demands were served.
     pub demands: Vec<DemandReport>,
-    /// Every group, head first.
+    /// Every group, the head first.
     pub groups: Vec<GroupReport>,
-    /// Nodes on which nothing was placed or which were not grown, with the reason; equal reasons
-    /// of one group together.
+    /// Nodes that are not grown or that are removed, with the reason. Nodes of one group with the
+    /// same reason are one entry.
     pub nodes: Vec<NodeReport>,
 }
 
-/// Where a demand went.
+/// Where the units of one demand were placed.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct DemandReport {
-    /// What it is of.
+    /// The kind of the demand.
     pub kind: DemandKind,
-    /// Its position in the list of its kind in Ray's report.
+    /// The position of the demand in the list of its kind in Ray's report.
     pub index: usize,
-    /// What it is, for people.
+    /// The demand in words, for people.
     pub demand: String,
-    /// How many units of it there are.
+    /// How many units the demand has.
     pub count: u64,
-    /// Where they went.
+    /// Where the units were placed.
     pub placed: Vec<Placed>,
-    /// How many could not be placed.
+    /// How many units could not be placed.
     pub unmet: u64,
 }
 
-/// Units that went the same way.
+/// Units of a demand that were placed in the same step on nodes of the same group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Placed {
-    /// By which step.
+    /// The step of packing.
     pub step: PlacementStep,
-    /// To which group.
+    /// The name of the group.
     pub group: String,
-    /// How many units.
+    /// How many units were placed.
     pub count: u64,
-    /// On how many nodes.
+    /// On how many nodes they were placed.
     pub nodes: u64,
 }
 
-/// How a group stands.
+/// The state of a group.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct GroupReport {
-    /// Its name.
+    /// The name of the group.
     pub name: String,
-    /// Nodes that run.
+    /// How many nodes run.
     pub running: u64,
-    /// Nodes on their way.
+    /// How many nodes are pending.
     pub pending: u64,
-    /// New nodes.
+    /// How many new nodes are needed.
     pub launch: u64,
-    /// Nodes that go.
+    /// How many nodes are removed.
     pub remove: u64,
-    /// The most that it may have.
+    /// The most nodes that the group may have.
     pub max: u64,
-    /// Why it does not get more, if it cannot.
+    /// Why the group cannot get more nodes; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<String>,
 }
 
-/// Nodes of which the same is to be said.
+/// Nodes of one group for which the same reason holds.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeReport {
-    /// The group.
+    /// The name of the group.
     pub group: String,
-    /// The pods; at most three, and how many more there are.
+    /// The names of the first three pods at the most; `count` says how many there are.
     pub pods: Vec<String>,
-    /// How many nodes.
+    /// How many nodes there are.
     pub count: u64,
-    /// What is to be said.
+    /// Why the nodes are not grown, or why they are removed.
     pub reason: String,
 }
 
 impl PlacementStep {
-    /// For people.
+    /// The step in words, for people.
     pub fn words(self) -> &'static str {
         match self {
             Self::Free => "free room",

@@ -1,43 +1,44 @@
-//! Ray's record of a pod's resizes, an annotation on the pod. Written exactly as Ray writes it,
-//! so that Ray's own autoscaler can take over at any time.
-//! (Ray, `ippr_provider.py`, `_patch_ippr_resize`.)
+//! Ray's note about a pod's resizes, which is an annotation on the pod. It is written exactly as
+//! Ray writes it, so that Ray's own autoscaler can take over at any time. (Ray, `ippr_provider.py`,
+//! `_patch_ippr_resize`.)
 
 use serde_json::{Value, json};
 
 use crate::snapshot::pod::Pod;
 
-/// The annotation.
+/// The name of the annotation.
 pub const STATUS_ANNOTATION: &str = "ray.io/ippr-status";
 
-/// What it holds.
+/// What the annotation holds.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ResizeNote {
-    /// The raylet that is resized, by its id in hexadecimal.
+    /// The raylet that is resized, by its Ray node id in hexadecimal.
     pub raylet_id: Option<String>,
-    /// When Kubernetes was asked, in whole seconds since 1970, until the raylet knows.
+    /// When Kubernetes was asked for the resize, in whole seconds since 1970; kept until the raylet
+    /// knows the new size.
     pub resizing_at: Option<i64>,
-    /// What the node said it can give, in cores.
+    /// The CPU that the node said it can give, in cores.
     pub suggested_max_cpu: Option<f64>,
-    /// The same, in bytes.
+    /// The memory that the node said it can give, in bytes.
     pub suggested_max_memory: Option<i64>,
     /// When a resize last failed, in whole seconds since 1970.
     pub last_failed_at: Option<i64>,
-    /// Why.
+    /// Why the resize failed.
     pub last_failed_reason: Option<String>,
 }
 
 /// The note that a pod is to have.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodNote {
-    /// The pod.
+    /// The name of the pod.
     pub pod: String,
-    /// The note.
+    /// The note that it is to have.
     pub note: ResizeNote,
 }
 
 impl ResizeNote {
-    /// The note on a pod, if there is one; an error where it is no JSON. What is missing or of
-    /// another type counts as not said.
+    /// The note on a pod, if there is one. Returns an error where it is not JSON. A field that is
+    /// missing or of another type counts as absent.
     pub fn of(pod: &Pod<'_>) -> Result<Option<Self>, serde_json::Error> {
         let text = pod.object.metadata.annotations.resize_status.as_deref();
         let Some(text) = text.filter(|text| !text.is_empty()) else {
@@ -56,7 +57,7 @@ impl ResizeNote {
         }))
     }
 
-    /// The annotation's value.
+    /// The value of the annotation.
     pub fn text(&self) -> String {
         json!({
             "raylet-id": self.raylet_id,
@@ -69,7 +70,7 @@ impl ResizeNote {
         .to_string()
     }
 
-    /// They say the same of failures and of what the node can give.
+    /// Whether both notes say the same about failures and about how much the node can give.
     pub(crate) fn learnt_the_same(&self, other: &Self) -> bool {
         self.suggested_max_cpu == other.suggested_max_cpu
             && self.suggested_max_memory == other.suggested_max_memory

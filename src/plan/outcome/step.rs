@@ -1,20 +1,20 @@
-//! Where a demand went.
+//! The steps of packing.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
-/// Where a demand went, in the order in which it is tried.
+/// The step of packing in which a demand was placed, in the order in which the steps are tried.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum PlacementStep {
-    /// Room that is free on a running node.
+    /// Resources that are free on a running node.
     Free,
-    /// Room that a resize in flight will give.
+    /// Resources that a resize in flight will give a running node.
     InFlight,
-    /// Room that a running pod gets by growing now.
+    /// Resources that a running pod gets by growing now.
     Grow,
-    /// A node on its way.
+    /// A pending node, which was launched earlier and in which Ray does not run yet.
     Pending,
-    /// A new node.
+    /// A new node, which is launched now.
     Launch,
 }

@@ -1,39 +1,40 @@
-//! How much a decision may cost. Nobody's demand, however it is made up, takes the time of others:
-//! steps are counted, without a clock, so that equal snapshots end equally.
+//! How much work a decision may do. The demand of one cluster, however it is made up, must not take
+//! the time of other clusters. Steps are counted and not timed, so that equal snapshots give equal
+//! plans.
 
 use std::cell::Cell;
 
 use crate::plan::outcome::plan::Problem;
 
-/// So many steps are a second or two of one core. A cluster of 10,000 nodes with a million tasks of
-/// a hundred shapes takes a tenth of it.
+/// How many steps a decision may take, which is a second or two of one core. A cluster of 10,000
+/// nodes with a million tasks of a hundred shapes takes a tenth of it.
 pub(crate) const BUDGET: u64 = 40_000_000;
 
-/// What may yet be spent. A step is about one resource or label of one request, held against one
+/// The steps that are left. A step is about one resource or label of one request, compared with one
 /// node.
 #[derive(Debug)]
 pub(crate) struct WorkBudget(Cell<u64>);
 
 impl WorkBudget {
-    /// So many steps.
+    /// A budget of so many steps.
     pub(crate) fn new(steps: u64) -> Self {
         Self(Cell::new(steps))
     }
 
-    /// Spends steps; whether there were so many.
+    /// Spends steps. Returns whether any are left.
     pub(crate) fn spend(&self, steps: usize) -> bool {
         let left = self.0.get().saturating_sub(steps as u64);
         self.0.set(left);
         left > 0
     }
 
-    /// Nothing is left: what was decided so far is not to be used.
+    /// Whether no steps are left. The decision is then incomplete, and must not be used.
     pub(crate) fn is_over(&self) -> bool {
         self.0.get() == 0
     }
 }
 
-/// What is said of a decision that was given up.
+/// The problem that says that a decision was given up.
 pub(crate) fn given_up() -> Problem {
     Problem {
         at: "the cluster's demand".to_owned(),

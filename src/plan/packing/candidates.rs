@@ -1,15 +1,15 @@
 //! Picking the best node again and again, without trying every node every time.
 //!
-//! Nodes in the same state are one class: what one of them would take, all would, so only the
-//! first of a class is tried. A trial stays true while the remaining requests cover what it took:
-//! placing is greedy and in a fixed order, so with `left` units of a run a node takes
-//! `min(left, what fits)` of it, and that only changes when `left` falls below what was taken.
-//! So after a pick only the classes that wanted more than is left are tried anew. The result is
-//! that of Ray's loop over all nodes (`scheduler.py`, `_sched_best_node`), which tries every node
-//! for every pick.
+//! Nodes in the same state are one class: what one of them would take, all of them would, so only
+//! the first node of a class is tried. A trial stays valid while the remaining requests cover what
+//! it took: placing is greedy and in a fixed order, so with `left` units of a request batch a node
+//! takes `min(left, what fits)` of it, and that only changes when `left` falls below what was
+//! taken. So after a pick only the classes that wanted more than is left are tried again. The
+//! result is that of Ray's loop over all nodes (`scheduler.py`, `_sched_best_node`), which tries
+//! every node for every pick.
 //!
-//! A member may stand for many nodes. As long as no trial of any class becomes untrue and nobody
-//! else comes first, the next pick is the same again, so that many are picked at once.
+//! A member may stand for many nodes. As long as the trial of every class stays valid and no other
+//! class ranks first, the next pick is the same again, so that many nodes are picked at once.
 
 use std::cmp::Reverse;
 use std::collections::hash_map::Entry;
@@ -22,55 +22,57 @@ use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::packing::fit::{FitContext, Trial};
 use crate::plan::packing::rank::{Preference, Rank, Ranked};
 
-/// What is picked from: one node, or several that are alike and next to each other in the list.
+/// A candidate: one node, or several nodes that are alike and next to each other in the list.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Member {
-    /// Where in the list it is.
+    /// Its position in the list.
     pub(crate) position: usize,
     pub(crate) number: usize,
     /// How many nodes it stands for.
     pub(crate) count: u64,
 }
 
-/// Nodes that are picked.
+/// Nodes that were picked together.
 #[derive(Debug, Clone)]
 pub(crate) struct Pick {
     pub(crate) number: usize,
-    /// How many of those that the number stands for, the first of them.
+    /// How many of the nodes that the number stands for were picked, from the first on.
     pub(crate) count: u64,
-    /// What each of them takes.
+    /// The requests that each of them takes.
     pub(crate) trial: Rc<Trial>,
 }
 
 #[derive(Debug)]
 struct Class {
-    /// Its nodes, in order.
+    /// Its nodes, in the order of the list.
     members: VecDeque<Member>,
     preference: Preference,
     trial: Option<Rc<Trial>>,
-    /// The last trial of a node that was picked, for the next one like it.
+    /// The trial of the node that was picked last, which holds for the next node in the same state.
     spare: Option<Rc<Trial>>,
-    /// Entries of other versions in the heaps are out of date.
+    /// The version of the class. Entries of other versions in the heaps are out of date.
     version: u32,
 }
 
-/// The nodes to pick from.
+/// The nodes to pick from, by class.
 pub(crate) struct Candidates<'a, N> {
     node: N,
     source: DemandSource,
     rules: FitContext<'a>,
     classes: Vec<Class>,
-    /// The class of a state.
+    /// The class of each node state.
     of_state: HashMap<u32, usize>,
     best: BinaryHeap<Ranked>,
-    /// Per run: who would take how many of it.
+    /// For each request batch, how many units of it each class would take, with the version of the
+    /// class.
     watch: Vec<BinaryHeap<(u64, usize, u32)>>,
-    /// Whoever is picked goes on from the end of the list, at this position, if any is left of it.
+    /// Where a member that was picked goes on, if any of its nodes are left: at this position, the
+    /// end of the list. `None` if it keeps its position.
     last: Option<usize>,
 }
 
 impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
-    /// None yet; `node` gives the node of a number.
+    /// No candidates yet. `node` gives the node of a number.
     pub(crate) fn new(node: N, source: DemandSource, rules: FitContext<'a>, runs: usize) -> Self {
         Self {
             node,
@@ -84,13 +86,13 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         }
     }
 
-    /// The same, of a list in which whoever is picked moves to the end.
+    /// The same candidates, but a member that was picked moves to the end of the list.
     pub(crate) fn moving(mut self, end: usize) -> Self {
         self.last = Some(end);
         self
     }
 
-    /// Adds a member, after all others of its state.
+    /// Adds a member. It comes after all other members of its state.
     pub(crate) fn add(
         &mut self,
         member: Member,
@@ -123,8 +125,8 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         }
     }
 
-    /// Takes the best node off the list, and up to `most` that would be picked next and are like
-    /// it, with what they take off `runs`.
+    /// Takes the best node off the list, together with up to `most` nodes in all that are like it
+    /// and would be picked next, and takes the units that they take off `runs`.
     pub(crate) fn pick(&mut self, runs: &mut [RequestBatch], most: u64) -> Option<Pick> {
         if most == 0 || self.rules.work.is_over() {
             return None;
@@ -159,12 +161,12 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         })
     }
 
-    /// More could be picked.
+    /// Whether any more nodes could be picked.
     pub(crate) fn has_more(&mut self) -> bool {
         self.top().is_some()
     }
 
-    /// The best entry that is up to date.
+    /// The best entry of the heap that is up to date.
     fn top(&mut self) -> Option<&Ranked> {
         while let Some(top) = self.best.peek() {
             let class = self.classes.get(top.class);
@@ -176,7 +178,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         self.best.peek()
     }
 
-    /// Somebody else is as good, so that the two take turns.
+    /// Whether another class is as good, so that the two classes take turns.
     fn has_rival(&mut self, rank: Rank) -> bool {
         let position = rank.position;
         let rival = self.top().map(|top| Rank {
@@ -186,7 +188,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         rival.is_some_and(|rival| rival.order(&rank).is_eq())
     }
 
-    /// How often the trial can be picked in a row until somebody has to be tried anew.
+    /// How often the trial can be picked in a row until a class has to be tried again.
     fn repeats(&mut self, trial: &Trial, runs: &[RequestBatch]) -> u64 {
         let mut repeats = u64::MAX;
         for (run, taken) in &trial.taken {
@@ -198,7 +200,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         repeats
     }
 
-    /// The most of a run that anybody would take.
+    /// The most units of a request batch that any class would take.
     fn most_watched(&mut self, run: usize) -> u64 {
         let Some(heap) = self.watch.get_mut(run) else {
             return 0;
@@ -213,8 +215,8 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         0
     }
 
-    /// Takes nodes off the first member of a class. What is left of it stays the first, or moves to
-    /// the end of the list.
+    /// Takes nodes off the first member of a class. The rest of that member stays first, or moves
+    /// to the end of the list.
     fn take_off(&mut self, index: usize, count: u64) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
@@ -234,7 +236,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         }
     }
 
-    /// Every node that was not picked, in the order of the list.
+    /// The nodes that were not picked, in the order of the list.
     pub(crate) fn rest(self) -> Vec<usize> {
         let mut rest: Vec<(usize, usize)> = self
             .classes
@@ -246,7 +248,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         rest.into_iter().map(|(_, number)| number).collect()
     }
 
-    /// The next node of the class is the first now; a trial that still holds is kept.
+    /// Goes on to the next node of the class. A trial that is still valid for it is kept.
     fn advance(&mut self, index: usize, picked: usize, trial: &Rc<Trial>, runs: &[RequestBatch]) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
@@ -262,7 +264,9 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         }
     }
 
-    /// The first node of the class is in the state of the last one picked.
+    /// Reuses the last trial of the class, because its first node is in the state of the node that
+    /// was picked last. Tries that node again if the requests that are left no longer cover the
+    /// trial.
     fn revive(&mut self, index: usize, runs: &[RequestBatch]) {
         let spare = self
             .classes
@@ -281,7 +285,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         &(self.node)(number).placed[self.source as usize]
     }
 
-    /// Tries anew whoever would take more of a run than is left.
+    /// Tries the classes again that would take more units of a request batch than are left.
     fn retry(&mut self, run: usize, runs: &[RequestBatch]) {
         let left = runs.get(run).map_or(0, |run| run.count);
         while let Some((_, class, version)) = self

@@ -1,23 +1,24 @@
-//! The state of a node as a number: nodes of one number take the same.
+//! Node classes: nodes of one class are in the same state, so they take the same requests.
 
 use std::collections::HashMap;
 
 use crate::plan::nodes::node::{DemandSource, PlannedNode, Stage};
 
-/// Numbers for node states, kept for a whole decision.
+/// The number of each node state, kept for a whole decision.
 #[derive(Debug, Default)]
 pub(crate) struct NodeClasses(HashMap<Vec<u64>, u32>);
 
 impl NodeClasses {
-    /// The number of the node's state as seen by `source`.
+    /// The number of the node's state, as `source` sees it.
     pub(crate) fn number(&mut self, node: &PlannedNode, source: DemandSource) -> u32 {
         let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         *self.0.entry(code(node, source)).or_insert(next)
     }
 }
 
-/// The state as numbers. Ray takes nodes that do not run yet for equal when what they have is
-/// equal, whatever was placed on them; for those that run, that must be equal too.
+/// The node's state as a list of numbers. Ray treats nodes that do not run yet as equal when their
+/// resources are equal, whatever was placed on them. For running nodes the requests that were
+/// placed must be equal too.
 fn code(node: &PlannedNode, source: DemandSource) -> Vec<u64> {
     let running = node.stage == Stage::Running;
     let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);

@@ -1,5 +1,5 @@
-//! One node, all requests: what would it take, and how good would that be?
-//! (Ray, `scheduler.py`, `SchedulingNode.try_schedule` and `_compute_score`.)
+//! Fitting all requests onto one node: which of them the node would take, and how good it would be
+//! for them. (Ray, `scheduler.py`, `SchedulingNode.try_schedule` and `_compute_score`.)
 
 use std::cmp::Ordering;
 
@@ -10,48 +10,49 @@ use crate::plan::nodes::node::{DemandSource, NodeResource, PlannedNode};
 use crate::plan::packing::budget::WorkBudget;
 use crate::snapshot::gcs::LabelOperator;
 
-/// So many units are taken one after the other at the most, as Ray takes them: each subtraction
-/// rounds, so that a division may end one unit beside them. Nobody's tasks are so small that more of
-/// them fit on a node; of those that are, the number is divided out.
+/// How many units are placed one after the other at the most, as Ray places them. Each subtraction
+/// rounds, so that a division may give one unit more or less. No real tasks are so small that more
+/// of them fit on a node; for those that are, the rest is divided out.
 const ONE_BY_ONE: u64 = 100_000;
 
-/// What is stored of a unit's place costs so many steps.
+/// How many steps of the work budget it costs to store where a unit was placed.
 const STORING: usize = 8;
 
-/// What fitting needs to know besides node and requests.
+/// What fitting needs to know besides the node and the requests.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct FitContext<'a> {
     pub(crate) names: &'a Names,
     pub(crate) shapes: &'a Shapes,
-    /// The name of GPU, if anyone has it or wants it.
+    /// The name of the resource GPU, if any node has it or any request wants it.
     pub(crate) gpu: Option<Name>,
     /// Keep GPU nodes for requests that name a GPU.
     pub(crate) conserve_gpus: bool,
-    /// What all of it may cost.
+    /// The work budget of the decision.
     pub(crate) work: &'a WorkBudget,
 }
 
-/// A node after it took what it can.
+/// A node after it took the requests that fit on it.
 #[derive(Debug, Clone)]
 pub(crate) struct Trial {
     pub(crate) amounts: Vec<NodeResource>,
     pub(crate) labels: Vec<(Name, Name)>,
     pub(crate) placed: Vec<ShapeId>,
-    /// How many of which run.
+    /// Which request batches the node took of, by their index, and how many units of each.
     pub(crate) taken: Vec<(usize, u64)>,
     pub(crate) score: Score,
 }
 
-/// How good a node is for what it took; the greater the better, compared from the first on.
+/// How good a node is for the requests that it took. The greater score is the better one; fields
+/// are compared from the first on.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Score {
-    /// How early a selector it satisfies.
+    /// How early in the list the label selector is that the node satisfies.
     label: usize,
-    /// Not a GPU node without a GPU request.
+    /// False for a GPU node that took no request for a GPU.
     gpu_ok: bool,
-    /// How many kinds of resources are used.
+    /// How many kinds of the node's resources the requests use.
     kinds: usize,
-    /// Least and mean of total times (share in use)³ over the resources.
+    /// The least and the mean of total × (share in use)³ over the node's resources.
     least: f64,
     mean: f64,
 }
@@ -68,7 +69,7 @@ impl Score {
 }
 
 impl Trial {
-    /// Takes requests in order, each as often as it fits; `None` if none does.
+    /// Takes requests in order, each one as often as it fits. Returns `None` if none fits.
     pub(crate) fn of(
         node: &PlannedNode,
         runs: &[RequestBatch],
@@ -110,12 +111,13 @@ impl Trial {
         Some(trial)
     }
 
-    /// Places up to `count` of a shape; how many were.
+    /// Places up to `count` units of a shape. Returns how many were placed.
     fn take(&mut self, shape: &Shape, count: u64, source: usize, rules: FitContext<'_>) -> u64 {
         if !admits(shape, &self.labels) || self.forbids(shape) {
             return 0;
         }
         let count = if shape.apart().next().is_some() {
+            // The first unit sets the label that keeps the next one off this node.
             count.min(1)
         } else {
             count
@@ -135,18 +137,18 @@ impl Trial {
         taken
     }
 
-    /// A label that the shape must be apart from is there. (With another value Ray asserts and
-    /// gives up the whole round; here the node is simply not suitable.)
+    /// Whether the node has a label that the shape must be apart from. (If the label has another
+    /// value, Ray asserts and gives up the whole round; here the node is simply not suitable.)
     fn forbids(&self, shape: &Shape) -> bool {
         shape
             .apart()
             .any(|(label, _)| self.labels.iter().any(|(name, _)| *name == label))
     }
 
-    /// Places units as long as they fit: by division where it is exact, else one by one, and the
-    /// rest of very many by division again.
+    /// Places units as long as they fit: by division where the division is exact, otherwise one by
+    /// one, and the rest of very many units by division again. Returns how many were placed.
     fn fill(&mut self, shape: &Shape, count: u64, source: usize, rules: FitContext<'_>) -> u64 {
-        // Nearly all requests name a few resources: no memory is asked for those.
+        // Nearly all requests name only a few resources. No memory is allocated for those.
         let (mut few, mut many) = ([0.0; 8], Vec::new());
         let frees = if let Some(few) = few.get_mut(..shape.needs.len()) {
             few
@@ -210,7 +212,7 @@ impl Trial {
         if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
             amount.free[source] = Some(left);
         } else {
-            // Only an implicit resource can be missing here.
+            // Only an implicit resource can be missing here: nothing is free of any other one.
             let mut free = [None; 2];
             free[source] = Some(left);
             self.amounts.push(NodeResource {
@@ -221,12 +223,13 @@ impl Trial {
         }
     }
 
-    /// How much there is of a node to look through.
+    /// How many resources and labels of the node have to be looked through.
     fn size(&self) -> usize {
         self.amounts.len() + self.labels.len()
     }
 
-    /// `None` for a node with more free than it has, where Ray asserts and gives up the round.
+    /// Scores the node. Returns `None` for a node with more of a resource free than it has in
+    /// total, where Ray asserts and gives up the round.
     fn score(&self, untouched: u32, source: usize, rules: FitContext<'_>) -> Option<Score> {
         let placed = || self.placed.iter().map(|id| rules.shapes.get(*id));
         let total = |name| {
@@ -253,7 +256,8 @@ impl Trial {
         })
     }
 
-    /// Least and mean of total times (share in use)³. Resources that are free of any use weigh 0.
+    /// The least and the mean of total × (share in use)³. Resources that are not in use at all
+    /// weigh 0.
     fn usage(&self, untouched: u32, source: usize) -> Option<(f64, f64)> {
         let mut count = untouched;
         let mut least = if untouched > 0 { 0.0 } else { f64::INFINITY };
@@ -280,7 +284,7 @@ impl Trial {
     }
 }
 
-/// So often `needed` fits into `free`; always, if it is nothing.
+/// How often `needed` fits into `free`. An amount of zero fits without end.
 fn times(needed: f64, free: f64) -> u64 {
     #[expect(
         clippy::cast_possible_truncation,
@@ -294,8 +298,9 @@ fn times(needed: f64, free: f64) -> u64 {
     }
 }
 
-/// Every multiple of `needed` up to `free` is a number of its own in a double, and so is what is
-/// left: both are whole, in units of one or of a millionth part, and not too large.
+/// Whether dividing is exact: every multiple of `needed` up to `free` is a number of its own in a
+/// double, and so is the amount that is left. That holds if both are whole multiples of one, or of
+/// one 1,048,576th, and not too large.
 fn divides_exactly(needed: f64, free: f64) -> bool {
     const EXACT: f64 = 9_007_199_254_740_992.0;
     [1.0, 1_048_576.0].iter().any(|unit| {
@@ -304,12 +309,13 @@ fn divides_exactly(needed: f64, free: f64) -> bool {
     })
 }
 
-/// A node with these labels may run the shape.
+/// Whether the label selectors of the shape admit a node with these labels.
 pub(crate) fn admits(shape: &Shape, labels: &[(Name, Name)]) -> bool {
     shape.selectors.is_empty() || preference(shape, labels) > 0
 }
 
-/// How early a selector holds: as many as there are for the first, 1 for the last, 0 for none.
+/// How early in the list the first label selector is that holds: as many as there are selectors for
+/// the first one, 1 for the last one, and 0 if none holds.
 fn preference(shape: &Shape, labels: &[(Name, Name)]) -> usize {
     let holds =
         |selector: &Vec<LabelCondition>| selector.iter().all(|c| condition_holds(c, labels));

@@ -8,8 +8,9 @@ use crate::plan::packing::pack::{Packing, StepNodes};
 use crate::plan::packing::placing::show_size;
 
 impl Packing<'_> {
-    /// Lets pods grow to their caps for what is left. Whoever was considered moves to the end of
-    /// the order: the picked, then the others.
+    /// Lets pods grow towards their resize limits for the requests that are left. Every pod that
+    /// was considered moves to the end of the order: first the pods that were picked, then the
+    /// others.
     pub(crate) fn grow(&mut self, order: Vec<usize>) -> Vec<usize> {
         let (mut growing, mut order): (Vec<_>, Vec<_>) =
             order.into_iter().partition(|number| self.can_grow(*number));
@@ -36,7 +37,8 @@ impl Packing<'_> {
         })
     }
 
-    /// Pods that share the room of a Kubernetes node grow one after the other.
+    /// Takes one pod of each Kubernetes node, and leaves the others for later. Pods that share the
+    /// headroom of a node grow one after the other, because each takes headroom from the next.
     fn one_per_room(&self, growing: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
         let mut seen = HashSet::new();
         growing.into_iter().partition(|number| {
@@ -46,8 +48,8 @@ impl Packing<'_> {
         })
     }
 
-    /// Picks among pods as they would be at their goals, and asks those picked to grow; who was
-    /// picked, and who was not.
+    /// Picks among pods as they would be at the size that they can grow to, and asks the picked
+    /// ones to grow. Returns the pods that were picked, and those that were not.
     fn pick_growing(&mut self, growing: &[usize]) -> (Vec<usize>, Vec<usize>) {
         let before: Vec<(usize, Option<PlannedNode>)> = growing
             .iter()

@@ -1,9 +1,10 @@
-//! Which demand goes to which node.
+//! Packing: which demand goes to which node.
 //!
-//! In come nodes, groups and batches of requests; out come the same nodes with what was placed on them,
-//! and the new nodes that are needed. [`state`] is what packing works on, [`pack`] the order of its steps,
-//! [`candidates`] the search for the best node, [`fit`] one node with all requests. What it may cost is
-//! [bounded](budget), whoever asks.
+//! Packing takes nodes, groups and request batches. It gives back the same nodes with the requests
+//! that were placed on them, and the new nodes that are needed. [`state`] holds what packing works
+//! on, [`pack`] the order of its steps, [`candidates`] the search for the best node, and [`fit`]
+//! tries all requests on one node. The [work budget](budget) bounds what packing may cost, whatever
+//! the demand is.
 
 pub(crate) mod budget;
 pub(crate) mod candidates;

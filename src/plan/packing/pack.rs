@@ -1,5 +1,5 @@
-//! Packing requests onto nodes: those there first, then growing pods, then new ones.
-//! (Ray, `scheduler.py`, `_try_schedule`.)
+//! Packing requests onto nodes: onto nodes that are there first, then onto pods that grow, then
+//! onto new nodes. (Ray, `scheduler.py`, `_try_schedule`.)
 
 use std::collections::HashMap;
 
@@ -11,21 +11,22 @@ use crate::plan::packing::candidates::{Candidates, Member, Pick};
 use crate::plan::packing::placing::{apply, show_resize, step_of};
 use crate::plan::packing::state::{World, with_parts};
 
-/// The result of packing; nothing of it holds until [`World::commit`].
+/// The result of packing. Nothing of it is in effect before [`World::commit`].
 pub(crate) struct Packed {
     order: Vec<usize>,
     changed: HashMap<usize, PlannedNode>,
     fresh: Vec<PlannedNode>,
     rooms: Vec<NodeHeadroom>,
-    /// What could not be placed, in the order of packing.
+    /// The request batches that could not be placed, in the order of packing.
     pub(crate) left: Vec<RequestBatch>,
 }
 
 impl World {
-    /// Packs requests, without changing any node but for resizes already in progress.
+    /// Packs requests. Changes no node of the world, except that resizes in progress may be shown
+    /// at another size.
     pub(crate) fn pack(&mut self, mut runs: Vec<RequestBatch>, source: DemandSource) -> Packed {
         self.sort(&mut runs);
-        // Every packing goes over all nodes and groups a few times.
+        // Every packing goes over all nodes and groups a few times, whatever is asked for.
         let passes = 4 * (self.order.len() + self.groups.len()) + runs.len();
         self.work.spend(passes);
         let rooms = self.rooms.clone();
@@ -58,7 +59,7 @@ impl World {
         }
     }
 
-    /// Makes the result hold.
+    /// Puts the result into effect.
     pub(crate) fn commit(&mut self, packed: Packed) {
         for (number, node) in packed.changed {
             if let Some(place) = self.nodes.get_mut(number) {
@@ -83,30 +84,31 @@ impl World {
     }
 }
 
-/// Which nodes take part in a step.
+/// Which nodes take part in a step of packing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum StepNodes {
-    /// Ray's first step: all of them, as they are.
+    /// Ray's first step: all existing nodes, as they are.
     Existing,
-    /// A step of the improved order.
+    /// One step of the improved order.
     Only(PlacementStep),
 }
 
-/// Packing under way.
+/// One packing while it is under way.
 pub(crate) struct Packing<'a> {
     pub(crate) world: &'a mut World,
     pub(crate) source: DemandSource,
     pub(crate) runs: Vec<RequestBatch>,
     pub(crate) changed: HashMap<usize, PlannedNode>,
-    /// Nodes that are new in the list: launched, or split off others.
+    /// Nodes that are new in the list: they were launched, or split off other nodes.
     pub(crate) fresh: Vec<PlannedNode>,
-    /// Of nodes that stood for several, what was split off them.
+    /// For each entry that stands for several nodes, the entries that were split off it.
     pub(crate) parts: HashMap<usize, Vec<usize>>,
     pub(crate) rooms: Vec<NodeHeadroom>,
 }
 
 impl Packing<'_> {
-    /// Ray's order: picked, not picked, those with no room; then those that may grow.
+    /// Packs in Ray's order. The list is then: nodes that were picked, nodes that were not, nodes
+    /// on which nothing fits, and at last the pods that may grow.
     fn as_ray(&mut self) -> Vec<usize> {
         for node in &mut self.world.nodes {
             show_resize(node, (self.world.cpu, self.world.memory), |resize| {
@@ -120,7 +122,7 @@ impl Packing<'_> {
         self.grow(order)
     }
 
-    /// Sets running nodes aside on which nothing fits, whatever the labels.
+    /// Sets aside the running nodes on which no request fits, whatever their labels are.
     fn split_exhausted(&mut self) -> (Vec<usize>, Vec<usize>) {
         let mut known: HashMap<u32, bool> = HashMap::new();
         let order = self.world.order.clone();
@@ -158,7 +160,8 @@ impl Packing<'_> {
         self.runs.is_empty() || self.runs.iter().any(fits)
     }
 
-    /// Picks among nodes as they are now; who was picked, and who was not.
+    /// Picks among nodes as they are now. Returns the nodes that were picked, and those that were
+    /// not.
     pub(crate) fn pick_existing(
         &mut self,
         part: StepNodes,
@@ -208,7 +211,7 @@ impl Packing<'_> {
         (picked, rest)
     }
 
-    /// Places what was picked; the number of the nodes that have it now.
+    /// Places what a picked node takes. Returns the number of the entry that has it now.
     fn place(&mut self, pick: &Pick, part: StepNodes) -> usize {
         let number = self.split(pick.number, pick.count);
         let (source, runs) = (self.source, std::mem::take(&mut self.runs));
@@ -223,15 +226,15 @@ impl Packing<'_> {
         number
     }
 
-    /// A node as this packing has it.
+    /// A node with the changes of this packing.
     pub(crate) fn node(&self, number: usize) -> Option<&PlannedNode> {
         let fresh = || self.fresh.get(number.checked_sub(self.world.nodes.len())?);
         let known = || self.world.nodes.get(number).or_else(fresh);
         self.changed.get(&number).or_else(known)
     }
 
-    /// The first `count` of the nodes that a number stands for, under a number of their own; if
-    /// that is all of them, it is theirs already.
+    /// Splits the first `count` nodes off an entry that stands for several. Returns the number of
+    /// their own entry, which is `number` itself if they are all of its nodes.
     pub(crate) fn split(&mut self, number: usize, count: u64) -> usize {
         let Some(node) = self.node(number).filter(|node| count < node.count) else {
             return number;
@@ -247,12 +250,12 @@ impl Packing<'_> {
         part
     }
 
-    /// The list with what was split off in this packing.
+    /// The list with the entries that were split off in this packing.
     pub(crate) fn with_parts(&self, order: Vec<usize>) -> Vec<usize> {
         with_parts(order, &self.parts)
     }
 
-    /// Changes a node in this packing only.
+    /// Changes a node in this packing only, not in the world.
     pub(crate) fn change(
         &mut self,
         number: usize,
@@ -274,7 +277,7 @@ impl Packing<'_> {
         );
     }
 
-    /// Starts new nodes for what is left, as many as the maxima allow.
+    /// Launches new nodes for the requests that are left, as many as the maxima allow.
     fn launch(&mut self, mut order: Vec<usize>) -> Vec<usize> {
         if self.runs.iter().all(|run| run.count == 0) {
             return order;
@@ -288,6 +291,7 @@ impl Packing<'_> {
         let world = &*self.world;
         let node = |group: usize| &world.templates[group];
         let mut pool = Candidates::new(node, self.source, world.rules(), self.runs.len());
+        // In Ray's list a picked group moves to the end, so that equally good groups take turns.
         if !world.improvements.steady_choices {
             pool = pool.moving(launchable.len());
         }

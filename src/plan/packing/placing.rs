@@ -1,4 +1,4 @@
-//! What placing and resizing change of a node.
+//! What placing requests and resizing change of a node.
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::resize::Resize;
@@ -7,7 +7,7 @@ use crate::plan::nodes::node::{DemandSource, Fate, Placement, PlannedNode, SizeN
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::fit::Trial;
 
-/// The step that placing on a node as it is now belongs to.
+/// The step of packing that placing a request on the node, as it is now, belongs to.
 pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
     let in_progress = node.resize.as_ref().is_some_and(Resize::is_in_progress);
     match node.stage {
@@ -18,7 +18,7 @@ pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
     }
 }
 
-/// Makes a trial hold on its node.
+/// Puts a trial into effect on its node.
 pub(crate) fn apply(
     node: &mut PlannedNode,
     trial: &Trial,
@@ -26,7 +26,8 @@ pub(crate) fn apply(
     runs: &[RequestBatch],
     step: PlacementStep,
 ) {
-    // Nodes of one class are equal as this source sees them, not as the other does.
+    // Nodes of one class are equal as this demand source sees them. The other source may see them
+    // differently, so only the amounts of this source are taken over.
     for after in &trial.amounts {
         match node
             .amounts
@@ -50,7 +51,7 @@ pub(crate) fn apply(
     node.class = [None; 2];
 }
 
-/// Counts a node with a resize in progress at another size.
+/// Counts a node with a resize in progress at the size that `size` gives.
 pub(crate) fn show_resize(
     node: &mut PlannedNode,
     names: SizeNames,
@@ -61,7 +62,7 @@ pub(crate) fn show_resize(
     }
 }
 
-/// Counts a node that may grow at another size.
+/// Counts a node that may grow at the size that `size` gives.
 pub(crate) fn show_size(node: &mut PlannedNode, names: SizeNames, size: impl Fn(&Resize) -> Size) {
     let Some(size) = node.resize.as_ref().map(size) else {
         return;

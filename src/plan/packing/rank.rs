@@ -1,4 +1,4 @@
-//! Which of two nodes is the better one for what it would take.
+//! Which of two nodes is the better one for the requests that it would take.
 
 use std::cmp::{Ordering, Reverse};
 
@@ -9,18 +9,18 @@ use crate::plan::packing::fit::Score;
 pub(crate) struct Preference {
     /// 1 unless the group's pods recently failed to appear.
     pub(crate) recoverable: f64,
-    /// `priority` of the group.
+    /// The `priority` of the group.
     pub(crate) priority: i64,
     /// 1 unless the group's pods ever failed to appear.
     pub(crate) available: f64,
 }
 
-/// How good a node is; the greatest is picked.
+/// How good a node is. The node with the greatest rank is picked.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Rank {
     pub(crate) score: Score,
     pub(crate) preference: Preference,
-    /// Earlier in the list wins.
+    /// The position in the list, where the earlier node wins.
     pub(crate) position: Reverse<usize>,
 }
 
@@ -36,7 +36,7 @@ impl Rank {
     }
 }
 
-/// A class of nodes with the rank of its first one, as an entry of a heap.
+/// A class of nodes with the rank of its first node, as an entry of a heap.
 #[derive(Debug)]
 pub(crate) struct Ranked {
     pub(crate) rank: Rank,

@@ -1,4 +1,4 @@
-//! Everything that a decision works on.
+//! The state that the phases of a decision work on.
 
 use std::collections::HashMap;
 
@@ -15,7 +15,7 @@ use crate::plan::packing::fit::FitContext;
 use crate::plan::packing::rank::Preference;
 use crate::plan::strategy::Improvements;
 
-/// The nodes, the groups and the requests, as texts turned into numbers.
+/// The nodes, the groups and the requests of one decision, with all texts turned into numbers.
 pub(crate) struct World {
     pub(crate) names: Names,
     pub(crate) cpu: Option<Name>,
@@ -24,25 +24,26 @@ pub(crate) struct World {
     pub(crate) shapes: Shapes,
     pub(crate) states: NodeClasses,
     pub(crate) groups: Vec<GroupConfig>,
-    /// By group.
+    /// What decides between equally good nodes, by group.
     pub(crate) preferences: Vec<Preference>,
-    /// A node of each group as it starts, in the order of the groups.
+    /// A node of each group at its base size, in the order of the groups.
     pub(crate) bases: Vec<PlannedNode>,
-    /// The same, as large as it may become.
+    /// A node of each group at the largest size that the group's resize limits allow.
     pub(crate) templates: Vec<PlannedNode>,
-    /// Every node, in no order that means anything.
+    /// Every node. The order has no meaning: `order` has the nodes in Ray's order.
     pub(crate) nodes: Vec<PlannedNode>,
-    /// The nodes as Ray's list has them: earlier wins among equals.
+    /// The numbers of the nodes in the order of Ray's list. Among equally good nodes the earlier
+    /// one wins.
     pub(crate) order: Vec<usize>,
-    /// What the Kubernetes nodes have left.
+    /// The headroom of the Kubernetes nodes.
     pub(crate) rooms: Vec<NodeHeadroom>,
-    /// By group, pods that leave and still take a place.
+    /// By group, how many pods are draining and still count towards the group's maximum.
     pub(crate) leaving: Vec<u64>,
-    /// Head included.
+    /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
-    /// No launch takes the workers above so many.
+    /// No launch takes the number of workers above this.
     pub(crate) max_workers: u64,
-    /// A launch was cut short by that.
+    /// Whether a launch was cut short by `max_workers`.
     pub(crate) is_cut: bool,
     pub(crate) conserve_gpus: bool,
     pub(crate) work: WorkBudget,
@@ -50,7 +51,7 @@ pub(crate) struct World {
 }
 
 impl World {
-    /// What fitting needs to know.
+    /// What fitting requests onto a node needs to know of the decision.
     pub(crate) fn rules(&self) -> FitContext<'_> {
         FitContext {
             names: &self.names,
@@ -67,14 +68,15 @@ impl World {
         known.or(node.gone_group.as_deref()).unwrap_or_default()
     }
 
-    /// The nodes in order.
+    /// The nodes in the order of the list.
     pub(crate) fn in_order(&self) -> impl Iterator<Item = &PlannedNode> {
         self.order
             .iter()
             .filter_map(|number| self.nodes.get(*number))
     }
 
-    /// How many nodes each group has, those that are to go included or not.
+    /// By group, how many nodes `counts` is true of. Nodes that are to be removed are in the list
+    /// too.
     pub(crate) fn count(&self, counts: impl Fn(&PlannedNode) -> bool) -> Vec<u64> {
         let mut count = vec![0; self.groups.len()];
         for node in self.in_order().filter(|node| counts(node)) {
@@ -85,19 +87,19 @@ impl World {
         count
     }
 
-    /// How many nodes a number stands for.
+    /// How many nodes an entry stands for.
     pub(crate) fn size(&self, number: usize) -> u64 {
         self.nodes.get(number).map_or(0, |node| node.count)
     }
 
-    /// The same of several.
+    /// How many nodes several entries stand for together.
     pub(crate) fn sum(&self, numbers: &[usize]) -> u64 {
         let sizes = numbers.iter().map(|number| self.size(*number));
         sizes.fold(0, u64::saturating_add)
     }
 
-    /// Takes the first `count` of the nodes that a number stands for, less than all, out of it; the
-    /// number of their own, which is not in the list yet.
+    /// Splits the first `count` nodes off an entry that stands for more. Returns the number of
+    /// their own entry, which is not in `order` yet.
     pub(crate) fn split(&mut self, number: usize, count: u64) -> Option<usize> {
         let node = self.nodes.get_mut(number)?;
         let mut first = node.clone();
@@ -107,7 +109,7 @@ impl World {
         Some(self.nodes.len() - 1)
     }
 
-    /// How many more workers may be launched, of all groups together.
+    /// How many more workers may be launched, in all groups together.
     pub(crate) fn places(&self) -> u64 {
         let workers = self.in_order().filter(|node| node.stays() && !node.head);
         let there = workers.fold(0, |sum: u64, node| sum.saturating_add(node.count));
@@ -128,7 +130,8 @@ impl World {
             .collect()
     }
 
-    /// By group, how many nodes its minimum lacks if only some count.
+    /// By group, how many nodes are missing for its minimum, if only the nodes that `counts` is
+    /// true of are counted.
     pub(crate) fn lacking(&self, counts: impl Fn(&PlannedNode) -> bool) -> Vec<u64> {
         let groups = self.groups.iter().zip(self.count(counts));
         groups
@@ -136,10 +139,11 @@ impl World {
             .collect()
     }
 
-    /// Holds back hosts of multi-host replicas that are to go and must not yet. A host goes only
-    /// together with the others of its replica, because KubeRay deletes the whole replica. Where
-    /// pods do not say of which replica they are (KubeRay before 1.6, or by choice), as many go at
-    /// a time as a replica has, so that `replicas` follows and KubeRay makes none of them anew.
+    /// Holds back hosts of multi-host replicas that are to be removed and must not be yet. A host
+    /// is removed only together with the other hosts of its replica, because KubeRay deletes the
+    /// whole replica. Where pods do not say which replica they belong to (KubeRay before 1.6, or by
+    /// choice), as many hosts are removed at a time as a replica has, so that `replicas` follows
+    /// and KubeRay does not make new pods in their place.
     pub(crate) fn hold_back(&mut self) {
         if !self.improvements.settled_replicas {
             return;
@@ -159,6 +163,8 @@ impl World {
         }
         for (group, count) in &mut unnamed {
             let hosts = self.groups.get(*group).map_or(1, |group| group.hosts);
+            // Only as many hosts as whole replicas have are removed; the rest waits for a later
+            // round.
             *count -= count.checked_rem(hosts).unwrap_or(0);
         }
         let mut held = Vec::new();
@@ -188,12 +194,14 @@ impl World {
         }
     }
 
-    /// The head is never launched: it is KubeRay's alone. (Ray would, if it were missing.)
+    /// Whether nodes of the group may be launched. The head is never launched, because only KubeRay
+    /// makes it. (Ray would launch it, if it were missing.)
     pub(crate) fn may_launch(&self, group: usize) -> bool {
         !self.improvements.isolated_faults || group != 0
     }
 
-    /// Nodes in the list that do not count towards the maximum, because they are on their way out.
+    /// How many nodes of the list do not count towards the cluster's maximum, because they are
+    /// about to be removed.
     pub(crate) fn outside_max(&self) -> u64 {
         if !self.improvements.gentle_removal {
             return 0;
@@ -202,8 +210,9 @@ impl World {
         leaving.fold(0, |sum: u64, node| sum.saturating_add(node.count))
     }
 
-    /// Fresh nodes of a group, to be launched for its minimum; their number. Ray counts them at base
-    /// size, though other new nodes at their caps.
+    /// Adds new nodes of a group, which are launched for its minimum. Returns the number of their
+    /// entry. Ray counts these at their base size, although it counts other new nodes at their
+    /// resize limits.
     pub(crate) fn launch(&mut self, group: usize, count: u64) -> Option<usize> {
         let likeness = if self.improvements.settled_first {
             &self.templates
@@ -218,7 +227,8 @@ impl World {
         Some(self.nodes.len() - 1)
     }
 
-    /// Sorts requests as Ray packs them: the hardest to place first, equals as they came.
+    /// Sorts request batches as Ray packs them: the hardest to place first, and equal ones in the
+    /// order in which they came.
     pub(crate) fn sort(&self, runs: &mut [RequestBatch]) {
         runs.sort_by(|left, right| {
             let (left, right) = (self.shapes.get(left.shape), self.shapes.get(right.shape));
@@ -227,13 +237,13 @@ impl World {
     }
 }
 
-/// It is to go, and was not asked to before.
+/// The node is to be removed, and was not asked to stop before.
 fn goes_now(node: &PlannedNode) -> bool {
     !node.pod.is_empty()
         && matches!(node.fate, Fate::Remove(cause) if cause != RemovalCause::Leaving)
 }
 
-/// The list with the parts that were split off each node in front of it.
+/// The list, with the entries that were split off each entry in front of it.
 pub(crate) fn with_parts(order: Vec<usize>, parts: &HashMap<usize, Vec<usize>>) -> Vec<usize> {
     if parts.is_empty() {
         return order;

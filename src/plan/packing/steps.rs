@@ -1,4 +1,4 @@
-//! The improved order of packing: what is settled first.
+//! The improved order of packing, by which the resources that are most certain are used first.
 
 use crate::plan::growth::resize::Resize;
 use crate::plan::nodes::node::{PlannedNode, Stage};
@@ -7,7 +7,8 @@ use crate::plan::packing::pack::{Packing, StepNodes};
 use crate::plan::packing::placing::{show_resize, show_size};
 
 impl Packing<'_> {
-    /// Free room, growth in flight, new growth, nodes on their way.
+    /// Packs in the improved order: free resources, resizes in flight, pods that grow now, and
+    /// pending nodes. Returns the list of nodes in their old order.
     pub(crate) fn by_steps(&mut self) -> Vec<usize> {
         let order = self.world.order.clone();
         let running = self.those(&order, |node| node.stays() && node.stage == Stage::Running);
@@ -26,7 +27,8 @@ impl Packing<'_> {
         self.with_parts(order)
     }
 
-    /// Growth in flight: a request finds what was asked for it first, as with nodes on their way.
+    /// Packs onto resizes in flight. A request finds the resize that was asked for on its behalf
+    /// first, as it does with pending nodes.
     fn in_flight(&mut self, running: &[usize]) {
         let flying = self.those(running, |node| {
             let resize = node.resize.as_ref();
@@ -51,10 +53,10 @@ impl Packing<'_> {
         numbers.iter().copied().filter(are).collect()
     }
 
-    /// The nodes on their way: those that a minimum or a request served before needs, then other
-    /// pods, then other nodes without a pod, each by group. In the round that asked for them the
-    /// first were there already and the last were launched, so each request finds the node that
-    /// was launched for it.
+    /// The pending nodes in three parts: first those that a minimum or a request served before
+    /// needs, then other nodes with a pod, then other nodes without a pod, each part sorted by
+    /// group. In the round that asked for them the first part was there already and the last part
+    /// was launched, so each request finds the node that was launched for it.
     fn pending(&mut self, order: &[usize]) -> [Vec<usize>; 3] {
         let mut parts = <[Vec<usize>; 3]>::default();
         let mut numbers = self.those(order, is_pending);
@@ -86,8 +88,9 @@ impl Packing<'_> {
         parts
     }
 
-    /// Shows nodes that are counted at the size of a resize in flight as they are now: a resize
-    /// is no free room, whichever packing found it first. Each with its node at both sizes.
+    /// Shows nodes that are counted at the size of a resize in flight at the size that they have
+    /// now: resources that a resize will give are not free, whichever packing used them first.
+    /// Returns each such node at both sizes.
     fn as_they_are(&mut self, running: &[usize]) -> Vec<(usize, PlannedNode, PlannedNode)> {
         let names = (self.world.cpu, self.world.memory);
         let mut shown = Vec::new();

@@ -1,5 +1,5 @@
-//! Minimum and maximum of groups and cluster, and idle nodes.
-//! (Ray, `scheduler.py`, `_enforce_*`.)
+//! The minimum and maximum of groups, the maximum of the cluster, and idle nodes. (Ray,
+//! `scheduler.py`, `_enforce_*`.)
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
@@ -9,10 +9,12 @@ use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::Problem;
 use crate::plan::packing::state::{World, with_parts};
 
-/// For so many pods of a group at the most it is remembered since when they have been of no use.
+/// For how many pods of a group, at the most, it is remembered since when no demand has needed
+/// them.
 const REMEMBERED: usize = 100_000;
 
-/// Adds what the groups' minima lack, in front of all other nodes.
+/// Launches the nodes that are missing for the groups' minima, and puts them in front of all other
+/// nodes.
 pub(crate) fn enforce_minima(world: &mut World) {
     let mut order = Vec::new();
     let mut places = world.places();
@@ -28,7 +30,7 @@ pub(crate) fn enforce_minima(world: &mut World) {
     world.order = order;
 }
 
-/// What is said where more workers are needed than a cluster may have.
+/// The problem that says that more workers are needed than a cluster may have.
 pub(crate) fn cut_short(max_workers: u64) -> Problem {
     Problem {
         at: "the cluster's workers".to_owned(),
@@ -39,8 +41,8 @@ pub(crate) fn cut_short(max_workers: u64) -> Problem {
     }
 }
 
-/// Takes out what a group has above its maximum. The list is regrouped: those that go first, then
-/// the groups in the order of their first node.
+/// Removes the nodes that a group has above its maximum. The list is regrouped: first the removed
+/// nodes, then the groups in the order of their first node.
 pub(crate) fn enforce_group_maxima(world: &mut World) {
     let (gone, staying) = split(world);
     let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
@@ -71,7 +73,7 @@ pub(crate) fn enforce_group_maxima(world: &mut World) {
     world.order = order;
 }
 
-/// Takes out what the cluster has above its maximum.
+/// Removes the nodes that the cluster has above its maximum.
 pub(crate) fn enforce_cluster_maximum(world: &mut World) {
     let (mut gone, staying) = split(world);
     if world.max_nodes == 0 || world.sum(&staying) <= world.max_nodes {
@@ -88,8 +90,8 @@ fn split(world: &World) -> (Vec<usize>, Vec<usize>) {
     world.order.iter().partition(|number| goes(number))
 }
 
-/// Of `numbers`, the first in [`removal_order`] go until `max` are left; never the head, which
-/// moves to the end.
+/// Removes the first nodes of `numbers`, in [`removal_order`], until `max` are left. The head is
+/// never removed, and moves to the end.
 fn take_out(
     world: &mut World,
     mut numbers: Vec<usize>,
@@ -127,7 +129,8 @@ fn take_out(
         }
     }
     if world.improvements.steady_choices {
-        // Their order decides between equals, and should in the next round as in this one.
+        // The order of the nodes decides between equally good ones, and should do so in the next
+        // round as in this one.
         let still = |number: &usize| world.nodes.get(*number).is_some_and(PlannedNode::stays);
         stays = before.into_iter().filter(still).collect();
     }
@@ -146,7 +149,8 @@ fn sort_for_removal(world: &World, numbers: &mut [usize]) {
     numbers.sort_by(by);
 }
 
-/// Nodes without Ray first, then the longest idle.
+/// The order of removal: nodes in which Ray does not run first, then the node that has been idle
+/// for longest.
 fn removal_order(one: &PlannedNode, other: &PlannedNode) -> Ordering {
     let running = |node: &PlannedNode| !node.ray_id.is_empty();
     running(one)
@@ -154,15 +158,16 @@ fn removal_order(one: &PlannedNode, other: &PlannedNode) -> Ordering {
         .then(other.idle_ms.cmp(&one.idle_ms))
 }
 
-/// The timeouts for idle nodes, in seconds.
+/// The timeouts after which idle nodes are removed, in seconds.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Timeouts {
     pub(crate) cluster: f64,
-    /// For pods on their way that nothing needs; `None` keeps them.
+    /// The timeout for pending nodes that no demand needs; `None` keeps them.
     pub(crate) pending: Option<f64>,
 }
 
-/// Takes out nodes that nothing needs and that have been idle for longer than the timeout.
+/// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
+/// that its group's minimum needs.
 pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
     let mut left = world.count(PlannedNode::stays);
     let mut numbers = world.order.clone();
@@ -221,8 +226,8 @@ fn is_idle_for(node: &PlannedNode, timeout: f64) -> bool {
     node.idle_ms as f64 > timeout * 1000.0
 }
 
-/// Gives pods on their way that nothing needs the times since when so many were not needed, the
-/// longest to the least advanced; the times to remember. (Ray,
+/// Gives pending nodes that no demand needs the times since when that has been so: queued launches
+/// get the longest waits, and nodes with a pod the shortest. Returns the times to remember. (Ray,
 /// `_update_pending_nodes_idle_duration`.)
 pub(crate) fn note_unneeded(
     world: &mut World,
@@ -266,7 +271,8 @@ pub(crate) fn note_unneeded(
     notes
 }
 
-/// Takes a time for each of the nodes that a number stands for; those with the same time stay one.
+/// Takes a time for each of the nodes that an entry stands for. Nodes with the same time stay one
+/// entry.
 fn note_since(
     world: &mut World,
     number: usize,
@@ -301,7 +307,8 @@ fn note_since(
     }
 }
 
-/// Forgets the times of pods that go for being idle, so that no other pod inherits them.
+/// Forgets the times of pending nodes that are removed as idle, so that no other node inherits
+/// these times.
 pub(crate) fn forget_removed(world: &World, notes: &mut BTreeMap<String, Vec<f64>>) {
     let gone = world.count(|node| {
         node.fate == Fate::Remove(RemovalCause::Idle)

@@ -1,4 +1,4 @@
-//! Which nodes go: those above a maximum, and those that have been idle for too long. Hosts of one
-//! replica go together or not at all.
+//! Which nodes are removed: nodes above a maximum, and nodes that have been idle for too long. The
+//! hosts of one replica are removed together or not at all.
 
 pub(crate) mod limits;

@@ -1,28 +1,28 @@
-//! A cap, `max-cpu` or `max-memory`, read as Ray reads it.
+//! One resize limit, `max-cpu` or `max-memory`, read as Ray reads it.
 
 use super::json::Json;
 use crate::quantity::{Quantity, QuantityError};
 use crate::ray::Resource;
 
-/// A cap as written and as read.
+/// A resize limit, as it is written and as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cap {
-    /// As written, without quotes.
+    /// The text as it is written, without quotes.
     pub text: String,
-    /// As a quantity.
+    /// The text read as a quantity.
     pub quantity: Result<Quantity, QuantityError>,
 }
 
-/// Why a cap cannot be used.
+/// Why a resize limit cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CapFault {
-    /// No quantity.
+    /// It is not a quantity.
     Unreadable(QuantityError),
-    /// Zero.
+    /// It is zero.
     Zero,
-    /// Below zero.
+    /// It is below zero.
     Negative,
-    /// More than any pod can have.
+    /// It is more than any pod can have.
     BeyondReason,
 }
 
@@ -37,7 +37,7 @@ impl Cap {
         Some(Self { text, quantity })
     }
 
-    /// The cap, if a pod can have as much of `resource`.
+    /// The resize limit, if a pod can have as much of `resource`.
     pub fn check(&self, resource: Resource) -> Result<Quantity, CapFault> {
         let quantity = self.quantity.map_err(|error| match error {
             QuantityError::TooLarge => CapFault::BeyondReason,
@@ -56,8 +56,8 @@ impl Cap {
 }
 
 /// Reads a quantity as Ray does, by splitting off the suffix and giving the rest to Python's
-/// Decimal: that takes blanks around the number and underscores in it, and `K` is `k`.
-/// (Ray, `autoscaler/_private/kuberay/utils.py`, `parse_quantity`.)
+/// Decimal, which accepts blanks around the number and underscores in it. `K` is `k`. (Ray,
+/// `autoscaler/_private/kuberay/utils.py`, `parse_quantity`.)
 fn ray_quantity(text: &str) -> Result<Quantity, QuantityError> {
     let plain = Quantity::parse(text);
     if plain != Err(QuantityError::Syntax) {

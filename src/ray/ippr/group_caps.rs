@@ -1,4 +1,4 @@
-//! One group's entry in `ray.io/ippr`.
+//! The resize limits of one group: its entry in `ray.io/ippr`.
 
 use super::cap::Cap;
 use super::json::Json;
@@ -7,16 +7,17 @@ use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
 
-/// One group's entry.
+/// The entry of one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GroupCaps {
-    /// The group's name as listed.
+    /// The name of the group, as the annotation lists it.
     pub name: String,
-    /// `max-cpu`, if there and of a right type.
+    /// `max-cpu`, if it is there and of a type that Ray accepts.
     pub max_cpu: Option<Cap>,
-    /// `max-memory`, likewise.
+    /// `max-memory`, if it is there and of a type that Ray accepts.
     pub max_memory: Option<Cap>,
-    /// `resize-timeout` in seconds, likewise; beyond 64 bits the nearest bound.
+    /// `resize-timeout` in seconds, if it is there and of a type that Ray accepts. A number beyond
+    /// 64 bits reads as the nearest bound.
     pub resize_timeout: Option<i64>,
 }
 
@@ -63,7 +64,7 @@ impl GroupCaps {
         }
     }
 
-    /// The cap of a resource, if there and of a right type.
+    /// The resize limit of a resource, if it is there and of a type that Ray accepts.
     pub fn cap(&self, resource: Resource) -> Option<&Cap> {
         match resource {
             Resource::Cpu => self.max_cpu.as_ref(),
@@ -71,8 +72,8 @@ impl GroupCaps {
         }
     }
 
-    /// The cap of a resource, if it is an amount that a pod can have; else rule RF101 or RF104
-    /// reports it.
+    /// The resize limit of a resource, if it is an amount that a pod can have. Otherwise rule RF101
+    /// or RF104 reports it.
     pub fn amount(&self, resource: Resource) -> Option<Quantity> {
         self.cap(resource)?.check(resource).ok()
     }

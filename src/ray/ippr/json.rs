@@ -1,12 +1,12 @@
-//! JSON that remembers which keys stood twice, unlike `serde_json::Value`, which keeps the last
-//! of two and says nothing.
+//! JSON that remembers which keys were written more than once, unlike `serde_json::Value`, which
+//! keeps the last value and says nothing.
 
 use std::collections::{HashMap, HashSet};
 use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, SeqAccess, Visitor};
 
-/// A JSON value; lists are read over, nothing in the annotation is one.
+/// A JSON value. The items of lists are not kept, because nothing in the annotation is a list.
 #[derive(Debug)]
 pub(super) enum Json {
     Null,
@@ -17,12 +17,12 @@ pub(super) enum Json {
     Object(Object),
 }
 
-/// A JSON object with each key once, at its first place and with its last value, as Python's
+/// A JSON object with each key once, at its first position and with its last value, as Python's
 /// `json.loads` keeps it.
 #[derive(Debug, Default)]
 pub(super) struct Object {
     pub(super) entries: Vec<(String, Json)>,
-    /// The keys that stood more than once.
+    /// The keys that were written more than once.
     pub(super) twice: Vec<String>,
 }
 
@@ -33,7 +33,8 @@ impl Object {
 }
 
 impl Json {
-    /// A whole number as JSON schema takes it, 300.0 included; beyond 64 bits the nearest bound.
+    /// A whole number as JSON schema accepts it, 300.0 included. A number beyond 64 bits reads as
+    /// the nearest bound.
     pub(super) fn as_integer(&self) -> Option<i64> {
         let Self::Number(number) = self else {
             return None;
@@ -131,21 +132,21 @@ impl<'de> Visitor<'de> for JsonVisitor {
     }
 }
 
-/// So many keys are compared one by one: that is faster than hashing them, and nearly all objects
-/// of an annotation are a group with three.
+/// How many keys are compared one by one. That is faster than hashing them, and nearly all objects
+/// of an annotation are a group with three keys.
 const FEW: usize = 8;
 
-/// The keys of an object so far.
+/// The keys of an object that were read so far.
 #[derive(Default)]
 struct SeenText {
-    /// Positions by key, once there are more than [`FEW`].
+    /// The position of each key, once there are [`FEW`] keys or more.
     positions: HashMap<String, usize>,
-    /// The positions whose keys are known to stand twice.
+    /// The positions whose keys are known to be written more than once.
     twice: HashSet<usize>,
 }
 
 impl SeenText {
-    /// Where `key` stands in `entries`; if it does not, it is about to be added.
+    /// The position of `key` in `entries`. A key that is not there is about to be added.
     fn position(&mut self, key: &str, entries: &[(String, Json)]) -> Option<usize> {
         if entries.len() < FEW {
             return entries.iter().position(|(present, _)| present == key);

@@ -1,14 +1,15 @@
-//! Where in the annotation a key is.
+//! The place of a key in the annotation.
 
 use crate::path::FieldPath;
 
-/// The annotation on the RayCluster (or on the RayJob or RayService it is made from).
+/// The annotation on the RayCluster, or on the RayJob or RayService that the RayCluster is made
+/// from.
 pub const ANNOTATION: &str = "ray.io/ippr";
 
-/// A key and the way to it from the annotation's root.
+/// A key, and the way to it from the root of the annotation.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyPlace {
-    /// The keys above it.
+    /// The keys above the key.
     pub parents: Vec<String>,
     /// The key.
     pub key: String,

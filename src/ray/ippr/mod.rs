@@ -1,8 +1,8 @@
-//! The `ray.io/ippr` annotation: which groups may grow in place, and how far.
+//! The `ray.io/ippr` annotation: which groups may grow in place, and up to which resize limits.
 //!
-//! Ray reads it with a JSON schema (`groups` -> name -> `max-cpu`, `max-memory`,
-//! `resize-timeout`, all three required) and aborts its whole loop on any fault. Here a fault
-//! becomes a [`Problem`] and everything else is still read, so that rules can report all of it.
+//! Ray reads it with a JSON schema (`groups` -> name -> `max-cpu`, `max-memory`, `resize-timeout`,
+//! all three required) and aborts its whole loop on any fault. Here a fault becomes a [`Problem`]
+//! and everything else is still read, so that rules can report all of it.
 
 mod cap;
 mod group_caps;
@@ -26,67 +26,68 @@ pub const GROUP_KEYS: [&str; 3] = ["max-cpu", "max-memory", "resize-timeout"];
 pub const EXAMPLE: &str =
     r#"{"groups":{"workers":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":300}}}"#;
 
-/// Longer annotations are refused unread (Kubernetes allows 256 KiB for all annotations).
+/// The longest annotation that is read (Kubernetes allows 256 KiB for all annotations of an
+/// object).
 const MAX_LEN: usize = 256 * 1024;
 
-/// So many problems, and so many unknown keys, are kept: the annotation can hold a hundred
+/// How many problems, and how many unknown keys, are kept. The annotation can hold a hundred
 /// thousand of them, and nobody reads more than these.
 const MAX_FAULTS: usize = 100;
 
 /// The annotation, read as far as it can be.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ippr {
-    /// The groups it lists, in order, each name once.
+    /// The groups that it lists, in their order, with each name once.
     pub groups: Vec<GroupCaps>,
-    /// What keeps Ray from reading it, at most 100 of it.
+    /// What keeps Ray from reading it, with at most 100 problems.
     pub problems: Vec<Problem>,
-    /// Keys that Ray does not know, with the way to them, at most 100.
+    /// The keys that Ray does not know, with the way to each of them, 100 at the most.
     pub unknown_keys: Vec<KeyPlace>,
-    /// Where in `groups` a name is.
+    /// The position of each name in `groups`.
     positions: HashMap<String, usize>,
 }
 
-/// What keeps Ray from reading the annotation as meant.
+/// A problem that keeps Ray from reading the annotation as it was meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Problem {
-    /// No JSON, with the parser's reason.
+    /// The text is not JSON, for the reason that the parser gives.
     NotJson(String),
-    /// JSON, but no object.
+    /// The text is JSON, but not an object.
     NotAnObject,
-    /// Keys, but no `groups`: Ray ignores all of it silently.
+    /// There are keys, but not `groups`: Ray ignores all of it silently.
     NoGroups,
-    /// A value that is not the object it should be (`groups`, or a group's entry).
+    /// A value is not the object that it should be (`groups`, or a group's entry).
     NotAnObjectAt {
-        /// Where.
+        /// The place of the value.
         place: KeyPlace,
-        /// As written, shortened.
+        /// The value as it is written, but shortened.
         found: String,
     },
-    /// A group's entry lacks a key.
+    /// A group's entry does not have a required key.
     Missing {
-        /// The group.
+        /// The name of the group.
         group: String,
         /// The key.
         key: &'static str,
     },
-    /// A value of a type that Ray refuses.
+    /// A value has a type that Ray refuses.
     WrongType {
-        /// The group.
+        /// The name of the group.
         group: String,
         /// The key.
         key: &'static str,
-        /// As written, shortened.
+        /// The value as it is written, but shortened.
         found: String,
-        /// What it may be.
+        /// What the value may be.
         wanted: &'static str,
     },
-    /// A key that stands twice in one object: all but the last are lost.
+    /// A key is written more than once in one object: all values but the last are lost.
     Duplicate(KeyPlace),
 }
 
 impl Ippr {
-    /// Reads the annotation's text. Empty, `{}` and `{"groups":{}}` list nothing and are fine;
-    /// blanks alone are no JSON, and Ray aborts on them.
+    /// Reads the annotation's text. An empty text, `{}` and `{"groups":{}}` list no group and are
+    /// fine. A text of blanks alone is not JSON, and Ray aborts on it.
     pub fn parse(text: &str) -> Self {
         let mut ippr = Self::default();
         if text.is_empty() {
@@ -104,23 +105,23 @@ impl Ippr {
         ippr
     }
 
-    /// Lists a group of that name.
+    /// Whether the annotation lists a group with that name.
     pub fn lists(&self, group: &str) -> bool {
         self.caps(group).is_some()
     }
 
-    /// The caps of the group of that name.
+    /// The resize limits of the group with that name.
     pub fn caps(&self, group: &str) -> Option<&GroupCaps> {
         self.groups.get(*self.positions.get(group)?)
     }
 
-    /// Ray can read it: nothing in it makes Ray's loop abort or ignore it. Caps that are no
-    /// quantities are another matter (rule RF104).
+    /// Whether Ray can read the annotation, so that nothing in it makes Ray's loop abort or ignore
+    /// it. Resize limits that are not quantities are another matter (rule RF104).
     pub fn is_well_formed(&self) -> bool {
         self.problems.is_empty()
     }
 
-    /// Says nothing at all, which is allowed.
+    /// Whether the annotation says nothing at all, which is allowed.
     pub fn is_idle(&self) -> bool {
         self.groups.is_empty() && self.problems.is_empty()
     }

@@ -1,4 +1,4 @@
-//! One amount of a group's node: where Ray looks for it, and in which order.
+//! One amount of a group's node: in which places, and in which order, Ray looks for it.
 
 use serde_json::Value;
 
@@ -7,7 +7,8 @@ use crate::quantity::Quantity;
 use crate::ray::start_params::{start_integer, start_resources};
 use crate::ray::{Fields, Group};
 
-/// The keys of a group's `resources` that are no custom resources. Exact: `cpu` is a custom one.
+/// The keys of a group's `resources` that are not custom resources. They are compared exactly:
+/// `cpu` is a custom resource.
 const STANDARD: [&str; 4] = ["CPU", "GPU", "TPU", "memory"];
 
 /// Where an amount was found.
@@ -23,17 +24,18 @@ pub enum AmountSource {
     Request,
 }
 
-/// An amount and where it was found.
+/// An amount, and where it was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Derived {
-    /// Whole units (cores, bytes, pieces), rounded up.
+    /// The amount in whole units (cores, bytes, pieces), rounded up.
     pub amount: i64,
     /// Where it was found.
     pub source: AmountSource,
 }
 
-/// The CPUs of a node: group `resources`, else `num-cpus`, else the container's limit, else its
-/// request. `None` if none of them says, which Ray does not accept.
+/// The CPUs of a node: from the group's `resources`, else from `num-cpus`, else from the
+/// container's limit, else from its request. `None` if none of them says, which Ray does not
+/// accept.
 pub fn cpu(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
     match declared(group, "CPU", "num-cpus")? {
         Some(declared) => Ok(Some(declared)),
@@ -41,7 +43,7 @@ pub fn cpu(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
     }
 }
 
-/// The memory of a node in bytes, from the sources of [`cpu`]. `None` if none of them says.
+/// The memory of a node in bytes, from the same sources as [`cpu`]. `None` if none of them says.
 pub fn memory(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
     match declared(group, "memory", "memory")? {
         Some(declared) => Ok(Some(declared)),
@@ -49,8 +51,8 @@ pub fn memory(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
     }
 }
 
-/// The GPUs of a node: group `resources`, else `num-gpus`, else the first entry of the container's
-/// limits, then requests, whose name ends in `gpu` and that is above zero.
+/// The GPUs of a node: from the group's `resources`, else from `num-gpus`, else from the first
+/// entry of the container's limits, then requests, whose name ends in `gpu` and that is above zero.
 pub fn gpu(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
     if let Some(declared) = declared(group, "GPU", "num-gpus")? {
         return Ok(Some(declared));
@@ -68,8 +70,8 @@ pub fn gpu(group: &Group<'_>) -> Result<Option<Derived>, ResourceError> {
     Ok(None)
 }
 
-/// The custom resources of a node: every non-standard key of group `resources` if there are any
-/// `resources`, else those of `rayStartParams.resources`.
+/// The custom resources of a node: every non-standard key of the group's `resources`, if the group
+/// has any `resources`, else the keys of `rayStartParams.resources`.
 pub fn custom(group: &Group<'_>) -> Result<Vec<(String, i64)>, ResourceError> {
     match group.resources() {
         Some(resources) => resources
@@ -84,8 +86,8 @@ pub fn custom(group: &Group<'_>) -> Result<Vec<(String, i64)>, ResourceError> {
     }
 }
 
-/// The TPU chips of a node: group `resources`, else the custom resource (`listed`), else the
-/// container's limit or request above zero.
+/// The TPU chips of a node: from the group's `resources`, else from the custom resource (`listed`),
+/// else from the container's limit or request above zero.
 pub(super) fn tpu(group: &Group<'_>, listed: Option<i64>) -> Result<Option<i64>, ResourceError> {
     if let Some(value) = group.resources().and_then(|map| present(map, "TPU")) {
         return whole("TPU", value).map(Some);
@@ -104,7 +106,7 @@ pub(super) fn tpu(group: &Group<'_>, listed: Option<i64>) -> Result<Option<i64>,
     Ok(None)
 }
 
-/// An amount that the group itself declares: in its `resources`, else in a start parameter.
+/// An amount that the group itself declares, in its `resources`, else in a start parameter.
 fn declared(
     group: &Group<'_>,
     resource: &str,
@@ -134,7 +136,7 @@ fn of_container(group: &Group<'_>, resource: &str) -> Result<Option<Derived>, Re
     Ok(None)
 }
 
-/// Limits, then requests of the ray container.
+/// The limits of the ray container, then its requests.
 fn container_amounts<'a>(
     group: &Group<'a>,
 ) -> Result<impl Iterator<Item = (AmountSource, &'a Fields)>, ResourceError> {
@@ -144,13 +146,13 @@ fn container_amounts<'a>(
     Ok(limits.into_iter().chain(requests))
 }
 
-/// The value of a key; null counts as absent, because the API server drops it.
+/// The value of a key. A null counts as absent, because the API server drops it.
 fn present<'a>(map: &'a Fields, key: &str) -> Option<&'a Value> {
     map.get(key).filter(|value| !value.is_null())
 }
 
-/// A quantity in whole units, rounded up. Python's `Decimal` takes blanks around a number, and Ray
-/// takes a thousand with a capital K, which Kubernetes does not.
+/// A quantity in whole units, rounded up. Python's `Decimal` accepts blanks around a number, and
+/// Ray accepts a capital K for a thousand, which Kubernetes does not.
 fn whole(resource: &str, value: &Value) -> Result<i64, ResourceError> {
     let quantity = match value {
         Value::String(text) => match text.trim().strip_suffix('K') {

@@ -1,4 +1,4 @@
-//! Why Ray cannot derive what a node has.
+//! The errors that keep Ray from deriving the resources of a node.
 
 use super::tpu;
 use crate::quantity::QuantityError;
@@ -7,33 +7,33 @@ use crate::ray::start_params::StartResourcesError;
 /// Why Ray cannot derive a group's resources.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ResourceError {
-    /// The template has no container, or its first is no object.
+    /// The template has no container, or its first one is not an object.
     #[error("the template has no container: add the ray container as its first")]
     NoContainer,
-    /// No source says how many CPUs there are; Ray insists on knowing.
+    /// No source says how many CPUs there are, and Ray insists on knowing.
     #[error("no CPU count can be derived: set a CPU limit on the ray container")]
     CpuUnknown,
-    /// A start parameter that is no integer.
+    /// A start parameter is not an integer.
     #[error("rayStartParams.{key} is no integer: write a whole number in quotes")]
     NotAnInteger {
-        /// The parameter.
+        /// The name of the parameter.
         key: &'static str,
     },
-    /// A value that is no quantity.
+    /// A value is not a quantity.
     #[error("the amount of {resource} is no quantity: {error}")]
     NotAQuantity {
-        /// The resource.
+        /// The name of the resource.
         resource: String,
-        /// Why not.
+        /// Why the value is not a quantity.
         error: QuantityError,
     },
-    /// `rayStartParams.resources` that cannot be read.
+    /// `rayStartParams.resources` cannot be read.
     #[error("rayStartParams.resources: {0}")]
     StartResources(#[from] StartResourcesError),
     /// The pod's TPU topology cannot be read.
     #[error(transparent)]
     Topology(#[from] tpu::BadTopology),
-    /// Less than nothing of a resource.
+    /// The amount of a resource is negative.
     #[error("the amount of {0} is negative: write 0 or more")]
     Negative(String),
 }

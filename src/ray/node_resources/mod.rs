@@ -1,9 +1,10 @@
-//! The resources that Ray's autoscaler takes a node of a group to have.
+//! The resources that Ray's autoscaler expects a node of a group to have.
 //!
-//! The autoscaler never asks a group's pods; it derives whole numbers from the spec alone, and
-//! only container 0 of the template counts (Ray, `autoscaler/_private/kuberay/
-//! autoscaling_config.py`, `_get_ray_resources_from_group_spec`). Where Ray raises, and thereby
-//! stops scaling the whole cluster, the functions here return a [`ResourceError`].
+//! The autoscaler never asks a group's pods. It derives whole numbers from the spec alone, and only
+//! the first container of the template counts (Ray,
+//! `autoscaler/_private/kuberay/autoscaling_config.py`, `_get_ray_resources_from_group_spec`).
+//! Where Ray raises an exception, and thereby stops scaling the whole cluster, the functions here
+//! return a [`ResourceError`].
 
 mod amounts;
 mod error;
@@ -16,7 +17,7 @@ use std::collections::HashMap;
 
 use super::Group;
 
-/// What a node of a group has, by resource, in the order in which Ray lists it.
+/// What a node of a group has of each resource, in the order in which Ray lists them.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct NodeResources(Vec<(String, i64)>);
 
@@ -41,7 +42,7 @@ impl NodeResources {
         }
     }
 
-    /// The amount of a resource; 0 of what is not listed.
+    /// The amount of a resource; 0 if the resource is not listed.
     pub fn amount(&self, resource: &str) -> i64 {
         self.iter()
             .find(|(name, _)| *name == resource)
@@ -53,7 +54,8 @@ impl NodeResources {
         self.0.iter().map(|(name, amount)| (name.as_str(), *amount))
     }
 
-    /// Like Python's dict: a known resource keeps its place and takes the new amount.
+    /// Sets an amount as in Python's dict: a known resource keeps its place and gets the new
+    /// amount.
     fn set(&mut self, resource: &str, amount: i64) {
         match self.0.iter_mut().find(|(name, _)| name == resource) {
             Some(entry) => entry.1 = amount,
@@ -61,7 +63,7 @@ impl NodeResources {
         }
     }
 
-    /// The same for many, none of which costs a look at all the others.
+    /// Sets many amounts in the same way, without looking through all resources for each of them.
     fn extend(&mut self, custom: &[(String, i64)]) {
         let places = self.0.iter().enumerate();
         let mut places: HashMap<String, usize> =

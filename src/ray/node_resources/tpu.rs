@@ -1,17 +1,18 @@
-//! Slices of Google TPUs on GKE: the resource that marks their first host.
+//! Slices of Google TPUs on GKE, and the resource that marks their first host.
 //!
 //! (Ray, `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`.)
 
 use crate::ray::start_params::python_int;
 use crate::ray::{Group, object_at, text_at};
 
-/// A topology that is not numbers joined by `x`.
+/// A TPU topology that is not numbers joined by `x`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("the TPU topology {0:?} is not numbers joined by x: write it like 2x2x2")]
 pub struct BadTopology(pub String);
 
-/// `TPU-v4-16-head` and the like, from the node selectors of the group's pods; `None` if they lack
-/// one of the two selectors or name a TPU that Ray does not know.
+/// The resource of a slice's first host, such as `TPU-v4-16-head`, from the node selectors of the
+/// group's pods. `None` if one of the two selectors is missing, or names a TPU that Ray does not
+/// know.
 pub fn head_resource(group: &Group<'_>) -> Result<Option<String>, BadTopology> {
     let selectors = group
         .pod_spec()

@@ -1,24 +1,27 @@
-//! What a pod of a group asks for beside its ray container, and what it will ask for at a cap.
+//! What a pod of a group asks for besides its ray container, and what it will ask for when the ray
+//! container has grown to its resize limits.
 
 use serde_json::Value;
 
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
 
-/// What the rest of a pod has of one resource; what is not given counts as nothing.
+/// The requests and limits of the rest of a pod for one resource. An amount that is not given
+/// counts as zero.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BesideRay {
-    /// Its requests; a container without one has its limit for it, as in the API server.
+    /// The requests. A container's limit stands for a request that is missing, as in the API
+    /// server.
     pub requests: Quantity,
-    /// Its limits.
+    /// The limits.
     pub limits: Quantity,
 }
 
 impl BesideRay {
-    /// Adds up what runs beside the ray container of `group`: its other containers, restartable
-    /// init containers, the pod's overhead and, on an autoscaled head, the autoscaler's container,
-    /// which KubeRay adds (500m and 512Mi where `autoscalerOptions.resources` says nothing else;
-    /// KubeRay, `BuildAutoscalerContainer`).
+    /// Adds up what runs beside the ray container of `group`: its other containers, the init
+    /// containers that go on running, the pod's overhead and, on an autoscaled head, the
+    /// autoscaler's container, which KubeRay adds (500m and 512Mi where
+    /// `autoscalerOptions.resources` says nothing else; KubeRay, `BuildAutoscalerContainer`).
     pub fn of(cluster: &Cluster<'_>, group: &Group<'_>, resource: Resource) -> Self {
         let mut sum = Self::default();
         for container in group.containers().filter(|container| container.index > 0) {
@@ -65,7 +68,7 @@ impl BesideRay {
     }
 }
 
-/// The sum; the left side where it is beyond what can be represented.
+/// The sum, or the left side where the sum cannot be represented.
 fn plus(left: Quantity, right: Quantity) -> Quantity {
     left.checked_add(right).unwrap_or(left)
 }

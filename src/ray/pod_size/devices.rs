@@ -1,5 +1,5 @@
-//! The GPUs of a pod as Kubernetes hands them out: by the names of device plugins, whatever Ray is
-//! told.
+//! The GPUs of a pod as Kubernetes hands them out: by the resource names of device plugins,
+//! whatever Ray is told.
 
 use std::collections::BTreeSet;
 
@@ -7,13 +7,13 @@ use super::most::{Part, together};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Container, Group};
 
-/// Whether a resource is one that counts as GPUs: a GPU, a slice or a share of one, or an accelerator
-/// of another kind. Each piece that is handed out counts as one. Resources that measure GPUs (their
-/// memory, their percentage) are none.
+/// Whether a resource counts as GPUs: a GPU, a slice or a share of one, or an accelerator of
+/// another kind. Each piece that is handed out counts as one. Resources that measure GPUs (their
+/// memory, their percentage) do not count.
 ///
-/// Ray counts names that end in `gpu` (Ray, `_get_num_gpus`), KubeRay MIG slices too (KubeRay,
-/// `IsGPUResourceKey`); both know TPUs, KubeRay knows Neuron cores; the other names are those of the
-/// vendors' device plugins for accelerators that Ray knows.
+/// Ray counts names that end in `gpu` (Ray, `_get_num_gpus`), and KubeRay counts MIG slices too
+/// (KubeRay, `IsGPUResourceKey`). Both know TPUs, and KubeRay knows Neuron cores. The other names
+/// are those of the vendors' device plugins for accelerators that Ray knows.
 pub fn is_gpu(resource: &str) -> bool {
     let Some((vendor, name)) = resource.split_once('/') else {
         return false;
@@ -23,7 +23,7 @@ pub fn is_gpu(resource: &str) -> bool {
     }
     match vendor {
         "nvidia.com" => name.starts_with("mig-") || name.starts_with("gpu."),
-        // Partitions of a GPU: cpx_nps4.
+        // These are partitions of a GPU, such as `cpx_nps4`.
         "amd.com" => name.contains("px_nps"),
         "gpu.intel.com" => matches!(name, "i915" | "xe"),
         "habana.ai" => name.starts_with("gaudi"),
@@ -39,7 +39,8 @@ pub fn is_gpu(resource: &str) -> bool {
     }
 }
 
-/// The GPUs that Kubernetes keeps for a pod of a group, all containers together.
+/// The number of GPUs that Kubernetes reserves for a pod of a group, in all its containers
+/// together.
 pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
     let parts: Vec<Part<'_>> = Part::of(cluster, group).collect();
     let names: BTreeSet<&str> = parts
@@ -58,7 +59,8 @@ pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
     names.iter().map(count).sum()
 }
 
-/// The limit, which is the request for devices; the larger of the two until the API server says so.
+/// The number of pieces of a container. Limit and request are the same for devices, but the larger
+/// of the two counts until the API server has seen to that.
 fn pieces(container: &Container<'_>, name: &str) -> Quantity {
     let amounts = [container.limit(name), container.request(name)];
     let most = amounts.into_iter().flatten().max();

@@ -1,5 +1,5 @@
-//! What a pod of a group asks for: beside its ray container ([`beside_ray`]), at the most ([`most`]),
-//! and of GPUs ([`devices`]).
+//! What a pod of a group asks for: besides its ray container ([`beside_ray`]), at the most
+//! ([`most`]), and how many GPUs ([`devices`]).
 
 pub mod beside_ray;
 pub mod devices;

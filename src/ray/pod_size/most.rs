@@ -1,10 +1,10 @@
-//! The most that a pod of a group may take of CPU or memory, and what of it nothing bounds.
+//! The most CPU or memory that a pod of a group may take, and its containers that nothing bounds.
 //!
-//! What counts is the larger of what Ray and what Kubernetes sees: limits of all containers, added up
-//! as Kubernetes adds up a pod (component-helpers, `PodRequests` and `PodLimits`), the pod's own
-//! `resources`, and the ray container at its cap in `ray.io/ippr`. A container without a limit may
-//! take what its node has; so says Kubernetes' own check of a pod's maximum (admission plugin
-//! `LimitRanger`: "No limit is specified").
+//! What counts is the larger of what Ray and what Kubernetes sees: the limits of all containers,
+//! added up as Kubernetes adds up a pod (component-helpers, `PodRequests` and `PodLimits`), the
+//! pod's own `resources`, and the ray container at its resize limit in `ray.io/ippr`. A container
+//! without a limit may take what its node has. Kubernetes' own check of a pod's maximum says so too
+//! (admission plugin `LimitRanger`: "No limit is specified").
 
 use serde_json::Value;
 
@@ -12,10 +12,10 @@ use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
 
-/// A container of a pod, by what Kubernetes does with it.
+/// A container of a pod, with the role that Kubernetes gives it.
 #[derive(Debug)]
 pub struct Part<'a> {
-    /// The container; `None` for an autoscaler's container of KubeRay's own size.
+    /// The container; `None` for an autoscaler's container with the size that KubeRay gives it.
     pub container: Option<Container<'a>>,
     role: Role,
     path: FieldPath,
@@ -23,19 +23,19 @@ pub struct Part<'a> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Role {
-    /// The first container: the one that grows in place.
+    /// The first container, which grows in place.
     Ray,
-    /// It runs as long as the pod.
+    /// A container that runs as long as the pod.
     Beside,
-    /// It runs before the others and ends.
+    /// An init container that runs before the others and ends.
     Init,
-    /// It starts before the others and stays.
+    /// An init container that starts before the others and goes on running.
     Sidecar,
 }
 
 impl<'a> Part<'a> {
-    /// The containers of a pod of `group`, those that run before others in their order; on an
-    /// autoscaled head with the autoscaler's container, which KubeRay adds.
+    /// The containers of a pod of `group`. Init containers are in their order. An autoscaled head
+    /// also has the autoscaler's container, which KubeRay adds.
     pub fn of(cluster: &Cluster<'a>, group: &Group<'a>) -> impl Iterator<Item = Self> {
         let init = group
             .pod_spec()
@@ -72,7 +72,7 @@ impl<'a> Part<'a> {
         parts.into_iter()
     }
 
-    /// How messages call it.
+    /// The name by which messages call the container.
     fn title(&self) -> String {
         let container = self.container.as_ref();
         match container.and_then(Container::name) {
@@ -83,8 +83,8 @@ impl<'a> Part<'a> {
     }
 }
 
-/// Adds up amounts of a pod's containers as Kubernetes does: what runs at the same time together, and
-/// what ends before counts only where it is more.
+/// Adds up amounts of a pod's containers as Kubernetes does: containers that run at the same time
+/// are added up, and a container that ends before counts only where it takes more.
 pub fn together<'p>(parts: &'p [Part<'p>], amount: impl Fn(&Part<'p>) -> Quantity) -> Quantity {
     let (mut sidecars, mut running, mut peak) = (Quantity::ZERO, Quantity::ZERO, Quantity::ZERO);
     for part in parts {
@@ -101,32 +101,32 @@ pub fn together<'p>(parts: &'p [Part<'p>], amount: impl Fn(&Part<'p>) -> Quantit
 /// The most that a pod may take of a resource.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PodMost {
-    /// All that is written, together.
+    /// The sum of all amounts that are written.
     pub written: Quantity,
-    /// Containers that nothing bounds beside.
+    /// The containers besides that nothing bounds.
     pub unbounded: Vec<Unbounded>,
 }
 
-/// A container without a limit.
+/// A container that no limit bounds.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Unbounded {
-    /// How messages call it: `container "envoy"`.
+    /// The name by which messages call the container: `container "envoy"`.
     pub title: String,
-    /// Where its limit is missing.
+    /// The path at which its limit is missing.
     pub path: FieldPath,
 }
 
-/// What bounds a container beside what its template says.
+/// What bounds a container besides its template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Bounds {
     /// The limit that the API server gives a container without one (a LimitRange's default).
     pub default: Option<Quantity>,
-    /// A limit of the pod as a whole counts: the API server knows of such.
+    /// Whether a limit of the pod as a whole counts, because the API server knows of such limits.
     pub pod_level: bool,
 }
 
 impl PodMost {
-    /// Of a pod of `group`, whose ray container may grow to `cap`.
+    /// The most that a pod of `group` may take, whose ray container may grow to `cap`.
     pub fn of(
         (cluster, group): (&Cluster<'_>, &Group<'_>),
         resource: Resource,
@@ -165,7 +165,7 @@ impl PodMost {
     }
 }
 
-/// What a container may take.
+/// The most that a container may take, and whether a limit says so.
 #[derive(Debug, Clone, Copy)]
 struct Size {
     most: Quantity,
@@ -193,12 +193,12 @@ fn size(container: &Container<'_>, resource: Resource) -> Size {
     }
 }
 
-/// A limit of nothing is none: the kubelet then sets no bound.
+/// Whether a limit bounds anything. A limit of zero is no limit: the kubelet then sets no bound.
 fn is_some_of_it(limit: Quantity) -> bool {
     limit > Quantity::ZERO
 }
 
-/// What KubeRay gives the autoscaler's container, as request and limit (KubeRay,
+/// The amount that KubeRay gives the autoscaler's container, as request and limit (KubeRay,
 /// `BuildAutoscalerContainer`).
 const fn kuberays(resource: Resource) -> Quantity {
     match resource {
@@ -207,7 +207,7 @@ const fn kuberays(resource: Resource) -> Quantity {
     }
 }
 
-/// What a pod's spec says of the pod as a whole.
+/// The limit, request and overhead that a pod's spec gives the pod as a whole.
 #[derive(Debug, Default)]
 struct PodLevel {
     limit: Option<Quantity>,
@@ -221,7 +221,7 @@ impl PodLevel {
             return Self::default();
         };
         let overhead = object_at(pod, "overhead").and_then(|map| map.get(resource.name()));
-        // Its `resources` are of the form of a container's.
+        // The `resources` of a pod have the same form as those of a container.
         let whole = Container::new(0, pod);
         Self {
             limit: whole.limit(resource.name()),
@@ -235,7 +235,7 @@ fn amount(value: &Value) -> Option<Quantity> {
     Quantity::from_json(value).ok().filter(|q| !q.is_negative())
 }
 
-/// The sum; the larger side where it is beyond what can be represented.
+/// The sum, or the larger side where the sum cannot be represented.
 fn plus(left: Quantity, right: Quantity) -> Quantity {
     left.checked_add(right).unwrap_or(left.max(right))
 }

@@ -1,4 +1,4 @@
-//! What is kept of Kubernetes objects, and what decisions read from it.
+//! Pods and nodes of Kubernetes: which of their fields are kept, and what decisions read from them.
 
 pub mod kube_node;
 pub mod ownership;

@@ -1,10 +1,11 @@
-//! Whose pod it is, decided in one place.
+//! Ownership: which RayCluster a pod belongs to, which is decided here and nowhere else.
 //!
-//! A label is what anybody who may make a pod can write, in any namespace. A pod belongs to a
-//! RayCluster if it is in its namespace, has its label, and names it as the owner that controls it,
-//! by UID: KubeRay makes all its pods so (`SetControllerReference`), and Kubernetes gives no UID
-//! twice. Everybody else's pods count as load on their node, and cannot be mistaken for own ones
-//! from here on: [`OwnPods`] is made here only.
+//! A label proves nothing, because anybody who may make a pod can write it, in any namespace. A pod
+//! belongs to a RayCluster if it is in its namespace, has its label, and names it by UID as the
+//! owner that controls it: KubeRay makes all its pods that way (`SetControllerReference`), and
+//! Kubernetes gives no UID twice. The pods of others count as load on their node. From here on
+//! nobody can mistake them for the RayCluster's own pods, because only this module makes
+//! [`OwnPods`].
 
 use serde::Serialize;
 use serde_json::Value;
@@ -12,14 +13,14 @@ use serde_json::Value;
 use super::pod::Pod;
 use super::pod_object::{PodAnnotations, PodMetadata, PodObject, PodSpec, PodStatus};
 
-/// Which RayCluster it is.
+/// The identity of a RayCluster.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 pub struct ClusterId {
-    /// Its namespace; `None` only in snapshots that were written by hand.
+    /// The namespace; `None` only in snapshots that were written by hand.
     pub namespace: Option<String>,
-    /// Its name.
+    /// The name.
     pub name: String,
-    /// Its UID; `None` only in snapshots that were written by hand.
+    /// The UID; `None` only in snapshots that were written by hand.
     pub uid: Option<String>,
 }
 
@@ -37,12 +38,12 @@ impl ClusterId {
         }
     }
 
-    /// Whether a pod belongs to it. Objects of the API server have a namespace and a UID; what a
-    /// snapshot that was written by hand leaves out is not compared.
+    /// Whether a pod belongs to the RayCluster. Objects of the API server have a namespace and a
+    /// UID. What a snapshot that was written by hand leaves out is not compared.
     pub fn owns(&self, pod: &PodMetadata) -> bool {
         let same_namespace = match (&self.namespace, &pod.namespace) {
             (Some(ours), Some(theirs)) => ours == theirs,
-            // A live pod always says where it is.
+            // A live pod always has its namespace.
             (Some(_), None) => self.uid.is_none(),
             (None, _) => true,
         };
@@ -81,7 +82,7 @@ pub(crate) struct PodParts<'a> {
 }
 
 impl OwnPods {
-    /// Divides pods into those of a RayCluster and those of others.
+    /// Divides pods into the pods of a RayCluster and the pods of others.
     pub fn divide(
         cluster: ClusterId,
         pods: impl IntoIterator<Item = PodObject>,
@@ -92,37 +93,37 @@ impl OwnPods {
         (Self { cluster, pods }, others)
     }
 
-    /// Whose they are.
+    /// The RayCluster that they belong to.
     pub fn cluster(&self) -> &ClusterId {
         &self.cluster
     }
 
-    /// How many there are.
+    /// How many pods there are.
     pub fn len(&self) -> usize {
         self.pods.len()
     }
 
-    /// There is none.
+    /// Whether there are no pods.
     pub fn is_empty(&self) -> bool {
         self.pods.is_empty()
     }
 
-    /// As decisions see them.
+    /// The pods, as decisions see them.
     pub fn iter(&self) -> impl Iterator<Item = Pod<'_>> + Clone {
         self.pods.iter().map(Pod::of)
     }
 
-    /// The pod of a name.
+    /// The pod with that name.
     pub fn find(&self, name: &str) -> Option<Pod<'_>> {
         self.iter().find(|pod| pod.name == name)
     }
 
-    /// Only those that `keep` wants.
+    /// Keeps only the pods for which `keep` returns true.
     pub fn retain(&mut self, mut keep: impl FnMut(&Pod<'_>) -> bool) {
         self.pods.retain(|pod| keep(&Pod::of(pod)));
     }
 
-    /// What may change of a pod that stays the same pod.
+    /// The parts of a pod that may change while it stays the same pod.
     pub(crate) fn parts(&mut self, name: &str) -> Option<PodParts<'_>> {
         let pod = (self.pods.iter_mut()).find(|pod| pod.metadata.name == name)?;
         Some(PodParts {

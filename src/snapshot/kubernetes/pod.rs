@@ -6,42 +6,42 @@ use super::pod_object::{Condition, Container, ContainerStatus, PodObject};
 use super::requests::requests;
 use crate::snapshot::amounts::Amounts;
 
-/// What a pod is for.
+/// The role of a pod in its RayCluster.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PodRole {
-    /// The head.
+    /// The head pod.
     Head,
-    /// A worker.
+    /// A worker pod.
     Worker,
-    /// Something else of the cluster's (a Redis clean-up), or not labelled.
+    /// Another pod of the cluster (such as a Redis clean-up), or a pod without the label.
     Other,
 }
 
-/// A pod.
+/// A pod, with the fields that decisions ask for most.
 #[derive(Debug, Clone, Copy)]
 pub struct Pod<'a> {
-    /// Its name.
+    /// The name.
     pub name: &'a str,
-    /// What it is for.
+    /// The role.
     pub role: PodRole,
-    /// Its group; empty if not labelled.
+    /// The name of its group; empty without the label.
     pub group: &'a str,
     /// The replica of a multi-host group that it belongs to.
     pub replica: Option<&'a str>,
-    /// The Kubernetes node it runs on.
+    /// The name of the Kubernetes node that it runs on.
     pub node: Option<&'a str>,
-    /// Kubernetes was asked to delete it.
+    /// Whether Kubernetes was asked to delete it.
     pub deleting: bool,
-    /// `status.phase`
+    /// The phase of the pod (`status.phase`).
     pub phase: Option<&'a str>,
-    /// It ended: it takes no room on its node any more.
+    /// Whether it has ended, so that it takes nothing of its node any more.
     pub ended: bool,
-    /// All that is kept of it.
+    /// All fields that are kept of the pod.
     pub object: &'a PodObject,
 }
 
 impl<'a> Pod<'a> {
-    /// What matters of a pod.
+    /// Reads a pod.
     pub fn of(object: &'a PodObject) -> Self {
         let labels = &object.metadata.labels;
         let phase = object.status.phase.as_deref();
@@ -62,25 +62,26 @@ impl<'a> Pod<'a> {
         }
     }
 
-    /// Its UID: another pod of its name has another one. Empty only in snapshots by hand.
+    /// The UID, which another pod of the same name does not have. It is empty only in snapshots
+    /// that were written by hand.
     pub fn uid(&self) -> &'a str {
         self.object.metadata.uid.as_deref().unwrap_or_default()
     }
 
-    /// Its address, once it has one.
+    /// The address of the pod, once it has one.
     pub fn address(&self) -> Option<&'a str> {
         let address = self.object.status.pod_ip.as_deref();
         address.filter(|address| !address.is_empty())
     }
 
-    /// When it was created, in seconds since 1970.
+    /// When the pod was created, in seconds since 1970.
     pub fn created(&self) -> Option<f64> {
         let created = self.object.metadata.creation_timestamp.as_deref()?;
         let time: Timestamp = created.parse().ok()?;
         Some(time.as_duration().as_secs_f64())
     }
 
-    /// The containers of the spec; Ray runs in the first.
+    /// The containers of the spec. Ray runs in the first one.
     pub fn containers(&self) -> &'a [Container] {
         &self.object.spec.containers
     }
@@ -95,12 +96,12 @@ impl<'a> Pod<'a> {
         self.conditions().iter().find(|one| one.kind == kind)
     }
 
-    /// Its conditions, as far as they are kept.
+    /// The conditions, as far as they are kept.
     pub fn conditions(&self) -> &'a [Condition] {
         &self.object.status.conditions
     }
 
-    /// What it takes of its node.
+    /// What the pod takes of its node.
     pub fn requests(&self) -> Amounts {
         requests(self.object)
     }

@@ -1,8 +1,8 @@
 //! A pod as it is kept: the fields that decisions read, and no others.
 //!
-//! This is the one list of them. What is watched is read into these types and kept as they write
-//! themselves, so a field that decisions can read cannot be one that was dropped before, and what
-//! may be secret (environments, commands, other tools' annotations) cannot get in.
+//! This is the only list of these fields. Watched pods are read into these types and kept as the
+//! types write themselves. So a field that decisions read cannot have been dropped before, and what
+//! may be secret (environments, commands, annotations of other tools) cannot get in.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
@@ -11,11 +11,11 @@ use serde_json::Value;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::canonical::nullable;
 
-/// By this word in what a container runs, Ray's autoscaler is known whatever the container is
-/// called. (KubeRay, `common/pod.go`: `ray kuberay-autoscaler`.)
+/// The word in a container's command by which Ray's autoscaler is recognised, whatever the
+/// container is called. (KubeRay, `common/pod.go`: `ray kuberay-autoscaler`.)
 pub const AUTOSCALER_COMMAND: &str = "kuberay-autoscaler";
 
-/// Most characters of a condition's message that are kept: a kubelet's are below 200.
+/// The most bytes of a condition's message that are kept. A kubelet's messages are below 200.
 const MESSAGE: usize = 1024;
 
 /// The conditions that are kept; all others are dropped.
@@ -26,26 +26,26 @@ const CONDITIONS: [&str; 4] = [
     "Ready",
 ];
 
-/// A pod.
+/// A pod, with the fields that are kept.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodObject {
-    /// Who it is.
+    /// The identity of the pod.
     #[serde(deserialize_with = "nullable")]
     pub metadata: PodMetadata,
-    /// What was asked for.
+    /// The spec of the pod: what was asked for.
     #[serde(deserialize_with = "nullable")]
     pub spec: PodSpec,
-    /// How it is.
+    /// The status of the pod.
     #[serde(deserialize_with = "nullable")]
     pub status: PodStatus,
 }
 
-/// `metadata`
+/// `metadata` of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodMetadata {
-    /// The name; a pod without one is none.
+    /// The name. An object without one is not a pod.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
     /// The namespace; absent in snapshots that were written by hand.
@@ -57,37 +57,37 @@ pub struct PodMetadata {
     /// The generation of the spec.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub generation: Option<i64>,
-    /// When it was created, RFC 3339.
+    /// When the pod was created, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub creation_timestamp: Option<String>,
-    /// When Kubernetes was asked to delete it, RFC 3339.
+    /// When Kubernetes was asked to delete the pod, in RFC 3339.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub deletion_timestamp: Option<String>,
-    /// The labels by which KubeRay sorts its pods.
+    /// The labels by which KubeRay finds its pods.
     #[serde(deserialize_with = "nullable")]
     pub labels: PodLabels,
-    /// The annotations of those who scale it.
+    /// The annotations of the autoscalers.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "PodAnnotations::is_empty"
     )]
     pub annotations: PodAnnotations,
-    /// Its owners.
+    /// The owners of the pod.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub owner_references: Vec<OwnerReference>,
 }
 
-/// KubeRay's labels of a pod.
+/// The labels that KubeRay gives a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PodLabels {
-    /// The name of its RayCluster. Anybody may write a label: alone it proves nothing.
+    /// The name of its RayCluster. Anybody may write a label, so it proves nothing alone.
     #[serde(rename = "ray.io/cluster", skip_serializing_if = "Option::is_none")]
     pub cluster: Option<String>,
-    /// `head`, `worker`, or another word.
+    /// The role of the pod: `head`, `worker`, or another word.
     #[serde(rename = "ray.io/node-type", skip_serializing_if = "Option::is_none")]
     pub node_type: Option<String>,
-    /// Its group.
+    /// The name of its group.
     #[serde(rename = "ray.io/group", skip_serializing_if = "Option::is_none")]
     pub group: Option<String>,
     /// The replica of a multi-host group that it belongs to.
@@ -98,14 +98,14 @@ pub struct PodLabels {
     pub replica: Option<String>,
 }
 
-/// The annotations that are read.
+/// The annotations of a pod that are read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct PodAnnotations {
-    /// Ray's record of its resizes.
+    /// Ray's note about the resizes of the pod.
     #[serde(rename = "ray.io/ippr-status", skip_serializing_if = "Option::is_none")]
     pub resize_status: Option<String>,
-    /// By which a sidecar of Rayfit marks its own pod.
+    /// The annotation by which a sidecar of Rayfit marks its own pod.
     #[serde(
         rename = "rayfit.dev/autoscaler",
         skip_serializing_if = "Option::is_none"
@@ -119,74 +119,74 @@ impl PodAnnotations {
     }
 }
 
-/// An owner.
+/// An owner of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct OwnerReference {
-    /// The kind, such as `RayCluster`.
+    /// The kind of the owner, such as `RayCluster`.
     pub kind: String,
-    /// The name.
+    /// The name of the owner.
     pub name: String,
     /// The UID.
     pub uid: String,
-    /// It is the one that controls the object.
+    /// Whether this owner controls the pod.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub controller: Option<bool>,
 }
 
-/// `spec`
+/// `spec` of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodSpec {
-    /// The Kubernetes node it runs on.
+    /// The name of the Kubernetes node that the pod is bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
-    /// `Always`, `OnFailure` or `Never`.
+    /// The restart policy: `Always`, `OnFailure` or `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
-    /// What its runtime takes besides.
+    /// What the pod's runtime takes besides its containers.
     #[serde(skip_serializing_if = "Amounts::is_empty")]
     pub overhead: Amounts,
-    /// Resources of the pod as a whole.
+    /// The resources of the pod as a whole.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "Resources::is_empty"
     )]
     pub resources: Resources,
-    /// The containers; Ray runs in the first.
+    /// The containers. Ray runs in the first one.
     #[serde(deserialize_with = "nullable")]
     pub containers: Vec<Container>,
-    /// The init containers, those included that go on running.
+    /// The init containers, including those that go on running.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub init_containers: Vec<Container>,
 }
 
-/// A container.
+/// A container of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Container {
-    /// Its name.
+    /// The name of the container.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
-    /// Its image.
+    /// The image of the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub image: Option<String>,
     /// `Always` makes an init container one that goes on running.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
-    /// What it may use.
+    /// The requests and limits of the container.
     #[serde(
         deserialize_with = "nullable",
         skip_serializing_if = "Resources::is_empty"
     )]
     pub resources: Resources,
-    /// Of what it runs only the word that tells Ray's autoscaler.
+    /// The command of the container, of which only the word that shows Ray's autoscaler is kept.
     #[serde(
         deserialize_with = "autoscaler_words",
         skip_serializing_if = "Vec::is_empty"
     )]
     pub command: Vec<String>,
-    /// As `command`.
+    /// The arguments of the command, of which as little is kept.
     #[serde(
         deserialize_with = "autoscaler_words",
         skip_serializing_if = "Vec::is_empty"
@@ -194,103 +194,104 @@ pub struct Container {
     pub args: Vec<String>,
 }
 
-/// `resources`
+/// The requests and limits of a container or a pod.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Resources {
-    /// What is kept free for it.
+    /// The amounts that are reserved on the node.
     #[serde(skip_serializing_if = "Amounts::is_empty")]
     pub requests: Amounts,
-    /// What it may not exceed.
+    /// The amounts that must not be exceeded.
     #[serde(skip_serializing_if = "Amounts::is_empty")]
     pub limits: Amounts,
 }
 
 impl Resources {
-    /// Neither requests nor limits of CPU or memory.
+    /// Whether there are neither requests nor limits of CPU or memory.
     pub fn is_empty(&self) -> bool {
         self.requests.is_empty() && self.limits.is_empty()
     }
 }
 
-/// `status`
+/// `status` of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct PodStatus {
-    /// `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
+    /// The phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
-    /// Its address.
+    /// The address of the pod.
     #[serde(rename = "podIP", skip_serializing_if = "Option::is_none")]
     pub pod_ip: Option<String>,
-    /// What holds of it: scheduled, ready, and its resizes.
+    /// The conditions that are kept: whether the pod is scheduled and ready, and how its resizes
+    /// are.
     #[serde(deserialize_with = "conditions", skip_serializing_if = "Vec::is_empty")]
     pub conditions: Vec<Condition>,
-    /// What was given to the pod as a whole, where Kubernetes says so.
+    /// The resources that the pod as a whole was given, where Kubernetes says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
-    /// What the kubelet has promised to the pod as a whole.
+    /// The requests that the kubelet has allocated to the pod as a whole.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_resources: Option<Amounts>,
-    /// How its containers are.
+    /// The statuses of its containers.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub container_statuses: Vec<ContainerStatus>,
-    /// How its init containers are.
+    /// The statuses of its init containers.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub init_container_statuses: Vec<ContainerStatus>,
 }
 
-/// A condition.
+/// A condition of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Condition {
-    /// Its type.
+    /// The type of the condition.
     #[serde(rename = "type", deserialize_with = "nullable")]
     pub kind: String,
-    /// `True`, `False` or `Unknown`.
+    /// The status of the condition: `True`, `False` or `Unknown`.
     #[serde(deserialize_with = "nullable")]
     pub status: String,
-    /// Why, in one word.
+    /// The reason, in one word.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
-    /// Why, for people; of a very long one the beginning.
+    /// The reason in words, for people. Of a very long message only the beginning is kept.
     #[serde(
         deserialize_with = "short_text",
         skip_serializing_if = "Option::is_none"
     )]
     pub message: Option<String>,
-    /// The generation of the spec that it is about.
+    /// The generation of the spec that the condition is about.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }
 
 impl Condition {
-    /// It holds.
+    /// Whether the condition holds.
     pub fn is_true(&self) -> bool {
         self.status == "True"
     }
 }
 
-/// How a container is.
+/// The status of a container.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct ContainerStatus {
-    /// The container.
+    /// The name of the container.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
-    /// Its readiness probe succeeds, or it has none.
+    /// Whether its readiness probe succeeds, or it has none.
     #[serde(deserialize_with = "nullable")]
     pub ready: bool,
-    /// How often it was started again.
+    /// How often the container was restarted.
     #[serde(deserialize_with = "nullable")]
     pub restart_count: i64,
-    /// Whether it runs.
+    /// Whether the container waits, runs or has ended.
     #[serde(deserialize_with = "nullable")]
     pub state: ContainerState,
-    /// What it has.
+    /// The resources that the container was given.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
-    /// What the kubelet has promised it.
+    /// The requests that the kubelet has allocated to the container.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub allocated_resources: Option<Amounts>,
 }
@@ -299,10 +300,10 @@ pub struct ContainerStatus {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct ContainerState {
-    /// It waits.
+    /// The container waits.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub waiting: Option<Waiting>,
-    /// It has ended.
+    /// The container has ended.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub terminated: Option<Terminated>,
 }
@@ -311,16 +312,17 @@ pub struct ContainerState {
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
 pub struct Waiting {
-    /// In one word, such as `ImagePullBackOff`.
+    /// The reason in one word, such as `ImagePullBackOff`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
 
-/// That a container has ended.
+/// The state of a container that has ended.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Terminated {}
 
-/// The words by which Ray's autoscaler is known. The rest of a command line may hold secrets.
+/// Reads only the words by which Ray's autoscaler is recognised. The rest of a command line may
+/// hold secrets.
 fn autoscaler_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<String>, D::Error> {
     let words = Option::<Vec<Value>>::deserialize(deserializer)?.unwrap_or_default();
     let telling = |word: &Value| {

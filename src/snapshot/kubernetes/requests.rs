@@ -1,12 +1,12 @@
-//! What a pod takes of its node, as Kubernetes' scheduler and kubelet count it.
-//! (Kubernetes 1.37, `component-helpers`, `resource.PodRequests` with the status taken into
-//! account.)
+//! What a pod takes of its Kubernetes node, as the scheduler and the kubelet count it. (Kubernetes
+//! 1.37, `component-helpers`, `resource.PodRequests` with the status taken into account.)
 
 use super::pod_object::{Container, ContainerStatus, PodObject};
 use crate::snapshot::amounts::Amounts;
 
-/// The requests of a pod: the largest of what is wanted, promised and given, because a resize that
-/// is under way holds all of them. A resize that its node can never hold counts for nothing.
+/// The requests of a pod: the largest of what its spec wants, what the kubelet has allocated and
+/// what its containers were given, because a resize that is under way holds all three. A resize
+/// that the node can never hold counts for nothing.
 pub fn requests(pod: &PodObject) -> Amounts {
     let infeasible = is_resize_infeasible(pod);
     let wanted = aggregate(pod, |container, _| wanted(container));
@@ -27,14 +27,15 @@ pub fn requests(pod: &PodObject) -> Amounts {
         .plus(pod.spec.overhead)
 }
 
-/// Kubernetes 1.37 tells of the whole pod what it tells of its containers.
+/// What the kubelet has allocated to the pod as a whole, and what the pod was given. Kubernetes
+/// 1.37 reports both for the pod as it does for containers.
 fn pod_status(pod: &PodObject) -> Option<(Amounts, Amounts)> {
     let given = pod.status.resources?.requests;
     let promised = pod.status.allocated_resources?;
     (!given.is_empty()).then_some((promised, given))
 }
 
-/// Requests of the pod as a whole, which go before those of its containers.
+/// The requests of the pod as a whole, which take precedence over those of its containers.
 fn pod_level(pod: &PodObject, infeasible: bool) -> Amounts {
     let wanted = pod.spec.resources.requests;
     if wanted.is_empty() {
@@ -49,13 +50,15 @@ fn pod_level(pod: &PodObject, infeasible: bool) -> Amounts {
     if infeasible { held } else { held.max(wanted) }
 }
 
-/// The first condition of the type decides, whatever its status says: Kubernetes removes it.
+/// Whether the kubelet says that the resize can never be. The first condition of the type decides,
+/// whatever its status says: Kubernetes removes a condition that does not hold.
 fn is_resize_infeasible(pod: &PodObject) -> bool {
     let pending = (pod.status.conditions.iter()).find(|one| one.kind == "PodResizePending");
     pending.is_some_and(|one| one.reason.as_deref() == Some("Infeasible"))
 }
 
-/// A limit without a request is both: the API server fills it in so.
+/// What the spec of a container wants. A limit without a request counts as the request too, because
+/// the API server fills the request in from it.
 fn wanted(container: &Container) -> Amounts {
     container.resources.requests.or(container.resources.limits)
 }
@@ -82,8 +85,9 @@ fn spec_unless(infeasible: bool, container: &Container) -> Amounts {
     }
 }
 
-/// Containers run together with the init containers that go on running; the others run before
-/// them, one after the other, each beside those that were started before it.
+/// Adds up the amounts of a pod's containers. Containers run together with the init containers that
+/// go on running. The other init containers run before them, one after the other, each beside the
+/// ones that were started before it and go on running.
 fn aggregate(
     pod: &PodObject,
     of: impl Fn(&Container, Option<&ContainerStatus>) -> Amounts,

@@ -1,5 +1,5 @@
-//! Kubernetes Events on RayClusters, published beside the rounds so that none waits for them, and
-//! within a budget for each cluster and one for all.
+//! Kubernetes Events on RayClusters. They are published beside the rounds, so that no round waits
+//! for them, and within one budget for each cluster and one for all.
 
 pub mod bucket;
 mod outbox;
@@ -19,13 +19,13 @@ use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::Key;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
-/// Where news go.
+/// Takes in Events and publishes them.
 #[derive(Clone, Default)]
 pub struct Announcer {
     desk: Option<Arc<Desk>>,
 }
 
-/// What those who tell and the one who publishes share.
+/// What the announcers and the publisher share.
 struct Desk {
     outbox: Mutex<Outbox>,
     filled: Notify,
@@ -43,15 +43,15 @@ struct Announcement {
 /// The RayCluster that an Event is on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct About {
-    /// Its namespace and name.
+    /// The RayCluster's namespace and name.
     pub key: Key,
-    /// Its UID.
+    /// The RayCluster's UID.
     pub uid: String,
 }
 
 impl Announcer {
-    /// Publishes as the replica `instance`, after all other `requests` and at most `share` a
-    /// second. The future has to be run.
+    /// Publishes as the replica `instance`, after all other `requests`, and at most `share` Events
+    /// in a second. The returned future has to be run.
     pub fn publishing(
         requests: Requests,
         share: u32,
@@ -68,13 +68,13 @@ impl Announcer {
         (Self { desk: Some(desk) }, publisher.run())
     }
 
-    /// Publishes nothing: the head pod's account may not.
+    /// Publishes nothing, because the head pod's service account may not create Events.
     pub fn silent() -> Self {
         Self::default()
     }
 
-    /// Tells the news of a round. They are in the log too; what is beyond the cluster's budget of
-    /// Events only where the log is a detailed one, so that the log is not flooded in their place.
+    /// Publishes the Events of a round, and logs them. Events beyond the cluster's budget are
+    /// logged only in detail, so that they do not flood the log instead.
     pub fn tell(&self, about: &About, news: &[ClusterEvent]) {
         for news in news {
             let is_told = self.desk.as_ref().is_none_or(|desk| desk.put(about, news));
@@ -105,7 +105,7 @@ impl Desk {
     }
 
     fn outbox(&self) -> MutexGuard<'_, Outbox> {
-        // No code panics while it holds the lock, and an outbox is whole at every moment.
+        // No code panics while it holds the lock, and the outbox is consistent at every moment.
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! The head of a cluster: [where](address) its GCS is, [what it wants to see](credentials), and what it means that it
-//! [does not answer](blind).
+//! The head of a cluster: the [address](address) of its GCS, the [credentials](credentials) that
+//! the GCS requires, and the [reasons](blind) why the cluster cannot be observed.
 
 pub mod address;
 pub mod blind;

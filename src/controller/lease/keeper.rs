@@ -1,4 +1,4 @@
-//! Keeping Leases: the [`LeaseLedger`]'s steps, performed on the API server.
+//! The keeper of the Leases: performs the [`LeaseLedger`]'s steps on the API server.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -24,28 +24,29 @@ use crate::controller::clock::Clock;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::told;
 
-/// The label of our Leases; its value says which kind.
+/// The label of Rayfit's Leases; its value says which kind of Lease it is.
 const LABEL: &str = "rayfit.dev/lease";
-/// The annotation that says into how many shards whoever wrote a Lease divides clusters.
+/// The annotation with the number of shards into which the Lease's writer divides clusters.
 const SHARDS: &str = "rayfit.dev/shards";
 const SHARD: &str = "rayfit-shard-";
 const REPLICA: &str = "rayfit-replica-";
 
-/// What a replica takes part with.
+/// The options by which a replica takes part.
 #[derive(Debug, Clone)]
 pub struct LeaseOptions {
     /// The namespace of the Leases.
     pub namespace: String,
-    /// The name of this replica, unlike that of any other.
+    /// The name of this replica, which no other replica has.
     pub replica: String,
     /// The number of shards; the same for all replicas.
     pub shards: u32,
-    /// The times.
+    /// The durations.
     pub terms: Terms,
 }
 
-/// Keeps this replica's share of the shards and tells `fence`, until `stop` is true and everything
-/// was given back. Errors of the API server are logged and tried again.
+/// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
+/// everything has been released. Errors of the API server are logged, and the request is tried
+/// again.
 pub async fn keep(
     options: LeaseOptions,
     source: Source,
@@ -83,7 +84,7 @@ pub async fn keep(
         .open(selection.title, selection.times.limit());
     let (tell, mut events) = mpsc::unbounded_channel();
     let watching = apiserver::follow(&source.client, &selection, &beacon, |event| {
-        // The receiver lives as long as this.
+        // Sending cannot fail, because the receiver lives as long as this future.
         let _ = tell.send(event);
     });
     let keeping = async {
@@ -95,7 +96,7 @@ pub async fn keep(
                 () = sleep(again) => {}
                 () = told(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
             }
-            // What was seen meanwhile was seen before what is done now.
+            // Events that arrived meanwhile are taken in before any new step is sent.
             while let Ok(event) = events.try_recv() {
                 keeper.note(event);
             }
@@ -115,7 +116,8 @@ pub async fn keep(
 
 struct Keeper {
     api: Api<Lease>,
-    /// For lists, in which one Lease that cannot be read is no trouble for the others.
+    /// For lists: objects without a type, so that one unreadable Lease does not spoil the whole
+    /// list.
     listing: Api<DynamicObject>,
     options: LeaseOptions,
     start: Instant,
@@ -123,11 +125,11 @@ struct Keeper {
     measures: RoundMetrics,
     ledger: LeaseLedger,
     told: bool,
-    /// Who keeps us from work by another number of shards, as was said last.
+    /// The replica with another number of shards that keeps this one from work, as last logged.
     waits_for: Option<String>,
 }
 
-/// What an accepted step brings.
+/// The answer to a step that was accepted.
 enum LeaseAnswer {
     Written(Option<Box<Lease>>),
     Listed(Vec<(LeaseName, LeaseRecord)>),
@@ -155,7 +157,7 @@ impl Keeper {
         }
     }
 
-    /// Says once, not every second, what keeps us from the Leases.
+    /// Logs why the Leases cannot be used: once, not at every attempt.
     fn complain(&mut self, error: &str) {
         if !std::mem::replace(&mut self.told, true) {
             tracing::warn!(%error, namespace = self.options.namespace, "Leases cannot be used: nothing is scaled by this replica until they can");
@@ -192,7 +194,8 @@ impl Keeper {
         for step in &steps {
             self.ledger.attempted(step, now);
         }
-        // There is time for another one after a request that hangs.
+        // A request that hangs is given up early enough for another attempt while the Lease is
+        // valid.
         let longest = self.options.terms.renew;
         let performed = steps.into_iter().map(|step| {
             let (api, listing, options) = (&self.api, &self.listing, &self.options);
@@ -255,7 +258,8 @@ impl Keeper {
         }
     }
 
-    /// After a refusal the Leases are read again: what is remembered of them may be old.
+    /// After a conflict the Leases are read again, because the remembered ones may be stale. They
+    /// are listed, so that the right to `get` one Lease is not needed.
     async fn failed(&mut self, step: &LeaseStep, error: &kube::Error) {
         let conflict =
             matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
@@ -278,7 +282,8 @@ impl Keeper {
     }
 }
 
-/// All Leases as they are now: without a version, a list is of what was stored last.
+/// All Leases as they are now. A list without a resource version is not answered from the API
+/// server's cache, but from what was stored last.
 async fn list(api: &Api<DynamicObject>) -> Result<Vec<(LeaseName, LeaseRecord)>, kube::Error> {
     let listed = api.list(&ListParams::default().labels(LABEL)).await?;
     let leases = listed.into_iter().filter_map(|lease| {

@@ -48,9 +48,9 @@ pub enum CredentialsError {
     /// A Secret lacks a key.
     #[error("Secret {name} has no {key}")]
     Key {
-        /// Which one.
+        /// The Secret's name.
         name: String,
-        /// What.
+        /// The missing key.
         key: String,
     },
     /// The environment is incomplete.

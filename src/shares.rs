@@ -51,7 +51,7 @@ pub struct Bounds {
 pub enum Full {
     /// The source holds as much as one source may hold.
     Source,
-    /// Everything is held, and nothing of it only waits for its client.
+    /// Everything is held, and no share may be taken back.
     All,
 }
 

@@ -24,7 +24,8 @@ use super::queue::{Flow, Queue, QueueLimits, Ticket};
 /// behind the request grows stale.
 pub const QUEUE: Duration = Duration::from_secs(10);
 
-/// The most requests that are under way. A slow API server would not answer more of them sooner.
+/// The most requests that are under way. A slow API server would not answer more of them sooner,
+/// and the renewal of Leases, which does not pass the gate, would wait behind them in its queue.
 pub const AT_ONCE: usize = 16;
 
 /// The part of that which one cluster may use, so that a cluster whose requests hang does not take

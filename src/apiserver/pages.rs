@@ -241,7 +241,7 @@ pub async fn accepted(answer: Response<Body>) -> Result<Body, PageFault> {
     Err(status(&body.unwrap_or_default(), code.as_u16(), asked))
 }
 
-/// Reads the body of a page of so many objects.
+/// Reads the body of a page that may have up to `objects` objects.
 pub async fn body_of(body: Body, objects: u32) -> Result<Bytes, PageFault> {
     let largest = if objects > 1 {
         LARGEST_PAGE

@@ -4,8 +4,8 @@ use serde_json::{Value, json};
 
 use crate::policy::resource::Condition;
 
-/// So many webhooks have to be ready before Ray objects are refused without them: with fewer, the
-/// restart of a single one would already cause refusals.
+/// The number of webhooks that have to be ready before Ray objects are refused without them: with
+/// fewer, the restart of a single one would already cause refusals.
 pub const ENOUGH: usize = 2;
 
 /// The annotation on the webhook configuration that names the policy because of which it fails

@@ -19,7 +19,7 @@ pub enum Requeue {
 }
 
 impl Requeue {
-    /// For so many seconds.
+    /// A requeue after this many seconds.
     pub fn seconds(seconds: f64) -> Self {
         Self::For(Duration::try_from_secs_f64(seconds).unwrap_or(OTHERWISE))
     }

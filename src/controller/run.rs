@@ -18,7 +18,7 @@ use crate::controller::worker_pool::WorkerPool;
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 
-/// The largest share of the request rate that Events may use: one part in so many.
+/// Events may use at most one part in this many of the request rate.
 const EVENTS_SHARE: u32 = 10;
 
 /// The options of the controller.

@@ -38,7 +38,8 @@ use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
 use crate::reconcile::ownership::handover::RECORD;
 use crate::reconcile::{ReconcilerSettings, ScalerRole};
 
-/// The interval at which the RayCluster is read: while something goes on in it, and otherwise.
+/// The interval at which the RayCluster is read: while something goes on in it, and otherwise, when
+/// five seconds are enough for Ray's autoscaler too.
 const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 
 /// How long to wait after an error.
@@ -261,6 +262,8 @@ async fn ready(options: &SidecarOptions) -> anyhow::Result<(ApiServer, String)> 
     let pod = pods.get(name).await?;
     let sign = env!("CARGO_PKG_VERSION");
     if pod.annotations().get(SIGN_ANNOTATION).map(String::as_str) != Some(sign) {
+        // With another uid the API server refuses the patch, so a new pod of that name is not
+        // marked.
         let patch =
             json!({ "metadata": { "uid": pod.uid(), "annotations": { SIGN_ANNOTATION: sign } } });
         let params = PatchParams {

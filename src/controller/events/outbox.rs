@@ -15,8 +15,9 @@ pub(crate) const WARNINGS: Rate = Rate {
     every_s: 30.0,
 };
 
-/// The rate of one cluster's other Events. A busy cluster has several Events for each pod; these
-/// must not keep out its warnings, which therefore have a budget of their own.
+/// The rate of one cluster's other Events. They have a budget apart from the warnings: when both
+/// shared one of 25 Events, resizes and drains used it up, and the warning about a deferred resize
+/// was left out.
 pub(crate) const NORMAL: Rate = Rate {
     burst: 100.0,
     every_s: 5.0,

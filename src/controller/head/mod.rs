@@ -1,5 +1,5 @@
-//! The head of a cluster: the [address](address) of its GCS, the [credentials](credentials) that
-//! the GCS requires, and the [reasons](blind) why the cluster cannot be observed.
+//! The head of a cluster: where its GCS is ([`address`]), which credentials the GCS requires
+//! ([`credentials`]), and why a cluster cannot be observed ([`blind`]).
 
 pub mod address;
 pub mod blind;

@@ -67,7 +67,7 @@ pub struct LeaseLedger {
     stopping: bool,
 }
 
-/// After so many times the Lease's duration, the Lease of a replica that stays silent is deleted.
+/// The Lease of a silent replica is deleted after this many times its duration.
 const FORGOTTEN: u32 = 60;
 
 impl LeaseLedger {

@@ -147,9 +147,9 @@ pub enum Reply {
     Ok,
     /// The resources that the raylet has now; it never gives up what is in use.
     RayletTotals {
-        /// Cores.
+        /// The CPUs, in cores.
         cpu: Option<f64>,
-        /// Bytes.
+        /// The memory, in bytes.
         memory: Option<f64>,
     },
     /// The raylet accepted the drain.

@@ -19,15 +19,15 @@ use crate::reconcile::recorder::EventRecorder;
 use crate::snapshot::History;
 use crate::snapshot::history::InstanceStatus;
 
-/// After the API server refused a patch of several worker groups, they are patched one by one for
-/// so many seconds.
+/// For how many seconds worker groups are patched one by one after the API server has refused a
+/// patch of several.
 const SPLIT_S: f64 = 300.0;
 
-/// For so many seconds a Ray node that refused a drain is not asked again; by then the GCS reports
+/// For how many seconds a Ray node that refused a drain is not asked again; by then the GCS reports
 /// that it has work.
 const REFUSED_DRAIN_S: f64 = 3.0;
 
-/// After so many failed resizes in a row a pod is passed over for a while.
+/// How many resizes in a row have to fail until their pod is passed over for a while.
 const TRIES: u32 = 3;
 
 /// What is remembered of one cluster.

@@ -2,8 +2,8 @@
 
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
-/// After so many seconds the same report is sent again, because a GCS that was restarted has
-/// forgotten it.
+/// For how many seconds an unchanged report is not sent again. After that it is, because a GCS that
+/// was restarted has forgotten it.
 const AGAIN_S: f64 = 30.0;
 
 /// What was last reported to Ray.

@@ -20,7 +20,7 @@ const MOST: usize = 12;
 /// The most bytes of a message: the API server takes 1024.
 const LONGEST: usize = 1000;
 
-/// A condition that returns within so many seconds is not announced again.
+/// For how many seconds a condition has to be gone until it is announced again.
 const AGAIN_S: f64 = 600.0;
 
 /// The most conditions that are remembered as announced.

@@ -35,7 +35,7 @@ const OF_ONE: QueueLimits = QueueLimits {
     under_way: AT_ONCE / 2,
 };
 
-/// Lets requests through, one after the other.
+/// Lets requests through.
 #[derive(Clone)]
 pub struct Gate(Arc<Inner>);
 
@@ -203,7 +203,7 @@ impl Drop for Pass {
     }
 }
 
-/// Tokio's clock as the time since some moment, so that tests can control it.
+/// Tokio's clock, as the time since some moment.
 #[derive(Debug, Clone, Copy)]
 struct Steady(Instant);
 

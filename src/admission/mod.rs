@@ -11,42 +11,15 @@ pub mod decide;
 pub mod limits;
 mod objects;
 pub mod record;
-pub mod refusal;
 mod resize;
 pub mod response;
 pub mod review;
 pub mod router;
 pub mod skip;
 pub mod tree;
-pub mod turns;
+mod webhook;
 
 pub use decide::Engine;
 pub use limits::AdmissionLimits;
 pub use router::{Admission, router};
-
-/// Which of the two webhooks is asked.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Webhook {
-    /// Fills in defaults; never denies.
-    Mutate,
-    /// Judges; never changes.
-    Validate,
-}
-
-impl Webhook {
-    /// The path of its URL, the same for every kind: the kind is in the review.
-    pub const fn path(self) -> &'static str {
-        match self {
-            Self::Mutate => "/mutate",
-            Self::Validate => "/validate",
-        }
-    }
-
-    /// The name in logs and metrics.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mutate => "mutate",
-            Self::Validate => "validate",
-        }
-    }
-}
+pub use webhook::Webhook;

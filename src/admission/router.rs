@@ -14,8 +14,8 @@ use axum::routing::post;
 use k8s_openapi::jiff::Timestamp;
 
 use super::decide::{Decision, Engine, decide};
+use super::limits::refusal::Refusal;
 use super::limits::{AdmissionLimits, Budget};
-use super::refusal::Refusal;
 use super::response::RenderError;
 use super::review::{Review, ReviewError};
 use super::tree::TreeBudget;

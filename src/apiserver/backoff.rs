@@ -43,10 +43,7 @@ impl Backoff {
 
 /// A number from 0 to 1, so that clients that fail together do not come back together.
 pub fn random() -> f64 {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    let random = std::hash::RandomState::new().build_hasher().finish();
-    let bits = u32::try_from(random >> 32).unwrap_or_default();
-    f64::from(bits) / f64::from(u32::MAX)
+    fastrand::f64()
 }
 
 #[cfg(test)]

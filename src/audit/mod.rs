@@ -10,6 +10,7 @@
 mod board;
 pub mod closing;
 mod fail_closed;
+mod options;
 mod reports;
 mod status;
 mod sweep;
@@ -23,21 +24,13 @@ use kube_lease_manager::{LeaseCreateMode, LeaseManager, LeaseManagerBuilder, Lea
 use tokio::task::JoinHandle;
 
 pub use fail_closed::release;
+pub use options::AuditOptions;
 
 use crate::manifests::names::AUDIT_LEASE;
 use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
 
-/// The options of the audit.
-#[derive(Debug, Clone)]
-pub struct AuditOptions {
-    /// The namespace of the Lease and of Rayfit's pods.
-    pub namespace: String,
-    /// The name of this replica.
-    pub identity: String,
-}
-
-/// For how many seconds the Lease is valid, and how many seconds before its end it is renewed.
+/// Seconds that the Lease is valid for, and before its end that it is renewed.
 const VALID: u64 = 15;
 const GRACE: u64 = 5;
 

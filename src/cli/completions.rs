@@ -18,10 +18,10 @@ pub(super) struct Completions {
 }
 
 impl Completions {
-    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+    pub(super) fn run(self, command: &mut clap::Command) -> anyhow::Result<Outcome> {
         // clap_complete panics when its writer fails, so it writes to memory.
         let mut script = Vec::new();
-        clap_complete::generate(self.shell, &mut super::command(), "rayfit", &mut script);
+        clap_complete::generate(self.shell, command, "rayfit", &mut script);
         std::io::stdout().write_all(&script)?;
         Ok(Outcome::Clean)
     }

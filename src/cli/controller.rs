@@ -69,6 +69,7 @@ impl ControllerArgs {
 /// A name that no other process has.
 fn made_up() -> String {
     use std::hash::{BuildHasher as _, Hasher as _};
+    // The operating system's randomness: two pods of one name would hold each other's Leases.
     let random = std::hash::RandomState::new().build_hasher().finish();
     format!("{}-{random:016x}", std::process::id())
 }

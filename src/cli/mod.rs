@@ -90,7 +90,7 @@ impl Command {
             Self::Release(command) => command.run(),
             Self::Vap(command) => command.run(),
             Self::DevCerts(command) => command.run(),
-            Self::Completions(command) => command.run(),
+            Self::Completions(completions) => completions.run(&mut command()),
         }
     }
 }

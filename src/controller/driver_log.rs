@@ -70,8 +70,5 @@ impl LogFile {
 
 /// An identifier of 36 hexadecimal digits, as Ray's events have it.
 fn id() -> String {
-    use std::hash::{BuildHasher as _, Hasher as _};
-    let random = || std::hash::RandomState::new().build_hasher().finish();
-    let digits = format!("{:016x}{:016x}{:016x}", random(), random(), random());
-    digits.get(..36).unwrap_or_default().to_owned()
+    format!("{:032x}{:04x}", fastrand::u128(..), fastrand::u16(..))
 }

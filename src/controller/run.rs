@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::lease::{Fence, Terms, keeper};
+use super::lease::{Fence, Terms, keeper, stored};
 use super::observe::{Observed, Reach};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Source, Watches};
@@ -98,7 +98,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         crowd: BusyCount::default(),
     };
     tracing::info!(replica = options.replica, shards = options.shards, reach = ?options.reach, "scaling clusters in mode central");
-    let leases = keeper::LeaseOptions {
+    let leases = stored::LeaseOptions {
         namespace: options.lease_namespace,
         replica: options.replica,
         shards: options.shards.max(1),

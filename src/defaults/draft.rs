@@ -6,20 +6,10 @@ use json_patch::jsonptr::PointerBuf;
 use json_patch::{AddOperation, Patch, PatchOperation};
 use serde_json::{Map, Value};
 
-use super::{Applied, DefaultId, Defaulted};
+use super::applied::{Applied, DefaultId, Defaulted, Origin};
 use crate::path::FieldPath;
 use crate::policy::Settings;
 use crate::ray::{Cluster, Container, Group, Kind, RayObject};
-
-/// Why a default wrote just this value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Origin {
-    /// It is the default's own value.
-    Fresh,
-    /// The stored object had it and the update lost it (server-side apply drops defaulted fields
-    /// when the same manager applies again).
-    CarriedOver,
-}
 
 /// The patch while it is being drawn up.
 #[derive(Debug)]

@@ -7,6 +7,7 @@
 //! installing or upgrading Rayfit must never change, and so restart, a cluster that is there.
 //! [`draft`] is where both are kept; each default is one file beside it.
 
+mod applied;
 pub mod autoscaler_version;
 pub mod draft;
 pub mod head_work;
@@ -15,52 +16,18 @@ pub mod rayfit_sidecar;
 pub mod reconcile_mode;
 pub mod requests;
 pub mod resize_policy;
+mod rule;
 pub mod scaling_speed;
 pub mod worker_start;
 
-use std::fmt;
-
-use json_patch::Patch;
 use serde_json::Value;
 
-pub use draft::{Draft, Entry, Origin};
+pub use applied::{Applied, DefaultId, Defaulted, Origin};
+pub use draft::{Draft, Entry};
+pub use rule::DefaultRule;
 
-use crate::path::FieldPath;
 use crate::policy::Settings;
 use crate::ray::{Fields, RayObject};
-
-/// The stable number of a default: never reused, never renumbered.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct DefaultId(pub u8);
-
-impl fmt::Display for DefaultId {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "DF{:02}", self.0)
-    }
-}
-
-/// A default: what it is, for people, and how it is applied.
-#[derive(Debug)]
-pub struct DefaultRule {
-    /// The stable number.
-    pub id: DefaultId,
-    /// The stable short name, in kebab case.
-    pub name: &'static str,
-    /// One line for tables.
-    pub summary: &'static str,
-    /// What is filled in, and when.
-    pub what: &'static str,
-    /// What it is good for.
-    pub why: &'static str,
-    /// A manifest (YAML) that gets the default; only what matters is in it.
-    pub before: &'static str,
-    /// The same manifest as it is stored.
-    pub after: &'static str,
-    /// The first release that has it.
-    pub since: &'static str,
-    /// Drafts what it fills in.
-    pub apply: fn(&mut Draft<'_>),
-}
 
 /// Every default, by number.
 pub static DEFAULTS: &[&DefaultRule] = &[
@@ -74,38 +41,6 @@ pub static DEFAULTS: &[&DefaultRule] = &[
     &head_work::DEFAULT,
     &worker_start::DEFAULT,
 ];
-
-/// One value that was filled in.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Applied {
-    /// The default that did it.
-    pub id: DefaultId,
-    /// Where.
-    pub path: FieldPath,
-    /// What.
-    pub value: Value,
-    /// Why just this value.
-    pub origin: Origin,
-}
-
-impl fmt::Display for Applied {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} {} = {}", self.id, self.path, self.value)?;
-        match self.origin {
-            Origin::Fresh => Ok(()),
-            Origin::CarriedOver => f.write_str(" (as it was before this update)"),
-        }
-    }
-}
-
-/// What admission fills in for one object.
-#[derive(Debug, Clone, PartialEq, Default)]
-pub struct Defaulted {
-    /// The patch; empty if there is nothing to fill in.
-    pub operations: Patch,
-    /// The same for people, one entry per value.
-    pub applied: Vec<Applied>,
-}
 
 /// What admission fills in for `object`; `old` is what is stored now if this is an update.
 pub fn patch(
@@ -148,12 +83,4 @@ fn fill_in(object: &RayObject<'_>, old: Option<&RayObject<'_>>, settings: &Setti
         }
     }
     draft.finish()
-}
-
-impl Defaulted {
-    fn followed_by(mut self, other: Self) -> Self {
-        self.operations.0.extend(other.operations.0);
-        self.applied.extend(other.applied);
-        self
-    }
 }

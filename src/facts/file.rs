@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use serde::Deserialize;
+use serde::de::Error as _;
+use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
+use super::metadata::metadata_text;
 use super::{
     DEFAULT_NAMESPACE, Facts, KubernetesVersion, LimitRange, Node, Nodes, RayPod, ResourceQuota,
-    metadata_text,
 };
 use crate::ray::{Fields, object_at};
 
@@ -42,7 +43,7 @@ pub enum FactsError {
 /// The form of the file.
 #[derive(Deserialize)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
-pub(super) struct FactsFile {
+struct FactsFile {
     kubernetes_version: Option<KubernetesVersion>,
     #[serde(default)]
     nodes: Objects,
@@ -118,6 +119,13 @@ impl Objects {
             map.entry(namespace).or_default().push(item);
         }
         Ok(map)
+    }
+}
+
+impl<'de> Deserialize<'de> for Facts {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let file = FactsFile::deserialize(deserializer)?;
+        Self::try_from(file).map_err(D::Error::custom)
     }
 }
 

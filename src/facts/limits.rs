@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::metadata_text;
+use super::metadata::metadata_text;
 use crate::quantity::Quantity;
 use crate::ray::{Fields, Resource, list_at, object_at, text_at};
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use super::metadata_text;
+use super::metadata::metadata_text;
 use crate::quantity::Quantity;
 use crate::ray::{Container, Fields, Resource, list_at, object_at, text_at};
 

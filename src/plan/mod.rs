@@ -1,16 +1,32 @@
 //! The planner: what is to be done about a RayCluster now, and why.
 //!
-//! [`decide()`] is a pure function from a [`Snapshot`](crate::snapshot::Snapshot) to a [`Plan`] and
-//! a [`PlanReport`]. It packs demand onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray`
-//! decides exactly as that, strategy `Rayfit` has the [named improvements](Improvements).
+//! In come a [`Snapshot`](crate::snapshot::Snapshot) and [`PlanSettings`]; out come a [`Plan`] and a
+//! [`PlanReport`]. [`decide()`] is a pure function: equal snapshots give equal plans. It packs demand
+//! onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray` decides as that does, strategy
+//! `Rayfit` has the [named improvements](Improvements).
 //!
-//! Reading order: `decide` (the phases), `group` (the configuration), `faults` (what is wrong with
-//! it), `rows` and `view` (the nodes), `demand` and `shape` (the requests), `pack`, `placing` and
-//! `steps` (packing), `candidates`, `states` and `rank` (picking the best node), `fit` (one node),
-//! `work` (what it may cost), `resize`, `pod_size`, `suggestion`, `room` and `stunted` (growing in
-//! place), `note` (what of it stands on the pod), `limits` (minima, maxima, idleness), `conclude`,
-//! `launch`, `orphans` and `remember` (the plan), `explain` and `reasons` (the report), [`check`]
-//! (what every plan must satisfy), [`schema`] (all of it as JSON schemas).
+//! # The rooms
+//!
+//! `decide` goes through the phases; what they leave behind is in `decided`.
+//!
+//! - `nodes`: from the RayCluster, its pods and its Ray nodes to groups and nodes, each node once
+//! - `demand`: from what the GCS reports as pending to batches of equal requests, in Ray's order
+//! - `growth`: how far a pod can grow in place, by its group's caps and the room on its Kubernetes node
+//! - `memory`: what one decision leaves for the next, and what the next makes of it
+//! - `removal`: which nodes go: before packing those above a maximum, after it those that are idle
+//! - `packing`: which demand goes to which node, and which new nodes are needed
+//! - `conclude`: from packed nodes to the plan and its reasons
+//! - `outcome`: plan and report as data, and how people read them
+//!
+//! Beside them stand `strategy` and `settings` (how to decide), [`check`] (what every plan must
+//! satisfy), [`apply`] (a snapshot after its plan, for replays), and [`schema`] (JSON schemas).
+//!
+//! # Invariants
+//!
+//! - Whatever is wrong with one object is a [`Problem`] and concerns that object alone.
+//! - A decision has a budget of steps. One that takes more is given up: nothing is done, and nothing
+//!   that is remembered is lost.
+//! - While the head does not run, no pod is made, resized or removed.
 
 pub mod apply;
 pub mod check;

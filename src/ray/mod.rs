@@ -2,14 +2,14 @@
 //!
 //! Nothing is copied and nothing is required: a field of the wrong type reads as absent here and
 //! is reported by the rule that is about it, so that no malformed corner hides the other findings.
-//! Reading order: [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the small languages
+//! Reading order: [`fields`], [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the small languages
 //! inside them: [`resource`], [`ippr`], [`start_params`], [`version`], [`reconcile`],
-//! [`label`], [`label_key`], [`kueue`]; and what comes of a group: [`pod_size`], [`pod_most`]
-//! ([`devices`]), [`node_resources`] ([`tpu`]).
+//! [`label`], [`label_key`], [`kueue`]; and what comes of a group: [`pod_size`],
+//! [`node_resources`].
 
 pub mod cluster;
 pub mod container;
-pub mod devices;
+pub mod fields;
 pub mod group;
 pub mod ippr;
 pub mod kind;
@@ -18,16 +18,16 @@ pub mod label;
 pub mod label_key;
 pub mod node_resources;
 pub mod object;
-pub mod pod_most;
 pub mod pod_size;
 pub mod reconcile;
 pub mod resource;
 pub mod start_params;
-pub mod tpu;
 pub mod version;
 
 pub use cluster::{AutoscalerVersion, Cluster};
 pub use container::Container;
+pub use fields::Fields;
+pub(crate) use fields::{list_at, object_at, text_at};
 pub use group::{Group, Role};
 pub use ippr::Ippr;
 pub use kind::Kind;
@@ -35,26 +35,3 @@ pub use object::RayObject;
 pub use reconcile::ReconcileMode;
 pub use resource::Resource;
 pub use version::RayVersion;
-
-use serde_json::{Map, Value};
-
-/// A JSON object.
-pub type Fields = Map<String, Value>;
-
-/// The object at `key`, if it is one.
-pub(crate) fn object_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a Fields> {
-    fields.get(key)?.as_object()
-}
-
-/// The list at `key`; absent and of another type read as empty.
-pub(crate) fn list_at<'a>(fields: &'a Fields, key: &str) -> &'a [Value] {
-    fields
-        .get(key)
-        .and_then(Value::as_array)
-        .map_or(&[], Vec::as_slice)
-}
-
-/// The text at `key`, if it is one.
-pub(crate) fn text_at<'a>(fields: &'a Fields, key: &str) -> Option<&'a str> {
-    fields.get(key)?.as_str()
-}

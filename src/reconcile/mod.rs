@@ -1,23 +1,30 @@
 //! From a plan to what is done about it, and from what came of it to the next round.
 //!
-//! A round is: see (a [`Snapshot`](crate::snapshot::Snapshot)), decide whether this cluster is
-//! ours to scale ([`mod@standing`], [`tenure`]), plan, turn the plan into [`Effect`]s ([`mod@round`]),
-//! let the shell perform them, and fold what came of them into the [`RoundMemory`] of the next round.
-//! Everything here is data and pure functions: the shell asks the API server and the GCS, and
-//! has the clock.
+//! In come a [`Snapshot`](crate::snapshot::Snapshot), the [`RoundMemory`] of the rounds before and
+//! [`ReconcilerSettings`]; out comes a [`Round`]: [`Chain`]s of [`Effect`]s, and what is to be said.
+//! [`round()`] makes it, or [`blind()`] where the cluster cannot be seen. The shell performs the effects,
+//! and [`RoundMemory::fold`] takes in what came of them and says what is new to people. Everything
+//! here is data and pure functions: the shell asks the API server and the GCS, and has the clock.
 //!
-//! Nothing that has to survive is kept in memory alone. A process that is killed between any two
-//! effects finds in the objects what it needs to finish the work: the next round starts from
-//! them.
+//! # The rooms
 //!
-//! Reading order: [`settings`], [`mod@standing`] and [`tenure`] (may we act), [`effect`] and
-//! [`chain`] (what can be done, and in which order), [`mod@round`] (one round, from a snapshot to
-//! chains), `replicas`, `settling`, `resize`, `size` and `drain` (its parts), [`outcome`] (what a failure
-//! means), [`memory`] and [`backoff`] (what the next round knows of it), `activity`, [`cadence`] and
-//! [`stillness`] (when it is, and whether it can be spared), [`blind`] and [`outage`] (a cluster that
-//! cannot be seen, and for how long), [`ray_status`], `failed_launches`,
-//! `told` and [`driver_log`] (what Ray and its users see of it), [`news`], `deeds` and `states`
-//! (what Kubernetes' users see).
+//! - [`ownership`]: may this process scale the cluster at all, and is it its turn
+//! - [`observed`]: whether anything moves, whether the cluster can be seen, when to look again
+//! - [`effects`]: from a plan to chains of calls; what a call that failed means
+//! - [`ray_state`]: what Ray is told of its scaling
+//! - [`memory`]: what the next round knows: waits, what was reported, the planner's history
+//! - [`recorder`]: which Events and lines for drivers are new; [`events`] has their form
+//!
+//! Beside them stand `decide` (how a round is made), [`mod@round`] (what it is), [`unchanged`] (whether
+//! it can be spared), and [`settings`].
+//!
+//! # Invariants
+//!
+//! - Nothing that has to survive is kept in memory alone. A process that is killed between any two
+//!   effects leaves objects from which the next round finishes the work.
+//! - Nothing is done on missing data.
+//! - What breaks a rule of [`plan::check`](crate::plan::check) is left out of a round, and said.
+//! - A failure stops only what it is about: one pod, one group, or the patch of the RayCluster.
 
 mod decide;
 pub mod effects;

@@ -3,7 +3,11 @@
 use serde_json::Value;
 
 use super::*;
+use crate::finding::Finding;
+use crate::judge::Verdict;
+use crate::objects::Identity;
 use crate::path::FieldPath;
+use crate::policy::Mode;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;
 use crate::yaml;

@@ -3,25 +3,15 @@
 /// `text` in lines of at most `width` characters where its words allow it; the first begins with
 /// `first`, the others with as many blanks.
 pub(super) fn wrapped(first: &str, text: &str, width: usize) -> String {
-    let indent = first.chars().count();
-    let mut lines = vec![first.to_owned()];
-    let mut used = indent;
-    for word in text.split_whitespace() {
-        let length = word.chars().count();
-        if used > indent && used + 1 + length > width {
-            lines.push(" ".repeat(indent));
-            used = indent;
-        }
-        if let Some(line) = lines.last_mut() {
-            if used > indent {
-                line.push(' ');
-                used += 1;
-            }
-            line.push_str(word);
-            used += length;
-        }
-    }
-    lines.join("\n")
+    let indent = " ".repeat(first.chars().count());
+    let options = textwrap::Options::new(width)
+        .initial_indent(first)
+        .subsequent_indent(&indent)
+        .break_words(false)
+        .word_splitter(textwrap::WordSplitter::NoHyphenation);
+    // Whatever lines the text came in, it is one paragraph.
+    let words: Vec<&str> = text.split_whitespace().collect();
+    textwrap::fill(&words.join(" "), options)
 }
 
 #[cfg(test)]

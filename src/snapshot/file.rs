@@ -1,7 +1,9 @@
 //! A snapshot as it is written: pods as the API server returns them, whosever they are.
 
-use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use std::borrow::Cow;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
 use super::kube_node::{KubeNode, NodeLoads, add_loads};
@@ -13,7 +15,7 @@ use super::{History, Snapshot, gcs};
 #[derive(Debug, Clone, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", deny_unknown_fields)]
 #[schemars(rename = "Snapshot")]
-pub(super) struct SnapshotFile {
+struct SnapshotFile {
     /// `rayfit.dev/v1alpha1`
     api_version: String,
     /// `Snapshot`
@@ -40,6 +42,22 @@ pub(super) struct SnapshotFile {
     /// What the controller remembers of earlier rounds; a decision without it is safe too.
     #[serde(default)]
     history: History,
+}
+
+impl<'de> Deserialize<'de> for Snapshot {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        SnapshotFile::deserialize(deserializer).map(Self::from)
+    }
+}
+
+impl JsonSchema for Snapshot {
+    fn schema_name() -> Cow<'static, str> {
+        SnapshotFile::schema_name()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        SnapshotFile::json_schema(generator)
+    }
 }
 
 impl From<SnapshotFile> for Snapshot {

@@ -18,91 +18,17 @@ mod canonical;
 mod file;
 pub mod gcs;
 pub mod history;
-pub mod kube_node;
+pub mod kubernetes;
 mod moment;
 mod node_id;
-pub mod ownership;
-pub mod pod;
-pub mod pod_object;
 mod read;
-pub mod requests;
+mod whole;
 
 pub use history::History;
-pub use kube_node::{KubeNode, NodeLoads};
+pub use kubernetes::kube_node::{KubeNode, NodeLoads};
+pub use kubernetes::ownership::{ClusterId, OwnPods};
+pub use kubernetes::{kube_node, ownership, pod, pod_object, requests};
 pub use moment::moment;
 pub use node_id::{NodeId, NotANodeId};
-pub use ownership::{ClusterId, OwnPods};
 pub use read::{SnapshotError, read_all};
-
-use std::borrow::Cow;
-
-use schemars::{JsonSchema, Schema, SchemaGenerator};
-use serde::{Deserialize, Serialize};
-use serde_json::Value;
-
-/// The `apiVersion` of a snapshot.
-pub const API_VERSION: &str = "rayfit.dev/v1alpha1";
-
-/// The `kind` of a snapshot.
-pub const KIND: &str = "Snapshot";
-
-/// The state of one RayCluster at one moment.
-#[derive(Debug, Clone, Deserialize, Serialize)]
-#[serde(rename_all = "camelCase", from = "file::SnapshotFile")]
-pub struct Snapshot {
-    /// `rayfit.dev/v1alpha1`
-    pub api_version: String,
-    /// `Snapshot`
-    pub kind: String,
-    /// When it was taken, RFC 3339.
-    pub time: String,
-    /// The RayCluster as the API server returns it.
-    pub ray_cluster: Value,
-    /// Its pods, and nobody else's.
-    pub pods: OwnPods,
-    /// The Nodes that its pods run on, or could. Without them no resize is checked for room.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<Vec<KubeNode>>,
-    /// What pods of others request of these nodes.
-    #[serde(skip_serializing_if = "NodeLoads::is_empty")]
-    pub loads: NodeLoads,
-    /// `ray.rpc.autoscaler.ClusterResourceState` in protobuf's canonical JSON.
-    pub gcs: gcs::ClusterResourceState,
-    /// What the controller remembers of earlier rounds; a decision without it is safe too.
-    pub history: History,
-}
-
-impl JsonSchema for Snapshot {
-    fn schema_name() -> Cow<'static, str> {
-        file::SnapshotFile::schema_name()
-    }
-
-    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        file::SnapshotFile::json_schema(generator)
-    }
-}
-
-impl Snapshot {
-    /// The time in seconds since 1970, or `None` if it is not RFC 3339.
-    pub fn seconds(&self) -> Option<f64> {
-        let time: k8s_openapi::jiff::Timestamp = self.time.parse().ok()?;
-        Some(time.as_duration().as_secs_f64())
-    }
-
-    /// The name of the RayCluster; empty if it has none.
-    pub fn cluster_name(&self) -> &str {
-        self.ray_cluster
-            .pointer("/metadata/name")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
-    }
-
-    /// `namespace/name` of the RayCluster, as far as it has them.
-    pub fn title(&self) -> String {
-        let namespace = self.ray_cluster.pointer("/metadata/namespace");
-        match namespace.and_then(Value::as_str) {
-            Some(namespace) => format!("{namespace}/{}", self.cluster_name()),
-            None => self.cluster_name().to_owned(),
-        }
-    }
-}
+pub use whole::{API_VERSION, KIND, Snapshot};

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use serde::Serialize;
 
-use super::change;
+use super::change::change;
 use super::follow::{Known, follow};
 use super::kinds::{self, NodeSpec, NodeStatus, Nothing, Part, PodSpec, PodStatus, Whole, fields};
 use crate::apiserver::Source;

@@ -5,6 +5,7 @@
 //! rules that need it report nothing. Policies are different: the last known ones stay in force,
 //! because forgetting them would change which objects are denied.
 
+mod change;
 mod facts;
 pub(crate) mod follow;
 pub(crate) mod kinds;
@@ -37,13 +38,4 @@ pub async fn policies_only(
     known: Arc<AtomicBool>,
 ) {
     policies::keep(&source, &policy, &known).await;
-}
-
-/// Changes the policies and facts by which objects are judged; the next request uses the change.
-fn change(policy: &ArcSwap<EffectivePolicy>, change: impl Fn(&mut EffectivePolicy)) {
-    policy.rcu(|policy| {
-        let mut next = EffectivePolicy::clone(policy);
-        change(&mut next);
-        next
-    });
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use arc_swap::ArcSwap;
 use kube::api::ObjectMeta;
 
+use super::change::change;
 use super::follow::follow;
 use super::kinds::{self, Nothing, Part};
 use crate::apiserver::Source;
@@ -25,7 +26,7 @@ async fn keep_kind(source: &Source, policy: &ArcSwap<EffectivePolicy>, kind: Kin
         |object: Part<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
         |objects| {
             let objects: Vec<_> = objects.objects().cloned().collect();
-            super::change(policy, |next| {
+            change(policy, |next| {
                 Arc::make_mut(&mut next.facts.objects).insert(kind, objects.clone().into());
             });
         },

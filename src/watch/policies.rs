@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
+use super::change::change;
 use super::follow::{Known, follow};
 use super::kinds::{self, Nothing, Part, fields};
 use crate::apiserver::Source;
@@ -58,7 +59,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>, kno
                 };
                 let labels = namespaces.values().cloned().collect();
                 let labels = std::sync::Arc::new(labels);
-                super::change(policy, |next| {
+                change(policy, |next| {
                     next.facts.namespaces = std::sync::Arc::clone(&labels);
                 });
                 namespaces_known.store(true, Ordering::Release);
@@ -76,7 +77,7 @@ fn publish(policy: &ArcSwap<EffectivePolicy>, policies: &Policies) {
     }
     let names: Vec<&str> = policies.iter().map(|policy| &*policy.name).collect();
     tracing::info!(policies = names.join(","), "policies in force");
-    super::change(policy, |next| next.policies = policies.clone());
+    change(policy, |next| next.policies = policies.clone());
 }
 
 /// The parts of a policy that are in force. The API server validates policies, but an older or

@@ -1,12 +1,18 @@
-//! The promises of the crate's layout: the core is pure, files are short, the map is complete.
+//! The promises of the crate's layout: nothing imports in a circle, the core is pure, files are
+//! short, folders are small, the map is complete.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
-use std::path::{Path, PathBuf};
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
 
-/// What the core must not name: clocks, input and output, the environment, clients, runtimes.
-const IMPURE: &[&str] = &[
+use crate::architecture_support::imports::{Modules, Target};
+use crate::architecture_support::{circles, files, page, read, root, src};
+
+/// Crates that the core must not name, with those whose names begin so: clocks, input and output,
+/// clients, runtimes.
+const IMPURE_CRATES: &[&str] = &[
     "tokio",
-    "kube::",
+    "kube",
     "axum",
     "hyper",
     "rustls",
@@ -16,61 +22,44 @@ const IMPURE: &[&str] = &[
     "prometheus_client",
     "clap",
     "anstream",
+    "tonic",
+];
+
+/// What the core must not name of the standard library.
+const IMPURE_STD: &[&str] = &[
     "std::fs",
-    "std::env::",
+    "std::env",
     "std::net",
     "std::process",
     "std::io",
     "std::thread",
     "std::os",
-    "env::var",
-    "SystemTime",
-    "Instant",
-    "println!",
-    "crate::cli",
-    "crate::admission",
+    "std::time::SystemTime",
+    "std::time::Instant",
 ];
+
+/// Macros that the core must not call: they write.
+const IMPURE_MACROS: &[&str] = &["print", "println", "eprint", "eprintln", "dbg"];
 
 /// Derives of data types, in which there is no client.
 const DERIVES: &[&str] = &[
-    "use kube::KubeSchema;",
-    "use kube::{CustomResource, CustomResourceExt as _, KubeSchema};",
+    "kube::KubeSchema",
+    "kube::CustomResource",
+    "kube::CustomResourceExt",
 ];
 
 /// Most lines of one file, its tests not counted.
 const LONGEST: usize = 400;
 
-fn src() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("src")
-}
+/// Most files of one folder beside its `mod.rs`: more do not stay in mind together.
+const FULLEST: usize = 14;
 
-fn read(path: &Path) -> String {
-    std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
-}
-
-/// Every Rust file under `folder`.
-fn files(folder: &Path) -> Vec<PathBuf> {
-    let mut found = Vec::new();
-    for entry in std::fs::read_dir(folder).unwrap() {
-        let path = entry.unwrap().path();
-        if path.is_dir() {
-            found.extend(files(&path));
-        } else if path.extension().is_some_and(|extension| extension == "rs") {
-            found.push(path);
-        }
-    }
-    found.sort();
-    found
-}
-
-/// The code of a file without its tests and comments.
-fn code(text: &str) -> String {
-    let body = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
-    body.lines()
-        .filter(|line| !line.trim_start().starts_with("//"))
-        .collect::<Vec<_>>()
-        .join("\n")
-}
+/// Folders that may have more, because they are lists: nobody has to know all of it.
+const LISTS: &[(&str, &str)] = &[
+    ("cli", "one file per command"),
+    ("rules/autoscaling", "one file per rule"),
+    ("rules/ippr", "one file per rule"),
+];
 
 /// The modules that the map in `lib.rs` names: those of the core, then those of the shell.
 fn map() -> (Vec<String>, Vec<String>) {
@@ -114,43 +103,136 @@ fn the_map_in_lib_rs_names_every_module() {
 }
 
 #[test]
-fn the_core_is_pure() {
-    let (core, _) = map();
-    for module in core {
-        let file = src().join(format!("{module}.rs"));
-        let folder = src().join(&module);
-        let mut sources = if folder.is_dir() {
-            files(&folder)
-        } else {
-            Vec::new()
-        };
-        sources.extend(file.exists().then_some(file));
-        assert!(!sources.is_empty(), "no file of the module {module}");
-        for path in sources.iter().filter(|path| !path.ends_with("tests.rs")) {
-            let text = read(path);
-            for (number, line) in code(&text).lines().enumerate() {
-                if DERIVES.contains(&line) {
-                    continue;
+fn no_files_import_in_a_circle() {
+    let circle = circles::find(&Modules::all().edges());
+    let names = circle.map(|circle| circle.iter().map(|path| path.join("::")).collect());
+    let names: Vec<String> = names.unwrap_or_default();
+    assert!(
+        names.is_empty(),
+        "these import in a circle, {}: give what two of them need a file below both",
+        names.join(" -> ")
+    );
+}
+
+/// A room is a folder with what is in it, or a file beside it.
+#[test]
+fn no_rooms_import_in_a_circle() {
+    let edges = Modules::all().edges();
+    let deepest = edges.keys().map(Vec::len).max().unwrap();
+    for depth in 0..deepest {
+        let mut rooms: BTreeMap<&[String], BTreeSet<&[String]>> = BTreeMap::new();
+        for (from, imported) in &edges {
+            for to in imported {
+                let is_inside = from.len() > depth && to.len() > depth;
+                if is_inside && from[..depth] == to[..depth] && from[depth] != to[depth] {
+                    let imported = rooms.entry(&from[..=depth]).or_default();
+                    imported.insert(&to[..=depth]);
                 }
-                let named = IMPURE.iter().find(|name| line.contains(**name));
-                assert_eq!(
-                    named,
-                    None,
-                    "{} is of the pure core (code line {}): {line}",
-                    path.display(),
-                    number + 1
-                );
             }
         }
+        let circle = circles::find(&rooms).unwrap_or_default();
+        let names: Vec<String> = circle.iter().map(|path| path.join("::")).collect();
+        assert!(
+            names.is_empty(),
+            "these rooms import in a circle, {}: move what one needs of the other below both",
+            names.join(" -> ")
+        );
     }
+}
+
+/// The root of a room puts together and passes on what is inside; what those inside need stands
+/// below them.
+#[test]
+fn no_module_imports_what_stands_in_the_root_of_its_own_room() {
+    let edges = Modules::all().edges();
+    let upwards: Vec<String> = edges
+        .iter()
+        .flat_map(|(from, imported)| {
+            let above = imported.iter().filter(|to| from.starts_with(to));
+            above.map(|root| format!("{} -> {}", from.join("::"), root.join("::")))
+        })
+        .collect();
+    assert!(
+        upwards.is_empty(),
+        "give what these need of the root of their room a file:\n{}",
+        upwards.join("\n")
+    );
+}
+
+#[test]
+fn the_core_is_pure() {
+    let (core, _) = map();
+    let modules = Modules::all();
+    let is_core = |module: &[String]| core.contains(&module[0]);
+    for module in modules.scans.keys().filter(|module| is_core(module)) {
+        let name = module.join("::");
+        for target in modules.targets(module) {
+            match target {
+                Target::Module(other) => assert!(
+                    other.is_empty() || is_core(&other),
+                    "{name} is of the pure core and imports {} of the shell",
+                    other.join("::")
+                ),
+                Target::Outside(path) => {
+                    assert!(
+                        is_pure(&path),
+                        "{name} is of the pure core and names {}",
+                        path.join("::")
+                    );
+                }
+            }
+        }
+        for called in &modules.scans[module].macros {
+            assert!(
+                !IMPURE_MACROS.contains(&called.as_str()),
+                "{name} is of the pure core and calls {called}!"
+            );
+        }
+    }
+    for name in &core {
+        let exists = modules.scans.keys().any(|module| module[0] == *name);
+        assert!(exists, "no file of the module {name}");
+    }
+}
+
+/// The first of a path that leads out of the crate is a crate.
+fn is_pure(path: &[String]) -> bool {
+    let whole = path.join("::");
+    let begins = |start: &str| {
+        whole
+            .strip_prefix(start)
+            .is_some_and(|rest| rest.is_empty() || rest.starts_with("::"))
+    };
+    let is_derive = DERIVES.iter().any(|name| begins(name));
+    let is_impure_crate = path.len() > 1
+        && IMPURE_CRATES
+            .iter()
+            .any(|name| path[0] == *name || path[0].starts_with(&format!("{name}_")));
+    is_derive || !(is_impure_crate || IMPURE_STD.iter().any(|name| begins(name)))
+}
+
+/// The lines of a file before its tests, which come last.
+fn lines_of_code(text: &str) -> usize {
+    let lines: Vec<&str> = text.lines().collect();
+    let begins_tests = |at: usize| {
+        let mut next = lines[at + 1..]
+            .iter()
+            .skip_while(|line| line.starts_with("//") || line.starts_with("#["));
+        lines[at] == "#[cfg(test)]"
+            && next.next().is_some_and(|line| {
+                line.ends_with('{') && (line.starts_with("mod ") || line.contains(" mod "))
+            })
+    };
+    let code = 0..lines.len();
+    code.into_iter()
+        .find(|at| begins_tests(*at))
+        .unwrap_or(lines.len())
 }
 
 #[test]
 fn no_file_is_too_long_to_read() {
     for path in files(&src()) {
-        let text = read(&path);
-        let body = text.split("#[cfg(test)]\nmod ").next().unwrap_or(&text);
-        let lines = body.lines().count();
+        let lines = lines_of_code(&read(&path));
         assert!(
             lines <= LONGEST,
             "{} has {lines} lines: split it by idea",
@@ -160,7 +242,68 @@ fn no_file_is_too_long_to_read() {
 }
 
 #[test]
+fn no_folder_has_too_many_files_to_keep_in_mind() {
+    let mut folders: BTreeMap<&Path, usize> = BTreeMap::new();
+    let files = files(&src());
+    for file in files.iter().filter(|file| !file.ends_with("mod.rs")) {
+        *folders.entry(file.parent().unwrap()).or_default() += 1;
+    }
+    for (name, reason) in LISTS {
+        let count = folders.get(&*src().join(name)).copied().unwrap_or_default();
+        assert!(
+            count > FULLEST,
+            "src/{name} ({reason}) has {count} files and needs no exception"
+        );
+    }
+    let is_list = |folder: &Path| LISTS.iter().any(|(name, _)| folder == src().join(name));
+    let src = src();
+    for (folder, count) in folders {
+        // The top is the map in lib.rs.
+        if folder != src && !is_list(folder) {
+            assert!(
+                count <= FULLEST,
+                "{} has {count} files: give those that belong together a folder",
+                folder.display()
+            );
+        }
+    }
+}
+
+#[test]
 fn main_stays_small() {
     let lines = read(&src().join("main.rs")).lines().count();
     assert!(lines < 25, "{lines} lines: the library is where things go");
+}
+
+/// Folders whose rooms the page on the architecture names, beside those at the top.
+const DRAWN: &[&str] = &["", "plan", "reconcile", "controller"];
+
+#[test]
+fn the_page_on_the_architecture_names_what_there_is() {
+    let text = read(&root().join("docs/architecture.md"));
+    let names = page::Names::of(&text);
+    let exists =
+        |name: &str| src().join(name).exists() || src().join(format!("{name}.rs")).exists();
+    let top = |name: &str| name.split('/').next().is_some_and(exists);
+    let drawn = names.drawn.iter().filter(|name| name.contains('/'));
+    let quoted = names
+        .quoted
+        .iter()
+        .filter(|name| name.contains('/') && top(name));
+    for name in drawn.chain(quoted) {
+        assert!(
+            exists(name),
+            "docs/architecture.md names {name}: there is no such folder or file"
+        );
+    }
+    for above in DRAWN {
+        for entry in std::fs::read_dir(src().join(above)).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.strip_prefix(src()).unwrap().to_str().unwrap();
+            assert!(
+                !path.is_dir() || names.drawn.contains(name) || names.quoted.contains(name),
+                "docs/architecture.md does not name {name}"
+            );
+        }
+    }
 }

@@ -2,6 +2,7 @@
 //! ones, and what is generated from the code.
 
 mod architecture;
+mod architecture_support;
 mod defaults;
 mod detail;
 mod docs;

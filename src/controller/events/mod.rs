@@ -1,52 +1,31 @@
 //! Kubernetes Events on RayClusters. They are published beside the rounds, so that no round waits
 //! for them, and within one budget for each cluster and one for all.
 
+mod announcement;
 pub mod bucket;
+mod desk;
 mod outbox;
 mod publish;
 #[cfg(test)]
 mod tests;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+pub use announcement::About;
+
+use std::sync::{Arc, Mutex};
 
 use tokio::sync::Notify;
 
 use crate::controller::act::writer::Requests;
 use crate::controller::clock::Clock;
-use crate::controller::events::outbox::Outbox;
+use crate::controller::events::desk::Desk;
 use crate::controller::events::publish::Publisher;
 use crate::controller::metrics::RoundMetrics;
-use crate::controller::observe::Key;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
 /// Takes in Events and publishes them.
 #[derive(Clone, Default)]
 pub struct Announcer {
     desk: Option<Arc<Desk>>,
-}
-
-/// What the announcers and the publisher share.
-struct Desk {
-    outbox: Mutex<Outbox>,
-    filled: Notify,
-    measures: RoundMetrics,
-    clock: Clock,
-}
-
-/// An Event to be published.
-#[derive(Debug, Clone)]
-struct Announcement {
-    about: About,
-    news: ClusterEvent,
-}
-
-/// The RayCluster that an Event is on.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
-pub struct About {
-    /// The RayCluster's namespace and name.
-    pub key: Key,
-    /// The RayCluster's UID.
-    pub uid: String,
 }
 
 impl Announcer {
@@ -87,25 +66,5 @@ impl Announcer {
                 EventType::Warning => tracing::warn!(cluster, reason, "{}", news.message),
             }
         }
-    }
-}
-
-impl Desk {
-    fn put(&self, about: &About, news: &ClusterEvent) -> bool {
-        let announcement = Announcement {
-            about: about.clone(),
-            news: news.clone(),
-        };
-        let mut outbox = self.outbox();
-        let is_told = outbox.put(announcement, self.clock.steady());
-        self.measures.events_left_out(outbox.count_left_out());
-        drop(outbox);
-        self.filled.notify_one();
-        is_told
-    }
-
-    fn outbox(&self) -> MutexGuard<'_, Outbox> {
-        // No code panics while it holds the lock, and the outbox is consistent at every moment.
-        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

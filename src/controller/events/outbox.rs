@@ -4,8 +4,8 @@
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
 
+use crate::controller::events::announcement::{About, Announcement};
 use crate::controller::events::bucket::{Bucket, Rate};
-use crate::controller::events::{About, Announcement};
 use crate::controller::observe::Key;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 

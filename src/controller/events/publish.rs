@@ -14,8 +14,9 @@ use tokio::time::sleep;
 
 use crate::controller::act::writer::{LONGEST, Requests};
 use crate::controller::clock::Clock;
+use crate::controller::events::announcement::{About, Announcement};
 use crate::controller::events::bucket::{Bucket, Rate};
-use crate::controller::events::{About, Announcement, Desk};
+use crate::controller::events::desk::Desk;
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 

@@ -1,5 +1,7 @@
+use crate::controller::events::announcement::Announcement;
 use crate::controller::events::outbox::{Outbox, WARNINGS};
 use crate::controller::events::*;
+use crate::controller::observe::Key;
 use crate::reconcile::events::event::EventType;
 
 fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str) -> Announcement {

@@ -4,49 +4,26 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use futures_util::future::join_all;
-use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
-use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
-use kube::api::{
-    Api, ApiResource, DeleteParams, DynamicObject, ListParams, ObjectMeta, PostParams,
-    Preconditions,
-};
-use kube::{Resource as _, ResourceExt as _};
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::Resource as _;
+use kube::api::{Api, ApiResource, DynamicObject};
 use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
 use super::ledger::LeaseLedger;
-use super::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
+use super::record::{LeaseName, LeaseRecord, LeaseStep};
+use super::stored::{
+    LABEL, LeaseOptions, lease_name, list, name_from, name_of, perform, record_of,
+};
 use crate::apiserver::error_chain;
 use crate::apiserver::informer::Times;
 use crate::apiserver::{self, Event, Selection, Source};
-use crate::controller::clock::Clock;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::told;
 
-/// The label of Rayfit's Leases; its value says which kind of Lease it is.
-const LABEL: &str = "rayfit.dev/lease";
-/// The annotation with the number of shards into which the Lease's writer divides clusters.
-const SHARDS: &str = "rayfit.dev/shards";
-const SHARD: &str = "rayfit-shard-";
-const REPLICA: &str = "rayfit-replica-";
-
-/// The options by which a replica takes part.
-#[derive(Debug, Clone)]
-pub struct LeaseOptions {
-    /// The namespace of the Leases.
-    pub namespace: String,
-    /// The name of this replica, which no other replica has.
-    pub replica: String,
-    /// The number of shards; the same for all replicas.
-    pub shards: u32,
-    /// The durations.
-    pub terms: Terms,
-}
-
-/// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
-/// everything has been released. Errors of the API server are logged, and the request is tried
-/// again.
+/// Keeps this replica's share of the shards and tells `fence`, until `stop` is true and everything
+/// was given back. Errors of the API server are logged and tried again.
 pub async fn keep(
     options: LeaseOptions,
     source: Source,
@@ -279,131 +256,5 @@ impl Keeper {
             Ok(Err(error)) => self.complain(&error_chain::text(&error)),
             Err(_) => {}
         }
-    }
-}
-
-/// All Leases as they are now. A list without a resource version is not answered from the API
-/// server's cache, but from what was stored last.
-async fn list(api: &Api<DynamicObject>) -> Result<Vec<(LeaseName, LeaseRecord)>, kube::Error> {
-    let listed = api.list(&ListParams::default().labels(LABEL)).await?;
-    let leases = listed.into_iter().filter_map(|lease| {
-        let lease: Lease = lease.try_parse().ok()?;
-        Some((name_of(&lease)?, record_of(&lease)))
-    });
-    Ok(leases.collect())
-}
-
-async fn perform(
-    api: &Api<Lease>,
-    options: &LeaseOptions,
-    step: &LeaseStep,
-) -> Result<Option<Lease>, kube::Error> {
-    let post = PostParams::default();
-    match step {
-        LeaseStep::Create(name) => {
-            let lease = object(name, options, None, Some(&options.replica));
-            api.create(&post, &lease).await.map(Some)
-        }
-        LeaseStep::Hold(name, record) => {
-            let lease = object(name, options, Some(record), Some(&options.replica));
-            api.replace(&lease_name(name), &post, &lease)
-                .await
-                .map(Some)
-        }
-        LeaseStep::Release(name, record) | LeaseStep::Bury(name, Some(record)) => {
-            let lease = object(name, options, Some(record), None);
-            api.replace(&lease_name(name), &post, &lease)
-                .await
-                .map(Some)
-        }
-        LeaseStep::Bury(name, None) => {
-            let lease = object(name, options, None, None);
-            api.create(&post, &lease).await.map(Some)
-        }
-        LeaseStep::Remove(name, record) => {
-            let preconditions = Preconditions {
-                resource_version: Some(record.version.clone()),
-                uid: None,
-            };
-            let delete = DeleteParams {
-                preconditions: Some(preconditions),
-                ..DeleteParams::default()
-            };
-            api.delete(&lease_name(name), &delete).await.map(|_| None)
-        }
-        LeaseStep::Look(_) => Ok(None),
-    }
-}
-
-fn object(
-    name: &LeaseName,
-    options: &LeaseOptions,
-    record: Option<&LeaseRecord>,
-    holder: Option<&str>,
-) -> Lease {
-    let kind = match name {
-        LeaseName::Replica(_) => "replica",
-        LeaseName::Shard(_) => "shard",
-    };
-    let seconds = options
-        .terms
-        .duration
-        .as_secs()
-        .try_into()
-        .unwrap_or(i32::MAX);
-    let now = MicroTime(Clock::timestamp());
-    let taken = record.is_none_or(|record| record.holder.as_deref() != holder);
-    Lease {
-        metadata: ObjectMeta {
-            name: Some(lease_name(name)),
-            namespace: Some(options.namespace.clone()),
-            labels: Some([(LABEL.to_owned(), kind.to_owned())].into()),
-            annotations: Some([(SHARDS.to_owned(), options.shards.to_string())].into()),
-            resource_version: record.map(|record| record.version.clone()),
-            ..ObjectMeta::default()
-        },
-        spec: Some(LeaseSpec {
-            holder_identity: holder.map(str::to_owned),
-            lease_duration_seconds: Some(seconds),
-            renew_time: Some(now.clone()),
-            acquire_time: taken.then_some(now),
-            ..LeaseSpec::default()
-        }),
-    }
-}
-
-fn lease_name(name: &LeaseName) -> String {
-    match name {
-        LeaseName::Replica(replica) => format!("{REPLICA}{replica}"),
-        LeaseName::Shard(shard) => format!("{SHARD}{shard}"),
-    }
-}
-
-fn name_of(lease: &Lease) -> Option<LeaseName> {
-    name_from(&lease.name_any())
-}
-
-fn name_from(name: &str) -> Option<LeaseName> {
-    if let Some(replica) = name.strip_prefix(REPLICA) {
-        return Some(LeaseName::Replica(replica.to_owned()));
-    }
-    name.strip_prefix(SHARD)?.parse().ok().map(LeaseName::Shard)
-}
-
-fn record_of(lease: &Lease) -> LeaseRecord {
-    let spec = lease.spec.as_ref();
-    let seconds = spec
-        .and_then(|spec| spec.lease_duration_seconds)
-        .unwrap_or(0);
-    LeaseRecord {
-        holder: spec
-            .and_then(|spec| spec.holder_identity.clone())
-            .filter(|holder| !holder.is_empty()),
-        version: lease.metadata.resource_version.clone().unwrap_or_default(),
-        duration: Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
-        shards: lease
-            .annotations()
-            .get(SHARDS)
-            .and_then(|shards| shards.parse().ok()),
     }
 }

@@ -6,32 +6,8 @@ pub mod audit;
 pub mod certificates;
 pub mod controller;
 pub mod objects;
+mod request;
 pub mod watch;
 
 pub use objects::{namespace, roles, service_account};
-
-/// One kind of request.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
-    /// In our namespace, or cluster-wide.
-    pub scope: Scope,
-    /// The API group; empty for the core.
-    pub group: &'static str,
-    /// The resource, in plural.
-    pub resource: &'static str,
-    /// The only object of that resource, if there is only one.
-    pub name: Option<&'static str>,
-    /// The verbs.
-    pub verbs: &'static [&'static str],
-}
-
-/// Where a right holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
-    /// In our own namespace.
-    Namespace,
-    /// In the whole cluster.
-    Cluster,
-    /// In the namespaces whose clusters are scaled: all, or those that were chosen.
-    Scaled,
-}
+pub use request::{Access, Scope};

@@ -1,6 +1,6 @@
 //! RF303: a cap below the present size of a running pod.
 
-use super::{LiveChange, pods};
+use super::live_change::{LiveChange, pods};
 use crate::facts::RayPod;
 use crate::policy::Mode;
 use crate::ray::Resource;

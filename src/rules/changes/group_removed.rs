@@ -1,6 +1,6 @@
 //! RF302: a worker group goes while its pods run.
 
-use super::{LiveChange, pods};
+use super::live_change::{LiveChange, pods};
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;

@@ -1,6 +1,6 @@
 //! RF301: `maxReplicas` below the workers that run.
 
-use super::{LiveChange, pods};
+use super::live_change::{LiveChange, pods};
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;

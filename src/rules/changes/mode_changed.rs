@@ -7,7 +7,7 @@ use crate::ray::{Cluster, RayObject, ReconcileMode};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 
-use super::LiveChange;
+use super::live_change::LiveChange;
 
 /// RF304
 pub static RULE: Rule = Rule {

@@ -9,7 +9,7 @@ use crate::ray::{Cluster, Fields, Group, object_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 
-use super::LiveChange;
+use super::live_change::LiveChange;
 
 /// RF306
 pub static RULE: Rule = Rule {

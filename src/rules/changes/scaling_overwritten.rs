@@ -11,7 +11,7 @@ use crate::rule_id::RuleId;
 use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
 use crate::text::shown;
 
-use super::LiveChange;
+use super::live_change::LiveChange;
 
 /// RF305
 pub static RULE: Rule = Rule {

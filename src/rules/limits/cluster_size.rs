@@ -1,6 +1,6 @@
 //! RF506: more CPU or memory in a cluster than a policy allows.
 
-use super::{Count, allowance, most_of_pod, without_limit};
+use super::extent::{Count, allowance, most_of_pod, without_limit};
 use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Resource};

@@ -1,8 +1,9 @@
 //! RF504: more GPUs in a cluster than a policy allows.
 
-use super::{Count, allowance};
+use super::extent::{Count, allowance};
 use crate::policy::Mode;
-use crate::ray::{Cluster, Group, devices, node_resources};
+use crate::ray::pod_size::devices;
+use crate::ray::{Cluster, Group, node_resources};
 use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
 

@@ -1,6 +1,6 @@
 //! RF505: idle workers kept longer than a policy allows.
 
-use super::allowance;
+use super::extent::allowance;
 use crate::path::FieldPath;
 use crate::policy::{Limit, Mode};
 use crate::rule_id::RuleId;

@@ -1,8 +1,8 @@
 //! RF503: a pod larger than a policy allows.
 
-use super::{allowance, most_of_pod, without_limit};
+use super::extent::{allowance, most_of_pod, without_limit};
 use crate::policy::Mode;
-use crate::ray::pod_most::PodMost;
+use crate::ray::pod_size::PodMost;
 use crate::ray::{Cluster, Group, Resource};
 use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};

@@ -1,6 +1,6 @@
 //! RF501: more workers in a cluster than a policy allows.
 
-use super::{Count, allowance};
+use super::extent::{Count, allowance};
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
 use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::amounts::Amounts;
-use super::canonical::nullable;
 use super::pod_object::PodObject;
 use super::requests::requests;
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::canonical::nullable;
 
 /// A Kubernetes node: its name and what it has to give.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]

@@ -8,9 +8,9 @@
 
 use serde_json::Value;
 
-use super::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
+use crate::ray::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
 
 /// A container of a pod, by what Kubernetes does with it.
 #[derive(Debug)]

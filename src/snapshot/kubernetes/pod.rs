@@ -2,9 +2,9 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::amounts::Amounts;
 use super::pod_object::{Condition, Container, ContainerStatus, PodObject};
 use super::requests::requests;
+use crate::snapshot::amounts::Amounts;
 
 /// What a pod is for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -3,9 +3,9 @@
 
 use std::collections::BTreeSet;
 
-use super::pod_most::{Part, together};
-use super::{Cluster, Container, Group};
+use super::most::{Part, together};
 use crate::quantity::Quantity;
+use crate::ray::{Cluster, Container, Group};
 
 /// Whether a resource is one that counts as GPUs: a GPU, a slice or a share of one, or an accelerator
 /// of another kind. Each piece that is handed out counts as one. Resources that measure GPUs (their

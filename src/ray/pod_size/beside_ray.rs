@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 
-use super::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
 use crate::quantity::Quantity;
+use crate::ray::{Cluster, Container, Group, Resource, list_at, object_at, text_at};
 
 /// What the rest of a pod has of one resource; what is not given counts as nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]

@@ -2,8 +2,8 @@
 //!
 //! (Ray, `autoscaler/_private/kuberay/utils.py`, `tpu_node_selectors_to_type`.)
 
-use super::start_params::python_int;
-use super::{Group, object_at, text_at};
+use crate::ray::start_params::python_int;
+use crate::ray::{Group, object_at, text_at};
 
 /// A topology that is not numbers joined by `x`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]

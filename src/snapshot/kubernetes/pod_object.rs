@@ -8,8 +8,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Deserializer, Serialize};
 use serde_json::Value;
 
-use super::amounts::Amounts;
-use super::canonical::nullable;
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::canonical::nullable;
 
 /// By this word in what a container runs, Ray's autoscaler is known whatever the container is
 /// called. (KubeRay, `common/pod.go`: `ray kuberay-autoscaler`.)

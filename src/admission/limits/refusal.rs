@@ -6,7 +6,7 @@ pub enum Refusal {
     /// Not JSON.
     #[error("send an AdmissionReview with content type application/json")]
     ContentType,
-    /// Longer than [`Limits::body`](super::Limits::body).
+    /// Longer than [`AdmissionLimits::body`](super::AdmissionLimits::body).
     #[error("the body is longer than {:.1} MiB, more than an API server sends", mebibytes(*.0))]
     TooLong(usize),
     /// The body did not come in time.

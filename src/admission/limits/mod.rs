@@ -1,5 +1,8 @@
 //! What one request, and all of them together, may take.
 
+pub mod refusal;
+pub mod turns;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -9,8 +12,9 @@ use http_body_util::BodyExt as _;
 use hyper::body::Body as _;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::refusal::Refusal;
-use super::turns::{ReviewTurn, Turns};
+use refusal::Refusal;
+use turns::{ReviewTurn, Turns};
+
 use crate::shares::{Bounds, ConnectionSource, Full, Share, Shares};
 
 /// Bounds of the admission server. Together they hold inside the memory that the manifests give a

@@ -2,8 +2,8 @@
 //! (Kubernetes 1.37, `component-helpers`, `resource.PodRequests` with the status taken into
 //! account.)
 
-use super::amounts::Amounts;
 use super::pod_object::{Container, ContainerStatus, PodObject};
+use crate::snapshot::amounts::Amounts;
 
 /// The requests of a pod: the largest of what is wanted, promised and given, because a resize that
 /// is under way holds all of them. A resize that its node can never hold counts for nothing.

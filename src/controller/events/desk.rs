@@ -1,0 +1,39 @@
+//! What those who tell and the one who publishes share.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use tokio::sync::Notify;
+
+use crate::controller::clock::Clock;
+use crate::controller::events::announcement::{About, Announcement};
+use crate::controller::events::outbox::Outbox;
+use crate::controller::metrics::RoundMetrics;
+use crate::reconcile::events::event::ClusterEvent;
+
+/// What those who tell and the one who publishes share.
+pub(super) struct Desk {
+    pub(super) outbox: Mutex<Outbox>,
+    pub(super) filled: Notify,
+    pub(super) measures: RoundMetrics,
+    pub(super) clock: Clock,
+}
+
+impl Desk {
+    pub(super) fn put(&self, about: &About, news: &ClusterEvent) -> bool {
+        let announcement = Announcement {
+            about: about.clone(),
+            news: news.clone(),
+        };
+        let mut outbox = self.outbox();
+        let is_told = outbox.put(announcement, self.clock.steady());
+        self.measures.events_left_out(outbox.count_left_out());
+        drop(outbox);
+        self.filled.notify_one();
+        is_told
+    }
+
+    pub(super) fn outbox(&self) -> MutexGuard<'_, Outbox> {
+        // No code panics while it holds the lock, and an outbox is whole at every moment.
+        self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,161 @@
+//! Leases as the API server stores them: read, and written as a step says.
+
+use std::time::Duration;
+
+use k8s_openapi::api::coordination::v1::{Lease, LeaseSpec};
+use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
+use kube::ResourceExt as _;
+use kube::api::{
+    Api, DeleteParams, DynamicObject, ListParams, ObjectMeta, PostParams, Preconditions,
+};
+
+use super::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
+use crate::controller::clock::Clock;
+
+/// The label of our Leases; its value says which kind.
+pub(super) const LABEL: &str = "rayfit.dev/lease";
+/// The annotation that says into how many shards whoever wrote a Lease divides clusters.
+const SHARDS: &str = "rayfit.dev/shards";
+const SHARD: &str = "rayfit-shard-";
+const REPLICA: &str = "rayfit-replica-";
+
+/// What a replica takes part with.
+#[derive(Debug, Clone)]
+pub struct LeaseOptions {
+    /// The namespace of the Leases.
+    pub namespace: String,
+    /// The name of this replica, unlike that of any other.
+    pub replica: String,
+    /// The number of shards; the same for all replicas.
+    pub shards: u32,
+    /// The times.
+    pub terms: Terms,
+}
+
+/// All Leases as they are now: without a version, a list is of what was stored last.
+pub(super) async fn list(
+    api: &Api<DynamicObject>,
+) -> Result<Vec<(LeaseName, LeaseRecord)>, kube::Error> {
+    let listed = api.list(&ListParams::default().labels(LABEL)).await?;
+    let leases = listed.into_iter().filter_map(|lease| {
+        let lease: Lease = lease.try_parse().ok()?;
+        Some((name_of(&lease)?, record_of(&lease)))
+    });
+    Ok(leases.collect())
+}
+
+/// Performs a step.
+pub(super) async fn perform(
+    api: &Api<Lease>,
+    options: &LeaseOptions,
+    step: &LeaseStep,
+) -> Result<Option<Lease>, kube::Error> {
+    let post = PostParams::default();
+    match step {
+        LeaseStep::Create(name) => {
+            let lease = object(name, options, None, Some(&options.replica));
+            api.create(&post, &lease).await.map(Some)
+        }
+        LeaseStep::Hold(name, record) => {
+            let lease = object(name, options, Some(record), Some(&options.replica));
+            api.replace(&lease_name(name), &post, &lease)
+                .await
+                .map(Some)
+        }
+        LeaseStep::Release(name, record) | LeaseStep::Bury(name, Some(record)) => {
+            let lease = object(name, options, Some(record), None);
+            api.replace(&lease_name(name), &post, &lease)
+                .await
+                .map(Some)
+        }
+        LeaseStep::Bury(name, None) => {
+            let lease = object(name, options, None, None);
+            api.create(&post, &lease).await.map(Some)
+        }
+        LeaseStep::Remove(name, record) => {
+            let preconditions = Preconditions {
+                resource_version: Some(record.version.clone()),
+                uid: None,
+            };
+            let delete = DeleteParams {
+                preconditions: Some(preconditions),
+                ..DeleteParams::default()
+            };
+            api.delete(&lease_name(name), &delete).await.map(|_| None)
+        }
+        LeaseStep::Look(_) => Ok(None),
+    }
+}
+
+fn object(
+    name: &LeaseName,
+    options: &LeaseOptions,
+    record: Option<&LeaseRecord>,
+    holder: Option<&str>,
+) -> Lease {
+    let kind = match name {
+        LeaseName::Replica(_) => "replica",
+        LeaseName::Shard(_) => "shard",
+    };
+    let seconds = options
+        .terms
+        .duration
+        .as_secs()
+        .try_into()
+        .unwrap_or(i32::MAX);
+    let now = MicroTime(Clock::timestamp());
+    let taken = record.is_none_or(|record| record.holder.as_deref() != holder);
+    Lease {
+        metadata: ObjectMeta {
+            name: Some(lease_name(name)),
+            namespace: Some(options.namespace.clone()),
+            labels: Some([(LABEL.to_owned(), kind.to_owned())].into()),
+            annotations: Some([(SHARDS.to_owned(), options.shards.to_string())].into()),
+            resource_version: record.map(|record| record.version.clone()),
+            ..ObjectMeta::default()
+        },
+        spec: Some(LeaseSpec {
+            holder_identity: holder.map(str::to_owned),
+            lease_duration_seconds: Some(seconds),
+            renew_time: Some(now.clone()),
+            acquire_time: taken.then_some(now),
+            ..LeaseSpec::default()
+        }),
+    }
+}
+
+pub(super) fn lease_name(name: &LeaseName) -> String {
+    match name {
+        LeaseName::Replica(replica) => format!("{REPLICA}{replica}"),
+        LeaseName::Shard(shard) => format!("{SHARD}{shard}"),
+    }
+}
+
+pub(super) fn name_of(lease: &Lease) -> Option<LeaseName> {
+    name_from(&lease.name_any())
+}
+
+pub(super) fn name_from(name: &str) -> Option<LeaseName> {
+    if let Some(replica) = name.strip_prefix(REPLICA) {
+        return Some(LeaseName::Replica(replica.to_owned()));
+    }
+    name.strip_prefix(SHARD)?.parse().ok().map(LeaseName::Shard)
+}
+
+pub(super) fn record_of(lease: &Lease) -> LeaseRecord {
+    let spec = lease.spec.as_ref();
+    let seconds = spec
+        .and_then(|spec| spec.lease_duration_seconds)
+        .unwrap_or(0);
+    LeaseRecord {
+        holder: spec
+            .and_then(|spec| spec.holder_identity.clone())
+            .filter(|holder| !holder.is_empty()),
+        version: lease.metadata.resource_version.clone().unwrap_or_default(),
+        duration: Duration::from_secs(u64::try_from(seconds).unwrap_or(0)),
+        shards: lease
+            .annotations()
+            .get(SHARDS)
+            .and_then(|shards| shards.parse().ok()),
+    }
+}

@@ -1,0 +1,68 @@
+//! What was filled in.
+
+use std::fmt;
+
+use json_patch::Patch;
+use serde_json::Value;
+
+use crate::path::FieldPath;
+
+/// The stable number of a default: never reused, never renumbered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct DefaultId(pub u8);
+
+impl fmt::Display for DefaultId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DF{:02}", self.0)
+    }
+}
+
+/// Why a default wrote just this value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Origin {
+    /// It is the default's own value.
+    Fresh,
+    /// The stored object had it and the update lost it (server-side apply drops defaulted fields
+    /// when the same manager applies again).
+    CarriedOver,
+}
+
+/// One value that was filled in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Applied {
+    /// The default that did it.
+    pub id: DefaultId,
+    /// Where.
+    pub path: FieldPath,
+    /// What.
+    pub value: Value,
+    /// Why just this value.
+    pub origin: Origin,
+}
+
+impl fmt::Display for Applied {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {} = {}", self.id, self.path, self.value)?;
+        match self.origin {
+            Origin::Fresh => Ok(()),
+            Origin::CarriedOver => f.write_str(" (as it was before this update)"),
+        }
+    }
+}
+
+/// What admission fills in for one object.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Defaulted {
+    /// The patch; empty if there is nothing to fill in.
+    pub operations: Patch,
+    /// The same for people, one entry per value.
+    pub applied: Vec<Applied>,
+}
+
+impl Defaulted {
+    pub(super) fn followed_by(mut self, other: Self) -> Self {
+        self.operations.0.extend(other.operations.0);
+        self.applied.extend(other.applied);
+        self
+    }
+}

@@ -1,0 +1,113 @@
+//! A stored object, judged as if it was made anew.
+
+use std::sync::Arc;
+
+use k8s_openapi::jiff::Timestamp;
+
+use crate::facts::Facts;
+use crate::judge::{ceiling, judge};
+use crate::objects::Identity;
+use crate::policy::{Mode, Policies, Settings};
+use crate::ray::RayObject;
+use crate::report::message;
+use crate::rule_id::RuleId;
+
+/// One stored object, judged.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Judged {
+    /// The object.
+    pub object: Identity,
+    /// Its identity in the API server; empty if it has none.
+    pub uid: String,
+    /// The policies that are about it, in their order.
+    pub policies: Vec<Arc<str>>,
+    /// What was found.
+    pub findings: Vec<Found>,
+}
+
+/// A finding in a stored object.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub struct Found {
+    /// The rule.
+    pub rule: RuleId,
+    /// What it comes to now.
+    pub mode: Mode,
+    /// What it would come to if every policy's `mode` was Enforce.
+    pub enforced: Mode,
+    /// It is exempt, and would go further otherwise.
+    pub exempt: bool,
+    /// The policy that decided.
+    pub policy: Option<Arc<str>>,
+    /// Place, problem, reason and remedy.
+    pub message: String,
+}
+
+impl Judged {
+    /// It would be denied if it was made now.
+    pub fn is_denied(&self) -> bool {
+        self.findings
+            .iter()
+            .any(|found| found.mode == Mode::Enforce)
+    }
+
+    /// It would be denied if every policy's `mode` was Enforce, and is not now.
+    pub fn would_be_denied(&self) -> bool {
+        !self.is_denied() && self.findings.iter().any(Found::would_deny)
+    }
+}
+
+impl Found {
+    /// It would deny if every policy's `mode` was Enforce, and does not now.
+    pub fn would_deny(&self) -> bool {
+        self.enforced == Mode::Enforce && self.mode < Mode::Enforce && !self.exempt
+    }
+}
+
+/// Judges a stored object as if it was made at `now`. Rules that are off are run too: somebody may
+/// want to know what turning them on would mean.
+pub fn examine(
+    object: &RayObject<'_>,
+    facts: &Facts,
+    policies: &Policies,
+    base: &Settings,
+    now: Timestamp,
+) -> Judged {
+    let settings = policies.settings_for(base, object, facts, now);
+    let curious = Settings {
+        modes: settings.modes.awake(),
+        ..Settings::clone(&settings)
+    };
+    let ceiling = ceiling(object, None, &settings);
+    let verdict = judge(object, None, None, facts, &curious);
+    let findings = verdict.findings().map(|(_, finding)| {
+        let ruling = settings.modes.rule_on(finding.rule, finding.mode);
+        let exempt = ruling
+            .decided
+            .as_ref()
+            .is_some_and(|by| by.exemption.is_some());
+        Found {
+            rule: finding.rule,
+            mode: ruling.mode.min(ceiling),
+            enforced: ruling.unbounded.min(ceiling),
+            exempt,
+            policy: ruling.decided.map(|by| by.policy),
+            message: message::line(finding),
+        }
+    });
+    Judged {
+        object: Identity::of(object),
+        uid: uid(object),
+        policies: policies
+            .about(object, facts)
+            .map(|policy| policy.name.clone())
+            .collect(),
+        findings: findings.collect(),
+    }
+}
+
+fn uid(object: &RayObject<'_>) -> String {
+    let uid = object.metadata().and_then(|metadata| metadata.get("uid"));
+    uid.and_then(serde_json::Value::as_str)
+        .unwrap_or_default()
+        .to_owned()
+}

@@ -1,0 +1,192 @@
+//! What a check of manifests came to.
+
+use super::inside;
+use crate::finding::Finding;
+use crate::judge::Verdict;
+use crate::objects::Identity;
+use crate::policy::Mode;
+use crate::yaml::{Document, Position, Span, YamlFault};
+
+/// What a check of manifests came to.
+#[derive(Debug, Default)]
+pub struct FindingsReport {
+    /// The findings, in the order of the files, their objects and the places in these.
+    pub entries: Vec<Entry>,
+    /// The input that could not be read, in the order of the files.
+    pub unread: Vec<Unread>,
+    /// What was looked at.
+    pub tally: Tally,
+}
+
+/// How many things were looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Tally {
+    /// Ray objects that were judged.
+    pub checked: usize,
+    /// Of those, the ones that admission would deny.
+    pub denied: usize,
+    /// Objects that are no Ray objects and were passed over.
+    pub others: usize,
+}
+
+/// A finding and where it is written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Entry {
+    /// The file as it was named, or `<stdin>`.
+    pub file: String,
+    /// The object.
+    pub object: Identity,
+    /// What the finding leads to: Enforce, Warn or Audit.
+    pub mode: Mode,
+    /// The finding.
+    pub finding: Finding,
+    /// What to underline.
+    pub span: Span,
+    /// The value itself is written; `false` if it is absent, or a default, and an ancestor shows.
+    pub exact: bool,
+    /// The line of the file in which the span begins.
+    pub line: ReportLine,
+}
+
+/// Input that could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Unread {
+    /// The file as it was named, or `<stdin>`.
+    pub file: String,
+    /// Why.
+    pub reason: Unreadable,
+}
+
+/// Why input could not be read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unreadable {
+    /// The file could not be opened or read, in words.
+    File(String),
+    /// It is no manifest.
+    Content(YamlFault),
+}
+
+impl std::fmt::Display for Unread {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let file = &self.file;
+        match &self.reason {
+            Unreadable::File(reason) => write!(f, "{file}: {reason}"),
+            Unreadable::Content(fault) => {
+                let (line, column) = (fault.at.line, fault.at.column);
+                write!(f, "{file}: line {line} column {column}: {fault}")
+            }
+        }
+    }
+}
+
+/// How grave a finding is, in the words of compilers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Level {
+    /// Recorded only.
+    Note,
+    /// Goes through with a warning.
+    Warning,
+    /// Denied.
+    Error,
+}
+
+impl Level {
+    /// The level of a mode; what is off is never reported.
+    pub const fn of(mode: Mode) -> Self {
+        match mode {
+            Mode::Enforce => Self::Error,
+            Mode::Warn => Self::Warning,
+            Mode::Audit | Mode::Off => Self::Note,
+        }
+    }
+
+    /// `error`, `warning` or `note`.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Error => "error",
+            Self::Warning => "warning",
+            Self::Note => "note",
+        }
+    }
+}
+
+impl Entry {
+    /// How grave it is.
+    pub const fn level(&self) -> Level {
+        Level::of(self.mode)
+    }
+}
+
+impl FindingsReport {
+    /// Adds what was found in the object at `pointer` of a document of `file`, whose whole text is
+    /// `source`, in the order of the places.
+    pub fn add(
+        &mut self,
+        (file, source): (&str, &str),
+        (document, pointer): (&Document, &str),
+        object: &Identity,
+        verdict: &Verdict,
+    ) {
+        let from = self.entries.len();
+        self.tally.checked += 1;
+        self.tally.denied += usize::from(!verdict.is_allowed());
+        self.entries
+            .extend(verdict.findings().map(|(mode, finding)| {
+                let place = document.place(&format!("{pointer}{}", finding.path.pointer()));
+                let span = inside::narrowed(source, place.span, &finding.path);
+                Entry {
+                    file: file.to_owned(),
+                    object: object.clone(),
+                    mode,
+                    finding: finding.clone(),
+                    span,
+                    exact: place.exact,
+                    line: ReportLine::around(source, span.start),
+                }
+            }));
+        if let Some(added) = self.entries.get_mut(from..) {
+            added.sort_by_key(|entry| (entry.span.start, entry.finding.rule));
+        }
+    }
+
+    /// How many findings there are of a level.
+    pub fn count(&self, level: Level) -> usize {
+        let of_level = |entry: &&Entry| entry.level() == level;
+        self.entries.iter().filter(of_level).count()
+    }
+}
+
+/// A line of a file, or as much of it as could be shown: JSON on one line can be megabytes long,
+/// and have thousands of findings.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct ReportLine {
+    /// The text.
+    pub text: String,
+    /// How many characters of the line are left out before it.
+    pub left_out: usize,
+}
+
+impl ReportLine {
+    /// Bytes looked at on either side of a place.
+    const REACH: usize = 1024;
+
+    /// The line around a place of `source`.
+    fn around(source: &str, at: Position) -> Self {
+        let (before, after) = source.split_at_checked(at.offset).unwrap_or((source, ""));
+        let before =
+            &before[before.floor_char_boundary(before.len().saturating_sub(Self::REACH))..];
+        let after = &after[..after.floor_char_boundary(Self::REACH)];
+        let before = before.rsplit(['\n', '\r']).next().unwrap_or_default();
+        let after = after.split(['\n', '\r']).next().unwrap_or_default();
+        Self {
+            left_out: at.column.saturating_sub(1 + before.chars().count()),
+            text: format!("{before}{after}"),
+        }
+    }
+}
+
+/// `1 object`, `2 objects`.
+pub(crate) fn counted(count: usize, thing: &str) -> String {
+    let plural = if count == 1 { "" } else { "s" };
+    format!("{count} {thing}{plural}")
+}

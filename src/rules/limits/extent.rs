@@ -1,0 +1,99 @@
+//! How much a cluster and its pods may come to take, and the words for what is allowed.
+
+use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
+use crate::finding::Finding;
+use crate::policy::Limit;
+use crate::quantity::Quantity;
+use crate::ray::pod_size::{Bounds, PodMost, Unbounded};
+use crate::ray::{Cluster, Group, Resource};
+use crate::rules::{Rule, Subject};
+use crate::text::shown_text;
+
+/// How many pods a group may come to have.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Count {
+    /// So many.
+    AtMost(i64),
+    /// The autoscaler may add as many as it likes.
+    Unbounded,
+}
+
+impl Count {
+    /// Of a worker group: with autoscaling `maxReplicas`, else `replicas`; each of `numOfHosts`.
+    pub(super) fn of(cluster: &Cluster<'_>, group: &Group<'_>) -> Self {
+        if group.is_head() {
+            return Self::AtMost(1);
+        }
+        let replicas = if cluster.autoscaling() {
+            match group.integer("maxReplicas") {
+                None => return Self::Unbounded,
+                Some(max) => max,
+            }
+        } else {
+            let least = group.integer("minReplicas").unwrap_or(0);
+            group.integer("replicas").unwrap_or(1).max(least)
+        };
+        let hosts = group.integer("numOfHosts").filter(|hosts| *hosts > 0);
+        Self::AtMost(replicas.max(0).saturating_mul(hosts.unwrap_or(1)))
+    }
+
+    /// Of several groups together.
+    pub(super) fn sum(counts: impl IntoIterator<Item = Self>) -> Self {
+        counts
+            .into_iter()
+            .fold(Self::AtMost(0), |sum, count| match (sum, count) {
+                (Self::AtMost(sum), Self::AtMost(count)) => Self::AtMost(sum.saturating_add(count)),
+                _ => Self::Unbounded,
+            })
+    }
+}
+
+/// The first version in which a pod's own `resources` bound it where nobody switched that off.
+const POD_LEVEL: KubernetesVersion = KubernetesVersion::new(1, 34);
+
+/// The most that a pod of a group may come to take of a resource.
+pub(super) fn most_of_pod(
+    subject: &Subject<'_>,
+    (cluster, group): (&Cluster<'_>, &Group<'_>),
+    resource: Resource,
+) -> PodMost {
+    let object = subject.object;
+    let caps = group.name.and_then(|name| object.ippr.caps(name));
+    let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
+    let ranges = subject.facts.limit_ranges_in(namespace).iter();
+    let bounds = Bounds {
+        default: ranges
+            .filter_map(|range| range.container_default.of(resource))
+            .max(),
+        pod_level: subject
+            .facts
+            .kubernetes
+            .is_none_or(|version| version >= POD_LEVEL),
+    };
+    let cap = caps.and_then(|caps| caps.amount(resource));
+    PodMost::of((cluster, group), resource, cap, bounds)
+}
+
+/// A container of a group that may take more than any limit allows, since it has none itself.
+pub(super) fn without_limit(
+    rule: &Rule,
+    (group, missing): (&Group<'_>, &Unbounded),
+    resource: Resource,
+    (limit, of): (&Limit<Quantity>, &str),
+) -> Finding {
+    let most = resource.say(limit.most);
+    let problem = format!(
+        "{} in {} has no limit of {}, so it may take all that a node has, and {} for {of}",
+        missing.title,
+        group.title(),
+        resource.title(),
+        allowance(limit, &most)
+    );
+    let fix = format!("Set this limit, above 0, so that {of} comes to {most} or less.");
+    rule.finding(missing.path.clone(), problem, fix)
+}
+
+/// `RayPolicy "team-a" allows 8 CPUs`
+pub(super) fn allowance<T>(limit: &Limit<T>, most: &str) -> String {
+    format!("RayPolicy {} allows {most}", shown_text(&limit.policy))
+}

@@ -1,0 +1,110 @@
+//! What a rule is, and what rules report.
+
+use super::cel::Cel;
+use super::subject::Subject;
+use crate::finding::Finding;
+use crate::path::FieldPath;
+use crate::policy::Mode;
+use crate::rule_id::RuleId;
+
+/// The mode of a rule where no policy says otherwise.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OwnMode {
+    /// The same for every finding.
+    Always(Mode),
+    /// It depends; the text says on what. Each finding sets its mode itself.
+    ByCase(&'static str),
+}
+
+/// A rule: what it is, for people, and how it is checked.
+#[derive(Debug)]
+pub struct Rule {
+    /// The stable number.
+    pub id: RuleId,
+    /// The stable short name, in kebab case.
+    pub name: &'static str,
+    /// The mode where no policy says otherwise.
+    pub mode: OwnMode,
+    /// One line for tables.
+    pub summary: &'static str,
+    /// What is looked at and what is reported.
+    pub what: &'static str,
+    /// What happens because of it: the sentence that findings carry as their reason.
+    pub why: &'static str,
+    /// A manifest (YAML) with a finding; only what matters is in it.
+    pub bad: &'static str,
+    /// The same manifest, mended.
+    pub good: &'static str,
+    /// How Ray, KubeRay or Kubernetes behaves without the rule, with the source of the fact.
+    pub without: &'static str,
+    /// The first release that has it.
+    pub since: &'static str,
+    /// What of it the API server can judge by itself.
+    pub cel: Cel,
+    /// Reports what it finds.
+    pub check: fn(&Subject<'_>, &mut Findings),
+}
+
+impl Rule {
+    /// A finding of this rule: what is wrong at `path` and what to write instead. Mode and reason
+    /// are the rule's own (Enforce where the rule goes by case) until changed.
+    pub fn finding(
+        &self,
+        path: FieldPath,
+        problem: impl Into<String>,
+        fix: impl Into<String>,
+    ) -> Finding {
+        Finding {
+            rule: self.id,
+            mode: match self.mode {
+                OwnMode::Always(mode) => mode,
+                OwnMode::ByCase(_) => Mode::Enforce,
+            },
+            path,
+            value: None,
+            problem: problem.into(),
+            why: self.why.to_owned(),
+            fix: fix.into(),
+            decided: None,
+        }
+    }
+}
+
+impl Finding {
+    /// With the offending value, as it is to be shown and compared.
+    #[must_use]
+    pub fn valued(mut self, value: impl Into<String>) -> Self {
+        self.value = Some(value.into());
+        self
+    }
+
+    /// With another mode than the rule's own.
+    #[must_use]
+    pub fn in_mode(mut self, mode: Mode) -> Self {
+        self.mode = mode;
+        self
+    }
+
+    /// With another reason than the rule's own.
+    #[must_use]
+    pub fn because(mut self, why: impl Into<String>) -> Self {
+        self.why = why.into();
+        self
+    }
+}
+
+/// What the rules found, in the order of the rules and of the object.
+#[derive(Debug, Default)]
+pub struct Findings(Vec<Finding>);
+
+impl Findings {
+    /// Adds one.
+    pub fn add(&mut self, finding: Finding) {
+        self.0.push(finding);
+    }
+
+    /// All of them.
+    pub fn into_vec(self) -> Vec<Finding> {
+        self.0
+    }
+}

@@ -30,7 +30,7 @@ use crate::manifests::names::AUDIT_LEASE;
 use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
 
-/// Seconds that the Lease is valid for, and before its end that it is renewed.
+/// For how many seconds the Lease is valid, and how many seconds before its end it is renewed.
 const VALID: u64 = 15;
 const GRACE: u64 = 5;
 

@@ -22,8 +22,9 @@ use crate::apiserver::{self, Event, Selection, Source};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::told;
 
-/// Keeps this replica's share of the shards and tells `fence`, until `stop` is true and everything
-/// was given back. Errors of the API server are logged and tried again.
+/// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
+/// everything has been released. Errors of the API server are logged, and the request is tried
+/// again.
 pub async fn keep(
     options: LeaseOptions,
     source: Source,

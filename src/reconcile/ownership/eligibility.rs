@@ -29,9 +29,10 @@ pub enum ScalerRole {
 /// Whether this process may scale a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Eligibility {
-    /// It may, if it also [owns](crate::reconcile::ownership::handover) the cluster.
+    /// This process may scale the cluster, if it also [owns](crate::reconcile::ownership::handover)
+    /// it.
     Ours,
-    /// It may not.
+    /// This process may not scale the cluster, for this reason.
     Leave(Ineligible),
 }
 

@@ -101,9 +101,8 @@ impl LeaseLedger {
         let ours = self.is_me(record.holder.as_ref());
         match &name {
             LeaseName::Replica(replica) if *replica == self.me && !ours => self.fall(),
-            // Only this replica writes its own Lease: a request of ours arrived, but its answer was
-            // lost. It counts from the first unanswered renewal, which is the earliest that it can
-            // have been.
+            // No other replica writes our name: a request of ours arrived, but its answer was lost.
+            // It counts from the first unanswered renewal, the earliest that it can have been.
             LeaseName::Replica(replica) if *replica == self.me => {
                 let sent = self
                     .renewed

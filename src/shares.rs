@@ -1,11 +1,11 @@
-//! What strangers share: connections, and the memory of bodies that are on their way. Nobody may
-//! hold so much of it that others are locked out.
+//! Shares of what unknown clients use together: connections, and the memory of request bodies that
+//! are being received. No client may hold so much that others are locked out.
 //!
-//! Everything is counted by the address that it is held for. While there is enough, everybody gets
-//! what is asked for, up to a bound for each. When there is no more, who holds the most gives way:
-//! of what is held for that address and only waits for its client, the oldest is taken back. What
-//! is being worked on is never taken back. So whoever holds little, as API servers do, is served
-//! however much others hold.
+//! Everything is counted by the client's address. While there is enough, each client gets what it
+//! asks for, up to a bound. When everything is in use, the client that holds the most gives way: of
+//! its shares that only wait for the client, the oldest is taken back. A share that is being worked
+//! on is never taken back. So a client that holds little, as an API server does, is served however
+//! much others hold.
 
 use std::collections::{BTreeMap, HashMap};
 use std::net::{IpAddr, Ipv6Addr};
@@ -15,46 +15,47 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Notify;
 
-/// The address that something is held for.
+/// The address for which a share is held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectionSource(IpAddr);
 
 impl ConnectionSource {
-    /// Of a peer. The same IPv4 address is one source, in whichever form it comes.
+    /// The source of a peer's address. The same IPv4 address is one source, in whichever form it
+    /// comes.
     pub fn of(address: IpAddr) -> Self {
         Self(address.to_canonical())
     }
 }
 
-/// Somebody who is not known, as in tests without a network.
+/// An unknown source, as in tests without a network.
 impl Default for ConnectionSource {
     fn default() -> Self {
         Self(Ipv6Addr::UNSPECIFIED.into())
     }
 }
 
-/// How much there is.
+/// How much can be held.
 #[derive(Debug, Clone, Copy)]
 pub struct Bounds {
-    /// For all together.
+    /// The bound for all sources together.
     pub all: usize,
-    /// For each source.
+    /// The bound for each source.
     pub each: usize,
-    /// Within one source, what has waited for less than this does not give way: of a source that
-    /// many use, as behind address translation, only those do that are slow.
+    /// Within one source, a share that has waited for less than this does not give way. So of a
+    /// source that many clients use, as behind address translation, only the slow clients give way.
     pub patience: Duration,
 }
 
-/// There is no more.
+/// The reason why nothing more can be held.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Full {
-    /// This source holds all that one can hold.
+    /// The source holds as much as one source may hold.
     Source,
-    /// Everything is held, and is being worked on.
+    /// Everything is held, and no share may be taken back.
     All,
 }
 
-/// What there is, and who holds how much of it.
+/// The shares of all sources.
 #[derive(Debug, Clone)]
 pub struct Shares {
     bounds: Bounds,
@@ -70,24 +71,24 @@ struct Ledger {
     sources: HashMap<ConnectionSource, Account>,
 }
 
-/// Of one source.
+/// The shares of one source.
 #[derive(Debug, Default)]
 struct Account {
     used: usize,
     holders: BTreeMap<u64, (usize, Arc<Holder>)>,
 }
 
-/// What the one who holds something shares with the ledger.
+/// What the holder of a share has in common with the ledger.
 #[derive(Debug, Default)]
 struct Holder {
-    /// Since when it waits for its client, in milliseconds after the start and one more; 0 while
-    /// it is worked on.
+    /// Since when the share waits for its client, in milliseconds after the start, plus one; 0
+    /// while it is being worked on.
     waiting: AtomicU64,
     is_asked: AtomicBool,
     asked: Notify,
 }
 
-/// Something that is held, until dropped.
+/// Something that is held until this is dropped.
 #[derive(Debug)]
 pub struct Share {
     shares: Shares,
@@ -97,7 +98,7 @@ pub struct Share {
 }
 
 impl Shares {
-    /// Nobody holds anything yet.
+    /// Shares of which nothing is held yet.
     pub fn new(bounds: Bounds) -> Self {
         Self {
             bounds,
@@ -107,8 +108,8 @@ impl Shares {
         }
     }
 
-    /// Takes `units` for `source`, from whoever holds the most if there is no more. It counts as
-    /// waiting for its client from now on.
+    /// Takes `units` for `source`, and makes the largest holder give way if there is no more. The
+    /// share counts as waiting for its client from now on.
     pub fn take(&self, source: ConnectionSource, units: usize) -> Result<Share, Full> {
         let now = self.now();
         let mut ledger = self.ledger();
@@ -129,7 +130,7 @@ impl Shares {
         })
     }
 
-    /// One who holds something gives way, if anybody waits.
+    /// Makes one share give way, if any waits for its client.
     pub fn make_way(&self) {
         let mut ledger = self.ledger();
         if let Some(largest) = ledger.largest() {
@@ -137,7 +138,7 @@ impl Shares {
         }
     }
 
-    /// Waits until somebody has given something back.
+    /// Waits until a share has been given back.
     pub async fn returned(&self) {
         self.returned.notified().await;
     }
@@ -146,7 +147,7 @@ impl Shares {
         u64::try_from(self.start.elapsed().as_millis()).unwrap_or(u64::MAX - 1) + 1
     }
 
-    /// A panic elsewhere leaves the ledger whole enough.
+    /// A panic elsewhere leaves the ledger usable.
     fn ledger(&self) -> MutexGuard<'_, Ledger> {
         self.ledger.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -157,7 +158,7 @@ impl Ledger {
         self.sources.get(&source).map_or(0, |account| account.used)
     }
 
-    /// Of those who have something that waits, the one who holds the most.
+    /// Of the sources that have a waiting share, the one that holds the most.
     fn largest(&self) -> Option<ConnectionSource> {
         let can_give = self.sources.iter().filter(|(_, account)| {
             let mut holders = account.holders.values();
@@ -167,7 +168,8 @@ impl Ledger {
         Some(*largest.0)
     }
 
-    /// Until there are `units` for `source`, others give way, but never `except`.
+    /// Makes other shares give way until there are `units` for `source`, but never the share
+    /// `except`.
     fn make_room(
         &mut self,
         bounds: &Bounds,
@@ -183,7 +185,7 @@ impl Ledger {
             if !too_much && self.used + units <= bounds.all {
                 return Ok(());
             }
-            // Who would hold more than the largest does is the one to give way.
+            // A source that would then hold more than the largest one does gives way itself.
             let other = self.largest().filter(|largest| {
                 !too_much && *largest != source && self.used_by(*largest) >= own + units
             });
@@ -197,7 +199,8 @@ impl Ledger {
         }
     }
 
-    /// The oldest that waits in `source`, and may be taken back, gives way; whether there was one.
+    /// Makes the oldest waiting share of `source` that may be taken back give way; says whether
+    /// there was one.
     fn give_way(
         &mut self,
         source: ConnectionSource,
@@ -234,7 +237,7 @@ impl Ledger {
 }
 
 impl Share {
-    /// Takes more. It fails, too, where this share was asked to give way.
+    /// Takes more units. This fails as well if the share was asked to give way.
     pub fn grow(&self, units: usize) -> Result<(), Full> {
         let Shares { bounds, .. } = &self.shares;
         let now = self.shares.now();
@@ -248,28 +251,28 @@ impl Share {
         Ok(())
     }
 
-    /// It is worked on: it does not give way.
+    /// Marks the share as being worked on, so that it does not give way.
     pub fn works(&self) {
         self.holder.waiting.store(0, Ordering::Relaxed);
     }
 
-    /// It waits for its client, from now on.
+    /// Marks the share as waiting for its client from now on.
     pub fn waits(&self) {
         let now = self.shares.now();
         self.holder.waiting.store(now, Ordering::Relaxed);
     }
 
-    /// Whether it waits for its client.
+    /// Whether the share waits for its client.
     pub fn is_waiting(&self) -> bool {
         self.holder.waiting.load(Ordering::Relaxed) > 0
     }
 
-    /// It was asked to give way.
+    /// Whether the share was asked to give way.
     pub fn is_asked(&self) -> bool {
         self.holder.is_asked.load(Ordering::Acquire)
     }
 
-    /// Waits until it is asked to give way. What it held counts as given back by then.
+    /// Waits until the share is asked to give way. Its units already count as given back then.
     pub async fn asked(&self) {
         while !self.is_asked() {
             self.holder.asked.notified().await;
@@ -308,7 +311,7 @@ mod tests {
         let next = shares.take(source(2), 1).unwrap();
         assert!(many[0].is_asked() && !many[1].is_asked() && !many[2].is_asked());
         assert!(!few.is_asked() && !next.is_asked());
-        // Two each now: nobody is to take from who holds as little.
+        // Both sources hold two now, so neither gives way to the other.
         let own = shares.take(source(2), 1).unwrap();
         assert!(few.is_asked() && !own.is_asked());
         assert!(!many[1].is_asked() && !many[2].is_asked());

@@ -1,12 +1,13 @@
 //! Background tasks that a process cannot do without.
 //!
-//! The runtime catches the panic of a task and goes on, and so would the process: alive, ready, and
-//! without its watches or its Leases. So a task that has to go on until the process stops is given
-//! to a [`Supervisor`] under a name. When it panics, or ends before the process was asked to stop,
-//! [`Supervisor::guard`] fails and the process ends with an error; Kubernetes starts another.
+//! The runtime catches the panic of a task and continues, and so would the process: alive and
+//! ready, but without its watches or its Leases. So a task that has to run until the process stops
+//! is given to a [`Supervisor`] under a name. When the task panics, or ends before the process was
+//! asked to stop, [`Supervisor::guard`] fails and the process ends with an error; Kubernetes then
+//! starts another one.
 //!
-//! Work that belongs to one request, one connection or one cluster is none of that: a panic there
-//! must cost that one only.
+//! Work that belongs to one request, one connection or one cluster is not supervised: a panic there
+//! must affect that one only.
 
 use std::fmt;
 use std::future::Future;
@@ -18,7 +19,7 @@ use futures_util::FutureExt as _;
 use tokio::sync::watch;
 use tokio::task::JoinHandle;
 
-/// Watches over background tasks. Clones watch over the same ones.
+/// Supervises background tasks. Clones supervise the same tasks.
 #[derive(Debug, Clone, Default)]
 pub struct Supervisor(Arc<TaskState>);
 
@@ -28,22 +29,22 @@ struct TaskState {
     failed: watch::Sender<Option<TaskFailed>>,
 }
 
-/// Why the process has to end.
+/// The failure because of which the process has to end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the background task \"{task}\" {how}: the process cannot do without it and ends")]
 pub struct TaskFailed {
     /// The name of the task.
     pub task: &'static str,
-    /// What became of it.
+    /// How the task failed.
     pub how: How,
 }
 
-/// What became of a task.
+/// How a task failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum How {
-    /// It came to its end, though nobody had asked it to.
+    /// The task returned, although it was not asked to stop.
     Ended,
-    /// It panicked; the log says where.
+    /// The task panicked; the log says where.
     Panicked,
 }
 
@@ -56,7 +57,7 @@ impl fmt::Display for How {
     }
 }
 
-/// A task that is watched over. Dropping it stops the task, which is no failure.
+/// A supervised task. Dropping it stops the task, which is no failure.
 #[derive(Debug)]
 #[must_use = "dropping it stops the task"]
 pub struct Task(JoinHandle<()>);
@@ -70,10 +71,10 @@ impl Supervisor {
         Task(tokio::spawn(self.clone().watch(name, task)))
     }
 
-    /// `task`, watched over, for another runtime to run.
+    /// The supervised `task` as a future, for another runtime to run.
     pub async fn watch(self, name: &'static str, task: impl Future<Output = ()>) {
-        // What it shared with others and left half done is nobody's matter any more: the process
-        // ends.
+        // Unwind safety does not matter, because the process ends: no other task will use what this
+        // one left inconsistent.
         match AssertUnwindSafe(task).catch_unwind().await {
             Ok(()) if self.is_stopping() => {}
             Ok(()) => self.fail(name, How::Ended),
@@ -81,13 +82,13 @@ impl Supervisor {
         }
     }
 
-    /// The process stops: tasks may end now. One that panics is logged, but what is being stopped
-    /// goes on to its orderly end.
+    /// Allows tasks to end, because the process stops. A panic is still logged, but does not
+    /// disturb the orderly end.
     pub fn let_end(&self) {
         self.0.is_stopping.store(true, Ordering::Release);
     }
 
-    /// Does `work`; fails as soon as a task does, and leaves the work undone.
+    /// Runs `work`; fails as soon as a supervised task does, and then abandons the work.
     pub async fn guard<T>(
         &self,
         work: impl Future<Output = anyhow::Result<T>>,
@@ -103,7 +104,7 @@ impl Supervisor {
         let mut failed = self.0.failed.subscribe();
         match failed.wait_for(Option::is_some).await.as_deref() {
             Ok(Some(failed)) => *failed,
-            // Not before `self` is gone, which holds the sender.
+            // The sender lives as long as `self`, so this is never reached before `self` is gone.
             _ => std::future::pending().await,
         }
     }
@@ -128,9 +129,9 @@ impl Supervisor {
 }
 
 impl Task {
-    /// Waits until it has ended.
+    /// Waits until the task has ended.
     pub async fn ended(&mut self) {
-        // How it ended is told to the supervisor.
+        // The supervisor has been told how the task ended.
         let _ = (&mut self.0).await;
     }
 }
@@ -147,7 +148,7 @@ mod tests {
 
     use super::*;
 
-    /// What a process whose own work never ends comes to.
+    /// The result of a process whose own work never ends.
     async fn outcome(supervisor: &Supervisor) -> String {
         let work = pending::<anyhow::Result<()>>();
         supervisor.guard(work).await.unwrap_err().to_string()

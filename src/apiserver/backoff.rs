@@ -1,5 +1,5 @@
-//! How long to wait after a failure: longer from one to the next, and never as long as others that
-//! failed at the same moment.
+//! Back-off after failures: the wait grows from one failure to the next, and is random, so that
+//! clients that failed at the same moment do not come back together.
 
 use std::time::Duration;
 
@@ -12,7 +12,7 @@ pub struct Backoff {
 }
 
 impl Backoff {
-    /// Waits from `first` to `longest`.
+    /// A back-off from `first` to `longest`.
     pub fn new(first: Duration, longest: Duration) -> Self {
         Self {
             first,
@@ -21,12 +21,12 @@ impl Backoff {
         }
     }
 
-    /// It went well: the next wait is the first one again.
+    /// After a success, the next wait is the first one again.
     pub fn reset(&mut self) {
         self.failures = 0;
     }
 
-    /// After one more failure: how long to wait; at least as long as was `asked` for.
+    /// The wait after one more failure, and never less than the server has `asked` for.
     pub fn wait(&mut self, asked: Option<Duration>) -> Duration {
         self.wait_with(asked, random())
     }
@@ -41,7 +41,7 @@ impl Backoff {
     }
 }
 
-/// From 0 to 1, so that those who fail together do not come again together.
+/// A number from 0 to 1, so that clients that fail together do not come back together.
 pub fn random() -> f64 {
     fastrand::f64()
 }

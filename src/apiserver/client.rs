@@ -1,4 +1,4 @@
-//! A client of the API server as every background part of Rayfit uses it.
+//! The client of the API server that every background part of Rayfit uses.
 
 use std::path::Path;
 use std::time::Duration;
@@ -13,17 +13,18 @@ use tower::{BoxError, Service};
 
 use super::patience::Patience;
 
-/// What audit logs call us.
+/// The user agent, as audit logs show it.
 const NAME: &str = concat!("rayfit/", env!("CARGO_PKG_VERSION"));
 
-/// Nothing is read from a connection for so long: it is dead. Watches are sent bookmarks once a
-/// minute.
+/// A connection from which nothing is read for so long is dead: even a quiet watch gets a bookmark
+/// once a minute.
 const SILENCE: Duration = Duration::from_secs(100);
 
-/// Requests on their way to a connection.
+/// The most requests that wait for the connection.
 const BUFFER: usize = 1024;
 
-/// The process does not run in a pod: there is no API server unless one is named.
+/// Whether the error is that the process does not run in a pod, so that there is no API server
+/// unless a kubeconfig names one.
 pub fn is_no_pod(error: &anyhow::Error) -> bool {
     matches!(
         error.downcast_ref(),
@@ -31,7 +32,7 @@ pub fn is_no_pod(error: &anyhow::Error) -> bool {
     )
 }
 
-/// A client, and the patience that all of its requests share.
+/// A client, and the waiting time after `Retry-After` that all of its requests share.
 #[derive(Clone)]
 pub struct ApiServer {
     client: Client,
@@ -39,7 +40,7 @@ pub struct ApiServer {
 }
 
 impl ApiServer {
-    /// The API server of `kubeconfig`, or else of the cluster that the process runs in.
+    /// The API server of `kubeconfig`, or of the cluster in which the process runs.
     pub async fn connect(kubeconfig: Option<&Path>) -> anyhow::Result<Self> {
         let config = match kubeconfig {
             None => Config::incluster()?,
@@ -55,8 +56,9 @@ impl ApiServer {
     pub fn with(mut config: Config) -> Result<Self, kube::Error> {
         let name = HeaderValue::from_static(NAME);
         config.headers.push((USER_AGENT, name));
-        // The library would repeat what was answered with 429, 503 or 504 up to fifteen times,
-        // below every limit of ours, and nobody would hear what the API server asks for.
+        // By default the library would repeat requests that were answered with 429, 503 or 504 up
+        // to fifteen times. Our limits would not cover that, and nothing here would see the
+        // `Retry-After`.
         config.default_retry = false;
         config.read_timeout = Some(SILENCE);
         config.reset_reader_on_write = true;
@@ -68,7 +70,7 @@ impl ApiServer {
         })
     }
 
-    /// An API server that is reached through `service`.
+    /// An API server that is reached through `service`, as tests use it.
     pub fn through<S, B>(service: S, namespace: &str) -> Self
     where
         S: Service<Request<Body>, Response = Response<B>> + Clone + Send + 'static,
@@ -90,7 +92,7 @@ impl ApiServer {
         self.client.clone()
     }
 
-    /// What all of its requests wait for.
+    /// The waiting time that all requests of the client share.
     pub fn patience(&self) -> Patience {
         self.patience.clone()
     }

@@ -1,14 +1,15 @@
-//! Errors of the API server's client, for people: what it said, not how the client keeps it.
+//! The error chain of the API server's client as a text for people: the server's own words, without
+//! the client's wrapping.
 
 use std::error::Error;
 
-/// What an error and its causes say, each thing once.
+/// The messages of an error and its causes, each of them once.
 pub fn text(error: &(dyn Error + 'static)) -> String {
     let mut said: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
         let (words, last) = words(error);
-        // Many errors repeat what caused them.
+        // Many errors repeat the message of their cause.
         if !said.iter().any(|before| before.contains(&words)) {
             said.push(words);
         }
@@ -17,7 +18,7 @@ pub fn text(error: &(dyn Error + 'static)) -> String {
     said.join(": ")
 }
 
-/// The words of one error, and whether what caused it adds nothing.
+/// The message of one error, and whether its causes add nothing to it.
 fn words(error: &(dyn Error + 'static)) -> (String, bool) {
     if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
         let said = if status.message.is_empty() {
@@ -28,7 +29,7 @@ fn words(error: &(dyn Error + 'static)) -> (String, bool) {
         return (said.clone(), true);
     }
     let text = error.to_string();
-    // A wrapper's words hold the whole status after a colon.
+    // The library's wrapper appends the whole status after this text.
     let short = text.split(": ApiError").next().unwrap_or(&text);
     (short.to_owned(), false)
 }

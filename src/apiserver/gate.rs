@@ -1,8 +1,10 @@
-//! Through here goes every request about a cluster: at one rate for all of them, so many at once,
-//! each cluster in its turn, and none while the API server asks for patience.
+//! The gate: every request about a cluster passes it. The requests of all clusters share one rate
+//! and a limit on how many are under way, the clusters take turns, and no request passes while the
+//! API server asks for patience.
 //!
-//! Nobody reserves anything: who gives up waiting takes nothing along. So an API server that is slow,
-//! or more work than the rate allows, makes everybody slower and stops nobody.
+//! A waiting request reserves no capacity, so a request that gives up gives back none. A slow API
+//! server, or more work than the rate allows, therefore slows all clusters down and stops none of
+//! them.
 
 use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -18,14 +20,16 @@ use tokio::time::{Instant, sleep, timeout};
 use super::patience::Patience;
 use super::queue::{Flow, Queue, QueueLimits, Ticket};
 
-/// How long a request waits at the most. It costs the API server nothing meanwhile; but what it was
-/// decided on grows old.
+/// The longest time that a request waits. Waiting costs the API server nothing, but the decision
+/// behind the request grows stale.
 pub const QUEUE: Duration = Duration::from_secs(10);
 
-/// Requests at once. More would not be done sooner by an API server that is slow.
+/// The most requests that are under way. A slow API server would not answer more of them sooner,
+/// and the renewal of Leases, which does not pass the gate, would wait behind them in its queue.
 pub const AT_ONCE: usize = 16;
 
-/// What one cluster may take of that, so that one whose requests hang does not hold all places.
+/// The part of that which one cluster may use, so that a cluster whose requests hang does not take
+/// all places.
 const OF_ONE: QueueLimits = QueueLimits {
     waiting: 64,
     under_way: AT_ONCE / 2,
@@ -44,13 +48,13 @@ struct Inner {
     closed: watch::Sender<bool>,
 }
 
-/// Why a request was not let through.
+/// The reason why a request was not let through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
-    /// It has waited for long enough.
+    /// The request has waited for the longest time.
     #[error("{} seconds were not enough to get its turn: too many requests wait for the API server, or it asks for patience", QUEUE.as_secs())]
     TooLong,
-    /// Too many of the same cluster wait already.
+    /// Too many requests about the same cluster wait already.
     #[error("{} requests about the same cluster wait already", OF_ONE.waiting)]
     TooMany,
     /// The process stops.
@@ -58,7 +62,7 @@ pub enum NotAdmitted {
     Stopping,
 }
 
-/// A request that was let through, until it has ended.
+/// A request that was let through; dropping this ends it.
 #[derive(Debug)]
 pub struct Pass {
     gate: Gate,
@@ -66,10 +70,10 @@ pub struct Pass {
     _place: OwnedSemaphorePermit,
 }
 
-/// Who is at the front: nobody else goes before it.
+/// The front of the queue: no other request passes while this exists.
 struct Front(Gate);
 
-/// Who waits for it.
+/// A request that waits for the front of the queue.
 struct Waiting<'a> {
     gate: &'a Gate,
     ticket: Ticket,
@@ -77,7 +81,8 @@ struct Waiting<'a> {
 }
 
 impl Gate {
-    /// At most `rate` requests a second, `burst` at once after a quiet time.
+    /// A gate for at most `rate` requests a second, with `burst` of them at once after a quiet
+    /// time.
     pub fn new(rate: u32, burst: u32, patience: Patience) -> Self {
         let number = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::per_second(number(rate)).allow_burst(number(burst));
@@ -92,7 +97,7 @@ impl Gate {
         }))
     }
 
-    /// Waits for the turn of a request that belongs to `flow`: the namespace and name of a cluster.
+    /// Waits until a request of `flow`, the namespace and name of a cluster, may be sent.
     pub async fn pass(&self, flow: &Flow) -> Result<Pass, NotAdmitted> {
         tokio::select! {
             biased;
@@ -103,10 +108,10 @@ impl Gate {
 
     async fn turn(&self, flow: &Flow) -> Result<Pass, NotAdmitted> {
         let _front = self.front(flow).await?;
-        // It is never closed.
+        // The semaphore is never closed.
         let place = self.0.places.clone().acquire_owned().await;
         let place = place.map_err(|_| NotAdmitted::Stopping)?;
-        // Last, so that whoever gives up has taken nothing of the rate.
+        // The rate comes last, so that a request that gives up before has used up none of it.
         self.rate().await;
         self.lock().begin(flow);
         Ok(Pass {
@@ -116,7 +121,7 @@ impl Gate {
         })
     }
 
-    /// Waits until the rate has room for one more request and the API server asks for no patience.
+    /// Waits until the rate allows one more request, and the API server asks for no patience.
     pub async fn rate(&self) {
         loop {
             self.0.patience.over().await;
@@ -127,17 +132,18 @@ impl Gate {
         }
     }
 
-    /// The API server asked one request for patience: all wait.
+    /// Takes in that the API server has answered one request with a call for patience: all requests
+    /// wait.
     pub fn ask_patience(&self, time: Option<Duration>) {
         self.0.patience.ask(time);
     }
 
-    /// Whoever waits is turned away from now on, at once.
+    /// Turns away all waiting requests, now and from now on.
     pub fn close(&self) {
         self.0.closed.send_replace(true);
     }
 
-    /// Waits until it is closed.
+    /// Waits until the gate is closed.
     pub async fn closed(&self) {
         // The sender lives as long as `self`.
         let _ = self.0.closed.subscribe().wait_for(|closed| *closed).await;
@@ -152,13 +158,13 @@ impl Gate {
             called,
         };
         self.call();
-        // The queue drops no caller but that of one who leaves.
+        // The queue drops a caller only when its request leaves the queue.
         let front = (&mut waiting.called).await;
         front.map_err(|_| NotAdmitted::Stopping)
     }
 
-    /// Tells whoever is next that it is at the front. If it gives up in this moment, the front is
-    /// dropped, and the next one is told.
+    /// Tells the next request that it is at the front. If the request gives up at this moment, the
+    /// front is dropped, and that tells the next one.
     fn call(&self) {
         let next = self.lock().call();
         if let Some(next) = next {
@@ -197,7 +203,7 @@ impl Drop for Pass {
     }
 }
 
-/// Tokio's clock, since some moment.
+/// Tokio's clock, as the time since some moment.
 #[derive(Debug, Clone, Copy)]
 struct Steady(Instant);
 
@@ -247,8 +253,8 @@ mod tests {
         assert!(start.elapsed() >= Duration::from_secs(3));
     }
 
-    /// Three hundred clusters with sixteen requests each, five times what the rate allows in the time
-    /// that a request waits: what is let through is what the rate allows, again and again, and a
+    /// Three hundred clusters with sixteen requests each are five times what the rate allows in the
+    /// time that a request waits. What passes is again and again what the rate allows, and a
     /// neighbour with one request waits for one turn of the others.
     #[tokio::test(start_paused = true)]
     async fn overload_makes_slower_and_stops_nobody() {

@@ -1,7 +1,7 @@
-//! How the watches of a process are: which are well, since when others are not, and why.
+//! The state of a process's watches: which are well, since when the others are not, and why.
 //!
-//! Only what the API server said counts: a whole list, an event, a bookmark. It is judged when it is
-//! asked for, so that a watch that hangs is found out, too.
+//! Only what the API server sent counts: a complete list, an event, a bookmark. The state is judged
+//! when it is asked for, so that a watch that hangs is found out too.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,11 +17,12 @@ pub struct Watches(Arc<Mutex<Registry>>);
 #[derive(Debug, Default)]
 struct Registry {
     open: Vec<Weak<Watch>>,
-    /// Objects that could not be read, by what was watched; also of watches that are closed.
+    /// The number of objects that could not be read, by the watch's title; watches that are closed
+    /// are included.
     skipped: BTreeMap<&'static str, u64>,
 }
 
-/// By which one watch tells how it is. The watch is forgotten when it is dropped.
+/// The handle by which one watch reports its state. The watch is forgotten when this is dropped.
 #[derive(Debug)]
 pub struct Beacon {
     watch: Arc<Watch>,
@@ -31,7 +32,7 @@ pub struct Beacon {
 #[derive(Debug)]
 struct Watch {
     title: &'static str,
-    /// After so long without a word it is not well.
+    /// After so long without any message the watch is not well.
     limit: Duration,
     opened: Instant,
     state: Mutex<WatchState>,
@@ -41,37 +42,37 @@ struct Watch {
 struct WatchState {
     heard: Option<Instant>,
     failure: Option<String>,
-    /// The API server said at last that it does not know what is watched.
+    /// Whether the API server's last answer was that it does not know the watched resource.
     is_absent: bool,
 }
 
 /// A watch that is not well.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trouble {
-    /// What is watched.
+    /// The title of the watch.
     pub title: &'static str,
-    /// For how long nothing was heard of it.
+    /// For how long the API server has sent nothing on it.
     pub time: Duration,
-    /// There has been no whole list yet.
+    /// Whether there has been no complete list yet.
     pub is_unknown: bool,
-    /// What failed last.
+    /// The last failure.
     pub why: String,
 }
 
-/// How many watches of a title there are, how many of them are not well, and how many objects could
-/// not be read.
+/// The number of watches of a title, of those among them that are not well, and of objects that
+/// could not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Count {
-    /// Watches.
+    /// The watches.
     pub open: u64,
-    /// Those that are not well.
+    /// The watches that are not well.
     pub failing: u64,
-    /// Objects that were skipped since the process began.
+    /// The objects that were skipped since the process started.
     pub skipped: u64,
 }
 
 impl Watches {
-    /// A watch begins; it is well as long as something is heard of it within `limit`.
+    /// Registers a watch; it is well as long as the API server sends something within `limit`.
     pub fn open(&self, title: &'static str, limit: Duration) -> Beacon {
         let watch = Arc::new(Watch {
             title,
@@ -89,13 +90,13 @@ impl Watches {
         }
     }
 
-    /// Those that are not well.
+    /// The watches that are not well.
     pub fn troubles(&self) -> Vec<Trouble> {
         let open = self.all();
         open.iter().filter_map(|watch| watch.trouble()).collect()
     }
 
-    /// Numbers by title, for metrics.
+    /// The numbers by title, for metrics.
     pub fn counts(&self) -> BTreeMap<&'static str, Count> {
         let skipped = self.lock().skipped.clone();
         let mut counts: BTreeMap<_, Count> = BTreeMap::new();
@@ -122,12 +123,12 @@ impl Watches {
 }
 
 impl Beacon {
-    /// What is watched.
+    /// The title of the watch.
     pub fn title(&self) -> &'static str {
         self.watch.title
     }
 
-    /// A list is complete, or something was heard after one.
+    /// Reports that a list is complete, or that something arrived after one.
     pub fn hear(&self) {
         let mut state = self.watch.lock();
         let failed = state.failure.take();
@@ -145,13 +146,14 @@ impl Beacon {
         }
     }
 
-    /// It failed, and is tried again. Said once until it is well again.
+    /// Reports that the watch failed and is tried again. That is logged once, until the watch is
+    /// well again.
     pub fn fail(&self, why: &str) {
         self.failed(why, false);
     }
 
-    /// It failed because the API server does not know what is watched. That is tried again as well:
-    /// it may be installed later.
+    /// Reports that the watch failed because the API server does not know the resource. That is
+    /// tried again as well, because the resource may be installed later.
     pub fn miss(&self, why: &str) {
         self.failed(why, true);
     }
@@ -171,13 +173,13 @@ impl Beacon {
         }
     }
 
-    /// An object could not be read.
+    /// Reports that an object could not be read.
     pub fn skip(&self) {
         let mut registry = self.watches.lock();
         *registry.skipped.entry(self.watch.title).or_default() += 1;
     }
 
-    /// For how long nothing was heard; since the beginning, if never.
+    /// For how long nothing has arrived, counted from the opening of the watch if nothing ever has.
     pub fn silence(&self) -> Duration {
         self.watch.last().elapsed()
     }
@@ -192,7 +194,7 @@ impl Watch {
         let state = self.lock();
         let time = state.heard.unwrap_or(self.opened).elapsed();
         let is_unknown = state.heard.is_none();
-        // Of what was never installed there is nothing to be seen.
+        // A resource that was never installed has no objects, so that its watch misses nothing.
         let is_well = if is_unknown {
             state.is_absent
         } else {
@@ -275,7 +277,7 @@ mod tests {
         assert_eq!(watches.counts()["RayCronJobs"].failing, 0);
         beacon.fail("HTTP 403");
         assert_eq!(watches.troubles()[0].why, "HTTP 403");
-        // Once it was there, its absence is a failure.
+        // Once the resource was there, its absence is a failure.
         beacon.hear();
         assert_eq!(watches.troubles(), []);
         beacon.miss("HTTP 404");

@@ -1,8 +1,8 @@
-//! The one loop that lists objects and watches them from then on. Whatever goes wrong, it waits a
-//! little, longer from failure to failure, and begins again; it never ends.
+//! The informer: the one loop that lists objects and watches them from then on. After any failure
+//! it waits, longer from failure to failure, and tries again; it never ends.
 //!
-//! Written here because libraries keep to themselves what tells a quiet watch from a dead one:
-//! bookmarks, and the ends of watches.
+//! It is written here because libraries do not expose bookmarks and the ends of watches, by which a
+//! quiet watch is told from a dead one.
 
 use std::convert::Infallible;
 use std::future::Future;
@@ -19,38 +19,40 @@ use super::backoff::{Backoff, random};
 use super::health::Beacon;
 use super::pages::{self, Head, LineReader, Lines, Page, PageFault, Read};
 
-/// Objects that are listed at once: few, so that large ones do not fill the memory.
+/// The number of objects in a page of a list: a small one, so that large objects do not fill the
+/// memory.
 const PAGE: u32 = 100;
 
-/// A watch that lives shorter has failed, however it ended.
+/// A watch that lives for less time than this has failed, however it ended.
 const BRIEF: Duration = Duration::from_secs(1);
 
-/// What is watched.
+/// The objects to watch.
 #[derive(Debug, Clone)]
 pub struct Selection {
-    /// What it is called in the log and in readiness.
+    /// The title in logs and in the readiness report.
     pub title: &'static str,
-    /// The path of its collection, such as `/api/v1/pods`.
+    /// The path of the collection, such as `/api/v1/pods`.
     pub path: String,
-    /// Which of them.
+    /// The label selector.
     pub labels: Option<String>,
-    /// Only the metadata of objects is asked for.
+    /// Whether only the objects' metadata is requested.
     pub metadata_only: bool,
-    /// The times.
+    /// The durations.
     pub times: Times,
 }
 
-/// The times of a watch.
+/// The durations of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Times {
-    /// The longest that an answer may take: of a list a page.
+    /// The longest time that an answer may take; for a list, that each page may take.
     pub answer: Duration,
-    /// A watch of which nothing is heard for so long is dead. API servers send bookmarks once a
+    /// A watch on which nothing arrives for so long is dead: API servers send bookmarks once a
     /// minute.
     pub silence: Duration,
     /// The first and the longest wait after a failure.
     pub retry: (Duration, Duration),
-    /// After how long the API server ends a watch, about, so that watches spread over its replicas.
+    /// The time after which the API server ends a watch, roughly, so that watches spread over its
+    /// replicas.
     pub lifetime: Duration,
 }
 
@@ -66,7 +68,7 @@ impl Default for Times {
 }
 
 impl Times {
-    /// For objects that change all the time, and that nothing works without.
+    /// The durations for objects that change all the time and without which nothing works.
     pub fn lively(step: Duration) -> Self {
         Self {
             answer: step * 2,
@@ -76,8 +78,8 @@ impl Times {
         }
     }
 
-    /// After how long without a word a watch is not well: it has been found dead and one more list
-    /// could have been read.
+    /// After how long without any message a watch is not well: within this time it has been found
+    /// dead, and another list could have been read.
     pub fn limit(&self) -> Duration {
         self.silence + self.answer + self.retry.1
     }
@@ -92,25 +94,25 @@ pub struct ObjectName {
     pub name: String,
 }
 
-/// What is seen.
+/// What the informer reports.
 #[derive(Debug)]
 pub enum Event<K> {
-    /// A list begins. What it does not bring until [`Self::Complete`] is gone.
+    /// A list begins. Objects that it does not bring until [`Self::Complete`] are gone.
     Begun,
     /// An object of the list.
     Listed(ObjectName, K),
-    /// The list was whole, as of this version.
+    /// The list is complete, as of this version.
     Complete(Option<String>),
     /// An object is new or has changed.
     Applied(ObjectName, K),
-    /// An object is gone, or can no longer be read; with the version that says so.
+    /// An object is gone, or can no longer be read; with the version that says so, if one does.
     Deleted(ObjectName, Option<String>),
-    /// Something failed, and is tried again after a while.
+    /// A request failed, and is tried again after a while.
     Failed(PageFault),
 }
 
-/// Follows all objects of a selection, read as `K`, for ever. `on` gets what is seen, in order.
-/// Objects that cannot be read are passed over.
+/// Follows all objects of a selection, read as `K`, for ever, and passes what it finds to `on`, in
+/// order. Objects that cannot be read are skipped.
 pub async fn follow<K: DeserializeOwned>(
     client: &Client,
     selection: &Selection,
@@ -155,9 +157,10 @@ pub async fn follow<K: DeserializeOwned>(
 
 /// How a watch ended that did not fail.
 enum End {
-    /// The next one goes on where it ended.
+    /// The next watch can continue from the last version.
     GoOn,
-    /// Nothing at all was heard of it, so only a list can tell whether anything is true.
+    /// Nothing arrived on the watch, so that only a list can tell whether the known objects are
+    /// still true.
     Unconfirmed,
 }
 
@@ -170,8 +173,9 @@ struct Follower<'a> {
 }
 
 impl Follower<'_> {
-    /// After a watch: whether the next one cannot go on where it ended. An API server that restarts
-    /// is not asked for everything by everybody.
+    /// Whether a new list is needed after a watch has ended. An overload or a broken connection
+    /// needs none: otherwise an API server that restarts would have to list everything for every
+    /// client.
     fn must_list(&self, result: &Result<End, PageFault>) -> bool {
         let is_old = self.beacon.silence() > self.selection.times.silence;
         is_old
@@ -183,7 +187,7 @@ impl Follower<'_> {
             }
     }
 
-    /// Lists everything; the version of the list.
+    /// Lists all objects, and returns the version of the list.
     async fn list<K: DeserializeOwned>(
         &mut self,
         on: &mut impl FnMut(Event<K>),
@@ -237,7 +241,8 @@ impl Follower<'_> {
         pages::page(&body.await?)
     }
 
-    /// Watches from `version` on, which becomes the one from which the next watch can go on.
+    /// Watches from `version` on, and keeps it at the version from which the next watch can
+    /// continue.
     async fn watch<K: DeserializeOwned>(
         &mut self,
         version: &mut String,
@@ -267,7 +272,7 @@ impl Follower<'_> {
             let Some(line) = line.map_err(|_| PageFault::Silent(silence))? else {
                 break;
             };
-            // What was seen is seen: a connection that breaks is the end of this watch only.
+            // The events before it stay valid: a connection that breaks only ends this watch.
             let Ok(line) = line else { break };
             if line.trim_ascii().is_empty() {
                 continue;
@@ -313,7 +318,7 @@ impl Follower<'_> {
         Ok(())
     }
 
-    /// The object, if it can be read. Nothing of it is repeated but its name.
+    /// The object, if it can be read. Of an object that cannot, only the name is logged.
     fn readable<K>(&self, (head, read): Read<K>) -> Option<(ObjectName, K)> {
         let name = name_of(&head);
         match read {

@@ -1,12 +1,12 @@
-//! The one way to the API server, for all that run in the background.
+//! The one way to the API server, for everything that runs in the background.
 //!
 //! There is one policy for all of them, so that none can be forgotten:
 //!
-//! - [`client`]: a client that repeats nothing by itself and waits for no answer for ever
-//! - [`patience`]: `Retry-After` of one answer holds for every request of the client
-//! - [`gate`], [`queue`]: requests about clusters keep to one rate, each cluster in its turn
+//! - [`client`]: a client that repeats no request by itself, and waits for no answer for ever
+//! - [`patience`]: `Retry-After` in one answer holds for every request of the client
+//! - [`gate`], [`queue`]: requests about clusters keep to one rate, and the clusters take turns
 //! - [`informer`], [`pages`]: the one loop that lists and watches; objects are read one by one
-//! - [`backoff`]: how long it waits after a failure
+//! - [`backoff`]: how long to wait after a failure
 //! - [`health`]: which watches are well, since when they are not, and why
 
 pub mod backoff;
@@ -25,7 +25,7 @@ pub use health::{Beacon, Watches};
 pub use informer::{Event, ObjectName, Selection, follow};
 pub use patience::Patience;
 
-/// Where objects are watched, and where it is told how the watches are.
+/// A client for watches, and the registry in which their state is reported.
 #[derive(Clone)]
 pub struct Source {
     /// The client.

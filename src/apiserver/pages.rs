@@ -1,5 +1,5 @@
-//! Lists and watches as the API server sends them, read object by object: one that cannot be read
-//! costs nobody else anything, and nothing of it but its name is ever repeated.
+//! Lists and watches as the API server sends them, read object by object: an object that cannot be
+//! read does not affect the others, and only its name is ever logged.
 
 use std::borrow::Cow;
 use std::time::Duration;
@@ -16,57 +16,58 @@ use serde_json::value::RawValue;
 use super::patience::retry_after;
 use crate::apiserver::error_chain;
 
-/// The largest answer that is read at once: a page of it is made smaller then, down to one object.
+/// The largest page of a list. A larger answer is requested again in smaller pages, down to one
+/// object.
 const LARGEST_PAGE: usize = 16 << 20;
 
-/// The largest event, and the largest page of one object. etcd takes no object above 1.5 MiB by
-/// default, and the API server none above 3 MiB.
+/// The largest event, and the largest page of a single object. By default etcd takes no object
+/// above 1.5 MiB, and the API server none above 3 MiB.
 const LARGEST_OBJECT: usize = 8 << 20;
 
-/// The most bytes of an error that are read.
+/// The most bytes of an error's body that are read.
 const LARGEST_STATUS: usize = 64 << 10;
 
-/// Why nothing can be had from the API server now.
+/// The reason why a request to the API server gave no usable answer.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PageFault {
-    /// It refused.
+    /// The API server refused the request.
     #[error("HTTP {code}: {message}")]
     Refused {
         /// The HTTP status.
         code: u16,
-        /// What it said.
+        /// The message of the refusal.
         message: String,
-        /// When to come again, if it said so.
+        /// After how long to try again, if the API server said so.
         retry_after: Option<Duration>,
     },
-    /// What is known is too old for it to tell what has changed since.
+    /// The known version is too old for the API server to tell what has changed since.
     #[error("the API server no longer knows what changed since the last list")]
     Expired,
-    /// No answer.
+    /// There was no answer.
     #[error("no answer: {0}")]
     NoAnswer(String),
-    /// None in time.
+    /// There was no answer in time.
     #[error("no answer within {} s", .0.as_secs())]
     TooSlow(Duration),
-    /// A watch that says nothing.
+    /// Nothing arrived on a watch.
     #[error("nothing was heard for {} s, not even a bookmark", .0.as_secs())]
     Silent(Duration),
-    /// A watch that ends as soon as it begins.
+    /// A watch ended as soon as it began.
     #[error("the watch ended as soon as it began")]
     Cut,
-    /// An answer above what is read at once.
+    /// The answer is larger than what may be read.
     #[error("an answer of more than {} MiB", .0 >> 20)]
     TooLarge(usize),
-    /// Not what an API server sends.
+    /// The answer is not what an API server sends.
     #[error("the answer is no {0}")]
     Malformed(&'static str),
-    /// The request cannot be made.
+    /// The request cannot be built.
     #[error("the request cannot be built: {0}")]
     Unsendable(String),
 }
 
 impl PageFault {
-    /// When to come again, if the API server said so.
+    /// After how long to try again, if the API server said so.
     pub fn retry_after(&self) -> Option<Duration> {
         match self {
             Self::Refused { retry_after, .. } => *retry_after,
@@ -74,13 +75,13 @@ impl PageFault {
         }
     }
 
-    /// The resource does not exist: it is not installed.
+    /// Whether the resource does not exist, because it is not installed.
     pub fn is_not_found(&self) -> bool {
         matches!(self, Self::Refused { code: 404, .. })
     }
 }
 
-/// Name, namespace and version of an object.
+/// The name, namespace and version of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Head {
     /// Its namespace, if it has one.
@@ -91,7 +92,7 @@ pub struct Head {
     pub version: Option<String>,
 }
 
-/// An object that was read, or whose name at most could be.
+/// An object, or the error if it could not be read; its name is known as far as it could be read.
 pub type Read<K> = (Head, Result<K, serde_json::Error>);
 
 /// A page of a list.
@@ -99,7 +100,7 @@ pub type Read<K> = (Head, Result<K, serde_json::Error>);
 pub struct Page<K> {
     /// Its objects.
     pub objects: Vec<Read<K>>,
-    /// Where the next page goes on, if there is one.
+    /// The token with which the next page is requested, if there is one.
     pub next: Option<String>,
     /// The version of the list.
     pub version: Option<String>,
@@ -114,9 +115,9 @@ pub enum LineReader<K> {
     Deleted(Head),
     /// Nothing has changed up to this version.
     Bookmark(Option<String>),
-    /// The API server gives up.
+    /// The API server ended the watch with an error.
     Failed(PageFault),
-    /// Something else, which is passed over.
+    /// A line of another type, which is skipped.
     Other,
 }
 
@@ -224,12 +225,12 @@ fn status(body: &[u8], code: u16, asked: Option<Duration>) -> PageFault {
     }
 }
 
-/// An error of the client.
+/// The fault of a request that the client could not complete.
 pub fn no_answer(error: &kube::Error) -> PageFault {
     PageFault::NoAnswer(error_chain::text(error))
 }
 
-/// The answer, or why the API server refused.
+/// The body of a successful answer, or the refusal.
 pub async fn accepted(answer: Response<Body>) -> Result<Body, PageFault> {
     let code = answer.status();
     if code.is_success() || code == StatusCode::SWITCHING_PROTOCOLS {
@@ -240,7 +241,7 @@ pub async fn accepted(answer: Response<Body>) -> Result<Body, PageFault> {
     Err(status(&body.unwrap_or_default(), code.as_u16(), asked))
 }
 
-/// The whole body of a page of so many objects.
+/// Reads the body of a page that may have up to `objects` objects.
 pub async fn body_of(body: Body, objects: u32) -> Result<Bytes, PageFault> {
     let largest = if objects > 1 {
         LARGEST_PAGE
@@ -261,12 +262,12 @@ async fn whole(body: Body, largest: usize) -> Result<Bytes, PageFault> {
     }
 }
 
-/// The lines of a watch, as they come.
+/// The lines of a watch, as they arrive.
 #[derive(Debug)]
 pub struct Lines {
     body: Body,
     buffer: Vec<u8>,
-    /// So much of the buffer has been searched for the end of a line.
+    /// How many bytes of the buffer have been searched for the end of a line.
     searched: usize,
 }
 
@@ -280,7 +281,7 @@ impl Lines {
         }
     }
 
-    /// The next line; `None` at the end. What is cut off in the middle of a line was none.
+    /// The next line; `None` at the end. A line that is cut off is dropped.
     pub async fn next(&mut self) -> Option<Result<Vec<u8>, PageFault>> {
         loop {
             let rest = self.buffer.get(self.searched..).unwrap_or_default();

@@ -1,5 +1,5 @@
-//! `Retry-After`: an API server that asks for patience is left alone by the whole client, not only
-//! by the request that it refused.
+//! Patience: when the API server answers one request with `Retry-After`, all requests of the client
+//! wait, not only the one that was refused.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::task::{Context, Poll};
@@ -13,23 +13,23 @@ use kube::client::Body;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
-/// The shortest and the longest time that is waited, whatever the API server asks for.
+/// The shortest and the longest wait, whatever the API server asks for.
 const BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// From sending a request to the first byte of its answer. Webhooks of others may take half a
-/// minute of it.
+/// The longest time from sending a request to the first byte of its answer. Webhooks of others may
+/// take half a minute of it.
 const ANSWER: Duration = Duration::from_secs(45);
 
-/// Leases are renewed whatever else has to wait: without them nothing is written at all, and there
-/// are few.
+/// Leases are renewed even while other requests wait: without them nothing is written at all, and
+/// there are few of them.
 const LEASES: &str = "/apis/coordination.k8s.io/";
 
-/// Until when the API server is to be left alone.
+/// Until when requests to the API server wait.
 #[derive(Debug, Clone, Default)]
 pub struct Patience(Arc<Mutex<Option<Instant>>>);
 
 impl Patience {
-    /// The API server asked for patience, for so long if it said so.
+    /// Takes in that the API server asked for patience, for `time` if it said for how long.
     pub fn ask(&self, time: Option<Duration>) {
         let time = time.unwrap_or_default().clamp(BOUNDS.0, BOUNDS.1);
         let end = Instant::now() + time;
@@ -37,7 +37,7 @@ impl Patience {
         *until = Some(until.map_or(end, |until| until.max(end)));
     }
 
-    /// Waits until requests are welcome.
+    /// Waits until requests may be sent again.
     pub async fn over(&self) {
         while let Some(until) = self.until() {
             sleep_until(until).await;
@@ -50,7 +50,7 @@ impl Patience {
         *until
     }
 
-    /// Takes in the head of an answer.
+    /// Takes in the status and the headers of an answer.
     fn hear(&self, status: StatusCode, headers: &HeaderMap) {
         let asked = retry_after(headers);
         if status == StatusCode::TOO_MANY_REQUESTS
@@ -61,7 +61,7 @@ impl Patience {
     }
 }
 
-/// How long the header `Retry-After` asks to wait. API servers write seconds.
+/// The wait that the header `Retry-After` asks for. API servers write it in seconds.
 pub fn retry_after(headers: &HeaderMap) -> Option<Duration> {
     let seconds = headers.get(RETRY_AFTER)?.to_str().ok()?;
     seconds.trim().parse().ok().map(Duration::from_secs)
@@ -78,7 +78,7 @@ impl<S> Layer<S> for Patience {
     }
 }
 
-/// A client that is patient.
+/// A client whose requests wait while the API server asks for patience.
 #[derive(Debug, Clone)]
 pub struct Patient<S> {
     inner: S,

@@ -1,46 +1,46 @@
-//! Whose turn it is: those that wait for the API server, cluster by cluster. Pure.
+//! The queue of the requests that wait at the gate, by cluster. Pure.
 //!
-//! One at a time is at the front, and may be let through next. Flows (clusters) are served in turn,
-//! so that a flow with a thousand requests delays another one's single request by one of its own. A
-//! flow whose requests gave up before its turn came keeps that turn: however long it takes until all
-//! were served once, nobody is always among those who gave up too early. A flow with many requests
+//! One request at a time is at the front, and may pass next. Flows (clusters) are served in turn,
+//! so that a flow with a thousand requests delays another flow's single request by only one of its
+//! own. A flow whose requests gave up before its turn came keeps its turn: so even if it takes very
+//! long to serve every flow once, no flow always gives up too early. A flow with many requests
 //! under way is passed over until one of them has ended.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// Whose requests belong together.
+/// The name of a flow: the requests of one cluster belong together.
 pub type Flow = Arc<str>;
 
-/// The flow of what can wait until nothing else does. No cluster has this name.
+/// The flow of the requests that can wait until no other request does. No cluster has this name.
 pub const LAST: &str = "";
 
-/// Turns that are kept for flows of which nothing waits now.
+/// The most turns that are kept for flows that have no waiting requests now.
 const KEPT: usize = 1024;
 
-/// Those that wait. `W` is how one of them is told that it is at the front.
+/// The waiting requests. A `W` is the means to tell a request that it is at the front.
 #[derive(Debug)]
 pub struct Queue<W> {
-    /// When each flow asked for a turn that it has not had: the smallest number is next.
+    /// The turn of each flow, as a number since when it waits for one: the smallest number is next.
     turns: HashMap<Flow, u64>,
     waiting: HashMap<Flow, VecDeque<(u64, W)>>,
     under_way: HashMap<Flow, usize>,
-    /// Somebody is at the front.
+    /// Whether a request is at the front.
     is_taken: bool,
     numbers: u64,
     limits: QueueLimits,
 }
 
-/// What one flow may take of what all share.
+/// The part of the shared capacity that one flow may use.
 #[derive(Debug, Clone, Copy)]
 pub struct QueueLimits {
-    /// How many of its requests may wait.
+    /// The most requests of the flow that may wait.
     pub waiting: usize,
-    /// How many may be under way.
+    /// The most requests of the flow that may be under way.
     pub under_way: usize,
 }
 
-/// One that waits, to be named when it gives up.
+/// Identifies a waiting request, for when it gives up.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ticket {
     flow: Flow,
@@ -48,7 +48,7 @@ pub struct Ticket {
 }
 
 impl<W> Queue<W> {
-    /// Nobody waits.
+    /// An empty queue.
     pub fn new(limits: QueueLimits) -> Self {
         Self {
             turns: HashMap::new(),
@@ -60,7 +60,7 @@ impl<W> Queue<W> {
         }
     }
 
-    /// One more waits; `None` if too many of its flow do.
+    /// Adds a waiting request; `None` if too many of its flow wait already.
     pub fn join(&mut self, flow: &Flow, waiter: W) -> Option<Ticket> {
         let line = self.waiting.entry(flow.clone()).or_default();
         if line.len() >= self.limits.waiting {
@@ -75,7 +75,7 @@ impl<W> Queue<W> {
         })
     }
 
-    /// One waits no longer. Its place is gone with it.
+    /// Removes a request that waits no longer.
     pub fn leave(&mut self, ticket: &Ticket) {
         if let Some(line) = self.waiting.get_mut(&ticket.flow) {
             line.retain(|(number, _)| *number != ticket.number);
@@ -83,14 +83,14 @@ impl<W> Queue<W> {
                 self.waiting.remove(&ticket.flow);
             }
         }
-        // Of clusters that are gone nothing comes any more.
+        // Clusters that are gone send no more requests, so their turns are dropped.
         if self.turns.len() > self.waiting.len() * 2 + KEPT {
             let waiting = &self.waiting;
             self.turns.retain(|flow, _| waiting.contains_key(flow));
         }
     }
 
-    /// Who is at the front now, if nobody was and somebody can be.
+    /// The request that is at the front now, if the front was free and a request may take it.
     pub fn call(&mut self) -> Option<W> {
         if self.is_taken {
             return None;
@@ -115,17 +115,17 @@ impl<W> Queue<W> {
         Some(waiter)
     }
 
-    /// Who was at the front is no longer.
+    /// The request at the front has left it.
     pub fn step_aside(&mut self) {
         self.is_taken = false;
     }
 
-    /// A request of a flow is under way.
+    /// A request of the flow is under way.
     pub fn begin(&mut self, flow: &Flow) {
         *self.under_way.entry(flow.clone()).or_default() += 1;
     }
 
-    /// It has ended.
+    /// A request of the flow has ended.
     pub fn end(&mut self, flow: &Flow) {
         if let Some(count) = self.under_way.get_mut(flow) {
             *count -= 1;
@@ -153,7 +153,7 @@ mod tests {
         queue
     }
 
-    /// The letter: `a1` and `a2` are of the flow `a`.
+    /// The first letter is the flow: `a1` and `a2` belong to the flow `a`.
     fn flow(waiter: &str) -> Flow {
         waiter[..1].into()
     }

@@ -1,4 +1,4 @@
-//! What is known of all objects, kind by kind, and word of changes.
+//! The results of the audit for all objects, kind by kind, and the notification of changes.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -8,7 +8,7 @@ use tokio::sync::Notify;
 use crate::object_audit::{AuditTally, Judged};
 use crate::ray::Kind;
 
-/// What is known of all objects.
+/// The results for all objects.
 #[derive(Debug, Default)]
 pub(super) struct Board {
     kinds: Mutex<BTreeMap<Kind, Vec<Arc<Judged>>>>,
@@ -16,7 +16,7 @@ pub(super) struct Board {
 }
 
 impl Board {
-    /// Takes what was found in all objects of a kind.
+    /// Stores the results for all objects of a kind.
     pub(super) fn post(&self, kind: Kind, judged: Vec<Arc<Judged>>) {
         let mut kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.insert(kind, judged);
@@ -25,7 +25,7 @@ impl Board {
         }
     }
 
-    /// Adds everything up: over all objects, and for each policy.
+    /// Adds all results up: over all objects, and for each policy.
     pub(super) fn tallies(&self) -> (AuditTally, BTreeMap<String, AuditTally>) {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         let mut all = AuditTally::default();
@@ -39,7 +39,7 @@ impl Board {
         (all, by_policy)
     }
 
-    /// Every object.
+    /// The results of all objects.
     pub(super) fn all(&self) -> Vec<Arc<Judged>> {
         let kinds = self.kinds.lock().unwrap_or_else(PoisonError::into_inner);
         kinds.values().flatten().cloned().collect()

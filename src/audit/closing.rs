@@ -1,45 +1,47 @@
-//! Whether the webhooks are to fail closed: the decision, apart from looking and writing.
+//! Decides whether the webhooks fail closed; reading and writing are done elsewhere.
 
 use serde_json::{Value, json};
 
 use crate::policy::resource::Condition;
 
-/// So many webhooks must be ready before Ray objects are refused without them: with fewer, the
-/// restart of one would already refuse them.
+/// The number of webhooks that have to be ready before Ray objects are refused without them: with
+/// fewer, the restart of a single one would already cause refusals.
 pub const ENOUGH: usize = 2;
 
-/// The annotation on the webhook configuration that says which policy made it fail closed.
+/// The annotation on the webhook configuration that names the policy because of which it fails
+/// closed.
 pub const CLOSED_BY: &str = "rayfit.dev/fail-closed-by";
 
-/// What is asked for and what there is.
+/// What the policies ask for, and the present state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Sight<'a> {
-    /// What the policies say, and which one says it.
+    /// What the policies ask for, with the name of the deciding policy.
     pub asked: Option<(&'a str, bool)>,
-    /// Webhooks that are ready.
+    /// The number of webhooks that are ready.
     pub ready: usize,
-    /// The webhooks fail closed now.
+    /// Whether the webhooks fail closed now.
     pub is_closed: bool,
-    /// It was us who made them.
+    /// Whether the audit made them fail closed.
     pub by_us: bool,
 }
 
-/// What holds, or is about to.
+/// The state that holds or is about to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closing {
-    /// Closed, for this policy.
+    /// The webhooks fail closed, because of this policy.
     Closed(String),
-    /// To be closed once enough webhooks are ready; so many are.
+    /// The webhooks are to fail closed once enough of them are ready; this is how many are.
     Waiting(usize),
-    /// Open.
+    /// The webhooks fail open.
     Open,
 }
 
-/// What to do: `Some(true)` close, `Some(false)` open, `None` leave it; and what holds then.
+/// The action, and the state after it: `Some(true)` makes the webhooks fail closed, `Some(false)`
+/// makes them fail open, and `None` changes nothing.
 ///
-/// Once closed, webhooks that go away do not open it again: to refuse while none answers is what
-/// was asked for. What the install made fail closed by itself is opened only where a policy says
-/// `failClosed: false`.
+/// Webhooks that become unavailable later do not make the configuration fail open again: refusing
+/// while none answers is what the policy asked for. A configuration that the install made fail
+/// closed fails open only where a policy says `failClosed: false`.
 pub fn decide(sight: Sight<'_>) -> (Option<bool>, Closing) {
     match sight.asked {
         Some((policy, true)) if sight.is_closed => (None, Closing::Closed(policy.to_owned())),
@@ -54,7 +56,7 @@ pub fn decide(sight: Sight<'_>) -> (Option<bool>, Closing) {
 }
 
 impl Closing {
-    /// For the status of the policy that asks for it.
+    /// The condition for the status of the policy that asks for failing closed.
     pub fn condition(&self) -> Condition {
         let (status, reason, message) = match self {
             Self::Closed(policy) => (
@@ -83,7 +85,7 @@ impl Closing {
     }
 }
 
-/// Whether a webhook is one that can fail closed: those for Ray objects, and no other.
+/// Whether a webhook may fail closed: only those for Ray objects may.
 fn can_close(webhook: &Value) -> bool {
     let name = webhook["name"].as_str().unwrap_or_default();
     crate::ray::Kind::ALL
@@ -91,7 +93,7 @@ fn can_close(webhook: &Value) -> bool {
         .any(|kind| name == format!("validate.{}.rayfit.dev", kind.name().to_lowercase()))
 }
 
-/// Whether a validating configuration fails closed for Ray objects.
+/// Whether a validating webhook configuration fails closed for Ray objects.
 pub fn is_closed(configuration: &Value) -> bool {
     let webhooks = configuration["webhooks"].as_array();
     webhooks
@@ -100,15 +102,15 @@ pub fn is_closed(configuration: &Value) -> bool {
         .any(|webhook| can_close(webhook) && webhook["failurePolicy"] == "Fail")
 }
 
-/// Whether we made it so.
+/// Whether the audit made the configuration fail closed.
 pub fn is_by_us(configuration: &Value) -> bool {
     configuration["metadata"]["annotations"]
         .get(CLOSED_BY)
         .is_some()
 }
 
-/// The JSON patch that makes a configuration fail closed for `policy`, or open; it only applies to
-/// the version that was seen.
+/// The JSON patch that makes a configuration fail closed because of `policy`, or fail open. It only
+/// applies to the version that was read.
 pub fn patch(configuration: &Value, policy: Option<&str>) -> Value {
     let metadata = &configuration["metadata"];
     let mut operations = vec![json!({

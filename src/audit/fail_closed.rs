@@ -1,4 +1,4 @@
-//! Failing closed: looking at webhooks and policies, and writing the webhook configuration.
+//! Failing closed: reads webhooks and policies, and writes the webhook configuration.
 
 use std::time::Duration;
 
@@ -13,10 +13,11 @@ use super::closing::{Closing, Sight, decide, is_by_us, is_closed, patch};
 use crate::manifests::names::{self, VALIDATING};
 use crate::policy::Policies;
 
-/// How often it is looked.
+/// How often the state is checked.
 pub(super) const LOOK: Duration = Duration::from_secs(2);
 
-/// Makes the webhooks fail closed or open, as the policies ask; what holds then, if it is known.
+/// Makes the webhooks fail closed or open, as the policies ask; returns the new state, if it is
+/// known.
 pub(super) async fn see_to(
     client: &Client,
     options: &AuditOptions,
@@ -24,7 +25,7 @@ pub(super) async fn see_to(
 ) -> Option<Closing> {
     match step(client, options, policies).await {
         Ok(closing) => Some(closing),
-        // The install has no configuration, or somebody else wrote it meanwhile.
+        // The install has no such configuration, or another client changed it meanwhile.
         Err(Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => None,
         Err(error) => {
             tracing::warn!(%error, "cannot see to failing closed, trying again");
@@ -87,8 +88,8 @@ async fn write(api: &Api<DynamicObject>, seen: &Value, policy: Option<&str>) -> 
     Ok(())
 }
 
-/// Opens the webhooks, whatever policies say. For people in an emergency; the audit closes them
-/// again while a policy asks for it.
+/// Makes the webhooks fail open, whatever the policies say. This is for people in an emergency; the
+/// audit makes them fail closed again while a policy asks for it.
 pub async fn release(client: &Client) -> Result<bool, Error> {
     let api = configurations(client);
     let seen = serde_json::to_value(api.get(VALIDATING).await?).unwrap_or_default();

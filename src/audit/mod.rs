@@ -1,11 +1,11 @@
-//! The background audit: every stored Ray object judged by the function that admission asks, as if
-//! it was made anew. One replica does it, the one that holds the Lease; it writes what it finds
-//! into the status of RayPolicies, into metrics and into OpenReports, and only what has changed.
-//! The same replica makes the webhooks fail closed where a policy asks for it.
+//! The background audit: every stored Ray object is judged by the function that admission uses, as
+//! if it were created anew. One replica does it, the one that holds the Lease. It writes its
+//! results into the status of RayPolicies, into metrics and into OpenReports, and only where they
+//! have changed. The same replica makes the webhooks fail closed where a policy asks for it.
 //!
-//! Objects are followed by watches; when policies change, an exemption ends, or ten minutes have
-//! passed, everything is listed and judged again, a page at a time. Of an object only what was
-//! found is kept.
+//! Objects are followed by watches. When policies change, an exemption ends, or ten minutes have
+//! passed, all objects are listed and judged again, a page at a time. Only the results are kept,
+//! not the objects.
 
 mod board;
 pub mod closing;
@@ -30,11 +30,11 @@ use crate::manifests::names::AUDIT_LEASE;
 use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
 
-/// Seconds that the Lease is valid for, and before its end that it is renewed.
+/// For how many seconds the Lease is valid, and how many seconds before its end it is renewed.
 const VALID: u64 = 15;
 const GRACE: u64 = 5;
 
-/// How soon after a failure the Lease is asked for again.
+/// How soon after a failure the Lease is requested again.
 const RETRY: Duration = Duration::from_secs(10);
 
 /// Audits for ever, whenever this replica holds the Lease.
@@ -87,7 +87,7 @@ async fn hold(
     }
 }
 
-/// Why the Lease is no longer renewed. A panic there is one here.
+/// The reason why the Lease is no longer renewed. A panic in the renewal is passed on.
 async fn ended(
     renewing: JoinHandle<Result<LeaseManager, LeaseManagerError>>,
 ) -> Result<(), LeaseManagerError> {

@@ -1,10 +1,10 @@
-//! What the audit is started with.
+//! The options of the audit.
 
-/// What the audit is started with.
+/// The options of the audit.
 #[derive(Debug, Clone)]
 pub struct AuditOptions {
-    /// The namespace of the Lease and of our pods.
+    /// The namespace of the Lease and of Rayfit's pods.
     pub namespace: String,
-    /// What this replica is called.
+    /// The name of this replica.
     pub identity: String,
 }

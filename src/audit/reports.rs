@@ -1,4 +1,4 @@
-//! One OpenReports report for each object with findings, where that API is installed.
+//! The reports: one OpenReports report for each object with findings, where that API is installed.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
@@ -12,26 +12,26 @@ use super::board::Board;
 use crate::object_audit::Judged;
 use crate::object_audit::open_report::{MANAGED_BY, name, report};
 
-/// Where a report is: namespace and name.
+/// The namespace and name of a report.
 type ReportPlace = (String, String);
 
-/// The annotation by which a later holder of the Lease sees that a report says what it would.
+/// The annotation by which a later holder of the Lease recognises that a report is up to date.
 const FINGERPRINT: &str = "rayfit.dev/fingerprint";
 
-/// Reports that are listed at once.
+/// The number of reports in a page of a list.
 const PAGE: u32 = 200;
 
-/// Reports that were written, by place, as fingerprints.
+/// The reports that were written, as fingerprints by namespace and name.
 #[derive(Debug, Default)]
 pub(super) struct Written {
     known: Option<BTreeMap<ReportPlace, String>>,
 }
 
-/// Writes reports that have changed and deletes those of objects that have no findings any more.
-/// Whoever installs the API later gets reports with the next sweep. Reports are made one at a
-/// time: together they would fill the memory.
+/// Writes reports that have changed, and deletes those of objects that have no findings any more.
+/// If the API is installed later, the next sweep writes the reports. Reports are built one at a
+/// time, because all together would take too much memory.
 ///
-/// `false` if something could not be read or written, so that it has to be tried again.
+/// Returns `false` if something could not be read or written, so that it has to be tried again.
 pub(super) async fn write(client: &Client, board: &Board, written: &mut Written) -> bool {
     if written.known.is_none() {
         match stored(client).await {
@@ -82,7 +82,7 @@ fn place(judged: &Judged) -> ReportPlace {
     (namespace, name(judged))
 }
 
-/// Of what is found and of the version that writes it down.
+/// A hash of the findings and of the version of Rayfit that writes them.
 fn fingerprint(judged: &Judged) -> String {
     let mut hasher = DefaultHasher::new();
     env!("CARGO_PKG_VERSION").hash(&mut hasher);
@@ -97,7 +97,8 @@ fn resource() -> ApiResource {
     )
 }
 
-/// What earlier holders of the Lease wrote, or this one. `None` where the API is not installed.
+/// The reports that this or an earlier holder of the Lease wrote. `None` where the API is not
+/// installed.
 async fn stored(client: &Client) -> Result<Option<BTreeMap<ReportPlace, String>>, Error> {
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource());
     let mut page = ListParams::default()

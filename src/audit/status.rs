@@ -1,4 +1,4 @@
-//! The status of RayPolicies.
+//! The status of RayPolicies, as the audit writes it.
 
 use std::collections::BTreeMap;
 
@@ -17,9 +17,9 @@ use crate::raypolicy::compile;
 use crate::raypolicy::{PolicyFault, Weight};
 use crate::watch::kinds;
 
-/// Writes what was found into the status of each policy, where it says something else.
+/// Writes the results into the status of each policy where they differ from it.
 ///
-/// `false` if something could not be read or written, so that it has to be tried again.
+/// Returns `false` if something could not be read or written, so that it has to be tried again.
 pub(super) async fn write(
     client: &Client,
     by_policy: &BTreeMap<String, AuditTally>,
@@ -27,8 +27,8 @@ pub(super) async fn write(
     now: Timestamp,
 ) -> bool {
     let resource = kinds::policies().resource;
-    // Of any form: one that an older or newer definition let pass must not keep the others from
-    // being read.
+    // The objects are read without a type: a policy that an older or newer definition accepted must
+    // not keep the others from being read.
     let api: Api<DynamicObject> = Api::all_with(client.clone(), &resource);
     let listed = match api.list(&ListParams::default()).await {
         Ok(listed) => listed,
@@ -60,7 +60,7 @@ pub(super) async fn write(
             .await
         {
             Ok(_) => {}
-            // It went meanwhile.
+            // The policy was deleted meanwhile.
             Err(Error::Api(status)) if status.code == 404 => {}
             Err(error) => {
                 tracing::warn!(%error, policy = name, "audit: cannot write a status, trying again");
@@ -71,7 +71,7 @@ pub(super) async fn write(
     is_done
 }
 
-/// With what has become empty, so that a merge empties it.
+/// The status with all its lists, because a merge patch would leave a list that is absent as it is.
 fn whole(status: &RayPolicyStatus) -> Value {
     let mut value = json!({ "rules": [], "worstOffenders": [], "conditions": [] });
     if let (Value::Object(all), Ok(Value::Object(set))) = (&mut value, serde_json::to_value(status))
@@ -91,7 +91,8 @@ fn status(
     let generation = policy.metadata.generation;
     let (compiled, mut faults) = read(policy);
     if let Some(compiled) = &compiled {
-        // Labels of namespaces are not known here: a selector covers another only if they are equal.
+        // The labels of namespaces are not known here, so a selector covers another one only if
+        // both are equal.
         faults.extend(raypolicy::avoidable(compiled, all, &Facts::default()));
     }
     let mut conditions = vec![readiness(&faults)];
@@ -156,7 +157,7 @@ fn offender(offender: &crate::object_audit::Offender) -> Offender {
     }
 }
 
-/// What of the policy holds, and what is wrong in it.
+/// The parts of the policy that are in force, and its faults.
 fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<PolicyFault>) {
     let object = Value::Object(kinds::fields(policy));
     match compile::read(&object) {
@@ -165,7 +166,7 @@ fn read(policy: &DynamicObject) -> (Option<Policy>, Vec<PolicyFault>) {
     }
 }
 
-/// Whether the policy can be read.
+/// The condition that says whether the policy can be read.
 fn readiness(faults: &[PolicyFault]) -> Condition {
     let worst = faults.iter().map(|fault| fault.weight).max();
     let (status, reason) = match worst {
@@ -181,7 +182,8 @@ fn readiness(faults: &[PolicyFault]) -> Condition {
     condition("Ready", status, reason, message)
 }
 
-/// Which exemptions have ended, if any has: whoever relied on them is denied from then on.
+/// The condition that exemptions have ended, if any have: objects that relied on them are denied
+/// from then on.
 fn endings(policy: &Policy, now: Timestamp) -> Option<Condition> {
     let texts: Vec<String> = policy.ended(now).map(ended).collect();
     let message = joined(&texts);
@@ -203,7 +205,7 @@ fn joined(texts: &[String]) -> String {
     texts.join("; ").chars().take(MESSAGE_CHARS).collect()
 }
 
-/// Longest message of a condition.
+/// The longest message of a condition, in characters.
 const MESSAGE_CHARS: usize = 1024;
 
 fn condition(type_: &str, status: &str, reason: &str, message: String) -> Condition {

@@ -1,4 +1,4 @@
-//! Following all Ray objects, and beginning anew when what they are judged by has changed.
+//! The sweep: follows all Ray objects, and starts anew when the policies or facts have changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,13 +22,13 @@ use crate::telemetry::Metrics;
 use crate::watch::follow::{Known, follow};
 use crate::watch::kinds::{Nothing, Part, fields, ray_objects};
 
-/// How long until everything is judged again, whatever was heard of.
+/// How long until everything is judged again, even if nothing has changed.
 const SLOW: Duration = Duration::from_mins(10);
 
-/// How often it is looked whether policies have changed.
+/// How often policies are checked for changes.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Audits for as long as this is polled.
+/// Audits for as long as this future is polled.
 pub(super) async fn audit(
     client: &Client,
     options: &AuditOptions,
@@ -63,8 +63,8 @@ async fn follow_kind(source: &Source, current: &EffectivePolicy, board: &Board, 
         ray_objects(kind),
         |object: Part<Value, Nothing>| judge(kind, object, current),
         |known| {
-            // What cannot be read is not gone: what was found last stays, and nothing is written
-            // before there is something to be found.
+            // Objects that cannot be read are not gone: the last results stay, and nothing is
+            // written before there are any.
             if !matches!(known, Known::Nothing) {
                 board.post(kind, known.objects().cloned().collect());
             }
@@ -78,7 +78,8 @@ fn judge(
     mut object: Part<Value, Nothing>,
     current: &EffectivePolicy,
 ) -> Option<Arc<Judged>> {
-    // Lists may leave out what all of their objects have in common.
+    // Items of a list may lack `kind` and `apiVersion`, because the list has them for all its
+    // items.
     object.kind.get_or_insert_with(|| kind.name().to_owned());
     object
         .api_version
@@ -94,9 +95,9 @@ fn judge(
     Some(Arc::new(judged))
 }
 
-/// Waits until objects have to be judged anew.
+/// Waits until all objects have to be judged anew.
 async fn outdated(policy: &ArcSwap<EffectivePolicy>, current: &EffectivePolicy) {
-    // By the wall clock, which may be set.
+    // Exemptions end by the wall clock, which may be set meanwhile.
     let end = current.policies.next_end(now());
     let latest = Instant::now() + SLOW;
     let mut look = interval(LOOK);
@@ -116,8 +117,9 @@ async fn outdated(policy: &ArcSwap<EffectivePolicy>, current: &EffectivePolicy) 
     }
 }
 
-/// Something is known that was not when the sweep began, as when the process has just started.
-/// Nodes that come and go wait for the next sweep: there may be some every minute.
+/// Whether facts have become known that were unknown when the sweep began, as after the start of
+/// the process. Nodes that come and go wait for the next sweep, because there may be some every
+/// minute.
 fn has_learned(before: &Facts, now: &Facts) -> bool {
     fn learned<T: Default + PartialEq>(before: &T, now: &T) -> bool {
         *before == T::default() && *now != T::default()
@@ -127,11 +129,11 @@ fn has_learned(before: &Facts, now: &Facts) -> bool {
         || learned(&before.resource_quotas, &now.resource_quotas)
 }
 
-/// How long until what could not be written is tried again: at first, and at the most.
+/// How long to wait before a failed write is tried again: at first, and at the most.
 const AGAIN: (Duration, Duration) = (Duration::from_secs(2), Duration::from_mins(1));
 
-/// Writes what was found whenever it has changed or could not be written before, and sees to
-/// failing closed.
+/// Writes the results whenever they have changed or could not be written before, and keeps the
+/// webhooks failing closed or open as the policies ask.
 async fn write(
     client: &Client,
     options: &AuditOptions,
@@ -174,7 +176,7 @@ async fn write(
         } else {
             Some(Instant::now() + backoff.wait(None))
         };
-        // Bursts of changes become one write.
+        // The pause merges a burst of changes into one write.
         sleep(Duration::from_secs(1)).await;
     }
 }

@@ -1,4 +1,4 @@
-//! The authorities in a webhook configuration, and the patch that changes them.
+//! The CA bundles of a webhook configuration, and the patch that changes them.
 
 use std::collections::BTreeSet;
 
@@ -11,7 +11,8 @@ use super::inspect;
 use super::next::Bundle;
 use super::secret::pem;
 
-/// Reads a webhook configuration; `None` if it has no webhooks, for then nobody is called.
+/// Reads a webhook configuration; `None` if it has no webhooks, because then no API server calls
+/// any.
 pub(super) fn read(configuration: &Value) -> Option<Bundle> {
     let webhooks = configuration["webhooks"]
         .as_array()
@@ -46,8 +47,8 @@ fn add(bundle: &mut Bundle, webhook: &Value, first: bool) {
     }
 }
 
-/// Changes when a webhook changes, unlike the resource version, which labels and field managers
-/// change as well.
+/// A text that changes whenever a webhook changes. The resource version would not do, because it
+/// also changes with labels and field managers.
 fn revision(metadata: &Value) -> String {
     let version = match &metadata["generation"] {
         Value::Null => &metadata["resourceVersion"],
@@ -56,8 +57,8 @@ fn revision(metadata: &Value) -> String {
     format!("{}/{version}", metadata["uid"])
 }
 
-/// A JSON patch that gives `anchors` to every webhook of `configuration`, which must still be
-/// what was read: with another resource version the API server answers 409.
+/// A JSON patch that gives `anchors` to every webhook of `configuration`. The patch requires the
+/// resource version that was read: with another one the API server answers 409.
 pub(super) fn patch(configuration: &Value, anchors: &[Anchor]) -> Value {
     let bundle = STANDARD.encode(pem(anchors));
     let webhooks = configuration["webhooks"].as_array().map_or(0, Vec::len);

@@ -1,4 +1,4 @@
-//! Looking at the cluster and changing it: one request for each look or step.
+//! Reads and changes the cluster: one request for each read or step.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,19 +14,19 @@ use super::next::{Bundle, View};
 use super::{CertificateOptions, bundle, secret};
 use crate::manifests::names::{self, MUTATING, VALIDATING};
 
-/// Why the cluster could not be looked at or changed.
+/// The reason why the cluster could not be read or changed.
 #[derive(Debug, Error)]
 pub(super) enum ClusterError {
-    /// The Secret does not exist, and we may not create it.
+    /// The Secret does not exist, and this process may not create it.
     #[error(
         "the Secret {namespace}/{name} does not exist: apply Rayfit's manifests again, they hold \
          it (rayfit manifests --self-managed | kubectl apply -f -)"
     )]
     NoSecret { namespace: String, name: String },
-    /// Another replica was faster.
+    /// Another replica changed the object first.
     #[error("{0} has changed meanwhile")]
     Conflict(&'static str),
-    /// The API server refused or did not answer.
+    /// The API server refused the request or did not answer.
     #[error(
         "cannot {doing}: {source}; look whether the API server is reached and whether the roles of Rayfit's manifests are applied"
     )]
@@ -36,14 +36,14 @@ pub(super) enum ClusterError {
     },
 }
 
-/// One look.
+/// What one look at the cluster has read.
 pub(super) struct SeenCluster {
     pub(super) view: View,
     secret: Secret,
     configurations: BTreeMap<String, Value>,
 }
 
-/// What is looked at.
+/// The objects of the cluster that are read and changed.
 pub(super) struct Cluster {
     pub(super) configurations: [(&'static str, Api<DynamicObject>); 2],
     pub(super) secrets: Api<Secret>,
@@ -75,7 +75,7 @@ impl Cluster {
         }
     }
 
-    /// Looks, in the order that [`View`] asks for.
+    /// Reads everything, in the order that [`View`] requires.
     pub(super) async fn look(&self) -> Result<SeenCluster, ClusterError> {
         let mut configurations = BTreeMap::new();
         let mut bundles: BTreeMap<String, Bundle> = BTreeMap::new();
@@ -112,7 +112,8 @@ impl Cluster {
             })
     }
 
-    /// Our pods that a node may be running. Not knowing them only keeps old authorities longer.
+    /// Rayfit's pods that may be running. If they are not known, old authorities are only kept for
+    /// longer.
     async fn serving_pods(&self) -> Option<BTreeSet<String>> {
         let labels: BTreeMap<String, String> =
             serde_json::from_value(names::selector()).unwrap_or_default();
@@ -139,7 +140,7 @@ impl Cluster {
         }
     }
 
-    /// Writes the Secret, if it is still what was seen.
+    /// Writes the Secret, if it has not changed since it was read.
     pub(super) async fn store(
         &self,
         seen: &SeenCluster,
@@ -162,7 +163,7 @@ impl Cluster {
         written.map(|_| ()).map_err(failed("write the Secret"))
     }
 
-    /// Gives `anchors` to a webhook configuration, if it is still what was seen.
+    /// Writes `anchors` into a webhook configuration, if it has not changed since it was read.
     pub(super) async fn publish(
         &self,
         seen: &SeenCluster,

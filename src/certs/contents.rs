@@ -1,10 +1,10 @@
-//! What the Secret holds, and how one step changes it.
+//! The contents of the Secret, and how each step changes them.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::time::SystemTime;
 
-/// SHA-256 of a certificate, in hexadecimal.
+/// The SHA-256 digest of a certificate, in hexadecimal.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Id(pub String);
 
@@ -18,10 +18,10 @@ impl fmt::Debug for PrivateKey {
     }
 }
 
-/// The certificate of an authority, as bundles hold it.
+/// The certificate of an authority, as CA bundles hold it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Anchor {
-    /// Which certificate this is.
+    /// The certificate's digest.
     pub id: Id,
     /// The end of its validity.
     pub not_after: SystemTime,
@@ -29,31 +29,33 @@ pub struct Anchor {
     pub pem: String,
 }
 
-/// An authority.
+/// A certificate authority.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Authority {
-    /// Its certificate.
+    /// The authority's certificate.
     pub anchor: Anchor,
-    /// Its key; without one it vouches for what it signed, but cannot sign any more.
+    /// The authority's key. Without it the certificates that the authority has signed stay valid,
+    /// but it can sign no more.
     pub key: Option<PrivateKey>,
 }
 
 /// A serving certificate with its key.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Leaf {
-    /// Which certificate this is.
+    /// The certificate's digest.
     pub id: Id,
-    /// The authority that vouches for it, for all names that are wanted. `None`: useless.
+    /// The authority by which the leaf is valid for all wanted names. `None`: the leaf cannot be
+    /// used.
     pub issuer: Option<Id>,
     /// The end of its validity.
     pub not_after: SystemTime,
     /// The chain in PEM, leaf first.
     pub chain: String,
-    /// Its key.
+    /// The leaf's key.
     pub key: PrivateKey,
 }
 
-/// What the Secret holds.
+/// The contents of the Secret.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Contents {
     /// The authority that signs.
@@ -62,14 +64,14 @@ pub struct Contents {
     pub next: Option<Authority>,
     /// Authorities that sign no more, but whose certificates may still be served.
     pub old: Vec<Anchor>,
-    /// What is to be served.
+    /// The serving certificate.
     pub leaf: Option<Leaf>,
-    /// The leaf that each replica says it serves.
+    /// The leaf that each replica has acknowledged to serve.
     pub served: BTreeMap<String, Id>,
 }
 
 impl Contents {
-    /// Every authority that API servers shall trust at `now`, each once.
+    /// Every authority that API servers have to trust at `now`, each once.
     pub fn anchors(&self, now: SystemTime) -> Vec<&Anchor> {
         let mut seen = BTreeSet::new();
         let authorities = self.current.iter().chain(&self.next);
@@ -80,7 +82,7 @@ impl Contents {
             .collect()
     }
 
-    /// With an authority that is to become the current one.
+    /// The contents with an authority that is to become the current one.
     #[must_use]
     pub fn introduce(mut self, authority: Authority, now: SystemTime) -> Self {
         self.old.retain(|anchor| now < anchor.not_after);
@@ -88,7 +90,7 @@ impl Contents {
         self
     }
 
-    /// With the next authority in charge, and the first leaf that it signed.
+    /// The contents with the next authority as the current one, and the first leaf that it signed.
     #[must_use]
     pub fn promote(mut self, leaf: Leaf) -> Self {
         if let Some(next) = self.next.take() {
@@ -98,16 +100,17 @@ impl Contents {
         self.renew(leaf)
     }
 
-    /// With another leaf.
+    /// The contents with another leaf.
     #[must_use]
     pub fn renew(mut self, leaf: Leaf) -> Self {
         self.leaf = Some(leaf);
         self
     }
 
-    /// With the word of `replica` that it serves `leaf`. Words of pods that are gone are dropped,
-    /// but only by a replica that is one of the pods: two that run outside the cluster would drop
-    /// each other's word for ever.
+    /// The contents with the acknowledgement of `replica` that it serves `leaf`. Acknowledgements
+    /// of pods that are gone are dropped, but only by a replica that is one of the pods: two
+    /// replicas that run outside the cluster would otherwise drop each other's acknowledgement for
+    /// ever.
     #[must_use]
     pub fn acknowledge(mut self, replica: &str, leaf: Id, pods: Option<&BTreeSet<String>>) -> Self {
         if let Some(pods) = pods.filter(|pods| pods.contains(replica)) {
@@ -117,7 +120,7 @@ impl Contents {
         self
     }
 
-    /// Without authorities that nobody needs any more.
+    /// The contents without the former authorities.
     #[must_use]
     pub fn retire(mut self) -> Self {
         self.old.clear();

@@ -1,4 +1,4 @@
-//! Facts about certificates in PEM. What cannot be read counts as absent: it is made anew.
+//! Reads certificates in PEM. What cannot be read counts as absent, and is made anew.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
@@ -15,14 +15,14 @@ use crate::tls::ServingPair;
 use crate::tls::pair::not_after;
 use crate::tls::provider;
 
-/// The identity of a certificate.
+/// The digest of a certificate.
 pub(super) fn id(certificate: &CertificateDer<'_>) -> Id {
     let bytes = digest(&SHA256, certificate);
     let hex = bytes.as_ref().iter().map(|byte| format!("{byte:02x}"));
     Id(hex.collect())
 }
 
-/// Every authority in a PEM text, and whether there was nothing else in it.
+/// Every authority in a PEM text, and whether the text contains nothing else.
 pub(super) fn anchors(pem: &[u8]) -> (Vec<Anchor>, bool) {
     let mut clean = true;
     let mut anchors = Vec::new();
@@ -46,7 +46,7 @@ fn anchor(certificate: &CertificateDer<'_>) -> Option<Anchor> {
     })
 }
 
-/// A certificate in PEM, always in the same spelling.
+/// A certificate in PEM, always in the same form, so that bundles can be compared.
 fn pem(certificate: &CertificateDer<'_>) -> String {
     use base64::Engine as _;
     let text = base64::engine::general_purpose::STANDARD.encode(certificate);
@@ -61,7 +61,7 @@ fn pem(certificate: &CertificateDer<'_>) -> String {
     )
 }
 
-/// An authority, with its key only if that belongs to the certificate.
+/// An authority; with its key only if the key belongs to the certificate.
 pub(super) fn authority(certificate: &[u8], key: &[u8]) -> Option<Authority> {
     let (anchors, _) = anchors(certificate);
     let anchor = anchors.into_iter().next()?;
@@ -73,7 +73,7 @@ pub(super) fn authority(certificate: &[u8], key: &[u8]) -> Option<Authority> {
     })
 }
 
-/// A serving certificate that fits its key, with the authority that vouches for it.
+/// A serving certificate that fits its key, with the authority by which it is valid.
 pub(super) fn leaf(chain: &[u8], key: &[u8], known: &[&Anchor], hosts: &[String]) -> Option<Leaf> {
     let pair = ServingPair::from_pem(chain, key).ok()?;
     let certificate = pair.leaf()?;
@@ -87,8 +87,8 @@ pub(super) fn leaf(chain: &[u8], key: &[u8], known: &[&Anchor], hosts: &[String]
     })
 }
 
-/// A client that trusts `anchor` only would accept `leaf` for every one of `hosts`, shortly
-/// before the leaf ends.
+/// Whether a client that trusts only `anchor` would accept `leaf` for each of `hosts`, until
+/// shortly before the leaf ends.
 fn vouches(anchor: &Anchor, leaf: &CertificateDer<'_>, hosts: &[String], end: SystemTime) -> bool {
     let mut roots = RootCertStore::empty();
     roots

@@ -1,4 +1,5 @@
-//! Any interleaving of replicas, with crashes, pauses of any length, and a Secret that vanishes.
+//! Plays any interleaving of replicas, with crashes, pauses of any length, and a Secret that
+//! vanishes.
 
 use std::time::Duration;
 
@@ -95,8 +96,8 @@ fn an_authority_is_replaced_in_good_time_and_leaves() {
     assert_ne!(world.secret.1.current, first);
 }
 
-/// A bundle changes as the leaf falls due: the renewal has to wait until API servers have the bundle,
-/// and whoever rested meanwhile would hear of nothing.
+/// A bundle changes as the leaf falls due. The renewal has to wait until API servers have the
+/// bundle, and a replica that rested meanwhile would not be told of that moment.
 #[test]
 fn nobody_rests_while_a_renewal_is_only_kept_back() {
     let mut world = World::new(2);

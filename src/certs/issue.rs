@@ -1,4 +1,4 @@
-//! Making keys and certificates: ECDSA on P-256, which every API server's TLS knows.
+//! Creates keys and certificates: ECDSA on P-256, which the TLS of every API server supports.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -11,12 +11,12 @@ use thiserror::Error;
 use super::contents::{Anchor, Authority, Leaf, PrivateKey};
 use super::inspect;
 
-/// Certificates begin this long ago, for API servers whose clocks are behind.
+/// Certificates are valid from this long ago, for API servers whose clocks are behind.
 const BACKDATED: Duration = Duration::from_hours(1);
-/// Every authority has this name; they are told apart by their keys.
+/// The name of every authority; authorities are told apart by their keys.
 const AUTHORITY_NAME: &str = "rayfit-webhook-ca";
 
-/// Why no certificate could be made.
+/// The reason why no certificate could be created.
 #[derive(Debug, Error)]
 pub enum IssueError {
     /// The authority has no key that belongs to it.
@@ -24,12 +24,12 @@ pub enum IssueError {
         "the authority in the Secret has no usable key: delete the Secret's data, and a new authority will be made"
     )]
     NoKey,
-    /// The library refused, for example a host name that is none.
+    /// The library refused, for example because a host name is not a DNS name.
     #[error("a certificate cannot be made ({0}): look whether the host names are DNS names")]
     Refused(#[from] rcgen::Error),
 }
 
-/// A new authority.
+/// Creates an authority.
 pub fn authority(lifetime: Duration, now: SystemTime) -> Result<Authority, IssueError> {
     let key = KeyPair::generate()?;
     let not_after = whole_seconds(now + lifetime);
@@ -47,7 +47,7 @@ pub fn authority(lifetime: Duration, now: SystemTime) -> Result<Authority, Issue
     })
 }
 
-/// A new serving certificate for `hosts`, signed by `authority`.
+/// Creates a serving certificate for `hosts`, signed by `authority`.
 pub fn leaf(
     authority: &Authority,
     hosts: &[String],
@@ -78,7 +78,7 @@ pub fn leaf(
     })
 }
 
-/// Certificates know no fractions.
+/// Cuts fractions of a second off, because certificates have none.
 fn whole_seconds(time: SystemTime) -> SystemTime {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     UNIX_EPOCH + Duration::from_secs(since.as_secs())

@@ -1,25 +1,27 @@
-//! Certificates without cert-manager: Rayfit makes and rotates its own authority and serving
+//! Certificates without cert-manager: Rayfit creates and rotates its own authority and serving
 //! certificate, and keeps the authority in the webhook configurations.
 //!
-//! A Secret is the truth. Every replica does the same, without a leader: it looks, takes at most
-//! one step ([`next`]), looks again. Each step is a compare-and-swap on one object, so a step
-//! taken on old sight fails and costs nothing. The order leaves no gap:
+//! All state is in a Secret. Every replica does the same, without a leader: it reads the cluster,
+//! takes at most one step ([`next`]), and reads again. Each step is a compare-and-swap on one
+//! object, so that a step that was decided from outdated data fails without harm. The order of the
+//! steps leaves no gap:
 //!
-//! 1. a new authority is put into the Secret, then into every webhook's `caBundle`, beside the old;
-//! 2. once the bundles have stood unchanged for so long that every API server has them, the new
+//! 1. a new authority is put into the Secret, then into every webhook's `caBundle` beside the old
+//!    one;
+//! 2. once the bundles have been unchanged for so long that every API server has them, the new
 //!    authority signs a new serving certificate;
-//! 3. every replica takes it and says so in the Secret;
-//! 4. once every pod has said so, the old authority leaves the Secret, then the bundles.
+//! 3. every replica serves that certificate and acknowledges it in the Secret;
+//! 4. once every pod has acknowledged it, the old authority leaves the Secret, then the bundles.
 //!
 //! # Invariants
 //!
-//! - Time enters as two arguments: the wall clock for validity, a clock that never jumps for
-//!   waiting. No time of one machine is compared with that of another.
-//! - An authority in a bundle that the Secret does not know stays until nobody can need it: so a
-//!   Secret that was deleted, or a change of who issues certificates, is no outage either.
+//! - Time enters as two arguments: the wall clock for validity, and a clock that never jumps for
+//!   waiting. The times of two machines are never compared.
+//! - An authority in a bundle that the Secret does not have stays until no replica can need it. So
+//!   a Secret that was deleted, or a change of who issues certificates, causes no outage either.
 //! - Private keys are in the Secret and in memory, never in logs or messages.
 //!
-//! Everything but `run` and `cluster` is pure, save that [`issue`] draws random numbers.
+//! Everything except `run` and `cluster` is pure, but [`issue`] draws random numbers.
 
 mod bundle;
 mod cluster;

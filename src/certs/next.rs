@@ -1,36 +1,38 @@
-//! The one step to take now. Pure: all of what is seen, remembered and wanted is an argument.
+//! Decides the one step to take now. Pure: everything that is read, remembered and wanted is an
+//! argument.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use super::contents::{Anchor, Authority, Contents, Id, Leaf};
 
-/// The authorities in one webhook configuration.
+/// The authorities in the CA bundles of one webhook configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Bundle {
-    /// Those that at least one of its webhooks trusts.
+    /// The authorities that at least one of its webhooks trusts.
     pub anchors: Vec<Anchor>,
-    /// Those that all of its webhooks trust.
+    /// The authorities that all of its webhooks trust.
     pub everywhere: BTreeSet<Id>,
-    /// All its webhooks have the same bundle, and there is nothing else in it.
+    /// Whether all its webhooks have the same bundle, with nothing else in it.
     pub uniform: bool,
-    /// The version of the object that was seen.
+    /// A text that identifies the version of the object.
     pub revision: String,
 }
 
-/// What one look at the cluster shows. The bundles are read before the Secret: an authority that
-/// a bundle has and the Secret does not was retired, or is a stranger's, but is never a new one.
+/// What one look at the cluster has read. The bundles are read before the Secret: so an authority
+/// that is in a bundle and not in the Secret was retired, or belongs to another issuer, but is
+/// never a new one.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
     /// The webhook configurations that exist, by name.
     pub bundles: BTreeMap<String, Bundle>,
-    /// The pods of ours that may be serving; `None` if that is not known.
+    /// Rayfit's pods that may be serving; `None` if they are not known.
     pub pods: Option<BTreeSet<String>>,
-    /// The Secret.
+    /// The contents of the Secret.
     pub contents: Contents,
 }
 
-/// What a replica remembers from look to look. Losing it costs time, nothing else.
+/// What a replica remembers from look to look. Losing it costs only time.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Memory {
     /// The leaf that this replica serves.
@@ -42,7 +44,7 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// Notes what a look has shown at `uptime`.
+    /// Records what a look at `uptime` has shown.
     pub fn note(&mut self, view: &View, uptime: Duration) {
         let revision = |(name, bundle): (&String, &Bundle)| (name.clone(), bundle.revision.clone());
         let revisions = view.bundles.iter().map(revision).collect();
@@ -58,37 +60,38 @@ impl Memory {
     }
 }
 
-/// What is wanted.
+/// The wanted state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Policy {
     /// The name under which this replica acknowledges: that of its pod.
     pub replica: String,
-    /// How long an authority lives.
+    /// The lifetime of an authority.
     pub authority_lifetime: Duration,
-    /// How long a leaf lives.
+    /// The lifetime of a leaf.
     pub leaf_lifetime: Duration,
     /// How long a change of a webhook configuration may take to reach every API server.
     pub propagation: Duration,
 }
 
 impl Policy {
-    /// A leaf is renewed when less than this is left of it.
+    /// A leaf is renewed when less than this is left of its lifetime.
     pub fn leaf_margin(&self) -> Duration {
         self.leaf_lifetime / 4
     }
 
-    /// An authority is replaced when less than this is left of it: it must outlive its leaves.
+    /// An authority is replaced when less than this is left of its lifetime, because it has to
+    /// outlive its leaves.
     pub fn authority_margin(&self) -> Duration {
         self.leaf_lifetime * 2
     }
 }
 
-/// A step. Each changes one object, by compare-and-swap on the version that was seen.
+/// A step. Each step changes one object, by compare-and-swap on the version that was read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum CertificateStep {
-    /// Serve the Secret's leaf (changes this process only).
+    /// Serve the Secret's leaf. This changes only this process.
     Serve,
-    /// Give these authorities to every webhook of a configuration.
+    /// Write these authorities into every webhook of a configuration.
     Publish {
         /// The configuration's name.
         configuration: String,
@@ -97,28 +100,30 @@ pub enum CertificateStep {
     },
     /// Put a new authority into the Secret; it signs nothing yet.
     Introduce,
-    /// Let the next authority sign: a new leaf, and the old authority becomes a former one.
+    /// Make the next authority the current one, which signs a new leaf; the old one becomes a
+    /// former one.
     Promote,
-    /// A new leaf from the current authority.
+    /// Let the current authority sign a new leaf.
     Renew,
-    /// Say in the Secret which leaf this replica serves.
+    /// Acknowledge in the Secret which leaf this replica serves.
     Acknowledge(Id),
-    /// Drop former authorities from the Secret.
+    /// Remove the former authorities from the Secret.
     Retire,
 }
 
 /// What to do after a look.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Next {
-    /// Do this, then look again at once.
+    /// Take this step, then look again at once.
     Take(CertificateStep),
-    /// A rotation is under way: look again soon, even if nothing seems to change.
+    /// A rotation is under way: look again soon, even if no object seems to change.
     Wait,
-    /// All is as it should be.
+    /// Everything is as it is wanted.
     Rest,
 }
 
-/// Decides. `now` is the wall clock; `uptime` counts from any fixed point and never jumps back.
+/// Decides the next step. `now` is the wall clock; `uptime` counts from any fixed point and never
+/// jumps.
 pub fn next(
     view: &View,
     memory: &Memory,
@@ -143,8 +148,8 @@ pub fn next(
         .or_else(|| look.retire());
     match step {
         Some(step) => Next::Take(step),
-        // A renewal that is due comes as soon as its authority has been trusted for long enough:
-        // nobody tells of that moment.
+        // A renewal that is due comes as soon as its authority has been trusted for long enough. No
+        // watch reports that moment, so the replica must not rest.
         None if look.is_settled() && !look.is_renewal_due() => Next::Rest,
         None => Next::Wait,
     }
@@ -164,7 +169,8 @@ impl<'a> Look<'a> {
         (self.memory.serving.as_ref() != Some(&leaf.id)).then_some(CertificateStep::Serve)
     }
 
-    /// Until all is settled, strangers stay: a replica may still serve what one of them signed.
+    /// Unknown authorities stay in the bundles until the rotation has ended, because a replica may
+    /// still serve a certificate that one of them signed.
     fn publish(&self) -> Option<CertificateStep> {
         let wanted = self.view.contents.anchors(self.now);
         if wanted.is_empty() {
@@ -211,7 +217,7 @@ impl<'a> Look<'a> {
             .then_some(CertificateStep::Renew)
     }
 
-    /// The current authority has to sign a new leaf, and can.
+    /// Whether the current authority has to sign a new leaf, and can do so.
     fn is_renewal_due(&self) -> bool {
         let contents = &self.view.contents;
         let Some(current) = &contents.current else {
@@ -235,8 +241,9 @@ impl<'a> Look<'a> {
         (old && self.is_served_by_all()).then_some(CertificateStep::Retire)
     }
 
-    /// Every API server has had the authority for long enough, or none has ever had any: then
-    /// nothing that is served could be trusted before, and waiting would only delay the start.
+    /// Whether every API server has had the authority for long enough. If no API server has ever
+    /// had one, no served certificate could be trusted before either, and waiting would only delay
+    /// the start.
     fn is_trusted(&self, anchor: &Anchor) -> bool {
         let mut bundles = self.view.bundles.values();
         let stood = self.uptime.saturating_sub(self.memory.bundles_since);
@@ -249,9 +256,9 @@ impl<'a> Look<'a> {
         self.view.contents.leaf.is_none() && self.view.bundles.values().all(alone)
     }
 
-    /// Every pod that may be serving has taken the current authority's leaf. A pod that starts
-    /// now reads the Secret as it is now; one that started as the leaf changed is in the list by
-    /// the time that the leaf has stood for a while.
+    /// Whether every pod that may be serving has taken the current authority's leaf. A pod that
+    /// starts now reads the present Secret. A pod that started as the leaf changed is in the list
+    /// by the time that the leaf has been unchanged for a while.
     fn is_served_by_all(&self) -> bool {
         let contents = &self.view.contents;
         let (Some(current), Some(leaf)) = (&contents.current, self.usable_leaf()) else {

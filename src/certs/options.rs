@@ -1,4 +1,4 @@
-//! What can be chosen about certificates of our own.
+//! The options for certificates that Rayfit issues itself.
 
 use std::time::Duration;
 
@@ -7,53 +7,53 @@ use thiserror::Error;
 use super::next::Policy;
 use crate::manifests::names;
 
-/// What can be chosen about certificates of our own.
+/// The options for certificates that Rayfit issues itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CertificateOptions {
-    /// The namespace of the Secret and of our pods.
+    /// The namespace of the Secret and of Rayfit's pods.
     pub namespace: String,
-    /// The Secret.
+    /// The Secret's name.
     pub secret: String,
     /// The name of this pod.
     pub replica: String,
-    /// How long an authority lives.
+    /// The lifetime of an authority.
     pub authority_lifetime: Duration,
-    /// How long a serving certificate lives.
+    /// The lifetime of a serving certificate.
     pub leaf_lifetime: Duration,
     /// How long a change of a webhook configuration may take to reach every API server.
     pub propagation: Duration,
 }
 
-/// Why certificates cannot be managed with these options.
+/// The reason why certificates cannot be managed with these options.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CertificateOptionsError {
-    /// Not `NAMESPACE/NAME`.
+    /// The Secret is not given as `NAMESPACE/NAME`.
     #[error("{0:?} names no Secret: write NAMESPACE/NAME, for example rayfit-system/{secret}", secret = names::OWN_SECRET)]
     Secret(String),
-    /// An authority that would not outlive its leaves.
+    /// The authority would not outlive its leaves.
     #[error(
         "an authority that lives {authority:?} is too short-lived for certificates that live \
          {leaf:?}: it is replaced when less than two of their lives are left, so give it at \
          least five times as long"
     )]
     Lifetimes {
-        /// The authority's.
+        /// The authority's lifetime.
         authority: Duration,
-        /// The leaf's.
+        /// The leaf's lifetime.
         leaf: Duration,
     },
-    /// A certificate that would end before a rotation is done.
+    /// The certificate would end before a rotation is complete.
     #[error(
         "a certificate that lives {leaf:?} would end before API servers have heard of its \
          successor, which takes {propagation:?}: give it at least eight times as long"
     )]
     TooShort {
-        /// The leaf's life.
+        /// The leaf's lifetime.
         leaf: Duration,
-        /// The time that is waited.
+        /// The time for which a rotation waits.
         propagation: Duration,
     },
-    /// Not a time.
+    /// The text is not a time.
     #[error("{0:?} is no time: write a number and s, m, h or d, for example 365d")]
     Lifetime(String),
 }
@@ -61,8 +61,8 @@ pub enum CertificateOptionsError {
 const DAY: Duration = Duration::from_hours(24);
 
 impl CertificateOptions {
-    /// The usual: an authority for two years, certificates for 90 days. Both are replaced
-    /// in good time by themselves, so short lives cost nothing.
+    /// The default options: an authority for two years, and certificates for 90 days. Both are
+    /// replaced automatically in good time, so that short lifetimes cost nothing.
     ///
     /// `secret` is `NAMESPACE/NAME`, `replica` the name of this pod.
     pub fn new(secret: &str, replica: String) -> Result<Self, CertificateOptionsError> {
@@ -94,7 +94,7 @@ impl CertificateOptions {
         Ok(())
     }
 
-    /// The names under which API servers, and others in the cluster, call the webhooks.
+    /// The names under which API servers, and other clients in the cluster, call the webhooks.
     pub fn hosts(&self) -> Vec<String> {
         let host = names::service_host(&self.namespace);
         vec![host.clone(), format!("{host}.cluster.local")]
@@ -110,7 +110,7 @@ impl CertificateOptions {
     }
 }
 
-/// Reads a time like `365d`, `12h`, `30m` or `45s`, for flags.
+/// Reads a lifetime such as `365d`, `12h`, `30m` or `45s`, for flags.
 pub fn parse_lifetime(text: &str) -> Result<Duration, CertificateOptionsError> {
     let wrong = || CertificateOptionsError::Lifetime(text.to_owned());
     let unit = text.chars().last().ok_or_else(wrong)?;
@@ -126,7 +126,7 @@ pub fn parse_lifetime(text: &str) -> Result<Duration, CertificateOptionsError> {
         .unwrap_or_default()
         .parse()
         .map_err(|_| wrong())?;
-    // Certificates count years with four digits, so two centuries are enough.
+    // Certificates write years with four digits, so lifetimes are limited to two centuries.
     let time = Duration::from_secs(seconds * u64::from(number));
     let possible = !time.is_zero() && time <= 73_000 * DAY;
     possible.then_some(time).ok_or_else(wrong)

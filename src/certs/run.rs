@@ -1,4 +1,4 @@
-//! The loop: look, take a step, look again.
+//! The loop that keeps certificates: read the cluster, take a step, read again.
 
 use std::future::Future;
 use std::sync::Arc;
@@ -19,11 +19,11 @@ use super::next::{CertificateStep, Memory, Next, next};
 use super::{CertificateOptions, CertificateOptionsError};
 use crate::tls::{CertificateStore, PairError};
 
-/// How long nothing is looked at when all is well and nothing is heard of any change.
+/// How long to wait until the next look when everything is settled and no watch reports a change.
 const REST: Duration = Duration::from_mins(5);
 /// How long to wait after an error.
 const RETRY: Duration = Duration::from_secs(5);
-/// How long to wait when another replica was faster.
+/// How long to wait when another replica was first.
 const YIELD: Duration = Duration::from_millis(200);
 /// The API server ends a watch after this many seconds (it accepts less than 295).
 const WATCH_SECONDS: u32 = 290;
@@ -38,8 +38,8 @@ enum StepError {
     Pair(#[from] PairError),
 }
 
-/// Makes and rotates certificates and installs the current one into `store`, until `stop`
-/// completes. Errors of the cluster are logged and tried again.
+/// Creates and rotates certificates and installs the current one into `store`, until `stop`
+/// completes. Errors of the cluster are logged, and the step is tried again.
 pub async fn run(
     options: CertificateOptions,
     client: Client,
@@ -52,7 +52,7 @@ pub async fn run(
 /// The wall clock.
 pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
-/// [`run`] with another clock for validity. Waits take the time that they take.
+/// [`run`] with another clock for validity. Waits are in real time.
 pub async fn run_with_clock(
     options: CertificateOptions,
     client: Client,
@@ -70,7 +70,7 @@ pub async fn run_with_clock(
         start: Instant::now(),
     };
     let changed = Notify::new();
-    // Not tasks of their own: a panic in one is a panic of the whole.
+    // The watches are no tasks of their own, so that a panic in one ends the whole.
     let watches = keeper.watches(&changed);
     tokio::select! {
         () = stop => {}
@@ -110,7 +110,7 @@ impl Keeper {
         }
     }
 
-    /// One look and at most one step; how long to wait before the next.
+    /// Looks once and takes at most one step; returns how long to wait until the next look.
     async fn round(&mut self) -> Result<Duration, StepError> {
         let seen = self.cluster.look().await?;
         let (now, uptime) = ((self.clock)(), self.start.elapsed());
@@ -193,7 +193,7 @@ impl Keeper {
         )
     }
 
-    /// Watches each object by its name, which rights can be limited to; for ever.
+    /// Watches each object by its name for ever, because RBAC can limit a right to names.
     fn watches<'a>(&self, changed: &'a Notify) -> impl Future<Output = Vec<()>> + use<'a> {
         let secret = self.options.secret.clone();
         let secret = watch(self.cluster.secrets.clone(), secret, changed).boxed();
@@ -212,7 +212,8 @@ where
         .fields(&format!("metadata.name={name}"))
         .timeout(WATCH_SECONDS);
     loop {
-        // From "0": whatever changed before the watch began is told as well.
+        // A watch from version "0" begins with the present object, so that changes before it are
+        // seen too.
         match api.watch(&params, "0").await {
             Ok(events) => {
                 let mut events = std::pin::pin!(events);

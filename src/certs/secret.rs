@@ -1,4 +1,4 @@
-//! [`Contents`] in the data of a Secret, and back.
+//! Translates [`Contents`] to the data of a Secret, and back.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +23,7 @@ pub(super) fn decode(data: &Data, hosts: &[String]) -> Contents {
     let authority =
         |[certificate, key]: [&str; 2]| inspect::authority(part(certificate), part(key));
     let current = authority(CURRENT);
-    // Without its key it will never sign, and it has not signed yet.
+    // An authority without its key can never sign, and this one has signed nothing yet.
     let next = authority(NEXT).filter(|next| next.key.is_some());
     let (old, _) = inspect::anchors(part(OLD));
     let anchor = |authority: &Authority| authority.anchor.clone();
@@ -43,7 +43,7 @@ pub(super) fn decode(data: &Data, hosts: &[String]) -> Contents {
     }
 }
 
-/// Writes `contents` over `data`; keys that are not ours stay.
+/// Writes `contents` into `data`; keys of others stay.
 pub(super) fn encode(contents: &Contents, mut data: Data) -> Data {
     data.retain(|key, _| !ALL.contains(&key.as_str()));
     let mut put = |key: &str, text: &str| data.insert(key.to_owned(), text.as_bytes().to_vec());
@@ -65,7 +65,7 @@ pub(super) fn encode(contents: &Contents, mut data: Data) -> Data {
     data
 }
 
-/// A bundle in PEM.
+/// The authorities as a bundle in PEM.
 pub(super) fn pem(anchors: &[Anchor]) -> String {
     anchors.iter().map(|anchor| anchor.pem.as_str()).collect()
 }

@@ -1,4 +1,4 @@
-//! A cluster in which every request of every replica is an event of its own.
+//! The model of a cluster in which every request of every replica is an event of its own.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
@@ -9,7 +9,7 @@ use super::next::{Bundle, CertificateStep, Memory, Next, Policy, View, next};
 const PROPAGATION: Duration = Duration::from_mins(1);
 pub(super) const DAY: Duration = Duration::from_hours(24);
 
-/// One version of a configuration, and until when it was the newest.
+/// One version of a webhook configuration, and when it was superseded.
 pub(super) struct Version {
     pub(super) anchors: Vec<Anchor>,
     superseded: Option<Duration>,
@@ -23,7 +23,7 @@ pub(super) struct World {
     pub(super) replicas: Vec<Replica>,
 }
 
-/// What a replica has done of its round.
+/// How far a replica is in its round.
 enum Phase {
     Start,
     SawBundles(BTreeMap<String, Bundle>),
@@ -105,7 +105,7 @@ impl World {
         self.secret = (self.secret.0 + 1, Contents::default());
     }
 
-    /// A change of something else in the object.
+    /// Changes another part of the object, so that only its version differs.
     pub(super) fn edit_configuration(&mut self, which: usize) {
         let name = self.configurations.keys().nth(which).unwrap().clone();
         let anchors = newest(&self.configurations[&name]).anchors.clone();
@@ -120,7 +120,7 @@ impl World {
         }
     }
 
-    /// Lets every replica end the round that it is in.
+    /// Lets every replica complete its present round.
     pub(super) fn end_rounds(&mut self) {
         for replica in 0..self.replicas.len() {
             while !matches!(self.replicas[replica].phase, Phase::Start) {
@@ -129,7 +129,8 @@ impl World {
         }
     }
 
-    /// One request of a replica: reading bundles, pods or the Secret, or the step it decided on.
+    /// Makes one request of a replica: it reads the bundles, the pods or the Secret, or takes its
+    /// step.
     pub(super) fn act(&mut self, index: usize) {
         let phase = std::mem::replace(&mut self.replicas[index].phase, Phase::Start);
         self.replicas[index].phase = match phase {
@@ -186,8 +187,8 @@ impl World {
             Next::Take(step) => Phase::Decided(Box::new(view), version, step),
             Next::Wait => Phase::Start,
             Next::Rest => {
-                // Who rests looks again when something changes, or minutes later: what only the
-                // propagation of a bundle keeps back would wait for that.
+                // A replica that rests looks again when an object changes, or after minutes. A step
+                // that waits only for the propagation of a bundle would be that late.
                 let later = uptime + PROPAGATION;
                 assert_eq!(next(&view, memory, &policy, now, later), Next::Rest);
                 Phase::Start
@@ -274,8 +275,8 @@ impl World {
         }
     }
 
-    /// Whatever version of a bundle an API server has, it verifies every leaf that is served.
-    /// A bundle that is still empty verifies nothing; that is before the first start.
+    /// Checks that an API server verifies every served leaf, whichever version of a bundle it has.
+    /// An empty bundle verifies nothing, but only exists before the first start.
     pub(super) fn assert_no_gap(&self) {
         for replica in &self.replicas {
             let Some(leaf) = replica

@@ -1,14 +1,15 @@
-//! How many clusters of a process are busy at once: each is looked at less often the more there are.
+//! The busy count: how many clusters of a process are busy. The more there are, the less often each
+//! of them is looked at.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Those that are busy now.
+/// The number of clusters that are busy now.
 #[derive(Debug, Clone, Default)]
 pub struct BusyCount(Arc<AtomicUsize>);
 
 impl BusyCount {
-    /// A place in it for a cluster of which it is not known yet whether it is busy: it counts.
+    /// Adds a cluster. Until its first look has shown whether it is busy, it counts as busy.
     pub fn join(&self) -> BusyPlace {
         self.0.fetch_add(1, Ordering::Relaxed);
         BusyPlace {
@@ -17,18 +18,18 @@ impl BusyCount {
         }
     }
 
-    /// How many are busy.
+    /// The number of busy clusters.
     pub fn len(&self) -> usize {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// Whether nobody is.
+    /// Whether no cluster is busy.
     pub fn is_empty(&self) -> bool {
         self.len() == 0
     }
 }
 
-/// A cluster's place, which is free again when it is dropped.
+/// A cluster's part in the busy count; the cluster is no longer counted once this is dropped.
 #[derive(Debug)]
 pub struct BusyPlace {
     crowd: BusyCount,
@@ -36,7 +37,7 @@ pub struct BusyPlace {
 }
 
 impl BusyPlace {
-    /// Notes whether the cluster is busy, and tells how many are.
+    /// Records whether the cluster is busy, and returns the number of busy clusters.
     pub fn note(&mut self, busy: bool) -> usize {
         let count = &self.crowd.0;
         match (self.busy, busy) {

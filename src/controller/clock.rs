@@ -1,10 +1,10 @@
-//! The shell's clocks.
+//! The clocks of the controller.
 
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::jiff::Timestamp;
 
-/// A wall clock, and one that never jumps.
+/// A wall clock, and a steady clock that never jumps.
 #[derive(Debug, Clone, Copy)]
 pub struct Clock {
     start: Instant,
@@ -27,17 +27,17 @@ impl Clock {
             .map_or(0.0, |since| since.as_secs_f64())
     }
 
-    /// Seconds since some moment; it never jumps.
+    /// Seconds since some moment, by a clock that never jumps.
     pub fn steady(self) -> f64 {
         self.start.elapsed().as_secs_f64()
     }
 
-    /// The wall clock as RFC 3339.
+    /// The wall clock's time in RFC 3339.
     pub fn rfc3339(self) -> String {
         Self::timestamp().to_string()
     }
 
-    /// The wall clock as Kubernetes writes it.
+    /// The wall clock's time as Kubernetes writes it.
     pub fn timestamp() -> Timestamp {
         #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
         Timestamp::now()

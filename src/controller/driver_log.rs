@@ -1,5 +1,5 @@
-//! What drivers print as `(autoscaler +3s) ...`: lines in the log folder of the head, which only a
-//! sidecar can reach.
+//! The messages that drivers print as `(autoscaler +3s) ...`: lines in a file in the head's log
+//! folder, which only a sidecar can reach.
 
 use std::fs::OpenOptions;
 use std::io::Write as _;
@@ -8,10 +8,10 @@ use std::path::PathBuf;
 use super::clock::Clock;
 use crate::reconcile::events::driver_log::Message;
 
-/// The file that Ray's log monitor reads, below the folder of the session.
+/// The file that Ray's log monitor reads, relative to the session's folder.
 const FILE: &str = "logs/events/event_AUTOSCALER.log";
 
-/// Where messages go.
+/// Where messages for drivers are written.
 #[derive(Debug, Clone, Default)]
 pub struct DriverLog {
     place: Option<LogFile>,
@@ -25,12 +25,12 @@ struct LogFile {
 }
 
 impl DriverLog {
-    /// Nowhere.
+    /// Writes the messages nowhere.
     pub fn none() -> Self {
         Self::default()
     }
 
-    /// Into the folder of Ray's session, as the process on `host`.
+    /// Writes into the folder of Ray's session, as the process on `host`.
     pub fn of_session(session: PathBuf, host: String, clock: Clock) -> Self {
         Self {
             place: Some(LogFile {
@@ -41,7 +41,7 @@ impl DriverLog {
         }
     }
 
-    /// Writes messages. They are in our own log too, so a failure costs little.
+    /// Writes messages. They are in Rayfit's own log too, so a failure to write them loses little.
     pub fn tell(&self, messages: &[Message]) {
         let Some(place) = self.place.as_ref().filter(|_| !messages.is_empty()) else {
             return;
@@ -68,7 +68,7 @@ impl LogFile {
     }
 }
 
-/// 36 hexadecimal digits, as Ray's events have.
+/// An identifier of 36 hexadecimal digits, as Ray's events have it.
 fn id() -> String {
     format!("{:032x}{:04x}", fastrand::u128(..), fastrand::u16(..))
 }

@@ -1,4 +1,4 @@
-//! Whether a cluster is ours to scale, by what was last seen of it.
+//! Whether this process may scale a cluster, judged by what was last observed of it.
 
 use std::sync::Arc;
 
@@ -11,33 +11,33 @@ use crate::snapshot::OwnPods;
 /// Tells Rayfit's images from others.
 pub type IsOurs = Arc<dyn Fn(&str) -> bool + Send + Sync>;
 
-/// Judges one cluster.
+/// The eligibility check of one cluster.
 #[derive(Clone)]
 pub struct EligibilityCheck {
-    /// The cluster.
+    /// The cluster's namespace and name.
     pub key: Key,
-    /// As what we scale.
+    /// The role in which this process scales.
     pub role: ScalerRole,
-    /// Rayfit's images.
+    /// Tells Rayfit's images from others.
     pub is_ours: IsOurs,
-    /// What was seen.
+    /// The objects as they were last observed.
     pub observed: Observed,
 }
 
 impl EligibilityCheck {
-    /// Whether `cluster` is ours to scale, given the pods that were seen of it.
+    /// Whether this process may scale `cluster`, given the pods that were observed.
     pub fn standing(&self, cluster: &Value, pods: &OwnPods) -> Eligibility {
         standing(cluster, pods, &self.role, |image| (self.is_ours)(image))
     }
 
-    /// Takes in a RayCluster that was read or patched: it may be newer than what the watch told.
+    /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
     pub fn learn(&self, cluster: &Value) {
         self.observed.learn(cluster);
     }
 }
 
-/// Images of Rayfit: the one that admission puts into clusters, whatever its tag, and any whose
-/// last part is `rayfit`.
+/// Recognises Rayfit's images: the image that admission puts into clusters, whatever its tag, and
+/// any image whose last path segment is `rayfit`.
 pub fn images(configured: &str) -> IsOurs {
     let ours = repository(configured).to_owned();
     Arc::new(move |image| {
@@ -46,7 +46,7 @@ pub fn images(configured: &str) -> IsOurs {
     })
 }
 
-/// An image without its digest and tag.
+/// The image without its tag and digest.
 fn repository(image: &str) -> &str {
     let name = image.split('@').next().unwrap_or(image);
     match name.rsplit_once(':') {

@@ -1,4 +1,4 @@
-//! What is counted of rounds, for `/metrics`.
+//! The metrics about rounds, for `/metrics`.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -9,24 +9,24 @@ use crate::ray::ReconcileMode;
 use crate::reconcile::{Done, Effect, Meaning, Reply, Round};
 use crate::telemetry::controller::{Demand, ScalingMetrics};
 
-/// Counts for one process; by default where nobody reads them.
+/// The metrics of one process; the default ones are exported nowhere.
 #[derive(Clone, Default)]
 pub struct RoundMetrics {
     metrics: Arc<ScalingMetrics>,
 }
 
 impl RoundMetrics {
-    /// Counts into `metrics`.
+    /// Records into `metrics`.
     pub fn new(metrics: Arc<ScalingMetrics>) -> Self {
         Self { metrics }
     }
 
-    /// A round took so long, from the question to the GCS to the last effect.
+    /// Records how long a round took, from the request to the GCS to the last effect.
     pub fn round(&self, took: Duration) {
         self.metrics.round(took);
     }
 
-    /// A call of the cluster's GCS came to nothing.
+    /// Records a call of the cluster's GCS that failed.
     pub fn gcs_error(&self, key: &Key, fault: &GcsFault) {
         let kind = match fault {
             GcsFault::Unreachable(_) | GcsFault::BackingOff(_) => "unreachable",
@@ -39,18 +39,19 @@ impl RoundMetrics {
         };
         self.metrics.gcs_error(kind);
         match fault {
-            // It answers, and another one leads.
+            // This GCS does answer; it only says that another one is the leader.
             GcsFault::Passive => self.gcs_is_well(key),
             _ => self.metrics.gcs_is_silent(&key.to_string(), Instant::now()),
         }
     }
 
-    /// The cluster's GCS has answered, or has nowhere to run.
+    /// Records that the cluster's GCS has answered, or that there is no head pod in which it could
+    /// run.
     pub fn gcs_is_well(&self, key: &Key) {
         self.metrics.gcs_is_well(&key.to_string(), Instant::now());
     }
 
-    /// What came of the effects of a round.
+    /// Records the results of a round's effects.
     pub fn done(&self, done: &[Done]) {
         for Done { effect, result, .. } in done {
             let outcome = match result {
@@ -59,7 +60,7 @@ impl RoundMetrics {
                 Err(failure) => outcome(&failure.meaning()),
             };
             self.metrics.effect(effect.kind(), outcome);
-            // Asked for is what the API server took, not what was planned.
+            // Launches count once the API server has accepted the patch, not when they are planned.
             if let (Effect::PatchCluster(patch), Ok(_)) = (effect, result) {
                 let launches = patch.changes.iter().map(|change| change.launches).sum();
                 self.metrics.launched(launches);
@@ -67,7 +68,7 @@ impl RoundMetrics {
         }
     }
 
-    /// What a cluster wants and does not have.
+    /// Records the cluster's pending and unmet demand.
     pub fn demand(&self, key: &Key, round: &Round) {
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
@@ -75,41 +76,41 @@ impl RoundMetrics {
             .demand(&key.to_string(), Demand { pending, unmet });
     }
 
-    /// How many RayClusters there are of a mode.
+    /// Records the number of RayClusters of a mode.
     pub fn clusters(&self, mode: ReconcileMode, count: usize) {
         self.metrics.clusters(mode.name(), count);
     }
 
-    /// Into how many parts clusters are divided.
+    /// Records the number of shards.
     pub fn shards(&self, count: u32) {
         self.metrics.shards(count);
     }
 
-    /// How many of them this replica looks after.
+    /// Records the number of shards that this replica holds.
     pub fn shards_held(&self, count: usize) {
         self.metrics.shards_held(count);
     }
 
-    /// An Event was published, or could not be.
+    /// Records that an Event was published, or that publishing it failed.
     pub fn event(&self, published: bool) {
         let outcome = if published { "published" } else { "failed" };
         self.metrics.events(outcome, 1);
     }
 
-    /// So many Events were left out, because there were too many.
+    /// Records the number of Events that were left out because there were too many.
     pub fn events_left_out(&self, count: u64) {
         if count > 0 {
             self.metrics.events("left-out", count);
         }
     }
 
-    /// A cluster is not looked after any more.
+    /// Forgets a cluster that this process no longer scales.
     pub fn forget(&self, key: &Key) {
         self.metrics.forget(&key.to_string());
     }
 }
 
-/// A short name for what came of a failed effect.
+/// A short name for the meaning of a failure.
 fn outcome(meaning: &Meaning) -> &'static str {
     match meaning {
         Meaning::Stale => "stale",

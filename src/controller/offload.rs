@@ -1,4 +1,4 @@
-//! Work that may take so long that other clusters would wait for it.
+//! The blocking offload: work that could delay other clusters runs beside the async tasks.
 
 use tokio::sync::Semaphore;
 
@@ -6,20 +6,20 @@ use crate::controller::observe::ClusterTexts;
 use crate::gcs::aside;
 use crate::snapshot::gcs::ClusterResourceState;
 
-/// From so many pods, nodes, requests and so on, deciding may take so long that other tasks must not
-/// wait for it.
+/// From this number of pods, Ray nodes, requests and so on, a decision may take so long that other
+/// tasks must not wait for it.
 const MANY: usize = 100;
 
-/// So many pieces of such work are done at once. Who comes next waits for a place, and nobody else
-/// does: light work needs none.
+/// The number of such pieces of work that run at the same time. Further ones wait for a place;
+/// small pieces of work need none and wait for nothing.
 static PLACES: Semaphore = Semaphore::const_new(2);
 
-/// Reading it takes so long that other tasks must not wait for it.
+/// Whether reading these objects takes so long that other tasks must not wait for it.
 pub fn is_heavy(texts: &ClusterTexts) -> bool {
     texts.pods() >= MANY || texts.is_long()
 }
 
-/// Deciding on it does.
+/// Whether deciding on these objects takes so long.
 pub fn is_much(texts: &ClusterTexts, state: &ClusterResourceState) -> bool {
     let gangs = state.pending_gang_resource_requests.iter();
     let bundles = gangs.map(|gang| 1 + gang.requests.len() + gang.bundle_selectors.len());
@@ -29,12 +29,12 @@ pub fn is_much(texts: &ClusterTexts, state: &ClusterResourceState) -> bool {
     is_heavy(texts) || sum + bundles.sum::<usize>() + asked.sum::<usize>() >= MANY
 }
 
-/// Runs what may take long, if it is heavy, so that other tasks go on.
+/// Runs `work`, offloaded if it is heavy, so that other tasks continue.
 pub async fn apart<T>(is_heavy: bool, work: impl FnOnce() -> T) -> T {
     if !is_heavy {
         return work();
     }
-    // Nobody closes it.
+    // The semaphore is never closed, so this always gets a place.
     let _place = PLACES.acquire().await;
     aside(true, work)
 }

@@ -1,4 +1,4 @@
-//! Looking after one RayCluster: see, decide, act, remember.
+//! The reconciler of one RayCluster: observe, decide, act, remember.
 
 use std::time::{Duration, Instant};
 
@@ -34,36 +34,36 @@ use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod::PodRole;
 use crate::snapshot::{API_VERSION, Snapshot};
 
-/// How long to wait while the first list of pods is not complete: a pod that is not known is not
-/// missing. Policies that are not known yet may say how the cluster is scaled.
+/// How long to wait while the first list of pods is incomplete, since a pod that is not known yet
+/// is not missing; and while policies are not known, since they may say how the cluster is scaled.
 const LISTING: Duration = Duration::from_millis(100);
 
-/// How long to wait after a write that decides whose turn it is failed.
+/// How long to wait after a failed write of the ownership record.
 const TURN_RETRY: Duration = Duration::from_secs(1);
 
-/// Looks after one cluster.
+/// Reconciles one cluster.
 pub struct Reconciler {
-    /// Says whose it is.
+    /// Judges whether this process may scale the cluster.
     pub judge: EligibilityCheck,
-    /// Writes to the API server.
+    /// Sends requests to the API server.
     pub writer: Writer,
-    /// For its GCS.
+    /// The credentials for the cluster's GCS.
     pub credentials: Credentials,
-    /// How it is scaled.
+    /// The source of the cluster's settings.
     pub tuning: Tuning,
-    /// Whom Events are on.
+    /// The RayCluster that Events are on.
     pub about: About,
-    /// Tells people.
+    /// Publishes Events.
     pub announcer: Announcer,
-    /// Tells Ray's drivers.
+    /// Writes messages for Ray's drivers.
     pub driver_log: DriverLog,
-    /// Counts.
+    /// The metrics.
     pub measures: RoundMetrics,
     /// The clock.
     pub clock: Clock,
-    /// Whether anything goes on in the cluster, as the last look found, beside others.
+    /// The cluster's part in the busy count, as its last look left it.
     pub place: BusyPlace,
-    /// What is remembered.
+    /// What is remembered of the cluster.
     pub state: ReconcilerState,
 }
 
@@ -74,15 +74,16 @@ pub struct ReconcilerState {
     memory: RoundMemory,
     sight: Option<Observation>,
     gcs: Option<(Head, gcs::Client)>,
-    /// How it is scaled, and what that was made of.
+    /// The settings by which the cluster is scaled, and what they were made from.
     settings: ReconcilerSettings,
     basis: Basis,
-    /// What was last said of why nothing is done.
+    /// The last logged reason why the cluster is not scaled.
     said: String,
 }
 
-/// What was made of the objects, for as long as they are the same and it is our turn. Objects are
-/// kept as texts: a thousand clusters that wait for an answer do not keep theirs as trees.
+/// What was derived from the objects; it is kept while they are unchanged and this process owns the
+/// cluster. Objects are kept as JSON texts, because the parsed trees of a thousand clusters that
+/// wait for an answer were most of the process's memory.
 struct Observation {
     texts: ClusterTexts,
     head: Result<(Head, HeadPod), NoHead>,
@@ -90,7 +91,7 @@ struct Observation {
 }
 
 impl Reconciler {
-    /// One look at the cluster, and what it leads to.
+    /// Looks at the cluster once, and acts on what it finds.
     pub async fn look(&mut self) -> Requeue {
         let key = &self.judge.key;
         let texts = {
@@ -116,8 +117,8 @@ impl Reconciler {
         }
     }
 
-    /// Whose turn it is by the objects, and where the GCS is. If there is more to it than to act,
-    /// that is done, and it is said how long to wait.
+    /// Finds out whether this process owns the cluster, and where its GCS is. If the ownership
+    /// record has to be written or waited for, that is done here, and the requeue is returned.
     async fn orient(&mut self, texts: ClusterTexts) -> Option<Requeue> {
         self.state.sight = None;
         let scene = apart(is_heavy(&texts), || texts.read()).await;
@@ -157,7 +158,8 @@ impl Reconciler {
         }
     }
 
-    /// Nothing is under way here between two looks, so a turn can be given back at once.
+    /// Writes the ownership record. No effect is under way between two looks, so ownership can be
+    /// released at once.
     async fn take_turn(&mut self, patch: &json_patch::Patch, standing: &Eligibility) -> Requeue {
         let claimed = *standing == Eligibility::Ours;
         match self.writer.patch_cluster(patch).await {
@@ -191,7 +193,7 @@ impl Reconciler {
         }
     }
 
-    /// Says why nothing is done, when that changes.
+    /// Logs why the cluster is not scaled, when the reason changes.
     fn say(&mut self, why: String) {
         if self.state.said != why {
             let cluster = self.judge.key.to_string();
@@ -209,7 +211,7 @@ impl Reconciler {
                 self.say(String::new());
                 let now = self.clock.wall();
                 if self.state.memory.changed_at == 0.0 {
-                    // Whether it has been quiet for long is not known.
+                    // For how long the cluster has been quiet is not known after a start.
                     self.state.memory.changed_at = now;
                 }
                 if sight.still.is_some_and(|still| still.holds(&gcs, now)) {
@@ -228,7 +230,8 @@ impl Reconciler {
         pause
     }
 
-    /// Policies may have changed since the last look, or the labels by which they match.
+    /// Makes the settings anew, because the policies or the labels that they match may have
+    /// changed.
     fn tune(&mut self, scene: &ClusterView) {
         let settings = self.tuning.of(&scene.cluster);
         if settings != self.state.settings {
@@ -244,7 +247,7 @@ impl Reconciler {
         }
     }
 
-    /// The state of the Ray cluster, or why it cannot be had.
+    /// The state of the Ray cluster, or the reason why it cannot be obtained.
     async fn ask(
         &mut self,
         sight: &Observation,
@@ -288,7 +291,7 @@ impl Reconciler {
         Ok(client)
     }
 
-    /// Nothing is done on missing data.
+    /// Makes the round of a cluster that cannot be observed; nothing is done on missing data.
     fn blind(&mut self, why: &Blind) -> Requeue {
         let now = self.clock.wall();
         let round = reconcile::blind(&self.state.memory, why, now);
@@ -356,7 +359,7 @@ impl Reconciler {
         }
     }
 
-    /// Reads the RayCluster: a watch may lag, and a sidecar has none.
+    /// Reads the RayCluster again: a watch may lag, and a sidecar has none for the RayCluster.
     async fn look_up(&self) {
         match self.writer.get_cluster().await {
             Ok(cluster) => self.judge.learn(&cluster),
@@ -364,7 +367,7 @@ impl Reconciler {
         }
     }
 
-    /// Remembers, tells, and says when to look again.
+    /// Remembers the round, announces it, and says when to look again.
     fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Requeue {
         let (memory, settings) = (&mut self.state.memory, &self.state.settings);
         let said = memory.fold(round, done, settings, now, random);
@@ -386,7 +389,7 @@ impl Reconciler {
     }
 }
 
-/// Another write was faster, or what was seen is old.
+/// Whether another write came first, or the observed objects were stale.
 fn is_stale(done: &Done) -> bool {
     matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale)
 }

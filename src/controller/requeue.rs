@@ -1,32 +1,32 @@
-//! How long a cluster is left alone between two looks.
+//! The requeue: how long a cluster is left alone between two looks.
 
 use std::time::Duration;
 
-/// After a change of the objects was seen, the next look is not sooner than this after the last
-/// one began: a thousand pods that start are not a thousand looks.
+/// The next look begins no sooner than this after the last one began, even if the objects have
+/// changed, so that a thousand pods that start do not cause a thousand looks.
 const TOGETHER: Duration = Duration::from_millis(50);
 
-/// For how long where no time can be told: one that is over, or none at all.
+/// The wait where a time cannot be expressed: a negative one, or one that is not a number.
 const OTHERWISE: Duration = Duration::from_secs(1);
 
 /// When to look again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Requeue {
-    /// After so long, or when something changes.
+    /// After this time, or when something changes.
     For(Duration),
     /// When something changes.
     UntilChanged,
 }
 
 impl Requeue {
-    /// For so many seconds.
+    /// A requeue after this many seconds.
     pub fn seconds(seconds: f64) -> Self {
         Self::For(Duration::try_from_secs_f64(seconds).unwrap_or(OTHERWISE))
     }
 }
 
-/// How long after the beginning of a look that took so long the next one begins at the earliest,
-/// when something changed meanwhile: half of the time is left to others.
+/// The earliest beginning of the next look after a change, counted from the beginning of a look
+/// that took `took`: at least half of the time is left to other clusters.
 pub fn together(took: Duration) -> Duration {
     TOGETHER.max(took * 2)
 }

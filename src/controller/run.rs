@@ -1,4 +1,4 @@
-//! The controller as a part of a process: from its options to its end.
+//! The controller as a part of a process, from its options to its end.
 
 use std::sync::Arc;
 
@@ -18,47 +18,47 @@ use crate::controller::worker_pool::WorkerPool;
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 
-/// One part in so many of the rate of requests is for Events at the most.
+/// Events may use at most one part in this many of the request rate.
 const EVENTS_SHARE: u32 = 10;
 
-/// What the controller is started with.
+/// The options of the controller.
 #[derive(Debug, Clone)]
 pub struct ControllerOptions {
-    /// What is watched.
+    /// Which objects are watched.
     pub reach: Reach,
     /// The namespace of the Leases.
     pub lease_namespace: String,
-    /// The name of this replica, unlike that of any other.
+    /// The name of this replica, which no other replica has.
     pub replica: String,
     /// The number of shards; the same for all replicas.
     pub shards: u32,
-    /// The times of Leases.
+    /// The durations by which Leases are held.
     pub terms: Terms,
-    /// Requests a second, at most.
+    /// The most requests to the API server in a second.
     pub rate: u32,
-    /// Requests at once after a quiet time.
+    /// The most requests at once after a quiet time.
     pub burst: u32,
     /// Rayfit's image.
     pub image: String,
 }
 
-/// What of the process the controller uses.
+/// The parts of the process that the controller uses.
 #[derive(Clone)]
 pub struct Surroundings {
     /// The API server.
     pub api: ApiServer,
     /// The policies in force.
     pub in_force: InForce,
-    /// What is counted.
+    /// The metrics.
     pub metrics: Arc<ScalingMetrics>,
-    /// How the watches are.
+    /// The state of the watches, for health checks.
     pub watches: Watches,
-    /// What watches over background tasks.
+    /// The supervisor of background tasks.
     pub supervisor: Supervisor,
 }
 
-/// Scales clusters as the policies in force say until `stop` is true, then lets writes end and
-/// gives the Leases back.
+/// Scales clusters as the policies in force say until `stop` is true; then lets the writes that are
+/// under way end, and releases the Leases.
 pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::Receiver<bool>) {
     let Surroundings {
         api,
@@ -111,7 +111,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
     let keeping = keeper::keep(leases, source, fence, measures, released);
     let mut keeping = supervisor.spawn("Leases", keeping);
     fleet.run(changes, stop).await;
-    // Only now: what was being written was written under the Leases.
+    // The Leases are released only now, because the writes that have just ended relied on them.
     release.send_replace(true);
     keeping.ended().await;
     tracing::info!("scaling stopped, Leases given back");

@@ -1,8 +1,8 @@
-//! Waiting to be told to stop.
+//! Waiting for the signal to stop.
 
 use tokio::sync::watch;
 
-/// Waits to be told to stop. Nobody left to tell is the same.
+/// Waits for the signal to stop. A sender that is gone counts as the signal.
 pub async fn told(stop: &mut watch::Receiver<bool>) {
     let _ = stop.wait_for(|stop| *stop).await;
 }

@@ -1,4 +1,4 @@
-//! How each cluster is scaled: the same way for all, or as RayPolicies say.
+//! The source of clusters' settings: the same for all clusters, or by RayPolicies.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -12,25 +12,25 @@ use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
 use crate::reconcile::ReconcilerSettings;
 
-/// Where the settings of clusters come from.
+/// The source of clusters' settings.
 #[derive(Clone)]
 pub enum Tuning {
-    /// One for all.
+    /// The same settings for all clusters.
     Fixed(ReconcilerSettings),
-    /// What the RayPolicies about a cluster fold to, as admission folds them.
+    /// The settings that the matching RayPolicies fold to, in the same way as admission folds them.
     Policies(InForce),
 }
 
-/// The policies in force, as a watch keeps them.
+/// The policies in force, kept up to date by a watch.
 #[derive(Clone, Default)]
 pub struct InForce {
-    /// They, and the labels of namespaces by which they match.
+    /// The policies, and the labels of namespaces by which they match.
     pub policy: Arc<ArcSwap<EffectivePolicy>>,
-    /// They are known, or it is known that they cannot be read.
+    /// Whether the policies are known, or it is known that they cannot be read.
     pub known: Arc<AtomicBool>,
 }
 
-/// What settings are made of, to see whether they may have changed.
+/// What settings were made from, to find out whether they may have changed.
 #[derive(Clone, Default)]
 pub struct Basis {
     policies: Policies,
@@ -38,7 +38,7 @@ pub struct Basis {
 }
 
 impl Tuning {
-    /// Whether settings can be told yet.
+    /// Whether settings can be given yet.
     pub fn is_known(&self) -> bool {
         match self {
             Self::Fixed(_) => true,
@@ -65,8 +65,8 @@ impl Tuning {
         }
     }
 
-    /// Whether settings may be others than those that were made of `basis`, which is then what
-    /// they are made of.
+    /// Whether settings may differ from those that were made from `basis`; if so, `basis` is
+    /// updated.
     pub fn has_changed(&self, basis: &mut Basis) -> bool {
         let Self::Policies(in_force) = self else {
             return false;

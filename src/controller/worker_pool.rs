@@ -1,4 +1,4 @@
-//! One light task for each cluster that this replica looks after.
+//! The worker pool: one light task for each cluster that this replica scales.
 
 use std::collections::{BTreeSet, HashMap};
 use std::sync::Arc;
@@ -27,39 +27,39 @@ use crate::controller::tuning::{Basis, Tuning};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ScalerRole;
 
-/// How often clusters are counted.
+/// The interval at which clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);
 
-/// How often it is looked whether policies have changed. Clusters that have been quiet for long
-/// would notice only later.
+/// The interval at which policies are checked for changes. Clusters that have been quiet for long
+/// would notice a change only at their next look.
 const TUNE: Duration = Duration::from_millis(500);
 
-/// What all clusters share.
+/// What the reconcilers of all clusters share.
 #[derive(Clone)]
 pub struct WorkerPool {
-    /// What was seen.
+    /// The objects as they were last observed.
     pub observed: Observed,
     /// Requests to the API server.
     pub requests: Requests,
-    /// Which shards are ours.
+    /// The shards that this replica may write for.
     pub fence: Fence,
-    /// How many shards there are.
+    /// The number of shards.
     pub shards: u32,
-    /// For GCSs.
+    /// The credentials for GCSs.
     pub credentials: Credentials,
-    /// Rayfit's images.
+    /// Tells Rayfit's images from others.
     pub is_ours: IsOurs,
-    /// How clusters are scaled.
+    /// The source of the clusters' settings.
     pub tuning: Tuning,
-    /// Tells people.
+    /// Publishes Events.
     pub announcer: Announcer,
-    /// Counts.
+    /// The metrics.
     pub measures: RoundMetrics,
-    /// Those that are busy.
+    /// The busy count.
     pub crowd: BusyCount,
 }
 
-/// A task, and how it is told.
+/// The task of one cluster, and the means to wake and stop it.
 struct Worker {
     uid: Arc<str>,
     changed: Arc<Notify>,
@@ -68,7 +68,7 @@ struct Worker {
 }
 
 impl WorkerPool {
-    /// Looks after clusters until `stop` is true; then lets what is being written end.
+    /// Scales clusters until `stop` is true; then lets the writes that are under way end.
     pub async fn run(self, mut changes: UnboundedReceiver<Key>, mut stop: watch::Receiver<bool>) {
         let mut held = self.fence.held();
         let mut workers: HashMap<Key, Worker> = HashMap::new();
@@ -96,14 +96,14 @@ impl WorkerPool {
         for worker in workers.values() {
             worker.stop.send_replace(true);
         }
-        // What waits for its turn has not begun, and is not begun any more.
+        // Requests that wait at the gate have not begun, and are turned away.
         self.requests.close();
         for (_, worker) in workers {
             let _ = worker.task.await;
         }
     }
 
-    /// For metrics: RayClusters by mode.
+    /// Counts the RayClusters by mode, for the metrics.
     fn count(&self) {
         let mut counts = ReconcileMode::ALL.map(|mode| (mode, 0));
         for (_, entry) in self.observed.read().clusters() {
@@ -130,7 +130,7 @@ impl WorkerPool {
         }
     }
 
-    /// A task that ended by a bug cost its cluster a round, and is begun again.
+    /// Starts a cluster's task again if it ended by a panic, which cost its cluster one round.
     fn revive(&self, workers: &mut HashMap<Key, Worker>) {
         let ended = workers
             .iter()
@@ -142,7 +142,7 @@ impl WorkerPool {
         }
     }
 
-    /// Starts, wakes or ends the task of a cluster.
+    /// Starts, wakes or stops the task of a cluster.
     fn consider(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         let entry = self.observed.read().cluster(key).cloned();
         let wanted = entry.filter(|entry| is_central(entry) && self.is_held(&entry.uid));
@@ -164,7 +164,7 @@ impl WorkerPool {
             .contains(&shard_of(uid, self.shards))
     }
 
-    /// The task ends by itself after what it is writing.
+    /// Tells the task of a cluster to stop; it ends by itself after the write that is under way.
     fn end(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         if let Some(worker) = workers.remove(key) {
             worker.stop.send_replace(true);
@@ -208,11 +208,12 @@ impl WorkerPool {
     }
 }
 
-/// Looks again and again, until told to stop.
+/// Looks at a cluster again and again until told to stop.
 pub async fn tend(mut tender: Reconciler, changed: Arc<Notify>, mut stop: watch::Receiver<bool>) {
     while !*stop.borrow() {
         let began = Instant::now();
-        // On the heap while it lasts: a thousand tasks that rest are small then.
+        // The look's future is on the heap only while it runs, so that a thousand waiting tasks
+        // stay small.
         let pause = Box::pin(tender.look()).await;
         let earliest = began + together(began.elapsed());
         let rest = async {
@@ -227,20 +228,21 @@ pub async fn tend(mut tender: Reconciler, changed: Arc<Notify>, mut stop: watch:
                 () = changed.notified() => sleep_until(earliest).await,
             }
         };
-        // However it rests, it is stopped at once.
+        // However long the wait is, a stop ends it at once.
         tokio::select! {
             () = told(&mut stop) => break,
             () = rest => {}
         }
     }
-    // Also what the last look has counted, after whoever stopped it had it forgotten.
+    // Also forgets the metrics of the last look, which may have come after the worker pool forgot
+    // them.
     tender.measures.forget(&tender.judge.key);
 }
 
-/// Ours to look after, or to hand over.
+/// Whether the central controller has to scale this cluster, or hand it over.
 fn is_central(entry: &ClusterEntry) -> bool {
     let central = ReconcileMode::Central.name();
-    // Whoever holds or takes the turn stands at the end of the record.
+    // The record ends with the role that owns the cluster or is taking it over.
     entry.mode.as_deref() == Some(central)
         || entry
             .scaled_by

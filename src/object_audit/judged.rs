@@ -1,4 +1,4 @@
-//! A stored object, judged as if it was made anew.
+//! A stored object, judged as if it were created now.
 
 use std::sync::Arc;
 
@@ -12,16 +12,16 @@ use crate::ray::RayObject;
 use crate::report::message;
 use crate::rule_id::RuleId;
 
-/// One stored object, judged.
+/// The results for one stored object.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct Judged {
     /// The object.
     pub object: Identity,
-    /// Its identity in the API server; empty if it has none.
+    /// The object's UID; empty if it has none.
     pub uid: String,
-    /// The policies that are about it, in their order.
+    /// The policies that match the object, in their order.
     pub policies: Vec<Arc<str>>,
-    /// What was found.
+    /// The findings in the object.
     pub findings: Vec<Found>,
 }
 
@@ -30,41 +30,41 @@ pub struct Judged {
 pub struct Found {
     /// The rule.
     pub rule: RuleId,
-    /// What it comes to now.
+    /// The mode of the finding under the present policies.
     pub mode: Mode,
-    /// What it would come to if every policy's `mode` was Enforce.
+    /// The mode that the finding would have if every policy's `mode` were Enforce.
     pub enforced: Mode,
-    /// It is exempt, and would go further otherwise.
+    /// Whether an exemption holds the finding back from a stricter mode.
     pub exempt: bool,
-    /// The policy that decided.
+    /// The policy that decided on the mode.
     pub policy: Option<Arc<str>>,
-    /// Place, problem, reason and remedy.
+    /// The message: place, problem, reason and remedy.
     pub message: String,
 }
 
 impl Judged {
-    /// It would be denied if it was made now.
+    /// Whether the object would be denied if it were created now.
     pub fn is_denied(&self) -> bool {
         self.findings
             .iter()
             .any(|found| found.mode == Mode::Enforce)
     }
 
-    /// It would be denied if every policy's `mode` was Enforce, and is not now.
+    /// Whether the object would be denied only if every policy's `mode` were Enforce.
     pub fn would_be_denied(&self) -> bool {
         !self.is_denied() && self.findings.iter().any(Found::would_deny)
     }
 }
 
 impl Found {
-    /// It would deny if every policy's `mode` was Enforce, and does not now.
+    /// Whether the finding would deny the object only if every policy's `mode` were Enforce.
     pub fn would_deny(&self) -> bool {
         self.enforced == Mode::Enforce && self.mode < Mode::Enforce && !self.exempt
     }
 }
 
-/// Judges a stored object as if it was made at `now`. Rules that are off are run too: somebody may
-/// want to know what turning them on would mean.
+/// Judges a stored object as if it were created at `now`. Rules that are off are run too, so that
+/// the results show what turning them on would mean.
 pub fn examine(
     object: &RayObject<'_>,
     facts: &Facts,

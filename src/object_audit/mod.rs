@@ -1,5 +1,5 @@
-//! What is stored, judged as if it was made anew: for the background audit, the status of
-//! policies, and `rayfit rollout`. Pure.
+//! The object audit: stored objects are judged as if they were created anew, for the background
+//! audit, the status of policies, and `rayfit rollout`. Pure.
 
 mod judged;
 pub mod open_report;

@@ -1,4 +1,4 @@
-//! What was found in one object as a report of <https://openreports.io>, which dashboards show.
+//! The findings in one object as a report of <https://openreports.io>, which dashboards show.
 
 use serde_json::{Value, json};
 
@@ -6,21 +6,21 @@ use crate::object_audit::{Found, Judged};
 use crate::policy::Mode;
 use crate::ray::Kind;
 
-/// The label by which our reports are found.
+/// The label by which Rayfit's reports are found.
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 
 /// The most results in one report.
 const RESULTS: usize = 100;
 
-/// The name of an object's report.
+/// The name of the report of an object.
 pub fn name(judged: &Judged) -> String {
     let kind = judged.object.kind.name().to_lowercase();
     let name: String = judged.object.name.chars().take(200).collect();
     format!("rayfit-{kind}-{name}")
 }
 
-/// The report of an object with findings; `None` for one without. It belongs to the object and goes
-/// with it.
+/// The report of an object; `None` if it has no findings. The object owns the report, so that
+/// Kubernetes deletes the report with it.
 pub fn report(judged: &Judged) -> Option<Value> {
     let shown: Vec<&Found> = judged
         .findings

@@ -1,4 +1,4 @@
-//! A census as one HTML page, to look at and to send: no script, nothing loaded from elsewhere.
+//! The object audit as one HTML page, to look at and to send: it has no script and loads nothing.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;mar
                      details{margin:.5rem 0}summary{cursor:pointer}\
                      .hot{color:#a00;font-weight:600}code{font-size:13px}";
 
-/// The page. `title` says what was looked at, and when.
+/// The page. `title` says which objects were audited, and when.
 pub fn html(judged: &[Judged], title: &str) -> String {
     let tally = AuditTally::of(judged);
     let title = escaped(title);

@@ -1,4 +1,4 @@
-//! A census as a table for a terminal, and as JSON.
+//! The object audit as a table for a terminal, and as JSON.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,8 @@ use crate::policy::Mode;
 use crate::report::json::pretty;
 use crate::rules;
 
-/// The table: for each rule who is denied, and who would be if it was enforced.
+/// The table: for each rule, how many objects are denied, and how many would be if it were
+/// enforced.
 pub fn text(judged: &[Judged]) -> String {
     let tally = AuditTally::of(judged);
     let mut out = String::new();
@@ -43,7 +44,7 @@ pub fn text(judged: &[Judged]) -> String {
     out
 }
 
-/// Everything, for programs.
+/// All results as JSON, for programs.
 pub fn json(judged: &[Judged]) -> String {
     let tally = AuditTally::of(judged);
     let rules: Vec<Value> = tally
@@ -103,7 +104,7 @@ fn object(judged: &Judged) -> Value {
     })
 }
 
-/// Somebody is denied, or would be if everything was enforced.
+/// Whether any object is denied, or would be if everything were enforced.
 pub fn denies_anybody(judged: &[Judged]) -> bool {
     judged
         .iter()

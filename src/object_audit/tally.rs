@@ -1,4 +1,4 @@
-//! Adding up what was found in many objects.
+//! Adds up the findings in many objects.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -8,36 +8,36 @@ use crate::objects::Identity;
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
 
-/// So many of the worst objects are named.
+/// How many of the worst objects are named.
 pub const OFFENDERS: usize = 20;
 
-/// What was found in some objects.
+/// The sums over some objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditTally {
-    /// Objects that were judged.
+    /// The number of objects that were judged.
     pub objects: i64,
-    /// Objects that would be denied if they were made now.
+    /// The number of objects that would be denied if they were created now.
     pub denied: i64,
-    /// Objects that would be denied if every policy's `mode` was Enforce, and are not now.
+    /// The number of further objects that would be denied if every policy's `mode` were Enforce.
     pub would_deny: i64,
-    /// By rule.
+    /// The counts by rule.
     pub rules: BTreeMap<RuleId, Counts>,
-    /// The worst objects, the worst first.
+    /// The worst objects, in descending order.
     pub offenders: Vec<Offender>,
 }
 
-/// Objects with findings of one rule.
+/// The numbers of objects with findings of one rule.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Counts {
-    /// With one that denies.
+    /// Objects with a finding that denies.
     pub denied: i64,
-    /// With one that warns, and none that denies.
+    /// Objects with a finding that warns, and none that denies.
     pub warned: i64,
-    /// With ones that are only recorded.
+    /// Objects whose findings are only recorded.
     pub audited: i64,
-    /// Of those, the ones that are exempt.
+    /// Objects whose findings are all exempt.
     pub exempt: i64,
-    /// Objects that would be denied if this rule was enforced, and are not now.
+    /// Objects that would be denied only if this rule were enforced.
     pub would_deny: i64,
 }
 
@@ -46,16 +46,16 @@ pub struct Counts {
 pub struct Offender {
     /// The object.
     pub object: Identity,
-    /// Findings that deny, or would if every policy's `mode` was Enforce.
+    /// The number of findings that deny, or would if every policy's `mode` were Enforce.
     pub denials: i64,
-    /// Findings in all.
+    /// The number of all findings.
     pub findings: i64,
-    /// Their rules.
+    /// The rules of the findings.
     pub rules: Vec<RuleId>,
 }
 
 impl AuditTally {
-    /// Adds up objects.
+    /// Adds up the results of objects.
     pub fn of<'a>(objects: impl IntoIterator<Item = &'a Judged>) -> Self {
         let mut tally = Self::default();
         for judged in objects {
@@ -64,7 +64,7 @@ impl AuditTally {
         tally
     }
 
-    /// Adds one object.
+    /// Adds the results of one object.
     pub fn add(&mut self, judged: &Judged) {
         self.objects += 1;
         self.denied += i64::from(judged.is_denied());

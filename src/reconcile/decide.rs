@@ -1,4 +1,4 @@
-//! One round: from a snapshot to what is to be done.
+//! Decides one round: from a snapshot to the effects that are to be performed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -24,7 +24,8 @@ use crate::reconcile::recorder::conditions;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
-/// Plans and turns the plan into effects. The snapshot has the memory's history and the time.
+/// Makes a plan and turns it into effects. The snapshot holds the history from the memory and the
+/// time.
 pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSettings) -> Round {
     let (plan, report) = plan::decide(snapshot, &settings.plan);
     let now = snapshot.seconds().unwrap_or_default();
@@ -67,8 +68,8 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSet
     }
 }
 
-/// The round of a cluster that cannot be seen: nothing is done on missing data. People are told
-/// once that has lasted. Nothing that is remembered is lost over it.
+/// The round of a cluster that cannot be observed: no effect is performed on missing data. Users
+/// are told once the outage has lasted, and nothing that is remembered is lost because of it.
 pub fn blind(memory: &RoundMemory, why: &Blind, now: f64) -> Round {
     let outage = Outage::blind(memory.outage.as_ref(), why, now);
     let why = outage.why().to_string();
@@ -102,7 +103,8 @@ struct Making<'a> {
 }
 
 impl Making<'_> {
-    /// Whatever breaks a rule that every plan must keep is not done.
+    /// The targets for which the plan breaks a rule that every plan must keep; nothing is done to
+    /// them.
     fn barred(&mut self) -> BTreeSet<EffectTarget> {
         let mut violations = check::check(self.snapshot, self.plan);
         violations.extend(check::above_workers(
@@ -148,7 +150,8 @@ impl Making<'_> {
         });
     }
 
-    /// Whether a task of a subject has to wait, which is then said.
+    /// Whether a class of work on a target is backed off; if so, the round says that it was
+    /// skipped.
     fn waits(&mut self, about: &EffectTarget, task: EffectClass) -> bool {
         let Some(wait) = self.waits.of(about, task, self.now) else {
             return false;
@@ -162,8 +165,8 @@ impl Making<'_> {
         true
     }
 
-    /// One patch for all groups; or, after the API server refused such a one, for one group after
-    /// the other, so that it becomes clear which of them it is about.
+    /// One patch for all worker groups. After the API server has refused a patch of several groups,
+    /// each patch changes one group only, so that it becomes clear which group is refused.
     fn replicas(&mut self, barred: &BTreeSet<EffectTarget>, split: bool, settling: Stabilisation) {
         let changes = replicas::changes(self.snapshot, &self.plan.groups);
         if changes.is_empty() || self.waits(&EffectTarget::Cluster, EffectClass::Replicas) {
@@ -196,7 +199,8 @@ impl Making<'_> {
         }
     }
 
-    /// A race that ends by itself.
+    /// Delays the launches of a worker group, because the demand may be counted twice for a moment.
+    /// The race ends by itself, so users are not told.
     fn hold(&mut self, about: EffectTarget) {
         self.skipped.push(Skipped {
             about,
@@ -206,7 +210,7 @@ impl Making<'_> {
         });
     }
 
-    /// Resizes of pods, raylets that are told, and what is noted of both.
+    /// The chains for pods: resizes, sizes that raylets are told, and the notes on both.
     fn pods(&mut self, barred: &BTreeSet<EffectTarget>) {
         let mut planned: BTreeMap<&str, Planned<'_>> = BTreeMap::new();
         for resize in &self.plan.resizes {
@@ -254,7 +258,7 @@ impl Making<'_> {
         }
     }
 
-    /// What Ray is told, where it is something new.
+    /// The report and the error text for Ray, where they are new.
     fn say(&mut self, memory: &RoundMemory) {
         #[expect(clippy::cast_possible_truncation, reason = "milliseconds since 1970")]
         let version = (self.now * 1000.0) as i64;

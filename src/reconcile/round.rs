@@ -1,4 +1,4 @@
-//! What one round is to do and to say: data.
+//! A round: what is to be done and announced after one look at a cluster, as data.
 
 use std::collections::BTreeSet;
 
@@ -9,41 +9,42 @@ use crate::reconcile::events::event::TrackedCondition;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 
-/// What is to be done in one round, and what is to be said.
+/// What is to be done and what is to be announced in one round.
 #[derive(Debug, Clone, Default)]
 pub struct Round {
-    /// What is to be done: independent of each other, most urgent first.
+    /// The effects to perform. The chains are independent of each other; the most urgent come
+    /// first.
     pub chains: Vec<Chain>,
-    /// What the plan wants and is not done now, with the reason.
+    /// What the plan wants but this round does not do, with the reasons.
     pub skipped: Vec<Skipped>,
-    /// Something is pending or on its way: look again soon.
+    /// Something is pending or on its way, so that the cluster is looked at again soon.
     pub busy: bool,
     /// The time of the snapshot, in seconds since 1970.
     pub at: f64,
-    /// The plan behind it.
+    /// The plan that this round carries out.
     pub plan: Plan,
-    /// Why the plan is as it is.
+    /// The reasons for the plan.
     pub report: PlanReport,
-    /// What is to be said of the state that was seen.
+    /// The conditions that were found in the snapshot and are worth an Event.
     pub(super) states: Vec<TrackedCondition>,
-    /// The pods that are there.
+    /// The names of the cluster's pods.
     pub(super) pods: BTreeSet<String>,
     pub(super) settling: Option<Stabilisation>,
-    /// That the cluster cannot be seen, or could not be until a moment ago.
+    /// The outage, if the cluster cannot be observed, or could not be until a moment ago.
     pub(super) outage: Option<Outage>,
-    /// CPUs and GPUs of all Ray nodes that run.
+    /// The total CPUs and GPUs of all running Ray nodes.
     pub(super) totals: Option<(f64, f64)>,
 }
 
-/// Something that is not done now.
+/// An action that the plan wants but this round does not take.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Skipped {
-    /// What it is about.
+    /// The target of the action.
     pub about: EffectTarget,
-    /// Why.
+    /// The reason why it is not taken.
     pub why: String,
-    /// When it will be tried again, in seconds since 1970, if it waits for that only.
+    /// When it will be tried again, in seconds since 1970, if time is all that it waits for.
     pub until: Option<f64>,
-    /// Somebody should know: it is more than a race or a first hiccup.
+    /// Whether users should know of it, because it is more than a race or a first failure.
     pub lasting: bool,
 }

@@ -1,46 +1,47 @@
-//! What can be tuned, in one place, with the values that hold where nobody says otherwise.
+//! All settings of the reconciler, with their defaults.
 
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;
 
-/// How a cluster is scaled.
+/// The settings by which a cluster is scaled.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ReconcilerSettings {
-    /// How to decide: the strategy and the planner's own switches.
+    /// The planner's settings: the strategy and its switches.
     pub plan: plan::PlanSettings,
-    /// When to look again.
+    /// The intervals between looks.
     pub pace: Pace,
-    /// How long to leave alone what failed.
+    /// The back-off after failures.
     pub backoff: BackoffSettings,
 }
 
-/// Times between two looks at a cluster, in seconds.
+/// Intervals between two looks at a cluster, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Pace {
-    /// While something is pending or on its way.
+    /// The interval while something is pending or on its way.
     pub busy_s: f64,
-    /// How many such looks a second a process takes: where more clusters are busy, each is looked
-    /// at less often, down to once in `calm_s`.
+    /// How many such looks a process makes in a second. Where more clusters are busy, each is
+    /// looked at less often, down to once in `calm_s`.
     pub busy_per_s: f64,
-    /// Otherwise.
+    /// The interval while nothing goes on.
     pub calm_s: f64,
-    /// At the most, where nothing has changed for long.
+    /// The longest interval, where nothing has changed for long.
     pub idle_s: f64,
-    /// For how long nothing must have changed until looks get rarer.
+    /// For how many seconds nothing must have changed until the interval grows.
     pub long_s: f64,
 }
 
-/// Waits after failures, in seconds.
+/// Back-offs after failures, in seconds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BackoffSettings {
-    /// After the first failure; it doubles with each further one.
+    /// The back-off after the first failure; it doubles with each further one.
     pub first_s: f64,
-    /// At the most.
+    /// The longest back-off.
     pub longest_s: f64,
 }
 
 impl ReconcilerSettings {
-    /// What policies make of it. What they say nothing of is as it is without them.
+    /// The settings that follow from the policies. What the policies do not mention keeps its
+    /// default.
     pub fn of(policy: &ReconcileSettings) -> Self {
         let (asked, usual) = (policy.back_off, BackoffSettings::default());
         let first_s = asked.initial_seconds.map_or(usual.first_s, f64::from);
@@ -54,7 +55,7 @@ impl ReconcilerSettings {
             },
             pace: Pace::default(),
             backoff: match asked.max_seconds {
-                // A policy that only says how waits begin does not cut them short.
+                // A policy that only sets the initial back-off does not shorten the others.
                 None => BackoffSettings {
                     first_s,
                     longest_s: longest_s.max(first_s),

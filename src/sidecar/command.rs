@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// What `ray kuberay-autoscaler` is asked to look after.
+/// The RayCluster that `ray kuberay-autoscaler` is told to scale.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Autoscaler {
     /// Name of the RayCluster.
@@ -11,10 +11,10 @@ pub struct Autoscaler {
     pub namespace: String,
 }
 
-/// Why a command is not the one that KubeRay gives to the autoscaler container.
+/// The reason why a command is not the one that KubeRay gives to the autoscaler container.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CommandError {
-    /// Not of the form `-c [--] TEXT`.
+    /// The arguments do not have the form `-c [--] TEXT`.
     #[error(
         "this image holds Rayfit only and its /bin/bash is no shell: it understands one command, \
          `/bin/bash -c -- \"ray kuberay-autoscaler --cluster-name NAME --cluster-namespace \
@@ -22,13 +22,13 @@ pub enum CommandError {
          container only (spec.autoscalerOptions.image), or run `/rayfit --help`"
     )]
     NotTheAutoscaler,
-    /// `ray kuberay-autoscaler` with an option that it does not have.
+    /// `ray kuberay-autoscaler` has an option that Ray's command does not have.
     #[error(
         "`ray kuberay-autoscaler` was given {0:?}, which Rayfit does not know; remove \
          spec.autoscalerOptions.command and .args so that KubeRay gives its own command"
     )]
     UnknownArgument(String),
-    /// An option without a value, with an empty one, or with one that names nothing.
+    /// An option has no value, an empty value, or one that is not a Kubernetes name.
     #[error(
         "`ray kuberay-autoscaler` was given no usable {option}: {value:?} is no Kubernetes name; \
          KubeRay sets it from RAY_CLUSTER_NAME and RAY_CLUSTER_NAMESPACE, so look whether \
@@ -37,7 +37,7 @@ pub enum CommandError {
     BadName {
         /// The option.
         option: &'static str,
-        /// What was there.
+        /// The value that was given.
         value: String,
     },
 }
@@ -45,7 +45,7 @@ pub enum CommandError {
 const NAME: &str = "--cluster-name";
 const NAMESPACE: &str = "--cluster-namespace";
 
-/// Reads the arguments of `bash` (without its own name): `-c` or `-cl`, perhaps `--`, and one
+/// Reads the arguments of `bash` (without its own name): `-c` or `-cl`, optionally `--`, and one
 /// text `ray kuberay-autoscaler --cluster-name A --cluster-namespace B`.
 pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Autoscaler, CommandError> {
     let arguments: Vec<&str> = arguments.iter().map(AsRef::as_ref).collect();
@@ -60,7 +60,7 @@ pub fn parse<S: AsRef<str>>(arguments: &[S]) -> Result<Autoscaler, CommandError>
     options(words)
 }
 
-/// `-c` alone, or as a login shell, in either order of the letters.
+/// Whether the flag is `-c`, alone or combined with `-l` for a login shell.
 fn is_command_flag(flag: &str) -> bool {
     matches!(flag, "-c" | "-cl" | "-lc")
 }
@@ -85,7 +85,7 @@ fn options<'a>(mut words: impl Iterator<Item = &'a str>) -> Result<Autoscaler, C
     })
 }
 
-/// A DNS label or subdomain: nothing in it could mean anything to a shell.
+/// Checks a DNS label or subdomain. No character in one has a meaning to a shell.
 fn name(option: &'static str, value: Option<&str>) -> Result<String, CommandError> {
     let value = value.unwrap_or_default();
     let edge = |byte: Option<&u8>| byte.is_some_and(u8::is_ascii_alphanumeric);

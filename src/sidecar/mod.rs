@@ -1,7 +1,7 @@
-//! Rayfit in the place of Ray's autoscaler container, in the pod of a Ray head.
+//! The sidecar: Rayfit in place of Ray's autoscaler container, in the head pod.
 //!
-//! KubeRay starts that container as `/bin/bash -c -- "ray kuberay-autoscaler .."` whatever its
-//! image. In our image `/bin/bash` is Rayfit itself, so that setting the image is all it takes on
+//! KubeRay starts that container as `/bin/bash -c -- "ray kuberay-autoscaler .."`, whatever its
+//! image is. In Rayfit's image `/bin/bash` is Rayfit itself, so that setting the image is enough on
 //! every version of KubeRay.
 
 mod command;
@@ -11,8 +11,8 @@ pub mod work;
 pub use command::{Autoscaler, CommandError, parse};
 pub use start::{options, run, start};
 
-/// Whether a program started under `name` (its zeroth argument) is meant to be the shell of our
-/// image. A login shell's name begins with a dash.
+/// Whether a program that was started as `name` (its zeroth argument) is to act as the shell of
+/// Rayfit's image. The name of a login shell begins with a dash.
 pub fn is_shell(name: &std::ffi::OsStr) -> bool {
     let file = std::path::Path::new(name).file_name();
     file.is_some_and(|file| file == "bash" || file == "-bash")

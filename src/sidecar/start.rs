@@ -1,4 +1,4 @@
-//! The process: from how it was started to its end.
+//! The sidecar's process, from its start to its end.
 
 use std::io;
 use std::path::PathBuf;
@@ -11,11 +11,11 @@ use super::command::{self, Autoscaler};
 use super::work::{SidecarOptions, work};
 use crate::telemetry::logs::{self, LogFormat};
 
-/// Where Ray keeps what belongs to the session of the head.
+/// The folder in which Ray keeps the files of the head's session.
 const SESSION: &str = "/tmp/ray/session_latest";
 
-/// Runs as the shell of our image with `arguments` (without the program's own name): exit code 0
-/// after SIGTERM or SIGINT, 2 if asked for anything but Ray's autoscaler.
+/// Runs as the shell of Rayfit's image with `arguments` (without the program's own name). The exit
+/// code is 0 after SIGTERM or SIGINT, and 2 if the command is not that of Ray's autoscaler.
 pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     let arguments: Vec<String> = arguments
         .map(|argument| argument.to_string_lossy().into_owned())
@@ -29,7 +29,7 @@ pub fn run(arguments: impl Iterator<Item = std::ffi::OsString>) -> ExitCode {
     }
 }
 
-/// The usual options, with what the environment of the container says.
+/// The usual options, completed from the environment of the container.
 pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> SidecarOptions {
     #[expect(
         clippy::disallowed_methods,
@@ -46,8 +46,8 @@ pub fn options(asked: Autoscaler, kubeconfig: Option<PathBuf>) -> SidecarOptions
     }
 }
 
-/// Works until told to stop, and never ends by itself: with `restartPolicy: Never` a container
-/// that ended would stay ended.
+/// Runs until told to stop, and never ends by itself: with `restartPolicy: Never` a container that
+/// has ended would not be started again.
 pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow::Result<()> {
     logs::start(format, filter)?;
     tokio::runtime::Builder::new_current_thread()
@@ -72,7 +72,8 @@ pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow
                 _ = interrupt.recv() => {}
             }
             stop.send_replace(true);
-            // It ends after what it is writing; a second signal does not wait for that.
+            // The task ends after the write that is under way; a second signal does not wait for
+            // it.
             tokio::select! {
                 _ = working => {}
                 _ = term.recv() => {}
@@ -85,7 +86,7 @@ pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow
 
 fn fail(message: &str) -> ExitCode {
     use io::Write as _;
-    // Nothing is left to do where standard error is gone.
+    // An error of the write is ignored, because there is nowhere else to report it.
     let _ = writeln!(io::stderr(), "rayfit: error: {message}");
     ExitCode::from(2)
 }

@@ -1,7 +1,9 @@
-//! Scaling the one cluster whose head pod this is, while its mode says so; standing by otherwise.
+//! Scales the one cluster whose head pod this is, while the cluster's mode says so; stands by
+//! otherwise.
 //!
-//! The account of a head pod may read its RayCluster but not watch it. So it is read every few
-//! seconds, and whenever something of ours needs to know; its pods are watched while there is work.
+//! The service account of a head pod may read its RayCluster but not watch it. So the RayCluster is
+//! read every few seconds, and whenever its present state is needed; the cluster's pods are watched
+//! while it is being scaled.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -36,33 +38,34 @@ use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
 use crate::reconcile::ownership::handover::RECORD;
 use crate::reconcile::{ReconcilerSettings, ScalerRole};
 
-/// How often the RayCluster is read while something goes on in it, and otherwise.
+/// The interval at which the RayCluster is read: while something goes on in it, and otherwise, when
+/// five seconds are enough for Ray's autoscaler too.
 const READ: (Duration, Duration) = (Duration::from_secs(2), Duration::from_secs(5));
 
 /// How long to wait after an error.
 const RETRY: Duration = Duration::from_secs(5);
 
-/// Requests to the API server: a second, and at once.
+/// The rate of requests to the API server in a second, and the burst.
 const RATE: (u32, u32) = (20, 40);
 
-/// What a sidecar is started with.
+/// The options of the sidecar.
 #[derive(Debug, Clone)]
 pub struct SidecarOptions {
-    /// The RayCluster.
+    /// The RayCluster's name.
     pub cluster: String,
     /// Its namespace.
     pub namespace: String,
-    /// The pod that this is.
+    /// The name of the pod that the sidecar runs in.
     pub head_pod: Option<String>,
-    /// Which API server; without it, that of the cluster that the pod runs in.
+    /// The kubeconfig; without it, the API server of the cluster that the pod runs in is used.
     pub kubeconfig: Option<PathBuf>,
-    /// The environment.
+    /// Reads a variable of the environment.
     pub variable: fn(&str) -> Option<String>,
     /// The folder of Ray's session.
     pub session: PathBuf,
 }
 
-/// Works until `stop` is true.
+/// Scales the cluster, or stands by, until `stop` is true.
 pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     let sidecar = tokio::select! {
         sidecar = Sidecar::prepare(options) => sidecar,
@@ -92,7 +95,7 @@ struct Sidecar {
 }
 
 impl Sidecar {
-    /// Waits for the API server, and marks the pod as one with Rayfit in it.
+    /// Waits for the API server, and marks the pod as one in which Rayfit runs.
     async fn prepare(options: SidecarOptions) -> Self {
         let key = Key::new(&options.namespace, &options.cluster);
         let mut told = String::new();
@@ -124,7 +127,8 @@ impl Sidecar {
         }
     }
 
-    /// Reads the RayCluster and starts or ends the work; how long to wait until the next time.
+    /// Reads the RayCluster, and starts or ends the scaling; returns how long to wait until the
+    /// next read.
     async fn look(&self, job: &mut Option<Job>) -> Duration {
         let cluster = match self.writer.get_cluster().await {
             Ok(cluster) => Some(cluster),
@@ -150,13 +154,13 @@ impl Sidecar {
         if job.crowd.is_empty() { READ.1 } else { READ.0 }
     }
 
-    /// Ours to scale, or to hand over.
+    /// Whether this sidecar has to scale the cluster, or hand it over.
     fn is_wanted(&self, cluster: &Value) -> bool {
         let annotation = |name: &str| cluster["metadata"]["annotations"][name].as_str();
         let ScalerRole::Sidecar { head_uid } = &self.role else {
             return false;
         };
-        // Whoever holds or takes the turn stands at the end of the record.
+        // The record ends with the role that owns the cluster or is taking it over.
         annotation(ANNOTATION) == Some(ReconcileMode::Sidecar.name())
             || annotation(RECORD).is_some_and(|record| record.ends_with(head_uid.as_str()))
     }
@@ -214,7 +218,7 @@ impl Sidecar {
     }
 }
 
-/// The work, while there is any.
+/// The tasks that scale the cluster, while its mode says so.
 struct Job {
     observed: Observed,
     crowd: BusyCount,
@@ -225,14 +229,14 @@ struct Job {
 }
 
 impl Job {
-    /// A part of it has ended by a bug: it is begun anew.
+    /// Whether one of the tasks has ended by a panic; then all are started anew.
     fn is_broken(&self) -> bool {
         [&self.task, &self.watching, &self.waking]
             .iter()
             .any(|task| task.is_finished())
     }
 
-    /// After what is being written.
+    /// Ends the tasks after the write that is under way.
     async fn end(self) {
         self.stop.send_replace(true);
         let _ = self.task.await;
@@ -247,7 +251,8 @@ async fn wake(mut changes: mpsc::UnboundedReceiver<Key>, notify: Arc<Notify>) {
     }
 }
 
-/// A client, and the UID of the pod that this is, marked as one with Rayfit in it.
+/// A client, and the UID of the pod that this process runs in, which is marked as one with Rayfit
+/// in it.
 async fn ready(options: &SidecarOptions) -> anyhow::Result<(ApiServer, String)> {
     let api = ApiServer::connect(options.kubeconfig.as_deref()).await?;
     let name = options.head_pod.as_deref();
@@ -257,6 +262,8 @@ async fn ready(options: &SidecarOptions) -> anyhow::Result<(ApiServer, String)> 
     let pod = pods.get(name).await?;
     let sign = env!("CARGO_PKG_VERSION");
     if pod.annotations().get(SIGN_ANNOTATION).map(String::as_str) != Some(sign) {
+        // With another uid the API server refuses the patch, so a new pod of that name is not
+        // marked.
         let patch =
             json!({ "metadata": { "uid": pod.uid(), "annotations": { SIGN_ANNOTATION: sign } } });
         let params = PatchParams {

@@ -1,10 +1,10 @@
-//! Changing what objects are judged by.
+//! Changes the policies and facts by which objects are judged.
 
 use arc_swap::ArcSwap;
 
 use crate::policy::EffectivePolicy;
 
-/// Changes what objects are judged by; the next request sees it.
+/// Changes the policies and facts by which objects are judged; the next request uses the change.
 pub(super) fn change(policy: &ArcSwap<EffectivePolicy>, change: impl Fn(&mut EffectivePolicy)) {
     policy.rcu(|policy| {
         let mut next = EffectivePolicy::clone(policy);

@@ -1,4 +1,4 @@
-//! Facts: what nodes have, what namespaces allow, which Ray pods there are.
+//! Facts: the resources of nodes, the limits of namespaces, and the pods of Ray clusters.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -14,7 +14,7 @@ use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
 use crate::policy::EffectivePolicy;
 use crate::ray::Fields;
 
-/// Keeps facts up to date.
+/// Keeps the facts up to date.
 pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
     tokio::join!(
         follow(
@@ -56,7 +56,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
     );
 }
 
-/// What is known; nothing, where it is unknown.
+/// The known objects; none where they are unknown.
 fn all<T: Clone>(known: &Known<'_, T>) -> Vec<T> {
     known.objects().cloned().collect()
 }

@@ -1,4 +1,4 @@
-//! Keeping of all objects of one kind what is looked at.
+//! Follows all objects of one kind, and keeps the parts of them that are needed.
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -13,35 +13,35 @@ use tokio::time::{Instant, sleep_until};
 use crate::apiserver::informer::Times;
 use crate::apiserver::{self, Beacon, Event, ObjectName, Selection, Source};
 
-/// After so long without an answer what is known is no longer taken for true.
+/// After so long without an answer, what is known no longer counts as true.
 const STALE: Duration = Duration::from_mins(5);
 
 /// How the objects of one kind are followed.
 pub(crate) struct Kind {
-    /// What they are called in the log.
+    /// The title in the log.
     pub(crate) title: &'static str,
     /// The resource.
     pub(crate) resource: ApiResource,
-    /// Which of them.
+    /// The label selector.
     pub(crate) labels: Option<&'static str>,
-    /// Only their metadata is looked at.
+    /// Whether only the objects' metadata is needed.
     pub(crate) metadata_only: bool,
-    /// How long changes are gathered before they are published.
+    /// For how long changes are collected before they are published.
     pub(crate) pace: Duration,
 }
 
 /// What is known of the objects of a kind.
 pub(crate) enum Known<'a, T> {
-    /// All of them.
+    /// All objects of the kind.
     All(&'a BTreeMap<ObjectName, T>),
-    /// There is no such kind in this cluster.
+    /// The cluster does not have the kind.
     NotInstalled,
-    /// Nothing: they cannot be read, or what was read is too old.
+    /// Nothing is known: the objects cannot be read, or what was read is too old.
     Nothing,
 }
 
 impl<'a, T> Known<'a, T> {
-    /// The objects that are known.
+    /// The known objects.
     pub(crate) fn objects(&self) -> impl Iterator<Item = &'a T> + use<'a, T> {
         let objects = match self {
             Self::All(objects) => Some(*objects),
@@ -51,8 +51,8 @@ impl<'a, T> Known<'a, T> {
     }
 }
 
-/// Follows all objects of a kind, for ever, read as `K`. `keep` says what of an object is kept, if
-/// anything; `publish` gets what is known whenever that has changed.
+/// Follows all objects of a kind for ever, read as `K`. `keep` returns the part of an object that
+/// is kept, if any; `publish` gets what is known whenever that has changed.
 pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
     source: &Source,
     kind: Kind,
@@ -70,7 +70,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
     let beacon = source.watches.open(kind.title, limit);
     let (tell, mut told) = mpsc::unbounded_channel();
     let watching = apiserver::follow(&source.client, &selection, &beacon, |event| {
-        // The receiver lives as long as this.
+        // Sending cannot fail, because the receiver lives as long as this future.
         let _ = tell.send(event);
     });
     let gathering = async {
@@ -119,12 +119,12 @@ async fn until(due: Option<Instant>) {
     }
 }
 
-/// What has been seen.
+/// The objects that were seen.
 struct SeenObjects<T> {
     objects: BTreeMap<ObjectName, T>,
-    /// What a list has brought that is not complete yet.
+    /// The objects of a list that is not complete yet.
     listed: BTreeMap<ObjectName, T>,
-    /// What is known is all, and not too old.
+    /// Whether all objects are known, and the knowledge is not too old.
     is_complete: bool,
     was_complete: bool,
 }
@@ -141,8 +141,8 @@ impl<T> Default for SeenObjects<T> {
 }
 
 impl<T: PartialEq> SeenObjects<T> {
-    /// Takes an event in; whether there is something new to publish. Most changes of an object are
-    /// none of what is kept of it.
+    /// Takes in an event, and returns whether there is something new to publish. Most changes of an
+    /// object do not concern the parts that are kept.
     fn take<K>(&mut self, event: Event<K>, keep: &impl Fn(K) -> Option<T>) -> bool {
         match event {
             Event::Begun => {
@@ -173,7 +173,7 @@ impl<T: PartialEq> SeenObjects<T> {
         }
     }
 
-    /// After a failure: whether nothing is known now, and that has to be said.
+    /// After a failure, returns whether nothing is known now and that has to be published.
     fn has_become_unknown(&mut self, beacon: &Beacon) -> bool {
         if self.is_complete && beacon.silence() > STALE {
             self.is_complete = false;

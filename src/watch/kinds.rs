@@ -1,4 +1,4 @@
-//! The kinds that are watched, and the parts of their objects that are read at all.
+//! The kinds that are watched, and the parts of their objects that are read.
 
 use std::time::Duration;
 
@@ -11,10 +11,10 @@ use super::follow::Kind;
 use crate::facts::pods::CLUSTER;
 use crate::ray::Fields;
 
-/// How soon a change of policies is in force.
+/// How soon a change of policies takes effect.
 const SOON: Duration = Duration::from_millis(20);
 
-/// How soon a change of facts is known. Pods come and go in bursts.
+/// How soon a change of facts is known. Pods come and go in bursts, which are collected.
 const GATHERED: Duration = Duration::from_millis(500);
 
 fn resource((group, version, kind): (&str, &str, &str), plural: &str) -> ApiResource {
@@ -91,7 +91,7 @@ pub(crate) fn ray_objects(kind: crate::ray::Kind) -> Kind {
     }
 }
 
-/// Ray objects of which only names and labels are read.
+/// Ray objects of which only the names and labels are read.
 pub(crate) fn ray_names(kind: crate::ray::Kind) -> Kind {
     Kind {
         pace: SOON,
@@ -100,8 +100,8 @@ pub(crate) fn ray_names(kind: crate::ray::Kind) -> Kind {
     }
 }
 
-/// An object of which only parts are read. Whatever is missing in it is empty: an object without a
-/// `spec` is an object, too.
+/// An object of which only some parts are read. Missing parts are empty, so that an object without
+/// a `spec` can be read too.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
 pub(crate) struct Part<P, U> {
@@ -117,16 +117,16 @@ pub(crate) struct Part<P, U> {
     pub(crate) status: Option<U>,
 }
 
-/// All of a part.
+/// A part that is read completely.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(transparent)]
 pub(crate) struct Whole(Fields);
 
-/// Nothing of a part.
+/// A part of which nothing is read.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 pub(crate) struct Nothing {}
 
-/// Of a node's spec: what keeps pods off.
+/// The fields of a node's spec that keep pods off it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct NodeSpec {
@@ -134,35 +134,35 @@ pub(crate) struct NodeSpec {
     unschedulable: Value,
 }
 
-/// Of a node's status: what pods can have.
+/// The field of a node's status that says what pods can request.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct NodeStatus {
     allocatable: Value,
 }
 
-/// Of a pod's spec: what its containers have.
+/// The field of a pod's spec with its containers.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct PodSpec {
     containers: Vec<PodContainer>,
 }
 
-/// Of a container: what it has.
+/// The field of a container with its resources.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct PodContainer {
     resources: Value,
 }
 
-/// Of a pod's status: whether it has ended.
+/// The field of a pod's status that says whether it has ended.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
 pub(crate) struct PodStatus {
     phase: Value,
 }
 
-/// The object as the core reads it.
+/// The object as the rules read it.
 pub(crate) fn fields(object: &impl Serialize) -> Fields {
     match serde_json::to_value(object) {
         Ok(Value::Object(fields)) => fields,

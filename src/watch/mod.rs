@@ -1,9 +1,9 @@
 //! Policies and facts, kept up to date from the API server by one watch for each kind of object.
-//! Of every object only what is looked at is kept.
+//! Only the needed parts of the objects are kept.
 //!
-//! A part that cannot be read, or that has not been confirmed for minutes, is unknown: rules that
-//! need it are silent. Policies are different: the last ones known stay in force, since to forget
-//! them would change what is denied.
+//! A kind of facts that cannot be read, or that has not been confirmed for minutes, is unknown, and
+//! rules that need it report nothing. Policies are different: the last known ones stay in force,
+//! because forgetting them would change which objects are denied.
 
 mod change;
 mod facts;
@@ -20,9 +20,9 @@ use arc_swap::ArcSwap;
 use crate::apiserver::Source;
 use crate::policy::EffectivePolicy;
 
-/// Keeps policies and facts in `policy` up to date, for ever. `known` becomes true once policies
-/// that decide on objects of any namespace can be folded, or once it is clear that there can be
-/// none.
+/// Keeps the policies and facts in `policy` up to date for ever. `known` becomes true once the
+/// policies that decide on objects of any namespace can be folded, or once it is clear that there
+/// can be none.
 pub async fn run(source: Source, policy: Arc<ArcSwap<EffectivePolicy>>, known: Arc<AtomicBool>) {
     tokio::join!(
         policies::keep(&source, &policy, &known),
@@ -31,7 +31,7 @@ pub async fn run(source: Source, policy: Arc<ArcSwap<EffectivePolicy>>, known: A
     );
 }
 
-/// Keeps policies only up to date, and the labels of namespaces by which they match.
+/// Keeps only the policies up to date, with the labels of namespaces by which they match.
 pub async fn policies_only(
     source: Source,
     policy: Arc<ArcSwap<EffectivePolicy>>,

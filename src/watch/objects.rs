@@ -1,4 +1,4 @@
-//! Which Ray objects there are: names and labels, for saying that a policy is about none of them.
+//! The existing Ray objects: their names and labels, to tell whether a policy matches none of them.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use crate::facts::StoredObject;
 use crate::policy::EffectivePolicy;
 use crate::ray::Kind;
 
-/// Keeps them up to date. The API server sends only the metadata of objects.
+/// Keeps the names and labels up to date. The API server sends only the objects' metadata.
 pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
     let [a, b, c, d] = Kind::ALL.map(|kind| keep_kind(source, policy, kind));
     tokio::join!(a, b, c, d);

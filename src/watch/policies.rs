@@ -1,4 +1,4 @@
-//! Policies, and the labels of namespaces by which they match.
+//! The policies, and the labels of namespaces by which they match.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -15,9 +15,9 @@ use crate::policy::Policies;
 use crate::raypolicy::PolicyFault;
 use crate::raypolicy::compile;
 
-/// Keeps policies and the labels of namespaces up to date; `known` becomes true once both are. Where
-/// they cannot be read, nothing may be judged yet: without a policy its limits would not hold. Where
-/// the kind is not installed, there are none.
+/// Keeps the policies and the labels of namespaces up to date; `known` becomes true once both are
+/// known. While they cannot be read, no object may be judged yet, because the limits of a policy
+/// that is not known would not hold. Where the kind is not installed, there are no policies.
 pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>, known: &AtomicBool) {
     let (policies_known, namespaces_known) = (AtomicBool::new(false), AtomicBool::new(false));
     let both = || {
@@ -53,7 +53,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>, kno
                 ))
             },
             |namespaces| {
-                // The last ones known stay in force, as policies do.
+                // The last known labels stay in force, as policies do.
                 let Known::All(namespaces) = namespaces else {
                     return;
                 };
@@ -69,7 +69,8 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>, kno
     );
 }
 
-/// A status that is written, too, is a change of a policy, but not of what it says.
+/// Publishes the policies if they say something new. A status that was written changes the object
+/// of a policy, but not what it says.
 fn publish(policy: &ArcSwap<EffectivePolicy>, policies: &Policies) {
     if policy.load().policies == *policies {
         return;
@@ -79,8 +80,8 @@ fn publish(policy: &ArcSwap<EffectivePolicy>, policies: &Policies) {
     change(policy, |next| next.policies = policies.clone());
 }
 
-/// What holds of a policy; the API server validates it, but an older or newer definition may have
-/// let pass what this version cannot read.
+/// The parts of a policy that are in force. The API server validates policies, but an older or
+/// newer definition may have accepted what this version cannot read.
 fn read(object: &Part<Value, Nothing>) -> Option<policy::Policy> {
     let object = Value::Object(fields(object));
     let name = object.pointer("/metadata/name").and_then(Value::as_str);

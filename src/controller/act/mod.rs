@@ -1,5 +1,5 @@
-//! Acting on a cluster: [effects](perform) by requests to the API server ([`writer`]) and calls of the GCS,
-//! and the fresh read by which effects on pods are [permitted](permission).
+//! Acting on a cluster: [effects](perform) are requests to the API server ([`writer`]) and calls of
+//! the GCS, and effects on pods need the [write permission](permission) that a fresh read gives.
 
 pub mod perform;
 pub mod permission;

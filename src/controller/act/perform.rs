@@ -1,4 +1,4 @@
-//! Performing effects: each chain on its own, so that what fails in one stops no other.
+//! Performs effects. Each chain is performed on its own, so that a failure in one stops no other.
 
 use std::time::{Duration, Instant};
 
@@ -13,23 +13,23 @@ use crate::reconcile::effects::effect::{Drain, DrainKind, ERROR_KEY, RayletResiz
 use crate::reconcile::effects::failure::{Failure, GcsKind};
 use crate::reconcile::{Chain, Done, Effect, Reply};
 
-/// Chains of one cluster at once.
+/// The most chains of one cluster that are performed at the same time.
 const AT_ONCE: usize = 16;
 
 /// Performs the effects of one cluster.
 pub struct Performer<'a> {
-    /// For the API server.
+    /// Sends requests to the API server.
     pub writer: &'a Writer,
-    /// For the GCS.
+    /// The client of the cluster's GCS.
     pub gcs: &'a gcs::Client,
-    /// Whether effects on pods and Ray nodes may be sent.
+    /// The write permission for effects on pods and Ray nodes.
     pub permit: &'a WritePermission<'a>,
     /// The clock.
     pub clock: Clock,
 }
 
 impl Performer<'_> {
-    /// Performs all chains; what came of each effect that was tried.
+    /// Performs all chains, and returns the result of each effect that was tried.
     pub async fn all(&self, chains: Vec<Chain>) -> Vec<Done> {
         let performed = stream::iter(chains)
             .map(|chain| self.chain(chain))
@@ -52,9 +52,10 @@ impl Performer<'_> {
         done
     }
 
-    /// Effects on pods and Ray nodes are sent under a permit only. The patch of the RayCluster
-    /// tests its version itself; reports change nothing but what is said. All are begun only while
-    /// our Lease outlasts them, those of the GCS like those of the API server.
+    /// Performs one effect. Effects on pods and Ray nodes need the write permission. The patch of
+    /// the RayCluster tests its version itself, and reports change nothing in the cluster. Every
+    /// effect begins only if our Lease outlasts it, whether it goes to the GCS or to the API
+    /// server.
     async fn effect(&self, effect: &Effect) -> Result<Reply, Failure> {
         match effect {
             Effect::PatchCluster(patch) => {
@@ -100,7 +101,8 @@ impl Performer<'_> {
         }
     }
 
-    /// Drivers print what is there, even if it is empty.
+    /// Stores or deletes the error text. It is deleted when it is empty, because drivers print
+    /// whatever is stored.
     async fn tell_drivers(&self, text: &str, longest: Duration) -> Result<(), CallError> {
         let gcs = self.gcs.with_deadline(longest);
         if text.is_empty() {
@@ -110,7 +112,8 @@ impl Performer<'_> {
         }
     }
 
-    /// How long a call of the GCS may take. Nobody waits for the API server over it.
+    /// How long a call of the GCS may take. It waits at the API server's gate only if the write
+    /// permission has to be renewed.
     async fn permission(&self) -> Result<Duration, Failure> {
         let longest = if let Some(longest) = self.permit.known().await {
             longest
@@ -162,7 +165,7 @@ impl Performer<'_> {
         })
     }
 
-    /// One line for each effect, with its reason. Reports are no actions.
+    /// Logs each effect with its reason. Reports are no actions, so they are logged only in detail.
     fn log(&self, chain: &Chain, effect: &Effect, result: &Result<Reply, Failure>) {
         let (action, about, why) = (effect.kind(), chain.about.to_string(), &chain.why);
         let cluster = self.writer.key().to_string();
@@ -181,7 +184,7 @@ impl Performer<'_> {
     }
 }
 
-/// A failed call as the core understands it.
+/// The failure of a call of the GCS, as the reconciler understands it.
 pub fn gcs_failure(error: &CallError) -> Failure {
     let kind = match &error.fault {
         GcsFault::NotFound(_) => GcsKind::NotFound,

@@ -1,5 +1,5 @@
-//! Whether effects on pods and Ray nodes may be sent: only on the strength of a fresh read of the
-//! RayCluster that shows it as ours to scale.
+//! The write permission: effects on pods and Ray nodes are sent only shortly after a read of the
+//! RayCluster that shows that this process owns it.
 
 use std::time::{Duration, Instant};
 
@@ -13,38 +13,38 @@ use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::ownership::handover::{Handover, HandoverStep, PERMIT_S};
 use crate::snapshot::OwnPods;
 
-/// What is left of a permit below which a new one is asked for.
+/// A write permission with less time left than this is renewed before it is used.
 const WORTHWHILE: Duration = Duration::from_secs(2);
 
-/// Whose turn it is, and until when that is known.
+/// The write permission that is remembered, and the ownership behind it.
 #[derive(Debug, Default)]
 pub struct WriteGrant {
-    /// What is remembered of turns.
+    /// The memory of the ownership hand-over.
     pub tenure: Handover,
     /// Until when effects may be under way.
     until: Option<Instant>,
 }
 
-/// Asks for permits during one round.
+/// Gives the write permission during one round.
 pub struct WritePermission<'a> {
-    /// Kept from round to round.
+    /// The write permission, kept from round to round.
     pub grant: &'a Mutex<WriteGrant>,
-    /// Says whose it is.
+    /// Judges whether this process may scale the cluster.
     pub judge: &'a EligibilityCheck,
-    /// The cluster's pods, as seen at the beginning of the round.
+    /// The cluster's pods, as observed at the beginning of the round.
     pub pods: &'a OwnPods,
     /// The clock.
     pub clock: Clock,
 }
 
 impl WritePermission<'_> {
-    /// How long an effect that is sent now may take, if that is known without asking.
+    /// How long an effect that is sent now may take, if the last read still permits any.
     pub async fn known(&self) -> Option<Duration> {
         worthwhile(self.grant.lock().await.until)
     }
 
-    /// How long an effect that is sent now may take. Who holds a turn already does not wait for
-    /// another one while time runs.
+    /// How long an effect that is sent now may take, after another read if that is needed. The
+    /// caller has passed the gate already, so that the permission does not run out in the queue.
     pub async fn ensure(&self, turn: &writer::WriteTurn<'_>) -> Result<Duration, Failure> {
         let mut grant = self.grant.lock().await;
         if let Some(left) = worthwhile(grant.until) {
@@ -58,7 +58,8 @@ impl WritePermission<'_> {
         left(grant.until).ok_or_else(lost)
     }
 
-    /// A patch of ours that was sent at `asked` was accepted, and this is the RayCluster now.
+    /// Takes in that our own patch, sent at `asked`, was accepted and left the RayCluster as
+    /// `cluster`.
     pub async fn wrote(&self, cluster: &Value, asked: Instant) {
         self.judge_read(&mut *self.grant.lock().await, cluster, asked);
         self.judge.learn(cluster);

@@ -1,5 +1,5 @@
 //! Requests to the API server about one RayCluster: fenced by the Lease, at one rate for all
-//! clusters, with a time limit, and with failures as the core understands them.
+//! clusters, with a time limit, and with failures as the reconciler understands them.
 
 use std::time::Duration;
 
@@ -19,19 +19,20 @@ use crate::controller::observe::Key;
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 
-/// How we are called in managed fields and audit logs.
+/// The name of Rayfit's writes in managed fields and audit logs.
 pub const MANAGER: &str = "rayfit";
 
-/// The longest that a request may take. Less than a Lease is trusted for after its renewal.
+/// The longest time that a request may take; less than the time for which a renewed Lease is
+/// trusted.
 pub const LONGEST: Duration = Duration::from_secs(4);
 
-/// How soon a request is sent again after an error of the API server's own, within its time.
+/// How soon a request is sent again after an internal error of the API server.
 const AGAIN: Duration = Duration::from_millis(500);
 
-/// How often a request is sent in one go.
+/// The most attempts for one write.
 const TRIES: u32 = 3;
 
-/// What all clusters share.
+/// The way to the API server that all clusters share.
 #[derive(Clone)]
 pub struct Requests {
     client: Client,
@@ -39,12 +40,12 @@ pub struct Requests {
 }
 
 impl Requests {
-    /// Requests through a gate.
+    /// Requests that pass through a gate.
     pub fn new(client: Client, gate: Gate) -> Self {
         Self { client, gate }
     }
 
-    /// Turns away whoever waits: the process stops.
+    /// Turns away the requests that wait at the gate, because the process stops.
     pub fn close(&self) {
         self.gate.close();
     }
@@ -65,7 +66,7 @@ impl Requests {
         }
     }
 
-    /// Sends a request that can wait, when nothing else does.
+    /// Sends a request that can wait, when no other request waits.
     pub async fn send_last<T: DeserializeOwned>(
         &self,
         request: hyper::http::Request<Vec<u8>>,
@@ -103,7 +104,7 @@ impl Requests {
     }
 }
 
-/// Requests about one RayCluster.
+/// Sends the requests about one RayCluster.
 #[derive(Clone)]
 pub struct Writer {
     requests: Requests,
@@ -113,7 +114,8 @@ pub struct Writer {
 }
 
 impl Writer {
-    /// Writes under the Lease of a shard, or without one: in the head pod, where nobody else is.
+    /// Writes under the Lease of a shard; or without a Lease in the head pod, where there is one
+    /// process.
     pub fn new(requests: Requests, key: Key, fence: Option<(Fence, u32)>) -> Self {
         Self {
             requests,
@@ -123,17 +125,18 @@ impl Writer {
         }
     }
 
-    /// The RayCluster.
+    /// The RayCluster's namespace and name.
     pub fn key(&self) -> &Key {
         &self.key
     }
 
-    /// Turns away what waits for its turn: the process stops.
+    /// Turns away the requests that wait at the gate, because the process stops.
     pub fn close(&self) {
         self.requests.close();
     }
 
-    /// Waits until requests may be sent, one after the other.
+    /// Waits at the gate until a request may be sent; with the result, requests are sent one by
+    /// one.
     pub async fn turn(&self) -> Result<WriteTurn<'_>, Failure> {
         let passed = self.requests.gate.pass(&self.flow).await;
         let passed = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
@@ -143,8 +146,8 @@ impl Writer {
         })
     }
 
-    /// Begins a write that takes at most `longest`, wherever it goes: the Lease is held until it has
-    /// ended, or it is not begun.
+    /// Begins a write that takes at most `longest`, to the API server or the GCS. It is refused if
+    /// the Lease could end before it.
     pub fn begin(&self, longest: Duration) -> Result<Option<Writing>, Failure> {
         let begun = self
             .fence
@@ -155,12 +158,12 @@ impl Writer {
             .map_err(|fenced| Failure::NotSent(fenced.to_string()))
     }
 
-    /// Reads the RayCluster, in its turn.
+    /// Reads the RayCluster, after waiting at the gate.
     pub async fn get_cluster(&self) -> Result<Value, Failure> {
         self.turn().await?.get_cluster().await
     }
 
-    /// Patches the RayCluster, in its turn; answers it as it is then.
+    /// Patches the RayCluster, after waiting at the gate, and returns the patched object.
     pub async fn patch_cluster(&self, operations: &Operations) -> Result<Value, Failure> {
         self.turn().await?.patch_cluster(operations).await
     }
@@ -177,8 +180,9 @@ impl Writer {
     }
 }
 
-/// Requests about one RayCluster whose turn it is. The time that a request may take begins here,
-/// not when it began to wait.
+/// The right to send requests about one RayCluster, after waiting at the gate. The time limit of a
+/// request begins now, not when it began to wait: with a slow API server, requests were otherwise
+/// sent with hardly any time left and cut off, which made it slower still.
 pub struct WriteTurn<'a> {
     writer: &'a Writer,
     _pass: Pass,
@@ -193,7 +197,7 @@ impl WriteTurn<'_> {
         self.writer.requests.send(request, LONGEST).await
     }
 
-    /// Patches the RayCluster; answers it as it is then.
+    /// Patches the RayCluster, and returns the patched object.
     pub async fn patch_cluster(&self, operations: &Operations) -> Result<Value, Failure> {
         let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
         let patch = Patch::<()>::Json(operations.clone());
@@ -208,7 +212,7 @@ impl WriteTurn<'_> {
         self.write::<IgnoredAny>(request, longest).await.map(drop)
     }
 
-    /// Resizes a pod.
+    /// Resizes a pod in place.
     pub async fn resize_pod(&self, patch: &PodPatch, longest: Duration) -> Result<(), Failure> {
         let (pods, body) = (self.writer.pods(), Patch::Strategic(&patch.body));
         let request = pods.patch_subresource("resize", &patch.pod, &params(), &body);
@@ -229,7 +233,7 @@ impl WriteTurn<'_> {
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
             match requests.send(request.clone(), left).await {
-                // Every write of ours may be repeated: it sets values, or tests a version.
+                // All our writes can be repeated: they set absolute values, or test a version.
                 Err(Failure::Api(status))
                     if status.code >= 500 && tries < TRIES && left > AGAIN * 3 =>
                 {
@@ -283,7 +287,7 @@ mod tests {
         Requests::new(client, Gate::new(1000, 1000, Patience::default()))
     }
 
-    /// An API server that answers everything so, and what it was sent.
+    /// An API server that gives these answers, and the requests that it received.
     fn server(code: u16, body: Value) -> (Requests, Arc<Mutex<Vec<String>>>) {
         let sent = Arc::new(Mutex::new(Vec::new()));
         let seen = sent.clone();
@@ -325,7 +329,7 @@ mod tests {
         };
         let outcome = resize().await;
         assert!(matches!(outcome, Err(Failure::NotSent(_))), "{outcome:?}");
-        // It would end before the request could be done.
+        // The Lease would end before the request could be done.
         fence.set(BTreeMap::from([(
             2,
             Instant::now() + Duration::from_secs(1),
@@ -370,8 +374,8 @@ mod tests {
         );
     }
 
-    /// The API server answers each shortly before its time is over, and many wait: none is cut off before, and what
-    /// would wait too long was never sent.
+    /// The API server answers each request shortly before its time is over, and many wait: none is
+    /// cut off before that, and a request that would wait too long is never sent.
     #[tokio::test(start_paused = true)]
     async fn a_request_has_its_time_however_long_it_waited() {
         let sent = Arc::new(Mutex::new(0_usize));
@@ -421,8 +425,8 @@ mod tests {
         );
     }
 
-    /// While it waits to send a write once more, the API server asks all for patience: the write ends
-    /// in its time, and with what the API server said of it.
+    /// While a write waits to be sent once more, the API server asks all clients to slow down: the
+    /// write ends in its time, and with the API server's answer.
     #[tokio::test(start_paused = true)]
     async fn a_retry_waits_within_its_deadline() {
         let status = json!({

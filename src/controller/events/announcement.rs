@@ -1,4 +1,4 @@
-//! What is told, and of which RayCluster.
+//! An announcement: an Event, and the RayCluster that it is on.
 
 use crate::controller::observe::Key;
 use crate::reconcile::events::event::ClusterEvent;
@@ -13,8 +13,8 @@ pub(super) struct Announcement {
 /// The RayCluster that an Event is on.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct About {
-    /// Its namespace and name.
+    /// The RayCluster's namespace and name.
     pub key: Key,
-    /// Its UID.
+    /// The RayCluster's UID.
     pub uid: String,
 }

@@ -1,15 +1,15 @@
-//! A token bucket: so much at once, and then one after the other. Pure.
+//! A token bucket: a burst, and then one token after the other. Pure.
 
-/// What a bucket allows.
+/// The rate that a bucket allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rate {
-    /// So many at once, after a quiet time.
+    /// The tokens that can be taken at once after a quiet time.
     pub burst: f64,
-    /// Then one in so many seconds.
+    /// The seconds until the next token after that.
     pub every_s: f64,
 }
 
-/// How much of a rate is used up. A new one is unused.
+/// How much of a rate is used up. A new bucket is unused.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Bucket {
     used: f64,
@@ -17,7 +17,7 @@ pub struct Bucket {
 }
 
 impl Bucket {
-    /// Takes one, if there is one. `now` is in seconds of any clock that only goes forward.
+    /// Takes a token, if there is one. `now` is in seconds of any clock that only goes forward.
     pub fn take(&mut self, rate: Rate, now: f64) -> bool {
         self.refill(rate, now);
         let has = self.wait_s(rate, now) <= 0.0;
@@ -27,14 +27,14 @@ impl Bucket {
         has
     }
 
-    /// For how many seconds there is none to take.
+    /// The seconds until there is a token.
     pub fn wait_s(&self, rate: Rate, now: f64) -> f64 {
         let mut then = *self;
         then.refill(rate, now);
         ((then.used + 1.0 - rate.burst) * rate.every_s).max(0.0)
     }
 
-    /// Nothing of it is used.
+    /// Whether the bucket is full again.
     pub fn is_unused(&self, rate: Rate, now: f64) -> bool {
         let mut then = *self;
         then.refill(rate, now);

@@ -1,4 +1,4 @@
-//! What those who tell and the one who publishes share.
+//! The desk: what the announcers and the publisher share.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -10,7 +10,7 @@ use crate::controller::events::outbox::Outbox;
 use crate::controller::metrics::RoundMetrics;
 use crate::reconcile::events::event::ClusterEvent;
 
-/// What those who tell and the one who publishes share.
+/// The desk: what the announcers and the publisher share.
 pub(super) struct Desk {
     pub(super) outbox: Mutex<Outbox>,
     pub(super) filled: Notify,
@@ -33,7 +33,7 @@ impl Desk {
     }
 
     pub(super) fn outbox(&self) -> MutexGuard<'_, Outbox> {
-        // No code panics while it holds the lock, and an outbox is whole at every moment.
+        // No code panics while it holds the lock, and the outbox is consistent at every moment.
         self.outbox.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -1,5 +1,5 @@
-//! Kubernetes Events on RayClusters, published beside the rounds so that none waits for them, and
-//! within a budget for each cluster and one for all.
+//! Kubernetes Events on RayClusters. They are published beside the rounds, so that no round waits
+//! for them, and within one budget for each cluster and one for all.
 
 mod announcement;
 pub mod bucket;
@@ -22,15 +22,15 @@ use crate::controller::events::publish::Publisher;
 use crate::controller::metrics::RoundMetrics;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
-/// Where news go.
+/// Takes in Events and publishes them.
 #[derive(Clone, Default)]
 pub struct Announcer {
     desk: Option<Arc<Desk>>,
 }
 
 impl Announcer {
-    /// Publishes as the replica `instance`, after all other `requests` and at most `share` a
-    /// second. The future has to be run.
+    /// Publishes as the replica `instance`, after all other `requests`, and at most `share` Events
+    /// in a second. The returned future has to be run.
     pub fn publishing(
         requests: Requests,
         share: u32,
@@ -47,13 +47,13 @@ impl Announcer {
         (Self { desk: Some(desk) }, publisher.run())
     }
 
-    /// Publishes nothing: the head pod's account may not.
+    /// Publishes nothing, because the head pod's service account may not create Events.
     pub fn silent() -> Self {
         Self::default()
     }
 
-    /// Tells the news of a round. They are in the log too; what is beyond the cluster's budget of
-    /// Events only where the log is a detailed one, so that the log is not flooded in their place.
+    /// Publishes the Events of a round, and logs them. Events beyond the cluster's budget are
+    /// logged only in detail, so that they do not flood the log instead.
     pub fn tell(&self, about: &About, news: &[ClusterEvent]) {
         for news in news {
             let is_told = self.desk.as_ref().is_none_or(|desk| desk.put(about, news));

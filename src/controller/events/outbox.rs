@@ -1,5 +1,5 @@
-//! Events that wait to be published: within a budget for each cluster, and fairly among namespaces,
-//! so that nobody's Events keep out another's. Pure.
+//! The Events that wait to be published: within a budget for each cluster, and fairly among
+//! namespaces, so that no tenant's Events keep out another's. Pure.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::sync::Arc;
@@ -9,14 +9,15 @@ use crate::controller::events::bucket::{Bucket, Rate};
 use crate::controller::observe::Key;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
-/// The warnings of one cluster. (The burst is that of Kubernetes' own recorder of Events.)
+/// The rate of one cluster's warnings. (The burst is that of Kubernetes' own event recorder.)
 pub(crate) const WARNINGS: Rate = Rate {
     burst: 25.0,
     every_s: 30.0,
 };
 
-/// What else is told of one cluster. A cluster at work says a few things for each pod; that must
-/// not keep out its warnings, which have a budget of their own.
+/// The rate of one cluster's other Events. They have a budget apart from the warnings: when both
+/// shared one of 25 Events, resizes and drains used it up, and the warning about a deferred resize
+/// was left out.
 pub(crate) const NORMAL: Rate = Rate {
     burst: 100.0,
     every_s: 5.0,
@@ -31,24 +32,24 @@ fn rate(kind: EventType) -> Rate {
 
 const KINDS: [EventType; 2] = [EventType::Normal, EventType::Warning];
 
-/// Most Events of one namespace that wait.
+/// The most Events of one namespace that wait.
 const WAITING_OF_NAMESPACE: usize = 64;
 
-/// Most Events that wait.
+/// The most Events that wait.
 const WAITING: usize = 1024;
 
-/// What waits, and what was left out.
+/// The waiting Events, and the counts of those that were left out.
 #[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// By name, not by UID: a cluster that is made anew has no new budget.
+    /// The budgets by name, not by UID, so that a cluster that is created anew gets no new budget.
     accounts: HashMap<Key, EventAccount>,
     queues: HashMap<Arc<str>, VecDeque<Announcement>>,
-    /// The namespaces of which something waits, in the order of their turns.
+    /// The namespaces that have waiting Events, in the order in which they are served.
     turns: VecDeque<Arc<str>>,
     left_out: u64,
 }
 
-/// What a cluster has used up.
+/// The budgets of one cluster.
 #[derive(Debug)]
 struct EventAccount {
     about: About,
@@ -56,12 +57,12 @@ struct EventAccount {
     warnings: EventBudget,
 }
 
-/// What is used up of one kind of Events, and what was left out of them and not yet told.
+/// The budget of one type of Events, and the left-out Events that were not yet summed up.
 #[derive(Debug, Default)]
 struct EventBudget {
     bucket: Bucket,
     left_out: BTreeMap<&'static str, u64>,
-    /// The latest among them.
+    /// The message of the latest left-out Event.
     latest: Option<String>,
 }
 
@@ -96,7 +97,7 @@ impl Outbox {
         false
     }
 
-    /// The next to be published: each namespace in its turn.
+    /// The next Event to publish; the namespaces take turns.
     pub(crate) fn take(&mut self) -> Option<Announcement> {
         let namespace = self.turns.pop_front()?;
         let queue = self.queues.get_mut(&namespace)?;
@@ -109,8 +110,8 @@ impl Outbox {
         next
     }
 
-    /// Time has passed: what was left out is summed up where there is room for that, and clusters
-    /// of which nothing has to be remembered are forgotten.
+    /// Sums up left-out Events where the budgets now allow it, and forgets clusters of which
+    /// nothing has to be remembered.
     pub(crate) fn tick(&mut self, now: f64) {
         let owed = self.accounts.values().filter(|account| account.owes());
         let owed: Vec<About> = owed.map(|account| account.about.clone()).collect();
@@ -126,7 +127,7 @@ impl Outbox {
         });
     }
 
-    /// How many were left out since this was last asked.
+    /// The number of Events that were left out since the last call.
     pub(crate) fn count_left_out(&mut self) -> u64 {
         std::mem::take(&mut self.left_out)
     }
@@ -140,7 +141,7 @@ impl Outbox {
         self.accounts.entry(about.key.clone()).or_insert_with(new)
     }
 
-    /// One Event for all of a kind that were left out.
+    /// Queues one Event for all left-out Events of a type.
     fn sum_up(&mut self, about: &About, kind: EventType, now: f64) {
         let budget = self.account(about).budget(kind);
         if budget.left_out.is_empty() || !budget.bucket.take(rate(kind), now) {
@@ -168,8 +169,9 @@ impl Outbox {
         true
     }
 
-    /// There is room for one more of a namespace of which so many wait. If there is none, the
-    /// latest one of the namespace with most gives way to one with fewer.
+    /// Whether one more Event of a namespace with so many waiting Events may wait. If the outbox is
+    /// full, the latest Event of the namespace with the most waiting ones gives way to a namespace
+    /// with fewer.
     fn has_room(&mut self, of_namespace: usize) -> bool {
         if self.queues.values().map(VecDeque::len).sum::<usize>() < WAITING {
             return true;

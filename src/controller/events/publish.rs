@@ -1,4 +1,4 @@
-//! Publishing Events, one after the other.
+//! The publisher: sends Events, one after the other.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -20,25 +20,26 @@ use crate::controller::events::desk::Desk;
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
-/// For how long an equal Event is counted instead of published anew.
+/// For how long an equal Event raises the count of the published one instead of being published
+/// anew.
 const SERIES: Duration = Duration::from_mins(6);
 
-/// How often it is looked whether what was left out can be summed up.
+/// How often left-out Events are summed up.
 const TICK: Duration = Duration::from_secs(5);
 
-/// Publishes what is on the desk.
+/// Publishes the Events in the outbox.
 pub(crate) struct Publisher {
     requests: Requests,
     instance: String,
     desk: Arc<Desk>,
-    /// The Events of all clusters together.
+    /// The rate of the Events of all clusters together.
     share: Rate,
     series: HashMap<Equal, Published>,
-    /// When that was last looked at.
+    /// When the left-out Events were last summed up.
     ticked: Instant,
 }
 
-/// What equal Events have in common: cluster, reason and message.
+/// What makes two Events equal: the cluster, the reason and the message.
 type Equal = (String, &'static str, String);
 
 struct Published {
@@ -81,7 +82,7 @@ impl Publisher {
 
     async fn next(&mut self) -> Announcement {
         loop {
-            // However much there is to publish.
+            // The outbox is ticked on time even while there is always an Event to publish.
             if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
                 self.desk.outbox().tick(self.desk.clock.steady());
@@ -130,7 +131,7 @@ impl Publisher {
         Ok(())
     }
 
-    /// After everything that scales clusters.
+    /// Sends a request after all requests that scale clusters.
     async fn send(
         &self,
         request: Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>,

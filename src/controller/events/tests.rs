@@ -66,7 +66,8 @@ fn a_cluster_keeps_to_its_budget_and_what_is_left_out_is_summed_up() {
     assert!(taken(&mut outbox).is_empty(), "told once");
 }
 
-/// A cluster that makes and ends pods all day says a lot, and still what is wrong with it.
+/// A cluster that creates and deletes pods all day has many Events, and its warnings still come
+/// through.
 #[test]
 fn what_is_as_it_should_be_keeps_out_no_warning() {
     let mut outbox = Outbox::default();

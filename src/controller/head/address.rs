@@ -1,4 +1,4 @@
-//! Where a cluster's GCS is and what it wants to see, from the cluster's objects. Pure.
+//! Where a cluster's GCS is and which credentials it requires, from the cluster's objects. Pure.
 
 use serde_json::Value;
 
@@ -7,22 +7,22 @@ use crate::gcs::{Address, DEFAULT_PORT};
 use crate::snapshot::OwnPods;
 use crate::snapshot::pod::PodRole;
 
-/// Where the GCS is, and which Secrets hold what it wants to see.
+/// The head of a cluster: the GCS's address, and the Secrets with the credentials that it requires.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Head {
-    /// The head pod.
+    /// The head pod's name.
     pub pod: String,
     /// The head pod's UID: another pod is another GCS.
     pub uid: String,
-    /// Where it listens.
+    /// The address of the GCS.
     pub address: Address,
-    /// The Secret and its key that hold the token, if it asks for one.
+    /// The Secret and its key that hold the token, if the GCS requires one.
     pub token: Option<(String, &'static str)>,
-    /// The Secret that holds a client certificate, its key and the authority, if it speaks TLS.
+    /// The Secret with a client certificate, its key and the authority, if the GCS uses TLS.
     pub tls: Option<String>,
 }
 
-/// Why there is no GCS to ask.
+/// The reason why there is no GCS to ask.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoHead {
     /// There is no head pod.
@@ -36,8 +36,9 @@ pub enum NoHead {
     Ended(String),
 }
 
-/// The GCS of a cluster: it is in one of its own pods, so that no token or certificate can go
-/// anywhere else. Of several head pods the one that is not being deleted counts.
+/// The head of a cluster. It is always one of the cluster's own pods, so that a token or
+/// certificate is never sent anywhere else. Of several head pods, one that is not being deleted is
+/// preferred.
 pub fn head(key: &Key, cluster: &Value, pods: &OwnPods) -> Result<Head, NoHead> {
     let heads = pods.iter().filter(|pod| pod.role == PodRole::Head);
     let pod = heads.min_by_key(|pod| pod.deleting).ok_or(NoHead::Absent)?;
@@ -58,15 +59,15 @@ pub fn head(key: &Key, cluster: &Value, pods: &OwnPods) -> Result<Head, NoHead> 
     })
 }
 
-/// The port that `ray start --head` is given.
+/// The GCS's port: the one that `ray start --head` is given.
 pub fn port(cluster: &Value) -> u16 {
     let port = &cluster["spec"]["headGroupSpec"]["rayStartParams"]["port"];
     let port = port.as_str().and_then(|port| port.trim().parse().ok());
     port.unwrap_or(DEFAULT_PORT)
 }
 
-/// The Secret that KubeRay makes for a cluster with token authentication has the cluster's name.
-/// With `enableK8sTokenAuth` the token is that of a service account: a Secret cannot help.
+/// The Secret with the token: KubeRay names it like the cluster. With `enableK8sTokenAuth` the
+/// token is that of a service account, and no Secret holds it.
 fn token(key: &Key, cluster: &Value) -> Option<(String, &'static str)> {
     let options = &cluster["spec"]["authOptions"];
     if options["mode"].as_str() != Some("token") {
@@ -81,7 +82,7 @@ fn token(key: &Key, cluster: &Value) -> Option<(String, &'static str)> {
     ))
 }
 
-/// KubeRay's `CheckName`: at most 50 characters, the last ones, beginning with a letter.
+/// KubeRay's `CheckName`: the last 50 characters at most, the first of which is made a letter.
 fn check_name(name: &str) -> String {
     let start = name.len().saturating_sub(50);
     let mut kept = name.get(start..).unwrap_or(name).to_owned();

@@ -1,4 +1,5 @@
-//! What the shell met on its way to a cluster's state, as the core understands it. Pure.
+//! Translates the failures on the way to a cluster's state into the reasons that the reconciler
+//! understands. Pure.
 
 use crate::controller::act::perform::gcs_failure;
 use crate::controller::head::address::{Head, NoHead};
@@ -9,7 +10,7 @@ use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::OwnPods;
 use crate::snapshot::pod_object::Condition;
 
-/// The head pod `head`, as it is seen among `pods`.
+/// The head pod of `head`, as it was observed among `pods`.
 pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {
     let this = pods.iter().find(|pod| pod.uid() == head.uid);
     let ready = this.and_then(|pod| pod.condition("Ready"));
@@ -19,7 +20,7 @@ pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {
     }
 }
 
-/// There is no head to ask.
+/// The reason where there is no head to ask.
 pub fn no_head(why: &NoHead) -> Blind {
     match why {
         NoHead::Absent => Blind::NoHead,
@@ -28,7 +29,7 @@ pub fn no_head(why: &NoHead) -> Blind {
     }
 }
 
-/// There is nothing to show to the GCS of `head`.
+/// The reason where the credentials for the GCS cannot be obtained.
 pub fn no_credentials(head: &HeadPod, error: &CredentialsError) -> Blind {
     Blind::Credentials {
         head: head.clone(),
@@ -36,7 +37,7 @@ pub fn no_credentials(head: &HeadPod, error: &CredentialsError) -> Blind {
     }
 }
 
-/// The GCS of `head` was asked in vain.
+/// The reason where the GCS was asked and gave no answer that can be used.
 pub fn no_answer(head: &HeadPod, error: &CallError) -> Blind {
     let head = head.clone();
     match (&error.fault, gcs_failure(error)) {

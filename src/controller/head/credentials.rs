@@ -1,4 +1,4 @@
-//! A client of a cluster's GCS, with the credentials that it wants to see.
+//! Clients of clusters' GCSs, with the credentials that these require.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -16,22 +16,23 @@ use crate::controller::head::address::Head;
 use crate::controller::observe::Key;
 use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls, TokenSource};
 
-/// The longest that reading a Secret may take.
+/// The longest time that reading a Secret may take.
 const LONGEST: Duration = Duration::from_secs(4);
 
-/// The first and the longest wait after the Secrets of a cluster could not be read.
+/// The first and the longest wait after a cluster's Secrets could not be read.
 const RETRY: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
 
-/// Where credentials come from.
+/// The source of the credentials.
 #[derive(Clone)]
 pub enum Credentials {
-    /// The cluster's Secrets, read one by one when a cluster that needs them is connected to.
+    /// The cluster's Secrets. They are read one by one when a client is made for a cluster that
+    /// needs them.
     Secrets(SecretReader),
-    /// The environment of the head pod, as the Ray containers have it; the GCS is beside us.
+    /// The environment of the head pod, as its Ray containers have it; the GCS is in the same pod.
     Environment(fn(&str) -> Option<String>),
 }
 
-/// Why there is no client.
+/// The reason why there is no client.
 #[derive(Debug, Clone, thiserror::Error)]
 pub enum CredentialsError {
     /// A Secret cannot be read.
@@ -39,17 +40,17 @@ pub enum CredentialsError {
         "Secret {name}, which its GCS's clients need, cannot be read: {reason}; is Rayfit installed with --ray-auth?"
     )]
     Secret {
-        /// Which one.
+        /// The Secret's name.
         name: String,
-        /// Why.
+        /// The reason.
         reason: String,
     },
-    /// A Secret lacks something.
+    /// A Secret lacks a key.
     #[error("Secret {name} has no {key}")]
     Key {
-        /// Which one.
+        /// The Secret's name.
         name: String,
-        /// What.
+        /// The missing key.
         key: String,
     },
     /// The environment is incomplete.
@@ -58,7 +59,7 @@ pub enum CredentialsError {
 }
 
 impl Credentials {
-    /// The clusters' Secrets, read through a gate like everything else about a cluster.
+    /// The clusters' Secrets, read through the gate like every other request about a cluster.
     pub fn secrets(client: Client, gate: Gate) -> Self {
         Self::Secrets(SecretReader {
             client,
@@ -80,7 +81,7 @@ impl Credentials {
     }
 }
 
-/// Reads Secrets. After one that could not be read, those of its cluster are left alone for a while.
+/// Reads Secrets. After a failure, the Secrets of that cluster are not read again for a while.
 #[derive(Clone)]
 pub struct SecretReader {
     client: Client,
@@ -113,7 +114,7 @@ impl SecretReader {
 
     fn note(&self, key: &Key, error: Option<&CredentialsError>) {
         let mut failed = self.failed();
-        // Nobody asks any more for clusters that are gone.
+        // Clusters that are gone are never asked for again, so their entries are dropped with age.
         failed.retain(|_, failed| failed.until.elapsed() < RETRY.1 * 10);
         let Some(error) = error else {
             failed.remove(key);

@@ -1,5 +1,5 @@
-//! The head of a cluster: [where](address) its GCS is, [what it wants to see](credentials), and what it means that it
-//! [does not answer](blind).
+//! The head of a cluster: where its GCS is ([`address`]), which credentials the GCS requires
+//! ([`credentials`]), and why a cluster cannot be observed ([`blind`]).
 
 pub mod address;
 pub mod blind;

@@ -1,13 +1,14 @@
-//! One division of clusters at a time. Pure.
+//! Only one division of clusters into shards is at work at a time. Pure.
 //!
 //! Replicas that divide clusters into different numbers of shards, as during a rollout that changes
-//! `--shards`, would each look after every cluster. They are never at work at the same time:
+//! `--shards`, would each scale every cluster. They are never at work at the same time:
 //!
-//! - A replica has a Lease only while it sees no living one with another number.
-//! - It trusts no shard before a list of all Leases that it asked for *after* its own was written
-//!   shows none. Of two that write theirs at the same time, one at least sees the other, and whoever
-//!   sees another gives its own back and comes again later.
-//! - One that has fallen silent counts until it is buried, as it does for its shards.
+//! - A replica has a Lease only while it sees no living replica with another number of shards.
+//! - It trusts no shard before a list of all Leases, requested *after* its own Lease was written,
+//!   shows no such replica. Of two replicas that write their Leases at the same time, at least one
+//!   sees the other; a replica that sees another releases its own Lease and tries again later.
+//! - A replica that has fallen silent counts until its Lease is released on its behalf, as it does
+//!   for its shards.
 
 use std::time::Duration;
 
@@ -16,7 +17,7 @@ use super::record::{LeaseName, LeaseRecord, LeaseStep};
 use super::shards::shard_of;
 
 impl LeaseLedger {
-    /// A list that was asked for at `sent` has shown these Leases and no others.
+    /// Takes in a list, requested at `sent`, that shows these Leases and no others.
     pub fn listed(&mut self, leases: Vec<(LeaseName, LeaseRecord)>, sent: Duration, now: Duration) {
         let is_ours = self.renewed.is_some_and(|renewed| renewed <= sent);
         let missing = |name: &&LeaseName| !leases.iter().any(|(listed, _)| listed == *name);
@@ -33,7 +34,7 @@ impl LeaseLedger {
     }
 
     /// A replica that may be at work and divides clusters into another number of shards. It counts
-    /// until it is buried, however long it has been silent.
+    /// until its Lease is released, however long it has been silent.
     fn divided_otherwise(&self) -> Option<&str> {
         self.seen.iter().find_map(|(name, seen)| match name {
             LeaseName::Replica(replica)
@@ -47,20 +48,21 @@ impl LeaseLedger {
         })
     }
 
-    /// Who keeps us from work by dividing clusters into another number of shards, and which.
+    /// The replica that keeps this one from work by another number of shards, and that number.
     pub fn waits_for(&self) -> Option<(&str, Option<u32>)> {
         let replica = self.divided_otherwise().filter(|_| !self.agreed)?;
         let seen = self.seen.get(&LeaseName::Replica(replica.to_owned()))?;
         Some((replica, seen.record.shards))
     }
 
-    /// Before anything is taken: our own Lease, and then a list that shows nobody who divides
-    /// clusters otherwise. While somebody does, we have no Lease.
+    /// The steps before any shard is taken: this replica's own Lease, and then a list that shows no
+    /// replica that divides clusters differently. While there is one, this replica has no Lease.
     pub(super) fn agree(&mut self, now: Duration) -> Option<LeaseStep> {
         let me = LeaseName::Replica(self.me.clone());
         match self.divided_otherwise().map(str::to_owned) {
             Some(other) => {
-                // Two that began together do not come again together.
+                // The wait depends on the name, so that two replicas that began together do not
+                // collide again.
                 let spread = shard_of(&self.me, 8) + 1;
                 self.yields_until = now + self.terms.renew / 2 * spread;
                 let seen = self.seen.get(&me).filter(|_| self.renewed.is_some());
@@ -89,7 +91,7 @@ mod tests {
 
     const SECOND: Duration = Duration::from_secs(1);
 
-    /// One that divides clusters into another number of shards.
+    /// A replica that divides clusters into another number of shards.
     fn other(name: &str, version: u32) -> LeaseRecord {
         LeaseRecord {
             shards: Some(2),
@@ -104,7 +106,7 @@ mod tests {
         b.note(replica("a"), other("a", 1), SECOND);
         assert_eq!(b.steps(SECOND * 2, |_| false), []);
         assert_eq!(b.waits_for(), Some(("a", Some(2))));
-        // It has fallen silent, and may be at work until it is buried.
+        // The replica has fallen silent, and may be at work until its Lease is released.
         let bury = LeaseStep::Bury(replica("a"), Some(other("a", 1)));
         assert_eq!(b.steps(SECOND * 20, |_| false), [bury]);
         b.buried(
@@ -135,7 +137,7 @@ mod tests {
         b.listed(listed, SECOND, SECOND * 2);
         let release = LeaseStep::Release(replica("b"), record("b", 1));
         assert_eq!(b.steps(SECOND * 2, |_| false), [release]);
-        // A list that was asked for before our Lease was written shows nothing.
+        // A list that was requested before our own Lease was written shows nothing.
         let mut c = LeaseLedger::new("c".to_owned(), 1, Terms::default());
         c.complete();
         c.holds(replica("c"), record("c", 1), SECOND * 5);

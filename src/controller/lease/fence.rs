@@ -1,4 +1,4 @@
-//! Writes only while the Lease is held: every write asks here first.
+//! The fence: every write asks it first, so that writes are sent only while the Lease is held.
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -6,10 +6,10 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// Why a write is not sent.
+/// The reason why a write is not sent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fenced {
-    /// The shard is another replica's.
+    /// Another replica holds the shard.
     #[error("shard {0} is looked after by another replica")]
     NotHeld(u32),
     /// The Lease may end before the request does.
@@ -19,12 +19,12 @@ pub enum Fenced {
     TooLate {
         /// The shard.
         shard: u32,
-        /// What is left of the Lease.
+        /// The time for which the Lease is still trusted.
         left: Duration,
     },
 }
 
-/// Says for which shards this process may write, and until when.
+/// Knows for which shards this process may write, and until when.
 #[derive(Debug, Clone)]
 pub struct Fence {
     inner: Arc<Inner>,
@@ -38,13 +38,13 @@ struct Inner {
 
 #[derive(Debug, Default)]
 struct FenceState {
-    /// The end of trust by shard.
+    /// Until when each shard's Lease is trusted.
     until: BTreeMap<u32, Instant>,
-    /// Writes that have begun and not ended, by shard.
+    /// The number of writes that are under way, by shard.
     writing: BTreeMap<u32, u32>,
 }
 
-/// A write that has begun; dropped when it ends.
+/// A write that is under way; it ends when this is dropped.
 #[derive(Debug)]
 pub struct Writing {
     inner: Arc<Inner>,
@@ -64,7 +64,7 @@ impl Default for Fence {
 }
 
 impl Fence {
-    /// Sets what is held. Shards that are not named are closed at once.
+    /// Sets which shards are held. The fence closes at once for shards that are not named.
     pub fn set(&self, until: BTreeMap<u32, Instant>) {
         let shards: Vec<u32> = until.keys().copied().collect();
         self.inner.lock().until = until;
@@ -75,12 +75,12 @@ impl Fence {
         });
     }
 
-    /// The shards that are held, as they change.
+    /// The shards that are held, as a channel that reports changes.
     pub fn held(&self) -> watch::Receiver<Vec<u32>> {
         self.inner.held.subscribe()
     }
 
-    /// Begins a write that takes at most `longest`.
+    /// Begins a write that takes at most `longest`, unless the Lease may end before it.
     pub fn begin(&self, shard: u32, longest: Duration) -> Result<Writing, Fenced> {
         let mut state = self.inner.lock();
         let until = *state.until.get(&shard).ok_or(Fenced::NotHeld(shard))?;
@@ -96,14 +96,14 @@ impl Fence {
         })
     }
 
-    /// Something is being written for the shard.
+    /// Whether a write for the shard is under way.
     pub fn is_busy(&self, shard: u32) -> bool {
         self.inner.lock().writing.contains_key(&shard)
     }
 }
 
 impl Inner {
-    /// A panic elsewhere leaves the maps whole: every change of them is one step.
+    /// A panic elsewhere leaves the maps consistent, because every change of them is a single step.
     fn lock(&self) -> MutexGuard<'_, FenceState> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -1,4 +1,4 @@
-//! Keeping Leases: the [`LeaseLedger`]'s steps, performed on the API server.
+//! The keeper of the Leases: performs the [`LeaseLedger`]'s steps on the API server.
 
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
@@ -22,8 +22,9 @@ use crate::apiserver::{self, Event, Selection, Source};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::told;
 
-/// Keeps this replica's share of the shards and tells `fence`, until `stop` is true and everything
-/// was given back. Errors of the API server are logged and tried again.
+/// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
+/// everything has been released. Errors of the API server are logged, and the request is tried
+/// again.
 pub async fn keep(
     options: LeaseOptions,
     source: Source,
@@ -61,7 +62,7 @@ pub async fn keep(
         .open(selection.title, selection.times.limit());
     let (tell, mut events) = mpsc::unbounded_channel();
     let watching = apiserver::follow(&source.client, &selection, &beacon, |event| {
-        // The receiver lives as long as this.
+        // Sending cannot fail, because the receiver lives as long as this future.
         let _ = tell.send(event);
     });
     let keeping = async {
@@ -73,7 +74,7 @@ pub async fn keep(
                 () = sleep(again) => {}
                 () = told(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
             }
-            // What was seen meanwhile was seen before what is done now.
+            // Events that arrived meanwhile are taken in before any new step is sent.
             while let Ok(event) = events.try_recv() {
                 keeper.note(event);
             }
@@ -93,7 +94,8 @@ pub async fn keep(
 
 struct Keeper {
     api: Api<Lease>,
-    /// For lists, in which one Lease that cannot be read is no trouble for the others.
+    /// For lists: objects without a type, so that one unreadable Lease does not spoil the whole
+    /// list.
     listing: Api<DynamicObject>,
     options: LeaseOptions,
     start: Instant,
@@ -101,11 +103,11 @@ struct Keeper {
     measures: RoundMetrics,
     ledger: LeaseLedger,
     told: bool,
-    /// Who keeps us from work by another number of shards, as was said last.
+    /// The replica with another number of shards that keeps this one from work, as last logged.
     waits_for: Option<String>,
 }
 
-/// What an accepted step brings.
+/// The answer to a step that was accepted.
 enum LeaseAnswer {
     Written(Option<Box<Lease>>),
     Listed(Vec<(LeaseName, LeaseRecord)>),
@@ -133,7 +135,7 @@ impl Keeper {
         }
     }
 
-    /// Says once, not every second, what keeps us from the Leases.
+    /// Logs why the Leases cannot be used: once, not at every attempt.
     fn complain(&mut self, error: &str) {
         if !std::mem::replace(&mut self.told, true) {
             tracing::warn!(%error, namespace = self.options.namespace, "Leases cannot be used: nothing is scaled by this replica until they can");
@@ -170,7 +172,8 @@ impl Keeper {
         for step in &steps {
             self.ledger.attempted(step, now);
         }
-        // There is time for another one after a request that hangs.
+        // A request that hangs is given up early enough for another attempt while the Lease is
+        // valid.
         let longest = self.options.terms.renew;
         let performed = steps.into_iter().map(|step| {
             let (api, listing, options) = (&self.api, &self.listing, &self.options);
@@ -233,7 +236,8 @@ impl Keeper {
         }
     }
 
-    /// After a refusal the Leases are read again: what is remembered of them may be old.
+    /// After a conflict the Leases are read again, because the remembered ones may be stale. They
+    /// are listed, so that the right to `get` one Lease is not needed.
     async fn failed(&mut self, step: &LeaseStep, error: &kube::Error) {
         let conflict =
             matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));

@@ -2,22 +2,23 @@
 //! from any moment on a clock that never jumps.
 //!
 //! Each replica has a Lease that says that it is alive, and renews it. A shard's Lease names its
-//! holder and is as good as the holder's own; it is written when it changes hands only, so that
-//! the number of shards costs nothing while nothing happens.
+//! holder and is valid as long as the holder's own Lease is; it is written only when the shard
+//! changes hands, so that shards cost no requests while nothing changes.
 //!
-//! # Why no two replicas write
+//! # Why no two replicas write to the same cluster
 //!
 //! - Every Lease is written by compare-and-swap on its resource version.
 //! - A replica trusts the shards that it took until `duration - margin` after the moment at which
-//!   it *sent* the request that renewed its own Lease; and only while nobody else has written that
-//!   Lease since it took them. Where somebody has, it takes all of them anew.
-//! - A shard of another replica is taken only after that one's Lease was written by the taker, as
-//!   nobody's: it is [buried](LeaseStep::Bury). That is done when its resource version has not changed
-//!   for `duration` since the moment at which the taker *saw* it, which is later than when it was
-//!   renewed. Whoever is buried no longer trusts anything by then, and learns of it before it can
-//!   renew.
-//! - The shard is taken as it was seen *before* the burial was sent: were its holder back since,
-//!   it would have written the shard's Lease again, and the compare-and-swap fails.
+//!   it *sent* the request that renewed its own Lease, and only while no other replica has written
+//!   that Lease since it took them. If another replica has, it has to take all its shards anew.
+//! - A shard of another replica is taken only after the taker has [released](LeaseStep::Bury) that
+//!   replica's own Lease on its behalf. The taker does so when that Lease's resource version has
+//!   not changed for `duration` since the moment at which the taker *saw* it, which is later than
+//!   the renewal. The silent replica trusts none of its shards by then, and learns of the release
+//!   before it can renew its Lease.
+//! - The shard's Lease is written as it was seen *before* the release was sent: if its holder had
+//!   come back since, it would have written the shard's Lease again, and the compare-and-swap would
+//!   fail.
 //! - Replicas that divide clusters into different numbers of shards are never at work at the same
 //!   time: see `division`.
 //! - Clocks of two machines are never compared; `margin` is for clocks of different speeds.
@@ -28,48 +29,49 @@ use std::time::Duration;
 use super::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 use super::shards::preferred;
 
-/// A Lease as it was seen, and since when it has been as it is.
+/// A Lease as it was seen, and since when it has been unchanged.
 #[derive(Debug, Clone)]
 pub(super) struct SeenLease {
     pub(super) record: LeaseRecord,
     pub(super) since: Duration,
 }
 
-/// What one replica knows.
+/// What one replica knows of the Leases.
 #[derive(Debug, Clone)]
 pub struct LeaseLedger {
     pub(super) me: String,
     pub(super) shards: u32,
     pub(super) terms: Terms,
     pub(super) seen: BTreeMap<LeaseName, SeenLease>,
-    /// When we sent the request that renewed our own Lease last; `None` if it is not ours.
+    /// When this replica sent the last request that renewed its own Lease; `None` if it has none.
     pub(super) renewed: Option<Duration>,
-    /// When we sent the first of the requests to renew it that were not answered since.
+    /// When this replica sent the first renewal that has not been answered since.
     unanswered: Option<Duration>,
-    /// The shards that we took since our own Lease is ours.
+    /// The shards that this replica took since it has had its own Lease.
     held: BTreeSet<u32>,
-    /// When we sent the request that buried a replica, which has not been heard of since.
+    /// When this replica sent the release of another one's Lease; that one has not been seen since.
     buried: BTreeMap<String, Duration>,
-    /// When we last tried to write a Lease.
+    /// When this replica last tried to write each Lease.
     tried: BTreeMap<LeaseName, Duration>,
-    /// Shards that we give back once nothing is being written for them.
+    /// The shards that are draining: they are released once no write for them is under way.
     leaving: BTreeSet<u32>,
-    /// Everything was looked at once: before that, a Lease not seen may be there.
+    /// Whether all Leases were listed once; before that, a Lease that was not seen may exist.
     complete: bool,
-    /// Since our own Lease is ours, a list has shown that nobody divides clusters otherwise.
+    /// Whether a list, made since this replica has its own Lease, has shown that no other replica
+    /// divides clusters differently.
     pub(super) agreed: bool,
-    /// When we last asked for such a list.
+    /// When this replica last asked for such a list.
     pub(super) looked: Option<Duration>,
-    /// Until when we wait after we gave way to somebody who divides them otherwise.
+    /// Until when this replica waits after it gave way to one that divides clusters differently.
     pub(super) yields_until: Duration,
     stopping: bool,
 }
 
-/// A replica that has not been heard of for so many durations is forgotten.
+/// The Lease of a silent replica is deleted after this many times its duration.
 const FORGOTTEN: u32 = 60;
 
 impl LeaseLedger {
-    /// Nothing is known yet.
+    /// An empty ledger.
     pub fn new(me: String, shards: u32, terms: Terms) -> Self {
         Self {
             me,
@@ -90,7 +92,7 @@ impl LeaseLedger {
         }
     }
 
-    /// A Lease was seen.
+    /// Takes in a Lease that was seen.
     pub fn note(&mut self, name: LeaseName, record: LeaseRecord, now: Duration) {
         let known = |seen: &SeenLease| !record.is_newer_than(&seen.record);
         if self.seen.get(&name).is_some_and(known) {
@@ -99,7 +101,8 @@ impl LeaseLedger {
         let ours = self.is_me(record.holder.as_ref());
         match &name {
             LeaseName::Replica(replica) if *replica == self.me && !ours => self.fall(),
-            // Nobody else writes our name: a request of ours got there, and its answer did not.
+            // No other replica writes our name: a request of ours arrived, but its answer was lost.
+            // It counts from the first unanswered renewal, the earliest that it can have been.
             LeaseName::Replica(replica) if *replica == self.me => {
                 let sent = self
                     .renewed
@@ -115,7 +118,7 @@ impl LeaseLedger {
         self.seen.insert(name, SeenLease { record, since: now });
     }
 
-    /// A Lease is gone.
+    /// Takes in that a Lease was deleted.
     pub fn gone(&mut self, name: &LeaseName) {
         self.seen.remove(name);
         match name {
@@ -125,7 +128,7 @@ impl LeaseLedger {
         }
     }
 
-    /// Our own Lease is not ours any more, so nothing is.
+    /// This replica has lost its own Lease, and with it all its shards.
     fn fall(&mut self) {
         self.renewed = None;
         self.unanswered = None;
@@ -137,29 +140,29 @@ impl LeaseLedger {
         holder == Some(&self.me)
     }
 
-    /// All Leases that there are have been noted.
+    /// Takes in that all existing Leases have been noted.
     pub fn complete(&mut self) {
         self.complete = true;
     }
 
-    /// From now on everything is given back.
+    /// Begins to release everything.
     pub fn stop(&mut self) {
         self.stopping = true;
     }
 
-    /// Everything is to be given back.
+    /// Whether everything is being released.
     pub fn is_stopping(&self) -> bool {
         self.stopping
     }
 
-    /// A request that was sent at `sent` put our name into a Lease.
+    /// Takes in that a request sent at `sent` made this replica the holder of a Lease.
     pub fn holds(&mut self, name: LeaseName, record: LeaseRecord, sent: Duration) {
         match &name {
             LeaseName::Replica(_) => {
                 self.renewed = Some(sent);
                 self.unanswered = None;
             }
-            // Of a shard that was asked for before our own Lease was lost nothing is known.
+            // A shard that was requested before our own Lease was lost does not count as held.
             LeaseName::Shard(shard) if self.renewed.is_some() => drop(self.held.insert(*shard)),
             LeaseName::Shard(_) => {}
         }
@@ -167,7 +170,7 @@ impl LeaseLedger {
         self.seen.insert(name, SeenLease { record, since });
     }
 
-    /// We wrote that we do not hold it any more.
+    /// Takes in that this replica has released a Lease.
     pub fn released(&mut self, name: &LeaseName, record: LeaseRecord, now: Duration) {
         match name {
             LeaseName::Shard(shard) => {
@@ -180,7 +183,7 @@ impl LeaseLedger {
             .insert(name.clone(), SeenLease { record, since: now });
     }
 
-    /// A request that was sent at `sent` buried a replica.
+    /// Takes in that a request sent at `sent` released the Lease of a silent replica.
     pub fn buried(&mut self, name: &LeaseName, record: LeaseRecord, sent: Duration, now: Duration) {
         if let LeaseName::Replica(replica) = name {
             self.buried.insert(replica.clone(), sent);
@@ -189,7 +192,7 @@ impl LeaseLedger {
             .insert(name.clone(), SeenLease { record, since: now });
     }
 
-    /// A request was sent at `now`, whatever comes of it.
+    /// Takes in that a request was sent at `now`, whatever its result.
     pub fn attempted(&mut self, step: &LeaseStep, now: Duration) {
         let name = step.name();
         if matches!(step, LeaseStep::Look(_)) {
@@ -202,7 +205,7 @@ impl LeaseLedger {
         self.tried.insert(name.clone(), now);
     }
 
-    /// Until when shards may be written for, by shard. What is to be given back is not among them.
+    /// Until when this replica may write, by shard. Draining shards are not included.
     pub fn trusted(&self) -> impl Iterator<Item = (u32, Duration)> {
         let until = self.until().filter(|_| self.agreed && !self.stopping);
         let stays = |shard: &&u32| !self.leaving.contains(*shard);
@@ -215,12 +218,12 @@ impl LeaseLedger {
         self.renewed.map(|sent| sent + trusted)
     }
 
-    /// Everything was given back.
+    /// Whether everything has been released.
     pub fn is_empty(&self) -> bool {
         self.renewed.is_none()
     }
 
-    /// What is to be done now. `busy` says whether something is still being written for a shard.
+    /// The steps that are due now. `busy` says whether a write for a shard is still under way.
     pub fn steps(&mut self, now: Duration, busy: impl Fn(u32) -> bool) -> Vec<LeaseStep> {
         if !self.complete {
             return Vec::new();
@@ -241,7 +244,7 @@ impl LeaseLedger {
                 } else {
                     self.give(shard, &busy)
                 };
-                // A replica is buried once, however many shards it had.
+                // The Lease of a silent replica is released once, however many shards it held.
                 steps.extend(step.filter(|step| !steps.contains(step)));
             }
         }
@@ -249,7 +252,7 @@ impl LeaseLedger {
         steps
     }
 
-    /// When to look again if nothing is heard before.
+    /// When to compute the steps again if no Lease changes before.
     pub fn look_again(&self, now: Duration) -> Duration {
         if self.stopping || !self.leaving.is_empty() {
             return now + Duration::from_millis(50);
@@ -257,7 +260,7 @@ impl LeaseLedger {
         now + (self.terms.renew / 5).max(Duration::from_millis(50))
     }
 
-    /// Replicas that are alive, this one included once it said so.
+    /// The replicas that are alive, including this one once it has its Lease.
     fn members(&self, now: Duration) -> BTreeSet<String> {
         let alive = self.seen.iter().filter_map(|(name, seen)| match name {
             LeaseName::Replica(replica) if seen.record.shards == Some(self.shards) => {
@@ -269,13 +272,13 @@ impl LeaseLedger {
     }
 
     fn is_free(&self, seen: &SeenLease, now: Duration) -> bool {
-        // Whatever somebody wrote into it, it does not keep us away for ever.
+        // A duration that somebody wrote into the Lease cannot keep others away for ever.
         let longest = self.terms.duration * 6;
         let duration = seen.record.duration.clamp(self.terms.duration, longest);
         seen.record.holder.is_none() || now >= seen.since + duration
     }
 
-    /// Says that we live, if it is time.
+    /// Creates or renews this replica's own Lease, if that is due.
     pub(super) fn live(&self, now: Duration) -> Option<LeaseStep> {
         let name = LeaseName::Replica(self.me.clone());
         let due = |sent: Duration| now >= sent + self.terms.renew;
@@ -288,7 +291,7 @@ impl LeaseLedger {
         })
     }
 
-    /// Takes a shard that ought to be ours and is not, if it is nobody's by now.
+    /// Takes a shard that this replica should hold and does not, if it is free by now.
     fn take(&self, shard: u32, now: Duration) -> Option<LeaseStep> {
         let name = LeaseName::Shard(shard);
         if self.held.contains(&shard) {
@@ -317,15 +320,17 @@ impl LeaseLedger {
         (silent && self.may_try(&name, now)).then_some(LeaseStep::Bury(name, record))
     }
 
-    /// Gives back a shard that ought to be another's. Only when nobody could begin to write since:
-    /// the fence is closed in between.
+    /// Releases a shard that another replica should hold. The first call only marks the shard as
+    /// draining, which closes the fence; a later call releases it, when no write can have begun
+    /// meanwhile.
     fn give(&mut self, shard: u32, busy: &impl Fn(u32) -> bool) -> Option<LeaseStep> {
         let step = self.release(shard)?;
         let closed = !self.leaving.insert(shard);
         (closed && !busy(shard)).then_some(step)
     }
 
-    /// Also of what we hold by what an earlier process of our name wrote.
+    /// The release of a shard that names this replica, even if an earlier process of the same name
+    /// took it.
     fn release(&self, shard: u32) -> Option<LeaseStep> {
         let name = LeaseName::Shard(shard);
         let record = &self.seen.get(&name)?.record;
@@ -333,14 +338,15 @@ impl LeaseLedger {
             .then(|| LeaseStep::Release(name, record.clone()))
     }
 
-    /// Not more often than five times in the time of a renewal.
+    /// Whether a Lease may be written again: at most five times in one renewal interval.
     pub(super) fn may_try(&self, name: &LeaseName, now: Duration) -> bool {
         self.tried
             .get(name)
             .is_none_or(|at| now >= *at + self.terms.renew / 5)
     }
 
-    /// Shards first, so that others take them at once; then ourselves.
+    /// The steps of a replica that stops: it releases its shards first, so that others take them at
+    /// once, and then its own Lease.
     fn farewell(&self, now: Duration, busy: &impl Fn(u32) -> bool) -> Vec<LeaseStep> {
         let named: Vec<u32> = (0..self.shards)
             .filter(|shard| self.release(*shard).is_some())
@@ -386,7 +392,7 @@ pub(super) mod tests {
         LeaseName::Replica(name.to_owned())
     }
 
-    /// `b`, alive, which saw that `a` holds the shard, and then nothing of it for long.
+    /// Replica `b`, alive, which saw that `a` holds the shard, and then nothing of `a` for long.
     fn survivor() -> LeaseLedger {
         let mut b = LeaseLedger::new("b".to_owned(), 1, Terms::default());
         b.complete();
@@ -428,7 +434,8 @@ pub(super) mod tests {
             SECOND * 20,
             SECOND * 20,
         );
-        // It came back and took its shard anew; of its own Lease nothing was heard yet.
+        // Replica `a` came back and took its shard anew; `b` has not yet seen `a`'s own Lease
+        // again.
         b.note(SHARD, record("a", 9), SECOND * 21);
         b.holds(replica("b"), record("b", 10), SECOND * 40);
         assert_eq!(

@@ -1,10 +1,10 @@
-//! One leader per shard, by Lease.
+//! Leases: each shard of the clusters has one leader.
 //!
-//! Clusters are divided into a fixed number of shards; each shard has a Lease in our namespace that
-//! names its holder, and each replica has one that says that it is alive, from which all replicas
-//! compute the same fair share. [`record`] is what they say, [`ledger`] and
-//! `division` decide (pure), [`keeper`]
-//! talks to the API server ([`stored`]), [`fence`] is asked before every write.
+//! Clusters are divided into a fixed number of shards. Each shard has a Lease in Rayfit's namespace
+//! that names its holder, and each replica has a Lease that says that it is alive, from which all
+//! replicas compute the same fair share. [`record`] is what the Leases say, [`ledger`] and
+//! `division` decide (both pure), [`keeper`] performs the steps by requests to the API server
+//! ([`stored`]), and [`fence`] is asked before every write.
 
 mod division;
 pub mod fence;

@@ -1,15 +1,15 @@
-//! What Leases say, and what can be done with one. Pure.
+//! What a Lease says, and the steps that can be taken with one. Pure.
 
 use std::time::Duration;
 
-/// The times that Leases are held by. All replicas must have the same.
+/// The durations by which Leases are held. All replicas must have the same.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terms {
-    /// For how long a Lease that is not renewed keeps others away.
+    /// For how long a Lease that is not renewed keeps other replicas away.
     pub duration: Duration,
-    /// How often it is renewed.
+    /// The interval at which a Lease is renewed.
     pub renew: Duration,
-    /// By how much earlier its holder stops to trust it.
+    /// How much earlier its holder stops trusting it.
     pub margin: Duration,
 }
 
@@ -23,22 +23,23 @@ impl Default for Terms {
     }
 }
 
-/// What a Lease object says.
+/// The content of a Lease.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct LeaseRecord {
-    /// Who holds it, if anybody.
+    /// The replica that holds it, if one does.
     pub holder: Option<String>,
     /// Its resource version.
     pub version: String,
-    /// For how long it holds without being renewed.
+    /// For how long it is valid without being renewed.
     pub duration: Duration,
-    /// Into how many shards its holder divides clusters; unknown of other versions of Rayfit.
+    /// Into how many shards its holder divides clusters; other versions of Rayfit may not say.
     pub shards: Option<u32>,
 }
 
 impl LeaseRecord {
-    /// Whether it was stored after another of the same Lease. A watch tells of our own writes after
-    /// their replies did, and of what was before them. (Resource versions are numbers that grow.)
+    /// Whether this was stored after another record of the same Lease. A watch reports our own
+    /// writes after their replies arrived, and older states too. (Resource versions are numbers
+    /// that grow.)
     pub fn is_newer_than(&self, other: &Self) -> bool {
         match (self.version.parse::<u64>(), other.version.parse::<u64>()) {
             (Ok(version), Ok(than)) => version > than,
@@ -47,35 +48,36 @@ impl LeaseRecord {
     }
 }
 
-/// One thing to do.
+/// One step that a replica takes with a Lease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum LeaseStep {
-    /// Create the Lease, which is not there, in our name.
+    /// Create the Lease, which does not exist, with this replica as its holder.
     Create(LeaseName),
-    /// Write our name into it: to take it or to renew it.
+    /// Write this replica's name into the Lease, to take it or to renew it.
     Hold(LeaseName, LeaseRecord),
-    /// Take our name out of it.
+    /// Take this replica's name out of the Lease.
     Release(LeaseName, LeaseRecord),
-    /// Write nobody's name into the Lease of a replica that has fallen silent, or create it so if
-    /// it is not there.
+    /// Release the Lease of a replica that has fallen silent, on its behalf: write it without a
+    /// holder, or create it so if it does not exist.
     Bury(LeaseName, Option<LeaseRecord>),
-    /// Remove the Lease of a replica that is long gone.
+    /// Delete the Lease of a replica that has been silent for very long.
     Remove(LeaseName, LeaseRecord),
-    /// List all Leases, after our own was written: does anybody divide clusters otherwise?
+    /// List all Leases, after our own was written, to see whether any replica divides clusters
+    /// differently.
     Look(LeaseName),
 }
 
-/// Which Lease.
+/// The name of a Lease.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LeaseName {
-    /// Of a replica: that it is alive.
+    /// The Lease of a replica, which says that it is alive.
     Replica(String),
-    /// Of a shard: who looks after its clusters.
+    /// The Lease of a shard, which says which replica scales its clusters.
     Shard(u32),
 }
 
 impl LeaseStep {
-    /// The Lease that it is about.
+    /// The Lease that the step is about.
     pub fn name(&self) -> &LeaseName {
         match self {
             Self::Create(name)

@@ -1,20 +1,20 @@
-//! Which clusters belong together, and which replica ought to look after which of them. Pure.
+//! Which shard a cluster belongs to, and which replica should hold which shard. Pure.
 
 use std::collections::BTreeSet;
 
-/// The shard of a cluster. It depends on the cluster's UID and nothing else, in every version of
-/// Rayfit: two replicas that disagreed would both write.
+/// The shard of a cluster. It depends on nothing but the cluster's UID, in every version of Rayfit,
+/// because two replicas that disagreed about it would both write.
 pub fn shard_of(uid: &str, shards: u32) -> u32 {
-    // FNV-1a; the standard library's hash may change from release to release.
+    // FNV-1a, because the standard library's hash may change from one release to the next.
     let hash = uid.bytes().fold(0xcbf2_9ce4_8422_2325_u64, |hash, byte| {
         (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3)
     });
-    // The low bits of FNV depend on the low bits of the bytes only.
+    // The low bits of FNV depend only on the low bits of the bytes, so the high bits are mixed in.
     let mixed = hash ^ (hash >> 32);
     u32::try_from(mixed % u64::from(shards.max(1))).unwrap_or_default()
 }
 
-/// The replica that ought to hold `shard`: every replica that sees the same members answers the
+/// The replica that should hold `shard`. Every replica that sees the same members computes the
 /// same, and no replica gets two shards more than another.
 pub fn preferred(members: &BTreeSet<String>, shard: u32) -> Option<&str> {
     let count = u32::try_from(members.len())

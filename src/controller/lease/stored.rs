@@ -1,4 +1,4 @@
-//! Leases as the API server stores them: read, and written as a step says.
+//! Leases as the API server stores them: reads them, and writes them as the steps say.
 
 use std::time::Duration;
 
@@ -12,27 +12,28 @@ use kube::api::{
 use super::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 use crate::controller::clock::Clock;
 
-/// The label of our Leases; its value says which kind.
+/// The label of Rayfit's Leases; its value says which kind of Lease it is.
 pub(super) const LABEL: &str = "rayfit.dev/lease";
-/// The annotation that says into how many shards whoever wrote a Lease divides clusters.
+/// The annotation with the number of shards into which the Lease's writer divides clusters.
 const SHARDS: &str = "rayfit.dev/shards";
 const SHARD: &str = "rayfit-shard-";
 const REPLICA: &str = "rayfit-replica-";
 
-/// What a replica takes part with.
+/// The options by which a replica takes part.
 #[derive(Debug, Clone)]
 pub struct LeaseOptions {
     /// The namespace of the Leases.
     pub namespace: String,
-    /// The name of this replica, unlike that of any other.
+    /// The name of this replica, which no other replica has.
     pub replica: String,
     /// The number of shards; the same for all replicas.
     pub shards: u32,
-    /// The times.
+    /// The durations by which Leases are held.
     pub terms: Terms,
 }
 
-/// All Leases as they are now: without a version, a list is of what was stored last.
+/// All Leases as they are now. A list without a resource version is not answered from the API
+/// server's cache, but from what was stored last.
 pub(super) async fn list(
     api: &Api<DynamicObject>,
 ) -> Result<Vec<(LeaseName, LeaseRecord)>, kube::Error> {
@@ -44,7 +45,7 @@ pub(super) async fn list(
     Ok(leases.collect())
 }
 
-/// Performs a step.
+/// Performs a step, and returns the Lease as it is then, if there is one.
 pub(super) async fn perform(
     api: &Api<Lease>,
     options: &LeaseOptions,

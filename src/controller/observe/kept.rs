@@ -1,5 +1,5 @@
-//! What is kept of an object that is watched: what decisions need, as compact JSON. Pods of ten
-//! thousand nodes then take 20 MB instead of a gigabyte.
+//! What is kept of a watched object: the parts that decisions need, as compact JSON. The pods of
+//! ten thousand Kubernetes nodes then take 20 MB instead of a gigabyte.
 
 use std::borrow::Cow;
 use std::marker::PhantomData;
@@ -13,17 +13,17 @@ use crate::snapshot::KubeNode;
 use crate::snapshot::allowed::ray_cluster;
 use crate::snapshot::pod_object::PodObject;
 
-/// A kind of objects that is watched.
+/// A kind of watched objects.
 pub trait Watched: std::fmt::Debug + Send + Sync + 'static {
     /// The API group; empty for the core.
     const GROUP: &'static str;
-    /// The version.
+    /// The API version.
     const VERSION: &'static str;
     /// The kind.
     const KIND: &'static str;
-    /// The resource.
+    /// The name of the resource.
     const PLURAL: &'static str;
-    /// What is kept of an object, as JSON.
+    /// The parts of an object that are kept, as JSON.
     fn keep(object: &Value) -> Vec<u8>;
 }
 
@@ -67,14 +67,15 @@ impl Watched for Nodes {
     }
 }
 
-/// The fields of an object that a type has. What has not the form of its kind, which the API server
-/// never stores, is kept as an object without anything.
+/// The fields of an object that a type has. An object that does not have the form of its kind,
+/// which the API server never stores, is kept as an empty one.
 fn typed<T: Default + for<'de> Deserialize<'de> + Serialize>(object: &Value) -> Vec<u8> {
     let kept = T::deserialize(object).unwrap_or_default();
     serde_json::to_vec(&kept).unwrap_or_default()
 }
 
-/// Of any object: who it is, and the labels and annotations of those who scale it.
+/// The metadata that is kept of any object: its identity, and the labels and annotations of Ray and
+/// Rayfit.
 fn metadata(metadata: &Value) -> Map<String, Value> {
     let keys = ["name", "namespace", "uid", "resourceVersion"];
     let given = |key: &str| Some((key.to_owned(), metadata.get(key)?.clone()));
@@ -89,12 +90,12 @@ fn metadata(metadata: &Value) -> Map<String, Value> {
     kept
 }
 
-/// An object as it is kept.
+/// A watched object, reduced to the parts that are kept.
 #[derive(Debug)]
 pub struct Kept<K> {
     /// Its name, namespace, UID, resource version, labels and annotations.
     pub meta: ObjectMeta,
-    /// What was kept, as JSON.
+    /// The kept parts, as JSON.
     pub json: Box<[u8]>,
     kind: PhantomData<K>,
 }
@@ -110,11 +111,12 @@ impl<K> Clone for Kept<K> {
 }
 
 impl<K: Watched> Kept<K> {
-    /// Keeps what is needed of an object.
+    /// Keeps the needed parts of an object.
     pub fn of(object: &Value) -> Self {
         let meta = Value::Object(metadata(&object["metadata"]));
         Self {
-            // The API server's metadata always has the form; anything else has no name.
+            // Metadata from the API server always has this form; anything else is kept without a
+            // name.
             meta: serde_json::from_value(meta).unwrap_or_default(),
             json: K::keep(object).into_boxed_slice(),
             kind: PhantomData,

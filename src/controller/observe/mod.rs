@@ -1,4 +1,4 @@
-//! Observing: what is watched, what is kept of it, and where.
+//! Observation: which objects are watched, what is kept of them, and where.
 
 pub mod kept;
 pub mod store;

@@ -1,4 +1,4 @@
-//! The objects as they were last seen, indexed by cluster and by node.
+//! The store: the objects as they were last seen, indexed by cluster and by Kubernetes node.
 
 use std::collections::{BTreeSet, HashMap};
 use std::fmt;
@@ -19,7 +19,7 @@ use crate::snapshot::ownership::controller;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::{ClusterId, KubeNode, NodeLoads, OwnPods};
 
-/// A namespaced object's name.
+/// The namespace and name of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Key {
     /// Its namespace.
@@ -37,7 +37,7 @@ impl Key {
         }
     }
 
-    /// The key of an object; `None` for what has no namespace or name.
+    /// The key of an object; `None` if it has no namespace or no name.
     pub fn of(meta: &ObjectMeta) -> Option<Self> {
         Some(Self::new(meta.namespace.as_deref()?, meta.name.as_deref()?))
     }
@@ -49,54 +49,56 @@ impl fmt::Display for Key {
     }
 }
 
-/// A RayCluster and what decisions about it look at.
+/// A RayCluster with the objects that decisions about it need.
 #[derive(Debug, Clone)]
 pub struct ClusterView {
     /// The RayCluster.
     pub cluster: Value,
-    /// Its pods.
+    /// The cluster's own pods.
     pub pods: OwnPods,
-    /// The nodes of pods that may grow.
+    /// The Kubernetes nodes of pods that may be resized.
     pub nodes: Option<Vec<KubeNode>>,
-    /// What pods of other RayClusters request of these nodes.
+    /// What other pods of RayClusters request on these nodes.
     pub loads: NodeLoads,
 }
 
-/// A RayCluster as it is kept.
+/// A RayCluster as it is kept in the store.
 #[derive(Debug, Clone)]
 pub struct ClusterEntry {
     /// Its UID.
     pub uid: Arc<str>,
-    /// `rayfit.dev/reconcile`
+    /// The annotation `rayfit.dev/reconcile`, the mode.
     pub mode: Option<Arc<str>>,
-    /// `rayfit.dev/scaled-by`
+    /// The annotation `rayfit.dev/scaled-by`, the ownership record.
     pub scaled_by: Option<Arc<str>>,
-    /// It has `ray.io/ippr`.
+    /// Whether it has the annotation `ray.io/ippr`, which allows in-place resizes.
     pub grows: bool,
     version: String,
     json: Arc<[u8]>,
 }
 
 struct PodEntry {
-    /// The RayCluster that its namespace and label name.
+    /// The RayCluster that the pod's namespace and label name.
     cluster: Key,
-    /// The UID of the RayCluster that controls it.
+    /// The UID of the RayCluster that controls the pod.
     controller: Option<Arc<str>>,
     node: Option<Arc<str>>,
-    /// What it takes of that node.
+    /// The resources that the pod takes on that Kubernetes node.
     load: Amounts,
     json: Arc<[u8]>,
 }
 
 impl PodEntry {
-    /// It is a pod of the RayCluster that is there now, not only one that says so.
+    /// Whether this is a pod of the existing RayCluster, by its owner and not only by its label,
+    /// which anybody can write.
     fn is_of(&self, key: &Key, cluster: &ClusterEntry) -> bool {
         self.cluster == *key && self.controller.as_deref() == Some(&*cluster.uid)
     }
 }
 
 impl ClusterEntry {
-    /// Resource versions are numbers that grow.
+    /// Whether this version is at least as new as the other. Resource versions are numbers that
+    /// grow.
     fn is_as_new_as(&self, other: &Self) -> bool {
         let (this, other_version) = (self.version.parse::<u64>(), other.version.parse::<u64>());
         self.uid == other.uid
@@ -104,7 +106,7 @@ impl ClusterEntry {
     }
 }
 
-/// Everything that was seen.
+/// All objects that were seen.
 #[derive(Default)]
 pub struct Store {
     clusters: HashMap<Key, ClusterEntry>,
@@ -112,18 +114,18 @@ pub struct Store {
     by_cluster: HashMap<Key, BTreeSet<Arc<str>>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
-    /// Kinds, and namespaces (or all), of which everything that there is was listed once.
+    /// The kinds, each with a namespace or `None` for all, of which a first list is complete.
     listed: BTreeSet<(&'static str, Option<String>)>,
     gone: Tombstones,
 }
 
 impl Store {
-    /// All objects of a kind were listed, of one namespace or of all.
+    /// Takes in that all objects of a kind were listed, of one namespace or of all.
     pub fn listed(&mut self, kind: &'static str, namespace: Option<&str>) {
         self.listed.insert((kind, namespace.map(str::to_owned)));
     }
 
-    /// Pods of a namespace that are not known are not there.
+    /// Whether the pods of a namespace are known, so that a pod that is not known does not exist.
     pub fn knows_pods(&self, namespace: &str) -> bool {
         self.has_listed(Pods::KIND, None) || self.has_listed(Pods::KIND, Some(namespace))
     }
@@ -132,7 +134,7 @@ impl Store {
         self.listed.contains(&(kind, namespace.map(str::to_owned)))
     }
 
-    /// A RayCluster was created or changed.
+    /// Takes in a RayCluster that was created or changed; returns its key if it is new.
     pub fn put_cluster(&mut self, kept: &Kept<RayClusters>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
         let annotation = |name: &str| {
@@ -148,8 +150,9 @@ impl Store {
             grows: kept.annotations().contains_key(ippr::ANNOTATION),
             json: kept.json.clone().into(),
         };
-        // What we wrote is known from the reply before the watch tells of it, and of older things;
-        // what was read again and has not changed is not new.
+        // Our own writes are known from their replies before the watch reports them, and the watch
+        // may still report older versions. A cluster that was read again and has not changed is not
+        // new.
         if self
             .clusters
             .get(&key)
@@ -164,10 +167,11 @@ impl Store {
         Some(key)
     }
 
-    /// A RayCluster is gone, as of a version: of the list in which it is missing, or of its end.
+    /// Takes in that a RayCluster is gone as of a version: that of the list in which it is missing,
+    /// or of its deletion.
     pub fn remove_cluster(&mut self, key: &Key, version: Option<&str>) -> Option<Key> {
         let version = version.and_then(|version| version.parse().ok());
-        // Written after the list was made, as an answer to our own patch has told.
+        // The cluster was written after the list was made, as the reply to our own patch has shown.
         let is_newer = |entry: &ClusterEntry| {
             let known = entry.version.parse::<u64>();
             matches!((known, version), (Ok(known), Some(version)) if known > version)
@@ -182,7 +186,7 @@ impl Store {
         Some(key.clone())
     }
 
-    /// A pod was created or changed; its cluster.
+    /// Takes in a pod that was created or changed; returns the key of its cluster.
     pub fn put_pod(&mut self, kept: Kept<Pods>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
         let cluster = Key::new(&key.namespace, kept.labels().get(CLUSTER_LABEL)?);
@@ -211,7 +215,7 @@ impl Store {
         Some(cluster)
     }
 
-    /// A pod is gone; its cluster.
+    /// Takes in that a pod is gone; returns the key of its cluster.
     pub fn remove_pod(&mut self, key: &Key) -> Option<Key> {
         let entry = self.pods.remove(key)?;
         drop_from(&mut self.by_cluster, &entry.cluster, &key.name);
@@ -221,52 +225,53 @@ impl Store {
         Some(entry.cluster)
     }
 
-    /// A node was created or changed.
+    /// Takes in a Kubernetes node that was created or changed.
     pub fn put_node(&mut self, kept: Kept<Nodes>) {
         if let Some(name) = kept.meta.name.as_deref() {
             self.nodes.insert(name.into(), kept.json.into());
         }
     }
 
-    /// A node is gone.
+    /// Takes in that a Kubernetes node is gone.
     pub fn remove_node(&mut self, name: &str) {
         self.nodes.remove(name);
     }
 
-    /// The RayClusters that are known, of one namespace or of all.
+    /// The known RayClusters, of one namespace or of all.
     pub fn clusters_in(&self, namespace: Option<&str>) -> BTreeSet<Key> {
         within(self.clusters.keys(), namespace)
     }
 
-    /// The pods that are known, of one namespace or of all.
+    /// The known pods, of one namespace or of all.
     pub fn pods_in(&self, namespace: Option<&str>) -> BTreeSet<Key> {
         within(self.pods.keys(), namespace)
     }
 
-    /// The nodes that are known.
+    /// The known Kubernetes nodes.
     pub fn node_names(&self) -> BTreeSet<Arc<str>> {
         self.nodes.keys().cloned().collect()
     }
 
-    /// A RayCluster.
+    /// A RayCluster, if it is known.
     pub fn cluster(&self, key: &Key) -> Option<&ClusterEntry> {
         self.clusters.get(key)
     }
 
-    /// Every RayCluster.
+    /// All known RayClusters.
     pub fn clusters(&self) -> impl Iterator<Item = (&Key, &ClusterEntry)> {
         self.clusters.iter()
     }
 
-    /// The texts of what a decision about a cluster needs; cheap, so that it can be done under a
-    /// lock.
+    /// The JSON texts that a decision about a cluster needs. This is cheap, so that it can be done
+    /// under the store's lock.
     pub fn texts(&self, key: &Key) -> Option<ClusterTexts> {
         let cluster = self.clusters.get(key)?;
         let labelled = self.pods_of(key).filter_map(|pod| self.pods.get(&pod));
         let own: Vec<&PodEntry> = labelled.filter(|pod| pod.is_of(key, cluster)).collect();
         let mut nodes = None;
         let mut loads = NodeLoads::new();
-        // Without nodes no resize is checked for room; with none of them, none would have any.
+        // `None` skips the check for node headroom; an empty list would leave no resize any
+        // headroom.
         if cluster.grows && self.has_listed(Nodes::KIND, None) {
             let hosts: BTreeSet<&Arc<str>> =
                 own.iter().filter_map(|pod| pod.node.as_ref()).collect();
@@ -297,7 +302,7 @@ impl Store {
     }
 }
 
-/// A scene as JSON texts, which are shared with the store.
+/// The objects of a cluster as JSON texts, which are shared with the store.
 #[derive(Debug, Clone)]
 pub struct ClusterTexts {
     cluster: Arc<[u8]>,
@@ -307,7 +312,7 @@ pub struct ClusterTexts {
 }
 
 impl ClusterTexts {
-    /// Nothing of it was written into the store again.
+    /// Whether both are the same texts, so that none of the objects was stored anew.
     pub fn are(&self, other: &Self) -> bool {
         let same = |one: &[Arc<[u8]>], other: &[Arc<[u8]>]| {
             one.len() == other.len()
@@ -327,17 +332,17 @@ impl ClusterTexts {
             && self.loads == other.loads
     }
 
-    /// How many pods there are: the cost of [`Self::read`].
+    /// The number of pods, which decides how long [`Self::read`] takes.
     pub fn pods(&self) -> usize {
         self.pods.len()
     }
 
-    /// The RayCluster is so long that it may have very many groups.
+    /// Whether the RayCluster's text is so long that it may have very many worker groups.
     pub fn is_long(&self) -> bool {
         self.cluster.len() >= 1 << 16
     }
 
-    /// Reads them. They were written by us, so nothing is lost.
+    /// Parses the texts. They were written by this process, so nothing is lost.
     pub fn read(&self) -> ClusterView {
         let cluster: Value = serde_json::from_slice(&self.cluster).unwrap_or_default();
         let pods = self.pods.iter();
@@ -451,7 +456,7 @@ mod tests {
         );
     }
 
-    /// Two teams call their cluster `demo`, and somebody labels a pod as if it was ours.
+    /// Two teams call their cluster `demo`, and somebody labels a pod as if it belonged to ours.
     #[test]
     fn pods_of_a_namesake_or_of_nobody_are_load_and_nothing_else() {
         let (mut store, key) = store();
@@ -521,7 +526,7 @@ mod tests {
         let (mut store, key) = store();
         store.listed("Node", None);
         let texts = store.texts(&key).unwrap();
-        // Read again, and pods that are neither ours nor on our nodes.
+        // The cluster is read again, and there are pods that are neither ours nor on our nodes.
         assert_eq!(store.put_cluster(&cluster("10", "central")), None);
         store.put_pod(pod("other", "d", "n3"));
         assert!(texts.are(&store.texts(&key).unwrap()));

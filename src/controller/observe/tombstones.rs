@@ -1,13 +1,13 @@
-//! RayClusters that were deleted lately, so that an answer that comes late does not bring one back.
-//! Pure.
+//! Tombstones of RayClusters that were deleted lately, so that an answer that arrives late does not
+//! bring one back. Pure.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::Arc;
 
-/// So many are remembered: more than are deleted while a request is under way.
+/// The most tombstones that are kept; fewer clusters are deleted while a request is under way.
 const MOST: usize = 1024;
 
-/// By UID, the version that said that the object is gone.
+/// By UID, the resource version as of which the object is gone.
 #[derive(Default)]
 pub(super) struct Tombstones {
     versions: HashMap<Arc<str>, u64>,
@@ -15,7 +15,7 @@ pub(super) struct Tombstones {
 }
 
 impl Tombstones {
-    /// An object is gone as of a version.
+    /// Records that an object is gone as of a version.
     pub(super) fn put(&mut self, uid: Arc<str>, version: u64) {
         if self.versions.insert(uid.clone(), version).is_none() {
             self.order.push_back(uid);
@@ -27,9 +27,9 @@ impl Tombstones {
         }
     }
 
-    /// What is said of an object in this version is of before it was deleted. (UIDs are never used
-    /// again; a version newer than the list in which the object was missing shows that the list was
-    /// old.)
+    /// Whether this version of an object is older than its deletion, so that it has to be ignored.
+    /// (UIDs are never used again; a version newer than the list in which the object was missing
+    /// shows that the list was outdated.)
     pub(super) fn hold(&self, uid: &str, version: &str) -> bool {
         let gone = self.versions.get(uid);
         let version = version.parse::<u64>();

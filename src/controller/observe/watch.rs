@@ -1,5 +1,5 @@
-//! Watches that keep the [`Store`] as the API server has it: one per kind for all clusters, or one
-//! per kind and namespace where only some namespaces may be looked at.
+//! The watches that keep the [`Store`] like the API server: one per kind for all clusters, or one
+//! per kind and namespace where only some namespaces may be read.
 
 use std::collections::BTreeSet;
 use std::panic::resume_unwind;
@@ -16,19 +16,19 @@ use crate::apiserver::informer::Times;
 use crate::apiserver::{self, Event, ObjectName, Selection, Source};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 
-/// What is watched.
+/// Which objects are watched.
 #[derive(Debug, Clone)]
 pub enum Reach {
-    /// Every namespace, and nodes.
+    /// All namespaces, and Kubernetes nodes.
     Everything,
-    /// These namespaces only, and no nodes.
+    /// These namespaces only, and no Kubernetes nodes.
     Namespaces(Vec<String>),
     /// The pods of one RayCluster, by namespace and name; the RayCluster itself is
     /// [learnt](Observed::learn).
     PodsOf(Key),
 }
 
-/// The store, and what changes in it.
+/// The store, with the notification of its changes.
 #[derive(Clone)]
 pub struct Observed {
     inner: Arc<Inner>,
@@ -36,12 +36,12 @@ pub struct Observed {
 
 struct Inner {
     store: RwLock<Store>,
-    /// Which cluster something changed for; nobody listens any more when the process stops.
+    /// The keys of changed clusters. Nobody receives them any more once the process stops.
     changed: UnboundedSender<Key>,
 }
 
 impl Observed {
-    /// Nothing has been seen. Keys of clusters for which something changed go to `changed`.
+    /// An empty store. The keys of clusters in which something changed go to `changed`.
     pub fn new(changed: UnboundedSender<Key>) -> Self {
         let inner = Inner {
             store: RwLock::default(),
@@ -52,7 +52,7 @@ impl Observed {
         }
     }
 
-    /// The objects. A panic elsewhere leaves the store whole enough: the next list mends it.
+    /// The stored objects. A panic elsewhere leaves the store usable: the next list repairs it.
     pub fn read(&self) -> RwLockReadGuard<'_, Store> {
         self.inner
             .store
@@ -67,12 +67,12 @@ impl Observed {
             .unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// A RayCluster was read or patched: it may be newer than what the watch told.
+    /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
     pub fn learn(&self, cluster: &Value) {
         self.put(Kept::<RayClusters>::of(cluster));
     }
 
-    /// Watches for ever. Whatever fails is tried again; a panic of one is one of the whole.
+    /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
     pub async fn watch(self, source: Source, reach: Reach) {
         let mut watches = JoinSet::new();
         match reach {
@@ -161,7 +161,7 @@ impl Observed {
         self.tell(changed);
     }
 
-    /// What was known and is not in a whole list is gone.
+    /// Removes the known objects that are missing from a complete list.
     fn drop_missing<K: Stored>(
         &self,
         namespace: Option<&str>,
@@ -184,21 +184,21 @@ impl Observed {
     }
 }
 
-/// What part of a kind a watch is of.
+/// Which part of a kind a watch covers.
 #[derive(Debug, Clone, Default)]
 struct Part {
     namespace: Option<String>,
     selector: Option<String>,
 }
 
-/// How a kind is stored.
+/// How objects of a kind are stored.
 trait Stored: Watched + Sized {
     type Id: Ord + Send + Sync;
     const TITLE: &'static str;
     const SELECTOR: Option<&'static str>;
     fn id(name: &ObjectName) -> Option<Self::Id>;
     fn put(store: &mut Store, object: Kept<Self>) -> Option<Key>;
-    /// It is gone; `version` says so.
+    /// Takes in that an object is gone, as of `version`.
     fn remove(store: &mut Store, id: &Self::Id, version: Option<&str>) -> Option<Key>;
     fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Self::Id>;
 }

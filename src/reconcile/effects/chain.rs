@@ -1,8 +1,8 @@
-//! Effects on one subject that have an order.
+//! Chains: effects on one target that have to be performed in order.
 //!
 //! The chains of a round are independent: they may be performed at the same time and in any
-//! order, and one that fails stops at the failed step. Within a chain the next step is only known
-//! once the one before was answered:
+//! order. A chain stops at the first step that fails. Within a chain the next step is known only
+//! when the step before it has been answered:
 //!
 //! ```text
 //! grow    note the resize on the pod -> resize the pod        (the raylet: a later round)
@@ -11,40 +11,41 @@
 //! done    resize the raylet to the pod's size -> note that it is done
 //! ```
 //!
-//! The note comes before the resize so that a resize that was asked for is always known to have
-//! been: a note without a resize is only a raylet that is told its size once more.
+//! The note is written before the resize, so that no resize request is ever unknown after a
+//! restart: a note that is followed by no resize only causes the raylet to be told its size once
+//! more.
 
 use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::effects::resize::PodSteps;
 
-/// Effects on one subject, one after the other.
+/// Effects on one target, performed one after the other.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Chain {
-    /// What they are about.
+    /// The target of the effects.
     pub about: EffectTarget,
-    /// Why, in one line for people; sizes and counts included.
+    /// The reason for them, in one line for people, with sizes and counts.
     pub why: String,
     steps: Steps,
 }
 
-/// What is left to do.
+/// The steps of a chain that are left to perform.
 #[derive(Debug, Clone, PartialEq)]
 enum Steps {
-    /// One call, until it was answered.
+    /// A single call; `None` once it has been answered.
     One(Option<Box<Effect>>),
-    /// The resize of a pod.
+    /// The steps that resize a pod.
     Pod(Box<PodSteps>),
 }
 
 impl Chain {
-    /// A chain of one effect.
+    /// A chain of a single effect.
     pub(crate) fn one(about: EffectTarget, why: String, effect: Effect) -> Self {
         let steps = Steps::One(Some(Box::new(effect)));
         Self { about, why, steps }
     }
 
-    /// The resize of a pod.
+    /// A chain that resizes a pod.
     pub(crate) fn pod(about: EffectTarget, why: String, steps: PodSteps) -> Self {
         let steps = Steps::Pod(Box::new(steps));
         Self { about, why, steps }
@@ -58,8 +59,8 @@ impl Chain {
         }
     }
 
-    /// Takes in what came of the effect that [`Chain::next`] gave. A failed step may have an
-    /// effect of its own: a refused resize is noted on the pod.
+    /// Takes in the answer to the effect that [`Chain::next`] gave. A failed step may lead to a
+    /// further effect: a resize that was refused is noted on the pod.
     pub fn answered(&mut self, answer: Result<&Reply, &Failure>, now: f64) {
         match &mut self.steps {
             Steps::One(effect) => *effect = None,

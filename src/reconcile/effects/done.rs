@@ -1,4 +1,4 @@
-//! What came of effects.
+//! The results of effects.
 
 use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
 use crate::reconcile::effects::failure::Failure;
@@ -6,10 +6,10 @@ use crate::reconcile::effects::failure::Failure;
 /// One effect that was tried.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Done {
-    /// What it was about: the chain's subject.
+    /// The target of the effect, which is the chain's target.
     pub about: EffectTarget,
     /// The effect.
     pub effect: Effect,
-    /// What came of it.
+    /// The answer, or the failure.
     pub result: Result<Reply, Failure>,
 }

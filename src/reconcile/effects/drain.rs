@@ -1,12 +1,13 @@
-//! How Ray nodes are asked to go.
+//! How Ray nodes are drained: which kind of drain a planned removal becomes.
 
 use crate::plan::{self, RemovalCause};
 use crate::reconcile::effects::effect::{Drain, DrainKind};
 use crate::snapshot::NotANodeId;
 
-/// The drain of a plan. A node that is idle goes at once, unless its raylet finds that it has
-/// work by now; one that a maximum or a removed group forces out takes no new work and goes when
-/// it has none left. Its pod is deleted once Ray has stopped in it, in a later round.
+/// The drain request for a planned removal. An idle Ray node is drained at once, unless its raylet
+/// finds that it has work by now. A Ray node that has to go because of a maximum or a removed group
+/// takes no new work and goes when it has none left. Its pod is deleted in a later round, once Ray
+/// has stopped in it.
 pub(crate) fn of(planned: &plan::NodeDrain) -> Result<Drain, NotANodeId> {
     let seconds = planned.idle_ms / 1000;
     let (kind, message) = match planned.cause {

@@ -1,4 +1,4 @@
-//! What can be done to a cluster, as data.
+//! Effects: the calls that change a cluster, as data.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use crate::plan::{Deletion, RemovalCause, STATUS_ANNOTATION};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
-/// What an effect, a failure or a back-off is about. What happens to one subject never stops
-/// another.
+/// The target of an effect, a failure or a back-off. A failure on one target never stops the work
+/// on another.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EffectTarget {
-    /// The RayCluster as a whole: its one patch, its report, its error text.
+    /// The RayCluster as a whole: its one patch, its report to Ray, its error text.
     Cluster,
     /// One worker group, by name.
     Group(String),
@@ -21,18 +21,19 @@ pub enum EffectTarget {
     Pod(String),
 }
 
-/// What is left alone after a failure; other tasks of the same subject go on.
+/// The kind of work that is backed off after a failure. Other kinds of work on the same target
+/// continue.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum EffectClass {
     /// `replicas` and `workersToDelete`.
     Replicas,
-    /// Resizing a pod, its raylet and its note.
+    /// Resizing a pod and its raylet, and writing the resize note.
     Resize,
-    /// Draining a node.
+    /// Draining a Ray node.
     Drain,
-    /// The report to Ray.
+    /// The autoscaling state that is reported to Ray.
     Report,
-    /// The error text.
+    /// The error text that Ray shows.
     Error,
 }
 
@@ -52,111 +53,114 @@ pub enum Effect {
     /// `AutoscalerStateService.ReportAutoscalingState`
     Report(AutoscalingState),
     /// `InternalKVGcsService.InternalKVPut` of the key [`ERROR_KEY`] in the default (empty)
-    /// namespace, overwriting: the text that `ray status` and drivers show. Empty when nothing is
-    /// wrong: then `InternalKVDel`, since drivers would print an empty warning.
+    /// namespace, overwriting: the text that `ray status` and drivers show. The text is empty when
+    /// nothing is wrong; then `InternalKVDel` is called instead, since drivers would print an empty
+    /// warning.
     PutError(String),
 }
 
-/// The key of [`Effect::PutError`].
+/// The key under which [`Effect::PutError`] stores its text in the GCS.
 pub const ERROR_KEY: &str = "__autoscaling_error";
 
 /// The one patch of a RayCluster.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ClusterPatch {
-    /// The operations. They begin with a test of `/metadata/resourceVersion`: whatever changed
-    /// the object since it was read, the mode included, makes the patch fail with 422 (a failed
-    /// test) or 409.
+    /// The operations. They begin with a test of `/metadata/resourceVersion`, so that any change to
+    /// the object since it was read, a change of the mode included, makes the patch fail with 422
+    /// (a failed test) or 409.
     pub operations: Patch,
-    /// What it changes, by group.
+    /// The changes that the patch makes, by worker group.
     pub changes: Vec<GroupChange>,
 }
 
-/// What changes in one group.
+/// The changes to one worker group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct GroupChange {
-    /// Its name.
+    /// The group's name.
     pub group: String,
-    /// `replicas` as it is.
+    /// The present `replicas`.
     pub now: i64,
-    /// `replicas` as it will be.
+    /// The new `replicas`.
     pub then: i64,
-    /// How many nodes are asked for because they are needed.
+    /// The number of new nodes that demand needs.
     pub launches: u64,
-    /// The pods that enter the list of pods to delete.
+    /// The pods that enter `workersToDelete`.
     pub deletions: Vec<Deletion>,
-    /// What and why, in one line.
+    /// What changes and why, in one line.
     pub line: String,
 }
 
 /// A patch of a pod or of its subresource.
 #[derive(Debug, Clone, PartialEq)]
 pub struct PodPatch {
-    /// The pod.
+    /// The pod's name.
     pub pod: String,
-    /// The body. It names the pod's uid, so that a namesake is not touched.
+    /// The body. It names the pod's uid, so that another pod of the same name is not touched.
     pub body: Value,
 }
 
-/// What a raylet is told to have. Only what is named changes.
+/// The new resources of a raylet. Only the resources that are named change.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RayletResize {
-    /// The pod.
+    /// The pod that the raylet runs in.
     pub pod: String,
-    /// Its Ray node.
+    /// The raylet's Ray node.
     pub node_id: NodeId,
-    /// Thousandths of cores.
+    /// The CPUs, in thousandths of cores.
     pub cpu_milli: Option<i64>,
-    /// Bytes.
+    /// The memory, in bytes.
     pub memory_bytes: Option<i64>,
 }
 
-/// How a Ray node is asked to go.
+/// A request to drain a Ray node.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Drain {
-    /// The pod.
+    /// The pod that the Ray node runs in.
     pub pod: String,
-    /// Its Ray node.
+    /// The Ray node.
     pub node_id: NodeId,
-    /// In which way.
+    /// The kind of drain.
     pub kind: DrainKind,
-    /// Its group.
+    /// The node's worker group.
     pub group: String,
-    /// Why.
+    /// The cause of the removal.
     pub cause: RemovalCause,
-    /// Why, for people; Ray keeps it with the node.
+    /// The reason for people; Ray keeps it with the Ray node.
     pub message: String,
 }
 
-/// In which way a Ray node goes.
+/// The kind of drain that is requested from Ray.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DrainKind {
-    /// Reason `IDLE_TERMINATION`, deadline 0: the raylet refuses if it has work by now.
+    /// Reason `IDLE_TERMINATION`, deadline 0: the raylet refuses the drain if it has work by now.
     Idle,
-    /// Reason `PREEMPTION`, deadline 0 (none): no new work, and it ends when its work ends.
+    /// Reason `PREEMPTION`, deadline 0, which means none: the raylet takes no new work, and goes
+    /// when its work has ended.
     WhenDone,
 }
 
-/// What an effect that went well answered.
+/// The answer to an effect that succeeded.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub enum Reply {
-    /// Nothing that matters.
+    /// An answer without content that matters.
     #[default]
     Ok,
-    /// What the raylet has now: it never gives up what is in use.
+    /// The resources that the raylet has now; it never gives up what is in use.
     RayletTotals {
-        /// Cores.
+        /// The CPUs, in cores.
         cpu: Option<f64>,
-        /// Bytes.
+        /// The memory, in bytes.
         memory: Option<f64>,
     },
-    /// The drain was taken.
+    /// The raylet accepted the drain.
     DrainAccepted,
-    /// It was not: the node has work again. A refusal is an answer, no failure.
+    /// The raylet refused the drain, because it has work again. A refusal is an answer, not a
+    /// failure.
     DrainRefused,
 }
 
 impl Effect {
-    /// A short name for logs and metrics; one per kind.
+    /// A short name for logs and metrics, one for each kind of effect.
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::PatchCluster(_) => "patch-cluster",
@@ -169,7 +173,7 @@ impl Effect {
         }
     }
 
-    /// What it is a part of.
+    /// The class of work that this effect belongs to, which is what a back-off holds up.
     pub const fn task(&self) -> EffectClass {
         match self {
             Self::PatchCluster(_) => EffectClass::Replicas,
@@ -180,7 +184,7 @@ impl Effect {
         }
     }
 
-    /// Whether it goes to the API server; the others go to the GCS.
+    /// Whether the effect is a call to the API server; the others are calls to the GCS.
     pub const fn is_kubernetes(&self) -> bool {
         matches!(
             self,

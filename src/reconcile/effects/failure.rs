@@ -1,4 +1,4 @@
-//! What a failed call means: whom it concerns, and whether trying again makes sense.
+//! What a failed call means: which target it concerns, and whether trying again makes sense.
 
 use std::fmt;
 
@@ -11,21 +11,24 @@ pub enum Failure {
     Api(ApiStatus),
     /// The GCS answered with an error, or gRPC did.
     Gcs {
-        /// What kind.
+        /// The kind of the error.
         kind: GcsKind,
-        /// What it said; never a token.
+        /// The message of the error; it never contains a token.
         message: String,
     },
-    /// No answer: no connection, or none in time. Whether it was done is unknown.
+    /// There was no answer: no connection, or no answer in time. Whether the call took effect is
+    /// unknown.
     NoAnswer(String),
-    /// Not sent: the turn or the lease ended before it could have been done.
+    /// The call was not sent: the write permission or the Lease ended before the call could have
+    /// been completed.
     NotSent(String),
-    /// Not sent: too much waits for the API server, which may ask for patience. Nothing is known to
-    /// be old, and to ask again at once would make it worse.
+    /// The call was not sent: too many requests wait for the API server already, or it has asked
+    /// clients to slow down. The objects that were read are not known to be stale, and asking again
+    /// at once would make the overload worse.
     NotAdmitted(String),
 }
 
-/// A Kubernetes `Status`, as far as it says what to do.
+/// A Kubernetes `Status`, reduced to the fields that decide what to do next.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ApiStatus {
     /// The HTTP status.
@@ -40,65 +43,67 @@ pub struct ApiStatus {
     pub retry_after_s: Option<f64>,
 }
 
-/// Errors of the GCS, by what can be done about them.
+/// Errors of the GCS, grouped by what can be done about them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum GcsKind {
-    /// It does not know the node (any more).
+    /// The GCS does not know the Ray node, or knows it no longer.
     NotFound,
-    /// It does not take the arguments.
+    /// The GCS rejects the arguments.
     InvalidArgument,
-    /// It wants a token, or another one.
+    /// The GCS requires a token, or a different one.
     Unauthenticated,
-    /// It is not the leader.
+    /// The GCS that answered is not the leader.
     Passive,
-    /// It did not answer in time, or cannot be reached.
+    /// The GCS did not answer in time, or cannot be reached.
     Unreachable,
-    /// It answered with what cannot be used: too much, or amounts that Ray does not have.
+    /// The answer of the GCS cannot be used: it is too large, or it has amounts that Ray does not
+    /// have.
     Unusable,
-    /// Anything else.
+    /// Any other error.
     Other,
 }
 
 /// What a failure means.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Meaning {
-    /// The object is not as it was read, or another write was faster: look again, nothing is
-    /// wrong.
+    /// The object has changed since it was read, or another write came first. Read it again;
+    /// nothing is wrong.
     Stale,
-    /// The object is gone: nothing is left to do.
+    /// The object is gone, and nothing is left to do.
     Gone,
-    /// The Kubernetes node can never hold this size.
+    /// The Kubernetes node can never hold a pod of this size.
     TooLarge(Allocatable),
-    /// It will not be taken as long as the object, a quota, a limit range or another webhook is
-    /// as it is.
+    /// The API server will refuse the request as long as the object, a quota, a limit range or
+    /// another webhook stays as it is.
     Refused,
-    /// A right is missing: an admin has to act.
+    /// An RBAC permission is missing: an administrator has to act.
     Forbidden,
-    /// The API server asks for patience.
+    /// The API server asks its clients to slow down.
     Busy {
-        /// For how long, in seconds, if it says so.
+        /// For how long, in seconds, if the API server says so.
         retry_after_s: Option<f64>,
     },
-    /// It failed there or on the way, and may work the next time.
+    /// The call failed at the server or on the way, and may succeed the next time.
     Transient,
 }
 
-/// What a Kubernetes node has for all pods together, as the API server tells when it refuses.
+/// The allocatable resources of a Kubernetes node, for all its pods together, as the API server
+/// states them when it refuses a resize.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Allocatable {
-    /// Thousandths of cores, if CPU was too much.
+    /// Thousandths of cores, if the request for CPU was too large.
     pub cpu_milli: Option<i64>,
-    /// Bytes, if memory was too much.
+    /// Bytes, if the request for memory was too large.
     pub memory_bytes: Option<i64>,
 }
 
-/// The message of a 422 that a JSON patch gets when a test in it fails or a path is missing: of
-/// an object that changed meanwhile. A 422 of validation names the object and its causes.
-/// (Kubernetes, `apiserver/pkg/endpoints/handlers/patch.go`.)
+/// The message of the 422 that answers a JSON patch in which a test fails or a path is missing,
+/// which means that the object has changed meanwhile. A 422 from validation names the object and
+/// its causes instead. (Kubernetes, `apiserver/pkg/endpoints/handlers/patch.go`.)
 const PATCH_DOES_NOT_FIT: &str = "the server rejected our request due to an error in our request";
 
 impl Failure {
-    /// What it means, and thereby what to do.
+    /// The meaning of this failure, which decides what to do next.
     pub fn meaning(&self) -> Meaning {
         match self {
             Self::Api(status) => status.meaning(),
@@ -120,7 +125,7 @@ impl Failure {
 }
 
 impl Failure {
-    /// For people: what failed, why, and what follows.
+    /// A message for people: what failed, why, and what happens next.
     pub fn explain(&self, effect: &Effect) -> String {
         format!("{effect} failed ({self}); {}", self.meaning().advice())
     }
@@ -147,8 +152,8 @@ impl ApiStatus {
         }
     }
 
-    /// Of the many things that 403 can mean, only the causes tell capacity apart; a missing right
-    /// is worded the same by every version of the API server.
+    /// Tells apart the many meanings of status 403. Only the causes identify a lack of capacity; a
+    /// missing RBAC permission is worded the same by every version of the API server.
     fn forbidden(&self) -> Meaning {
         let caused_by = |name: &str| self.causes.iter().any(|cause| cause == name);
         if caused_by("NodeCapacity") {
@@ -166,7 +171,8 @@ impl ApiStatus {
     }
 }
 
-/// `... resources: cpu, requested: 1900, allocatable: 1000; memory, requested: .., allocatable: ..`
+/// Reads the allocatable amounts out of a message such as `... resources: cpu, requested: 1900,
+/// allocatable: 1000; memory, requested: .., allocatable: ..`.
 fn allocatable(message: &str) -> Allocatable {
     let number = |resource: &str| -> Option<i64> {
         let (_, rest) = message.split_once(&format!("{resource}, requested: "))?;
@@ -194,7 +200,7 @@ impl fmt::Display for Failure {
 }
 
 impl Meaning {
-    /// What follows from it, for people.
+    /// What happens next, for people.
     pub fn advice(&self) -> &'static str {
         match self {
             Self::Stale => "the object changed meanwhile; it is read again",

@@ -1,8 +1,8 @@
-//! What can be done to a cluster, in which order, and what a failure means.
+//! Effects: the calls that change a cluster, their order, and what their failures mean.
 //!
-//! In comes a plan; out come [effects](effect) in [chains](chain), which depend on nothing outside
-//! their chain. Each effect is safe to repeat: a process that is killed between two of them leaves what
-//! the next one needs.
+//! A plan goes in, and [effects](effect) in [chains](chain) come out. A chain depends on nothing
+//! outside it. Each effect is safe to repeat: a process that is killed between two effects leaves
+//! in the objects what the next process needs.
 
 pub mod chain;
 pub(crate) mod done;

@@ -1,8 +1,9 @@
-//! The one patch of the RayCluster: `replicas` and `workersToDelete` of all groups.
+//! The one patch of the RayCluster: `replicas` and `workersToDelete` of all worker groups.
 //!
-//! KubeRay makes and deletes pods by these two fields: it brings a group to `replicas` pods, and
-//! it deletes every pod that is listed, whatever `replicas` says. (KubeRay,
-//! `raycluster_controller.go`, `reconcilePods`.) Nobody clears the list but the scaler.
+//! KubeRay creates and deletes pods by these two fields: it brings a worker group to `replicas`
+//! pods, and it deletes every pod in `workersToDelete`, whatever `replicas` says. (KubeRay,
+//! `raycluster_controller.go`, `reconcilePods`.) KubeRay never clears that list; the autoscaler has
+//! to.
 
 use std::collections::HashSet;
 
@@ -14,22 +15,22 @@ use crate::ray::{Fields, list_at, object_at};
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
 use crate::snapshot::Snapshot;
 
-/// What changes in one group.
+/// The changes to one worker group.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Change<'a> {
-    /// Its position in `workerGroupSpecs`.
+    /// The group's position in `workerGroupSpecs`.
     index: usize,
     pub(crate) group: &'a GroupPlan,
-    /// `scaleStrategy` is there.
+    /// Whether the group has a `scaleStrategy`, into which `workersToDelete` can be written.
     has_strategy: bool,
-    /// `replicas` as it is, or as KubeRay takes it where it is absent.
+    /// The present `replicas`, or the value that KubeRay assumes where it is absent.
     now: i64,
-    /// What the list is to be, if it is another than it is.
+    /// The new `workersToDelete`, if it differs from the present one.
     listed: Option<Vec<&'a str>>,
 }
 
-/// The groups in which anything is to change, in the order of the plan. Of two groups of one name
-/// the last counts.
+/// The worker groups in which anything is to change, in the order of the plan. Where two groups
+/// have the same name, the last one counts.
 pub(crate) fn changes<'a>(snapshot: &'a Snapshot, groups: &'a [GroupPlan]) -> Vec<Change<'a>> {
     let spec = snapshot.ray_cluster.get("spec").and_then(Value::as_object);
     let specs = spec.map_or(&[][..], |spec| list_at(spec, "workerGroupSpecs"));
@@ -52,7 +53,8 @@ pub(crate) fn changes<'a>(snapshot: &'a Snapshot, groups: &'a [GroupPlan]) -> Ve
     groups.iter().filter_map(change).collect()
 }
 
-/// Pods that are gone leave the list, those to delete enter it.
+/// The new `workersToDelete`: pods that are gone leave it, and pods that are to be deleted enter
+/// it.
 fn listed<'a>(
     spec: &'a Fields,
     group: &'a GroupPlan,
@@ -75,7 +77,7 @@ fn listed<'a>(
     (!same).then_some(list)
 }
 
-/// The patch; `None` if nothing changes, or if the object has no version to test.
+/// The patch; `None` if nothing changes, or if the object has no `resourceVersion` to test.
 pub(crate) fn patch(snapshot: &Snapshot, changes: &[Change<'_>]) -> Option<ClusterPatch> {
     if changes.is_empty() {
         return None;
@@ -88,28 +90,32 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[Change<'_>]) -> Option<Clust
     })
 }
 
-/// The operation that makes a patch fail if the object is not as it was read.
+/// The operation that makes a patch fail if the object has changed since it was read.
 fn tested_version(object: &Value) -> Option<Value> {
     let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
     Some(json!({"op": "test", "path": "/metadata/resourceVersion", "value": version}))
 }
 
-/// A patch that sets one annotation of an object as it was read.
+/// A patch that sets one annotation of an object, on condition that the object is still as it was
+/// read.
 pub(crate) fn annotate(object: &Value, key: &str, value: &str) -> Option<Patch> {
     let has_any = object
         .pointer("/metadata/annotations")
         .is_some_and(Value::is_object);
     let add = if has_any {
+        // JSON Pointer (RFC 6901) escapes "~" and "/", and the annotation's key has a slash.
         let key = key.replace('~', "~0").replace('/', "~1");
         json!({"op": "add", "path": format!("/metadata/annotations/{key}"), "value": value})
     } else {
+        // JSON Patch does not create missing parents, so the first annotation brings the map.
         json!({"op": "add", "path": "/metadata/annotations", "value": {key: value}})
     };
     serde_json::from_value(json!([tested_version(object)?, add])).ok()
 }
 
 impl Change<'_> {
-    /// It asks for new nodes, and for nothing that must not wait.
+    /// Whether this change only asks for new nodes, so that it may be delayed. A change that also
+    /// deletes pods must not wait.
     pub(crate) fn launches(&self) -> bool {
         self.group.launch_now > 0
             && self.group.replicas > self.now
@@ -122,6 +128,8 @@ impl Change<'_> {
             "op": "test", "path": format!("{at}/groupName"), "value": self.group.name,
         })];
         if self.group.replicas != self.now {
+            // "add" also replaces a present value, while "replace" would fail where the field is
+            // absent.
             operations.push(json!({
                 "op": "add", "path": format!("{at}/replicas"), "value": self.group.replicas,
             }));
@@ -149,7 +157,7 @@ impl Change<'_> {
         }
     }
 
-    /// What and why, in one line.
+    /// What changes and why, in one line.
     fn line(&self) -> String {
         let (group, now, then) = (&self.group.name, self.now, self.group.replicas);
         let mut parts = Vec::new();
@@ -173,7 +181,7 @@ impl Change<'_> {
     }
 }
 
-/// Pods to delete, by cause.
+/// The pods to delete, described by cause.
 fn deletions(deletions: &[&Deletion]) -> Vec<String> {
     let mut causes: Vec<_> = deletions.iter().map(|deletion| deletion.cause).collect();
     causes.sort_unstable();

@@ -1,4 +1,4 @@
-//! Resizing a pod in place: the calls, their order, and what is made of their answers.
+//! In-place resizes of pods: the calls, their order, and how their answers are used.
 
 use std::collections::VecDeque;
 
@@ -17,12 +17,13 @@ pub(crate) struct PodSteps {
     calls: VecDeque<ResizeCall>,
 }
 
-/// One call.
+/// One call of a resize.
 #[derive(Debug, Clone, PartialEq)]
 enum ResizeCall {
-    /// The raylet takes the size that the pod has.
+    /// Tells the raylet the size that the pod has.
     Sync(RayletResize),
-    /// The raylet gives up what the pod is to lose; what it keeps, the pod keeps.
+    /// Asks the raylet to give up what the pod is to lose. What the raylet keeps, the pod keeps
+    /// too.
     Shrink(RayletResize),
     Note(ResizeNote),
     Resize {
@@ -31,18 +32,18 @@ enum ResizeCall {
     },
 }
 
-/// What a plan says of one pod.
+/// The parts of a plan that concern one pod.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Planned<'a> {
     pub(crate) resize: Option<&'a PodResize>,
     pub(crate) sync: Option<&'a RayletSync>,
     pub(crate) note: Option<&'a ResizeNote>,
-    /// The Ray node that runs in it.
+    /// The Ray node that runs in the pod.
     pub(crate) node_id: Option<NodeId>,
 }
 
 impl PodSteps {
-    /// What has to be done, in order; `None` if nothing has.
+    /// The calls that are needed, in order; `None` if none is.
     pub(crate) fn of(pod: PodSize, planned: Planned<'_>) -> Option<Self> {
         let mut calls = VecDeque::new();
         if let (Some(sync), Some(node_id)) = (planned.sync, planned.node_id) {
@@ -83,7 +84,7 @@ impl PodSteps {
         })
     }
 
-    /// Takes in the answer to the next call.
+    /// Takes in the answer to the call that [`PodSteps::effect`] gave.
     pub(crate) fn answered(&mut self, answer: Result<&Reply, &Failure>, now: f64) {
         let Some(call) = self.calls.pop_front() else {
             return;
@@ -103,8 +104,8 @@ impl PodSteps {
         }
     }
 
-    /// The pod does not shrink below what its raylet kept. If nothing is left to change, nothing
-    /// is asked for.
+    /// Raises the wanted size to what the raylet kept, since the pod must not shrink below that. If
+    /// no change is left then, no further call is made.
     fn keep(&mut self, cpu: Option<f64>, memory: Option<f64>) {
         let pod = &self.pod;
         let mut idle = false;
@@ -119,9 +120,9 @@ impl PodSteps {
         }
     }
 
-    /// Notes why the pod was not resized; whether there is anything to note. What may work the
-    /// next time is not noted: then the note that it was asked for ends by itself, when the
-    /// raylet is told the size that the pod has.
+    /// Writes into the note why the pod was not resized, and says whether the note has changed. A
+    /// failure that may not happen again is not noted: the entry that a resize was requested then
+    /// ends by itself, when the raylet is told the size that the pod has.
     fn learn(&self, note: &mut ResizeNote, failure: &Failure, now: f64) -> bool {
         let told = match failure.meaning() {
             Meaning::TooLarge(allocatable) => self.pod.learn(note, allocatable),
@@ -148,7 +149,7 @@ impl PodSteps {
     }
 }
 
-/// What the raylet has to give up first.
+/// The amounts that the raylet has to give up before the pod is resized.
 fn shrink(resize: &PodResize, node_id: NodeId) -> Option<RayletResize> {
     let less = |then: i64, now: i64| (then < now).then_some(then);
     let cpu_milli = less(resize.cpu_milli, resize.cpu_milli_now);

@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::reconcile::effects::failure::Allocatable;
 use crate::snapshot::pod::Pod;
 
-/// What a resize needs to know of a pod. The ray container is the first one.
+/// The facts about a pod that a resize needs. The ray container is the pod's first container.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct PodSize {
     pub(crate) name: String,
@@ -17,26 +17,27 @@ pub(crate) struct PodSize {
     memory: AppliedAmount,
 }
 
-/// The size to ask for, as limit or else as request.
+/// The size to ask for: the limit, or the request where there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct WantedSize {
     pub(crate) cpu_milli: i64,
     pub(crate) memory_bytes: i64,
 }
 
-/// One resource of the ray container, as its spec has it.
+/// One resource of the ray container, as the pod's spec has it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AppliedAmount {
     limit: Option<Quantity>,
     request: Option<Quantity>,
-    /// What limits exceed requests by; it stays, and with it the pod's quality-of-service class.
+    /// The amount by which the limit exceeds the request. A resize keeps it, because Kubernetes
+    /// refuses a resize that changes the pod's quality-of-service class.
     gap: Quantity,
-    /// What the pod requests besides this container.
+    /// What the pod requests for everything besides this container.
     others: Quantity,
 }
 
 impl PodSize {
-    /// Reads a pod; `None` if it lacks what no pod in the API server lacks.
+    /// Reads a pod; `None` if it lacks a field that every pod in the API server has.
     pub(crate) fn of(pod: Pod<'_>) -> Option<Self> {
         let container = pod.containers().first()?;
         let (limits, requests) = (container.resources.limits, container.resources.requests);
@@ -65,7 +66,8 @@ impl PodSize {
         })
     }
 
-    /// The strategic-merge patch of the subresource `resize`. What is as wanted is left out.
+    /// The strategic-merge patch of the subresource `resize`. Resources that already have the
+    /// wanted size are left out.
     pub(crate) fn patch(&self, wanted: WantedSize) -> Value {
         let (mut limits, mut requests) = (Map::new(), Map::new());
         for (name, amount, size) in self.sizes(wanted) {
@@ -88,14 +90,14 @@ impl PodSize {
         json!({"spec": {"containers": [container]}})
     }
 
-    /// The pod's spec asks for another size.
+    /// Whether the pod's spec differs from the wanted size.
     pub(crate) fn differs(&self, wanted: WantedSize) -> bool {
         self.sizes(wanted)
             .into_iter()
             .any(|(_, amount, size)| amount.differs(size))
     }
 
-    /// What is wanted, but in no dimension that shrinks less than what the raylet has.
+    /// The wanted size, raised to what the raylet has kept in each resource that was to shrink.
     pub(crate) fn at_least(
         &self,
         wanted: WantedSize,
@@ -113,8 +115,8 @@ impl PodSize {
         }
     }
 
-    /// Notes what the node can give at the most, if it was told and leaves room to grow; whether
-    /// it did.
+    /// Writes into the note the largest size that the Kubernetes node can give, if the API server
+    /// stated it; says whether it did.
     pub(crate) fn learn(&self, note: &mut ResizeNote, allocatable: Allocatable) -> bool {
         let cpu = allocatable
             .cpu_milli
@@ -140,7 +142,7 @@ impl PodSize {
 }
 
 impl AppliedAmount {
-    /// The limit, or else the request.
+    /// The limit, or the request where there is no limit.
     fn size(&self) -> Quantity {
         self.limit.or(self.request).unwrap_or_default()
     }
@@ -155,8 +157,8 @@ impl AppliedAmount {
             || self.request != Some(self.request_for(size))
     }
 
-    /// The largest size with which the pod requests no more than `allocatable`; not less than it
-    /// has.
+    /// The largest size with which the pod requests no more than `allocatable`, and never less than
+    /// its present size.
     fn largest(&self, allocatable: Quantity) -> Quantity {
         let left = allocatable.checked_sub(self.others).unwrap_or_default();
         let limit = left.checked_add(self.gap).unwrap_or(left);

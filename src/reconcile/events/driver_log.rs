@@ -1,36 +1,36 @@
-//! What drivers print as `(autoscaler +3s) ...`: lines of `event_AUTOSCALER.log` in the head's
-//! log folder, which Ray's log monitor reads. The texts are Ray's.
-//! (Ray, `autoscaler/v2/event_logger.py`; `_private/event/event_logger.py`.)
+//! The lines that drivers print as `(autoscaler +3s) ...`. They are written to
+//! `event_AUTOSCALER.log` in the head's log folder, where Ray's log monitor reads them. The wording
+//! is Ray's. (Ray, `autoscaler/v2/event_logger.py`; `_private/event/event_logger.py`.)
 
 use serde_json::json;
 
 use crate::plan::{DemandKind, RemovalCause, Unmet};
 
-/// One line.
+/// One message for drivers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
-    /// How bad it is.
+    /// The severity.
     pub severity: Severity,
-    /// What is said.
+    /// The text.
     pub text: String,
 }
 
-/// As Ray names it.
+/// The severity, as Ray names it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Severity {
-    /// Something was done.
+    /// An action was taken.
     Info,
-    /// Something cannot be done.
+    /// A demand cannot be met.
     Warning,
 }
 
 impl Message {
-    /// Nodes that were asked for.
+    /// The message about nodes that were requested.
     pub(crate) fn adding(count: u64, group: &str) -> Self {
         Self::info(format!("Adding {count} node(s) of type {group}."))
     }
 
-    /// Nodes that were asked to go.
+    /// The message about nodes that are being drained.
     pub(crate) fn removing(count: usize, group: &str, cause: RemovalCause) -> Self {
         let why = match cause {
             RemovalCause::GroupMax => "max number of worker nodes per type reached",
@@ -41,7 +41,7 @@ impl Message {
         Self::info(format!("Removing {count} nodes of type {group} ({why})."))
     }
 
-    /// The size of the cluster.
+    /// The message about the new size of the cluster.
     pub(crate) fn resized((cpus, gpus): (f64, f64)) -> Self {
         let gpus = if gpus > 0.0 {
             format!(", {} GPUs", gpus.trunc())
@@ -51,7 +51,7 @@ impl Message {
         Self::info(format!("Resized to {} CPUs{gpus}.", cpus.trunc()))
     }
 
-    /// A demand that cannot be met.
+    /// The message about a demand that cannot be met.
     pub(crate) fn unmet(unmet: &Unmet) -> Self {
         let what = match unmet.kind {
             DemandKind::Constraint => "cluster constraint",
@@ -75,8 +75,8 @@ impl Message {
         }
     }
 
-    /// The line as Ray's log monitor reads it, without the line end. `id` is unique (Ray: 36
-    /// hexadecimal digits), `seconds` since 1970.
+    /// The line as Ray's log monitor reads it, without the line end. `id` has to be unique (Ray
+    /// uses 36 hexadecimal digits), and `seconds` counts from 1970.
     pub fn line(&self, id: &str, host: &str, process: u32, seconds: i64) -> String {
         let severity = match self.severity {
             Severity::Info => "INFO",

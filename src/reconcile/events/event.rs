@@ -1,10 +1,10 @@
-//! Events on the RayCluster, and what holds for a while and is worth one: data.
+//! Events on the RayCluster, and the conditions that are worth one, as data.
 
 use crate::plan::DemandKind;
 use crate::reconcile::effects::effect::EffectTarget;
 use crate::reconcile::events::driver_log::Message;
 
-/// One Event.
+/// One Event on the RayCluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClusterEvent {
     /// `reason`: one of a fixed set of names.
@@ -15,44 +15,44 @@ pub struct ClusterEvent {
     pub message: String,
     /// `action`, such as `Scaling`.
     pub action: &'static str,
-    /// The pod it is about, if one; the Event itself is on the RayCluster.
+    /// The pod that the Event is about, if it is about one; the Event itself is on the RayCluster.
     pub pod: Option<String>,
 }
 
 /// The type of an Event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum EventType {
-    /// As it should be.
+    /// The cluster works as it should.
     Normal,
-    /// Somebody should look.
+    /// Users should look at the cluster.
     Warning,
 }
 
-/// What is to be told after a round.
+/// What is to be announced after a round.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Announcements {
-    /// Events.
+    /// Events for Kubernetes' users.
     pub news: Vec<ClusterEvent>,
-    /// Lines for the drivers, which only a sidecar can write.
+    /// Messages for drivers, which only a sidecar can write into Ray's log.
     pub messages: Vec<Message>,
 }
 
-/// Something that holds, and what is said of it when it begins to.
+/// A condition that holds, and what is announced when it begins.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TrackedCondition {
     pub(crate) topic: ConditionKey,
     pub(crate) news: ClusterEvent,
-    /// What drivers are told, if anything.
+    /// The message for drivers, if there is one.
     pub(crate) message: Option<Message>,
 }
 
-/// What a state is about: the same as long as it is the same state, whatever its message says. So
-/// there is nothing in it that changes with time, or from one try to the next.
+/// The identity of a condition: the same as long as the condition is the same, whatever its message
+/// says. So it contains nothing that changes with time or from one attempt to the next.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum ConditionKey {
-    /// The cluster cannot be seen.
+    /// The cluster cannot be observed.
     NotObserved,
-    /// It is seen again.
+    /// The cluster is observed again.
     Observed,
     /// A demand that cannot be met.
     Unmet { kind: DemandKind, demand: String },
@@ -60,9 +60,9 @@ pub(crate) enum ConditionKey {
     Problem { at: String, reason: String },
     /// A resize that the kubelet does not carry out.
     ResizeWaits { pod: String, reason: &'static str },
-    /// A resize that failed at a moment, in seconds since 1970.
+    /// A resize that failed, with the time of the failure in seconds since 1970.
     ResizeFailed { pod: String, at: i64 },
-    /// A call that failed.
+    /// An effect that failed.
     CallFailed {
         about: EffectTarget,
         effect: &'static str,

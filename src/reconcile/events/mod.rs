@@ -1,5 +1,5 @@
-//! What people and drivers are told, as data: [Events](event) on the RayCluster, and
-//! [lines for drivers](driver_log).
+//! What is announced, as data: [Events](event) on the RayCluster for people, and
+//! [messages](driver_log) for Ray's drivers.
 
 pub mod driver_log;
 pub mod event;

@@ -1,4 +1,4 @@
-//! For how long what failed is left alone.
+//! Back-offs: for how long work that failed is not tried again.
 
 use std::collections::BTreeMap;
 
@@ -6,39 +6,39 @@ use crate::reconcile::effects::effect::{EffectClass, EffectTarget};
 use crate::reconcile::effects::failure::Meaning;
 use crate::reconcile::settings::BackoffSettings;
 
-/// Most waits that are kept; beyond that those that end first are forgotten.
+/// The most back-offs that are kept; beyond that, those that end first are forgotten.
 const KEPT: usize = 4096;
 
-/// The first wait after a refusal is so many times as long as after another failure.
+/// How many times longer the first back-off is after a refusal than after another failure.
 const PATIENCE: f64 = 20.0;
 
-/// A jitter of 0 to 1 makes a wait so much shorter or longer at the most.
+/// The largest part of a back-off by which jitter makes it shorter or longer.
 const SPREAD: f64 = 0.25;
 
-/// Who is left alone with what, until when, and why.
+/// The back-offs that hold, by target and class of work.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Waits(BTreeMap<(EffectTarget, EffectClass), Wait>);
 
-/// One wait.
+/// One back-off.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Wait {
-    /// Failures in a row.
+    /// The number of failures in a row.
     pub failures: u32,
-    /// In seconds since 1970.
+    /// The end of the back-off, in seconds since 1970.
     pub until: f64,
-    /// Why, for people.
+    /// The reason, for people.
     pub why: String,
 }
 
 impl Waits {
-    /// The wait that holds now.
+    /// The back-off that holds now, if there is one.
     pub fn of(&self, about: &EffectTarget, task: EffectClass, now: f64) -> Option<&Wait> {
         let wait = self.0.get(&(about.clone(), task))?;
         (wait.until > now).then_some(wait)
     }
 
-    /// Notes a failure. `jitter` is from 0 to 1 and spreads waits, so that a thousand clusters do
-    /// not come back at once.
+    /// Records a failure. `jitter` is from 0 to 1 and spreads the back-offs, so that a thousand
+    /// clusters do not try again at the same moment.
     pub(crate) fn failed(
         &mut self,
         key: (EffectTarget, EffectClass),
@@ -67,7 +67,7 @@ impl Waits {
         self.bound();
     }
 
-    /// Leaves a subject alone for a fixed time.
+    /// Backs off the work on a target for a fixed time.
     pub(crate) fn pause(&mut self, key: (EffectTarget, EffectClass), until: f64, why: &str) {
         let wait = Wait {
             failures: 0,
@@ -78,12 +78,12 @@ impl Waits {
         self.bound();
     }
 
-    /// Forgets the failures of what went well.
+    /// Forgets the failures of work that succeeded.
     pub(crate) fn went_well(&mut self, key: &(EffectTarget, EffectClass)) {
         self.0.remove(key);
     }
 
-    /// Forgets waits that ended so long ago that a new failure is a first one.
+    /// Forgets back-offs that ended so long ago that a new failure counts as a first one.
     pub(crate) fn forget_old(&mut self, now: f64, settings: &BackoffSettings) {
         self.0
             .retain(|_, wait| wait.until + 2.0 * settings.longest_s > now);
@@ -104,15 +104,15 @@ impl Waits {
     }
 }
 
-/// A failure to be noted.
+/// A failure that is to be recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct FailedTry {
     pub(crate) meaning: Meaning,
-    /// For people.
+    /// The reason, for people.
     pub(crate) why: String,
-    /// In seconds since 1970.
+    /// The time of the failure, in seconds since 1970.
     pub(crate) now: f64,
-    /// From 0 to 1.
+    /// The jitter, from 0 to 1.
     pub(crate) jitter: f64,
 }
 

@@ -19,24 +19,25 @@ use crate::reconcile::recorder::EventRecorder;
 use crate::snapshot::History;
 use crate::snapshot::history::InstanceStatus;
 
-/// For how long groups are patched one by one after the API server refused a patch of several.
+/// For how many seconds worker groups are patched one by one after the API server has refused a
+/// patch of several.
 const SPLIT_S: f64 = 300.0;
 
-/// For how long a node that refused to be drained is not asked again: until the GCS knows that it
-/// has work.
+/// For how many seconds a Ray node that refused a drain is not asked again; by then the GCS reports
+/// that it has work.
 const REFUSED_DRAIN_S: f64 = 3.0;
 
-/// A resize is tried so often before its pod is passed over.
+/// How many resizes in a row have to fail until their pod is passed over for a while.
 const TRIES: u32 = 3;
 
-/// What is remembered of a cluster.
+/// What is remembered of one cluster.
 #[derive(Debug, Clone, Default)]
 pub struct RoundMemory {
-    /// For the planner; the shell puts it into the next snapshot.
+    /// The planner's history; the shell puts it into the next snapshot.
     pub history: History,
-    /// What is left alone for a while.
+    /// The back-offs after failures.
     pub waits: Waits,
-    /// When anything of the cluster last moved, in seconds since 1970.
+    /// When anything in the cluster last changed, in seconds since 1970.
     pub changed_at: f64,
     pub(super) told: ReportedState,
     teller: EventRecorder,
@@ -46,8 +47,8 @@ pub struct RoundMemory {
 }
 
 impl RoundMemory {
-    /// Takes in a round and what came of its effects, whether all were tried or not; what is to
-    /// be told about it. `jitter` gives numbers from 0 to 1.
+    /// Takes in a round and the results of its effects, whether all of them were tried or not, and
+    /// returns what is to be announced. `jitter` gives numbers from 0 to 1.
     pub fn fold(
         &mut self,
         round: &Round,
@@ -77,12 +78,13 @@ impl RoundMemory {
         self.teller.tell(round, done, now)
     }
 
-    /// Groups are to be patched one by one.
+    /// Whether worker groups are patched one by one.
     pub(super) fn splits(&self, now: f64) -> bool {
         self.split_until > now
     }
 
-    /// The planner takes for granted that its plan was carried out; what was not is taken back.
+    /// Takes back from the history what was planned but not done, since the planner assumes that
+    /// its plan was carried out.
     fn forget_what_was_not_asked(&mut self, round: &Round, done: &[Done]) {
         let done = || done.iter().filter(|done| done.result.is_ok());
         let asked: BTreeSet<&str> = done()
@@ -170,15 +172,15 @@ impl RoundMemory {
         self.waits.failed(key, &failed, &settings.backoff);
     }
 
-    /// A pod that cannot be resized is passed over for a while, so that its demand gets another
-    /// one. What may work in a moment is tried a few times before.
+    /// Passes over a pod that cannot be resized for a while, so that its demand gets another pod. A
+    /// failure that may not happen again passes the pod over only after [`TRIES`] attempts.
     fn bar(&mut self, round: &Round, done: &Done, meaning: Meaning, now: f64) {
         let EffectTarget::Pod(pod) = &done.about else {
             return;
         };
         let grows = round.plan.resizes.iter().any(|resize| resize.pod == *pod);
         let patient = match meaning {
-            // An API server that is busy says nothing about the pod.
+            // An API server that is overloaded says nothing about the pod.
             Meaning::Stale | Meaning::Gone | Meaning::Busy { .. } => true,
             Meaning::Transient => {
                 let wait = self.waits.of(&done.about, EffectClass::Resize, now);
@@ -196,8 +198,8 @@ impl RoundMemory {
         }
     }
 
-    /// Launches that were refused have failed. Of a refused patch of several groups nobody knows
-    /// which of them it was.
+    /// Records launches that were refused as failed. When a patch of several worker groups is
+    /// refused, it is not known which of them was the cause, so none is recorded.
     fn note_refused(&mut self, done: &Done, meaning: Meaning, now: f64) {
         let Effect::PatchCluster(patch) = &done.effect else {
             return;
@@ -210,14 +212,15 @@ impl RoundMemory {
         }
     }
 
-    /// Whom a failure concerns. A refused patch of several groups concerns one of them: the next
-    /// ones are sent for one group each, until it is found.
+    /// The target that a failure concerns. When a patch of several worker groups is refused, one of
+    /// them is the cause: the next patches change one group each, until that group is found.
     fn concerned(&mut self, done: &Done, meaning: Meaning, now: f64) -> EffectTarget {
         match &done.effect {
             Effect::PatchCluster(patch) if meaning == Meaning::Refused => {
                 self.split_until = now + SPLIT_S;
                 match patch.changes.as_slice() {
                     [change] => EffectTarget::Group(change.group.clone()),
+                    // No worker group has an empty name, so this back-off holds up none of them.
                     _ => EffectTarget::Group(String::new()),
                 }
             }

@@ -1,12 +1,12 @@
-//! What Ray was told last, so that it is told what is new and not the same again.
+//! What was last reported to Ray, so that only changes are reported.
 
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
-/// After so many seconds what is worth telling is told again: a GCS that was restarted has
-/// forgotten it.
+/// For how many seconds an unchanged report is not sent again. After that it is, because a GCS that
+/// was restarted has forgotten it.
 const AGAIN_S: f64 = 30.0;
 
-/// What Ray was told last.
+/// What was last reported to Ray.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReportedState {
     state: Option<(AutoscalingState, f64)>,
@@ -14,7 +14,7 @@ pub struct ReportedState {
 }
 
 impl ReportedState {
-    /// The report says something new.
+    /// Whether the autoscaling state has to be reported: it is new, or was reported too long ago.
     pub(crate) fn wants_state(&self, state: &AutoscalingState, now: f64) -> bool {
         let unversioned = without_version(state);
         let Some((told, at)) = &self.state else {
@@ -23,7 +23,7 @@ impl ReportedState {
         *told != unversioned || (unversioned != AutoscalingState::default() && is_old(*at, now))
     }
 
-    /// The text says something new.
+    /// Whether the error text has to be stored: it is new, or was stored too long ago.
     pub(crate) fn wants_error(&self, text: &str, now: f64) -> bool {
         let Some((told, at)) = &self.error else {
             return true;

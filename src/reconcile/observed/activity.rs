@@ -1,4 +1,4 @@
-//! Whether anything goes on in a cluster.
+//! Activity: whether anything goes on in a cluster.
 
 use std::collections::HashSet;
 
@@ -7,14 +7,15 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::NodeStatus;
 use crate::snapshot::pod::{Pod, PodRole};
 
-/// Something is to be done, is on its way, or waits for what can be had.
+/// Whether an action is planned or under way, or demand waits that can still be met.
 pub(crate) fn is_busy(snapshot: &Snapshot, plan: &Plan) -> bool {
-    // What was too much a moment ago still is: it is not asked for again and again.
+    // A plan that was given up because it cost too many steps would be given up again: counting the
+    // cluster as busy would only repeat it at once.
     let goes_on = !plan.is_quiet() || is_moving(snapshot, plan) || is_served(snapshot, plan);
     goes_on && !plan.given_up
 }
 
-/// Pods come or go, or a resize is under way.
+/// Whether pods are being created or deleted, or a resize is under way.
 fn is_moving(snapshot: &Snapshot, plan: &Plan) -> bool {
     let nodes = &snapshot.gcs.node_states;
     let alive: HashSet<&str> = nodes
@@ -31,7 +32,7 @@ fn is_moving(snapshot: &Snapshot, plan: &Plan) -> bool {
     !plan.remember.instances.is_empty() || pods.any(|pod| !pod.ended && moving(&pod))
 }
 
-/// Some demand waits that is not out of reach.
+/// Whether some of the waiting demand can be met.
 fn is_served(snapshot: &Snapshot, plan: &Plan) -> bool {
     let gcs = &snapshot.gcs;
     let waiting = gcs.pending_resource_requests.len() + gcs.pending_gang_resource_requests.len();
@@ -40,7 +41,7 @@ fn is_served(snapshot: &Snapshot, plan: &Plan) -> bool {
     waiting > unmet.count()
 }
 
-/// CPUs and GPUs of all Ray nodes that run.
+/// The total CPUs and GPUs of all running Ray nodes.
 pub(crate) fn totals(snapshot: &Snapshot) -> (f64, f64) {
     let nodes = snapshot.gcs.node_states.iter();
     let total = |name: &str| {

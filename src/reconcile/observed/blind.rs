@@ -1,13 +1,14 @@
-//! Why the state of a Ray cluster cannot be had, and what its users can do about it.
+//! Why the state of a Ray cluster cannot be obtained, and what its users can do about it.
 //!
-//! What it is goes into decisions; the text is made here and nowhere else, and nothing in it
-//! changes as long as the same is seen: no countdown, no time that has passed.
+//! The reason is a value that decisions use; its text is made in this file only. Nothing in the
+//! text changes as long as the reason is the same: it has no countdown and no elapsed time, because
+//! each new text would be another Event.
 
 use std::fmt;
 
 use crate::reconcile::effects::failure::GcsKind;
 
-/// Why the state of a Ray cluster cannot be had.
+/// The reason why the state of a Ray cluster cannot be obtained.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Blind {
     /// There is no head pod.
@@ -22,23 +23,23 @@ pub enum Blind {
         /// The head pod.
         pod: String,
     },
-    /// What the GCS wants to see of its clients cannot be had.
+    /// The credentials that the GCS requires of its clients cannot be obtained.
     Credentials {
         /// The head pod.
         head: HeadPod,
-        /// Why; never a token.
+        /// The reason; it never contains a token.
         reason: String,
     },
-    /// The GCS was asked and gave no state.
+    /// The GCS was asked and returned no state.
     Gcs {
         /// The head pod.
         head: HeadPod,
-        /// What kind of failure it was.
+        /// The kind of the failure.
         kind: GcsKind,
-        /// What the GCS or the connection said; never a token.
+        /// The message of the GCS or of the connection; it never contains a token.
         reason: String,
     },
-    /// The GCS was not asked again, because that failed a moment ago.
+    /// The GCS was not asked again, because a request to it failed a moment ago.
     NotAsked {
         /// The head pod.
         head: HeadPod,
@@ -48,15 +49,15 @@ pub enum Blind {
 /// A head pod that has an address.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HeadPod {
-    /// Its name.
+    /// The pod's name.
     pub name: String,
-    /// Kubernetes calls it ready, so that its GCS should answer.
+    /// Whether Kubernetes calls the pod ready, so that its GCS should answer.
     pub ready: bool,
 }
 
 impl Blind {
-    /// It is what a head looks like that starts, or is replaced by another. Nobody has to do
-    /// anything about that unless it lasts.
+    /// Whether this is what a head looks like while it starts or is being replaced. Users need to
+    /// do nothing about that unless it lasts.
     pub(crate) fn is_starting(&self) -> bool {
         match self {
             Self::NoHead | Self::NoAddress { .. } | Self::Ended { .. } => true,
@@ -70,8 +71,8 @@ impl Blind {
         }
     }
 
-    /// What is shown to the GCS is missing or the wrong thing, or what it answers cannot be used:
-    /// neither ends by waiting.
+    /// Whether credentials are missing or wrong, or the GCS's answers cannot be used. Neither ends
+    /// by waiting.
     pub(crate) fn is_refusal(&self) -> bool {
         let Self::Gcs { kind, .. } = self else {
             return matches!(self, Self::Credentials { .. });
@@ -79,7 +80,8 @@ impl Blind {
         matches!(kind, GcsKind::Unauthenticated | GcsKind::Unusable)
     }
 
-    /// The same, with the reason that is known from `before` where the GCS was not asked again.
+    /// The same reason, completed with the failure that is known from `before` where the GCS was
+    /// not asked again.
     pub(crate) fn completed(&self, before: Option<&Self>) -> Self {
         let Self::NotAsked { head } = self else {
             return self.clone();
@@ -98,7 +100,7 @@ impl Blind {
         }
     }
 
-    /// What somebody can do about it once it has lasted.
+    /// What users can do about it once it has lasted.
     pub(crate) fn advice(&self) -> &'static str {
         match self {
             Self::NoHead => {

@@ -1,20 +1,22 @@
-//! When to look at a cluster again, if nothing happens before.
+//! How soon a cluster is looked at again if nothing happens before.
 
 use crate::reconcile::settings::Pace;
 
-/// Seconds until the next look at a busy cluster, where so many are busy that the process looks
-/// after: a thousand that all wait for pods must not keep each other from their turn.
+/// The seconds until the next look at a busy cluster, given the number of busy clusters that this
+/// process scales: a thousand clusters that all wait for pods must not delay each other's rounds.
 pub fn busy_s(busy: usize, pace: &Pace) -> f64 {
     #[expect(clippy::cast_precision_loss, reason = "some thousands")]
     let shared = busy as f64 / pace.busy_per_s;
     shared.clamp(pace.busy_s, pace.calm_s.max(pace.busy_s))
 }
 
-/// Seconds until the next look at a cluster in which nothing goes on. `last_change` is when
-/// anything of the cluster last moved ([`Memory::changed_at`](crate::reconcile::RoundMemory::changed_at)), both in
+/// The seconds until the next look at a cluster in which nothing goes on. `last_change` is when
+/// anything in the cluster last changed
+/// ([`RoundMemory::changed_at`](crate::reconcile::RoundMemory::changed_at)); it and `now` are in
 /// seconds since 1970.
 pub fn quiet_s(last_change: f64, now: f64, pace: &Pace) -> f64 {
-    // As long again as it has been quiet beyond the limit: rarer little by little.
+    // The interval grows with the time for which the cluster has been quiet beyond the limit, so
+    // that looks become rarer gradually.
     let quiet = (now - last_change - pace.long_s).max(0.0);
     let grown = pace.calm_s * (1.0 + quiet / pace.long_s.max(1.0));
     grown.clamp(pace.calm_s, pace.idle_s.max(pace.calm_s))

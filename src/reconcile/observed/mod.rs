@@ -1,5 +1,5 @@
-//! What is seen of a cluster besides its demand: whether anything moves, whether it can be seen at all,
-//! and how soon it is to be looked at again.
+//! What is observed of a cluster besides its demand: whether anything goes on in it, whether it can
+//! be observed at all, and how soon it is looked at again.
 
 pub(crate) mod activity;
 pub mod blind;

@@ -1,45 +1,46 @@
-//! For how long a cluster has not been seen, and whether that is worth a warning.
+//! Outages: for how long a cluster cannot be observed, and whether that is worth a warning.
 //!
-//! A head that starts, or is replaced, cannot be asked for a while: that is how it should be. So a
-//! warning comes only when it lasts: after [`READY_S`] in which the head pod claimed to be ready all
-//! the time, after [`REFUSED_S`] of refusals, or after [`START_S`] in any case. A cluster that is
-//! seen for a moment in between, as one whose head crashes again and again, has still the same
-//! outage: that ends when the cluster has been seen for [`OVER_S`].
+//! A head that starts or is being replaced answers no requests for a while, which is normal. A
+//! warning therefore comes only when the outage lasts: after [`READY_S`] in which the head pod was
+//! ready all the time, after [`REFUSED_S`] of refusals, or after [`START_S`] in any case. A cluster
+//! that is observed only for a moment, as one whose head crashes again and again, is still in the
+//! same outage, which ends when the cluster has been observed for [`OVER_S`].
 
 use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
 use crate::reconcile::observed::blind::Blind;
 use crate::snapshot::moment;
 
-/// For how many seconds a head that claims to be ready may leave questions unanswered.
+/// For how many seconds a head pod that is ready may leave requests unanswered.
 pub const READY_S: f64 = 60.0;
 
-/// For how many seconds a GCS may refuse what it is shown, or a Secret be missing: KubeRay makes it
-/// about when it makes the cluster.
+/// For how many seconds a GCS may refuse the credentials, or their Secret may be missing: KubeRay
+/// creates it at about the same time as the cluster.
 pub const REFUSED_S: f64 = 10.0;
 
-/// For how many seconds a head may take to start. Images of Ray are large.
+/// For how many seconds a head may take to start: Ray's images are large.
 pub const START_S: f64 = 300.0;
 
-/// For how many seconds a cluster is seen until its outage is over.
+/// For how many seconds a cluster has to be observed until its outage is over.
 pub const OVER_S: f64 = 60.0;
 
-/// A cluster that is not seen, or has not been seen for long again.
+/// An outage: a cluster that cannot be observed, or that has been observed again for a short time
+/// only.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outage {
-    /// Since when, in seconds since 1970.
+    /// The beginning of the outage, in seconds since 1970.
     since: f64,
-    /// Since when there has been no sign that the head only starts.
+    /// Since when there has been no sign that the head is only starting.
     firm_since: Option<f64>,
-    /// Since when it has been seen again.
+    /// Since when the cluster has been observed again.
     seen_since: Option<f64>,
-    /// What is seen instead of the cluster.
+    /// The reason why the cluster cannot be observed.
     why: Blind,
-    /// It has lasted long enough to be worth a warning.
+    /// Whether the outage has lasted long enough to be worth a warning.
     lasts: bool,
 }
 
 impl Outage {
-    /// What is known after a look that showed nothing.
+    /// The outage after a look that could not observe the cluster.
     pub(crate) fn blind(before: Option<&Self>, why: &Blind, now: f64) -> Self {
         let why = why.completed(before.map(|before| &before.why));
         let since = before.map_or(now, |before| before.since);
@@ -59,7 +60,7 @@ impl Outage {
         }
     }
 
-    /// What is known after a look that showed the cluster; `None` once the outage is over.
+    /// The outage after a look that observed the cluster; `None` once the outage is over.
     pub(crate) fn seen(before: Option<&Self>, now: f64) -> Option<Self> {
         let before = before?;
         let seen_since = before.seen_since.unwrap_or(now);
@@ -70,12 +71,12 @@ impl Outage {
         })
     }
 
-    /// What is seen instead of the cluster.
+    /// The reason why the cluster cannot be observed.
     pub(crate) fn why(&self) -> &Blind {
         &self.why
     }
 
-    /// The warning, once it has lasted.
+    /// The warning, once the outage has lasted.
     pub(crate) fn warning(&self) -> Option<TrackedCondition> {
         let (since, why, advice) = (moment(self.since), &self.why, self.why.advice());
         let message = format!("nothing has been done since {since}: {why}; {advice}");
@@ -86,7 +87,7 @@ impl Outage {
         })
     }
 
-    /// That it is over, if there was a warning.
+    /// The Event that the outage is over, if there was a warning.
     pub(crate) fn over(&self) -> Option<TrackedCondition> {
         let since = moment(self.since);
         let message = format!("it is seen again, after it was not since {since}");
@@ -121,8 +122,8 @@ mod tests {
         }
     }
 
-    /// The reasons of the Events, a look each second; `what` is seen at each, nothing if the
-    /// cluster is seen.
+    /// The reasons of the Events when the cluster is looked at once a second; each item of `what`
+    /// is what one look finds, and `None` is a cluster that is observed.
     fn told(seconds: u32, what: impl Fn(u32) -> Option<Blind>) -> Vec<(u32, &'static str)> {
         let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
         let mut told = Vec::new();

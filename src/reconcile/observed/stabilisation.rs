@@ -1,32 +1,34 @@
-//! Demand that the GCS still counts although a node has taken it.
+//! Stabilisation: demand that the GCS still counts although a Ray node has taken it.
 //!
-//! The GCS asks the raylets one by one, about once a second. So when a node joins or takes a
-//! task, its smaller room and another raylet's old demand stand beside each other for a moment,
-//! and the same demand would be launched for twice. Launches wait for that moment, unless there
-//! is more demand than before; never long, and never twice in a row.
+//! The GCS polls the raylets one by one, about once a second. So when a Ray node joins or takes a
+//! task, its reduced free resources and another raylet's outdated demand are reported together for
+//! a moment, and nodes would be launched twice for the same demand. Launches wait for that moment,
+//! unless there is more demand than before; the wait is short, and never follows directly on
+//! another.
 
 use crate::snapshot::Snapshot;
 
-/// How old what the GCS tells of a raylet can be, in seconds.
+/// How old the GCS's data about a raylet can be, in seconds.
 const STALE_S: f64 = 1.5;
 
-/// What was seen in the round before.
+/// What the last round observed, and the wait that it began.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub(crate) struct Stabilisation {
     seen: Option<Sighting>,
     /// Since when launches wait, in seconds since 1970.
     since: f64,
-    /// The demand that is known since then.
+    /// The demand that was known when the wait began.
     demand: i64,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct Sighting {
-    /// Units of tasks and placement groups that wait.
+    /// The number of tasks and placement groups that wait.
     demand: i64,
-    /// Nodes that run.
+    /// The number of running Ray nodes.
     nodes: usize,
-    /// What they have free of everything, in no unit that means anything.
+    /// The sum of their free resources, each as a share of the node's total. Only its decrease has
+    /// a meaning.
     free: f64,
 }
 
@@ -55,7 +57,7 @@ impl Sighting {
 }
 
 impl Stabilisation {
-    /// After another look.
+    /// The stabilisation after another look.
     #[must_use]
     pub(crate) fn after(self, snapshot: &Snapshot, now: f64) -> Self {
         let seen = Sighting::of(snapshot);
@@ -80,7 +82,7 @@ impl Stabilisation {
         }
     }
 
-    /// The demand that is seen now may be of before.
+    /// Whether the demand that is seen now may be outdated, so that launches wait.
     pub(crate) fn is_unsettled(self, now: f64) -> bool {
         let known = self.seen.is_some_and(|seen| seen.demand <= self.demand);
         known && self.demand > 0 && now - self.since < STALE_S

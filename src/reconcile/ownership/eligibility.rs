@@ -1,4 +1,4 @@
-//! Whether a cluster is ours to scale, from its objects alone.
+//! Eligibility: whether this process may scale a cluster, judged by the cluster's objects alone.
 
 use serde_json::Value;
 
@@ -8,37 +8,38 @@ use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, Container};
 use crate::snapshot::{ClusterId, OwnPods};
 
-/// The annotation by which a sidecar of ours marks its own pod, with its version as value: a sign
-/// that does not depend on the name of an image.
+/// The annotation by which a Rayfit sidecar marks its own pod, with its version as the value: a
+/// sign that does not depend on the name of an image.
 pub const SIGN_ANNOTATION: &str = "rayfit.dev/autoscaler";
 
 const KUBERAY: &str = "ray.io/kuberay-operator";
 
-/// As what this process scales.
+/// In which role this process scales.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum ScalerRole {
-    /// From outside, many clusters.
+    /// As the central controller, outside the clusters, for many of them.
     Central,
-    /// In the head pod, this cluster only.
+    /// As the sidecar in the head pod, for this cluster only.
     Sidecar {
-        /// The uid of the head pod that it runs in.
+        /// The uid of the head pod that the sidecar runs in.
         head_uid: String,
     },
 }
 
-/// Whether a cluster is ours to scale.
+/// Whether this process may scale a cluster.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Eligibility {
-    /// It is, if it is our [`turn`](crate::reconcile::ownership::handover).
+    /// This process may scale the cluster, if it also [owns](crate::reconcile::ownership::handover)
+    /// it.
     Ours,
-    /// It is not.
+    /// This process may not scale the cluster, for this reason.
     Leave(Ineligible),
 }
 
-/// Why a cluster is left alone.
+/// The reason why a cluster is not scaled by this process.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Ineligible {
-    /// The annotation names another scaler.
+    /// The mode annotation names another autoscaler.
     #[error("its mode is {0}")]
     Mode(ReconcileMode),
     /// `enableInTreeAutoscaling` is not true.
@@ -47,16 +48,16 @@ pub enum Ineligible {
          at random while Rayfit scales"
     )]
     AutoscalingOff,
-    /// It is being deleted.
+    /// The RayCluster is being deleted.
     #[error("it is being deleted")]
     Deleting,
-    /// `spec.suspend`
+    /// `spec.suspend` is true.
     #[error("it is suspended")]
     Suspended,
-    /// `spec.managedBy`
+    /// `spec.managedBy` names another manager than KubeRay.
     #[error("it is managed by {0}")]
     ManagedBy(String),
-    /// Kueue decides on its size.
+    /// Kueue decides on the cluster's size.
     #[error(
         "Kueue's queue {0} decides on its size: annotate it with kueue.x-k8s.io/elastic-job: \
          \"true\" if Kueue is set up for that, or take the label away"
@@ -73,16 +74,16 @@ pub enum Ineligible {
         /// The image of its autoscaler container.
         image: String,
     },
-    /// The RayCluster was deleted and made again since its pods were seen.
+    /// The RayCluster was deleted and created again after its pods were observed.
     #[error("it was replaced by another RayCluster of its name")]
     Replaced,
-    /// This sidecar's pod is not the head any more.
+    /// This sidecar's pod is no longer the cluster's head.
     #[error("this pod is not the cluster's head any more")]
     NotTheHead,
 }
 
-/// Whether `cluster` is for `role` to scale. `pods` are those that were seen of it; `is_ours` tells
-/// Rayfit's images from others.
+/// Whether `role` may scale `cluster`. `pods` are the cluster's pods as they were observed;
+/// `is_ours` tells Rayfit's images from others.
 pub fn standing(
     cluster: &Value,
     pods: &OwnPods,
@@ -104,7 +105,7 @@ pub fn standing(
     left.map_or(Eligibility::Ours, Eligibility::Leave)
 }
 
-/// Whose turn it is by the annotation alone.
+/// Whether the mode annotation, taken alone, names this role.
 pub(crate) fn is_of_mode(mode: ReconcileMode, role: &ScalerRole) -> bool {
     match role {
         ScalerRole::Central => mode == ReconcileMode::Central,
@@ -140,8 +141,9 @@ fn by_object(object: &RayObject<'_>, role: &ScalerRole) -> Option<Ineligible> {
     }
 }
 
-/// A sidecar scales only from the head pod that lives: not from one that is being deleted, or
-/// that is gone while its processes still run on a node that is cut off.
+/// A sidecar scales only from the living head pod: not from a pod that is being deleted, and not
+/// from one whose object is gone while its processes still run on a Kubernetes node that is cut
+/// off.
 fn not_the_head(heads: &[Pod<'_>], role: &ScalerRole) -> Option<Ineligible> {
     let ScalerRole::Sidecar { head_uid } = role else {
         return None;
@@ -154,7 +156,7 @@ fn not_the_head(heads: &[Pod<'_>], role: &ScalerRole) -> Option<Ineligible> {
     (!lives).then_some(Ineligible::NotTheHead)
 }
 
-/// Another scaler in any head pod that has not ended, even in one that is about to go.
+/// Another autoscaler in any head pod that has not ended, even in one that is being deleted.
 fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Ineligible> {
     let living = heads.iter().filter(|pod| !pod.ended);
     living
@@ -175,13 +177,14 @@ fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Ine
         })
 }
 
-/// The container that KubeRay adds, or one that runs Ray's autoscaler under another name.
+/// Whether this is the container that KubeRay adds, or one that runs Ray's autoscaler under another
+/// name.
 fn is_autoscaler(container: &Container) -> bool {
     let mut words = container.command.iter().chain(&container.args);
     container.name == "autoscaler" || words.any(|word| word.contains(AUTOSCALER_COMMAND))
 }
 
-/// The container has ended and is not started again.
+/// Whether the container has ended and will not be restarted.
 fn is_over(pod: &Pod<'_>, container: &Container) -> bool {
     let (spec, status) = (&pod.object.spec, &pod.object.status);
     let policy = container

@@ -9,10 +9,11 @@ use crate::snapshot::autoscaling_state::FailedRequest;
 use crate::snapshot::history::{Instance, InstanceStatus};
 use crate::snapshot::pod::Pod;
 
-/// For how long a failure is shown that is over, in seconds.
+/// For how many seconds a failure is still shown when it is over.
 const SHOWN_S: f64 = 600.0;
 
-/// One for each group whose launches were refused, or did not come to a Ray node in time.
+/// One failed request for each worker group whose launches were refused, or did not become Ray
+/// nodes in time.
 pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<FailedRequest> {
     let now = snapshot.seconds().unwrap_or_default();
     let failed = |(group, at): (&String, &f64)| {
@@ -39,7 +40,7 @@ pub(crate) fn requests(snapshot: &Snapshot, plan: &Plan, waits: &Waits) -> Vec<F
         .collect()
 }
 
-/// What of a group has not come in time.
+/// The pods and launches of a worker group that are overdue.
 struct Late<'a> {
     pods: Vec<Pod<'a>>,
     launches: Vec<&'a Instance>,
@@ -65,7 +66,7 @@ impl<'a> Late<'a> {
         launches.fold(self.pods.len() as u64, u64::saturating_add)
     }
 
-    /// When the first of them was asked for.
+    /// When the first of them was requested.
     fn since(&self) -> Option<f64> {
         let pods = self.pods.iter().filter_map(Pod::created);
         let launches = self.launches.iter().filter_map(|launch| launch.since);

@@ -1,4 +1,4 @@
-//! What Ray is told of the cluster: its autoscaling state, for `ray status` and for drivers.
+//! The autoscaling state that Ray is given, for `ray status` and for drivers.
 
 pub(crate) mod failed_launches;
 pub(crate) mod pending;

@@ -1,5 +1,5 @@
-//! What Ray is told about its scaling: `ray status`, the dashboard, and the text that drivers
-//! print when they connect.
+//! The autoscaling state for `ray status` and the dashboard, and the error text that drivers print
+//! when they connect.
 
 use std::collections::BTreeMap;
 
@@ -14,14 +14,15 @@ use crate::snapshot::gcs::ResourceRequest;
 use crate::snapshot::history::InstanceStatus;
 use crate::snapshot::pod::Pod;
 
-/// Most units of one demand that are reported as infeasible; Ray only shows how many there are.
+/// The most units of one demand that are reported as infeasible; Ray only shows their number.
 const UNITS: u64 = 100;
 
-/// Most lines of the error text.
+/// The most lines of the error text.
 const LINES: usize = 20;
 
-/// The report of a round. `version` is the time in milliseconds since 1970, so that it grows over
-/// restarts of the scaler too.
+/// The autoscaling state after a round. `version` is the time in milliseconds since 1970, so that
+/// it grows across restarts of the autoscaler too: the GCS drops a state whose version is
+/// lower.
 pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> AutoscalingState {
     let gcs = &snapshot.gcs;
     let unmet = |kind| plan.unmet.iter().filter(move |unmet| unmet.kind == kind);
@@ -49,7 +50,7 @@ pub fn state(snapshot: &Snapshot, plan: &Plan, waits: &Waits, version: i64) -> A
     }
 }
 
-/// Launches without a pod, those of one group and one moment together.
+/// Launches that have no pod yet, grouped by worker group and time of the request.
 fn pending_requests(plan: &Plan) -> Vec<PendingRequest> {
     let mut pending: BTreeMap<(&str, i64), i32> = BTreeMap::new();
     for instance in &plan.remember.instances {
@@ -81,8 +82,8 @@ fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
     pending_pods(snapshot).map(instance).collect()
 }
 
-/// What is wrong, for people, in a few lines; empty when nothing is. Nothing in it changes as
-/// long as the same is wrong.
+/// The error text for people, in a few lines; empty when nothing is wrong. The text stays the same
+/// as long as the same is wrong, because every new text is a write to the GCS.
 pub fn error_text(plan: &Plan, skipped: &[Skipped]) -> String {
     let problems = plan.problems.iter();
     let mut lines: Vec<String> = problems

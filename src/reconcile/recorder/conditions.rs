@@ -1,5 +1,5 @@
-//! What is told of what holds for a while: demands that cannot be met, faults in the objects,
-//! resizes that wait or failed.
+//! The conditions that are worth an Event while they hold: demand that cannot be met, faults in the
+//! objects, resizes that wait or have failed.
 
 use crate::plan::{Plan, Problem, ResizeNote, Unmet};
 use crate::reconcile::events::driver_log::Message;
@@ -7,12 +7,12 @@ use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedConditi
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
-/// Most reasons that are given for one demand.
+/// The most reasons that are given for one unmet demand.
 const REASONS: usize = 4;
 
 const RESIZING: &str = "Resizing";
 
-/// Everything that holds and is worth telling.
+/// All conditions that hold and are worth an Event.
 pub(crate) fn states(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedCondition> {
     let unmet = plan.unmet.iter().map(unmet);
     let problems = plan.problems.iter().map(problem);
@@ -56,7 +56,7 @@ fn problem(problem: &Problem) -> TrackedCondition {
     }
 }
 
-/// What the kubelet says of a resize that it does not carry out.
+/// The condition of a pod whose resize the kubelet does not carry out.
 fn pending_resize(pod: Pod<'_>) -> Option<TrackedCondition> {
     let pending = pod
         .condition("PodResizePending")
@@ -78,7 +78,7 @@ fn pending_resize(pod: Pod<'_>) -> Option<TrackedCondition> {
     })
 }
 
-/// Resizes of which it is now noted that they failed.
+/// The conditions of resizes whose failure this round notes for the first time.
 fn failed_resizes<'a>(
     snapshot: &'a Snapshot,
     plan: &'a Plan,

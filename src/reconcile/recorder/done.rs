@@ -1,4 +1,4 @@
-//! What is told of what was done, and of what could not be.
+//! The Events about effects that succeeded or failed.
 
 use std::collections::BTreeMap;
 
@@ -15,7 +15,8 @@ use crate::reconcile::round::Round;
 const SCALING: &str = "Scaling";
 const RESIZING: &str = "Resizing";
 
-/// What was done. `from` remembers the sizes that pods are resized from.
+/// The Events and messages about effects that succeeded. `from` remembers the sizes that pods had
+/// before their resizes.
 pub(crate) fn said(
     round: &Round,
     done: &[Done],
@@ -68,7 +69,7 @@ fn scaled(patch: &ClusterPatch, said: &mut Announcements) {
     said.messages.extend(adding);
 }
 
-/// Kubernetes was asked to resize a pod.
+/// The Event of a resize that was requested from Kubernetes.
 fn asked(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<ClusterEvent> {
     let resize = round.plan.resizes.iter().find(|resize| resize.pod == pod)?;
     let message = format!("resizing pod {pod}: {}", resize.sizes());
@@ -82,7 +83,7 @@ fn asked(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Optio
     Some(ClusterEvent::normal(reason, RESIZING, message).on(pod))
 }
 
-/// A pod has its new size, and its raylet knows.
+/// The Event of a pod that has its new size and whose raylet has been told.
 fn grown(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Option<ClusterEvent> {
     let sync = round
         .plan
@@ -97,7 +98,7 @@ fn grown(round: &Round, pod: &str, from: &mut BTreeMap<String, String>) -> Optio
     Some(ClusterEvent::normal("Resized", RESIZING, message).on(pod))
 }
 
-/// What failed and is no race.
+/// The conditions of effects that failed, except for races that end by themselves.
 pub(crate) fn failures(done: &[Done]) -> impl Iterator<Item = TrackedCondition> {
     done.iter().filter_map(|done| {
         let failure = done.result.as_ref().err()?;

@@ -1,8 +1,8 @@
-//! What Kubernetes' users are told: Events on the RayCluster.
+//! The event recorder: the Events on the RayCluster that Kubernetes' users see.
 //!
-//! What was done is told once, when it was done. What holds for a while (a demand that cannot be
-//! met, a resize that waits) is told when it begins, and not again while it holds or shortly
-//! after it held.
+//! An action is announced once, when it was taken. A condition (a demand that cannot be met, a
+//! resize that waits) is announced when it begins, and not again while it holds or shortly after it
+//! held.
 
 pub(crate) mod conditions;
 pub(crate) mod done;
@@ -14,31 +14,31 @@ use crate::reconcile::events::driver_log::Message;
 use crate::reconcile::events::event::{Announcements, ClusterEvent, ConditionKey};
 use crate::reconcile::round::Round;
 
-/// Most Events of one round; what is beyond is summed up.
+/// The most Events of one round; further ones are merged into them.
 const MOST: usize = 12;
 
-/// Most bytes of a message, as the API server takes them.
+/// The most bytes of a message: the API server takes 1024.
 const LONGEST: usize = 1000;
 
-/// A state that comes back within so many seconds is not told again.
+/// For how many seconds a condition has to be gone until it is announced again.
 const AGAIN_S: f64 = 600.0;
 
-/// Most states that are remembered as told.
+/// The most conditions that are remembered as announced.
 const KEPT: usize = 1024;
 
-/// Remembers what was told.
+/// Remembers what was announced.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct EventRecorder {
-    /// When each state was last seen, in seconds since 1970.
+    /// When each announced condition was last seen, in seconds since 1970.
     told: BTreeMap<ConditionKey, f64>,
-    /// CPUs and GPUs, as drivers were last told.
+    /// The CPUs and GPUs of which drivers were last told.
     totals: Option<(f64, f64)>,
-    /// What pods were resized from.
+    /// The sizes that pods had before their resizes.
     pub(crate) from: BTreeMap<String, String>,
 }
 
 impl EventRecorder {
-    /// What is to be told of a round and of what was done in it.
+    /// What is to be announced of a round and of the results of its effects.
     pub(crate) fn tell(&mut self, round: &Round, done: &[Done], now: f64) -> Announcements {
         let mut said = done::said(round, done, &mut self.from);
         for state in &round.states {
@@ -55,6 +55,7 @@ impl EventRecorder {
         said.messages.extend(self.resized(round));
         self.told.retain(|_, seen| now - *seen < AGAIN_S);
         let seen = round.totals.is_some();
+        // A round that could not observe the cluster does not know which pods are gone.
         self.from.retain(|pod, _| !seen || round.pods.contains(pod));
         while self.told.len() > KEPT {
             self.told.pop_first();
@@ -63,7 +64,7 @@ impl EventRecorder {
         said
     }
 
-    /// The size of the cluster, when it is another than drivers know.
+    /// A message for drivers when the size of the cluster has changed.
     fn resized(&mut self, round: &Round) -> Option<Message> {
         let totals = round.totals?;
         let before = self.totals.replace(totals)?;
@@ -71,7 +72,7 @@ impl EventRecorder {
     }
 }
 
-/// Many news of one reason become one.
+/// Merges Events of the same reason where there are too many.
 fn summed_up(news: Vec<ClusterEvent>) -> Vec<ClusterEvent> {
     let mut by_reason: Vec<(&'static str, Vec<ClusterEvent>)> = Vec::new();
     for each in news {

@@ -1,6 +1,7 @@
-//! Two replicas and one shard, or two replicas that divide clusters differently, in every order of
-//! looking, asking, being answered, being cut off and time passing, up to some length, and at random
-//! beyond: never do both trust that the shard is theirs, and never are two divisions at work.
+//! Plays two replicas and one shard, or two replicas that divide clusters differently, in every
+//! order of observing, sending, being answered, being cut off and time passing, up to some length,
+//! and at random beyond it. The two replicas never both trust that the shard is theirs, and two
+//! divisions are never at work at the same time.
 
 mod world;
 
@@ -8,7 +9,7 @@ use std::collections::HashSet;
 
 use world::{Move, World};
 
-/// The more often a move is there, the more often it is made at random.
+/// The possible moves; a move that is listed more often is made more often at random.
 fn moves() -> Vec<Move> {
     let mut moves = vec![Move::Time];
     for who in [0, 1] {
@@ -60,8 +61,8 @@ fn no_two_replicas_trust_the_same_shard() {
     );
 }
 
-/// During a rollout that changes `--shards`: replicas of both kinds begin, end and fall silent, and
-/// never are two divisions at work; yet each of them gets its turn.
+/// A rollout that changes `--shards`: replicas of both kinds start, end and fall silent. Two
+/// divisions are never at work at the same time, yet each of them gets to work.
 #[test]
 fn two_divisions_are_never_at_work_at_the_same_time() {
     let mut turns = [0, 0];
@@ -93,8 +94,8 @@ fn two_divisions_are_never_at_work_at_the_same_time() {
     assert!(turns.iter().all(|turns| *turns > 1_000), "{turns:?}");
 }
 
-/// Longer games, at random, in which replicas fall silent for a while: the shard has to change hands
-/// in many of them, without and with the consent of who had it.
+/// Longer random games, in which replicas fall silent for a while. The shard has to change hands in
+/// many of them, with and without a release by the previous holder.
 #[test]
 fn nor_do_they_in_long_games() {
     let (mut changed_hands, mut burials) = (0, 0);
@@ -105,13 +106,13 @@ fn nor_do_they_in_long_games() {
         let (mut last, mut silent, mut blind) = (None, None, None);
         for turn in 0..5_000 {
             if turn % 500 == 0 {
-                // Nobody, one or the other.
+                // Neither replica, or one of the two.
                 silent = [None, Some(0), Some(1)][random.below(3)];
-                // Of one Lease no watch tells.
+                // The watch reports nothing about one of the Leases.
                 blind = [None, Some(0), Some(1), Some(2)][random.below(4)];
             }
             let step = moves[random.below(moves.len())];
-            // What it sent before may still arrive.
+            // Requests that the silent replica sent before may still arrive.
             if silent.is_some()
                 && step.by() == silent
                 && !matches!(step, Move::Serve(_) | Move::Arrive(_))

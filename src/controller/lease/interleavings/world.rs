@@ -1,4 +1,4 @@
-//! Two replicas, the Leases, and what is on its way between them.
+//! The model: two replicas, the Leases, and the requests between them.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -13,7 +13,7 @@ const TERMS: Terms = Terms {
     renew: SECOND,
     margin: SECOND,
 };
-/// So many seconds are played.
+/// How many seconds a game lasts.
 const LONGEST: u32 = 300;
 const NAMES: [&str; 2] = ["a", "b"];
 
@@ -32,7 +32,7 @@ pub(super) struct Replica {
     /// Into how many shards it divides clusters.
     shards: u32,
     request: Option<Request>,
-    /// A request that nobody waits for any more, and that may still arrive.
+    /// A request that the replica no longer waits for, and that may still arrive.
     late: Option<Request>,
 }
 
@@ -53,26 +53,26 @@ pub(super) enum Answer {
 
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Move {
-    /// A second passes for everybody.
+    /// A second passes for both replicas.
     Time,
-    /// A replica is told of a Lease, by a watch or an answer: of one that is not there, too.
+    /// A replica is told of a Lease, by a watch or an answer, or that the Lease does not exist.
     Look(usize, usize),
-    /// A replica does the n-th thing that it thinks is due.
+    /// A replica sends the n-th of the steps that it finds due.
     Ask(usize, usize),
-    /// The API server gets a request.
+    /// The API server handles a request.
     Serve(usize),
-    /// A replica gets the answer.
+    /// A replica receives the answer.
     Answer(usize),
-    /// A replica waits for no answer any more. Its request may still arrive, or not.
+    /// A replica gives up waiting for an answer. Its request may still arrive, or not.
     Lose(usize),
-    /// It does.
+    /// The request that a replica has given up arrives.
     Arrive(usize),
-    /// A process ends without a word; another one begins under its name.
+    /// A process is killed, and another one starts under its name.
     Restart(usize),
 }
 
 impl Move {
-    /// Whose it is.
+    /// The replica that makes the move.
     pub(super) fn by(self) -> Option<usize> {
         match self {
             Self::Time => None,
@@ -99,7 +99,7 @@ fn ledger(name: &str, shards: u32) -> LeaseLedger {
 }
 
 impl World {
-    /// Two replicas that divide clusters so.
+    /// Two replicas that divide clusters into these numbers of shards.
     pub(super) fn of(shards: [u32; 2]) -> Self {
         let replica = |who: usize| Replica {
             ledger: ledger(NAMES[who], shards[who]),
@@ -115,7 +115,7 @@ impl World {
         }
     }
 
-    /// Two that divide them alike and know that.
+    /// Two replicas that divide clusters in the same way and know it.
     pub(super) fn new() -> Self {
         let mut world = Self::of([1, 1]);
         for who in [0, 1, 0, 1] {
@@ -161,7 +161,7 @@ impl World {
                 next.serve(who, &mut late).then_some(next)
             }
             Move::Restart(who) => {
-                // Its requests have ended with it, and so has what was written under its trust.
+                // The killed process can write nothing any more, so what it trusted does not count.
                 let trusts = |until: Duration| until > now;
                 let held = next.replicas[who]
                     .ledger
@@ -202,7 +202,7 @@ impl World {
         true
     }
 
-    /// Compare and swap, as the API server does it.
+    /// Handles a request by compare-and-swap, as the API server does.
     fn serve(&mut self, who: usize, request: &mut Request) -> bool {
         if request.answer.is_some() {
             return false;
@@ -281,7 +281,7 @@ impl World {
         [0, 1].into_iter().filter(|who| self.trusts(*who)).count()
     }
 
-    /// The move tells a replica that it has buried the other one.
+    /// Whether the move tells a replica that it has released the other one's Lease.
     pub(super) fn hears_of_a_burial(&self, step: Move) -> bool {
         let Move::Answer(who) = step else {
             return false;

@@ -1,5 +1,5 @@
-//! Every order in which two scalers, their crashes, and people that change the mode can follow
-//! each other: never may both have effects under way.
+//! Explores every order in which the steps of two autoscalers, their crashes, and changes of the
+//! mode by users can follow each other: the two must never have effects under way at the same time.
 
 use std::collections::{HashSet, VecDeque};
 
@@ -9,10 +9,10 @@ use super::{GRACE_S, Handover, HandoverStep, PERMIT_S, RECORD};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, ScalerRole, is_of_mode};
 
-/// Seconds that pass at once.
+/// The seconds that pass in one tick.
 const TICK_S: f64 = 2.5;
 
-/// The RayCluster.
+/// The RayCluster in the model.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 struct Object {
     mode: ReconcileMode,
@@ -20,18 +20,19 @@ struct Object {
     version: u32,
 }
 
-/// A scaler. Times are ticks from now, so that states that only differ in the date are one.
+/// An autoscaler in the model. Times are ticks relative to now, so that states that only differ in
+/// their absolute time are the same.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash)]
 struct Scaler {
-    /// What it read last.
+    /// The RayCluster as it last read it.
     view: Option<Object>,
-    /// Its tenure: the entry, and how many ticks ago it was first seen.
+    /// Its hand-over memory: the entry, and how many ticks ago it was first seen.
     taking: Option<(String, u8)>,
     /// For how many ticks it has been in the record.
     held: Option<u8>,
-    /// For how many ticks effects may still be under way.
+    /// For how many ticks its effects may still be under way.
     permit: u8,
-    /// The same for those of processes that were killed.
+    /// For how many ticks effects of its killed predecessors may still be under way.
     ghosts: u8,
 }
 
@@ -105,7 +106,7 @@ impl World {
         turn
     }
 
-    /// Reads the object; if the turn is its own, effects may be under way for a while.
+    /// Reads the object; if it owns the cluster, its effects may be under way for a while.
     fn read(&self, who: usize) -> Self {
         let mut next = self.clone();
         next.scalers[who].view = Some(self.object.clone());
@@ -115,7 +116,7 @@ impl World {
         next
     }
 
-    /// Does what it thinks is to be done, from what it read last, which may be long ago.
+    /// Takes the step that follows from its last read, which may be long ago.
     fn write(&self, who: usize) -> Option<Self> {
         let mut next = self.clone();
         let (patch, releases) = match next.turn(who) {
@@ -137,7 +138,7 @@ impl World {
         Some(next)
     }
 
-    /// The process is killed and starts again. What it sent may still be under way.
+    /// The process is killed and starts again. The requests that it sent may still be under way.
     fn crash(&self, who: usize) -> Self {
         let mut next = self.clone();
         let Scaler { permit, ghosts, .. } = next.scalers[who];
@@ -178,7 +179,7 @@ impl World {
                 ..self.clone()
             });
         }
-        // Somebody, such as an update of a RayService, takes the annotation away.
+        // Another client, such as an update of a RayService, removes the annotation.
         let object = Object {
             record: None,
             ..self.object.changed()
@@ -190,7 +191,7 @@ impl World {
         all
     }
 
-    /// Versions only matter as far as they are equal: they are numbered anew.
+    /// Renumbers the versions, since only their equality matters.
     fn numbered_anew(mut self) -> Self {
         let entry = |text: &Option<String>| -> Option<u32> {
             text.as_ref()?
@@ -236,8 +237,8 @@ impl World {
     }
 }
 
-/// Explores breadth first; how many states there are up to the depth, and whether both scalers
-/// got to act at all.
+/// Explores breadth first. Returns the number of states up to the depth, and whether both
+/// autoscalers acted at all.
 fn explore(depth: usize) -> (usize, [bool; 2]) {
     let object = Object {
         mode: ReconcileMode::Central,
@@ -281,7 +282,7 @@ fn two_scalers_never_write_at_the_same_time() {
     assert_eq!(acted, [true, true]);
 }
 
-/// Without crashes and with a scaler that answers, the cluster is handed over at once.
+/// Without crashes, and with an autoscaler that answers, the cluster is handed over at once.
 #[test]
 fn a_living_scaler_hands_over_without_a_wait() {
     let object = Object {

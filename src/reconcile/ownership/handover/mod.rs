@@ -1,25 +1,29 @@
-//! Whose turn it is: two scalers never write at the same time.
+//! Ownership hand-over: no two autoscalers ever write to a cluster at the same time.
 //!
-//! The mode says who should scale; the annotation [`RECORD`] on the same RayCluster says who
-//! does. The rules:
+//! The mode says which autoscaler should own the cluster; the annotation [`RECORD`] on the same
+//! RayCluster says which one does. The rules:
 //!
-//! 1. Who is to scale and is not in the record puts itself there by a patch that tests the
-//!    object's `resourceVersion`. If the record says `nobody`, it was handed over, and that is
-//!    all; likewise if nothing is recorded of a cluster that never had a head. Otherwise it first
-//!    writes that it is taking over, and completes that when it has seen this very entry for
-//!    [`GRACE_S`]. So does each new sidecar, whose head is there before it: from the objects alone
-//!    it cannot tell a cluster that nobody has scaled from one whose record was lost.
-//! 2. Effects on pods and Ray nodes are sent only on the strength of a read of the RayCluster
-//!    (a GET, or an accepted patch of ours; a sidecar also reads its own pod) that began less than
-//!    [`PERMIT_S`] ago and by which [`Handover::turn`] said [`HandoverStep::Act`]; they must be over by
-//!    then. Patches of the RayCluster need no such read, because they test its version.
-//! 3. Who is in the record and is not to scale any more lets its effects end, then writes
-//!    `nobody`. A process that was not itself in the record for [`PERMIT_S`] waits for that
-//!    first: effects of one that was killed may still be under way. Who was only about to take
-//!    over writes nothing: it does not know whether the one before has fallen silent.
+//! 1. An autoscaler that should own the cluster and is not in the record enters itself by a patch
+//!    that tests the object's `resourceVersion`. If the record says `nobody`, the cluster was
+//!    handed over, and that patch is enough; likewise if there is no record on a cluster that never
+//!    had a head. Otherwise the autoscaler first writes that it is taking over, and completes that
+//!    when it has seen this very entry for [`GRACE_S`]. A new sidecar always has to do so, because
+//!    its head exists before it: from the objects alone it cannot tell a cluster that nobody has
+//!    scaled from one whose record was lost.
+//! 2. Effects on pods and Ray nodes need a recent read of the RayCluster (a GET, or an accepted
+//!    patch of our own; a sidecar also reads its own pod). The read must have begun less than
+//!    [`PERMIT_S`] ago, [`Handover::turn`] must have answered [`HandoverStep::Act`] to it, and the
+//!    effects must be over before [`PERMIT_S`] has passed. Patches of the RayCluster need no such
+//!    read, because they test its version.
+//! 3. An owner that should own the cluster no longer lets its effects end, and then writes
+//!    `nobody`. A process that has not seen itself in the record for [`PERMIT_S`] waits for that
+//!    time first, because effects of a killed predecessor may still be under way. An autoscaler
+//!    that was only about to take over writes nothing, because it does not know whether the
+//!    previous owner's effects have ended.
 //!
-//! So whoever was in the record is silent [`PERMIT_S`] after it was taken out, even if it is cut
-//! off and cannot say so, and the next begins later than that. No clocks are compared.
+//! So an owner that is taken out of the record sends nothing any more [`PERMIT_S`] later, even if
+//! it is cut off and cannot say so, and the next owner begins later than that. The clocks of two
+//! machines are never compared.
 
 use json_patch::Patch;
 use serde_json::Value;
@@ -30,11 +34,11 @@ use crate::reconcile::ownership::eligibility::{Eligibility, ScalerRole, is_of_mo
 
 pub use crate::ray::reconcile::RECORD;
 
-/// For how long a read of the RayCluster permits effects, in seconds, from the moment it was
-/// asked for to the end of the last effect.
+/// For how many seconds a read of the RayCluster permits effects, counted from the moment at which
+/// the read was requested to the end of the last effect.
 pub const PERMIT_S: f64 = 5.0;
 
-/// For how long a scaler that was not handed the cluster waits, in seconds; more than
+/// For how many seconds an autoscaler waits that was not handed the cluster; more than
 /// [`PERMIT_S`].
 pub const GRACE_S: f64 = 6.0;
 
@@ -43,57 +47,59 @@ const CENTRAL: &str = "central";
 const SIDECAR: &str = "sidecar/";
 const TAKING: &str = "taking/";
 
-/// Who scales, as the object says.
+/// The ownership record: which autoscaler owns the cluster, as the RayCluster says.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum OwnershipRecord {
-    /// Nothing is said.
+    /// There is no record.
     Absent,
-    /// It was handed over.
+    /// The last owner has handed the cluster over.
     Nobody,
-    /// Somebody.
+    /// An autoscaler owns the cluster.
     Held(ScalerRole),
-    /// Somebody is about to.
+    /// An autoscaler is about to take the cluster over.
     Taking {
-        /// Who.
+        /// The autoscaler that takes over.
         role: ScalerRole,
-        /// The object's version when that was written: no two entries are alike.
+        /// The object's version when the entry was written, so that no two entries are the same.
         version: String,
     },
-    /// Something that is none of these.
+    /// A text that is none of these.
     Unknown(String),
 }
 
-/// What one remembers to know whose turn it is. A new one is always safe.
+/// What a process remembers to know whether it owns a cluster. Starting from an empty one is always
+/// safe.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Handover {
-    /// The entry by which we are taking over, and when it was first seen, in the clock of `now`.
+    /// The entry by which this process is taking over, and when it was first seen, by the clock of
+    /// `now`.
     taking: Option<(String, f64)>,
-    /// Since when the record has named us, in the clock of `now`.
+    /// Since when the record has named this process, by the clock of `now`.
     held_since: Option<f64>,
 }
 
-/// What to do.
+/// The next step of the hand-over.
 #[derive(Debug, Clone, PartialEq)]
 pub enum HandoverStep {
-    /// Scale.
+    /// Scale the cluster.
     Act,
-    /// Send this patch of the RayCluster; act once it was accepted and read back.
+    /// Send this patch of the RayCluster; scale once it has been accepted and read back.
     Claim(Patch),
     /// Wait.
     Wait {
-        /// Until then, in the clock of `now`.
+        /// The end of the wait, by the clock of `now`.
         until: f64,
-        /// Why.
+        /// The reason for the wait.
         why: String,
     },
     /// Once no effect of ours is under way, send this patch of the RayCluster.
     Release(Patch),
-    /// Nothing.
+    /// Do nothing.
     Rest,
 }
 
 impl OwnershipRecord {
-    /// What the object says.
+    /// Reads the record of a RayCluster.
     pub fn of(object: &RayObject<'_>) -> Self {
         let Some(text) = object.annotation(RECORD) else {
             return Self::Absent;
@@ -130,8 +136,8 @@ impl ScalerRole {
 }
 
 impl Handover {
-    /// What `role` does about `cluster`, as just read. `now` is in seconds of any clock that only
-    /// goes forward.
+    /// The step that `role` takes for `cluster`, as it was just read. `now` is in seconds of any
+    /// clock that only goes forward.
     pub fn turn(
         &mut self,
         cluster: &Value,
@@ -179,7 +185,7 @@ impl Handover {
         claim.map_or(HandoverStep::Rest, HandoverStep::Claim)
     }
 
-    /// Since when the record has named us, if it does.
+    /// Since when the record has named this process, if it does.
     fn held(&mut self, record: &OwnershipRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         self.held_since = match record {
             OwnershipRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
@@ -188,7 +194,7 @@ impl Handover {
         self.held_since
     }
 
-    /// When the entry by which we are taking over was first seen, if there is one.
+    /// When the entry by which this process is taking over was first seen, if there is one.
     fn seen(&mut self, record: &OwnershipRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         let version = match record {
             OwnershipRecord::Taking { role: by, version } if by == role => version,
@@ -205,7 +211,8 @@ impl Handover {
     }
 }
 
-/// It never had a head, so nobody ever talked to its Ray and nothing can be under way.
+/// Whether the cluster never had a head, so that no process ever called its GCS and no effects can
+/// be under way.
 fn is_new(cluster: &Value) -> bool {
     let head = cluster.pointer("/status/head/podIP");
     head.and_then(Value::as_str).is_none_or(str::is_empty)

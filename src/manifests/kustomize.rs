@@ -1,7 +1,7 @@
 //! The kustomize folder: a base, components for what can be chosen, overlays that combine them.
 //!
 //! A component is the difference between two descriptions of an install, so it cannot say anything
-//! else than [`objects`] does.
+//! else than [`objects()`] does.
 
 use std::collections::BTreeMap;
 

@@ -1,6 +1,6 @@
 //! What has to be applied to install Rayfit: Kubernetes objects as plain data. Pure.
 //!
-//! One description, [`objects`], serves both ways to install: the YAML of `rayfit manifests`, and
+//! One description, [`objects()`], serves both ways to install: the YAML of `rayfit manifests`, and
 //! the kustomize folder, whose components are the differences between two such descriptions
 //! ([`kustomize`]). So `kubectl apply -k` and `rayfit manifests | kubectl apply -f -` agree.
 //!

@@ -28,7 +28,6 @@ use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::World;
 use crate::plan::removal::limits;
-use crate::plan::strategy::Improvements;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
@@ -61,14 +60,14 @@ impl<'a> Decision<'a> {
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
         let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);
-        if self.improvements().settled_first {
+        if self.settings.strategy.is_rayfit() {
             rows::add_awaited(&mut list, &config, self.own);
         }
-        if self.improvements().steady_choices {
+        if self.settings.strategy.is_rayfit() {
             rows::by_name(&mut list);
         }
         let (mut world, demands) = self.world(&config, &list, now, &mut problems);
-        if self.improvements().settled_replicas {
+        if self.settings.strategy.is_rayfit() {
             world.leaving = assemble::leaving(&config, &leftovers);
         }
         // This is Ray's order: the minima of the groups, then the maxima, then the demands, and
@@ -95,10 +94,6 @@ impl<'a> Decision<'a> {
         }
     }
 
-    fn improvements(&self) -> Improvements {
-        self.settings.strategy.improvements()
-    }
-
     /// Turns the nodes, the groups and the requests into numbers, so that comparing them is cheap.
     fn world(
         &self,
@@ -123,7 +118,7 @@ impl<'a> Decision<'a> {
         let rooms = self.rooms();
         let mut found = NodeAssembly {
             history: &self.snapshot.history,
-            improvements: self.improvements(),
+            strategy: self.settings.strategy,
             config,
             sight: &sight,
             rooms: &rooms.1,
@@ -142,7 +137,7 @@ impl<'a> Decision<'a> {
             (cpu, memory),
             &mut templates,
             &mut list,
-            self.improvements(),
+            self.settings.strategy,
         );
         let mut shapes = Shapes::default();
         let demands = requests::all(gcs, &names, &mut shapes);
@@ -170,7 +165,7 @@ impl<'a> Decision<'a> {
             is_cut: false,
             work: WorkBudget::new(BUDGET),
             conserve_gpus: self.settings.conserve_gpus,
-            improvements: self.improvements(),
+            strategy: self.settings.strategy,
         };
         (world, demands)
     }
@@ -184,13 +179,13 @@ impl<'a> Decision<'a> {
             Some((group.name.clone(), until))
         };
         let groups = config.groups.iter();
-        let groups = groups.filter(|_| self.improvements().no_vain_pods);
+        let groups = groups.filter(|_| self.settings.strategy.is_rayfit());
         groups.filter_map(until).collect()
     }
 
     fn rooms(&self) -> (Vec<NodeHeadroom>, std::collections::HashMap<String, usize>) {
         match &self.snapshot.nodes {
-            Some(nodes) if self.improvements().node_room => {
+            Some(nodes) if self.settings.strategy.is_rayfit() => {
                 NodeHeadroom::all(nodes, self.own, &self.snapshot.loads)
             }
             _ => (Vec::new(), std::collections::HashMap::new()),

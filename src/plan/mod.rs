@@ -3,7 +3,7 @@
 //! In come a [`Snapshot`](crate::snapshot::Snapshot) and [`PlanSettings`]; out come a [`Plan`] and a
 //! [`PlanReport`]. [`decide()`] is a pure function: equal snapshots give equal plans. It packs demand
 //! onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray` decides as that does, strategy
-//! `Rayfit` has the [named improvements](Improvements).
+//! `Rayfit` has the [named improvements](Strategy::Rayfit).
 //!
 //! # The rooms
 //!
@@ -54,7 +54,7 @@ pub use crate::plan::outcome::plan::{
 pub use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::step::PlacementStep;
-pub use crate::plan::strategy::{Improvements, Strategy};
+pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
 pub use settings::{MAX_WORKERS, PlanSettings};

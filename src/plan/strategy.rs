@@ -1,5 +1,42 @@
-//! The improvements by which strategy `Rayfit` decides better than Ray. Strategy `Ray` has none of
-//! them.
+//! The strategies: Ray's own decisions, and those by which Rayfit decides better.
+//!
+//! Strategy `Rayfit` differs from Ray in these improvements, which hold together and only together:
+//!
+//! - **settled first**: Demand is placed first on free resources, then on resizes in flight, then
+//!   on running pods that grow, then on pending nodes at the size that they will have, and only
+//!   then on new nodes. Ray mixes running and pending nodes, and counts launches without a pod at
+//!   their base size, so it launches again for the same demand in every round.
+//! - **node room**: A pod is never asked to grow beyond the headroom of its Kubernetes node: it
+//!   grows to the largest size that fits, or a new pod is launched. Ray asks for the resize
+//!   limits and learns the rest by refusals.
+//! - **bounded suggestions**: The size that a refused resize suggests never goes below the base
+//!   size or the resources in use, and it is forgotten: the first suggestion after one minute,
+//!   the next one in a row after two, up to ten. Ray takes any number, even a negative one, and
+//!   keeps it for ever.
+//! - **believed refusals**: A resize that the kubelet calls infeasible without saying how much it
+//!   could give is taken back at once. Ray waits for the resize timeout, and the demand waits
+//!   with it.
+//! - **retried resizes**: A pod may grow again after a failed resize: after one minute, then two,
+//!   up to an hour. Ray bars it for the rest of its life.
+//! - **no vain pods**: When an idle pod is removed because it could not grow to the size that it
+//!   was launched for, its group goes into growth back-off: new pods of the group count at their
+//!   base size for one minute, then two, up to an hour. Ray counts them at their resize limits,
+//!   and launches one after the other in vain.
+//! - **mended raylets**: A raylet whose size differs from its pod's size is told the pod's size,
+//!   in either direction. Ray only tells the raylets of resizes that it remembers.
+//! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
+//!   new demand is placed on them. Ray stops them at once, together with their work.
+//! - **isolated faults**: The nodes of a removed group are drained, and a pod without the labels
+//!   that Ray needs is reported as a problem. Ray's loop aborts on both.
+//! - **no launch cap**: All nodes that are needed are launched at once. Ray launches ten nodes
+//!   per round.
+//! - **steady choices**: Of several nodes that are equally good the first one by name wins, and a
+//!   resource that is used up still counts in scores, so that a round decides as the round before
+//!   it. With Ray the order of its reports decides, and the score of a node falls the moment that
+//!   one of its resources is used up.
+//! - **settled replicas**: `replicas` is set to what is there and still needed in every round, in
+//!   whole multi-host replicas, and the replicas of failed launches are given back. Ray's number
+//!   drifts up.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,82 +45,16 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub enum Strategy {
-    /// Decides with Ray's packing and the named [`Improvements`].
+    /// Decides with Ray's packing and the improvements on it that `docs/planner.md` lists.
     #[default]
     Rayfit,
     /// Decides exactly as Ray 2.60.0's autoscaler v2.
     Ray,
 }
 
-/// The named improvements, each of them on or off.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-#[expect(
-    clippy::struct_excessive_bools,
-    reason = "independent switches, one per improvement"
-)]
-pub struct Improvements {
-    /// Demand is placed first on free resources, then on resizes in flight, then on running pods
-    /// that grow, then on pending nodes at the size that they will have, and only then on new
-    /// nodes. Ray mixes running and pending nodes, and counts launches without a pod at their base
-    /// size, so it launches again for the same demand in every round.
-    pub settled_first: bool,
-    /// A pod is never asked to grow beyond the headroom of its Kubernetes node: it grows to the
-    /// largest size that fits, or a new pod is launched. Ray asks for the resize limits and learns
-    /// the rest by refusals.
-    pub node_room: bool,
-    /// The size that a refused resize suggests never goes below the base size or the resources in
-    /// use, and it is forgotten: the first suggestion after one minute, the next one in a row after
-    /// two, up to ten. Ray takes any number, even a negative one, and keeps it for ever.
-    pub bounded_suggestions: bool,
-    /// A resize that the kubelet calls infeasible without saying how much it could give is taken
-    /// back at once. Ray waits for the resize timeout, and the demand waits with it.
-    pub believed_refusals: bool,
-    /// A pod may grow again after a failed resize: after one minute, then two, up to an hour. Ray
-    /// bars it for the rest of its life.
-    pub retried_resizes: bool,
-    /// When an idle pod is removed because it could not grow to the size that it was launched for,
-    /// its group goes into growth back-off: new pods of the group count at their base size for one
-    /// minute, then two, up to an hour. Ray counts them at their resize limits, and launches one
-    /// after the other in vain.
-    pub no_vain_pods: bool,
-    /// A raylet whose size differs from its pod's size is told the pod's size, in either direction.
-    /// Ray only tells the raylets of resizes that it remembers.
-    pub mended_raylets: bool,
-    /// Nodes that a maximum forces out are drained, idle nodes first, and no new demand is placed
-    /// on them. Ray stops them at once, together with their work.
-    pub gentle_removal: bool,
-    /// The nodes of a removed group are drained, and a pod without the labels that Ray needs is
-    /// reported as a problem. Ray's loop aborts on both.
-    pub isolated_faults: bool,
-    /// All nodes that are needed are launched at once. Ray launches ten nodes per round.
-    pub no_launch_cap: bool,
-    /// Of several nodes that are equally good the first one by name wins, and a resource that is
-    /// used up still counts in scores, so that a round decides as the round before it. With Ray the
-    /// order of its reports decides, and the score of a node falls the moment that one of its
-    /// resources is used up.
-    pub steady_choices: bool,
-    /// `replicas` is set to what is there and still needed in every round, in whole multi-host
-    /// replicas, and the replicas of failed launches are given back. Ray's number drifts up.
-    pub settled_replicas: bool,
-}
-
 impl Strategy {
-    /// The improvements that this strategy has over Ray.
-    pub fn improvements(self) -> Improvements {
-        let on = self == Self::Rayfit;
-        Improvements {
-            settled_first: on,
-            node_room: on,
-            bounded_suggestions: on,
-            believed_refusals: on,
-            retried_resizes: on,
-            no_vain_pods: on,
-            mended_raylets: on,
-            gentle_removal: on,
-            isolated_faults: on,
-            no_launch_cap: on,
-            steady_choices: on,
-            settled_replicas: on,
-        }
+    /// Whether the improvements on Ray hold.
+    pub(crate) fn is_rayfit(self) -> bool {
+        self == Self::Rayfit
     }
 }

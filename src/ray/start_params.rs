@@ -123,7 +123,7 @@ pub fn start_resources_object(text: &str) -> Result<Fields, StartResourcesError>
 }
 
 /// Turns `-0` into a whole number, which it is for Python's JSON, although it is a fraction for
-/// serde_json.
+/// `serde_json`.
 fn mend_negative_zeros(text: &str, map: &mut Fields) {
     let zero = |value: &Value| value.is_f64() && value.as_f64() == Some(0.0);
     if !map.values().any(zero) {

@@ -5,7 +5,7 @@
 //! what the controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all
 //! use it. Which RayCluster a pod belongs to is decided once, when a snapshot is made.
 //!
-//! Reading order: this file, [`allowed`] (what is kept of a RayCluster), [`pod_object`] (what is
+//! Reading order: `whole`, [`allowed`] (what is kept of a RayCluster), [`pod_object`] (what is
 //! kept of a pod), [`ownership`] (which RayCluster a pod belongs to), [`pod`] (a pod as decisions
 //! see it), [`amounts`], [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node),
 //! [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what Ray is

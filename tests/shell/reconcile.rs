@@ -111,13 +111,36 @@ impl Run {
             self.memory = RoundMemory::default();
         }
         self.world.step(STEP_S);
+        let faults: Vec<&String> = (self.world.faults.iter())
+            .filter(|fault| !self.is_host_whose_drain_failed(fault))
+            .collect();
         assert_eq!(
-            self.world.faults,
-            [] as [String; 0],
-            "at {}",
-            self.world.now - START
+            faults,
+            [] as [&String; 0],
+            "at {}, after:\n{}",
+            self.world.now - START,
+            self.log.join("\n")
         );
         planned.plan.is_quiet() && done.iter().all(|done| !done.effect.is_kubernetes())
+    }
+
+    /// Ray drains each host of a replica by itself. Where one was drained and the call for another
+    /// failed, the other may get work before it is asked again, and KubeRay deletes the whole replica
+    /// once the drained host's pod has ended. Nothing can be taken back by then.
+    fn is_host_whose_drain_failed(&self, fault: &str) -> bool {
+        let groups = self.world.setup.groups.iter();
+        let mut slices = groups.filter(|group| group.hosts > 1);
+        let failed = |line: &&String| line.contains("drain demo-") && line.contains(": Err(");
+        slices.any(|group| {
+            let prefix = format!("pod demo-{}-worker-", group.name);
+            let pod = fault
+                .strip_prefix("pod ")
+                .and_then(|rest| rest.split(' ').next());
+            fault.starts_with(&prefix)
+                && pod.is_some_and(|pod| {
+                    (self.log.iter().filter(failed)).any(|line| line.contains(pod))
+                })
+        })
     }
 
     /// Whether the process survived.

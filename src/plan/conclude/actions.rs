@@ -121,7 +121,7 @@ fn resizes(decided: &Phases<'_>) -> Vec<PodResize> {
 
 /// The resize of a node, unless the node is to be removed: such a node keeps its size.
 fn sized<'n>(decided: &Phases<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
-    let goes = decided.world.improvements.gentle_removal && !node.stays();
+    let goes = decided.world.strategy.is_rayfit() && !node.stays();
     node.resize.as_ref().filter(|_| !goes)
 }
 
@@ -187,7 +187,7 @@ fn groups(decided: &Phases<'_>) -> Vec<GroupPlan> {
         .any(|plan| plan.launch_now > 0 || !plan.delete.is_empty());
     for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
         let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
-        plan.replicas = if decided.world.improvements.settled_replicas {
+        plan.replicas = if decided.world.strategy.is_rayfit() {
             settled(observed, count(&awaited, number), group, plan)
         } else if acts {
             // Ray writes `replicas` only in a round in which it launches or deletes pods.
@@ -249,7 +249,7 @@ fn deletions(decided: &Phases<'_>) -> HashMap<usize, Vec<Deletion>> {
 /// all of its hosts.
 fn running_replicas<'a>(decided: &'a Phases<'_>) -> HashSet<(usize, &'a str)> {
     let world = &decided.world;
-    if !world.improvements.settled_replicas {
+    if !world.strategy.is_rayfit() {
         return HashSet::new();
     }
     let is_slice = |group: &usize| {

@@ -15,7 +15,7 @@ const RAY_SPEED: u64 = 1000;
 
 /// How many nodes KubeRay is asked for now, by group.
 pub(crate) fn now(world: &World, conservative: bool) -> Vec<u64> {
-    if world.improvements.no_launch_cap {
+    if world.strategy.is_rayfit() {
         uncapped(world, conservative)
     } else {
         capped(world, conservative)

@@ -60,7 +60,7 @@ fn left(pod: &Pod<'_>) -> Problem {
 /// The workers of groups that are gone in which Ray does not run and will not run: Ray has stopped,
 /// the pod has ended, or the pod never began to run.
 fn orphans<'a>(snapshot: &Snapshot, decided: &Phases<'a>) -> Vec<&'a Pod<'a>> {
-    if !decided.world.improvements.isolated_faults {
+    if !decided.world.strategy.is_rayfit() {
         return Vec::new();
     }
     let config = &decided.config;

@@ -7,7 +7,7 @@ use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::growth::suggestion;
 use crate::plan::growth::wait::wait_after;
 use crate::plan::outcome::resize_note::{ResizeNote, STATUS_ANNOTATION};
-use crate::plan::strategy::Improvements;
+use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::ResizeMemory;
@@ -18,7 +18,7 @@ use crate::snapshot::pod_object::Condition;
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
     pub(crate) now: f64,
-    pub(crate) improvements: Improvements,
+    pub(crate) strategy: Strategy,
     pub(crate) memory: ResizeMemory,
     /// How much of the pod is in use, as its raylet reports it.
     pub(crate) used: Size,
@@ -47,7 +47,7 @@ pub(crate) fn resize(
         raylet: None,
         room: usize::MAX,
         noted_sync: false,
-        never_shrinks: around.improvements.bounded_suggestions,
+        never_shrinks: around.strategy.is_rayfit(),
         noted: None,
         barred: None,
     };
@@ -56,10 +56,10 @@ pub(crate) fn resize(
     read_conditions(&mut resize, pod, &container, around)?;
     fail(&mut resize, around.now);
     resize.noted_sync = resize.is_to_sync();
-    if around.improvements.bounded_suggestions {
+    if around.strategy.is_rayfit() {
         bound(&mut resize, around.used);
     }
-    if around.improvements.retried_resizes {
+    if around.strategy.is_rayfit() {
         wait_after_failure(&mut resize, around);
     }
     Ok(resize)
@@ -96,7 +96,7 @@ fn restore(resize: &mut Resize, pod: &Pod<'_>) -> Result<(), String> {
 
 /// Forgets suggestions that have grown old.
 fn forget_old(resize: &mut Resize, around: Around) {
-    if !around.improvements.bounded_suggestions {
+    if !around.strategy.is_rayfit() {
         return;
     }
     if suggestion::is_old(around.memory, around.now) {
@@ -126,7 +126,7 @@ fn read_conditions(
                 let never = reason == "infeasible" && resize.resizing_at.is_some();
                 resize.progress = ResizeProgress::Pending(reason);
                 let told = suggestion::follow(resize, container)?;
-                let believed = around.improvements.believed_refusals;
+                let believed = around.strategy.is_rayfit();
                 if believed && never && !told && is_of_now(condition, pod) {
                     resize.progress = ResizeProgress::Error;
                 }

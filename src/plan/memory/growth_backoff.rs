@@ -36,7 +36,7 @@ pub(crate) fn after(history: &History, decided: &Phases<'_>) -> BTreeMap<String,
     for (number, group) in world.groups.iter().enumerate() {
         if any(&grown, number) {
             stunted.remove(&group.name);
-        } else if world.improvements.no_vain_pods
+        } else if world.strategy.is_rayfit()
             && until(history, &group.name, now).is_none()
             && any(&small, number)
             && is_wanted(decided, number)

@@ -14,13 +14,13 @@ use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::Problem;
-use crate::plan::strategy::Improvements;
+use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
 
 /// Turns rows into planned nodes.
 pub(crate) struct NodeAssembly<'d> {
     pub(crate) history: &'d History,
-    pub(crate) improvements: Improvements,
+    pub(crate) strategy: Strategy,
     pub(crate) config: &'d ClusterConfig,
     pub(crate) sight: &'d NodeReader<'d>,
     /// The number of each Kubernetes node's headroom, by the node's name.
@@ -34,23 +34,22 @@ impl NodeAssembly<'_> {
     pub(crate) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
         let number = self.config.number(row.group);
         let group = number.and_then(|number| self.config.groups.get(number));
-        let improvements = self.improvements;
-        if group.is_none() && row.stage == Stage::Running && !improvements.isolated_faults {
+        let strategy = self.strategy;
+        if group.is_none() && row.stage == Stage::Running && !strategy.is_rayfit() {
             problems.push(Problem {
                 at: format!("pod {}", row.pod.map_or("", |pod| pod.name)),
                 reason: format!("its group {:?} is not in the RayCluster", row.group),
                 effect: "it is left as it is".to_owned(),
             });
         }
-        let drains = improvements.isolated_faults
-            && row.stage == Stage::Running
-            && self.config.has_lost(row.group);
+        let drains =
+            strategy.is_rayfit() && row.stage == Stage::Running && self.config.has_lost(row.group);
         if group.is_none() && !drains {
             return;
         }
         let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
         if let Some(reason) = fault(&node, self.sight.names) {
-            let effect = if improvements.isolated_faults {
+            let effect = if strategy.is_rayfit() {
                 node.amounts.iter_mut().for_each(NodeResource::bound);
                 "only what there is counts"
             } else {
@@ -62,10 +61,10 @@ impl NodeAssembly<'_> {
                 effect: effect.to_owned(),
             });
         }
-        if improvements.steady_choices {
+        if strategy.is_rayfit() {
             node.amounts.iter_mut().for_each(NodeResource::fill);
         }
-        if improvements.gentle_removal && node.stage == Stage::Stopping {
+        if strategy.is_rayfit() && node.stage == Stage::Stopping {
             node.fate = Fate::Remove(RemovalCause::Leaving);
         }
         if group.is_none() {
@@ -80,7 +79,7 @@ impl NodeAssembly<'_> {
                 effect: "it does not grow in place".to_owned(),
             }),
         }
-        if improvements.mended_raylets {
+        if strategy.is_rayfit() {
             let names = self.sight.names;
             raylet::mend(&mut node, names.get("CPU"), names.get("memory"));
         }
@@ -105,7 +104,7 @@ impl NodeAssembly<'_> {
             .unwrap_or_default();
         let around = Around {
             now: self.now,
-            improvements: self.improvements,
+            strategy: self.strategy,
             memory,
             used: used(row),
         };
@@ -168,7 +167,7 @@ pub(crate) fn size(
     (cpu, memory): (Option<Name>, Option<Name>),
     templates: &mut [PlannedNode],
     nodes: &mut [PlannedNode],
-    improvements: Improvements,
+    strategy: Strategy,
 ) {
     let (Some(cpu), Some(memory)) = (cpu, memory) else {
         return;
@@ -195,7 +194,7 @@ pub(crate) fn size(
         group.is_none_or(|group| !stunted.contains_key(&group.name))
     };
     templates.iter_mut().filter(grow).for_each(at_cap);
-    if !improvements.settled_first {
+    if !strategy.is_rayfit() {
         return;
     }
     for node in nodes {

@@ -1,4 +1,4 @@
-//! The outcome of a decision: the [plan](plan), the [report](report) with its reasons, and both in
+//! The outcome of a decision: the [plan], the [report] with its reasons, and both in
 //! words for people ([`display`]).
 //!
 //! This module only holds data. Other modules of the planner make it, and the controller carries it

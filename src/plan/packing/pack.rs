@@ -39,7 +39,7 @@ impl World {
             parts: HashMap::new(),
             rooms,
         };
-        let order = if packing.world.improvements.settled_first {
+        let order = if packing.world.strategy.is_rayfit() {
             packing.by_steps()
         } else {
             packing.as_ray()
@@ -292,7 +292,7 @@ impl Packing<'_> {
         let node = |group: usize| &world.templates[group];
         let mut pool = Candidates::new(node, self.source, world.rules(), self.runs.len());
         // In Ray's list a picked group moves to the end, so that equally good groups take turns.
-        if !world.improvements.steady_choices {
+        if !world.strategy.is_rayfit() {
             pool = pool.moving(launchable.len());
         }
         for (group, left) in launchable.iter().enumerate() {

@@ -13,7 +13,7 @@ use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::fit::FitContext;
 use crate::plan::packing::rank::Preference;
-use crate::plan::strategy::Improvements;
+use crate::plan::strategy::Strategy;
 
 /// The nodes, the groups and the requests of one decision, with all texts turned into numbers.
 pub(crate) struct World {
@@ -47,7 +47,7 @@ pub(crate) struct World {
     pub(crate) is_cut: bool,
     pub(crate) conserve_gpus: bool,
     pub(crate) work: WorkBudget,
-    pub(crate) improvements: Improvements,
+    pub(crate) strategy: Strategy,
 }
 
 impl World {
@@ -145,7 +145,7 @@ impl World {
     /// choice), as many hosts are removed at a time as a replica has, so that `replicas` follows
     /// and KubeRay does not make new pods in their place.
     pub(crate) fn hold_back(&mut self) {
-        if !self.improvements.settled_replicas {
+        if !self.strategy.is_rayfit() {
             return;
         }
         let hosts: Vec<u64> = self.groups.iter().map(|group| group.hosts).collect();
@@ -197,13 +197,13 @@ impl World {
     /// Whether nodes of the group may be launched. The head is never launched, because only KubeRay
     /// makes it. (Ray would launch it, if it were missing.)
     pub(crate) fn may_launch(&self, group: usize) -> bool {
-        !self.improvements.isolated_faults || group != 0
+        !self.strategy.is_rayfit() || group != 0
     }
 
     /// How many nodes of the list do not count towards the cluster's maximum, because they are
     /// about to be removed.
     pub(crate) fn outside_max(&self) -> u64 {
-        if !self.improvements.gentle_removal {
+        if !self.strategy.is_rayfit() {
             return 0;
         }
         let leaving = self.in_order().filter(|node| !node.stays());
@@ -214,7 +214,7 @@ impl World {
     /// entry. Ray counts these at their base size, although it counts other new nodes at their
     /// resize limits.
     pub(crate) fn launch(&mut self, group: usize, count: u64) -> Option<usize> {
-        let likeness = if self.improvements.settled_first {
+        let likeness = if self.strategy.is_rayfit() {
             &self.templates
         } else {
             &self.bases

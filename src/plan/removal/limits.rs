@@ -128,7 +128,7 @@ fn take_out(
             node.fate = Fate::Remove(cause);
         }
     }
-    if world.improvements.steady_choices {
+    if world.strategy.is_rayfit() {
         // The order of the nodes decides between equally good ones, and should do so in the next
         // round as in this one.
         let still = |number: &usize| world.nodes.get(*number).is_some_and(PlannedNode::stays);

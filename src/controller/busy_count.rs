@@ -13,7 +13,7 @@ impl BusyCount {
     pub fn join(&self) -> BusyPlace {
         self.0.fetch_add(1, Ordering::Relaxed);
         BusyPlace {
-            crowd: self.clone(),
+            busy_count: self.clone(),
             busy: true,
         }
     }
@@ -32,21 +32,21 @@ impl BusyCount {
 /// A cluster's part in the busy count; the cluster is no longer counted once this is dropped.
 #[derive(Debug)]
 pub struct BusyPlace {
-    crowd: BusyCount,
+    busy_count: BusyCount,
     busy: bool,
 }
 
 impl BusyPlace {
     /// Records whether the cluster is busy, and returns the number of busy clusters.
     pub fn note(&mut self, busy: bool) -> usize {
-        let count = &self.crowd.0;
+        let count = &self.busy_count.0;
         match (self.busy, busy) {
             (false, true) => drop(count.fetch_add(1, Ordering::Relaxed)),
             (true, false) => drop(count.fetch_sub(1, Ordering::Relaxed)),
             _ => {}
         }
         self.busy = busy;
-        self.crowd.len()
+        self.busy_count.len()
     }
 }
 
@@ -62,17 +62,17 @@ mod tests {
 
     #[test]
     fn the_busy_are_counted_once_each() {
-        let crowd = BusyCount::default();
-        assert!(crowd.is_empty());
-        let (mut one, two) = (crowd.join(), crowd.join());
-        assert_eq!(crowd.len(), 2, "until it is known otherwise");
+        let busy_count = BusyCount::default();
+        assert!(busy_count.is_empty());
+        let (mut one, two) = (busy_count.join(), busy_count.join());
+        assert_eq!(busy_count.len(), 2, "until it is known otherwise");
         assert_eq!(one.note(true), 2);
         assert_eq!(one.note(false), 1);
         assert_eq!(one.note(false), 1);
         drop(two);
-        assert_eq!(crowd.len(), 0);
+        assert_eq!(busy_count.len(), 0);
         assert_eq!(one.note(true), 1);
         drop(one);
-        assert!(crowd.is_empty());
+        assert!(busy_count.is_empty());
     }
 }

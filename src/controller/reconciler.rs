@@ -58,7 +58,7 @@ pub struct Reconciler {
     /// Writes messages for Ray's drivers.
     pub driver_log: DriverLog,
     /// The metrics.
-    pub measures: RoundMetrics,
+    pub metrics: RoundMetrics,
     /// The clock.
     pub clock: Clock,
     /// The cluster's part in the busy count, as its last look left it.
@@ -124,7 +124,7 @@ impl Reconciler {
         let scene = apart(is_heavy(&texts), || texts.read()).await;
         let standing = self.judge.standing(&scene.cluster, &scene.pods);
         let now = self.clock.steady();
-        let turn = self.state.grant.get_mut().tenure.turn(
+        let turn = self.state.grant.get_mut().handover.turn(
             &scene.cluster,
             &standing,
             &self.judge.role,
@@ -184,7 +184,7 @@ impl Reconciler {
     }
 
     fn rest(&mut self, standing: &Eligibility) {
-        self.measures.gcs_is_well(&self.judge.key);
+        self.metrics.gcs_is_well(&self.judge.key);
         self.place.note(false);
         self.state.gcs = None;
         self.state.memory = RoundMemory::default();
@@ -226,7 +226,7 @@ impl Reconciler {
             }
         };
         self.state.sight = Some(sight);
-        self.measures.round(began.elapsed());
+        self.metrics.round(began.elapsed());
         pause
     }
 
@@ -253,18 +253,18 @@ impl Reconciler {
         sight: &Observation,
     ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::ClientPlace>), Blind> {
         let (head, pod) = sight.head.as_ref().map_err(|none| {
-            self.measures.gcs_is_well(&self.judge.key);
+            self.metrics.gcs_is_well(&self.judge.key);
             blind::no_head(none)
         })?;
         let client = self.client(head).await;
         let client = client.map_err(|error| blind::no_credentials(pod, &error))?;
         match client.whole_state().await {
             Ok((state, place)) => {
-                self.measures.gcs_is_well(&self.judge.key);
+                self.metrics.gcs_is_well(&self.judge.key);
                 Ok((client, state, place))
             }
             Err(error) => {
-                self.measures.gcs_error(&self.judge.key, &error.fault);
+                self.metrics.gcs_error(&self.judge.key, &error.fault);
                 if matches!(
                     error.fault,
                     gcs::GcsFault::Unauthenticated(_)
@@ -371,18 +371,18 @@ impl Reconciler {
     fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Requeue {
         let (memory, settings) = (&mut self.state.memory, &self.state.settings);
         let said = memory.fold(round, done, settings, now, random);
-        self.measures.done(done);
-        self.measures.demand(&self.judge.key, round);
+        self.metrics.done(done);
+        self.metrics.demand(&self.judge.key, round);
         self.announcer.tell(&self.about, &said.news);
         self.driver_log.tell(&said.messages);
         self.pause(round.busy, now)
     }
 
     fn pause(&mut self, busy: bool, now: f64) -> Requeue {
-        let crowd = self.place.note(busy);
+        let busy_count = self.place.note(busy);
         let (changed_at, pace) = (self.state.memory.changed_at, &self.state.settings.pace);
         Requeue::seconds(if busy {
-            cadence::busy_s(crowd, pace)
+            cadence::busy_s(busy_count, pace)
         } else {
             cadence::quiet_s(changed_at, now, pace)
         })

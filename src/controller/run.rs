@@ -85,7 +85,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         options.replica.clone(),
         measures.clone(),
     );
-    let fleet = WorkerPool {
+    let pool = WorkerPool {
         observed: observed.clone(),
         requests,
         fence: fence.clone(),
@@ -94,8 +94,8 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         is_ours: eligibility::images(&options.image),
         tuning: Tuning::Policies(in_force),
         announcer,
-        measures: measures.clone(),
-        crowd: BusyCount::default(),
+        metrics: measures.clone(),
+        busy_count: BusyCount::default(),
     };
     tracing::info!(replica = options.replica, shards = options.shards, reach = ?options.reach, "scaling clusters in mode central");
     let leases = stored::LeaseOptions {
@@ -110,7 +110,7 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
     let (release, released) = watch::channel(false);
     let keeping = keeper::keep(leases, source, fence, measures, released);
     let mut keeping = supervisor.spawn("Leases", keeping);
-    fleet.run(changes, stop).await;
+    pool.run(changes, stop).await;
     // The Leases are released only now, because the writes that have just ended relied on them.
     release.send_replace(true);
     keeping.ended().await;

@@ -54,9 +54,9 @@ pub struct WorkerPool {
     /// Publishes Events.
     pub announcer: Announcer,
     /// The metrics.
-    pub measures: RoundMetrics,
+    pub metrics: RoundMetrics,
     /// The busy count.
-    pub crowd: BusyCount,
+    pub busy_count: BusyCount,
 }
 
 /// The task of one cluster, and the means to wake and stop it.
@@ -114,7 +114,7 @@ impl WorkerPool {
             }
         }
         for (mode, count) in counts {
-            self.measures.clusters(mode, count);
+            self.metrics.clusters(mode, count);
         }
     }
 
@@ -168,14 +168,14 @@ impl WorkerPool {
     fn end(&self, workers: &mut HashMap<Key, Worker>, key: &Key) {
         if let Some(worker) = workers.remove(key) {
             worker.stop.send_replace(true);
-            self.measures.forget(key);
+            self.metrics.forget(key);
         }
     }
 
     fn start(&self, key: &Key, entry: &ClusterEntry) -> Worker {
         let shard = shard_of(&entry.uid, self.shards);
         let fence = Some((self.fence.clone(), shard));
-        let tender = Reconciler {
+        let reconciler = Reconciler {
             judge: EligibilityCheck {
                 key: key.clone(),
                 role: ScalerRole::Central,
@@ -191,14 +191,14 @@ impl WorkerPool {
             },
             announcer: self.announcer.clone(),
             driver_log: DriverLog::none(),
-            measures: self.measures.clone(),
+            metrics: self.metrics.clone(),
             clock: Clock::default(),
-            place: self.crowd.join(),
+            place: self.busy_count.join(),
             state: ReconcilerState::default(),
         };
         let changed = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(tend(tender, changed.clone(), stopped));
+        let task = tokio::spawn(tend(reconciler, changed.clone(), stopped));
         Worker {
             uid: entry.uid.clone(),
             changed,
@@ -209,12 +209,16 @@ impl WorkerPool {
 }
 
 /// Looks at a cluster again and again until told to stop.
-pub async fn tend(mut tender: Reconciler, changed: Arc<Notify>, mut stop: watch::Receiver<bool>) {
+pub async fn tend(
+    mut reconciler: Reconciler,
+    changed: Arc<Notify>,
+    mut stop: watch::Receiver<bool>,
+) {
     while !*stop.borrow() {
         let began = Instant::now();
         // The look's future is on the heap only while it runs, so that a thousand waiting tasks
         // stay small.
-        let pause = Box::pin(tender.look()).await;
+        let pause = Box::pin(reconciler.look()).await;
         let earliest = began + together(began.elapsed());
         let rest = async {
             match pause {
@@ -236,7 +240,7 @@ pub async fn tend(mut tender: Reconciler, changed: Arc<Notify>, mut stop: watch:
     }
     // Also forgets the metrics of the last look, which may have come after the worker pool forgot
     // them.
-    tender.measures.forget(&tender.judge.key);
+    reconciler.metrics.forget(&reconciler.judge.key);
 }
 
 /// Whether the central controller has to scale this cluster, or hand it over.

@@ -39,8 +39,8 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSet
         skipped: Vec::new(),
     };
     let barred = made.barred();
-    let settling = memory.settling.after(snapshot, now);
-    made.replicas(&barred, memory.splits(now), settling);
+    let stabilisation = memory.stabilisation.after(snapshot, now);
+    made.replicas(&barred, memory.splits(now), stabilisation);
     made.pods(&barred);
     made.drains();
     made.say(memory);
@@ -59,7 +59,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSet
             .iter()
             .map(|pod| pod.name.to_owned())
             .collect(),
-        settling: Some(settling),
+        stabilisation: Some(stabilisation),
         totals: Some(activity::totals(snapshot)),
         chains,
         skipped,
@@ -167,7 +167,12 @@ impl Making<'_> {
 
     /// One patch for all worker groups. After the API server has refused a patch of several groups,
     /// each patch changes one group only, so that it becomes clear which group is refused.
-    fn replicas(&mut self, barred: &BTreeSet<EffectTarget>, split: bool, settling: Stabilisation) {
+    fn replicas(
+        &mut self,
+        barred: &BTreeSet<EffectTarget>,
+        split: bool,
+        stabilisation: Stabilisation,
+    ) {
         let changes = replicas::changes(self.snapshot, &self.plan.groups);
         if changes.is_empty() || self.waits(&EffectTarget::Cluster, EffectClass::Replicas) {
             return;
@@ -175,7 +180,7 @@ impl Making<'_> {
         let mut allowed: Vec<Change<'_>> = Vec::new();
         for change in changes {
             let about = EffectTarget::Group(change.group.name.clone());
-            if change.launches() && settling.is_unsettled(self.now) {
+            if change.launches() && stabilisation.is_unsettled(self.now) {
                 self.hold(about);
                 continue;
             }

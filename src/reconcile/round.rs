@@ -29,7 +29,7 @@ pub struct Round {
     pub(super) states: Vec<TrackedCondition>,
     /// The names of the cluster's pods.
     pub(super) pods: BTreeSet<String>,
-    pub(super) settling: Option<Stabilisation>,
+    pub(super) stabilisation: Option<Stabilisation>,
     /// The outage, if the cluster cannot be observed, or could not be until a moment ago.
     pub(super) outage: Option<Outage>,
     /// The total CPUs and GPUs of all running Ray nodes.

@@ -151,7 +151,11 @@ impl Sidecar {
             self.begin(&cluster)
         });
         job.observed.learn(&cluster);
-        if job.crowd.is_empty() { READ.1 } else { READ.0 }
+        if job.busy_count.is_empty() {
+            READ.1
+        } else {
+            READ.0
+        }
     }
 
     /// Whether this sidecar has to scale the cluster, or hand it over.
@@ -169,8 +173,8 @@ impl Sidecar {
         let (tell, changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
         let clock = Clock::default();
-        let crowd = BusyCount::default();
-        let tender = Reconciler {
+        let busy_count = BusyCount::default();
+        let reconciler = Reconciler {
             judge: EligibilityCheck {
                 key: self.key.clone(),
                 role: self.role.clone(),
@@ -193,9 +197,9 @@ impl Sidecar {
                 self.options.head_pod.clone().unwrap_or_default(),
                 clock,
             ),
-            measures: RoundMetrics::default(),
+            metrics: RoundMetrics::default(),
             clock,
-            place: crowd.join(),
+            place: busy_count.join(),
             state: ReconcilerState::default(),
         };
         let notify = Arc::new(Notify::new());
@@ -209,10 +213,10 @@ impl Sidecar {
             .watch(source, Reach::PodsOf(self.key.clone()));
         Job {
             observed,
-            crowd,
+            busy_count,
             watching: tokio::spawn(watching),
             waking: tokio::spawn(wake(changes, notify.clone())),
-            task: tokio::spawn(tend(tender, notify, stopped)),
+            task: tokio::spawn(tend(reconciler, notify, stopped)),
             stop,
         }
     }
@@ -221,7 +225,7 @@ impl Sidecar {
 /// The tasks that scale the cluster, while its mode says so.
 struct Job {
     observed: Observed,
-    crowd: BusyCount,
+    busy_count: BusyCount,
     watching: JoinHandle<()>,
     waking: JoinHandle<()>,
     task: JoinHandle<()>,

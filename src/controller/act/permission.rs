@@ -20,7 +20,7 @@ const WORTHWHILE: Duration = Duration::from_secs(2);
 #[derive(Debug, Default)]
 pub struct WriteGrant {
     /// The memory of the ownership hand-over.
-    pub tenure: Handover,
+    pub handover: Handover,
     /// Until when effects may be under way.
     until: Option<Instant>,
 }
@@ -68,7 +68,7 @@ impl WritePermission<'_> {
     fn judge_read(&self, grant: &mut WriteGrant, cluster: &Value, asked: Instant) {
         let standing = self.judge.standing(cluster, self.pods);
         let turn = grant
-            .tenure
+            .handover
             .turn(cluster, &standing, &self.judge.role, self.clock.steady());
         let ours = matches!(turn, HandoverStep::Act);
         grant.until = ours.then(|| asked + Duration::from_secs_f64(PERMIT_S));

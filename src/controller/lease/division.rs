@@ -70,7 +70,7 @@ impl LeaseLedger {
                     Some(record) => self
                         .may_try(&me, now)
                         .then_some(LeaseStep::Release(me, record)),
-                    None => self.bury(&other, now),
+                    None => self.release_dead(&other, now),
                 }
             }
             None if now < self.yields_until => None,
@@ -107,9 +107,9 @@ mod tests {
         assert_eq!(b.steps(SECOND * 2, |_| false), []);
         assert_eq!(b.waits_for(), Some(("a", Some(2))));
         // The replica has fallen silent, and may be at work until its Lease is released.
-        let bury = LeaseStep::Bury(replica("a"), Some(other("a", 1)));
-        assert_eq!(b.steps(SECOND * 20, |_| false), [bury]);
-        b.buried(
+        let release_dead = LeaseStep::ReleaseDead(replica("a"), Some(other("a", 1)));
+        assert_eq!(b.steps(SECOND * 20, |_| false), [release_dead]);
+        b.released_dead(
             &replica("a"),
             LeaseRecord::default(),
             SECOND * 20,

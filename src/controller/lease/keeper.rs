@@ -225,11 +225,11 @@ impl Keeper {
                 tracing::info!(lease = lease_name(&name), "Lease given back");
                 self.ledger.released(&name, record, self.start.elapsed());
             }
-            LeaseStep::Bury(name, _) => {
+            LeaseStep::ReleaseDead(name, _) => {
                 let lease = lease_name(&name);
                 tracing::info!(lease, "this replica has fallen silent");
                 let now = self.start.elapsed();
-                self.ledger.buried(&name, record, sent, now);
+                self.ledger.released_dead(&name, record, sent, now);
             }
             LeaseStep::Remove(name, _) => self.ledger.gone(&name),
             LeaseStep::Look(_) => {}

@@ -11,7 +11,7 @@
 //! - A replica trusts the shards that it took until `duration - margin` after the moment at which
 //!   it *sent* the request that renewed its own Lease, and only while no other replica has written
 //!   that Lease since it took them. If another replica has, it has to take all its shards anew.
-//! - A shard of another replica is taken only after the taker has [released](LeaseStep::Bury) that
+//! - A shard of another replica is taken only after the taker has [released](LeaseStep::ReleaseDead) that
 //!   replica's own Lease on its behalf. The taker does so when that Lease's resource version has
 //!   not changed for `duration` since the moment at which the taker *saw* it, which is later than
 //!   the renewal. The silent replica trusts none of its shards by then, and learns of the release
@@ -50,7 +50,7 @@ pub struct LeaseLedger {
     /// The shards that this replica took since it has had its own Lease.
     held: BTreeSet<u32>,
     /// When this replica sent the release of another one's Lease; that one has not been seen since.
-    buried: BTreeMap<String, Duration>,
+    released_dead: BTreeMap<String, Duration>,
     /// When this replica last tried to write each Lease.
     tried: BTreeMap<LeaseName, Duration>,
     /// The shards that are draining: they are released once no write for them is under way.
@@ -81,7 +81,7 @@ impl LeaseLedger {
             renewed: None,
             unanswered: None,
             held: BTreeSet::new(),
-            buried: BTreeMap::new(),
+            released_dead: BTreeMap::new(),
             tried: BTreeMap::new(),
             leaving: BTreeSet::new(),
             complete: false,
@@ -110,7 +110,7 @@ impl LeaseLedger {
                 self.renewed = sent;
             }
             LeaseName::Replica(replica) if record.holder.is_some() => {
-                self.buried.remove(replica);
+                self.released_dead.remove(replica);
             }
             LeaseName::Shard(shard) if !ours => drop(self.held.remove(shard)),
             _ => {}
@@ -123,7 +123,7 @@ impl LeaseLedger {
         self.seen.remove(name);
         match name {
             LeaseName::Replica(replica) if *replica == self.me => self.fall(),
-            LeaseName::Replica(replica) => drop(self.buried.remove(replica)),
+            LeaseName::Replica(replica) => drop(self.released_dead.remove(replica)),
             LeaseName::Shard(shard) => drop(self.held.remove(shard)),
         }
     }
@@ -184,9 +184,15 @@ impl LeaseLedger {
     }
 
     /// Takes in that a request sent at `sent` released the Lease of a silent replica.
-    pub fn buried(&mut self, name: &LeaseName, record: LeaseRecord, sent: Duration, now: Duration) {
+    pub fn released_dead(
+        &mut self,
+        name: &LeaseName,
+        record: LeaseRecord,
+        sent: Duration,
+        now: Duration,
+    ) {
         if let LeaseName::Replica(replica) = name {
-            self.buried.insert(replica.clone(), sent);
+            self.released_dead.insert(replica.clone(), sent);
         }
         self.seen
             .insert(name.clone(), SeenLease { record, since: now });
@@ -229,7 +235,7 @@ impl LeaseLedger {
             return Vec::new();
         }
         if self.stopping {
-            return self.farewell(now, &busy);
+            return self.release_own(now, &busy);
         }
         if !self.agreed {
             return self.agree(now).into_iter().collect();
@@ -305,19 +311,19 @@ impl LeaseLedger {
         match holder.filter(|holder| !self.is_me(Some(holder))) {
             None => self.may_try(&name, now).then(hold).flatten(),
             Some(_) if !self.is_free(seen, now) => None,
-            Some(other) => match self.buried.get(other) {
+            Some(other) => match self.released_dead.get(other) {
                 Some(sent) if seen.since < *sent => self.may_try(&name, now).then(hold).flatten(),
-                _ => self.bury(other, now),
+                _ => self.release_dead(other, now),
             },
         }
     }
 
-    pub(super) fn bury(&self, replica: &str, now: Duration) -> Option<LeaseStep> {
+    pub(super) fn release_dead(&self, replica: &str, now: Duration) -> Option<LeaseStep> {
         let name = LeaseName::Replica(replica.to_owned());
         let seen = self.seen.get(&name);
         let silent = seen.is_none_or(|seen| self.is_free(seen, now));
         let record = seen.map(|seen| seen.record.clone());
-        (silent && self.may_try(&name, now)).then_some(LeaseStep::Bury(name, record))
+        (silent && self.may_try(&name, now)).then_some(LeaseStep::ReleaseDead(name, record))
     }
 
     /// Releases a shard that another replica should hold. The first call only marks the shard as
@@ -347,7 +353,7 @@ impl LeaseLedger {
 
     /// The steps of a replica that stops: it releases its shards first, so that others take them at
     /// once, and then its own Lease.
-    fn farewell(&self, now: Duration, busy: &impl Fn(u32) -> bool) -> Vec<LeaseStep> {
+    fn release_own(&self, now: Duration, busy: &impl Fn(u32) -> bool) -> Vec<LeaseStep> {
         let named: Vec<u32> = (0..self.shards)
             .filter(|shard| self.release(*shard).is_some())
             .collect();
@@ -411,9 +417,9 @@ pub(super) mod tests {
         let mut b = survivor();
         assert_eq!(
             b.steps(SECOND * 20, |_| false),
-            [LeaseStep::Bury(replica("a"), Some(record("a", 1)))]
+            [LeaseStep::ReleaseDead(replica("a"), Some(record("a", 1)))]
         );
-        b.buried(
+        b.released_dead(
             &replica("a"),
             LeaseRecord::default(),
             SECOND * 20,
@@ -428,7 +434,7 @@ pub(super) mod tests {
     #[test]
     fn a_shard_that_was_written_after_the_burial_is_another_matter() {
         let mut b = survivor();
-        b.buried(
+        b.released_dead(
             &replica("a"),
             LeaseRecord::default(),
             SECOND * 20,
@@ -440,7 +446,10 @@ pub(super) mod tests {
         b.holds(replica("b"), record("b", 10), SECOND * 40);
         assert_eq!(
             b.steps(SECOND * 40, |_| false),
-            [LeaseStep::Bury(replica("a"), Some(LeaseRecord::default()))],
+            [LeaseStep::ReleaseDead(
+                replica("a"),
+                Some(LeaseRecord::default())
+            )],
             "which fails if it is alive"
         );
     }

@@ -59,7 +59,7 @@ pub enum LeaseStep {
     Release(LeaseName, LeaseRecord),
     /// Release the Lease of a replica that has fallen silent, on its behalf: write it without a
     /// holder, or create it so if it does not exist.
-    Bury(LeaseName, Option<LeaseRecord>),
+    ReleaseDead(LeaseName, Option<LeaseRecord>),
     /// Delete the Lease of a replica that has been silent for very long.
     Remove(LeaseName, LeaseRecord),
     /// List all Leases, after our own was written, to see whether any replica divides clusters
@@ -83,7 +83,7 @@ impl LeaseStep {
             Self::Create(name)
             | Self::Hold(name, _)
             | Self::Release(name, _)
-            | Self::Bury(name, _)
+            | Self::ReleaseDead(name, _)
             | Self::Remove(name, _)
             | Self::Look(name) => name,
         }

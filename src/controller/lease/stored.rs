@@ -63,13 +63,13 @@ pub(super) async fn perform(
                 .await
                 .map(Some)
         }
-        LeaseStep::Release(name, record) | LeaseStep::Bury(name, Some(record)) => {
+        LeaseStep::Release(name, record) | LeaseStep::ReleaseDead(name, Some(record)) => {
             let lease = object(name, options, Some(record), None);
             api.replace(&lease_name(name), &post, &lease)
                 .await
                 .map(Some)
         }
-        LeaseStep::Bury(name, None) => {
+        LeaseStep::ReleaseDead(name, None) => {
             let lease = object(name, options, None, None);
             api.create(&post, &lease).await.map(Some)
         }

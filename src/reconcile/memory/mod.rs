@@ -40,9 +40,9 @@ pub struct RoundMemory {
     /// When anything in the cluster last changed, in seconds since 1970.
     pub changed_at: f64,
     pub(super) told: ReportedState,
-    teller: EventRecorder,
+    recorder: EventRecorder,
     split_until: f64,
-    pub(super) settling: Stabilisation,
+    pub(super) stabilisation: Stabilisation,
     pub(super) outage: Option<Outage>,
 }
 
@@ -58,7 +58,7 @@ impl RoundMemory {
         mut jitter: impl FnMut() -> f64,
     ) -> Announcements {
         self.history = round.plan.remember.clone();
-        self.settling = round.settling.unwrap_or(self.settling);
+        self.stabilisation = round.stabilisation.unwrap_or(self.stabilisation);
         self.outage.clone_from(&round.outage);
         self.forget_what_was_not_asked(round, done);
         self.waits.forget_old(now, &settings.backoff);
@@ -75,7 +75,7 @@ impl RoundMemory {
         if round.busy || done.iter().any(|done| done.effect.is_kubernetes()) {
             self.changed_at = now;
         }
-        self.teller.tell(round, done, now)
+        self.recorder.tell(round, done, now)
     }
 
     /// Whether worker groups are patched one by one.

@@ -110,12 +110,12 @@ mod tests {
 
     #[test]
     fn demand_that_a_node_just_took_is_not_launched_for_again() {
-        let settling = Stabilisation::default().after(&snapshot(2, &[]), 100.0);
+        let stabilisation = Stabilisation::default().after(&snapshot(2, &[]), 100.0);
         assert!(
-            !settling.is_unsettled(100.0),
+            !stabilisation.is_unsettled(100.0),
             "new demand is served at once"
         );
-        let joined = settling.after(&snapshot(2, &[0.0]), 101.0);
+        let joined = stabilisation.after(&snapshot(2, &[0.0]), 101.0);
         assert!(joined.is_unsettled(101.0), "its task may be among the two");
         let more = joined.after(&snapshot(3, &[0.0]), 101.2);
         assert!(!more.is_unsettled(101.2), "there is new demand");
@@ -124,12 +124,13 @@ mod tests {
 
     #[test]
     fn launches_do_not_wait_twice_in_a_row() {
-        let mut settling = Stabilisation::default().after(&snapshot(5, &[0.9]), 100.0);
+        let mut stabilisation = Stabilisation::default().after(&snapshot(5, &[0.9]), 100.0);
         let mut waits = Vec::new();
         for round in 1..=24 {
             let now = 100.0 + 0.25 * f64::from(round);
-            settling = settling.after(&snapshot(5, &[0.9 - 0.01 * f64::from(round)]), now);
-            waits.push(settling.is_unsettled(now));
+            stabilisation =
+                stabilisation.after(&snapshot(5, &[0.9 - 0.01 * f64::from(round)]), now);
+            waits.push(stabilisation.is_unsettled(now));
         }
         let served = waits.iter().filter(|waits| !**waits).count();
         assert!(served >= waits.len() / 2, "{waits:?}");

@@ -142,8 +142,8 @@ mod tests {
 
     #[test]
     fn a_state_is_told_when_it_begins() {
-        let mut teller = EventRecorder::default();
-        let mut told = |keys: &[&str], now| teller.tell(&round(keys), &[], now).news.len();
+        let mut recorder = EventRecorder::default();
+        let mut told = |keys: &[&str], now| recorder.tell(&round(keys), &[], now).news.len();
         assert_eq!(told(&["a"], 0.0), 1);
         assert_eq!(told(&["a"], 500.0), 0, "it still holds");
         assert_eq!(told(&["a", "b"], 501.0), 1);

@@ -217,7 +217,7 @@ impl World {
             LeaseStep::Create(_) => (None, me()),
             LeaseStep::Hold(_, record) => (Some(record), me()),
             LeaseStep::Release(_, record) | LeaseStep::Remove(_, record) => (Some(record), None),
-            LeaseStep::Bury(_, record) => (record.as_ref(), None),
+            LeaseStep::ReleaseDead(_, record) => (record.as_ref(), None),
             LeaseStep::Look(_) => return false,
         };
         let name = request.step.name().clone();
@@ -262,8 +262,8 @@ impl World {
             (LeaseStep::Release(name, _), Answer::Written(record)) => {
                 ledger.released(&name, record, now);
             }
-            (LeaseStep::Bury(name, _), Answer::Written(record)) => {
-                ledger.buried(&name, record, sent, now);
+            (LeaseStep::ReleaseDead(name, _), Answer::Written(record)) => {
+                ledger.released_dead(&name, record, sent, now);
             }
             (LeaseStep::Remove(name, _), Answer::Written(_)) => ledger.gone(&name),
             (_, Answer::Listed(leases)) => ledger.listed(leases, sent, now),
@@ -287,7 +287,7 @@ impl World {
             return false;
         };
         self.replicas[who].request.as_ref().is_some_and(|request| {
-            matches!(request.step, LeaseStep::Bury(..))
+            matches!(request.step, LeaseStep::ReleaseDead(..))
                 && matches!(request.answer, Some(Answer::Written(_)))
         })
     }

@@ -86,7 +86,7 @@ impl World {
             return HandoverStep::Rest;
         };
         let now = 1000.0;
-        let mut tenure = Handover {
+        let mut handover = Handover {
             taking: scaler
                 .taking
                 .clone()
@@ -98,11 +98,11 @@ impl World {
         } else {
             Eligibility::Leave(Ineligible::Mode(view.mode))
         };
-        let turn = tenure.turn(&view.json(), &standing, role, now);
-        scaler.taking = tenure
+        let turn = handover.turn(&view.json(), &standing, role, now);
+        scaler.taking = handover
             .taking
             .map(|(entry, since)| (entry, ticks(now - since)));
-        scaler.held = tenure.held_since.map(|since| ticks(now - since));
+        scaler.held = handover.held_since.map(|since| ticks(now - since));
         turn
     }
 

@@ -7,12 +7,11 @@
 FROM docker.io/library/rust:1.95-slim-bookworm AS build
 WORKDIR /src
 COPY . .
-ARG PROFILE=release
 # A target is named so that build scripts and procedural macros are not linked statically.
 RUN target="$(rustc -vV | sed -n 's/^host: //p')" \
- && RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs" cargo build --locked --profile "$PROFILE" --target "$target" \
+ && RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs" cargo build --locked --release --target "$target" \
  && mkdir -p /image/bin \
- && cp "target/$target/$PROFILE/rayfit" /image/rayfit \
+ && cp "target/$target/release/rayfit" /image/rayfit \
  && ln -s /rayfit /image/bin/bash
 
 FROM scratch

@@ -1,7 +1,6 @@
 #!/usr/bin/env bash
 # image.sh build: the container image, with docker, podman or buildah, whichever works here.
-# image.sh test:  the image is small, runs as nobody in particular, and starts in each of its parts. Its
-#                 program is linked faster than a release, which makes it larger, not smaller.
+# image.sh test:  the image is small, runs as nobody in particular, and starts in each of its parts.
 #
 # RAYFIT_IMAGE          name of the image              (rayfit:<version>)
 # RAYFIT_IMAGE_TOOL     docker, podman or buildah      (the first that works)
@@ -14,7 +13,6 @@ image=${RAYFIT_IMAGE:-rayfit:$version}
 work=target/image
 limit=$((20 * 1024 * 1024))
 user=65532:65532
-profile=release
 
 fail() {
   echo "image.sh: $*" >&2
@@ -51,8 +49,8 @@ static_binary() {
   target=$(rustc -vV | sed -n 's/^host: //p')
   echo "building a static binary for $target (some minutes the first time)" >&2
   # A target is named so that build scripts and procedural macros are not linked statically.
-  RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs" cargo build --locked --profile "$profile" --target "$target" >&2
-  echo "target/$target/$profile/rayfit"
+  RUSTFLAGS="-C target-feature=+crt-static -C link-arg=-Wl,-z,pack-relative-relocs" cargo build --locked --release --target "$target" >&2
+  echo "target/$target/release/rayfit"
 }
 
 # The files of the image, as in the Dockerfile.
@@ -112,7 +110,7 @@ unpack() {
     buildah "${storage[@]}" rm --all >/dev/null
     buildah "${storage[@]}" rmi --all --force >/dev/null
   else
-    "$tool" build --build-arg PROFILE="$profile" --tag "$image" .
+    "$tool" build --tag "$image" .
     "$tool" inspect --format '{{.Config.User}} {{.Config.Entrypoint}}' "$image" >"$work/config"
     container=$("$tool" create "$image")
     "$tool" export "$container" | tar -x -C "$work/unpacked"
@@ -207,7 +205,6 @@ install_buildah() {
 case ${1:-} in
   build) build ;;
   test)
-    profile=image-test
     install_buildah
     tool=$(choose_tool buildah docker podman)
     if [ "$tool" = buildah ] && [ "$(id -u)" != 0 ]; then

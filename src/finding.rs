@@ -2,7 +2,7 @@
 //! response, never here.
 
 use crate::path::FieldPath;
-use crate::policy::{Decided, Mode};
+use crate::policy::{DecidedBy, Mode};
 use crate::rule_id::RuleId;
 
 /// One thing that is wrong with one place of an object.
@@ -23,7 +23,7 @@ pub struct Finding {
     /// What to write instead, an imperative sentence.
     pub fix: String,
     /// Who decided how far it goes, once that is folded and if it was not the rule itself.
-    pub decided: Option<Decided>,
+    pub decided: Option<DecidedBy>,
 }
 
 impl Finding {

@@ -4,22 +4,19 @@ use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use super::Webhook;
 use super::objects::{objects, read};
-use super::resize;
 use super::review::{Review, ReviewError};
 use super::skip::{self, Skip};
 use super::tree::{Detail, TreeBudget};
+use super::{Webhook, resize};
 use crate::defaults::{self, Defaulted};
 use crate::facts::Facts;
-use crate::judge;
 use crate::judge::Verdict;
-use crate::policy::EffectivePolicy;
-use crate::policy::Settings;
+use crate::policy::{EffectivePolicy, Settings};
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::{Kind, RayObject};
-use crate::raypolicy;
 use crate::raypolicy::compile;
+use crate::{judge, raypolicy};
 
 /// The signature of [`judge::judge`].
 pub type Judge =

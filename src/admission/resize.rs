@@ -10,8 +10,7 @@ use super::objects::{self, objects};
 use super::review::{Review, ReviewError};
 use super::tree::{Detail, TreeBudget};
 use crate::judge::{Verdict, fold};
-use crate::policy::EffectivePolicy;
-use crate::policy::Mode;
+use crate::policy::{EffectivePolicy, Mode};
 use crate::ray::{Fields, Kind, RayObject, object_at};
 use crate::rules::guards::resize_by_others;
 

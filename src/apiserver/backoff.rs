@@ -28,7 +28,7 @@ impl Backoff {
 
     /// The wait after one more failure, and never less than the server has `asked` for.
     pub fn wait(&mut self, asked: Option<Duration>) -> Duration {
-        self.wait_with(asked, random())
+        self.wait_with(asked, fastrand::f64())
     }
 
     fn wait_with(&mut self, asked: Option<Duration>, random: f64) -> Duration {
@@ -39,11 +39,6 @@ impl Backoff {
         let wait = whole.mul_f64(0.5 + random.clamp(0.0, 1.0) / 2.0);
         wait.max(asked.unwrap_or_default())
     }
-}
-
-/// A number from 0 to 1, so that clients that fail together do not come back together.
-pub fn random() -> f64 {
-    fastrand::f64()
 }
 
 #[cfg(test)]

@@ -15,9 +15,9 @@ use kube::client::Body;
 use serde::de::DeserializeOwned;
 use tokio::time::{Instant, sleep, timeout};
 
-use super::backoff::{Backoff, random};
+use super::backoff::Backoff;
 use super::health::Beacon;
-use super::pages::{self, Head, LineReader, Lines, Page, PageFault, Read};
+use super::pages::{self, Head, Lines, Page, PageFault, Read, WatchLine};
 
 /// The number of objects in a page of a list: a small one, so that large objects do not fill the
 /// memory.
@@ -252,7 +252,10 @@ impl Follower<'_> {
         let Times {
             silence, lifetime, ..
         } = self.selection.times;
-        let lifetime = lifetime.mul_f64(0.75 + random() / 4.0).as_secs().max(1);
+        let lifetime = lifetime
+            .mul_f64(0.75 + fastrand::f64() / 4.0)
+            .as_secs()
+            .max(1);
         let params = WatchParams {
             label_selector: self.selection.labels.clone(),
             timeout: u32::try_from(lifetime).ok(),
@@ -289,12 +292,12 @@ impl Follower<'_> {
 
     fn take<K: DeserializeOwned>(
         &mut self,
-        line: LineReader<K>,
+        line: WatchLine<K>,
         version: &mut String,
         on: &mut impl FnMut(Event<K>),
     ) -> Result<(), PageFault> {
         let next = match line {
-            LineReader::Applied(read) => {
+            WatchLine::Applied(read) => {
                 let head = read.0.clone();
                 on(match self.readable(read) {
                     Some((name, object)) => Event::Applied(name, object),
@@ -302,13 +305,13 @@ impl Follower<'_> {
                 });
                 head.version
             }
-            LineReader::Deleted(head) => {
+            WatchLine::Deleted(head) => {
                 on(Event::Deleted(name_of(&head), head.version.clone()));
                 head.version
             }
-            LineReader::Bookmark(version) => version,
-            LineReader::Other => return Ok(()),
-            LineReader::Failed(fault) => return Err(fault),
+            WatchLine::Bookmark(version) => version,
+            WatchLine::Other => return Ok(()),
+            WatchLine::Failed(fault) => return Err(fault),
         };
         if let Some(next) = next {
             *version = next;

@@ -108,7 +108,7 @@ pub struct Page<K> {
 
 /// A line of a watch.
 #[derive(Debug)]
-pub enum LineReader<K> {
+pub enum WatchLine<K> {
     /// An object is new or has changed.
     Applied(Read<K>),
     /// An object is gone.
@@ -172,16 +172,16 @@ pub fn page<K: DeserializeOwned>(body: &[u8]) -> Result<Page<K>, PageFault> {
 }
 
 /// Reads a line of a watch.
-pub fn line<K: DeserializeOwned>(text: &[u8]) -> LineReader<K> {
+pub fn line<K: DeserializeOwned>(text: &[u8]) -> WatchLine<K> {
     let Ok(event) = serde_json::from_slice::<RawEvent<'_>>(text) else {
-        return LineReader::Failed(PageFault::Malformed("event of a watch"));
+        return WatchLine::Failed(PageFault::Malformed("event of a watch"));
     };
     match &*event.kind {
-        "ADDED" | "MODIFIED" => LineReader::Applied(read(event.object)),
-        "DELETED" => LineReader::Deleted(head(event.object)),
-        "BOOKMARK" => LineReader::Bookmark(head(event.object).version),
-        "ERROR" => LineReader::Failed(status(event.object.get().as_bytes(), 500, None)),
-        _ => LineReader::Other,
+        "ADDED" | "MODIFIED" => WatchLine::Applied(read(event.object)),
+        "DELETED" => WatchLine::Deleted(head(event.object)),
+        "BOOKMARK" => WatchLine::Bookmark(head(event.object).version),
+        "ERROR" => WatchLine::Failed(status(event.object.get().as_bytes(), 500, None)),
+        _ => WatchLine::Other,
     }
 }
 
@@ -360,19 +360,19 @@ mod tests {
         };
         assert!(matches!(
             event("MODIFIED"),
-            LineReader::Applied((_, Ok(WithSpec { spec: 1 })))
+            WatchLine::Applied((_, Ok(WithSpec { spec: 1 })))
         ));
-        assert!(matches!(event("DELETED"), LineReader::Deleted(head) if head.name == "a"));
-        assert!(matches!(event("BOOKMARK"), LineReader::Bookmark(Some(version)) if version == "9"));
-        assert!(matches!(event("NEW-IN-2030"), LineReader::Other));
+        assert!(matches!(event("DELETED"), WatchLine::Deleted(head) if head.name == "a"));
+        assert!(matches!(event("BOOKMARK"), WatchLine::Bookmark(Some(version)) if version == "9"));
+        assert!(matches!(event("NEW-IN-2030"), WatchLine::Other));
         let gone = json!({ "type": "ERROR", "object": { "kind": "Status", "code": 410 } });
         let gone = line::<WithSpec>(gone.to_string().as_bytes());
         assert!(
-            matches!(gone, LineReader::Failed(PageFault::Expired)),
+            matches!(gone, WatchLine::Failed(PageFault::Expired)),
             "{gone:?}"
         );
         let garbage = line::<WithSpec>(b"{\"s3cret\"");
-        let LineReader::Failed(fault) = garbage else {
+        let WatchLine::Failed(fault) = garbage else {
             panic!("{garbage:?}")
         };
         assert!(!fault.to_string().contains("s3cret"));

@@ -13,8 +13,7 @@ use crate::object_audit::{AuditTally, Counts};
 use crate::policy::resource::{Condition, Offender, RayPolicyStatus, RuleCount};
 use crate::policy::{Exemption, Policies, Policy};
 use crate::raypolicy;
-use crate::raypolicy::compile;
-use crate::raypolicy::{PolicyFault, Weight};
+use crate::raypolicy::{PolicyFault, Weight, compile};
 use crate::watch::kinds;
 
 /// Writes the results into the status of each policy where they differ from it.

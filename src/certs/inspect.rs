@@ -11,9 +11,8 @@ use rustls::pki_types::pem::PemObject as _;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 
 use super::contents::{Anchor, Authority, Id, Leaf, PrivateKey};
-use crate::tls::ServingPair;
 use crate::tls::pair::not_after;
-use crate::tls::provider;
+use crate::tls::{ServingPair, provider};
 
 /// The digest of a certificate.
 pub(super) fn id(certificate: &CertificateDer<'_>) -> Id {

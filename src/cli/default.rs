@@ -14,7 +14,8 @@ use crate::facts::Facts;
 use crate::objects::{self, Item};
 use crate::policy::Settings;
 use crate::ray::RayObject;
-use crate::report::{Unread, Unreadable, diff, json::pretty};
+use crate::report::json::pretty;
+use crate::report::{Unread, Unreadable, diff};
 use crate::yaml;
 
 /// The objects of a manifest as admission would store them

@@ -9,11 +9,9 @@ use serde_json::Value;
 use super::documents::documents;
 use super::outcome;
 use crate::facts::Facts;
-use crate::objects;
 use crate::policy::{Policies, Policy};
-use crate::raypolicy;
-use crate::raypolicy::compile;
-use crate::raypolicy::{PolicyFault, Weight};
+use crate::raypolicy::{PolicyFault, Weight, compile};
+use crate::{objects, raypolicy};
 
 /// Flags that name policies.
 #[derive(Debug, Clone, clap::Args)]

@@ -4,7 +4,6 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
-use crate::apiserver::backoff::random;
 use crate::controller::act::perform::Performer;
 use crate::controller::act::permission::{WriteGrant, WritePermission};
 use crate::controller::act::writer::Writer;
@@ -13,17 +12,14 @@ use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
-use crate::controller::head::address;
 use crate::controller::head::address::{Head, NoHead};
-use crate::controller::head::blind;
 use crate::controller::head::credentials::{Credentials, CredentialsError};
+use crate::controller::head::{address, blind};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{ClusterTexts, ClusterView};
 use crate::controller::offload::{apart, is_heavy, is_much};
 use crate::controller::requeue::Requeue;
 use crate::controller::tuning::{Basis, Tuning};
-use crate::gcs;
-use crate::reconcile;
 use crate::reconcile::observed::cadence;
 use crate::reconcile::ownership::handover::HandoverStep;
 use crate::reconcile::{
@@ -33,6 +29,7 @@ use crate::reconcile::{
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod::PodRole;
 use crate::snapshot::{API_VERSION, Snapshot};
+use crate::{gcs, reconcile};
 
 /// How long to wait while the first list of pods is incomplete, since a pod that is not known yet
 /// is not missing; and while policies are not known, since they may say how the cluster is scaled.
@@ -370,7 +367,7 @@ impl Reconciler {
     /// Remembers the round, announces it, and says when to look again.
     fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Requeue {
         let (memory, settings) = (&mut self.state.memory, &self.state.settings);
-        let said = memory.fold(round, done, settings, now, random);
+        let said = memory.fold(round, done, settings, now, fastrand::f64);
         self.metrics.done(done);
         self.metrics.demand(&self.judge.key, round);
         self.announcer.tell(&self.about, &said.news);

@@ -7,8 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use arc_swap::ArcSwap;
 use serde_json::Value;
 
-use crate::policy::EffectivePolicy;
-use crate::policy::Policies;
+use crate::policy::{EffectivePolicy, Policies};
 use crate::ray::{Kind, RayObject};
 use crate::reconcile::ReconcilerSettings;
 

@@ -5,7 +5,6 @@ use std::collections::BTreeMap;
 use prost::Message as _;
 use tonic::transport::Channel;
 
-use super::seen;
 use super::wire::ray::rpc::autoscaler::autoscaler_state_service_client::AutoscalerStateServiceClient;
 use super::wire::ray::rpc::autoscaler::{
     DrainNodeReason, DrainNodeRequest, GetClusterResourceStateRequest,
@@ -17,7 +16,7 @@ use super::wire::ray::rpc::{
     DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, InternalKvDelRequest,
     InternalKvGetRequest, InternalKvPutRequest,
 };
-use super::{Call, CallError, Client, ClientPlace, GcsFault};
+use super::{Call, CallError, Client, ClientPlace, GcsFault, seen};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 use crate::snapshot::gcs::ClusterResourceState;

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::decided::Phases;
+use super::decided::Decided;
 use super::settings::PlanSettings;
 use crate::plan::conclude::{actions, explain};
 use crate::plan::demand::batch::RequestBatch;
@@ -13,15 +13,12 @@ use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::memory::{availability, growth_backoff};
-use crate::plan::nodes::assemble;
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig, read_config};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
-use crate::plan::nodes::problems;
-use crate::plan::nodes::rows;
 use crate::plan::nodes::rows::Row;
-use crate::plan::nodes::view;
 use crate::plan::nodes::view::NodeReader;
+use crate::plan::nodes::{assemble, problems, rows, view};
 use crate::plan::outcome::plan::{Plan, Problem};
 use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
@@ -53,7 +50,7 @@ struct Decision<'a> {
 }
 
 impl<'a> Decision<'a> {
-    fn run(&self) -> Phases<'a> {
+    fn run(&self) -> Decided<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
         let mut config = read_config(self.snapshot);
         let faults = problems::all(self.snapshot, self.own, &config);
@@ -80,7 +77,7 @@ impl<'a> Decision<'a> {
         world.hold_back();
         problems.extend(world.is_cut.then(|| limits::cut_short(world.max_workers)));
         let stunted = self.stunted(&config, now);
-        Phases {
+        Decided {
             stunted,
             world,
             config,

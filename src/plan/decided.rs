@@ -12,7 +12,7 @@ use crate::plan::packing::state::World;
 use crate::snapshot::pod::Pod;
 
 /// The results of all phases of one decision.
-pub(crate) struct Phases<'a> {
+pub(crate) struct Decided<'a> {
     pub(crate) world: World,
     pub(crate) config: ClusterConfig,
     pub(crate) demands: Vec<Demand<'a>>,

@@ -21,7 +21,7 @@ pub use effective::EffectivePolicy;
 pub use exemption::Exemption;
 pub use limits::{Limit, Limits};
 pub use mode::{Mode, NoSuchMode};
-pub use modes::{Decided, Modes, Ruling};
+pub use modes::{DecidedBy, Modes, Ruling};
 pub use policies::Policies;
 pub use scope::Scope;
 pub use settings::{DefaultValues, Settings};

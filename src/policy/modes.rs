@@ -25,14 +25,14 @@ struct Setting {
 
 /// Who decided how far a finding goes, where it was not the rule itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Decided {
+pub struct DecidedBy {
     /// The RayPolicy.
     pub policy: Arc<str>,
     /// The exemption by which it is only recorded.
     pub exemption: Option<Arc<Exemption>>,
 }
 
-impl fmt::Display for Decided {
+impl fmt::Display for DecidedBy {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let policy = &self.policy;
         let Some(exemption) = &self.exemption else {
@@ -60,7 +60,7 @@ pub struct Ruling {
     /// How far it would go if policies bounded nothing by their `mode` and exempted nothing.
     pub unbounded: Mode,
     /// Who decided.
-    pub decided: Option<Decided>,
+    pub decided: Option<DecidedBy>,
 }
 
 impl Modes {
@@ -119,7 +119,7 @@ impl Modes {
             return Ruling {
                 mode: Mode::Audit,
                 unbounded,
-                decided: Some(Decided {
+                decided: Some(DecidedBy {
                     policy: policy.clone(),
                     exemption: Some(exemption.clone()),
                 }),
@@ -128,7 +128,7 @@ impl Modes {
         Ruling {
             mode: bounded,
             unbounded,
-            decided: by.map(|(_, policy)| Decided {
+            decided: by.map(|(_, policy)| DecidedBy {
                 policy: policy.clone(),
                 exemption: None,
             }),

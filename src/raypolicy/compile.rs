@@ -9,10 +9,9 @@ use serde_json::Value;
 
 use crate::policy::compiled::{PartialDefaults, PartialReconcile};
 use crate::policy::exemption::Objects;
-use crate::policy::resource;
 use crate::policy::resource::{Amount, RayPolicy, RayPolicySpec};
 use crate::policy::selector::{Labels, Pattern};
-use crate::policy::{Exemption, Limit, Limits, Policy, Scope};
+use crate::policy::{Exemption, Limit, Limits, Policy, Scope, resource};
 use crate::quantity::Quantity;
 use crate::ray::Kind;
 use crate::rule_id::RuleId;

@@ -10,8 +10,7 @@ use crate::facts::Facts;
 use crate::policy::resource::RayPolicy;
 use crate::policy::{Exemption, Mode, Policies, Policy};
 use crate::raypolicy::vacuous::vacuous;
-use crate::raypolicy::{PolicyFault, Weight};
-use crate::raypolicy::{avoidable, compile};
+use crate::raypolicy::{PolicyFault, Weight, avoidable, compile};
 use crate::rule_id::RuleId;
 
 /// The longest time for which something can be exempted: a year and a day.

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Entry, FindingsReport, Level, Unread, Unreadable};
-use crate::policy::Decided;
+use crate::policy::DecidedBy;
 
 /// The report as indented JSON, ended by a line break.
 pub fn render(report: &FindingsReport) -> String {
@@ -62,7 +62,7 @@ fn finding(entry: &Entry) -> Value {
     })
 }
 
-fn exemption(decided: &Decided) -> Option<Value> {
+fn exemption(decided: &DecidedBy) -> Option<Value> {
     let exemption = decided.exemption.as_ref()?;
     Some(json!({
         "reason": exemption.reason,

@@ -2,7 +2,8 @@
 
 use serde_json::{Value, json};
 
-use super::{Entry, FindingsReport, Level, Unread, Unreadable, json::pretty};
+use super::json::pretty;
+use super::{Entry, FindingsReport, Level, Unread, Unreadable};
 use crate::policy::Mode;
 use crate::rules::{OwnMode, RULES, Rule};
 

@@ -17,21 +17,18 @@ use super::health::Health;
 use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
 use super::{Times, facts, probes};
-use crate::admission;
 use crate::admission::{Admission, AdmissionLimits, Engine};
 use crate::apiserver::client::is_no_pod;
 use crate::apiserver::{ApiServer, Source};
-use crate::audit;
-use crate::certs;
+use crate::controller::stop::told_to_stop;
 use crate::controller::tuning::InForce;
 use crate::controller::{self, Surroundings};
-use crate::policy::EffectivePolicy;
-use crate::policy::Settings;
+use crate::policy::{EffectivePolicy, Settings};
 use crate::supervisor::{Supervisor, Task};
 use crate::telemetry::Metrics;
 use crate::tls::directory::Poller;
 use crate::tls::{CertificateDirectory, CertificateStore, clients, server_config_for};
-use crate::watch;
+use crate::{admission, audit, certs, watch};
 
 /// What a process is started with.
 #[derive(Debug, Clone)]
@@ -207,7 +204,7 @@ fn scale(
     Some(supervisor.spawn("scaling", async move {
         let api = tokio::select! {
             api = api_at_last(kubeconfig, "to scale clusters of") => api,
-            _ = stop.wait_for(|stop| *stop) => return,
+            () = told_to_stop(&mut stop) => return,
         };
         let around = Surroundings {
             api,

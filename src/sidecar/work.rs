@@ -29,7 +29,7 @@ use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{Key, Observed, Reach};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
-use crate::controller::stop::told;
+use crate::controller::stop::told_to_stop;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::tend;
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
@@ -69,13 +69,13 @@ pub struct SidecarOptions {
 pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     let sidecar = tokio::select! {
         sidecar = Sidecar::prepare(options) => sidecar,
-        () = told(&mut stop) => return,
+        () = told_to_stop(&mut stop) => return,
     };
     let mut job: Option<Job> = None;
     loop {
         let pause = sidecar.look(&mut job).await;
         tokio::select! {
-            () = told(&mut stop) => break,
+            () = told_to_stop(&mut stop) => break,
             () = sleep(pause) => {}
         }
     }

@@ -10,10 +10,8 @@ use super::follow::{Known, follow};
 use super::kinds::{self, Nothing, Part, fields};
 use crate::apiserver::Source;
 use crate::policy;
-use crate::policy::EffectivePolicy;
-use crate::policy::Policies;
-use crate::raypolicy::PolicyFault;
-use crate::raypolicy::compile;
+use crate::policy::{EffectivePolicy, Policies};
+use crate::raypolicy::{PolicyFault, compile};
 
 /// Keeps the policies and the labels of namespaces up to date; `known` becomes true once both are
 /// known. While they cannot be read, no object may be judged yet, because the limits of a policy

@@ -6,8 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use rayfit::plan::{self, Strategy, decide};
-use rayfit::reconcile::standing;
-use rayfit::reconcile::{Handover, ReconcilerSettings, RoundMemory, ScalerRole, round};
+use rayfit::reconcile::{Handover, ReconcilerSettings, RoundMemory, ScalerRole, round, standing};
 use rayfit::snapshot::Snapshot;
 use rayfit::snapshot::allowed::ray_cluster;
 use serde_json::{Map, Value, json};

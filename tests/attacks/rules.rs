@@ -5,9 +5,8 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use rayfit::admission::{Admission, AdmissionLimits, Engine, router};
-use rayfit::policy::EffectivePolicy;
-use rayfit::policy::Policies;
 use rayfit::policy::settings::KUBERAY_OPERATOR;
+use rayfit::policy::{EffectivePolicy, Policies};
 use rayfit::raypolicy::compile;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};

@@ -1,6 +1,5 @@
 //! The promises of the crate's layout: nothing imports in a circle, the core is pure, files are
 //! short, folders are small, the map is complete.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -3,8 +3,6 @@
 //! `tests/fixtures/defaults/<name>.yaml` is an object (with `<name>.old.yaml` beside it an
 //! update); what is filled in is a snapshot.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 

@@ -1,7 +1,5 @@
 //! Reading objects only as far as they are looked at changes no verdict and no patch.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::path::{Path, PathBuf};
 
 use k8s_openapi::jiff::Timestamp;
@@ -10,8 +8,8 @@ use rayfit::admission::review::Review;
 use rayfit::admission::{Engine, Webhook, decide, response, tree};
 use rayfit::facts::Facts;
 use rayfit::policy::EffectivePolicy;
-use rayfit::ray::Kind;
-use rayfit::{defaults, judge, ray::RayObject};
+use rayfit::ray::{Kind, RayObject};
+use rayfit::{defaults, judge};
 use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tree::{Detail, TreeBudget};

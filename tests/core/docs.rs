@@ -1,5 +1,4 @@
 //! What is generated from the code is what the code would generate.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;

@@ -1,12 +1,9 @@
 //! What judging promises whatever the rules find, tried on every violating fixture of every rule.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::path::{Path, PathBuf};
 
 use rayfit::facts::Facts;
-use rayfit::judge::Verdict;
-use rayfit::judge::judge;
+use rayfit::judge::{Verdict, judge};
 use rayfit::policy::settings::KUBERAY_OPERATOR;
 use rayfit::policy::{Mode, Settings};
 use rayfit::ray::{Kind, RayObject};

@@ -8,9 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rayfit::manifests::access::certificates::NEEDED;
-use rayfit::manifests::access::controller as scaling;
-use rayfit::manifests::access::{Access, Scope};
-use rayfit::manifests::access::{audit, watch};
+use rayfit::manifests::access::{Access, Scope, audit, controller as scaling, watch};
 use rayfit::manifests::{Certificates, ManifestOptions, chart, kustomize, names, objects, to_yaml};
 use serde_json::{Value, json};
 

@@ -1,6 +1,5 @@
 //! `proto/` against what Ray itself has (`tests/parity/ray-messages.json`, recorded from Ray
 //! 2.60.0 by `tests/parity/run.sh wire`).
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::path::Path;

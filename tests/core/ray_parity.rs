@@ -2,7 +2,6 @@
 //!
 //! `tests/parity/corpus.jsonl.gz` has one case per line: a snapshot and what Ray decides on it
 //! (`tests/parity/ray_answer.py`). `RAYFIT_PARITY_CASES` names a file of fresh ones instead.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read};

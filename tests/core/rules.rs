@@ -5,8 +5,6 @@
 //! `x.facts.yaml` (facts of the cluster), `x.policy.yaml` (a RayPolicy) and `x.user.yaml` (who
 //! resizes a pod). The findings of each fixture are snapshots.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};

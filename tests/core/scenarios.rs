@@ -7,7 +7,6 @@
 //! pods: {cpu-1: {group: cpu, free: {CPU: 0}}}     # Ray runs in it, `pending: true` if not
 //! tasks: [{CPU: 2, count: 3}]                     # also: gangs, ask (request_resources)
 //! ```
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 

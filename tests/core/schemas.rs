@@ -1,6 +1,5 @@
 //! The published schemas (`docs/schema/`) are those of the code, and they fit what is read and
 //! written.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::io::Read as _;
 use std::path::Path;

@@ -1,7 +1,5 @@
 //! Reviews through the router, without a network.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use axum::http::StatusCode;

@@ -1,7 +1,5 @@
 //! Certificates of our own, by several replicas against an API server in memory.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +11,7 @@ use base64::engine::general_purpose::STANDARD;
 use rayfit::certs::{CertificateOptions, Clock, run_with_clock};
 use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::{self, Certificates, names};
-use rayfit::tls::CertificateStore;
-use rayfit::tls::provider;
+use rayfit::tls::{CertificateStore, provider};
 use rustls::RootCertStore;
 use rustls::client::WebPkiServerVerifier;
 use rustls::client::danger::ServerCertVerifier as _;

@@ -1,7 +1,5 @@
 //! The listener under real TLS connections, in this process: protocols, rotation, time limits.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use std::net::SocketAddr;
 use std::path::Path;
 use std::sync::Arc;

@@ -1,6 +1,5 @@
 //! The client of the GCS against a played one: what is sent and read, and what happens when the
 //! GCS is slow, away, somebody else, or speaks nonsense.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
 

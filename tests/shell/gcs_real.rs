@@ -1,5 +1,4 @@
 //! The client of the GCS against real Ray: every call, and what makes a GCS refuse one.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::time::Duration;
 

@@ -1,5 +1,4 @@
 //! Mutual TLS with a played GCS: who is let in, and who is believed.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 use std::path::Path;
 use std::sync::Arc;

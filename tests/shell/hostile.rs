@@ -1,7 +1,5 @@
 //! Hostile bodies: always an answer in words, never a crash.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
 use axum::http::StatusCode;
 use proptest::prelude::*;
 use serde_json::json;

@@ -6,6 +6,7 @@ mod admission;
 mod certs;
 mod ci;
 mod cli;
+mod command;
 mod connections;
 mod dev_certs;
 mod gcs;

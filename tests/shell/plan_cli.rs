@@ -1,33 +1,11 @@
 //! `rayfit plan` as people and pipelines meet it.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
-
-use std::io::Write as _;
-use std::process::{Command, Stdio};
 
 use serde_json::{Value, json};
 
-struct Run {
-    code: i32,
-    out: String,
-    err: String,
-}
+use crate::command::{Run, rayfit_reading};
 
 fn plan(arguments: &[&str], input: &str) -> Run {
-    let mut child = Command::new(env!("CARGO_BIN_EXE_rayfit"))
-        .arg("plan")
-        .args(arguments)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .stderr(Stdio::piped())
-        .spawn()
-        .unwrap();
-    let _ = child.stdin.take().unwrap().write_all(input.as_bytes());
-    let output = child.wait_with_output().unwrap();
-    Run {
-        code: output.status.code().unwrap(),
-        out: String::from_utf8(output.stdout).unwrap(),
-        err: String::from_utf8(output.stderr).unwrap(),
-    }
+    rayfit_reading(&[&["plan"], arguments].concat(), input)
 }
 
 fn snapshot() -> Value {

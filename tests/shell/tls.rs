@@ -1,6 +1,5 @@
 //! Certificates: what is read, what is refused, what is swapped.
 
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 #![allow(
     clippy::disallowed_methods,
     clippy::duration_suboptimal_units,

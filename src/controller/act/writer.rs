@@ -10,9 +10,8 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::apiserver::error_chain;
 use crate::apiserver::queue::{Flow, LAST};
-use crate::apiserver::{Gate, Pass};
+use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
 use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;

@@ -9,9 +9,8 @@ use kube::Client;
 use kube::api::{Api, ResourceExt as _};
 use tokio::time::{Instant, timeout};
 
-use crate::apiserver::Gate;
 use crate::apiserver::backoff::Backoff;
-use crate::apiserver::error_chain;
+use crate::apiserver::{Gate, error_chain};
 use crate::controller::head::address::Head;
 use crate::controller::observe::Key;
 use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls, TokenSource};

@@ -16,11 +16,10 @@ use super::record::{LeaseName, LeaseRecord, LeaseStep};
 use super::stored::{
     LABEL, LeaseOptions, lease_name, list, name_from, name_of, perform, record_of,
 };
-use crate::apiserver::error_chain;
 use crate::apiserver::informer::Times;
-use crate::apiserver::{self, Event, Selection, Source};
+use crate::apiserver::{self, Event, Selection, Source, error_chain};
 use crate::controller::metrics::RoundMetrics;
-use crate::controller::stop::told;
+use crate::controller::stop::told_to_stop;
 
 /// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
 /// everything has been released. Errors of the API server are logged, and the request is tried
@@ -72,7 +71,7 @@ pub async fn keep(
             tokio::select! {
                 Some(event) = events.recv() => keeper.note(event),
                 () = sleep(again) => {}
-                () = told(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
+                () = told_to_stop(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
             }
             // Events that arrived meanwhile are taken in before any new step is sent.
             while let Ok(event) = events.try_recv() {

@@ -1,25 +1,16 @@
 //! What the audit needs from the API server, beside what watching needs. The manifests grant
 //! exactly this.
 
+use crate::manifests::access::request::{OWN_PODS, followed};
 use crate::manifests::access::{Access, Scope};
 use crate::manifests::names::{AUDIT_LEASE, VALIDATING};
 
-const fn followed(resource: &'static str) -> Access {
-    Access {
-        scope: Scope::Cluster,
-        group: "ray.io",
-        resource,
-        name: None,
-        verbs: &["list", "watch"],
-    }
-}
-
 /// Everything that is needed.
 pub const NEEDED: &[Access] = &[
-    followed("rayclusters"),
-    followed("rayjobs"),
-    followed("rayservices"),
-    followed("raycronjobs"),
+    followed("ray.io", "rayclusters"),
+    followed("ray.io", "rayjobs"),
+    followed("ray.io", "rayservices"),
+    followed("ray.io", "raycronjobs"),
     Access {
         scope: Scope::Cluster,
         group: "rayfit.dev",
@@ -56,11 +47,5 @@ pub const NEEDED: &[Access] = &[
         name: Some(AUDIT_LEASE),
         verbs: &["get", "patch"],
     },
-    Access {
-        scope: Scope::Namespace,
-        group: "",
-        resource: "pods",
-        name: None,
-        verbs: &["list"],
-    },
+    OWN_PODS,
 ];

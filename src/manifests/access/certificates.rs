@@ -1,5 +1,6 @@
 //! What managing certificates needs from the API server. The manifests grant exactly this.
 
+use crate::manifests::access::request::OWN_PODS;
 use crate::manifests::access::{Access, Scope};
 use crate::manifests::names::{MUTATING, OWN_SECRET, VALIDATING};
 
@@ -15,13 +16,7 @@ pub const NEEDED: &[Access] = &[
         name: Some(OWN_SECRET),
         verbs: &["get", "update", "watch"],
     },
-    Access {
-        scope: Scope::Namespace,
-        group: "",
-        resource: "pods",
-        name: None,
-        verbs: &["list"],
-    },
+    OWN_PODS,
     Access {
         scope: Scope::Cluster,
         group: WEBHOOKS,

@@ -1,5 +1,6 @@
 //! What scaling needs from the API server. The manifests grant exactly this.
 
+use crate::manifests::access::request::followed;
 use crate::manifests::access::{Access, Scope};
 
 /// In every namespace whose clusters are scaled: bound cluster-wide, or in chosen namespaces.
@@ -36,13 +37,7 @@ pub const CLUSTERS: &[Access] = &[
 ];
 
 /// What nodes have for pods that grow. Not with chosen namespaces only.
-pub const NODES: &[Access] = &[Access {
-    scope: Scope::Cluster,
-    group: "",
-    resource: "nodes",
-    name: None,
-    verbs: &["list", "watch"],
-}];
+pub const NODES: &[Access] = &[followed("", "nodes")];
 
 /// The Leases by which replicas divide clusters among them.
 pub const LEASES: &[Access] = &[Access {

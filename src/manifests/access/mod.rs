@@ -1,6 +1,6 @@
 //! Which requests each account may make: what the code under it needs, and no more. The lists stand
 //! here, below the code that makes the requests, so that the manifests depend on none of it;
-//! `tests/manifests.rs` holds them together.
+//! `tests/core/manifests.rs` holds them together.
 
 pub mod audit;
 pub mod certificates;

@@ -2,14 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::manifests::access::audit;
-use crate::manifests::access::certificates;
-use crate::manifests::access::controller as scaling;
-use crate::manifests::access::watch;
-use crate::manifests::access::{Access, Scope};
-use crate::manifests::names;
+use crate::manifests::access::{Access, Scope, audit, certificates, controller as scaling, watch};
 use crate::manifests::names::{APP, Component};
-use crate::manifests::{Certificates, ManifestOptions};
+use crate::manifests::{Certificates, ManifestOptions, names};
 
 /// Our namespace, with the pod security level that our pods keep to.
 pub fn namespace(options: &ManifestOptions) -> Value {

@@ -25,3 +25,23 @@ pub enum Scope {
     /// In the namespaces whose clusters are scaled: all, or those that were chosen.
     Scaled,
 }
+
+/// Following the objects of a resource in the whole cluster.
+pub(super) const fn followed(group: &'static str, resource: &'static str) -> Access {
+    Access {
+        scope: Scope::Cluster,
+        group,
+        resource,
+        name: None,
+        verbs: &["list", "watch"],
+    }
+}
+
+/// Listing our own pods. Unlike a watch of one object, a list cannot be limited to names.
+pub(super) const OWN_PODS: Access = Access {
+    scope: Scope::Namespace,
+    group: "",
+    resource: "pods",
+    name: None,
+    verbs: &["list"],
+};

@@ -2,10 +2,9 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::plan::conclude::explain;
 use crate::plan::conclude::reasons::Reasons;
-use crate::plan::conclude::{launch, orphans};
-use crate::plan::decided::Phases;
+use crate::plan::conclude::{explain, launch, orphans};
+use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
 use crate::plan::memory::remember;
@@ -22,7 +21,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::pod::PodRole;
 
 /// Returns the plan of a decision.
-pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phases<'_>) -> Plan {
+pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Plan {
     if decided.world.work.is_over() {
         return given_up(snapshot, settings, decided);
     }
@@ -52,7 +51,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phase
 }
 
 /// The plan of a decision that was given up: nothing is done, and nothing is forgotten.
-fn given_up(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phases<'_>) -> Plan {
+fn given_up(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Plan {
     let problem = budget::given_up();
     let mut problems = decided.problems.clone();
     let waiting = Some(problem.reason.clone());
@@ -69,7 +68,7 @@ fn given_up(snapshot: &Snapshot, settings: &PlanSettings, decided: &Phases<'_>) 
     }
 }
 
-fn workers<'a>(decided: &'a Phases<'_>) -> impl Iterator<Item = (usize, &'a GroupConfig)> {
+fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (usize, &'a GroupConfig)> {
     decided
         .world
         .groups
@@ -78,7 +77,7 @@ fn workers<'a>(decided: &'a Phases<'_>) -> impl Iterator<Item = (usize, &'a Grou
         .filter(|(_, group)| group.index.is_some())
 }
 
-fn unchanged(decided: &Phases<'_>) -> Vec<GroupPlan> {
+fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
     let same = |(_, group): (usize, &GroupConfig)| GroupPlan {
         name: group.name.clone(),
         replicas_now: group.replicas,
@@ -88,7 +87,7 @@ fn unchanged(decided: &Phases<'_>) -> Vec<GroupPlan> {
     workers(decided).map(same).collect()
 }
 
-fn drains(decided: &Phases<'_>) -> Vec<NodeDrain> {
+fn drains(decided: &Decided<'_>) -> Vec<NodeDrain> {
     let world = &decided.world;
     let drain = |node: &PlannedNode| match node.fate {
         Fate::Remove(cause) if !node.ray_id.is_empty() && !node.held => Some(NodeDrain {
@@ -103,7 +102,7 @@ fn drains(decided: &Phases<'_>) -> Vec<NodeDrain> {
     world.in_order().filter_map(drain).collect()
 }
 
-fn resizes(decided: &Phases<'_>) -> Vec<PodResize> {
+fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
     let resize = |node: &PlannedNode| {
         let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
         let (now, then) = (resize.current, resize.desired);
@@ -120,14 +119,14 @@ fn resizes(decided: &Phases<'_>) -> Vec<PodResize> {
 }
 
 /// The resize of a node, unless the node is to be removed: such a node keeps its size.
-fn sized<'n>(decided: &Phases<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
+fn sized<'n>(decided: &Decided<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
     let goes = decided.world.strategy.is_rayfit() && !node.stays();
     node.resize.as_ref().filter(|_| !goes)
 }
 
 /// The note of each pod whose resize begins, ends or fails, or whose node said how much it can
 /// give.
-fn notes(decided: &Phases<'_>, plan: &Plan) -> Vec<PodNote> {
+fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
     let note = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
         let mut note = resize.note();
@@ -148,7 +147,7 @@ fn notes(decided: &Phases<'_>, plan: &Plan) -> Vec<PodNote> {
     decided.world.in_order().filter_map(note).collect()
 }
 
-fn raylet_syncs(decided: &Phases<'_>) -> Vec<RayletSync> {
+fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
     let world = &decided.world;
     let sync = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
@@ -162,7 +161,7 @@ fn raylet_syncs(decided: &Phases<'_>) -> Vec<RayletSync> {
     world.in_order().filter_map(sync).collect()
 }
 
-fn groups(decided: &Phases<'_>) -> Vec<GroupPlan> {
+fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
     let launch_now = launch::now(&decided.world, decided.config.conservative);
     let launches = decided.world.count(|node| node.fate == Fate::Launch);
     let cancelled = decided.world.count(is_cancelled);
@@ -211,7 +210,7 @@ fn is_awaited(node: &PlannedNode) -> bool {
 
 /// The pods to delete, by group: pending pods that are to be removed, and pods whose Ray node has
 /// stopped.
-fn deletions(decided: &Phases<'_>) -> HashMap<usize, Vec<Deletion>> {
+fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
     let config = &decided.config;
     let mut deletions: HashMap<usize, Vec<Deletion>> = HashMap::new();
     let mut delete = |group: usize, pod: &str, cause| {
@@ -247,7 +246,7 @@ fn deletions(decided: &Phases<'_>) -> HashMap<usize, Vec<Deletion>> {
 /// The multi-host replicas of which Ray still runs in one host or more. KubeRay deletes a whole
 /// replica as soon as one of its pods is to be deleted, so deletions wait until Ray has stopped in
 /// all of its hosts.
-fn running_replicas<'a>(decided: &'a Phases<'_>) -> HashSet<(usize, &'a str)> {
+fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(usize, &'a str)> {
     let world = &decided.world;
     if !world.strategy.is_rayfit() {
         return HashSet::new();
@@ -269,7 +268,7 @@ fn running_replicas<'a>(decided: &'a Phases<'_>) -> HashSet<(usize, &'a str)> {
 }
 
 /// By group, how many pods stay as far as KubeRay is concerned.
-fn observed<'a>(decided: &'a Phases<'_>) -> HashMap<&'a str, u64> {
+fn observed<'a>(decided: &'a Decided<'_>) -> HashMap<&'a str, u64> {
     let mut observed: HashMap<&str, u64> = HashMap::new();
     for pod in decided.own {
         let listed = decided.config.is_listed(pod.group, pod.name);
@@ -310,7 +309,7 @@ fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -
     replicas.clamp(group.min_replicas.min(ceiling), ceiling)
 }
 
-fn unmet(decided: &Phases<'_>) -> Vec<Unmet> {
+fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
     let mut counts: HashMap<usize, u64> = HashMap::new();
     let mut order = Vec::new();
     for run in &decided.left {

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::decided::Phases;
+use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
@@ -17,7 +17,7 @@ use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 const NAMED: usize = 3;
 
 /// Returns the report of a decision.
-pub(crate) fn report(decided: &Phases<'_>, plan: &Plan) -> PlanReport {
+pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
     if decided.world.work.is_over() {
         // A decision that was given up has no reasons to report.
         return PlanReport::default();
@@ -32,7 +32,7 @@ pub(crate) fn report(decided: &Phases<'_>, plan: &Plan) -> PlanReport {
 /// How many units were placed on how many nodes, by step and group.
 type Places = BTreeMap<(PlacementStep, usize), (u64, u64)>;
 
-fn demands(decided: &Phases<'_>, plan: &Plan) -> Vec<DemandReport> {
+fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
     let mut placed: Vec<Places> = vec![Places::new(); decided.demands.len()];
     for node in decided.world.in_order() {
         for take in &node.takes {
@@ -82,7 +82,7 @@ fn group_name(world: &World, group: usize) -> String {
         .unwrap_or_default()
 }
 
-fn groups(decided: &Phases<'_>) -> Vec<GroupReport> {
+fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let world = &decided.world;
     let running = world.count(|node| node.stays() && node.stage == Stage::Running);
     let launch = world.count(|node| node.fate == Fate::Launch);
@@ -111,7 +111,7 @@ fn groups(decided: &Phases<'_>) -> Vec<GroupReport> {
 }
 
 /// The reports on single nodes: why a pod did not grow, or why it is removed.
-fn nodes(decided: &Phases<'_>) -> Vec<NodeReport> {
+fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
     let mut index: HashMap<(usize, String), usize> = HashMap::new();
     for node in decided.world.in_order().filter(|node| !node.pod.is_empty()) {
@@ -140,7 +140,7 @@ fn nodes(decided: &Phases<'_>) -> Vec<NodeReport> {
     reports
 }
 
-fn remark(decided: &Phases<'_>, node: &PlannedNode) -> Option<String> {
+fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<String> {
     if let Fate::Remove(cause) = node.fate {
         let cause = cause.words();
         return Some(if node.held {
@@ -156,7 +156,7 @@ fn remark(decided: &Phases<'_>, node: &PlannedNode) -> Option<String> {
     why_not_grown(decided, resize)
 }
 
-fn why_not_grown(decided: &Phases<'_>, resize: &Resize) -> Option<String> {
+fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
     if resize.is_to_send() {
         return None;
     }
@@ -190,7 +190,7 @@ fn why_not_grown(decided: &Phases<'_>, resize: &Resize) -> Option<String> {
 }
 
 /// What the Kubernetes node lacks for the pod to reach its resize limits.
-fn short(decided: &Phases<'_>, resize: &Resize) -> Option<String> {
+fn short(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
     let room = decided.world.rooms.get(resize.room)?;
     let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
     let text = |free: String, resource: &str, short: String| {

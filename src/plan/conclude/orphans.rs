@@ -7,7 +7,7 @@
 
 use std::collections::HashSet;
 
-use crate::plan::decided::Phases;
+use crate::plan::decided::Decided;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan, Problem};
@@ -18,7 +18,7 @@ use crate::snapshot::pod::{Pod, PodRole};
 /// group, adds a problem for each pod.
 pub(crate) fn place(
     snapshot: &Snapshot,
-    decided: &Phases<'_>,
+    decided: &Decided<'_>,
     groups: &mut [GroupPlan],
     problems: &mut Vec<Problem>,
 ) {
@@ -59,7 +59,7 @@ fn left(pod: &Pod<'_>) -> Problem {
 
 /// The workers of groups that are gone in which Ray does not run and will not run: Ray has stopped,
 /// the pod has ended, or the pod never began to run.
-fn orphans<'a>(snapshot: &Snapshot, decided: &Phases<'a>) -> Vec<&'a Pod<'a>> {
+fn orphans<'a>(snapshot: &Snapshot, decided: &Decided<'a>) -> Vec<&'a Pod<'a>> {
     if !decided.world.strategy.is_rayfit() {
         return Vec::new();
     }

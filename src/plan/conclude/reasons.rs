@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::plan::conclude::explain::amount_text;
-use crate::plan::decided::Phases;
+use crate::plan::decided::Decided;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::demand::shape::{Shape, ShapeId};
@@ -18,7 +18,7 @@ const GROUPS: usize = 50;
 
 /// Gives the reasons, group by group, for one demand after the other.
 pub(crate) struct Reasons<'d> {
-    decided: &'d Phases<'d>,
+    decided: &'d Decided<'d>,
     /// The request batches of each demand that were not placed.
     left: HashMap<usize, Vec<&'d RequestBatch>>,
     /// How many nodes of each group stay.
@@ -29,7 +29,7 @@ pub(crate) struct Reasons<'d> {
 
 impl<'d> Reasons<'d> {
     /// Prepares the reasons for the demands of a decision.
-    pub(crate) fn of(decided: &'d Phases<'d>) -> Self {
+    pub(crate) fn of(decided: &'d Decided<'d>) -> Self {
         let mut left: HashMap<usize, Vec<&RequestBatch>> = HashMap::new();
         for run in &decided.left {
             left.entry(run.demand).or_default().push(run);
@@ -100,7 +100,7 @@ impl<'d> Reasons<'d> {
     }
 }
 
-fn why_not(decided: &Phases<'_>, group: usize, shape: &Shape, staying: &[u64]) -> String {
+fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) -> String {
     let world = &decided.world;
     let (Some(template), Some(config)) = (world.templates.get(group), world.groups.get(group))
     else {

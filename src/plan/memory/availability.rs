@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, HashSet};
 
-use crate::plan::decided::Phases;
+use crate::plan::decided::Decided;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::Stage;
 use crate::plan::packing::rank::Preference;
@@ -27,7 +27,7 @@ pub(crate) fn is_overdue(since: f64, now: f64) -> bool {
 /// The groups of launches that have failed, with the times of the failures. In such a launch no pod
 /// appeared, or Ray does not run in the pod.
 pub(crate) fn failures<'a>(
-    decided: &'a Phases<'_>,
+    decided: &'a Decided<'_>,
     instances: &'a [Instance],
 ) -> impl Iterator<Item = (&'a str, f64)> {
     let nodes = decided.world.in_order();

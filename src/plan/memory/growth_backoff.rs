@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::decided::Phases;
+use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::wait::wait_after;
 use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, Stage};
@@ -27,7 +27,7 @@ pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
 }
 
 /// The growth back-offs to remember after a decision.
-pub(crate) fn after(history: &History, decided: &Phases<'_>) -> BTreeMap<String, Stunted> {
+pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, Stunted> {
     let (world, now) = (&decided.world, decided.now);
     let mut stunted = history.stunted.clone();
     stunted.retain(|_, stunted| now - stunted.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
@@ -70,7 +70,7 @@ fn is_small(resize: &Resize) -> bool {
 /// Whether some demand waits that a pod of the group could take at its resize limits: another pod
 /// is launched for it, or would be if the maxima allowed that. Demand that fits at the base size is
 /// no part of this, because it is placed on the pod that is removed.
-fn is_wanted(decided: &Phases<'_>, group: usize) -> bool {
+fn is_wanted(decided: &Decided<'_>, group: usize) -> bool {
     let world = &decided.world;
     let coming = |node: &PlannedNode| {
         node.group == group

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use crate::plan::decided::Phases;
+use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
 use crate::plan::memory::{availability, growth_backoff};
@@ -12,7 +12,7 @@ use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
 
 /// Returns the history after a plan.
-pub(crate) fn history(snapshot: &Snapshot, decided: &Phases<'_>, plan: &Plan) -> History {
+pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
     let before = &snapshot.history;
     let instances = instances(decided, plan);
     let mut unavailable = before.unavailable.clone();
@@ -44,7 +44,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Phases<'_>, plan: &Plan) ->
 }
 
 /// The launches that have no pod yet, and the pods whose Ray node was asked to stop.
-fn instances(decided: &Phases<'_>, plan: &Plan) -> Vec<Instance> {
+fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
     let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
     let mut asked: Vec<u64> = vec![0; decided.world.groups.len()];
     for plan in &plan.groups {
@@ -123,7 +123,7 @@ fn add(instances: &mut Vec<Instance>, instance: Instance) {
     }
 }
 
-fn resize(snapshot: &Snapshot, decided: &Phases<'_>, node: &PlannedNode) -> Option<ResizeMemory> {
+fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Option<ResizeMemory> {
     let resize = node.resize.as_ref()?;
     let before = snapshot
         .history

@@ -5,7 +5,8 @@ use crate::facts::RayPod;
 use crate::policy::Mode;
 use crate::ray::Resource;
 use crate::rule_id::RuleId;
-use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
 /// RF303

@@ -4,7 +4,8 @@ use super::live_change::{LiveChange, pods};
 use crate::policy::Mode;
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;
-use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
 
 /// RF301
 pub static RULE: Rule = Rule {

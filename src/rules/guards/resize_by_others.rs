@@ -5,7 +5,8 @@ use crate::path::FieldPath;
 use crate::policy::{Mode, Settings};
 use crate::ray::{Fields, list_at, object_at};
 use crate::rule_id::RuleId;
-use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
 use crate::text::shown_text;
 
 /// RF401

@@ -5,7 +5,8 @@ use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Resource};
 use crate::rule_id::RuleId;
-use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
 
 /// RF506
 pub static RULE: Rule = Rule {

@@ -5,7 +5,8 @@ use crate::policy::Mode;
 use crate::ray::pod_size::devices;
 use crate::ray::{Cluster, Group, node_resources};
 use crate::rule_id::RuleId;
-use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
 
 /// RF504
 pub static RULE: Rule = Rule {

@@ -4,7 +4,8 @@ use super::extent::allowance;
 use crate::path::FieldPath;
 use crate::policy::{Limit, Mode};
 use crate::rule_id::RuleId;
-use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
 
 /// RF505
 pub static RULE: Rule = Rule {

@@ -5,7 +5,8 @@ use crate::policy::Mode;
 use crate::ray::pod_size::PodMost;
 use crate::ray::{Cluster, Group, Resource};
 use crate::rule_id::RuleId;
-use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
 
 /// RF503
 pub static RULE: Rule = Rule {

@@ -3,7 +3,8 @@
 use super::extent::{Count, allowance};
 use crate::policy::Mode;
 use crate::rule_id::RuleId;
-use crate::rules::{Findings, OwnMode, Rule, Subject, cel::Cel};
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
 
 /// RF502
 pub static RULE: Rule = Rule {

@@ -1,12 +1,6 @@
 //! A RayCluster played: the API server, KubeRay, the kubelets, the GCS and the raylets, as far as
 //! a scaler sees them. Nothing here knows the scaler; it is driven by calls and by time.
-#![allow(
-    clippy::unwrap_used,
-    clippy::expect_used,
-    clippy::panic,
-    unreachable_pub,
-    dead_code
-)]
+#![allow(unreachable_pub)]
 
 pub mod api;
 pub mod kubernetes;

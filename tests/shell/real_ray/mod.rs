@@ -1,11 +1,6 @@
 //! Real Ray processes on the loopback interface.
 
-#![allow(
-    dead_code,
-    unreachable_pub,
-    missing_docs,
-    reason = "each test binary includes it and uses a part of it"
-)]
+#![allow(unreachable_pub, missing_docs)]
 #![allow(
     clippy::disallowed_methods,
     reason = "tests are told by the environment where Ray is"

@@ -62,6 +62,8 @@ func run(ctx context.Context) error {
 		fmt.Printf("left to `make test-all`:\n%s", left)
 	}
 	if len(failed) > 0 {
+		// Last, where whoever looks at the end of a long log finds it.
+		fmt.Printf("what has failed, and why:\n%s\n", strings.Join(s.reasons, "\n"))
 		return fmt.Errorf("failed: %s", strings.Join(failed, ", "))
 	}
 	return nil
@@ -96,6 +98,8 @@ type stage struct {
 	out   io.Writer
 	begin time.Time
 	ended []ended
+	// reasons are the assertions of failed tests, under their names.
+	reasons []string
 }
 
 // ended is a package whose tests have run.
@@ -196,6 +200,9 @@ func (s *stage) test(ctx context.Context, one job) ([]string, error) {
 		s.print("no test of %s has run: is it still called so in tests/suite/sets.go?\n", one.folder)
 	}
 	if err != nil {
+		s.mu.Lock()
+		s.reasons = append(s.reasons, told.reasons...)
+		s.mu.Unlock()
 		told.rest()
 	}
 	return told.failed, err

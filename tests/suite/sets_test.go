@@ -2,7 +2,9 @@ package main
 
 import (
 	"context"
+	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -68,5 +70,28 @@ func TestWhatTheShortSetNamesIsThere(t *testing.T) {
 				t.Errorf("%s: no test is called %s", c.folder, part)
 			}
 		}
+	}
+}
+
+func TestAFailureIsToldByItsAssertions(t *testing.T) {
+	s := &stage{out: &strings.Builder{}}
+	told := newTelling(s, "e2e/install")
+	for _, output := range []string{
+		"=== RUN   TestStop\n",
+		"    load_test.go:67: reviews: 3 calls failed\n",
+		"        18s   Normal   Pulled   pod/rayfit\n",
+		"    load_test.go:70: " + strings.Repeat("long ", 200) + "\n",
+	} {
+		line, err := json.Marshal(event{Action: "output", Test: "TestStop", Output: output})
+		if err != nil {
+			t.Fatal(err)
+		}
+		told.line(line)
+	}
+	told.line([]byte(`{"Action":"fail","Test":"TestStop"}`))
+	if len(told.reasons) != 3 || told.reasons[0] != "e2e/install TestStop" ||
+		told.reasons[1] != "    load_test.go:67: reviews: 3 calls failed" ||
+		len(told.reasons[2]) > 410 || !strings.HasSuffix(told.reasons[2], " ...") {
+		t.Errorf("told %q", told.reasons)
 	}
 }

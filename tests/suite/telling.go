@@ -2,6 +2,7 @@ package main
 
 import (
 	"encoding/json"
+	"regexp"
 	"strings"
 	"time"
 )
@@ -13,7 +14,9 @@ type telling struct {
 	// kept is what a test, or the package itself, has printed so far.
 	kept   map[string]*strings.Builder
 	failed []string
-	passed int
+	// reasons are what the assertions of failed tests have said.
+	reasons []string
+	passed  int
 }
 
 func newTelling(s *stage, folder string) *telling {
@@ -52,6 +55,10 @@ func (t *telling) line(line []byte) {
 		t.tell(map[string]string{"fail": "FAILED", "skip": "SKIPPED"}[e.Action], e)
 		if part == "" {
 			t.failed = append(t.failed, t.folder+" "+test)
+			t.reasons = append(t.reasons, t.folder+" "+test)
+			if said := t.kept[test]; said != nil {
+				t.reasons = append(t.reasons, asserted(said.String())...)
+			}
 			t.show(test)
 		}
 	}
@@ -72,6 +79,23 @@ func (t *telling) keep(test, text string) {
 		t.kept[test] = &strings.Builder{}
 	}
 	t.kept[test].WriteString(text)
+}
+
+// An assertion's line begins with where it is; what follows it may be long, as
+// when a test shows what its cluster did.
+var assertion = regexp.MustCompile(`(?m)^ +\w+\.go:\d+: .*`)
+
+// asserted is the assertions in what a test has printed: the last ones, short.
+func asserted(said string) []string {
+	const most, longest = 12, 400
+	lines := assertion.FindAllString(said, -1)
+	lines = lines[max(0, len(lines)-most):]
+	for i, line := range lines {
+		if len(line) > longest {
+			lines[i] = strings.ToValidUTF8(line[:longest], "") + " ..."
+		}
+	}
+	return lines
 }
 
 // show prints what a test has printed.

@@ -20,6 +20,7 @@
 //! - [`vap`]: the rules that the API server can judge by itself, as its policies
 //! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
 //! - [`reconcile`]: from a plan to calls, and from their answers to the next round
+//! - [`simulate`]: a world in virtual time, in which all of this acts on a user's workload
 //!
 //! Around it lies the shell:
 //!
@@ -75,6 +76,7 @@ pub mod rules;
 pub mod server;
 pub mod shares;
 pub mod sidecar;
+pub mod simulate;
 pub mod snapshot;
 pub mod supervisor;
 pub mod telemetry;

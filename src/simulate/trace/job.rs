@@ -1,0 +1,74 @@
+//! What a trace consists of.
+
+use std::collections::BTreeMap;
+
+/// A workload, in the order in which its parts were submitted.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Trace {
+    /// What people call it.
+    pub name: String,
+    /// Its parts. Parents come before their children.
+    pub jobs: Vec<Job>,
+}
+
+/// A task, an actor or a placement group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Job {
+    /// The name by which others of the trace refer to it; unique in the trace.
+    pub id: String,
+    /// What people call it, such as the name of the function; not unique.
+    pub name: String,
+    /// When it was submitted, in seconds from the start of the trace.
+    pub at: f64,
+    /// The jobs, by index, that must have ended before it is ready. All are smaller than its own.
+    pub after: Vec<usize>,
+    /// For how long it runs once it has started, in seconds.
+    pub seconds: f64,
+    /// What it asks of Ray.
+    pub demand: Demand,
+    /// The memory that it really uses, in the order of time; empty where that is not known.
+    pub memory: Vec<MemoryUse>,
+    /// How often it is tried again when its node is lost. Ray's default is 3 for tasks, 0 for actors.
+    pub retries: u32,
+}
+
+/// Amounts of logical resources by name, such as `CPU`; memory in bytes.
+pub type Shape = BTreeMap<String, f64>;
+
+/// What a job asks of Ray.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Demand {
+    /// A task.
+    Task(Shape),
+    /// An actor, which holds its resources until it ends.
+    Actor(Shape),
+    /// A placement group, which gets all of its bundles at once, and holds them until it is removed.
+    PlacementGroup {
+        /// How its bundles lie on nodes.
+        strategy: Strategy,
+        /// The resources of each bundle.
+        bundles: Vec<Shape>,
+    },
+}
+
+/// How the bundles of a placement group lie on nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Strategy {
+    /// On as few nodes as possible.
+    Pack,
+    /// On as many nodes as possible.
+    Spread,
+    /// All on one node.
+    StrictPack,
+    /// Each on a node of its own.
+    StrictSpread,
+}
+
+/// How much memory a job uses from some moment on.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MemoryUse {
+    /// Seconds since the job started.
+    pub at: f64,
+    /// Bytes.
+    pub bytes: u64,
+}

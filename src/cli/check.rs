@@ -145,9 +145,9 @@ impl Circumstances {
                     .push(unread(&input.display().to_string(), &error)),
             }
         }
-        let mut progress = Progress::new(sources.len());
+        let mut progress = Progress::new("checked");
         for (count, source) in sources.iter().enumerate() {
-            progress.done(count);
+            progress.files(count, sources.len());
             self.source(source, &mut report)?;
         }
         Ok(report)

@@ -1,5 +1,6 @@
 //! Progress on a terminal, for what takes longer than a person likes to wait in the dark.
 
+use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
@@ -9,32 +10,38 @@ const QUIET: Duration = Duration::from_secs(2);
 /// How often it is renewed.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// A line on standard error that counts, if that is a terminal.
+/// A line on standard error that tells how far something is, if that is a terminal.
 pub(super) struct Progress {
-    total: usize,
+    verb: &'static str,
     next: Option<Instant>,
     shown: bool,
 }
 
 impl Progress {
-    pub(super) fn new(total: usize) -> Self {
+    /// Progress of something that is `checked`, or `simulated`.
+    pub(super) fn new(verb: &'static str) -> Self {
         let terminal = std::io::stderr().is_terminal();
         Self {
-            total,
+            verb,
             next: terminal.then(|| Instant::now() + QUIET),
             shown: false,
         }
     }
 
-    /// Says that so many are done.
-    pub(super) fn done(&mut self, count: usize) {
+    /// Says that so many of all files are done.
+    pub(super) fn files(&mut self, count: usize, total: usize) {
+        self.show(&format_args!("{count} of {total} files"));
+    }
+
+    /// Says that this share is done, from 0 to 1.
+    pub(super) fn share(&mut self, part: f64) {
+        self.show(&format_args!("{:.0} %", part * 100.0));
+    }
+
+    fn show(&mut self, how_far: &dyn fmt::Display) {
         if self.next.is_some_and(|next| Instant::now() >= next) {
             // Progress is worth no error.
-            let _ = write!(
-                std::io::stderr(),
-                "\rchecked {count} of {} files",
-                self.total
-            );
+            let _ = write!(std::io::stderr(), "\r{} {how_far}", self.verb);
             self.next = Some(Instant::now() + INTERVAL);
             self.shown = true;
         }

@@ -2,8 +2,8 @@
 
 use std::fmt::Write as _;
 
+use super::super::table::Table;
 use super::overview::{resize_conditions, scaler};
-use super::table::Table;
 use crate::cli::live::Look;
 use crate::controller::observe::Key;
 use crate::plan::{Plan, PlanReport, PlanSettings, decide};

@@ -1,0 +1,162 @@
+//! Node pools from a file of a user.
+
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::quantity::Quantity;
+use crate::simulate::settings::NodePool;
+use crate::snapshot::amounts::Amounts;
+
+/// The most nodes of a pool.
+const MOST_NODES: u32 = 100_000;
+
+/// A node pool as it is written. Unknown fields are errors, since a typing error would otherwise
+/// change the result in silence.
+#[derive(Debug, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenPool {
+    name: String,
+    cpu: Value,
+    memory: Value,
+    #[serde(default)]
+    gpus: i64,
+    #[serde(default)]
+    min: u32,
+    max: u32,
+    #[serde(default = "start_seconds")]
+    start_seconds: f64,
+    #[serde(default = "idle_seconds")]
+    idle_seconds: f64,
+}
+
+fn start_seconds() -> f64 {
+    60.0
+}
+
+/// Cluster Autoscaler's `scale-down-unneeded-time`.
+fn idle_seconds() -> f64 {
+    600.0
+}
+
+/// Pools that cannot be used.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum PoolError {
+    /// The file has another form.
+    #[error(
+        "node pools are a list of {{name, cpu, memory, gpus, min, max, startSeconds, idleSeconds}}: {0}"
+    )]
+    Form(String),
+    /// A value of a pool makes no sense.
+    #[error("node pool {pool}: {why}")]
+    Value {
+        /// The name of the pool.
+        pool: String,
+        /// What is wrong, and what to write.
+        why: String,
+    },
+}
+
+/// Reads node pools.
+///
+/// # Errors
+///
+/// The value is no list of pools, or a pool has values that make no sense.
+pub fn read(value: &Value) -> Result<Vec<NodePool>, PoolError> {
+    let pools: Vec<WrittenPool> = serde_json::from_value(value.clone())
+        .map_err(|error| PoolError::Form(error.to_string()))?;
+    if pools.is_empty() {
+        return Err(PoolError::Form("there is no pool".to_owned()));
+    }
+    pools.into_iter().map(pool).collect()
+}
+
+fn pool(written: WrittenPool) -> Result<NodePool, PoolError> {
+    let fault = |why: String| PoolError::Value {
+        pool: written.name.clone(),
+        why,
+    };
+    let amount = |name: &str, value: &Value| {
+        let amount =
+            Quantity::from_json(value).map_err(|error| fault(format!("{name}: {error}")))?;
+        if amount <= Quantity::ZERO {
+            return Err(fault(format!("{name} is {amount}: write more than 0")));
+        }
+        Ok(amount)
+    };
+    let (cpu, memory) = (
+        amount("cpu", &written.cpu)?,
+        amount("memory", &written.memory)?,
+    );
+    if written.min > written.max || written.max > MOST_NODES {
+        let (min, max) = (written.min, written.max);
+        return Err(fault(format!(
+            "min is {min} and max {max}: write a min that is not above max, and a max up to {MOST_NODES}"
+        )));
+    }
+    let times = [
+        ("startSeconds", written.start_seconds),
+        ("idleSeconds", written.idle_seconds),
+    ];
+    for (name, seconds) in times {
+        if !(0.0..=86_400.0).contains(&seconds) {
+            return Err(fault(format!("{name} is {seconds}: write 0 to 86400")));
+        }
+    }
+    if written.gpus < 0 {
+        return Err(fault(format!("gpus is {}: write 0 or more", written.gpus)));
+    }
+    Ok(NodePool {
+        name: written.name,
+        allocatable: Amounts::new(cpu, memory),
+        gpus: written.gpus,
+        min: written.min,
+        max: written.max,
+        start_s: written.start_seconds,
+        idle_s: written.idle_seconds,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_pool_needs_a_size_and_a_maximum() {
+        let pools =
+            read(&json!([{"name": "cpu", "cpu": 16, "memory": "64Gi", "max": 10}])).unwrap();
+        assert_eq!(pools[0].allocatable.cpu, Some(Quantity::from_units(16)));
+        assert_eq!(
+            (pools[0].min, pools[0].start_s, pools[0].idle_s),
+            (0, 60.0, 600.0)
+        );
+        for (wrong, says) in [
+            (json!({}), "a list of"),
+            (json!([]), "there is no pool"),
+            (
+                json!([{"name": "a", "cpu": 1, "memory": "1Gi"}]),
+                "missing field `max`",
+            ),
+            (
+                json!([{"name": "a", "cpu": 1, "memory": "1Gi", "max": 1, "size": 3}]),
+                "unknown field `size`",
+            ),
+            (
+                json!([{"name": "a", "cpu": "0", "memory": "1Gi", "max": 1}]),
+                "cpu is 0: write more",
+            ),
+            (
+                json!([{"name": "a", "cpu": 1, "memory": "1Gi", "max": 1, "min": 2}]),
+                "min is 2 and max 1",
+            ),
+            (
+                json!([{"name": "a", "cpu": 1, "memory": "1Gi", "max": 1, "startSeconds": -1}]),
+                "write 0 to",
+            ),
+        ] {
+            let error = read(&wrong).unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! What the GCS says.
+
+use super::Ray;
+use crate::simulate::moment::Moment;
+use crate::simulate::ray::jobs::Need;
+use crate::simulate::ray::node::{RayNode, Stage};
+use crate::simulate::ray::resources::Bundle;
+use crate::simulate::trace::Strategy;
+use crate::snapshot::gcs::{
+    BundleSelector, ClusterResourceState, GangResourceRequest, Label, LabelSelector, NodeState,
+    NodeStatus, PlacementConstraint, ResourceRequest, ResourceRequestByCount,
+};
+
+/// The resource that marks the head, by which Ray's autoscaler finds it.
+pub const HEAD_RESOURCE: &str = "node:__internal_head__";
+
+/// How many dead nodes the GCS goes on listing. It keeps more; the newest are enough here.
+const DEAD_NODES: usize = 100;
+
+impl Ray {
+    /// The GCS collects how its nodes are, and what waits on them.
+    pub fn pull(&mut self) {
+        self.has_changed = false;
+        self.reported.clone_from(&self.nodes);
+        let count = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
+        let queues = self.queues.iter();
+        self.pulled = queues
+            .map(|(shape, queue)| (*shape, count(queue.len())))
+            .collect();
+    }
+
+    /// What `GetClusterResourceState` answers.
+    pub fn state(&self, now: Moment) -> ClusterResourceState {
+        let request = |bundle: &Bundle| ResourceRequest {
+            resources_bundle: self.names.amounts(bundle),
+            label_selectors: vec![LabelSelector::default()],
+            ..ResourceRequest::default()
+        };
+        let dead = self.nodes.iter().filter(|node| node.stage == Stage::Dead);
+        let forgotten = dead.count().saturating_sub(DEAD_NODES);
+        let mut dead = 0;
+        let states = self.nodes.iter().enumerate().filter_map(|(number, node)| {
+            if node.stage == Stage::Dead {
+                dead += 1;
+                return (dead > forgotten).then(|| dead_state(node));
+            }
+            let reported = self.reported.get(number).unwrap_or(node);
+            Some(self.node_state(reported, now))
+        });
+        ClusterResourceState {
+            node_states: states.collect(),
+            pending_resource_requests: self
+                .pulled
+                .iter()
+                .map(|(shape, count)| ResourceRequestByCount {
+                    request: request(&self.jobs.shapes[*shape]),
+                    count: *count,
+                })
+                .collect(),
+            pending_gang_resource_requests: self
+                .gangs
+                .iter()
+                .filter_map(|job| match &self.jobs.all[*job].need {
+                    Need::Gang { strategy, bundles } => Some((job, *strategy, bundles)),
+                    Need::Shape(_) => None,
+                })
+                .map(|(job, strategy, bundles)| {
+                    let bundle = |bundle| ResourceRequest {
+                        placement_constraints: constraints(*job, strategy),
+                        label_selectors: Vec::new(),
+                        ..request(bundle)
+                    };
+                    let requests: Vec<ResourceRequest> = bundles.iter().map(bundle).collect();
+                    GangResourceRequest {
+                        requests: requests.clone(),
+                        details: format!("{}:{}|PENDING", group_id(*job), name(strategy)),
+                        bundle_selectors: vec![BundleSelector {
+                            resource_requests: requests,
+                        }],
+                    }
+                })
+                .collect(),
+            cluster_resource_constraints: Vec::new(),
+        }
+    }
+
+    /// The node as it last reported itself.
+    fn node_state(&self, node: &RayNode, now: Moment) -> NodeState {
+        let idle = node.running == 0;
+        #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
+        let idle_ms = (now.since(node.idle_since) * 1000.0) as i64;
+        let labels = node.labels.iter().cloned();
+        NodeState {
+            node_id: node.id.to_string(),
+            instance_id: node.pod_name.clone(),
+            ray_node_type_name: node.group.clone(),
+            available_resources: self.names.amounts(&node.free()),
+            total_resources: self.names.amounts(&node.total),
+            dynamic_labels: node
+                .gangs
+                .iter()
+                .map(|gang| (label(*gang), String::new()))
+                .collect(),
+            status: match (node.stage, idle) {
+                (Stage::Dead, _) => NodeStatus::Dead,
+                (Stage::Draining, _) => NodeStatus::Draining,
+                (Stage::Alive, true) => NodeStatus::Idle,
+                (Stage::Alive, false) => NodeStatus::Running,
+            },
+            idle_duration_ms: if idle { idle_ms } else { 0 },
+            labels: labels.collect(),
+        }
+    }
+}
+
+fn dead_state(node: &RayNode) -> NodeState {
+    NodeState {
+        node_id: node.id.to_string(),
+        instance_id: node.pod_name.clone(),
+        ray_node_type_name: node.group.clone(),
+        status: NodeStatus::Dead,
+        ..NodeState::default()
+    }
+}
+
+fn group_id(job: usize) -> String {
+    format!("{job:036x}")
+}
+
+/// The label of the nodes that have bundles of a placement group.
+fn label(job: usize) -> String {
+    format!("_PG_{}", group_id(job))
+}
+
+/// How Ray says that bundles belong together, or apart. `PACK` and `SPREAD` are only wishes, of which
+/// the autoscaler is not told.
+fn constraints(job: usize, strategy: Strategy) -> Vec<PlacementConstraint> {
+    let label = Some(Label {
+        label_name: label(job),
+        label_value: String::new(),
+    });
+    match strategy {
+        Strategy::Pack | Strategy::Spread => Vec::new(),
+        Strategy::StrictPack => vec![PlacementConstraint {
+            affinity: label,
+            anti_affinity: None,
+        }],
+        Strategy::StrictSpread => vec![PlacementConstraint {
+            affinity: None,
+            anti_affinity: label,
+        }],
+    }
+}
+
+fn name(strategy: Strategy) -> &'static str {
+    match strategy {
+        Strategy::Pack => "PACK",
+        Strategy::Spread => "SPREAD",
+        Strategy::StrictPack => "STRICT_PACK",
+        Strategy::StrictSpread => "STRICT_SPREAD",
+    }
+}

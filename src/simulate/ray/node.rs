@@ -1,0 +1,59 @@
+//! A Ray node.
+
+use crate::simulate::moment::Moment;
+use crate::simulate::ray::resources::Bundle;
+use crate::snapshot::NodeId;
+
+/// A Ray node.
+#[derive(Debug, Clone)]
+pub struct RayNode {
+    /// Its id in the GCS.
+    pub id: NodeId,
+    /// The number of its pod.
+    pub pod: usize,
+    /// The name of its pod.
+    pub pod_name: String,
+    /// The name of its group.
+    pub group: String,
+    /// The labels of its group.
+    pub labels: Vec<(String, String)>,
+    /// What it has.
+    pub total: Bundle,
+    /// What is in use.
+    pub used: Bundle,
+    /// How many jobs run on it.
+    pub running: usize,
+    /// The placement groups that have bundles on it, by the number of the job.
+    pub gangs: Vec<usize>,
+    /// Since when nothing runs on it.
+    pub idle_since: Moment,
+    /// How far it is.
+    pub stage: Stage,
+    /// Whether it was drained and has no work left, so that its process ends.
+    pub is_ending: bool,
+}
+
+/// How far a Ray node is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// It takes work.
+    Alive,
+    /// It takes no more work, and ends when it has none.
+    Draining,
+    /// It is gone.
+    Dead,
+}
+
+impl RayNode {
+    /// What is free.
+    pub fn free(&self) -> Bundle {
+        let mut free = self.total.clone();
+        free.subtract(&self.used);
+        free
+    }
+
+    /// Whether it takes this much more work.
+    pub fn takes(&self, bundle: &Bundle) -> bool {
+        self.stage == Stage::Alive && bundle.fits(&self.free())
+    }
+}

@@ -1,0 +1,101 @@
+//! On which node a task or a bundle is placed.
+
+use crate::simulate::ray::node::{RayNode, Stage};
+use crate::simulate::ray::resources::Bundle;
+use crate::simulate::trace::Strategy;
+
+/// Below this utilisation nodes are equally good, so that work is packed on the first of them.
+/// (`scheduler_spread_threshold`)
+const SPREAD_THRESHOLD: f64 = 0.5;
+
+/// Of how large a part of the nodes, the best ones, one is drawn. (`scheduler_top_k_fraction`)
+const TOP_PART: f64 = 0.2;
+
+/// The node for a task or an actor, by Ray's hybrid policy. (`hybrid_scheduling_policy.cc`.) `gpu` is
+/// the number of the resource GPU; nodes that have it are kept for tasks that ask for it while others
+/// have room. `draw` gives a number below its argument.
+pub(super) fn hybrid(
+    nodes: &[RayNode],
+    bundle: &Bundle,
+    gpu: Option<usize>,
+    draw: &mut impl FnMut(usize) -> usize,
+) -> Option<usize> {
+    let mut found: Vec<(bool, f64, usize)> = Vec::new();
+    for (number, node) in nodes.iter().enumerate() {
+        if !node.takes(bundle) {
+            continue;
+        }
+        let spares = gpu.is_some_and(|gpu| bundle.get(gpu) == 0 && node.total.get(gpu) > 0);
+        let utilisation = node.used.utilisation(&node.total);
+        let score = if utilisation < SPREAD_THRESHOLD {
+            0.0
+        } else {
+            utilisation
+        };
+        found.push((spares, score, number));
+    }
+    found.sort_by(|one, other| {
+        (one.0.cmp(&other.0))
+            .then(one.1.total_cmp(&other.1))
+            .then(one.2.cmp(&other.2))
+    });
+    let first = found.first()?.0;
+    let alike = found
+        .iter()
+        .take_while(|(spares, ..)| *spares == first)
+        .count();
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        clippy::cast_precision_loss,
+        reason = "a part of a count"
+    )]
+    let best = ((nodes.len() as f64 * TOP_PART) as usize).clamp(1, alike);
+    found.get(draw(best)).map(|(_, _, number)| *number)
+}
+
+/// The nodes for the bundles of a placement group, in the order of the bundles; `None` if they do not
+/// all fit. (`bundle_scheduling_policy.cc`.)
+pub(super) fn gang(
+    nodes: &[RayNode],
+    strategy: Strategy,
+    bundles: &[Bundle],
+) -> Option<Vec<usize>> {
+    let alive = nodes.iter().enumerate();
+    let mut free: Vec<(usize, Bundle)> = alive
+        .filter(|(_, node)| node.stage == Stage::Alive)
+        .map(|(number, node)| (number, node.free()))
+        .collect();
+    if strategy == Strategy::StrictPack {
+        let mut sum = Bundle::default();
+        for bundle in bundles {
+            sum.add(bundle);
+        }
+        let (number, _) = free.iter().find(|(_, free)| sum.fits(free))?;
+        return Some(vec![*number; bundles.len()]);
+    }
+    // The largest first, as they are the hardest to place.
+    let mut order: Vec<usize> = (0..bundles.len()).collect();
+    order.sort_by_key(|at| std::cmp::Reverse(bundles[*at].weight()));
+    let mut chosen = vec![0; bundles.len()];
+    let mut taken: Vec<usize> = Vec::new();
+    for at in order {
+        let fits = |(_, (_, free)): &(usize, &(usize, Bundle))| bundles[at].fits(free);
+        let is_taken = |(_, (number, _)): &(usize, &(usize, Bundle))| taken.contains(number);
+        let candidates = || free.iter().enumerate().filter(fits);
+        let place = match strategy {
+            Strategy::StrictSpread => candidates().find(|node| !is_taken(node)),
+            Strategy::Spread => candidates()
+                .find(|node| !is_taken(node))
+                .or_else(|| candidates().next()),
+            Strategy::Pack | Strategy::StrictPack => {
+                candidates().find(is_taken).or_else(|| candidates().next())
+            }
+        };
+        let (index, (number, _)) = place?;
+        chosen[at] = *number;
+        taken.push(*number);
+        free[index].1.subtract(&bundles[at]);
+    }
+    Some(chosen)
+}

@@ -1,0 +1,203 @@
+//! What came of a simulation.
+
+use serde::Serialize;
+
+use crate::simulate::moment::Moment;
+use crate::simulate::ray::jobs::{JobState, SimulatedJob};
+use crate::simulate::scaler::Scaler;
+use crate::simulate::trace::{Demand, Trace};
+use crate::simulate::world::World;
+use crate::simulate::world::ledger::Point;
+
+const HOUR_S: f64 = 3600.0;
+const GIB: f64 = 1_073_741_824.0;
+
+/// What came of a simulation.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct SimulationResult {
+    /// How many jobs ended, were lost, and still waited at the end.
+    pub jobs: JobCounts,
+    /// From when jobs were ready until they started, in seconds. On a cluster without end each would
+    /// start at once.
+    pub wait: WaitSummary,
+    /// From the first submission to the last end, in seconds.
+    pub makespan: f64,
+    /// The makespan on a cluster without end, in seconds.
+    pub endless_makespan: f64,
+    /// CPU-hours of worker pods, and of the jobs themselves.
+    pub cpu_hours: Cost,
+    /// GiB-hours of worker pods, and of the jobs themselves.
+    pub gib_hours: Cost,
+    /// GPU-hours of worker pods, and of the jobs themselves.
+    pub gpu_hours: Cost,
+    /// Hours of Kubernetes nodes.
+    pub node_hours: f64,
+    /// Worker pods that were made.
+    pub pods: u64,
+    /// Resizes that were carried out.
+    pub resizes: u64,
+    /// Jobs that ran when their pod was taken from them.
+    pub harmed: u64,
+    /// Writes of the scaler to the API server.
+    pub api_writes: u64,
+    /// Drains and resizes of raylets.
+    pub gcs_writes: u64,
+    /// Rounds of the scaler.
+    pub rounds: u64,
+    /// Demand and capacity over time, counted from the first submission.
+    pub curve: Vec<Point>,
+}
+
+/// How many jobs came to which end.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct JobCounts {
+    /// They ended.
+    pub ended: usize,
+    /// They were lost with a node, or waited for one that was.
+    pub lost: usize,
+    /// They still waited or ran.
+    pub unfinished: usize,
+}
+
+/// How long jobs waited, in seconds.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct WaitSummary {
+    /// The mean.
+    pub mean: f64,
+    /// The median.
+    pub p50: f64,
+    /// Of a hundred jobs, 99 waited no longer.
+    pub p99: f64,
+    /// The longest.
+    pub longest: f64,
+}
+
+/// An amount of resource-hours.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Cost {
+    /// What worker pods had.
+    pub paid: f64,
+    /// What jobs asked for while they ran.
+    pub work: f64,
+}
+
+impl Cost {
+    /// What was paid as a multiple of the work; `None` without work.
+    pub fn ratio(&self) -> Option<f64> {
+        (self.work > 0.0).then(|| self.paid / self.work)
+    }
+}
+
+impl SimulationResult {
+    /// What came of a simulation whose jobs were submitted from `began` on.
+    pub(super) fn of(trace: &Trace, world: &World, scaler: &Scaler, began: Moment) -> Self {
+        let jobs = &world.ray.jobs.all;
+        let count = |is: fn(&SimulatedJob) -> bool| jobs.iter().filter(|job| is(job)).count();
+        let ended = count(|job| job.state == JobState::Ended);
+        let lost = count(|job| job.state == JobState::Lost);
+        let ledger = &world.ledger;
+        let ends = jobs.iter().filter_map(|job| job.ended);
+        let makespan = ends.max().map_or(0.0, |end| end.since(began));
+        let work = |resource: &str| work(trace, resource) / HOUR_S;
+        Self {
+            jobs: JobCounts {
+                ended,
+                lost,
+                unfinished: jobs.len() - ended - lost,
+            },
+            wait: WaitSummary::of(jobs, world.now),
+            makespan,
+            endless_makespan: endless_makespan(trace),
+            cpu_hours: Cost {
+                paid: ledger.integral.cpus / HOUR_S,
+                work: work("CPU"),
+            },
+            gib_hours: Cost {
+                paid: ledger.integral.memory / GIB / HOUR_S,
+                work: work("memory") / GIB,
+            },
+            gpu_hours: Cost {
+                paid: ledger.integral.gpus / HOUR_S,
+                work: work("GPU"),
+            },
+            node_hours: ledger.integral.nodes / HOUR_S,
+            pods: ledger.pods_made,
+            resizes: ledger.resizes,
+            harmed: ledger.harmed,
+            api_writes: ledger.api_calls,
+            gcs_writes: ledger.gcs_calls,
+            rounds: scaler.rounds,
+            curve: (ledger.points.iter())
+                .map(|point| Point {
+                    at: point.at - began.seconds(),
+                    ..*point
+                })
+                .collect(),
+        }
+    }
+}
+
+impl WaitSummary {
+    /// The waits of all jobs that were ready. One that never started has waited until now.
+    fn of(jobs: &[SimulatedJob], now: Moment) -> Self {
+        let wait = |job: &SimulatedJob| {
+            let ready = job.ready?;
+            let waits = job.state == JobState::Ready;
+            let until = job.started.filter(|_| !waits).unwrap_or(now);
+            Some(until.since(ready))
+        };
+        let mut waits: Vec<f64> = jobs.iter().filter_map(wait).collect();
+        waits.sort_by(f64::total_cmp);
+        let Some(last) = waits.len().checked_sub(1) else {
+            return Self::default();
+        };
+        #[expect(
+            clippy::cast_possible_truncation,
+            clippy::cast_sign_loss,
+            clippy::cast_precision_loss,
+            reason = "a place in a list"
+        )]
+        let at = |part: f64| {
+            waits[((waits.len() as f64 * part).ceil() as usize)
+                .saturating_sub(1)
+                .min(last)]
+        };
+        #[expect(clippy::cast_precision_loss, reason = "a mean")]
+        Self {
+            mean: waits.iter().sum::<f64>() / waits.len() as f64,
+            p50: at(0.5),
+            p99: at(0.99),
+            longest: waits[last],
+        }
+    }
+}
+
+/// The resource-seconds that jobs ask for while they run.
+fn work(trace: &Trace, resource: &str) -> f64 {
+    let amount =
+        |shape: &crate::simulate::trace::Shape| shape.get(resource).copied().unwrap_or(0.0);
+    let jobs = trace.jobs.iter();
+    jobs.map(|job| {
+        job.seconds
+            * match &job.demand {
+                Demand::Task(shape) | Demand::Actor(shape) => amount(shape),
+                Demand::PlacementGroup { bundles, .. } => bundles.iter().map(amount).sum(),
+            }
+    })
+    .sum()
+}
+
+/// When the last job would end if each started as soon as it is ready.
+fn endless_makespan(trace: &Trace) -> f64 {
+    let mut ends: Vec<f64> = Vec::with_capacity(trace.jobs.len());
+    for job in &trace.jobs {
+        let parents = job.after.iter().filter_map(|parent| ends.get(*parent));
+        let ready = parents.copied().fold(job.at, f64::max);
+        ends.push(ready + job.seconds);
+    }
+    ends.into_iter().fold(0.0, f64::max)
+}

@@ -1,0 +1,131 @@
+//! One simulation, from beginning to end.
+
+use serde_json::Value;
+
+use crate::reconcile::ReconcilerSettings;
+use crate::simulate::moment::Moment;
+use crate::simulate::result::SimulationResult;
+use crate::simulate::scaler::Scaler;
+use crate::simulate::settings::WorldSettings;
+use crate::simulate::trace::Trace;
+use crate::simulate::world::World;
+use crate::simulate::world::group_spec::GroupError;
+use crate::simulate::world::queue::Event;
+
+/// The longest rest between the start of the cluster and the first job, in seconds.
+const PHASE_S: f64 = 5.0;
+
+/// How long the cluster may take to come up before the jobs are submitted in any case, in seconds.
+const START_S: f64 = 3600.0;
+
+/// How long jobs may wait while nothing else happens to jobs, in seconds, until the simulation ends
+/// without them: a job that fits nowhere would wait for ever.
+const STUCK_S: f64 = 7200.0;
+
+/// How long the simulation goes on after the last job, beyond the cluster's idle timeout, in seconds:
+/// what stays longer would stay for good.
+const TAIL_S: f64 = 60.0;
+
+/// Runs the jobs of a trace on a RayCluster. `progress` hears the share of the jobs that have ended,
+/// from 0 to 1, now and then.
+///
+/// # Errors
+///
+/// A group of the RayCluster cannot be read.
+pub fn run(
+    cluster: &Value,
+    trace: &Trace,
+    settings: &WorldSettings,
+    reconciler: ReconcilerSettings,
+    progress: &mut dyn FnMut(f64),
+) -> Result<SimulationResult, GroupError> {
+    let mut run = Run {
+        world: World::new(cluster, trace, settings.clone())?,
+        scaler: Scaler::new(reconciler),
+    };
+    run.scaler.look_after(0.0, &mut run.world);
+    let limit = Moment::at(START_S);
+    while run.world.now < limit && !run.world.is_up() && run.step() {}
+    // Ray's autoscaler looks every five seconds: at which of them the first job comes is chance.
+    let phase = run.world.random.f64() * PHASE_S;
+    run.pass(phase);
+    let began = run.world.now;
+    run.world.begin(trace);
+    run.until_done(trace.jobs.len(), progress);
+    run.pass(idle_timeout_s(cluster) + TAIL_S);
+    Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
+}
+
+/// The longest time for which an idle worker is kept, in seconds.
+fn idle_timeout_s(cluster: &Value) -> f64 {
+    let global = cluster.pointer("/spec/autoscalerOptions/idleTimeoutSeconds");
+    let groups = cluster
+        .pointer("/spec/workerGroupSpecs")
+        .and_then(Value::as_array);
+    let groups = groups.into_iter().flatten();
+    let own = groups.filter_map(|group| group.get("idleTimeoutSeconds")?.as_f64());
+    let longest = own.fold(f64::NEG_INFINITY, f64::max);
+    global
+        .and_then(Value::as_f64)
+        .unwrap_or(60.0)
+        .max(longest)
+        .clamp(0.0, 86_400.0)
+}
+
+/// A world with its scaler.
+struct Run {
+    world: World,
+    scaler: Scaler,
+}
+
+impl Run {
+    /// Lets the next thing happen. Returns whether there was one.
+    fn step(&mut self) -> bool {
+        let Some(event) = self.world.advance() else {
+            return false;
+        };
+        match event {
+            Event::Look(token) => self.scaler.look(token, &mut self.world),
+            Event::Answered(chain) => self.scaler.answered(chain, &mut self.world),
+            event => self.world.happen(event),
+        }
+        if event == Event::Watched {
+            self.scaler.wake(&mut self.world);
+        }
+        true
+    }
+
+    fn until_done(&mut self, jobs: usize, progress: &mut dyn FnMut(f64)) {
+        let mut last = self.world.now;
+        let mut reported = 0;
+        while self.world.ray.jobs.left > 0 {
+            let Some(event) = self.world.peek() else {
+                return;
+            };
+            let moves = matches!(event, Event::Submitted(_) | Event::JobEnds { .. });
+            self.step();
+            if moves {
+                last = self.world.now;
+                let ended = jobs - self.world.ray.jobs.left;
+                if ended >= reported + jobs.div_ceil(100) {
+                    reported = ended;
+                    #[expect(clippy::cast_precision_loss, reason = "a share")]
+                    progress(ended as f64 / jobs as f64);
+                }
+            }
+            let is_stuck = self.world.now.since(last) > STUCK_S;
+            if is_stuck && !self.world.ray.is_running() && !self.world.has_submissions() {
+                return;
+            }
+        }
+    }
+
+    /// Lets so many seconds pass.
+    fn pass(&mut self, seconds: f64) {
+        let end = self.world.now.plus(seconds);
+        while self.world.next_at().is_some_and(|next| next <= end) {
+            self.step();
+        }
+        self.world.pass_to(end);
+    }
+}

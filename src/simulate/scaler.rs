@@ -1,0 +1,220 @@
+//! The reconciler in a simulated world: the same rounds, hand-over, memory and intervals as in the
+//! controller, with calls that the world answers.
+
+use crate::plan::Strategy;
+use crate::reconcile::observed::cadence;
+use crate::reconcile::{
+    Chain, Done, Eligibility, Handover, HandoverStep, ReconcilerSettings, Round, RoundMemory,
+    ScalerRole, UnchangedCheck, round,
+};
+use crate::simulate::moment::Moment;
+use crate::simulate::world::World;
+use crate::simulate::world::queue::Event;
+use crate::snapshot::{API_VERSION, ClusterId, KIND, NodeLoads, OwnPods, Snapshot};
+
+/// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
+/// (`AUTOSCALER_UPDATE_INTERVAL_S`)
+const RAY_INTERVAL_S: f64 = 5.0;
+
+/// The next look begins no sooner than this after the last one, even if objects have changed.
+const TOGETHER_S: f64 = 0.05;
+
+/// How long a look waits for a head, or for the hand-over.
+const RETRY_S: f64 = 1.0;
+
+/// A scaler of one cluster.
+#[derive(Debug, Clone)]
+pub struct Scaler {
+    settings: ReconcilerSettings,
+    memory: RoundMemory,
+    handover: Handover,
+    /// The check that spares a round, and the view that it is of.
+    unchanged: Option<(UnchangedCheck, u64)>,
+    performing: Option<Performing>,
+    /// The number of the next look; earlier ones do not count any more.
+    token: u64,
+    last_look: Moment,
+    /// How many rounds were made.
+    pub rounds: u64,
+    /// Everything that was announced, the newest last, as far as it is kept.
+    pub events: Vec<(Moment, String)>,
+}
+
+/// The most announcements that are kept.
+const MOST_EVENTS: usize = 10_000;
+
+/// A round whose effects are being performed.
+#[derive(Debug, Clone)]
+struct Performing {
+    round: Round,
+    chains: Vec<Chain>,
+    /// How many chains have not ended.
+    left: usize,
+    done: Vec<Done>,
+}
+
+impl Scaler {
+    /// A scaler that has just been started.
+    pub fn new(settings: ReconcilerSettings) -> Self {
+        Self {
+            settings,
+            memory: RoundMemory::default(),
+            handover: Handover::default(),
+            unchanged: None,
+            performing: None,
+            token: 0,
+            last_look: Moment::START,
+            rounds: 0,
+            events: Vec::new(),
+        }
+    }
+
+    fn is_rayfit(&self) -> bool {
+        self.settings.plan.strategy == Strategy::Rayfit
+    }
+
+    /// Sets the next look so many seconds from now, instead of any that was set before.
+    pub fn look_after(&mut self, seconds: f64, world: &mut World) {
+        self.token += 1;
+        world.after(seconds, Event::Look(self.token));
+    }
+
+    /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
+    pub fn wake(&mut self, world: &mut World) {
+        if self.performing.is_none() && self.is_rayfit() {
+            let rested = world.now.since(self.last_look);
+            self.look_after((TOGETHER_S - rested).max(0.0), world);
+        }
+    }
+
+    /// A look is due.
+    pub fn look(&mut self, token: u64, world: &mut World) {
+        if token != self.token || self.performing.is_some() {
+            return;
+        }
+        self.last_look = world.now;
+        if !self.may_act(world) {
+            return self.look_after(RETRY_S, world);
+        }
+        let now = world.now.epoch_seconds();
+        let gcs = world.ray.state(world.now);
+        if gcs.node_states.is_empty() {
+            return self.look_after(RETRY_S, world);
+        }
+        if self.memory.changed_at == 0.0 {
+            self.memory.changed_at = now;
+        }
+        let version = world.view.version;
+        let is_unchanged =
+            |(check, of): &(UnchangedCheck, u64)| *of == version && check.holds(&gcs, now);
+        if self.unchanged.as_ref().is_some_and(is_unchanged) {
+            return self.pause(false, world);
+        }
+        let snapshot = self.snapshot(world, gcs);
+        let round = round(&snapshot, &self.memory, &self.settings);
+        self.rounds += 1;
+        if round.chains.is_empty() {
+            self.finish(&round, &[], world);
+            let check = UnchangedCheck::of(&round, snapshot, &self.memory, &self.settings);
+            self.unchanged = check.map(|check| (check, version));
+            return;
+        }
+        self.unchanged = None;
+        let chains = round.chains.clone();
+        for number in 0..chains.len() {
+            world.after(world.settings.call_s, Event::Answered(number));
+        }
+        self.performing = Some(Performing {
+            left: chains.len(),
+            round,
+            chains,
+            done: Vec::new(),
+        });
+    }
+
+    /// Whether this scaler owns the cluster. The ownership record is written if it has to be.
+    fn may_act(&mut self, world: &mut World) -> bool {
+        let (view, now) = (world.view.cluster.clone(), world.now.seconds());
+        let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
+        match self.handover.turn(&view, &ours, &role, now) {
+            HandoverStep::Act => true,
+            HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
+                // A record that cannot be written is tried again at the next look.
+                let _ = world.patch_cluster(&patch);
+                false
+            }
+            HandoverStep::Wait { .. } | HandoverStep::Rest => false,
+        }
+    }
+
+    fn snapshot(&self, world: &World, gcs: crate::snapshot::gcs::ClusterResourceState) -> Snapshot {
+        let view = &world.view;
+        let id = ClusterId::of(&view.cluster);
+        let (pods, _) = OwnPods::divide(id, view.pods.iter().cloned());
+        Snapshot {
+            api_version: API_VERSION.to_owned(),
+            kind: KIND.to_owned(),
+            time: world.now.precise(),
+            ray_cluster: (*view.cluster).clone(),
+            pods,
+            nodes: view.nodes.as_ref().map(|nodes| (**nodes).clone()),
+            loads: NodeLoads::new(),
+            gcs,
+            history: self.memory.history.clone(),
+        }
+    }
+
+    /// The next call of a chain has arrived: the world does it, and answers.
+    pub fn answered(&mut self, number: usize, world: &mut World) {
+        let Some(performing) = &mut self.performing else {
+            return;
+        };
+        let Some(chain) = performing.chains.get_mut(number) else {
+            return;
+        };
+        if let Some(effect) = chain.next() {
+            let result = world.perform(&effect);
+            chain.answered(result.as_ref(), world.now.epoch_seconds());
+            performing.done.push(Done {
+                about: chain.about.clone(),
+                effect,
+                result,
+            });
+        }
+        if chain.next().is_some() {
+            return world.after(world.settings.call_s, Event::Answered(number));
+        }
+        performing.left -= 1;
+        if performing.left == 0
+            && let Some(Performing { round, done, .. }) = self.performing.take()
+        {
+            self.finish(&round, &done, world);
+        }
+    }
+
+    fn finish(&mut self, round: &Round, done: &[Done], world: &mut World) {
+        let now = world.now.epoch_seconds();
+        let random = &mut world.random;
+        let said = self
+            .memory
+            .fold(round, done, &self.settings, now, || random.f64());
+        for event in said.news {
+            if self.events.len() < MOST_EVENTS {
+                self.events.push((world.now, event.message));
+            }
+        }
+        self.pause(round.busy, world);
+    }
+
+    fn pause(&mut self, busy: bool, world: &mut World) {
+        let pace = &self.settings.pace;
+        let seconds = match (self.is_rayfit(), busy) {
+            (false, _) => RAY_INTERVAL_S,
+            (true, true) => cadence::busy_s(1, pace),
+            (true, false) => {
+                cadence::quiet_s(self.memory.changed_at, world.now.epoch_seconds(), pace)
+            }
+        };
+        self.look_after(seconds, world);
+    }
+}

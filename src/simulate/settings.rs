@@ -1,0 +1,75 @@
+//! How the world of a simulation behaves.
+
+use crate::snapshot::amounts::Amounts;
+
+/// How the world behaves. Times are in seconds.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WorldSettings {
+    /// The seed of everything that is random: names of pods, Ray's choice among equal nodes.
+    pub seed: u64,
+    /// From when a pod is bound to a node until its containers run: image, volumes, start.
+    pub pod_start_s: f64,
+    /// From when a worker's containers run until its Ray node takes work.
+    pub ray_start_s: f64,
+    /// From when a pod is deleted until it is gone.
+    pub pod_stop_s: f64,
+    /// From when a Ray node has been drained and has no work until its raylet has ended.
+    pub ray_stop_s: f64,
+    /// From when a raylet has ended until the containers of its pod have, too. Without it they run
+    /// until somebody deletes the pod: `ray start --block` ends only if a process ended with an error,
+    /// and a raylet that was drained has none. (`scripts.py`.)
+    pub pod_end_s: Option<f64>,
+    /// From when a kubelet admits a resize until the containers have the new size.
+    pub resize_s: f64,
+    /// From a change of an object until watchers have it.
+    pub watch_lag_s: f64,
+    /// From a change that concerns it until KubeRay's operator acts.
+    pub operator_s: f64,
+    /// How long a call of the API server or the GCS takes.
+    pub call_s: f64,
+    /// The interval at which the GCS collects pending tasks from its nodes
+    /// (`gcs_pull_resource_loads_period_milliseconds`, 1000). Actors and placement groups wait in the
+    /// GCS itself, which knows them at once.
+    pub gcs_pull_s: f64,
+    /// The Kubernetes nodes. Without any there is room for every pod, and no pod's growth is limited
+    /// by its node.
+    pub pools: Vec<NodePool>,
+}
+
+/// Kubernetes nodes of one kind, which a node autoscaler adds and removes.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NodePool {
+    /// The name.
+    pub name: String,
+    /// The CPU and memory that pods can request of a node.
+    pub allocatable: Amounts,
+    /// The GPUs of a node.
+    pub gpus: i64,
+    /// The fewest nodes, which are there from the beginning.
+    pub min: u32,
+    /// The most nodes.
+    pub max: u32,
+    /// From when a node is asked for until pods can be bound to it, in seconds.
+    pub start_s: f64,
+    /// For how long a node stays without a pod, in seconds.
+    pub idle_s: f64,
+}
+
+impl Default for WorldSettings {
+    fn default() -> Self {
+        Self {
+            seed: 1,
+            pod_start_s: 3.0,
+            ray_start_s: 4.0,
+            pod_stop_s: 2.0,
+            ray_stop_s: 1.0,
+            pod_end_s: None,
+            resize_s: 1.0,
+            watch_lag_s: 0.05,
+            operator_s: 0.1,
+            call_s: 0.02,
+            gcs_pull_s: 1.0,
+            pools: Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,110 @@
+//! A study: the same trace by each strategy, and with each value of what is varied.
+
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::plan::Strategy;
+use crate::reconcile::ReconcilerSettings;
+use crate::simulate::result::SimulationResult;
+use crate::simulate::run::run;
+use crate::simulate::settings::WorldSettings;
+use crate::simulate::trace::Trace;
+use crate::simulate::vary::{Field, Variation};
+use crate::simulate::world::group_spec::GroupError;
+
+/// The most simulations of one study.
+pub const MOST_SIMULATIONS: usize = 500;
+
+/// What is asked.
+#[derive(Debug, Clone)]
+pub struct Study {
+    /// The RayCluster.
+    pub cluster: Value,
+    /// The workload.
+    pub trace: Trace,
+    /// How the world behaves.
+    pub world: WorldSettings,
+    /// How the cluster is scaled, but for the strategy.
+    pub reconciler: ReconcilerSettings,
+    /// The strategies that are compared.
+    pub strategies: Vec<Strategy>,
+    /// What is varied; each combination is tried.
+    pub variations: Vec<Variation>,
+}
+
+/// One simulation of a study.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct StudyRow {
+    /// The strategy.
+    pub strategy: Strategy,
+    /// The fields that were set, with their values.
+    pub set: Vec<(String, f64)>,
+    /// What came of it.
+    pub result: SimulationResult,
+}
+
+impl Study {
+    /// How many simulations it has.
+    pub fn simulations(&self) -> usize {
+        let values = self
+            .variations
+            .iter()
+            .map(|variation| variation.values.len());
+        values.fold(self.strategies.len(), usize::saturating_mul)
+    }
+
+    /// Runs all simulations. `progress` hears the share that is done, from 0 to 1.
+    ///
+    /// # Errors
+    ///
+    /// A group of the RayCluster cannot be read.
+    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Vec<StudyRow>, GroupError> {
+        let combinations = self.combinations();
+        #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
+        let (all, mut done) = (
+            (combinations.len() * self.strategies.len()).max(1) as f64,
+            0.0,
+        );
+        let mut rows = Vec::new();
+        for set in combinations {
+            let (mut cluster, mut world) = (self.cluster.clone(), self.world.clone());
+            for (field, value) in &set {
+                field.set(*value, &mut cluster, &mut world);
+            }
+            for strategy in &self.strategies {
+                let mut reconciler = self.reconciler;
+                reconciler.plan.strategy = *strategy;
+                let mut part = |part: f64| progress((done + part) / all);
+                let result = run(&cluster, &self.trace, &world, reconciler, &mut part)?;
+                done += 1.0;
+                rows.push(StudyRow {
+                    strategy: *strategy,
+                    set: set
+                        .iter()
+                        .map(|(field, value)| (field.to_string(), *value))
+                        .collect(),
+                    result,
+                });
+            }
+        }
+        Ok(rows)
+    }
+
+    /// Every combination of values; one without any if nothing is varied.
+    fn combinations(&self) -> Vec<Vec<(Field, f64)>> {
+        let mut all: Vec<Vec<(Field, f64)>> = vec![Vec::new()];
+        for Variation { field, values } in &self.variations {
+            let with = |set: &Vec<(Field, f64)>| {
+                let set = set.clone();
+                values.iter().map(move |value| {
+                    let mut set = set.clone();
+                    set.push((*field, *value));
+                    set
+                })
+            };
+            all = all.iter().flat_map(with).collect();
+        }
+        all
+    }
+}

@@ -1,0 +1,212 @@
+//! The calls of a scaler: what the API server, KubeRay's objects and the GCS make of them.
+
+use serde_json::Value;
+
+use super::World;
+use crate::quantity::Quantity;
+use crate::reconcile::effects::effect::{ClusterPatch, Drain, DrainKind, PodPatch, RayletResize};
+use crate::reconcile::effects::failure::{ApiStatus, GcsKind};
+use crate::reconcile::{Effect, Failure, Reply};
+use crate::simulate::ray::node::Stage;
+use crate::simulate::ray::resources::{fixed, float};
+use crate::simulate::world::objects::fits;
+use crate::simulate::world::queue::Event;
+use crate::snapshot::NodeId;
+use crate::snapshot::amounts::Amounts;
+
+/// The message of the 422 to a JSON patch whose test fails. (Kubernetes,
+/// `apiserver/pkg/endpoints/handlers/patch.go`.)
+const DOES_NOT_FIT: &str = "the server rejected our request due to an error in our request";
+
+impl World {
+    /// Does what an effect asks for.
+    ///
+    /// # Errors
+    ///
+    /// The API server or the GCS refuses, as the real ones would.
+    pub fn perform(&mut self, effect: &Effect) -> Result<Reply, Failure> {
+        if effect.is_kubernetes() {
+            self.ledger.api_calls += 1;
+        }
+        match effect {
+            Effect::PatchCluster(patch) => self.patch_groups(patch),
+            Effect::NotePod(patch) => self.note_pod(patch),
+            Effect::ResizePod(patch) => self.resize_pod(patch),
+            Effect::ResizeRaylet(resize) => self.resize_raylet(resize),
+            Effect::Drain(drain) => Ok(self.drain(drain)),
+            Effect::Report(_) | Effect::PutError(_) => Ok(Reply::Ok),
+        }
+    }
+
+    fn patch_groups(&mut self, patch: &ClusterPatch) -> Result<Reply, Failure> {
+        self.patch_cluster(&patch.operations)?;
+        Ok(Reply::Ok)
+    }
+
+    /// Patches the RayCluster.
+    ///
+    /// # Errors
+    ///
+    /// A test of the patch fails, or the groups cannot be read afterwards, which admission refuses.
+    pub fn patch_cluster(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
+        let mut patched = self.cluster.clone();
+        json_patch::patch(&mut patched, patch).map_err(|_| refused(422, DOES_NOT_FIT, &[]))?;
+        self.set_cluster(patched)
+            .map_err(|error| refused(422, &error.to_string(), &["FieldValueInvalid"]))
+    }
+
+    /// The pod that a patch is for, if it is still the same one.
+    fn patched_pod(&self, patch: &PodPatch) -> Result<usize, Failure> {
+        let pod = self.pod_named(&patch.pod);
+        let pod =
+            pod.ok_or_else(|| refused(404, &format!("pods {:?} not found", patch.pod), &[]))?;
+        let uid = patch.body.pointer("/metadata/uid").and_then(Value::as_str);
+        let stored = self.pods[pod].object.metadata.uid.as_deref();
+        if uid.is_some() && uid != stored {
+            return Err(refused(
+                409,
+                "Precondition failed: UID in precondition",
+                &[],
+            ));
+        }
+        Ok(pod)
+    }
+
+    fn note_pod(&mut self, patch: &PodPatch) -> Result<Reply, Failure> {
+        let pod = self.patched_pod(patch)?;
+        let annotations = patch.body.pointer("/metadata/annotations");
+        let note = annotations.and_then(|all| all.get(crate::plan::STATUS_ANNOTATION));
+        if let Some(note) = note {
+            let stored = &mut self.pods[pod].object.metadata.annotations.resize_status;
+            *stored = note.as_str().map(str::to_owned);
+            self.objects_changed();
+        }
+        Ok(Reply::Ok)
+    }
+
+    fn resize_pod(&mut self, patch: &PodPatch) -> Result<Reply, Failure> {
+        let number = self.patched_pod(patch)?;
+        let mut object = self.pods[number].object.clone();
+        let changes = patch
+            .body
+            .pointer("/spec/containers")
+            .and_then(Value::as_array);
+        for change in changes.into_iter().flatten() {
+            let name = change
+                .get("name")
+                .and_then(Value::as_str)
+                .unwrap_or_default();
+            let mut containers = object.spec.containers.iter_mut();
+            let Some(container) = containers.find(|container| container.name == name) else {
+                return Err(refused(
+                    422,
+                    "spec.containers: Forbidden: may not add",
+                    &["FieldValueForbidden"],
+                ));
+            };
+            let amounts = |part: &str| -> Amounts {
+                let at = change.pointer(&format!("/resources/{part}"));
+                let get = |name: &str| Quantity::from_json(at?.get(name)?).ok();
+                Amounts {
+                    cpu: get("cpu"),
+                    memory: get("memory"),
+                }
+            };
+            let resources = &mut container.resources;
+            resources.requests = amounts("requests").or(resources.requests);
+            resources.limits = amounts("limits").or(resources.limits);
+        }
+        let mut resized = self.pods[number].clone();
+        resized.object = object;
+        if let Some(allocatable) = self.allocatable_of(number)
+            && !fits(resized.wanted(), allocatable)
+        {
+            return Err(node_capacity(resized.wanted(), allocatable));
+        }
+        if resized.object.spec == self.pods[number].object.spec {
+            return Ok(Reply::Ok);
+        }
+        let generation = resized.object.metadata.generation.unwrap_or(0) + 1;
+        resized.object.metadata.generation = Some(generation);
+        self.pods[number] = resized;
+        self.after(self.settings.call_s, Event::Kubelet(number));
+        self.objects_changed();
+        Ok(Reply::Ok)
+    }
+
+    /// The Ray node with that id, if it is alive.
+    fn ray_node(&self, id: NodeId) -> Option<usize> {
+        let nodes = &self.ray.nodes;
+        nodes
+            .iter()
+            .position(|node| node.id == id && node.stage != Stage::Dead)
+    }
+
+    fn resize_raylet(&mut self, resize: &RayletResize) -> Result<Reply, Failure> {
+        self.ledger.gcs_calls += 1;
+        let node = self.ray_node(resize.node_id).ok_or_else(|| Failure::Gcs {
+            kind: GcsKind::NotFound,
+            message: "NotFound: no such node".to_owned(),
+        })?;
+        let mut sizes = Vec::new();
+        if let Some(milli) = resize.cpu_milli {
+            sizes.push(("CPU", milli.saturating_mul(10)));
+        }
+        #[expect(clippy::cast_precision_loss, reason = "bytes")]
+        if let Some(bytes) = resize.memory_bytes {
+            sizes.push(("memory", fixed(bytes as f64)));
+        }
+        let total = self.ray.resize(node, &sizes, self.now);
+        let amount = |name: &str| Some(float(total.get(self.ray.names.find(name)?)));
+        let reply = Reply::RayletTotals {
+            cpu: amount("CPU"),
+            memory: amount("memory"),
+        };
+        self.ray_changed();
+        Ok(reply)
+    }
+
+    fn drain(&mut self, drain: &Drain) -> Reply {
+        self.ledger.gcs_calls += 1;
+        let Some(node) = self.ray_node(drain.node_id) else {
+            return Reply::DrainAccepted;
+        };
+        if !self.ray.drain(node, drain.kind == DrainKind::Idle) {
+            return Reply::DrainRefused;
+        }
+        self.ray_changed();
+        Reply::DrainAccepted
+    }
+}
+
+fn node_capacity(wanted: Amounts, allocatable: Amounts) -> Failure {
+    let cpu = |amounts: Amounts| amounts.cpu.unwrap_or_default().ceil_milli();
+    let memory = |amounts: Amounts| amounts.memory.unwrap_or_default().ceil_units();
+    let mut parts = Vec::new();
+    if cpu(wanted) > cpu(allocatable) {
+        let (wanted, allocatable) = (cpu(wanted), cpu(allocatable));
+        parts.push(format!(
+            "cpu, requested: {wanted}, allocatable: {allocatable}"
+        ));
+    }
+    if memory(wanted) > memory(allocatable) {
+        let (wanted, allocatable) = (memory(wanted), memory(allocatable));
+        parts.push(format!(
+            "memory, requested: {wanted}, allocatable: {allocatable}"
+        ));
+    }
+    let message = format!(
+        "node didn't have enough allocatable resources: {}",
+        parts.join("; ")
+    );
+    refused(403, &message, &["NodeCapacity"])
+}
+
+fn refused(code: u16, message: &str, causes: &[&str]) -> Failure {
+    Failure::Api(ApiStatus {
+        code,
+        message: message.to_owned(),
+        causes: causes.iter().map(|cause| (*cause).to_owned()).collect(),
+        ..ApiStatus::default()
+    })
+}

@@ -1,0 +1,205 @@
+//! The kubelets: pods start, end, and get new sizes.
+
+use super::World;
+use crate::simulate::ray::gcs::HEAD_RESOURCE;
+use crate::simulate::ray::node::{RayNode, Stage};
+use crate::simulate::ray::resources::Bundle;
+use crate::simulate::world::objects::{fits, left};
+use crate::simulate::world::queue::Event;
+use crate::snapshot::NodeId;
+use crate::snapshot::amounts::Amounts;
+
+impl World {
+    /// The containers of a pod run.
+    pub(super) fn pod_runs(&mut self, number: usize) {
+        let pod = &mut self.pods[number];
+        if pod.is_gone || pod.is_deleting() || pod.phase() != "Pending" {
+            return;
+        }
+        pod.set_phase("Running");
+        pod.object.status.pod_ip = Some(format!(
+            "10.{}.{}.{}",
+            number >> 16 & 255,
+            number >> 8 & 255,
+            number & 255
+        ));
+        for status in &mut pod.object.status.container_statuses {
+            status.ready = true;
+        }
+        pod.actuate();
+        let delay = if pod.is_head {
+            0.0
+        } else {
+            self.settings.ray_start_s
+        };
+        self.after(delay, Event::RayJoins(number));
+        self.objects_changed();
+    }
+
+    /// The Ray node of a pod takes work.
+    pub(super) fn ray_joins(&mut self, number: usize) {
+        let pod = &self.pods[number];
+        if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
+            return;
+        }
+        let Some(group) = self.groups.iter().find(|group| group.name == pod.group()) else {
+            return;
+        };
+        let amounts = group
+            .resources
+            .iter()
+            .map(|(name, amount)| (name.as_str(), *amount));
+        let mut total = self.ray.names.bundle(amounts);
+        if pod.is_head {
+            let marks = self.ray.names.number(HEAD_RESOURCE);
+            total.set(marks, 10_000);
+        }
+        let mut id = [0; 28];
+        id[20..].copy_from_slice(&(self.ray.nodes.len() as u64 + 1).to_be_bytes());
+        self.ray.join(RayNode {
+            id: NodeId::from(id),
+            pod: number,
+            pod_name: pod.name().to_owned(),
+            group: pod.group().to_owned(),
+            labels: group.labels.clone(),
+            total,
+            used: Bundle::default(),
+            running: 0,
+            gangs: Vec::new(),
+            idle_since: self.now,
+            stage: Stage::Alive,
+            is_ending: false,
+        });
+        self.ray_changed();
+    }
+
+    /// The raylet of a pod has ended.
+    pub(super) fn ray_ends(&mut self, number: usize) {
+        if let Some(node) = self.ray.node_of(number) {
+            self.lose_ray_node(node);
+            if let Some(delay) = self.settings.pod_end_s {
+                self.after(delay, Event::PodEnds(number));
+            }
+        }
+    }
+
+    /// The containers of a pod have ended.
+    pub(super) fn pod_ends(&mut self, number: usize) {
+        let pod = &mut self.pods[number];
+        if pod.is_gone || pod.has_ended() {
+            return;
+        }
+        pod.set_phase("Succeeded");
+        let node = pod.node;
+        self.room_came_free(node, self.now);
+        self.objects_changed();
+        self.after(self.settings.operator_s, Event::Operator);
+        self.count_cost();
+    }
+
+    /// Somebody asks for a pod to be deleted.
+    pub(super) fn delete_pod(&mut self, number: usize) {
+        let stamp = self.now.timestamp();
+        let pod = &mut self.pods[number];
+        if !pod.is_deleting() {
+            pod.object.metadata.deletion_timestamp = Some(stamp);
+            // Nothing has to be stopped in a pod that has ended or has never run.
+            let runs = pod.phase() == "Running";
+            let delay = if runs { self.settings.pod_stop_s } else { 0.0 };
+            self.after(delay, Event::PodGone(number));
+            self.objects_changed();
+        }
+    }
+
+    /// A deleted pod is gone.
+    pub(super) fn pod_gone(&mut self, number: usize) {
+        if let Some(node) = self.ray.node_of(number) {
+            self.lose_ray_node(node);
+        }
+        let pod = &mut self.pods[number];
+        if pod.is_gone {
+            return;
+        }
+        pod.is_gone = true;
+        let (name, node) = (pod.name().to_owned(), pod.node);
+        self.present.remove(&name);
+        self.room_came_free(node, self.now);
+        self.after(self.settings.operator_s, Event::Operator);
+        self.objects_changed();
+        self.count_cost();
+    }
+
+    fn lose_ray_node(&mut self, node: usize) {
+        let lost = self.ray.lose(node, self.now);
+        self.ledger.harmed += lost.jobs as u64;
+        self.ray_changed();
+    }
+
+    /// What pods can request of the node of a pod.
+    pub(super) fn allocatable_of(&self, pod: usize) -> Option<Amounts> {
+        let node = self.pods[pod].node?;
+        Some(self.settings.pools[self.nodes[node].pool].allocatable)
+    }
+
+    /// The kubelet of a pod admits its new size if the node has room for it, and otherwise defers it.
+    pub(super) fn kubelet(&mut self, number: usize) {
+        let pod = &self.pods[number];
+        if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" || pod.is_actuated() {
+            return;
+        }
+        let generation = pod.object.metadata.generation.unwrap_or(0);
+        let wanted = pod.wanted();
+        if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {
+            let others = self.pods_on(node).filter(|other| *other != number);
+            let others = others.fold(Amounts::default(), |sum, other| {
+                sum.plus(self.pods[other].allocated())
+            });
+            if !fits(wanted, left(allocatable, others)) {
+                let message = deferred(wanted, others, allocatable);
+                self.pods[number].set_resize("PodResizePending", Some("Deferred"), Some(message));
+                self.objects_changed();
+                return;
+            }
+        }
+        let pod = &mut self.pods[number];
+        pod.allocate();
+        pod.set_resize("PodResizeInProgress", None, None);
+        self.after(
+            self.settings.resize_s,
+            Event::Resized {
+                pod: number,
+                generation,
+            },
+        );
+        self.objects_changed();
+        self.count_cost();
+    }
+
+    /// The containers of a pod have their new size.
+    pub(super) fn resized(&mut self, number: usize, generation: i64) {
+        let pod = &mut self.pods[number];
+        if pod.is_gone || pod.object.metadata.generation != Some(generation) {
+            return;
+        }
+        pod.actuate();
+        self.ledger.resizes += 1;
+        let node = pod.node;
+        self.room_came_free(node, self.now);
+        self.objects_changed();
+        self.count_cost();
+    }
+}
+
+/// The kubelet's own message. (`pkg/kubelet/allocation`, and the errors of its admission.)
+fn deferred(wanted: Amounts, used: Amounts, capacity: Amounts) -> String {
+    let milli = |amounts: Amounts| amounts.cpu.unwrap_or_default().ceil_milli();
+    let bytes = |amounts: Amounts| amounts.memory.unwrap_or_default().ceil_units();
+    let (name, [wanted, used, capacity]) = if milli(wanted) + milli(used) > milli(capacity) {
+        ("cpu", [wanted, used, capacity].map(milli))
+    } else {
+        ("memory", [wanted, used, capacity].map(bytes))
+    };
+    format!(
+        "Node didn't have enough resource: {name}, requested: {wanted}, used: {used}, capacity: {capacity}"
+    )
+}

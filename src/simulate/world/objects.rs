@@ -1,0 +1,165 @@
+//! Pods and Kubernetes nodes of a world.
+
+use crate::quantity::Quantity;
+use crate::simulate::moment::Moment;
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::pod_object::{Condition, PodObject};
+use crate::snapshot::requests::requests;
+
+/// A pod, with what its object does not say.
+#[derive(Debug, Clone)]
+pub struct SimulatedPod {
+    /// The pod as the API server has it.
+    pub object: PodObject,
+    /// The GPUs that it takes of its node.
+    pub gpus: i64,
+    /// The number of its node, once it is bound.
+    pub node: Option<usize>,
+    /// When it was bound.
+    pub bound: Option<Moment>,
+    /// Whether KubeRay's operator has deleted it, and waits until it is gone.
+    pub is_awaited: bool,
+    /// Whether it is the head.
+    pub is_head: bool,
+    /// Whether it is gone.
+    pub is_gone: bool,
+}
+
+impl SimulatedPod {
+    /// The name.
+    pub fn name(&self) -> &str {
+        &self.object.metadata.name
+    }
+
+    /// The name of its group.
+    pub fn group(&self) -> &str {
+        self.object
+            .metadata
+            .labels
+            .group
+            .as_deref()
+            .unwrap_or_default()
+    }
+
+    /// Whether it is asked to go.
+    pub fn is_deleting(&self) -> bool {
+        self.object.metadata.deletion_timestamp.is_some()
+    }
+
+    /// The phase.
+    pub fn phase(&self) -> &str {
+        self.object.status.phase.as_deref().unwrap_or_default()
+    }
+
+    /// Whether its containers have ended.
+    pub fn has_ended(&self) -> bool {
+        matches!(self.phase(), "Succeeded" | "Failed")
+    }
+
+    /// Sets the phase.
+    pub fn set_phase(&mut self, phase: &str) {
+        self.object.status.phase = Some(phase.to_owned());
+    }
+
+    /// What it takes of its node, as the scheduler counts.
+    pub fn requests(&self) -> Amounts {
+        requests(&self.object)
+    }
+
+    /// What the kubelet has allocated to it.
+    pub fn allocated(&self) -> Amounts {
+        let statuses = self.object.status.container_statuses.iter();
+        statuses
+            .filter_map(|status| status.allocated_resources)
+            .fold(Amounts::default(), Amounts::plus)
+    }
+
+    /// What its containers should request.
+    pub fn wanted(&self) -> Amounts {
+        let containers = self.object.spec.containers.iter();
+        containers
+            .map(|container| container.resources.requests.or(container.resources.limits))
+            .fold(Amounts::default(), Amounts::plus)
+    }
+
+    /// The limits that its containers have been given; requests where there are no limits.
+    pub fn limits(&self) -> Amounts {
+        let statuses = self.object.status.container_statuses.iter();
+        statuses
+            .filter_map(|status| status.resources)
+            .map(|given| given.limits.or(given.requests))
+            .fold(Amounts::default(), Amounts::plus)
+    }
+
+    /// The kubelet allocates what the spec asks for.
+    pub fn allocate(&mut self) {
+        let containers = self.object.spec.containers.iter();
+        for (container, status) in containers.zip(&mut self.object.status.container_statuses) {
+            let resources = container.resources;
+            status.allocated_resources = Some(resources.requests.or(resources.limits));
+        }
+    }
+
+    /// The containers get what the spec asks for.
+    pub fn actuate(&mut self) {
+        let containers = self.object.spec.containers.iter();
+        for (container, status) in containers.zip(&mut self.object.status.container_statuses) {
+            status.resources = Some(container.resources);
+        }
+        self.object.status.conditions.clear();
+    }
+
+    /// Whether the containers have what the spec asks for.
+    pub fn is_actuated(&self) -> bool {
+        let containers = self.object.spec.containers.iter();
+        let mut pairs = containers.zip(&self.object.status.container_statuses);
+        pairs.all(|(container, status)| status.resources == Some(container.resources))
+    }
+
+    /// Replaces the conditions of its resize.
+    pub fn set_resize(&mut self, kind: &str, reason: Option<&str>, message: Option<String>) {
+        self.object.status.conditions = vec![Condition {
+            kind: kind.to_owned(),
+            status: "True".to_owned(),
+            reason: reason.map(str::to_owned),
+            message,
+            observed_generation: self.object.metadata.generation,
+        }];
+    }
+}
+
+/// A Kubernetes node.
+#[derive(Debug, Clone)]
+pub struct SimulatedNode {
+    /// The name.
+    pub name: String,
+    /// The number of its pool.
+    pub pool: usize,
+    /// Whether pods can be bound to it.
+    pub is_ready: bool,
+    /// Since when it has had no pod.
+    pub empty_since: Option<Moment>,
+    /// When it was asked for.
+    pub asked: Moment,
+    /// When it was removed.
+    pub removed: Option<Moment>,
+}
+
+/// Whether one list of amounts is nowhere above the other. What has no amount is 0.
+pub fn fits(wanted: Amounts, free: Amounts) -> bool {
+    let within = |wanted: Option<Quantity>, free: Option<Quantity>| {
+        wanted.unwrap_or_default() <= free.unwrap_or_default()
+    };
+    within(wanted.cpu, free.cpu) && within(wanted.memory, free.memory)
+}
+
+/// What is left; nothing goes below 0.
+pub fn left(free: Amounts, taken: Amounts) -> Amounts {
+    let less = |free: Option<Quantity>, taken: Option<Quantity>| {
+        let left = free
+            .unwrap_or_default()
+            .checked_sub(taken.unwrap_or_default());
+        left.filter(|left| !left.is_negative()).unwrap_or_default()
+    };
+    Amounts::new(less(free.cpu, taken.cpu), less(free.memory, taken.memory))
+}

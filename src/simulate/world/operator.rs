@@ -1,0 +1,181 @@
+//! KubeRay's operator, as it acts on a RayCluster with autoscaling. (`raycluster_controller.go`,
+//! `reconcilePods`.)
+
+use std::collections::BTreeMap;
+
+use super::World;
+use crate::simulate::world::group_spec::GroupSpec;
+use crate::simulate::world::objects::SimulatedPod;
+use crate::simulate::world::queue::Event;
+use crate::snapshot::pod_object::{
+    ContainerStatus, OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus,
+};
+
+/// The letters of names that Kubernetes makes up. (`k8s.io/apimachinery/pkg/util/rand`.)
+const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+impl World {
+    /// One look: what is listed or has ended goes, what is missing comes, and nothing is deleted at
+    /// random. A group whose deletions are not over is left alone (`scale_expectations.go`).
+    pub(super) fn operate(&mut self) {
+        for group in self.groups.clone() {
+            let pods = self.pods_of(&group.name);
+            if pods.iter().any(|pod| self.pods[*pod].is_awaited) {
+                continue;
+            }
+            let done = if group.hosts > 1 {
+                self.operate_replicas(&group, &pods)
+            } else {
+                self.operate_pods(&group, &pods)
+            };
+            if !done {
+                // It returns an error, and is called again.
+                return self.after(self.settings.operator_s, Event::Operator);
+            }
+        }
+    }
+
+    fn pods_of(&self, group: &str) -> Vec<usize> {
+        let of_group = |pod: &usize| self.pods[*pod].group() == group;
+        self.present.values().copied().filter(of_group).collect()
+    }
+
+    /// Acts on a group of single pods. Returns whether it came to the end.
+    fn operate_pods(&mut self, group: &GroupSpec, pods: &[usize]) -> bool {
+        let ended = pods.iter().filter(|pod| self.pods[**pod].has_ended());
+        let ended: Vec<usize> = ended.copied().collect();
+        if !ended.is_empty() {
+            self.delete_and_wait(&ended);
+            return false;
+        }
+        let is_listed = |pod: &&usize| {
+            group
+                .to_delete
+                .iter()
+                .any(|name| *name == self.pods[**pod].name())
+        };
+        let (listed, others): (Vec<usize>, Vec<usize>) = pods.iter().partition(is_listed);
+        self.delete_and_wait(&listed);
+        let there = i64::try_from(others.len()).unwrap_or(i64::MAX);
+        for _ in there..group.replicas_wanted() {
+            self.make_replica(group);
+        }
+        true
+    }
+
+    /// Acts on a group whose replicas have several pods, which come and go together.
+    /// (`reconcileMultiHostWorkerGroup`.)
+    fn operate_replicas(&mut self, group: &GroupSpec, pods: &[usize]) -> bool {
+        let mut replicas: BTreeMap<String, Vec<usize>> = BTreeMap::new();
+        for pod in pods {
+            let replica = self.pods[*pod].object.metadata.labels.replica.clone();
+            replicas
+                .entry(replica.unwrap_or_default())
+                .or_default()
+                .push(*pod);
+        }
+        let hosts = usize::try_from(group.hosts).unwrap_or(usize::MAX);
+        if let Some(incomplete) = replicas.values().find(|pods| pods.len() < hosts) {
+            self.delete_and_wait(incomplete);
+            return false;
+        }
+        let has_ended = |pods: &Vec<usize>| pods.iter().any(|pod| self.pods[*pod].has_ended());
+        let (ended, others): (Vec<_>, Vec<_>) = replicas.into_values().partition(has_ended);
+        self.delete_and_wait(&ended.concat());
+        let is_listed = |pods: &Vec<usize>| {
+            let mut names = pods.iter().map(|pod| self.pods[*pod].name());
+            names.any(|name| group.to_delete.iter().any(|listed| listed == name))
+        };
+        let (listed, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_listed);
+        self.delete_and_wait(&listed.concat());
+        if !listed.is_empty() {
+            return false;
+        }
+        let there = i64::try_from(others.len()).unwrap_or(i64::MAX);
+        for _ in there..group.replicas_wanted() {
+            self.make_replica(group);
+        }
+        true
+    }
+
+    fn delete_and_wait(&mut self, pods: &[usize]) {
+        for pod in pods {
+            self.pods[*pod].is_awaited = true;
+            self.delete_pod(*pod);
+        }
+    }
+
+    fn make_replica(&mut self, group: &GroupSpec) {
+        let replica = (group.hosts > 1).then(|| format!("{}-{}", group.name, self.letters()));
+        for _ in 0..group.hosts {
+            let name = format!("{}-{}-worker-{}", self.name(), group.name, self.letters());
+            self.make_pod(group, name, replica.clone());
+            self.ledger.pods_made += 1;
+        }
+        self.after(0.0, Event::Scheduler);
+    }
+
+    /// Makes a pod, and returns its number.
+    pub(super) fn make_pod(
+        &mut self,
+        group: &GroupSpec,
+        name: String,
+        replica: Option<String>,
+    ) -> usize {
+        let number = self.pods.len();
+        let is_head = group.name == crate::ray::group::HEAD_NAME;
+        let mut spec = group.pod.clone();
+        // What KubeRay sets where Ray's autoscaler v2 scales. (`common/pod.go`.)
+        spec.restart_policy = Some("Never".to_owned());
+        let statuses = spec.containers.iter().map(|container| ContainerStatus {
+            name: container.name.clone(),
+            ..ContainerStatus::default()
+        });
+        let status = PodStatus {
+            phase: Some("Pending".to_owned()),
+            container_statuses: statuses.collect(),
+            ..PodStatus::default()
+        };
+        let metadata = PodMetadata {
+            name: name.clone(),
+            namespace: self.cluster_text("/metadata/namespace"),
+            uid: Some(format!("pod-{number}")),
+            generation: Some(1),
+            creation_timestamp: Some(self.now.timestamp()),
+            labels: PodLabels {
+                cluster: Some(self.name()),
+                node_type: Some(if is_head { "head" } else { "worker" }.to_owned()),
+                group: Some(group.name.clone()),
+                replica,
+            },
+            owner_references: vec![OwnerReference {
+                kind: "RayCluster".to_owned(),
+                name: self.name(),
+                uid: self.cluster_text("/metadata/uid").unwrap_or_default(),
+                controller: Some(true),
+            }],
+            ..PodMetadata::default()
+        };
+        self.pods.push(SimulatedPod {
+            object: PodObject {
+                metadata,
+                spec,
+                status,
+            },
+            gpus: group.gpus,
+            node: None,
+            bound: None,
+            is_awaited: false,
+            is_head,
+            is_gone: false,
+        });
+        self.present.insert(name, number);
+        self.objects_changed();
+        number
+    }
+
+    fn letters(&mut self) -> String {
+        let mut letter = || char::from(LETTERS[self.random.usize(..LETTERS.len())]);
+        (0..5).map(|_| letter()).collect()
+    }
+}

@@ -1,0 +1,84 @@
+//! What will happen, and when.
+
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+
+use crate::simulate::moment::Moment;
+
+/// What can happen by itself. Numbers of pods and nodes are positions in the world's lists; a pod or
+/// a node that has gone keeps its number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Event {
+    /// A job of the trace is submitted.
+    Submitted(usize),
+    /// A job ends, if this is still the same attempt.
+    JobEnds {
+        /// The number of the job.
+        job: usize,
+        /// The number of the attempt, from 1.
+        attempt: u32,
+    },
+    /// KubeRay's operator looks at the RayCluster.
+    Operator,
+    /// The scheduler looks at the pods that are not bound.
+    Scheduler,
+    /// The containers of a pod run.
+    PodRuns(usize),
+    /// The Ray node of a pod takes work.
+    RayJoins(usize),
+    /// The raylet of a pod has ended.
+    RayEnds(usize),
+    /// The containers of a pod have ended.
+    PodEnds(usize),
+    /// A deleted pod is gone.
+    PodGone(usize),
+    /// The kubelet looks at the size that a pod should have.
+    Kubelet(usize),
+    /// A pod has got its new size, if its spec has not been changed again.
+    Resized {
+        /// The number of the pod.
+        pod: usize,
+        /// The generation of the spec that has the size.
+        generation: i64,
+    },
+    /// A Kubernetes node is ready.
+    NodeReady(usize),
+    /// The node autoscaler looks at the nodes.
+    NodeAutoscaler,
+    /// The GCS collects what is pending.
+    Pull,
+    /// Watchers get the changes of objects.
+    Watched,
+    /// The scaler looks at the cluster, unless another look has been set since.
+    Look(u64),
+    /// The next call of a chain of the scaler's round is answered.
+    Answered(usize),
+}
+
+/// The events to come, in the order of time; those of one moment in the order in which they were
+/// set.
+#[derive(Debug, Clone, Default)]
+pub struct EventQueue {
+    heap: BinaryHeap<Reverse<(Moment, u64, Event)>>,
+    count: u64,
+}
+
+impl EventQueue {
+    /// Adds an event.
+    pub fn add(&mut self, at: Moment, event: Event) {
+        self.count += 1;
+        self.heap.push(Reverse((at, self.count, event)));
+    }
+
+    /// The next event, and when it happens.
+    pub fn peek(&self) -> Option<(Moment, Event)> {
+        let Reverse((at, _, event)) = self.heap.peek()?;
+        Some((*at, *event))
+    }
+
+    /// Takes the next event.
+    pub fn take(&mut self) -> Option<(Moment, Event)> {
+        let Reverse((at, _, event)) = self.heap.pop()?;
+        Some((at, event))
+    }
+}

@@ -1,0 +1,320 @@
+//! Simulations: what a person would reckon, and what always holds.
+
+use rayfit::plan::{PlanSettings, Strategy};
+use rayfit::quantity::Quantity;
+use rayfit::reconcile::ReconcilerSettings;
+use rayfit::simulate::result::SimulationResult;
+use rayfit::simulate::run::run;
+use rayfit::simulate::settings::{NodePool, WorldSettings};
+use rayfit::simulate::trace::{self, Demand, Job, Shape, Trace};
+use rayfit::snapshot::amounts::Amounts;
+use serde_json::{Value, json};
+
+const BOTH: [Strategy; 2] = [Strategy::Rayfit, Strategy::Ray];
+
+fn container(name: &str, cpu: i64) -> Value {
+    let size = json!({"cpu": cpu.to_string(), "memory": format!("{}Gi", 4 * cpu)});
+    json!({"name": name, "image": "ray:2.60.0", "resources": {"limits": size, "requests": size}})
+}
+
+/// Worker groups by name: the cores of a pod, the most pods, and the pods of a replica.
+fn cluster(groups: &[(&str, i64, i64, i64)]) -> Value {
+    let group = |(name, cpu, max, hosts): &(&str, i64, i64, i64)| {
+        json!({
+            "groupName": name, "replicas": 0, "minReplicas": 0, "maxReplicas": max,
+            "numOfHosts": hosts, "rayStartParams": {},
+            "template": {"spec": {"containers": [container("ray-worker", *cpu)]}},
+        })
+    };
+    json!({
+        "apiVersion": "ray.io/v1", "kind": "RayCluster",
+        "metadata": {"name": "demo", "namespace": "ray"},
+        "spec": {
+            "headGroupSpec": {
+                "rayStartParams": {"num-cpus": "0"},
+                "template": {"spec": {"containers": [container("ray-head", 1)]}},
+            },
+            "workerGroupSpecs": groups.iter().map(group).collect::<Vec<_>>(),
+        },
+    })
+}
+
+/// The same, where the pods of the group `cpu` may grow to so many cores.
+fn growing(groups: &[(&str, i64, i64, i64)], cores: i64) -> Value {
+    let mut cluster = cluster(groups);
+    let limits =
+        json!({"max-cpu": cores, "max-memory": format!("{}Gi", 4 * cores), "resize-timeout": 60});
+    let annotation = json!({"groups": {"cpu": limits}}).to_string();
+    cluster["metadata"]["annotations"] = json!({"ray.io/ippr": annotation});
+    cluster
+}
+
+fn job(at: f64, seconds: f64, demand: Demand) -> Job {
+    Job {
+        id: String::new(),
+        name: String::new(),
+        at,
+        after: Vec::new(),
+        seconds,
+        demand,
+        memory: Vec::new(),
+        retries: 3,
+    }
+}
+
+fn cpus(cpus: f64) -> Shape {
+    Shape::from([("CPU".to_owned(), cpus)])
+}
+
+fn tasks(count: usize, at: f64, seconds: f64, each: f64) -> Vec<Job> {
+    vec![job(at, seconds, Demand::Task(cpus(each))); count]
+}
+
+fn trace(jobs: Vec<Job>) -> Trace {
+    let name = "test".to_owned();
+    Trace { name, jobs }
+}
+
+fn pool(cores: i64, max: u32) -> NodePool {
+    NodePool {
+        name: "pool".to_owned(),
+        allocatable: Amounts::new(
+            Quantity::from_units(cores),
+            Quantity::from_units((4 * cores) << 30),
+        ),
+        gpus: 0,
+        min: 1,
+        max,
+        start_s: 60.0,
+        idle_s: 120.0,
+    }
+}
+
+fn simulate(
+    cluster: &Value,
+    trace: &Trace,
+    world: &WorldSettings,
+    strategy: Strategy,
+) -> SimulationResult {
+    let settings = ReconcilerSettings {
+        plan: PlanSettings {
+            strategy,
+            ..PlanSettings::default()
+        },
+        ..ReconcilerSettings::default()
+    };
+    run(cluster, trace, world, settings, &mut |_| {}).unwrap()
+}
+
+fn within(found: f64, least: f64, most: f64) {
+    assert!(
+        (least..=most).contains(&found),
+        "{found} is not within {least} to {most}"
+    );
+}
+
+/// Four pods of two cores for eight tasks: 1 s until the GCS knows, at most a round of the scaler,
+/// 7 s for the pods; then 60 s of work, 60 s idle, and a few seconds until the pods are gone.
+#[test]
+fn a_burst_costs_what_one_would_reckon() {
+    let (cluster, burst) = (
+        cluster(&[("cpu", 2, 10, 1)]),
+        trace(tasks(8, 10.0, 60.0, 1.0)),
+    );
+    for (strategy, round) in [(Strategy::Rayfit, 0.3), (Strategy::Ray, 5.2)] {
+        let result = simulate(&cluster, &burst, &WorldSettings::default(), strategy);
+        assert_eq!((result.jobs.ended, result.jobs.unfinished), (8, 0));
+        assert_eq!((result.pods, result.harmed, result.resizes), (4, 0, 0));
+        within(result.wait.mean, 7.0, 8.5 + round);
+        within(result.makespan - result.endless_makespan, 7.0, 8.5 + round);
+        within(
+            result.cpu_hours.paid * 3600.0 / 8.0,
+            127.0,
+            133.0 + 2.0 * round,
+        );
+        within(result.cpu_hours.work * 3600.0, 479.9, 480.1);
+    }
+}
+
+#[test]
+fn equal_simulations_are_equal_and_seeds_differ() {
+    let cluster = cluster(&[("cpu", 4, 20, 1)]);
+    let jobs = (0..40).flat_map(|burst| tasks(7, f64::from(burst) * 33.0, 20.0, 1.0));
+    let (jobs, world) = (trace(jobs.collect()), WorldSettings::default());
+    let first = simulate(&cluster, &jobs, &world, Strategy::Rayfit);
+    assert_eq!(first, simulate(&cluster, &jobs, &world, Strategy::Rayfit));
+    let other = WorldSettings { seed: 2, ..world };
+    assert_ne!(first, simulate(&cluster, &jobs, &other, Strategy::Rayfit));
+}
+
+/// A task waits for those before it, and its wait is counted from when they have ended.
+#[test]
+fn children_wait_for_their_parents_and_that_is_no_waiting() {
+    let mut jobs = tasks(3, 0.0, 30.0, 1.0);
+    jobs[1].after = vec![0];
+    jobs[2].after = vec![1];
+    let result = simulate(
+        &cluster(&[("cpu", 1, 5, 1)]),
+        &trace(jobs),
+        &WorldSettings::default(),
+        Strategy::Rayfit,
+    );
+    assert_eq!((result.jobs.ended, result.pods), (3, 1));
+    within(result.endless_makespan, 90.0, 90.0);
+    assert!(
+        result.wait.p50 < 0.001,
+        "only the first one waits: {:?}",
+        result.wait
+    );
+}
+
+/// A pod that may grow does so instead of being joined by others, where that is the strategy of both.
+#[test]
+fn pods_grow_before_others_come() {
+    let mut cluster = growing(&[("cpu", 1, 8, 1)], 4);
+    cluster["spec"]["workerGroupSpecs"][0]["minReplicas"] = json!(1);
+    cluster["spec"]["workerGroupSpecs"][0]["replicas"] = json!(1);
+    let world = WorldSettings {
+        pools: vec![pool(16, 1)],
+        ..WorldSettings::default()
+    };
+    for strategy in BOTH {
+        let result = simulate(&cluster, &trace(tasks(4, 5.0, 60.0, 1.0)), &world, strategy);
+        assert_eq!(
+            (result.jobs.ended, result.pods, result.resizes),
+            (4, 0, 1),
+            "{result:?}"
+        );
+        within(result.wait.longest, 1.0, 13.0);
+    }
+}
+
+/// The one node has room for three cores more, and says so to who asks for more.
+#[test]
+fn growth_is_bounded_by_the_node() {
+    let mut cluster = growing(&[("cpu", 1, 1, 1)], 8);
+    cluster["spec"]["workerGroupSpecs"][0]["minReplicas"] = json!(1);
+    cluster["spec"]["workerGroupSpecs"][0]["replicas"] = json!(1);
+    let world = WorldSettings {
+        pools: vec![pool(5, 1)],
+        ..WorldSettings::default()
+    };
+    let result = simulate(
+        &cluster,
+        &trace(tasks(8, 5.0, 10.0, 1.0)),
+        &world,
+        Strategy::Rayfit,
+    );
+    assert_eq!(result.jobs.ended, 8, "{result:?}");
+    let most = result
+        .curve
+        .iter()
+        .map(|point| point.cores)
+        .fold(0.0, f64::max);
+    within(most, 4.0, 4.0);
+}
+
+/// Nodes come for pods that fit nowhere, and go when they have been empty for long.
+#[test]
+fn nodes_come_and_go() {
+    let world = WorldSettings {
+        pools: vec![pool(4, 5)],
+        ..WorldSettings::default()
+    };
+    for strategy in BOTH {
+        let result = simulate(
+            &cluster(&[("cpu", 2, 10, 1)]),
+            &trace(tasks(8, 5.0, 30.0, 1.0)),
+            &world,
+            strategy,
+        );
+        assert_eq!((result.jobs.ended, result.jobs.unfinished), (8, 0));
+        within(result.wait.longest, 67.0, 90.0);
+        let most = result
+            .curve
+            .iter()
+            .map(|point| point.nodes)
+            .fold(0.0, f64::max);
+        within(most, 3.0, 3.0);
+    }
+}
+
+/// What fits nowhere waits until the end, and hides nothing else.
+#[test]
+fn what_fits_nowhere_is_said() {
+    let mut jobs = tasks(2, 0.0, 10.0, 1.0);
+    jobs.extend(tasks(1, 0.0, 10.0, 64.0));
+    let result = simulate(
+        &cluster(&[("cpu", 2, 4, 1)]),
+        &trace(jobs),
+        &WorldSettings::default(),
+        Strategy::Rayfit,
+    );
+    assert_eq!((result.jobs.ended, result.jobs.unfinished), (2, 1));
+}
+
+/// A placement group gets all of its bundles at once, each on a node of its own if it says so.
+#[test]
+fn placement_groups_are_served_whole() {
+    use trace::Strategy::{Pack, Spread, StrictPack, StrictSpread};
+    for (strategy, pods) in [(StrictSpread, 3), (StrictPack, 1), (Pack, 1), (Spread, 1)] {
+        let bundles = vec![cpus(1.0); 3];
+        let gang = Demand::PlacementGroup { strategy, bundles };
+        let jobs = trace(vec![job(1.0, 20.0, gang)]);
+        for way in BOTH {
+            let result = simulate(
+                &cluster(&[("cpu", 4, 6, 1)]),
+                &jobs,
+                &WorldSettings::default(),
+                way,
+            );
+            assert_eq!(
+                (result.jobs.ended, result.pods),
+                (1, pods),
+                "{strategy:?} {way:?}"
+            );
+        }
+    }
+}
+
+/// Replicas of several hosts come and go as a whole.
+#[test]
+fn replicas_come_and_go_whole() {
+    for strategy in BOTH {
+        let result = simulate(
+            &cluster(&[("tpu", 4, 4, 2)]),
+            &trace(tasks(3, 1.0, 20.0, 4.0)),
+            &WorldSettings::default(),
+            strategy,
+        );
+        assert_eq!((result.jobs.ended, result.harmed), (3, 0));
+        assert_eq!(result.pods % 2, 0);
+        let last = result.curve.last().unwrap();
+        within(last.cores, 0.0, 0.0);
+    }
+}
+
+/// A thousand bursts: nothing is harmed, all ends, and the sums are those of the jobs.
+#[test]
+fn long_traces_lose_nothing() {
+    let bursts = (0..120).flat_map(|burst| {
+        let seconds = 20.0 + f64::from(burst % 7);
+        tasks(20, f64::from(burst) * 90.0, seconds, 1.0)
+    });
+    let bursts = trace(bursts.collect());
+    let world = WorldSettings {
+        pools: vec![pool(16, 10)],
+        pod_end_s: Some(1.0),
+        ..WorldSettings::default()
+    };
+    let result = simulate(
+        &growing(&[("cpu", 2, 30, 1)], 8),
+        &bursts,
+        &world,
+        Strategy::Rayfit,
+    );
+    assert_eq!((result.jobs.ended, result.harmed), (bursts.jobs.len(), 0));
+    let work: f64 = bursts.jobs.iter().map(|job| job.seconds).sum();
+    within(result.cpu_hours.work * 3600.0, work - 0.1, work + 0.1);
+    within(result.cpu_hours.paid, result.cpu_hours.work, f64::INFINITY);
+}

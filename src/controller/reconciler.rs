@@ -292,7 +292,8 @@ impl Reconciler {
     fn blind(&mut self, why: &Blind) -> Requeue {
         let now = self.clock.wall();
         let round = reconcile::blind(&self.state.memory, why, now);
-        self.say(round.plan.waiting.clone().unwrap_or_default());
+        let why = round.plan.waiting.as_ref().map(ToString::to_string);
+        self.say(why.unwrap_or_default());
         self.finish(&round, &[], now)
     }
 

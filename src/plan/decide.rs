@@ -19,7 +19,8 @@ use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::nodes::rows::Row;
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, problems, rows, view};
-use crate::plan::outcome::plan::{Plan, Problem};
+use crate::plan::outcome::plan::Plan;
+use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
@@ -53,7 +54,7 @@ impl<'a> Decision<'a> {
     fn run(&self) -> Decided<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
         let mut config = read_config(self.snapshot);
-        let faults = problems::all(self.snapshot, self.own, &config);
+        let faults = problems::all(self.snapshot, self.own);
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
         let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);

@@ -32,11 +32,7 @@ pub(super) fn text(key: &Key, look: &Look) -> String {
         text += &unmet(&plan);
     }
     for problem in &plan.problems {
-        let _ = writeln!(
-            text,
-            "\nproblem: {}: {}; {}",
-            problem.at, problem.reason, problem.effect
-        );
+        let _ = writeln!(text, "\nproblem: {problem}");
     }
     if !look.error.is_empty() {
         let _ = writeln!(text, "\nlast error:\n{}", look.error.trim_end());
@@ -119,7 +115,10 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
             number("replicas"),
             number("minReplicas"),
             number("maxReplicas"),
-            group.limit.clone().unwrap_or_default(),
+            group
+                .limit
+                .map(|limit| limit.to_string())
+                .unwrap_or_default(),
         ]);
     }
     table

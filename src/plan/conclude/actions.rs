@@ -12,9 +12,10 @@ use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{
-    Deletion, GroupPlan, NodeDrain, Plan, PodResize, RayletSync, Unmet,
+    Deletion, GroupPlan, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
 };
 use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::outcome::unmet::Unmet;
 use crate::plan::packing::budget;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
@@ -42,7 +43,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     } else {
         // While the head does not run, Ray still deletes the pods of stopped raylets. Here these
         // pods are deleted as soon as the head runs.
-        plan.waiting = Some("the head does not run yet".to_owned());
+        plan.waiting = Some(PlanWait::NoHead);
         plan.groups = unchanged(decided);
     }
     plan.notes = notes(decided, &plan);
@@ -52,15 +53,12 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
 
 /// The plan of a decision that was given up: nothing is done, and nothing is forgotten.
 fn given_up(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Plan {
-    let problem = budget::given_up();
     let mut problems = decided.problems.clone();
-    let waiting = Some(problem.reason.clone());
-    problems.push(problem);
+    problems.push(budget::given_up());
     Plan {
         cluster: snapshot.title(),
         strategy: settings.strategy,
-        given_up: true,
-        waiting,
+        waiting: Some(PlanWait::GivenUp),
         groups: unchanged(decided),
         problems,
         remember: snapshot.history.clone(),

@@ -63,8 +63,8 @@ pub(crate) struct Resize {
     pub(crate) never_shrinks: bool,
     /// The note about its resizes that is on the pod, if it was ever resized.
     pub(crate) noted: Option<ResizeNote>,
-    /// Why the pod must not grow for now, whatever Ray thinks.
-    pub(crate) barred: Option<String>,
+    /// Until when the pod must not grow after a failure, whatever Ray thinks, in seconds since 1970.
+    pub(crate) barred_until: Option<f64>,
 }
 
 impl Resize {
@@ -132,7 +132,7 @@ impl Resize {
         self.failed_at.is_none()
             && self.progress == ResizeProgress::Finished
             && self.resizing_at.is_none()
-            && self.barred.is_none()
+            && self.barred_until.is_none()
             && (self.current.cpu < limit.cpu || self.current.memory < limit.memory)
     }
 

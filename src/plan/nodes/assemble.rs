@@ -13,7 +13,8 @@ use crate::plan::nodes::raylet;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::Problem;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::{ProblemReason, ResizeError};
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
 
@@ -37,9 +38,9 @@ impl NodeAssembly<'_> {
         let strategy = self.strategy;
         if group.is_none() && row.stage == Stage::Running && !strategy.is_rayfit() {
             problems.push(Problem {
-                at: format!("pod {}", row.pod.map_or("", |pod| pod.name)),
-                reason: format!("its group {:?} is not in the RayCluster", row.group),
-                effect: "it is left as it is".to_owned(),
+                at: ProblemPlace::Pod(row.pod.map_or("", |pod| pod.name).to_owned()),
+                reason: ProblemReason::UnknownGroup(row.group.to_owned()),
+                effect: ProblemEffect::LeftAsItIs,
             });
         }
         let drains =
@@ -51,14 +52,16 @@ impl NodeAssembly<'_> {
         if let Some(reason) = fault(&node, self.sight.names) {
             let effect = if strategy.is_rayfit() {
                 node.amounts.iter_mut().for_each(NodeResource::bound);
-                "only what there is counts"
+                ProblemEffect::CountedUpToTotal
             } else {
-                "nothing is placed on it"
+                ProblemEffect::TakesNothing
             };
             problems.push(Problem {
-                at: format!("Ray node of pod {}", node.pod),
+                at: ProblemPlace::RayNode {
+                    pod: node.pod.clone(),
+                },
                 reason,
-                effect: effect.to_owned(),
+                effect,
             });
         }
         if strategy.is_rayfit() {
@@ -73,10 +76,10 @@ impl NodeAssembly<'_> {
         }
         match self.resize(row, &node) {
             Ok(resize) => node.resize = resize,
-            Err(reason) => problems.push(Problem {
-                at: format!("pod {}", node.pod),
-                reason,
-                effect: "it does not grow in place".to_owned(),
+            Err(fault) => problems.push(Problem {
+                at: ProblemPlace::Pod(node.pod.clone()),
+                reason: fault.into(),
+                effect: ProblemEffect::NotGrown,
             }),
         }
         if strategy.is_rayfit() {
@@ -87,7 +90,7 @@ impl NodeAssembly<'_> {
         self.list.push(node);
     }
 
-    fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, String> {
+    fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, ResizeError> {
         let group = self.config.groups.get(node.group);
         let (caps, base) = (
             group.and_then(|group| group.caps),
@@ -149,12 +152,12 @@ fn used(row: &Row<'_>) -> Size {
 }
 
 /// The fault of a node on which Ray's assertions fail, which aborts Ray's loop.
-fn fault(node: &PlannedNode, names: &Names) -> Option<String> {
+fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
     node.amounts.iter().find_map(|amount| {
         let total = amount.total.filter(|total| *total != 0.0)?;
         let used = (total - amount.free[DemandSource::Demand as usize]?) / total;
         let name = names.text(amount.name);
-        (!(0.0..=1.0).contains(&used)).then(|| format!("more of {name} is free than there is"))
+        (!(0.0..=1.0).contains(&used)).then(|| ProblemReason::FreeAboveTotal(name.to_owned()))
     })
 }
 

@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::plan::growth::resize::ResizeLimits;
 use crate::plan::growth::size::{Size, bytes, cores};
-use crate::plan::outcome::plan::Problem;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::{CapsError, GroupError, ProblemReason};
 use crate::quantity::Quantity;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::node_resources::NodeResources;
@@ -80,9 +81,13 @@ impl ClusterConfig {
         for group in cluster.groups() {
             match read_group(group) {
                 Ok(read) => config.add(read),
-                Err(reason) => {
+                Err(fault) => {
                     config.unread.extend(group.name.map(str::to_owned));
-                    config.problem(group, reason);
+                    config.problems.push(Problem {
+                        at: ProblemPlace::Field(group.path().to_string()),
+                        reason: fault.into(),
+                        effect: ProblemEffect::GroupLeft(group.title()),
+                    });
                 }
             }
         }
@@ -132,21 +137,13 @@ impl ClusterConfig {
         }
     }
 
-    fn problem(&mut self, group: &Group<'_>, reason: String) {
-        self.problems.push(Problem {
-            at: group.path().to_string(),
-            reason,
-            effect: format!("{} is left as it is", group.title()),
-        });
-    }
-
     fn read_caps(&mut self, cluster: &Cluster<'_>, annotation: Option<&str>) {
         let ippr = Ippr::parse(annotation.unwrap_or_default());
         for problem in &ippr.problems {
             self.problems.push(Problem {
-                at: "metadata.annotations[\"ray.io/ippr\"]".to_owned(),
-                reason: format!("it cannot be read: {problem:?}"),
-                effect: "the groups concerned do not grow in place".to_owned(),
+                at: ProblemPlace::Ippr { group: None },
+                reason: ProblemReason::Ippr(problem.clone()),
+                effect: ProblemEffect::GroupsNotGrown,
             });
         }
         let mut written: HashMap<&str, &Group<'_>> = HashMap::new();
@@ -162,19 +159,19 @@ impl ClusterConfig {
             };
             match read_caps(group, &ippr, &name) {
                 Ok(caps) => self.groups[number].caps = caps,
-                Err(reason) => self.problems.push(Problem {
-                    at: format!("metadata.annotations[\"ray.io/ippr\"].groups.{name}"),
-                    reason,
-                    effect: format!("{} does not grow in place", group.title()),
+                Err(fault) => self.problems.push(Problem {
+                    at: ProblemPlace::Ippr { group: Some(name) },
+                    reason: fault.into(),
+                    effect: ProblemEffect::GroupNotGrown(group.title()),
                 }),
             }
         }
     }
 }
 
-fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
-    let name = group.name.ok_or("it has no groupName: give it one")?;
-    let resources = NodeResources::of(group).map_err(|error| error.to_string())?;
+fn read_group(group: &Group<'_>) -> Result<GroupConfig, GroupError> {
+    let name = group.name.ok_or(GroupError::NoName)?;
+    let resources = NodeResources::of(group)?;
     let hosts = group
         .integer("numOfHosts")
         .unwrap_or(1)
@@ -218,20 +215,18 @@ fn nodes(replicas: i64, hosts: u64) -> u64 {
     replicas.saturating_mul(hosts).min(MOST_NODES)
 }
 
-fn replicas(group: &Group<'_>) -> Result<(i64, i64), String> {
+fn replicas(group: &Group<'_>) -> Result<(i64, i64), GroupError> {
     if group.is_head() {
         return Ok((0, 0));
     }
     let min = group
         .integer("minReplicas")
-        .ok_or("it has no minReplicas: write 0 or more")?;
+        .ok_or(GroupError::NoMinReplicas)?;
     let max = group
         .integer("maxReplicas")
-        .ok_or("it has no maxReplicas: write the most that it may have")?;
+        .ok_or(GroupError::NoMaxReplicas)?;
     if min > max {
-        return Err(format!(
-            "minReplicas {min} is above maxReplicas {max}: raise the latter"
-        ));
+        return Err(GroupError::MinAboveMax { min, max });
     }
     Ok((min, max))
 }
@@ -255,23 +250,25 @@ fn to_delete(group: &Group<'_>) -> HashSet<String> {
 
 /// The resize limits of a group that the annotation lists, if the group may grow at all. (Ray,
 /// `ippr_provider.py`, `_build_ippr_group_spec`.)
-fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<ResizeLimits>, String> {
+fn read_caps(
+    group: &Group<'_>,
+    ippr: &Ippr,
+    name: &str,
+) -> Result<Option<ResizeLimits>, CapsError> {
     if let Some(param) = ["num-cpus", "memory"]
         .into_iter()
         .find(|param| group.start_param(param).is_some())
     {
-        return Err(format!(
-            "rayStartParams has {param:?}, which fixes the size: remove it"
-        ));
+        return Err(CapsError::StartParam(param));
     }
-    base(group).ok_or("the ray container has no CPU or no memory request: give it both")?;
+    base(group).ok_or(CapsError::NoRequests)?;
     let container = group.ray_container();
     let policies = container.map_or(&[][..], |container| list_at(container.spec, "resizePolicy"));
     if policies.iter().filter_map(Value::as_object).any(|policy| {
         matches!(text_at(policy, "resourceName"), Some("cpu" | "memory"))
             && !matches!(text_at(policy, "restartPolicy"), None | Some("NotRequired"))
     }) {
-        return Err("its resizePolicy restarts the container: write NotRequired".to_owned());
+        return Err(CapsError::Restarts);
     }
     let Some(entry) = ippr.caps(name) else {
         return Ok(None);
@@ -287,10 +284,7 @@ fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<Resize
             memory: bytes(memory),
             timeout,
         })),
-        _ => Err(
-            "max-cpu, max-memory and resize-timeout are needed, as quantities and seconds"
-                .to_owned(),
-        ),
+        _ => Err(CapsError::Incomplete),
     }
 }
 

@@ -3,8 +3,8 @@
 
 use serde_json::{Map, Value};
 
-use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::outcome::plan::Problem;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::ray::{label, label_key, list_at, object_at};
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
@@ -14,7 +14,7 @@ use crate::snapshot::pod::{Pod, PodRole};
 const NAMED: usize = 20;
 
 /// Returns all such faults.
-pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>], config: &ClusterConfig) -> Vec<Problem> {
+pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>]) -> Vec<Problem> {
     let root = snapshot.ray_cluster.as_object();
     let spec = root.and_then(|root| object_at(root, "spec"));
     let mut problems = Vec::new();
@@ -26,27 +26,15 @@ pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>], config: &ClusterConfig)
     problems.extend(pods.iter().filter_map(unlabelled).take(NAMED));
     problems.extend(unsaid(&snapshot.gcs, pods).take(NAMED));
     problems.extend(constraints(&snapshot.gcs));
-    // The faults of groups that cannot be read are in the list already.
-    problems.retain(|problem| !config.problems.contains(problem));
     problems
-}
-
-fn problem(at: impl Into<String>, reason: impl Into<String>, effect: &str) -> Problem {
-    Problem {
-        at: at.into(),
-        reason: reason.into(),
-        effect: effect.to_owned(),
-    }
 }
 
 fn no_groups(spec: &Map<String, Value>) -> Option<Problem> {
     let is_there = spec.get("workerGroupSpecs").is_some_and(Value::is_array);
-    (!is_there).then(|| {
-        problem(
-            "spec.workerGroupSpecs",
-            "it is absent: write [] for a cluster without workers",
-            "no worker is launched",
-        )
+    (!is_there).then(|| Problem {
+        at: ProblemPlace::Field("spec.workerGroupSpecs".to_owned()),
+        reason: ProblemReason::NoWorkerGroups,
+        effect: ProblemEffect::NoWorkers,
     })
 }
 
@@ -54,13 +42,12 @@ fn no_groups(spec: &Map<String, Value>) -> Option<Problem> {
 fn idle_timeouts(spec: &Map<String, Value>) -> Vec<Problem> {
     const KEY: &str = "idleTimeoutSeconds";
     let is_wrong = |value: &Value| value.is_null() || value.as_f64().is_some_and(|s| s < 0.0);
-    let wrong = |at: String, value: &Value| {
-        let reason = format!("{value} is no time: write seconds, or leave it out");
-        problem(
-            at,
-            reason,
-            "idle nodes go as it says, null as if it was absent",
-        )
+    let wrong = |at: String, value: &Value| Problem {
+        at: ProblemPlace::Field(at),
+        reason: ProblemReason::NotATime {
+            value: value.to_string(),
+        },
+        effect: ProblemEffect::TimeoutAsWritten,
     };
     let mut problems = Vec::new();
     match spec.get("autoscalerOptions") {
@@ -100,11 +87,11 @@ fn group_labels(spec: &Map<String, Value>) -> impl Iterator<Item = Problem> {
         let mut labels = object_at(group, "labels")?.iter();
         let is_label = |value: &Value| value.as_str().is_some_and(label::is_value);
         let (key, _) = labels.find(|(key, value)| !label_key::is_key(key) || !is_label(value))?;
-        Some(problem(
-            format!("{at}.labels"),
-            format!("{key:?} is not in Kubernetes' syntax of labels, key or value"),
-            "the labels count as they are written",
-        ))
+        Some(Problem {
+            at: ProblemPlace::Field(format!("{at}.labels")),
+            reason: ProblemReason::BadLabel { key: key.clone() },
+            effect: ProblemEffect::LabelsAsWritten,
+        })
     })
 }
 
@@ -121,11 +108,11 @@ fn unlabelled(pod: &Pod<'_>) -> Option<Problem> {
     } else {
         return None;
     };
-    Some(problem(
-        format!("pod {}", pod.name),
-        format!("it has ray.io/cluster and no label {missing}"),
-        "it is left alone",
-    ))
+    Some(Problem {
+        at: ProblemPlace::Pod(pod.name.to_owned()),
+        reason: ProblemReason::NoPodLabel(missing),
+        effect: ProblemEffect::LeftAlone,
+    })
 }
 
 fn unsaid<'a>(gcs: &'a ClusterResourceState, pods: &'a [Pod<'_>]) -> impl Iterator<Item = Problem> {
@@ -134,12 +121,12 @@ fn unsaid<'a>(gcs: &'a ClusterResourceState, pods: &'a [Pod<'_>]) -> impl Iterat
     let unsaid = nodes.filter(move |node| {
         node.status == NodeStatus::Unspecified && known.contains(node.instance_id.as_str())
     });
-    unsaid.map(|node| {
-        problem(
-            format!("Ray node of pod {}", node.instance_id),
-            "Ray does not say how it is",
-            "it counts as not running",
-        )
+    unsaid.map(|node| Problem {
+        at: ProblemPlace::RayNode {
+            pod: node.instance_id.clone(),
+        },
+        reason: ProblemReason::StatusUnsaid,
+        effect: ProblemEffect::NotRunning,
     })
 }
 
@@ -147,11 +134,11 @@ fn constraints(gcs: &ClusterResourceState) -> Vec<Problem> {
     let mut problems = Vec::new();
     let several = gcs.cluster_resource_constraints.len();
     if several > 1 {
-        problems.push(problem(
-            "request_resources()",
-            format!("Ray reports {several} of them, and there is one at a time"),
-            "only the first counts",
-        ));
+        problems.push(Problem {
+            at: ProblemPlace::RequestResources,
+            reason: ProblemReason::SeveralConstraints(several),
+            effect: ProblemEffect::OnlyFirst,
+        });
     }
     let gangs = gcs.pending_gang_resource_requests.iter().filter(|gang| {
         let listed = match gang.bundle_selectors.first() {
@@ -162,12 +149,10 @@ fn constraints(gcs: &ClusterResourceState) -> Vec<Problem> {
             .iter()
             .any(|bundle| bundle.placement_constraints.len() > 1)
     });
-    let gangs = gangs.map(|gang| {
-        problem(
-            format!("placement group {}", gang.title()),
-            "a bundle of it has more than one placement constraint",
-            "it is not placed",
-        )
+    let gangs = gangs.map(|gang| Problem {
+        at: ProblemPlace::PlacementGroup(gang.title().to_owned()),
+        reason: ProblemReason::SeveralPlacementConstraints,
+        effect: ProblemEffect::NotPlaced,
     });
     problems.extend(gangs.take(NAMED));
     problems
@@ -214,7 +199,7 @@ mod tests {
                 ..PlanSettings::default()
             };
             let problems = decide(&snapshot, &settings).0.problems;
-            let mut places: Vec<String> = problems.into_iter().map(|problem| problem.at).collect();
+            let mut places: Vec<String> = problems.iter().map(|one| one.at.to_string()).collect();
             places.sort();
             places
         };

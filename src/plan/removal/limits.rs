@@ -6,7 +6,8 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::Problem;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::packing::state::{World, with_parts};
 
 /// For how many pods of a group, at the most, it is remembered since when no demand has needed
@@ -33,11 +34,9 @@ pub(crate) fn enforce_minima(world: &mut World) {
 /// The problem that says that more workers are needed than a cluster may have.
 pub(crate) fn cut_short(max_workers: u64) -> Problem {
     Problem {
-        at: "the cluster's workers".to_owned(),
-        reason: format!("more than {max_workers} are needed, the most that one cluster may have"),
-        effect: "no more are launched; set reconcile.maxWorkersPerCluster in a RayPolicy if so \
-                 many are meant"
-            .to_owned(),
+        at: ProblemPlace::Workers,
+        reason: ProblemReason::TooManyWorkers(max_workers),
+        effect: ProblemEffect::NoMoreLaunched,
     }
 }
 

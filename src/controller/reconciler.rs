@@ -348,7 +348,7 @@ impl Reconciler {
             api_version: API_VERSION.to_owned(),
             kind: "Snapshot".to_owned(),
             time: self.clock.rfc3339(),
-            ray_cluster: scene.cluster,
+            ray_cluster: scene.cluster.into(),
             pods: scene.pods,
             nodes: scene.nodes,
             loads: scene.loads,

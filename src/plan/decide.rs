@@ -14,7 +14,7 @@ use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::memory::{availability, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig, read_config};
+use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::nodes::rows::Row;
 use crate::plan::nodes::view::NodeReader;
@@ -53,7 +53,7 @@ struct Decision<'a> {
 impl<'a> Decision<'a> {
     fn run(&self) -> Decided<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
-        let mut config = read_config(self.snapshot);
+        let mut config = ClusterConfig::of(&self.snapshot.ray_cluster);
         let faults = problems::all(self.snapshot, self.own);
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);

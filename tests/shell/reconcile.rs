@@ -33,7 +33,7 @@ enum Fate {
 
 fn objects(snapshot: &Snapshot) -> [String; 2] {
     [
-        snapshot.ray_cluster.to_string(),
+        snapshot.ray_cluster.object().to_string(),
         serde_json::to_string(&snapshot.pods).unwrap(),
     ]
 }

@@ -56,7 +56,7 @@ pub(crate) enum ConditionKey {
     Observed,
     /// A demand that cannot be met.
     Unmet { kind: DemandKind, demand: String },
-    /// A fault in the cluster's objects.
+    /// A problem of the cluster's objects.
     Problem {
         at: ProblemPlace,
         reason: ReasonIdentity,

@@ -24,7 +24,7 @@ use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::{PlannedGroup, World};
 use crate::plan::removal::limits;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
@@ -66,7 +66,10 @@ impl<'a> Decision<'a> {
         }
         let (mut world, demands) = self.world(&config, &list, now, &mut problems);
         if self.settings.strategy.is_rayfit() {
-            world.leaving = assemble::leaving(&config, &leftovers);
+            let leaving = assemble::leaving(&config, &leftovers);
+            for (group, leaving) in world.groups.iter_mut().zip(leaving) {
+                group.leaving = leaving;
+            }
         }
         // This is Ray's order: the minima of the groups, then the maxima, then the demands, and
         // idle nodes at last. A demand must not be served by a node that a maximum forces out.
@@ -129,6 +132,8 @@ impl<'a> Decision<'a> {
         let mut list = found.list;
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
         let bases = templates.clone();
+        let unavailable = &self.snapshot.history.unavailable;
+        let preferences = availability::preferences(&config.groups, unavailable, now);
         assemble::size(
             config,
             &self.stunted(config, now),
@@ -139,25 +144,28 @@ impl<'a> Decision<'a> {
         );
         let mut shapes = Shapes::default();
         let demands = requests::all(gcs, &names, &mut shapes);
+        let groups = (config.groups.iter().cloned())
+            .zip(preferences)
+            .zip(bases.into_iter().zip(templates));
+        let group = |((config, preference), (base, template))| PlannedGroup {
+            config,
+            preference,
+            base,
+            template,
+            leaving: 0,
+        };
+        let groups = groups.map(group).collect();
         let world = World {
-            preferences: availability::preferences(
-                &config.groups,
-                &self.snapshot.history.unavailable,
-                now,
-            ),
             names,
             cpu,
             memory,
             gpu,
             shapes,
             states: NodeClasses::default(),
-            groups: config.groups.clone(),
-            bases,
-            templates,
+            groups,
             order: (0..list.len()).collect(),
             nodes: list,
             rooms: rooms.0,
-            leaving: Vec::new(),
             max_nodes: config.max_nodes,
             max_workers: self.settings.max_workers,
             is_cut: false,

@@ -6,7 +6,8 @@ use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::from_cores;
-use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
@@ -33,7 +34,7 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
 }
 
 /// How many units were placed on how many nodes, by step and group.
-type Places = BTreeMap<(PlacementStep, usize), (u64, u64)>;
+type Places = BTreeMap<(PlacementStep, Option<usize>), (u64, u64)>;
 
 fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
     let mut placed: Vec<Places> = vec![Places::new(); decided.demands.len()];
@@ -41,7 +42,7 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
         for take in &node.takes {
             let at = placed
                 .get_mut(take.demand)
-                .map(|map| map.entry((take.step, node.group)).or_default());
+                .map(|map| map.entry((take.step, node.group())).or_default());
             if let Some((count, nodes)) = at {
                 *count = count.saturating_add(take.count.saturating_mul(node.count));
                 *nodes = nodes.saturating_add(node.count);
@@ -77,22 +78,20 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
     decided.demands.iter().zip(placed).map(report).collect()
 }
 
-fn group_name(world: &World, group: usize) -> String {
-    world
-        .groups
-        .get(group)
-        .map(|group| group.name.clone())
-        .unwrap_or_default()
+fn group_name(world: &World, group: Option<usize>) -> String {
+    let group = group.and_then(|group| world.groups.get(group));
+    group.map_or_else(String::new, |group| group.config.name.clone())
 }
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let world = &decided.world;
-    let running = world.count(|node| node.stays() && node.stage == Stage::Running);
+    let running = world.count(|node| node.stays() && node.stage() == Stage::Running);
     let launch = world.count(|node| node.fate == Fate::Launch);
-    let pending = world.count(|node| node.fate == Fate::Stay && node.stage != Stage::Running);
+    let pending = world.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = world.count(|node| !node.stays());
     let get = |counts: &[u64], number: usize| counts.get(number).copied().unwrap_or(0);
     let groups = world.groups.iter().enumerate().map(|(number, group)| {
+        let group = &group.config;
         let (running, pending, launch) = (
             get(&running, number),
             get(&pending, number),
@@ -116,16 +115,17 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
 /// The reports on single nodes: why a pod did not grow, or why it is removed.
 fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
-    let mut index: HashMap<(usize, NodeRemark), usize> = HashMap::new();
-    for node in decided.world.in_order().filter(|node| !node.pod.is_empty()) {
+    let mut index: HashMap<(Option<usize>, NodeRemark), usize> = HashMap::new();
+    for node in decided.world.in_order() {
+        let Some(pod) = node.pod() else { continue };
         let Some(reason) = remark(decided, node) else {
             continue;
         };
         let at = *index
-            .entry((node.group, reason.clone()))
+            .entry((node.group(), reason.clone()))
             .or_insert(reports.len());
         if at == reports.len() {
-            let group = group_name(&decided.world, node.group);
+            let group = group_name(&decided.world, node.group());
             reports.push(NodeReport {
                 group,
                 pods: Vec::new(),
@@ -136,7 +136,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
         if let Some(report) = reports.get_mut(at) {
             report.count += 1;
             if report.pods.len() < NAMED {
-                report.pods.push(node.pod.clone());
+                report.pods.push(pod.to_owned());
             }
         }
     }
@@ -144,14 +144,12 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
 }
 
 fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
-    if let Fate::Remove(cause) = node.fate {
-        return Some(if node.held {
-            NodeRemark::WaitsForHosts(cause)
-        } else {
-            NodeRemark::Goes(cause)
-        });
+    match node.fate {
+        Fate::Remove(cause) => return Some(NodeRemark::Goes(cause)),
+        Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
+        Fate::Stay | Fate::Launch => {}
     }
-    if node.stage == Stage::Stopping {
+    if node.stage() == Stage::Stopping {
         return Some(NodeRemark::Stopping);
     }
     let resize = node.resize.as_ref()?;
@@ -200,7 +198,7 @@ fn whole(seconds: f64) -> i64 {
 
 /// What the Kubernetes node lacks for the pod to reach its resize limits.
 fn short(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
-    let room = decided.world.rooms.get(resize.room)?;
+    let room = resize.room_of(&decided.world.rooms)?;
     let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
     let full = |resource, free: Quantity, short| NodeRemark::NodeFull {
         node: room.node.clone(),

@@ -8,6 +8,7 @@ use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::outcome::unmet::{GroupLimit, Shortfall, UnmetReason};
+use crate::plan::packing::state::PlannedGroup;
 
 /// For how many demands the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
@@ -86,9 +87,9 @@ impl<'d> Reasons<'d> {
             let groups = &decided.world.groups;
             let named = groups.iter().enumerate().take(GROUPS);
             let mut reasons: Vec<UnmetReason> = named
-                .map(|(group, config)| UnmetReason::Group {
-                    group: config.name.clone(),
-                    why: why_not(decided, group, shape, staying),
+                .map(|(number, group)| UnmetReason::Group {
+                    group: group.config.name.clone(),
+                    why: why_not(decided, number, group, shape, staying),
                 })
                 .collect();
             let more = groups.len().saturating_sub(GROUPS);
@@ -100,12 +101,15 @@ impl<'d> Reasons<'d> {
     }
 }
 
-fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) -> Shortfall {
+fn why_not(
+    decided: &Decided<'_>,
+    number: usize,
+    group: &PlannedGroup,
+    shape: &Shape,
+    staying: &[u64],
+) -> Shortfall {
     let world = &decided.world;
-    let (Some(template), Some(config)) = (world.templates.get(group), world.groups.get(group))
-    else {
-        return Shortfall::Unknown;
-    };
+    let (template, config) = (&group.template, &group.config);
     if !crate::plan::packing::fit::admits(shape, &template.labels) {
         return Shortfall::Labels;
     }
@@ -126,7 +130,7 @@ fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) 
     if config.index.is_none() {
         return Shortfall::OneHead;
     }
-    let stays = staying.get(group).copied().unwrap_or(0);
+    let stays = staying.get(number).copied().unwrap_or(0);
     if stays >= config.max {
         return Shortfall::Group(GroupLimit::MaxReplicas(config.max_replicas));
     }

@@ -46,7 +46,7 @@ pub(crate) fn resize(
         failed_at: None,
         failure: None,
         raylet: None,
-        room: usize::MAX,
+        room: None,
         noted_sync: false,
         never_shrinks: around.strategy.is_rayfit(),
         noted: None,

@@ -54,8 +54,8 @@ pub(crate) struct Resize {
     pub(crate) failure: Option<String>,
     /// The raylet that was resized last. The running raylet replaces it, once that is known.
     pub(crate) raylet: Option<String>,
-    /// The number of the node headroom of its Kubernetes node; `usize::MAX` if that is not known.
-    pub(crate) room: usize,
+    /// The number of the node headroom of its Kubernetes node, if that is known.
+    pub(crate) room: Option<usize>,
     /// Whether the raylet is to be told the pod's size.
     pub(crate) noted_sync: bool,
     /// Whether growing in one dimension leaves the other one as it is, even if the pod has more of
@@ -124,6 +124,11 @@ impl Resize {
             None if self.never_shrinks => limit.max(self.current),
             None => limit,
         }
+    }
+
+    /// The headroom of its Kubernetes node, if that is known.
+    pub(crate) fn room_of<'r>(&self, rooms: &'r [NodeHeadroom]) -> Option<&'r NodeHeadroom> {
+        rooms.get(self.room?)
     }
 
     /// Whether the pod may be asked to grow.

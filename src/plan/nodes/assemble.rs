@@ -8,7 +8,8 @@ use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::node::{DemandSource, Fate, NodeResource, PlannedNode, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, Fate, NodeResource, PlannedNode};
 use crate::plan::nodes::raylet;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
@@ -34,7 +35,7 @@ impl NodeAssembly<'_> {
     /// Adds the node of a row, or a problem that says why not.
     pub(crate) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
         let number = self.config.number(row.group);
-        let group = number.and_then(|number| self.config.groups.get(number));
+        let group = number.and_then(|number| Some((number, self.config.groups.get(number)?)));
         let strategy = self.strategy;
         if group.is_none() && row.stage == Stage::Running && !strategy.is_rayfit() {
             problems.push(Problem {
@@ -48,7 +49,8 @@ impl NodeAssembly<'_> {
         if group.is_none() && !drains {
             return;
         }
-        let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
+        let mut node = self.sight.node(row, group);
+        let pod = row.pod.map_or("", |pod| pod.name);
         if let Some(reason) = fault(&node, self.sight.names) {
             let effect = if strategy.is_rayfit() {
                 node.amounts.iter_mut().for_each(NodeResource::bound);
@@ -58,7 +60,7 @@ impl NodeAssembly<'_> {
             };
             problems.push(Problem {
                 at: ProblemPlace::RayNode {
-                    pod: node.pod.clone(),
+                    pod: pod.to_owned(),
                 },
                 reason,
                 effect,
@@ -67,17 +69,16 @@ impl NodeAssembly<'_> {
         if strategy.is_rayfit() {
             node.amounts.iter_mut().for_each(NodeResource::fill);
         }
-        if strategy.is_rayfit() && node.stage == Stage::Stopping {
+        if strategy.is_rayfit() && row.stage == Stage::Stopping {
             node.fate = Fate::Remove(RemovalCause::Leaving);
         }
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
-            node.gone_group = Some(row.group.to_owned());
         }
         match self.resize(row, &node) {
             Ok(resize) => node.resize = resize,
             Err(fault) => problems.push(Problem {
-                at: ProblemPlace::Pod(node.pod.clone()),
+                at: ProblemPlace::Pod(pod.to_owned()),
                 reason: fault.into(),
                 effect: ProblemEffect::NotGrown,
             }),
@@ -91,7 +92,7 @@ impl NodeAssembly<'_> {
     }
 
     fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, ResizeError> {
-        let group = self.config.groups.get(node.group);
+        let group = node.group().and_then(|group| self.config.groups.get(group));
         let (caps, base) = (
             group.and_then(|group| group.caps),
             group.and_then(|group| group.base),
@@ -112,14 +113,10 @@ impl NodeAssembly<'_> {
             used: used(row),
         };
         let mut resize = pod_size::resize(pod, caps, base, around)?;
-        if !node.ray_id.is_empty() {
-            resize.raylet = Some(node.ray_id.clone());
+        if let Some(id) = node.ray_id() {
+            resize.raylet = Some(id.to_owned());
         }
-        resize.room = pod
-            .node
-            .and_then(|node| self.rooms.get(node))
-            .copied()
-            .unwrap_or(usize::MAX);
+        resize.room = pod.node.and_then(|node| self.rooms.get(node)).copied();
         Ok(Some(resize))
     }
 }
@@ -180,8 +177,9 @@ pub(crate) fn size(
             .and_then(|amount| amount.total)
             .unwrap_or(0.0)
     };
+    let group = |node: &PlannedNode| config.groups.get(node.group()?);
     let at_cap = |node: &mut PlannedNode| {
-        let Some(caps) = config.groups.get(node.group).and_then(|group| group.caps) else {
+        let Some(caps) = group(node).and_then(|group| group.caps) else {
             return;
         };
         node.at_cap = true;
@@ -193,15 +191,14 @@ pub(crate) fn size(
         node.set_total(memory, most.max(total(node, memory)));
     };
     let grow = |node: &&mut PlannedNode| {
-        let group = config.groups.get(node.group);
-        group.is_none_or(|group| !stunted.contains_key(&group.name))
+        group(node).is_none_or(|group| !stunted.contains_key(&group.name))
     };
     templates.iter_mut().filter(grow).for_each(at_cap);
     if !strategy.is_rayfit() {
         return;
     }
     for node in nodes {
-        if node.stage != Stage::Running {
+        if node.stage() != Stage::Running {
             at_cap(node);
         } else if let Some(desired) = node
             .resize

@@ -70,8 +70,6 @@ pub enum UnmetReason {
 /// Why a group's nodes do not take a request.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Shortfall {
-    /// Nothing is known of the group.
-    Unknown,
     /// The request asks for other labels.
     Labels,
     /// A node has less of a resource than the request needs.
@@ -122,7 +120,6 @@ impl fmt::Display for UnmetReason {
 impl fmt::Display for Shortfall {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Unknown => f.write_str("unknown"),
             Self::Labels => f.write_str("its labels do not match"),
             Self::TooSmall {
                 resource,

@@ -23,7 +23,7 @@ const MAX_WHOLE: i128 = 10_i128.pow(19);
 pub struct Quantity(i128);
 
 /// Why a text is no usable quantity.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum QuantityError {
     /// Nothing but blanks.
     #[error("it is empty")]

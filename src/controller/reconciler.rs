@@ -292,7 +292,8 @@ impl Reconciler {
     fn blind(&mut self, why: &Blind) -> Requeue {
         let now = self.clock.wall();
         let round = reconcile::blind(&self.state.memory, why, now);
-        self.say(round.plan.waiting.clone().unwrap_or_default());
+        let why = round.plan.waiting.as_ref().map(ToString::to_string);
+        self.say(why.unwrap_or_default());
         self.finish(&round, &[], now)
     }
 
@@ -347,7 +348,7 @@ impl Reconciler {
             api_version: API_VERSION.to_owned(),
             kind: "Snapshot".to_owned(),
             time: self.clock.rfc3339(),
-            ray_cluster: scene.cluster,
+            ray_cluster: scene.cluster.into(),
             pods: scene.pods,
             nodes: scene.nodes,
             loads: scene.loads,

@@ -17,9 +17,11 @@ use crate::snapshot::pod_object::{ContainerStatus, PodSpec, PodStatus, Resources
 #[must_use]
 pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
     let mut after = snapshot.clone();
-    for group in &plan.groups {
-        set_group(&mut after.ray_cluster, group);
-    }
+    after.ray_cluster.edit(|cluster| {
+        for group in &plan.groups {
+            set_group(cluster, group);
+        }
+    });
     let deleted: HashSet<&str> = (plan.groups.iter().flat_map(GroupPlan::deletions))
         .map(|deletion| deletion.pod.as_str())
         .collect();

@@ -7,7 +7,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::plan::growth::size::{cores, from_cores, milli};
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig, read_config};
+use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize};
 use crate::quantity::Quantity;
 use crate::snapshot::Snapshot;
@@ -101,7 +101,7 @@ pub enum Violation {
 /// Returns the rules that `plan`, which was made from `snapshot`, breaks.
 pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
     let checker = Checker {
-        config: read_config(snapshot),
+        config: ClusterConfig::of(&snapshot.ray_cluster),
         pods: snapshot.pods.iter().map(|pod| (pod.name, pod)).collect(),
         nodes: snapshot.gcs.live(),
     };
@@ -122,7 +122,7 @@ pub fn check(snapshot: &Snapshot, plan: &Plan) -> Vec<Violation> {
 /// Returns a violation for each group that the plan launches nodes for although the cluster would
 /// then have more than `max` workers.
 pub fn above_workers(snapshot: &Snapshot, plan: &Plan, max: u64) -> Vec<Violation> {
-    let config = read_config(snapshot);
+    let config = ClusterConfig::of(&snapshot.ray_cluster);
     let wanted = plan.groups.iter().map(|group| {
         let known = config.number(&group.name);
         let known = known.and_then(|number| config.groups.get(number));

@@ -14,16 +14,17 @@ use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::memory::{availability, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
-use crate::plan::nodes::group::{ClusterConfig, GroupConfig, read_config};
+use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::nodes::rows::Row;
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, problems, rows, view};
-use crate::plan::outcome::plan::{Plan, Problem};
+use crate::plan::outcome::plan::Plan;
+use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::{PlannedGroup, World};
 use crate::plan::removal::limits;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
@@ -52,8 +53,8 @@ struct Decision<'a> {
 impl<'a> Decision<'a> {
     fn run(&self) -> Decided<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
-        let mut config = read_config(self.snapshot);
-        let faults = problems::all(self.snapshot, self.own, &config);
+        let mut config = ClusterConfig::of(&self.snapshot.ray_cluster);
+        let faults = problems::all(self.snapshot, self.own);
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
         let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);
@@ -65,7 +66,10 @@ impl<'a> Decision<'a> {
         }
         let (mut world, demands) = self.world(&config, &list, now, &mut problems);
         if self.settings.strategy.is_rayfit() {
-            world.leaving = assemble::leaving(&config, &leftovers);
+            let leaving = assemble::leaving(&config, &leftovers);
+            for (group, leaving) in world.groups.iter_mut().zip(leaving) {
+                group.leaving = leaving;
+            }
         }
         // This is Ray's order: the minima of the groups, then the maxima, then the demands, and
         // idle nodes at last. A demand must not be served by a node that a maximum forces out.
@@ -128,6 +132,8 @@ impl<'a> Decision<'a> {
         let mut list = found.list;
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
         let bases = templates.clone();
+        let unavailable = &self.snapshot.history.unavailable;
+        let preferences = availability::preferences(&config.groups, unavailable, now);
         assemble::size(
             config,
             &self.stunted(config, now),
@@ -138,25 +144,28 @@ impl<'a> Decision<'a> {
         );
         let mut shapes = Shapes::default();
         let demands = requests::all(gcs, &names, &mut shapes);
+        let groups = (config.groups.iter().cloned())
+            .zip(preferences)
+            .zip(bases.into_iter().zip(templates));
+        let group = |((config, preference), (base, template))| PlannedGroup {
+            config,
+            preference,
+            base,
+            template,
+            leaving: 0,
+        };
+        let groups = groups.map(group).collect();
         let world = World {
-            preferences: availability::preferences(
-                &config.groups,
-                &self.snapshot.history.unavailable,
-                now,
-            ),
             names,
             cpu,
             memory,
             gpu,
             shapes,
             states: NodeClasses::default(),
-            groups: config.groups.clone(),
-            bases,
-            templates,
+            groups,
             order: (0..list.len()).collect(),
             nodes: list,
             rooms: rooms.0,
-            leaving: Vec::new(),
             max_nodes: config.max_nodes,
             max_workers: self.settings.max_workers,
             is_cut: false,

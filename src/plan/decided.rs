@@ -7,7 +7,7 @@ use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::Demand;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
-use crate::plan::outcome::plan::Problem;
+use crate::plan::outcome::problem::Problem;
 use crate::plan::packing::state::World;
 use crate::snapshot::pod::Pod;
 

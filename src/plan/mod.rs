@@ -49,11 +49,17 @@ pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;
 pub use crate::plan::outcome::cause::RemovalCause;
 pub use crate::plan::outcome::plan::{
-    Deletion, DemandKind, GroupPlan, NodeDrain, Plan, PodResize, Problem, RayletSync, Unmet,
+    Deletion, GroupPlan, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
 };
+pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+pub use crate::plan::outcome::problem_reason::{
+    CapsError, GroupError, ProblemReason, ReasonIdentity, ResizeError,
+};
+pub use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 pub use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::step::PlacementStep;
+pub use crate::plan::outcome::unmet::{DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason};
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;

@@ -20,6 +20,31 @@ pub enum Role {
     },
 }
 
+impl Role {
+    /// The name by which messages call a group of that role and name.
+    pub(crate) fn title(self, name: Option<&str>) -> String {
+        match (self, name) {
+            (Self::Head, _) => "the head group".to_owned(),
+            (Self::Worker { .. }, Some(name)) => {
+                format!("group {}", crate::text::shown_text(name))
+            }
+            (Self::Worker { index }, None) => format!("worker group {index}"),
+        }
+    }
+
+    /// The path of a group of that role and name, in an object of `kind`.
+    pub(crate) fn path(self, kind: Kind, name: Option<&str>) -> FieldPath {
+        let cluster = FieldPath::of(kind.cluster_path());
+        match (self, name) {
+            (Self::Head, _) => cluster.key("headGroupSpec"),
+            (Self::Worker { index }, Some(name)) => {
+                cluster.key("workerGroupSpecs").item(index, name)
+            }
+            (Self::Worker { index }, None) => cluster.key("workerGroupSpecs").index(index),
+        }
+    }
+}
+
 /// A group of equal pods.
 #[derive(Debug)]
 pub struct Group<'a> {
@@ -65,25 +90,12 @@ impl<'a> Group<'a> {
     /// The name by which messages call the group: `the head group`, `group "gpu"`, `worker group
     /// 2`.
     pub fn title(&self) -> String {
-        match (self.role, self.name) {
-            (Role::Head, _) => "the head group".to_owned(),
-            (Role::Worker { .. }, Some(name)) => {
-                format!("group {}", crate::text::shown_text(name))
-            }
-            (Role::Worker { index }, None) => format!("worker group {index}"),
-        }
+        self.role.title(self.name)
     }
 
     /// The path of the group's spec.
     pub fn path(&self) -> FieldPath {
-        let cluster = FieldPath::of(self.kind.cluster_path());
-        match (self.role, self.name) {
-            (Role::Head, _) => cluster.key("headGroupSpec"),
-            (Role::Worker { index }, Some(name)) => {
-                cluster.key("workerGroupSpecs").item(index, name)
-            }
-            (Role::Worker { index }, None) => cluster.key("workerGroupSpecs").index(index),
-        }
+        self.role.path(self.kind, self.name)
     }
 
     /// `rayStartParams`, if they are there.

@@ -64,7 +64,7 @@ pub fn start_integer(value: &Value) -> Option<i64> {
 }
 
 /// Why `rayStartParams.resources` cannot be read.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum StartResourcesError {
     /// The text is not JSON after Ray has removed its first and last character and all backslashes.
     #[error("it is not JSON in quotes ({0})")]

@@ -6,7 +6,7 @@ use super::memory::RoundMemory;
 use super::round::{Round, Skipped};
 use super::settings::ReconcilerSettings;
 use crate::plan::check::{self, Violation};
-use crate::plan::{self, Plan};
+use crate::plan::{self, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::Change;
@@ -83,7 +83,7 @@ pub fn blind(memory: &RoundMemory, why: &Blind, now: f64) -> Round {
         states: outage.warning().into_iter().collect(),
         outage: Some(outage),
         plan: Plan {
-            waiting: Some(why),
+            waiting: Some(PlanWait::Blind(why)),
             remember: memory.history.clone(),
             ..Plan::default()
         },

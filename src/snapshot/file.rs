@@ -72,7 +72,7 @@ impl From<SnapshotFile> for Snapshot {
             api_version: file.api_version,
             kind: file.kind,
             time: file.time,
-            ray_cluster: file.ray_cluster,
+            ray_cluster: file.ray_cluster.into(),
             pods,
             nodes: file.nodes,
             loads,

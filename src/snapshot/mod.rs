@@ -5,7 +5,8 @@
 //! what the controller remembers of earlier rounds. Plans, tests, benchmarks and bug reports all
 //! use it. Which RayCluster a pod belongs to is decided once, when a snapshot is made.
 //!
-//! Reading order: `whole`, [`allowed`] (what is kept of a RayCluster), [`pod_object`] (what is
+//! Reading order: `whole`, [`allowed`] (what is kept of a RayCluster),
+//! [`cluster_object`] (a RayCluster as decisions see it), [`pod_object`] (what is
 //! kept of a pod), [`ownership`] (which RayCluster a pod belongs to), [`pod`] (a pod as decisions
 //! see it), [`amounts`], [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node),
 //! [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what Ray is
@@ -25,9 +26,10 @@ mod read;
 mod whole;
 
 pub use history::History;
+pub use kubernetes::cluster_object::ClusterObject;
 pub use kubernetes::kube_node::{KubeNode, NodeLoads};
 pub use kubernetes::ownership::{ClusterId, OwnPods};
-pub use kubernetes::{kube_node, ownership, pod, pod_object, requests};
+pub use kubernetes::{cluster_object, kube_node, ownership, pod, pod_object, requests};
 pub use moment::moment;
 pub use node_id::{NodeId, NotANodeId};
 pub use read::{SnapshotError, read_all};

@@ -99,11 +99,7 @@ fn form(value: Value, line: usize) -> Result<Snapshot, SnapshotError> {
         );
         return Err(fault("time".to_owned(), reason));
     }
-    if !snapshot
-        .ray_cluster
-        .get("spec")
-        .is_some_and(Value::is_object)
-    {
+    if snapshot.ray_cluster.spec.is_none() {
         let reason = "there is no RayCluster with a spec".to_owned();
         return Err(fault("rayCluster.spec".to_owned(), reason));
     }

@@ -1,10 +1,10 @@
 //! The snapshot, as decisions take it.
 
 use serde::Serialize;
-use serde_json::Value;
 
 use super::gcs;
 use super::history::History;
+use super::kubernetes::cluster_object::ClusterObject;
 use super::kubernetes::kube_node::{KubeNode, NodeLoads};
 use super::kubernetes::ownership::OwnPods;
 
@@ -24,8 +24,8 @@ pub struct Snapshot {
     pub kind: String,
     /// When the snapshot was taken, in RFC 3339.
     pub time: String,
-    /// The RayCluster as the API server returns it.
-    pub ray_cluster: Value,
+    /// The RayCluster, whose JSON form is the object as the API server returns it.
+    pub ray_cluster: ClusterObject,
     /// The pods of the RayCluster, and no others.
     pub pods: OwnPods,
     /// The Kubernetes nodes that its pods run on, or could run on. Without them no resize is
@@ -50,16 +50,12 @@ impl Snapshot {
 
     /// The name of the RayCluster; empty if it has none.
     pub fn cluster_name(&self) -> &str {
-        self.ray_cluster
-            .pointer("/metadata/name")
-            .and_then(Value::as_str)
-            .unwrap_or_default()
+        &self.pods.cluster().name
     }
 
     /// The namespace and name of the RayCluster, as `namespace/name`, as far as it has them.
     pub fn title(&self) -> String {
-        let namespace = self.ray_cluster.pointer("/metadata/namespace");
-        match namespace.and_then(Value::as_str) {
+        match &self.pods.cluster().namespace {
             Some(namespace) => format!("{namespace}/{}", self.cluster_name()),
             None => self.cluster_name().to_owned(),
         }

@@ -266,7 +266,9 @@ fn time_alone_writes_nothing_to_a_gcs() {
         snapshot.history = memory.history.clone();
         let made = round(&snapshot, &memory, &settings);
         assert!(
-            format!("{:?}", made.plan.unmet).contains("could not grow"),
+            made.plan.unmet[0]
+                .why(usize::MAX)
+                .contains("could not grow"),
             "{:?}",
             made.plan
         );

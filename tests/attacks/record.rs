@@ -19,7 +19,7 @@ fn root() -> &'static Path {
 
 /// All that is read of a RayCluster, by everything that reads it.
 fn read(snapshot: &Snapshot) -> Vec<String> {
-    let cluster = &snapshot.ray_cluster;
+    let cluster = snapshot.ray_cluster.object();
     let strategies = [Strategy::Rayfit, Strategy::Ray].map(|strategy| {
         let settings = plan::PlanSettings {
             strategy,
@@ -58,7 +58,7 @@ fn read(snapshot: &Snapshot) -> Vec<String> {
 
 fn assert_same(snapshot: &Snapshot, of: &str) {
     let mut kept = snapshot.clone();
-    kept.ray_cluster = ray_cluster(&snapshot.ray_cluster);
+    kept.ray_cluster = ray_cluster(snapshot.ray_cluster.object()).into();
     for (whole, kept) in read(snapshot).iter().zip(read(&kept)) {
         assert_eq!(*whole, kept, "{of}");
     }

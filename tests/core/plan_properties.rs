@@ -111,7 +111,7 @@ fn is_empty(selector: &LabelSelector) -> bool {
 /// How many nodes a replica of a worker group has, and the CPUs and bytes of each at its first size;
 /// none where more than the container's limits has a say in it.
 fn first_size(snapshot: &Snapshot, name: &str) -> Option<(u64, f64, f64)> {
-    let groups = snapshot.ray_cluster["spec"]["workerGroupSpecs"].as_array()?;
+    let groups = snapshot.ray_cluster.object()["spec"]["workerGroupSpecs"].as_array()?;
     let group = groups.iter().find(|group| group["groupName"] == name)?;
     let is_plain = group["rayStartParams"] == json!({}) && group["resources"].is_null();
     let limits = group["template"]["spec"]["containers"][0]["resources"]["limits"].as_object()?;
@@ -134,7 +134,7 @@ fn launches_are_needed(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(
     without.gcs.cluster_resource_constraints.clear();
     let (plan, _) = decide(&without, settings);
     let minimum = |name: &str| {
-        let groups = snapshot.ray_cluster["spec"]["workerGroupSpecs"]
+        let groups = snapshot.ray_cluster.object()["spec"]["workerGroupSpecs"]
             .as_array()
             .unwrap();
         let group = groups
@@ -172,7 +172,7 @@ fn settles_when_made(
         return Ok(());
     }
     let mut after = apply::sent(snapshot, plan);
-    let groups = after.ray_cluster["spec"]["workerGroupSpecs"].clone();
+    let groups = after.ray_cluster.object()["spec"]["workerGroupSpecs"].clone();
     let mut made = Vec::new();
     for group in groups.as_array().unwrap() {
         let name = group["groupName"].as_str().unwrap();

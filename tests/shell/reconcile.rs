@@ -33,7 +33,7 @@ enum Fate {
 
 fn objects(snapshot: &Snapshot) -> [String; 2] {
     [
-        snapshot.ray_cluster.to_string(),
+        snapshot.ray_cluster.object().to_string(),
         serde_json::to_string(&snapshot.pods).unwrap(),
     ]
 }
@@ -522,7 +522,7 @@ fn pods_that_cannot_grow_are_not_made_again_and_again() {
         let planned = round(&snapshot, &run.memory, &run.settings);
         let reasons = &planned.plan.unmet[0].reasons;
         assert!(
-            reasons.iter().any(|why| why.contains("could not grow")),
+            planned.plan.unmet[0].why(9).contains("could not grow"),
             "{reasons:?}"
         );
     }

@@ -72,7 +72,7 @@ pub(crate) async fn look(
         api_version: API_VERSION.to_owned(),
         kind: "Snapshot".to_owned(),
         time: Clock::timestamp().to_string(),
-        ray_cluster: ray_cluster(&cluster),
+        ray_cluster: ray_cluster(&cluster).into(),
         pods,
         nodes,
         loads,

@@ -74,7 +74,7 @@ impl LiveArgs {
         block_on(async {
             let client = self.client().await?;
             let look = look(&client, key, self.gcs_address.clone()).await?;
-            let settings = settings::settings(&client, &look.snapshot.ray_cluster).await;
+            let settings = settings::settings(&client, look.snapshot.ray_cluster.object()).await;
             Ok((look, settings))
         })
     }

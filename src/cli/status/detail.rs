@@ -8,9 +8,9 @@ use crate::cli::live::Look;
 use crate::controller::observe::Key;
 use crate::plan::{Plan, PlanReport, PlanSettings, decide};
 use crate::quantity::Quantity;
-use crate::ray::ippr::{self, Ippr};
 use crate::ray::{Kind, RayObject, Resource};
 use crate::snapshot::Snapshot;
+use crate::snapshot::cluster_object::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::Resources;
 
@@ -32,11 +32,7 @@ pub(super) fn text(key: &Key, look: &Look) -> String {
         text += &unmet(&plan);
     }
     for problem in &plan.problems {
-        let _ = writeln!(
-            text,
-            "\nproblem: {}: {}; {}",
-            problem.at, problem.reason, problem.effect
-        );
+        let _ = writeln!(text, "\nproblem: {problem}");
     }
     if !look.error.is_empty() {
         let _ = writeln!(text, "\nlast error:\n{}", look.error.trim_end());
@@ -45,7 +41,7 @@ pub(super) fn text(key: &Key, look: &Look) -> String {
 }
 
 fn head(key: &Key, look: &Look) -> String {
-    let cluster = &look.snapshot.ray_cluster;
+    let cluster = look.snapshot.ray_cluster.object();
     let empty = serde_json::Map::new();
     let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap_or(&empty));
     let by = scaler(&object);
@@ -101,25 +97,24 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
     let mut table = Table::new(&[
         "GROUP", "RUNNING", "PENDING", "REPLICAS", "MIN", "MAX", "NOTE",
     ]);
-    let specs = snapshot.ray_cluster["spec"]["workerGroupSpecs"].as_array();
+    let specs = snapshot.ray_cluster.spec.as_ref();
     for group in &report.groups {
-        let spec = specs
-            .into_iter()
-            .flatten()
-            .find(|spec| spec["groupName"] == *group.name);
-        let number = |key: &str| {
-            spec.and_then(|spec| spec[key].as_i64())
-                .map(|n| n.to_string())
-                .unwrap_or_default()
+        let spec = specs.and_then(|specs| specs.worker_group(&group.name));
+        let number = |of: fn(&GroupSpec) -> Option<i64>| {
+            let number = spec.and_then(|(_, spec)| of(spec));
+            number.map(|number| number.to_string()).unwrap_or_default()
         };
         table.line([
             group.name.clone(),
             group.running.to_string(),
             group.pending.to_string(),
-            number("replicas"),
-            number("minReplicas"),
-            number("maxReplicas"),
-            group.limit.clone().unwrap_or_default(),
+            number(|spec| spec.replicas),
+            number(|spec| spec.min_replicas),
+            number(|spec| spec.max_replicas),
+            group
+                .limit
+                .map(|limit| limit.to_string())
+                .unwrap_or_default(),
         ]);
     }
     table
@@ -127,8 +122,7 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
 
 /// Sizes against caps, of pods that may grow or are being resized.
 fn pods(snapshot: &Snapshot) -> Table {
-    let annotation = snapshot.ray_cluster["metadata"]["annotations"][ippr::ANNOTATION].as_str();
-    let caps = Ippr::parse(annotation.unwrap_or_default());
+    let caps = &snapshot.ray_cluster.ippr;
     let mut table = Table::new(&["POD", "GROUP", "CPU", "CAP", "MEMORY", "CAP", "RESIZE"]);
     let pods = snapshot.pods.iter();
     for pod in pods.filter(|pod| pod.role != PodRole::Other && !pod.ended) {

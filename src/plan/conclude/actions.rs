@@ -9,12 +9,14 @@ use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
 use crate::plan::memory::remember;
 use crate::plan::nodes::group::GroupConfig;
-use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{
-    Deletion, GroupPlan, NodeDrain, Plan, PodResize, RayletSync, Unmet,
+    Deletion, GroupPlan, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
 };
 use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::outcome::unmet::Unmet;
 use crate::plan::packing::budget;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
@@ -33,7 +35,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
         raylet_syncs: raylet_syncs(decided),
         ..Plan::default()
     };
-    let running = |node: &PlannedNode| node.head && node.stage == Stage::Running;
+    let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.world.in_order().any(running) {
         plan.drains = drains(decided);
         plan.resizes = resizes(decided);
@@ -42,7 +44,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     } else {
         // While the head does not run, Ray still deletes the pods of stopped raylets. Here these
         // pods are deleted as soon as the head runs.
-        plan.waiting = Some("the head does not run yet".to_owned());
+        plan.waiting = Some(PlanWait::NoHead);
         plan.groups = unchanged(decided);
     }
     plan.notes = notes(decided, &plan);
@@ -52,15 +54,12 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
 
 /// The plan of a decision that was given up: nothing is done, and nothing is forgotten.
 fn given_up(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Plan {
-    let problem = budget::given_up();
     let mut problems = decided.problems.clone();
-    let waiting = Some(problem.reason.clone());
-    problems.push(problem);
+    problems.push(budget::given_up());
     Plan {
         cluster: snapshot.title(),
         strategy: settings.strategy,
-        given_up: true,
-        waiting,
+        waiting: Some(PlanWait::GivenUp),
         groups: unchanged(decided),
         problems,
         remember: snapshot.history.clone(),
@@ -73,6 +72,7 @@ fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (usize, &'a Gro
         .world
         .groups
         .iter()
+        .map(|group| &group.config)
         .enumerate()
         .filter(|(_, group)| group.index.is_some())
 }
@@ -89,15 +89,17 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
 
 fn drains(decided: &Decided<'_>) -> Vec<NodeDrain> {
     let world = &decided.world;
-    let drain = |node: &PlannedNode| match node.fate {
-        Fate::Remove(cause) if !node.ray_id.is_empty() && !node.held => Some(NodeDrain {
-            pod: node.pod.clone(),
+    let drain = |node: &PlannedNode| {
+        let Fate::Remove(cause) = node.fate else {
+            return None;
+        };
+        Some(NodeDrain {
+            pod: node.pod()?.to_owned(),
             group: world.group_name(node).to_owned(),
-            node_id: node.ray_id.clone(),
+            node_id: node.ray_id()?.to_owned(),
             cause,
             idle_ms: node.idle_ms,
-        }),
-        _ => None,
+        })
     };
     world.in_order().filter_map(drain).collect()
 }
@@ -107,7 +109,7 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
         let resize = sized(decided, node).filter(|resize| resize.is_to_send())?;
         let (now, then) = (resize.current, resize.desired);
         Some(PodResize {
-            pod: node.pod.clone(),
+            pod: node.pod()?.to_owned(),
             cpu_milli_now: milli(now.cpu),
             memory_bytes_now: now.memory,
             cpu_milli: milli(then.cpu),
@@ -141,7 +143,7 @@ fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
         } else if note.learnt_the_same(&noted) && note.resizing_at == noted.resizing_at {
             return None;
         }
-        let pod = node.pod.clone();
+        let pod = node.pod()?.to_owned();
         Some(PodNote { pod, note })
     };
     decided.world.in_order().filter_map(note).collect()
@@ -151,8 +153,9 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
     let world = &decided.world;
     let sync = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
-        resize.noted_sync.then(|| RayletSync {
-            pod: node.pod.clone(),
+        let pod = node.pod().filter(|_| resize.noted_sync)?;
+        Some(RayletSync {
+            pod: pod.to_owned(),
             node_id: resize.raylet.clone().unwrap_or_default(),
             cpu_milli: milli(resize.current.cpu),
             memory_bytes: resize.current.memory,
@@ -200,12 +203,12 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
 
 /// Whether a launch of an earlier round is given up: nothing has needed it, and it has no pod yet.
 fn is_cancelled(node: &PlannedNode) -> bool {
-    node.pod.is_empty() && !node.stays() && node.stage != Stage::New
+    node.pod().is_none() && !node.stays() && node.stage() != Stage::New
 }
 
 /// Whether KubeRay was asked for a launch that is still needed and has no pod yet.
 fn is_awaited(node: &PlannedNode) -> bool {
-    node.stage == Stage::Requested && node.pod.is_empty() && node.stays()
+    node.stage() == Stage::Requested && node.stays()
 }
 
 /// The pods to delete, by group: pending pods that are to be removed, and pods whose Ray node has
@@ -226,8 +229,9 @@ fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
     for node in decided.world.in_order() {
         if let Fate::Remove(cause) = node.fate
             && node.is_deleted()
+            && let (Some(group), Some(pod)) = (node.group(), node.pod())
         {
-            delete(node.group, &node.pod, cause);
+            delete(group, pod, cause);
         }
     }
     let busy = running_replicas(decided);
@@ -253,11 +257,11 @@ fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(usize, &'a str)> {
     }
     let is_slice = |group: &usize| {
         let group = world.groups.get(*group);
-        group.is_some_and(|group| group.hosts > 1)
+        group.is_some_and(|group| group.config.hosts > 1)
     };
-    let runs = |node: &&PlannedNode| matches!(node.stage, Stage::Running | Stage::Stopping);
+    let runs = |node: &&PlannedNode| matches!(node.stage(), Stage::Running | Stage::Stopping);
     let running = world.in_order().filter(runs);
-    let running = running.filter_map(|node| Some((node.group, node.replica.as_deref()?)));
+    let running = running.filter_map(|node| Some((node.group()?, node.replica()?)));
     let draining = decided.leftovers.draining.iter();
     let draining =
         draining.filter_map(|pod| Some((decided.config.number(pod.group)?, pod.replica?)));

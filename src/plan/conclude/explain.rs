@@ -5,10 +5,14 @@ use std::collections::{BTreeMap, HashMap};
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::growth::resize::{Resize, ResizeProgress};
-use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::growth::size::from_cores;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
+use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
 use crate::plan::outcome::step::PlacementStep;
+use crate::plan::outcome::unmet::{GroupLimit, amount_text};
 use crate::plan::packing::state::World;
 use crate::quantity::Quantity;
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
@@ -30,7 +34,7 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
 }
 
 /// How many units were placed on how many nodes, by step and group.
-type Places = BTreeMap<(PlacementStep, usize), (u64, u64)>;
+type Places = BTreeMap<(PlacementStep, Option<usize>), (u64, u64)>;
 
 fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
     let mut placed: Vec<Places> = vec![Places::new(); decided.demands.len()];
@@ -38,7 +42,7 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
         for take in &node.takes {
             let at = placed
                 .get_mut(take.demand)
-                .map(|map| map.entry((take.step, node.group)).or_default());
+                .map(|map| map.entry((take.step, node.group())).or_default());
             if let Some((count, nodes)) = at {
                 *count = count.saturating_add(take.count.saturating_mul(node.count));
                 *nodes = nodes.saturating_add(node.count);
@@ -74,22 +78,20 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
     decided.demands.iter().zip(placed).map(report).collect()
 }
 
-fn group_name(world: &World, group: usize) -> String {
-    world
-        .groups
-        .get(group)
-        .map(|group| group.name.clone())
-        .unwrap_or_default()
+fn group_name(world: &World, group: Option<usize>) -> String {
+    let group = group.and_then(|group| world.groups.get(group));
+    group.map_or_else(String::new, |group| group.config.name.clone())
 }
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let world = &decided.world;
-    let running = world.count(|node| node.stays() && node.stage == Stage::Running);
+    let running = world.count(|node| node.stays() && node.stage() == Stage::Running);
     let launch = world.count(|node| node.fate == Fate::Launch);
-    let pending = world.count(|node| node.fate == Fate::Stay && node.stage != Stage::Running);
+    let pending = world.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = world.count(|node| !node.stays());
     let get = |counts: &[u64], number: usize| counts.get(number).copied().unwrap_or(0);
     let groups = world.groups.iter().enumerate().map(|(number, group)| {
+        let group = &group.config;
         let (running, pending, launch) = (
             get(&running, number),
             get(&pending, number),
@@ -104,7 +106,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
             launch,
             remove: get(&remove, number),
             max: group.max,
-            limit: full.then(|| format!("at maxReplicas {}", group.max_replicas)),
+            limit: full.then_some(GroupLimit::MaxReplicas(group.max_replicas)),
         }
     });
     groups.collect()
@@ -113,16 +115,17 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
 /// The reports on single nodes: why a pod did not grow, or why it is removed.
 fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
-    let mut index: HashMap<(usize, String), usize> = HashMap::new();
-    for node in decided.world.in_order().filter(|node| !node.pod.is_empty()) {
+    let mut index: HashMap<(Option<usize>, NodeRemark), usize> = HashMap::new();
+    for node in decided.world.in_order() {
+        let Some(pod) = node.pod() else { continue };
         let Some(reason) = remark(decided, node) else {
             continue;
         };
         let at = *index
-            .entry((node.group, reason.clone()))
+            .entry((node.group(), reason.clone()))
             .or_insert(reports.len());
         if at == reports.len() {
-            let group = group_name(&decided.world, node.group);
+            let group = group_name(&decided.world, node.group());
             reports.push(NodeReport {
                 group,
                 pods: Vec::new(),
@@ -133,94 +136,82 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
         if let Some(report) = reports.get_mut(at) {
             report.count += 1;
             if report.pods.len() < NAMED {
-                report.pods.push(node.pod.clone());
+                report.pods.push(pod.to_owned());
             }
         }
     }
     reports
 }
 
-fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<String> {
-    if let Fate::Remove(cause) = node.fate {
-        let cause = cause.words();
-        return Some(if node.held {
-            format!("is to go ({cause}) with the other hosts of its replica, and waits for them")
-        } else {
-            format!("goes ({cause})")
-        });
+fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
+    match node.fate {
+        Fate::Remove(cause) => return Some(NodeRemark::Goes(cause)),
+        Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
+        Fate::Stay | Fate::Launch => {}
     }
-    if node.stage == Stage::Stopping {
-        return Some("was asked to stop".to_owned());
+    if node.stage() == Stage::Stopping {
+        return Some(NodeRemark::Stopping);
     }
     let resize = node.resize.as_ref()?;
     why_not_grown(decided, resize)
 }
 
-fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
+fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if resize.is_to_send() {
         return None;
     }
     if let Some(at) = resize.resizing_at {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
         let since = (decided.now - at as f64).max(0.0);
-        return Some(format!("resize in flight since {since:.0} s"));
+        let seconds = whole(since);
+        return Some(NodeRemark::InFlight { seconds });
     }
-    if let Some(reason) = &resize.barred {
-        return Some(reason.clone());
+    if let Some(until) = resize.barred_until {
+        return Some(NodeRemark::Barred {
+            why: resize.failure.clone(),
+            seconds: whole(until - decided.now),
+        });
     }
     match &resize.progress {
         ResizeProgress::Finished => {}
-        ResizeProgress::Pending(reason) => return Some(format!("its resize is {reason}")),
-        ResizeProgress::Underway | ResizeProgress::New => {
-            return Some("its resize is under way".to_owned());
-        }
-        ResizeProgress::Error => return Some("its resize failed".to_owned()),
+        ResizeProgress::Pending(reason) => return Some(NodeRemark::Pending(reason.clone())),
+        ResizeProgress::Underway | ResizeProgress::New => return Some(NodeRemark::Underway),
+        ResizeProgress::Error => return Some(NodeRemark::Failed),
     }
     if let Some(reason) = resize
         .failure
         .as_ref()
         .filter(|_| resize.failed_at.is_some())
     {
-        return Some(format!("its resize failed for good: {reason}"));
+        return Some(NodeRemark::FailedForGood(reason.clone()));
     }
     if !resize.current.is_below(resize.limit()) {
-        return Some("at its cap".to_owned());
+        return Some(NodeRemark::AtCap);
     }
     short(decided, resize)
 }
 
-/// What the Kubernetes node lacks for the pod to reach its resize limits.
-fn short(decided: &Decided<'_>, resize: &Resize) -> Option<String> {
-    let room = decided.world.rooms.get(resize.room)?;
-    let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
-    let text = |free: String, resource: &str, short: String| {
-        format!(
-            "node {}: {free} {resource} free, {short} short of the cap",
-            room.node
-        )
-    };
-    if goal.cpu < limit.cpu {
-        let free = room.cpu.max(Quantity::ZERO).display_cpu();
-        let lacking = crate::plan::growth::size::from_cores(limit.cpu - goal.cpu).display_cpu();
-        return Some(text(free, "CPU", lacking));
-    }
-    let lacking = Quantity::from_units(limit.memory - goal.memory);
-    let free = room.memory.max(Quantity::ZERO).display_memory();
-    (!lacking.is_zero()).then(|| text(free, "memory", lacking.display_memory()))
+#[expect(clippy::cast_possible_truncation, reason = "whole seconds")]
+fn whole(seconds: f64) -> i64 {
+    seconds.round_ties_even() as i64
 }
 
-impl crate::plan::outcome::cause::RemovalCause {
-    /// The cause in words, for people.
-    pub fn words(self) -> &'static str {
-        match self {
-            Self::GroupMax => "its group is above maxReplicas",
-            Self::ClusterMax => "the cluster is above its maximum",
-            Self::Idle => "idle",
-            Self::GroupGone => "its group was removed",
-            Self::Leaving => "it was asked to stop",
-            Self::Stopped => "Ray has stopped in it",
-        }
+/// What the Kubernetes node lacks for the pod to reach its resize limits.
+fn short(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
+    let room = resize.room_of(&decided.world.rooms)?;
+    let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
+    let full = |resource, free: Quantity, short| NodeRemark::NodeFull {
+        node: room.node.clone(),
+        resource,
+        free: free.max(Quantity::ZERO),
+        short,
+    };
+    if goal.cpu < limit.cpu {
+        let lacking = from_cores(limit.cpu - goal.cpu);
+        return Some(full(ResizedResource::Cpu, room.cpu, lacking));
     }
+    let lacking = Quantity::from_units(limit.memory - goal.memory);
+    (!lacking.is_zero()).then(|| full(ResizedResource::Memory, room.memory, lacking))
 }
 
 /// A demand in words.
@@ -258,14 +249,4 @@ fn bundle(request: &ResourceRequest) -> String {
         text.push_str(&conditions.join(" and "));
     }
     text
-}
-
-#[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
-pub(crate) fn amount_text(name: &str, amount: f64) -> String {
-    let bytes = name == "memory" || name == "object_store_memory";
-    if bytes && amount.fract() == 0.0 {
-        Quantity::from_units(amount as i64).display_memory()
-    } else {
-        amount.to_string()
-    }
 }

@@ -3,9 +3,9 @@
 
 use std::collections::HashSet;
 
-use crate::plan::nodes::group::GroupConfig;
-use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
-use crate::plan::packing::state::World;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::packing::state::{PlannedGroup, World};
 
 /// How many nodes Ray asks for at a time, at the most (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
 pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
@@ -25,11 +25,11 @@ pub(crate) fn now(world: &World, conservative: bool) -> Vec<u64> {
 /// Launches as Ray does: in the order in which the groups first wait, within one limit for all of
 /// them.
 fn capped(world: &World, conservative: bool) -> Vec<u64> {
-    let waiting = |stage, fate| world.count(|node| node.stage == stage && node.fate == fate);
+    let waiting = |stage, fate| world.count(|node| node.stage() == stage && node.fate == fate);
     let queued = waiting(Stage::Queued, Fate::Stay);
     let fresh = waiting(Stage::New, Fate::Launch);
-    let running = world.count(|node| node.stage == Stage::Running && node.stays());
-    let requested = world.count(|node| node.stage == Stage::Requested);
+    let running = world.count(|node| node.stage() == Stage::Running && node.stays());
+    let requested = world.count(|node| node.stage() == Stage::Requested);
     let mut requested = requested.into_iter().fold(0, u64::saturating_add);
     let mut launches = vec![0; world.groups.len()];
     for group in by_first_waiting(world) {
@@ -52,14 +52,14 @@ fn capped(world: &World, conservative: bool) -> Vec<u64> {
 fn by_first_waiting(world: &World) -> Vec<usize> {
     let mut groups: Vec<usize> = Vec::new();
     let mut seen = HashSet::new();
-    let queued = |node: &&PlannedNode| node.stage == Stage::Queued && node.fate == Fate::Stay;
+    let queued = |node: &&PlannedNode| node.stage() == Stage::Queued && node.fate == Fate::Stay;
     let mut rows: Vec<&PlannedNode> = world.in_order().filter(queued).collect();
     rows.sort_by_key(|node| node.born);
     let fresh = world
         .in_order()
         .filter(|node| node.fate == Fate::Launch)
-        .map(|node| node.group);
-    for group in rows.into_iter().map(|node| node.group).chain(fresh) {
+        .filter_map(PlannedNode::group);
+    for group in rows.into_iter().filter_map(PlannedNode::group).chain(fresh) {
         if seen.insert(group) {
             groups.push(group);
         }
@@ -72,22 +72,22 @@ fn by_first_waiting(world: &World) -> Vec<usize> {
 /// it is gone; a pod that is deleted or a launch that is given up in this round does not.
 fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
     let waits = |node: &PlannedNode| {
-        node.fate == Fate::Launch || node.stage == Stage::Queued && node.fate == Fate::Stay
+        node.fate == Fate::Launch || node.stage() == Stage::Queued && node.fate == Fate::Stay
     };
     let needed = world.count(waits);
-    let present = world.count(|node| match node.stage {
+    let present = world.count(|node| match node.stage() {
         Stage::New | Stage::Queued => false,
         Stage::Requested => node.stays(),
         Stage::Allocated | Stage::Stopping | Stage::Running => !node.is_deleted(),
     });
-    let running = world.count(|node| node.stage == Stage::Running && node.stays());
+    let running = world.count(|node| node.stage() == Stage::Running && node.stays());
     let coming = world.count(|node| {
-        matches!(node.stage, Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
+        matches!(node.stage(), Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
     });
     let get = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
-    let bounded = |(number, group): (usize, &GroupConfig)| {
-        let taken = get(&present, number).saturating_add(get(&world.leaving, number));
-        let places = group.max.saturating_sub(taken);
+    let bounded = |(number, group): (usize, &PlannedGroup)| {
+        let taken = get(&present, number).saturating_add(group.leaving);
+        let places = group.config.max.saturating_sub(taken);
         let pace = get(&running, number)
             .max(1)
             .saturating_sub(get(&coming, number));

@@ -10,7 +10,9 @@ use std::collections::HashSet;
 use crate::plan::decided::Decided;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::{Deletion, GroupPlan, Problem};
+use crate::plan::outcome::plan::{Deletion, GroupPlan};
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -47,13 +49,12 @@ fn carries(group: &GroupConfig) -> bool {
 }
 
 fn left(pod: &Pod<'_>) -> Problem {
-    let Pod { name, group, .. } = pod;
     Problem {
-        at: format!("pod {name}"),
-        reason: format!(
-            "its group {group} was removed, and KubeRay deletes pods of other groups only"
-        ),
-        effect: format!("it is left as it is; delete it with `kubectl delete pod {name}`"),
+        at: ProblemPlace::Pod(pod.name.to_owned()),
+        reason: ProblemReason::RemovedGroup(pod.group.to_owned()),
+        effect: ProblemEffect::LeftToUsers {
+            pod: pod.name.to_owned(),
+        },
     }
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use crate::plan::conclude::explain::amount_text;
 use crate::plan::decided::Decided;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
-use crate::snapshot::moment;
+use crate::plan::outcome::unmet::{GroupLimit, Shortfall, UnmetReason};
+use crate::plan::packing::state::PlannedGroup;
 
 /// For how many demands the reasons are given. Nobody reads the reasons of more.
 const EXPLAINED: usize = 1_000;
@@ -23,7 +23,7 @@ pub(crate) struct Reasons<'d> {
     left: HashMap<usize, Vec<&'d RequestBatch>>,
     /// How many nodes of each group stay.
     staying: Vec<u64>,
-    known: HashMap<ShapeId, Vec<String>>,
+    known: HashMap<ShapeId, Vec<UnmetReason>>,
     explained: usize,
 }
 
@@ -44,7 +44,7 @@ impl<'d> Reasons<'d> {
     }
 
     /// Why nothing more of a demand could be placed: one reason per group.
-    pub(crate) fn of_demand(&mut self, number: usize) -> Vec<String> {
+    pub(crate) fn of_demand(&mut self, number: usize) -> Vec<UnmetReason> {
         let Some(demand) = self.decided.demands.get(number) else {
             return Vec::new();
         };
@@ -54,7 +54,7 @@ impl<'d> Reasons<'d> {
         };
         self.explained += 1;
         if self.explained > EXPLAINED {
-            return vec!["so much waits that it is said of the first demands only why".to_owned()];
+            return vec![UnmetReason::NotSaid];
         }
         let mut reasons = Vec::new();
         let gang = matches!(
@@ -62,8 +62,9 @@ impl<'d> Reasons<'d> {
             DemandOrigin::Gang(..) | DemandOrigin::Constraint(_)
         );
         if gang && runs.len() + usize::from(runs.first().is_some_and(|run| run.count > 1)) > 1 {
-            reasons.push("all of it must fit at once".to_owned());
+            reasons.push(UnmetReason::AllAtOnce);
         }
+        // What reads the same is said once, however little the amounts differ.
         let mut seen: HashSet<String> = HashSet::new();
         let shapes: Vec<ShapeId> = (self.left.get(&number).into_iter().flatten())
             .map(|run| run.shape)
@@ -71,7 +72,7 @@ impl<'d> Reasons<'d> {
             .collect();
         for shape in shapes {
             for reason in self.of_shape(shape) {
-                if seen.insert(reason.clone()) {
+                if seen.insert(reason.to_string()) {
                     reasons.push(reason.clone());
                 }
             }
@@ -79,35 +80,38 @@ impl<'d> Reasons<'d> {
         reasons
     }
 
-    fn of_shape(&mut self, id: ShapeId) -> &[String] {
+    fn of_shape(&mut self, id: ShapeId) -> &[UnmetReason] {
         let (decided, staying) = (self.decided, &self.staying);
         self.known.entry(id).or_insert_with(|| {
             let shape = decided.world.shapes.get(id);
             let groups = &decided.world.groups;
             let named = groups.iter().enumerate().take(GROUPS);
-            let mut reasons: Vec<String> = named
-                .map(|(group, config)| {
-                    let why = why_not(decided, group, shape, staying);
-                    format!("group {}: {why}", config.name)
+            let mut reasons: Vec<UnmetReason> = named
+                .map(|(number, group)| UnmetReason::Group {
+                    group: group.config.name.clone(),
+                    why: why_not(decided, number, group, shape, staying),
                 })
                 .collect();
             let more = groups.len().saturating_sub(GROUPS);
             if more > 0 {
-                reasons.push(format!("and {more} more groups"));
+                reasons.push(UnmetReason::MoreGroups(more));
             }
             reasons
         })
     }
 }
 
-fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) -> String {
+fn why_not(
+    decided: &Decided<'_>,
+    number: usize,
+    group: &PlannedGroup,
+    shape: &Shape,
+    staying: &[u64],
+) -> Shortfall {
     let world = &decided.world;
-    let (Some(template), Some(config)) = (world.templates.get(group), world.groups.get(group))
-    else {
-        return "unknown".to_owned();
-    };
+    let (template, config) = (&group.template, &group.config);
     if !crate::plan::packing::fit::admits(shape, &template.labels) {
-        return "its labels do not match".to_owned();
+        return Shortfall::Labels;
     }
     for (name, needed) in shape.positive() {
         let has = template
@@ -115,30 +119,23 @@ fn why_not(decided: &Decided<'_>, group: usize, shape: &Shape, staying: &[u64]) 
             .and_then(|amount| amount.free[DemandSource::Constraint as usize])
             .unwrap_or(0.0);
         if needed > has && !world.names.is_implicit(name) {
-            let resource = world.names.text(name);
-            let (needed, has) = (amount_text(resource, needed), amount_text(resource, has));
-            let small = decided.stunted.get(&config.name).map(|until| {
-                // The text names a moment and not the seconds until it, because the text is sent to
-                // Ray whenever it changes.
-                let until = moment(*until);
-                format!(" (new ones could not grow; they count at their first size until {until})")
-            });
-            let small = small.unwrap_or_default();
-            return format!("a node has {resource} {has}, {needed} is needed{small}");
+            return Shortfall::TooSmall {
+                resource: world.names.text(name).to_owned(),
+                has,
+                needed,
+                stunted_until: decided.stunted.get(&config.name).copied(),
+            };
         }
     }
     if config.index.is_none() {
-        return "there is one head".to_owned();
+        return Shortfall::OneHead;
     }
-    let stays = staying.get(group).copied().unwrap_or(0);
+    let stays = staying.get(number).copied().unwrap_or(0);
     if stays >= config.max {
-        return format!("at maxReplicas {}", config.max_replicas);
+        return Shortfall::Group(GroupLimit::MaxReplicas(config.max_replicas));
     }
     if world.is_cut {
-        return format!(
-            "the cluster has the {} workers that it may have",
-            world.max_workers
-        );
+        return Shortfall::MaxWorkers(world.max_workers);
     }
-    "its nodes are full, and the cluster is at its maximum".to_owned()
+    Shortfall::Full
 }

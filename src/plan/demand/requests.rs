@@ -6,7 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Names;
 use crate::plan::demand::shape::{Shape, Shapes};
-use crate::plan::outcome::plan::DemandKind;
+use crate::plan::outcome::unmet::{DemandKind, UnmetReason};
 use crate::snapshot::gcs::{
     ClusterResourceState, GangResourceRequest, Label, LabelSelector, PlacementConstraint,
     ResourceRequest, ResourceRequestByCount,
@@ -20,7 +20,7 @@ const MOST_UNITS: i64 = 1_000_000_000_000;
 pub(crate) struct Demand<'a> {
     pub(crate) kind: DemandOrigin<'a>,
     /// The request batches to place, or why the demand cannot be placed at all.
-    pub(crate) runs: Result<Vec<RequestBatch>, String>,
+    pub(crate) runs: Result<Vec<RequestBatch>, UnmetReason>,
 }
 
 /// Where a demand comes from.
@@ -160,7 +160,7 @@ fn listed(gang: &GangResourceRequest) -> &[ResourceRequest] {
 
 /// The bundles of a placement group to place. Bundles that must be on one node become one request,
 /// which comes after the other bundles.
-fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, String> {
+fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, UnmetReason> {
     let mut bundles = Vec::new();
     let mut together: Vec<ResourceRequest> = Vec::new();
     let mut places: HashMap<(&Label, Vec<LabelSelector>), usize> = HashMap::new();
@@ -171,7 +171,7 @@ fn bundles(gang: &GangResourceRequest) -> Result<Vec<ResourceRequest>, String> {
                 continue;
             }
             [constraint] => constraint,
-            _ => return Err("a bundle has more than one placement constraint".to_owned()),
+            _ => return Err(UnmetReason::SeveralPlacementConstraints),
         };
         if let Some(label) = &constraint.affinity {
             let key = (label, sorted(&bundle.label_selectors));

@@ -6,7 +6,8 @@ use crate::plan::growth::resize::{Resize, ResizeLimits, ResizeProgress};
 use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::growth::suggestion;
 use crate::plan::growth::wait::wait_after;
-use crate::plan::outcome::resize_note::{ResizeNote, STATUS_ANNOTATION};
+use crate::plan::outcome::problem_reason::ResizeError;
+use crate::plan::outcome::resize_note::ResizeNote;
 use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
 use crate::snapshot::amounts::Amounts;
@@ -30,7 +31,7 @@ pub(crate) fn resize(
     caps: ResizeLimits,
     base: Size,
     around: Around,
-) -> Result<Resize, String> {
+) -> Result<Resize, ResizeError> {
     let container = ContainerAmounts::of(pod);
     let mut resize = Resize {
         caps,
@@ -45,11 +46,11 @@ pub(crate) fn resize(
         failed_at: None,
         failure: None,
         raylet: None,
-        room: usize::MAX,
+        room: None,
         noted_sync: false,
         never_shrinks: around.strategy.is_rayfit(),
         noted: None,
-        barred: None,
+        barred_until: None,
     };
     restore(&mut resize, pod)?;
     forget_old(&mut resize, around);
@@ -66,12 +67,11 @@ pub(crate) fn resize(
 }
 
 /// The size by the limits, or else by the requests.
-fn size(requests: Amounts, limits: Amounts) -> Result<Size, String> {
+fn size(requests: Amounts, limits: Amounts) -> Result<Size, ResizeError> {
     let either = limits.or(requests);
-    let find = |resource: &str| {
-        either.get(resource).ok_or_else(|| {
-            format!("the pod's first container has neither a {resource} limit nor a request")
-        })
+    let find = |resource| {
+        let amount = either.get(resource);
+        amount.ok_or(ResizeError::NoAmount(resource))
     };
     Ok(Size {
         cpu: cores(find("cpu")?),
@@ -79,10 +79,8 @@ fn size(requests: Amounts, limits: Amounts) -> Result<Size, String> {
     })
 }
 
-fn restore(resize: &mut Resize, pod: &Pod<'_>) -> Result<(), String> {
-    let note = ResizeNote::of(pod).map_err(|error| {
-        format!("its annotation {STATUS_ANNOTATION} is no JSON ({error}): remove it")
-    })?;
+fn restore(resize: &mut Resize, pod: &Pod<'_>) -> Result<(), ResizeError> {
+    let note = ResizeNote::of(pod).map_err(|error| ResizeError::NoteNotJson(error.to_string()))?;
     let Some(note) = note else { return Ok(()) };
     resize.raylet.clone_from(&note.raylet_id);
     resize.resizing_at = note.resizing_at;
@@ -110,7 +108,7 @@ fn read_conditions(
     pod: &Pod<'_>,
     container: &ContainerAmounts,
     around: Around,
-) -> Result<(), String> {
+) -> Result<(), ResizeError> {
     for condition in pod.conditions().iter().filter(|one| one.is_true()) {
         let message = condition.message.clone();
         match condition.kind.as_str() {
@@ -219,16 +217,12 @@ fn wait_after_failure(resize: &mut Resize, around: Around) {
     else {
         return;
     };
-    let left = at + wait_after(around.memory.failures) - around.now;
-    if left <= 0.0 {
+    let until = at + wait_after(around.memory.failures);
+    if until <= around.now {
         resize.failed_at = None;
         resize.failure = None;
     } else {
-        let asked = || "it could not be asked for".to_owned();
-        let why = resize.failure.clone().unwrap_or_else(asked);
-        resize.barred = Some(format!(
-            "its last resize failed ({why}); it may grow again in {left:.0} s"
-        ));
+        resize.barred_until = Some(until);
     }
 }
 

@@ -54,8 +54,8 @@ pub(crate) struct Resize {
     pub(crate) failure: Option<String>,
     /// The raylet that was resized last. The running raylet replaces it, once that is known.
     pub(crate) raylet: Option<String>,
-    /// The number of the node headroom of its Kubernetes node; `usize::MAX` if that is not known.
-    pub(crate) room: usize,
+    /// The number of the node headroom of its Kubernetes node, if that is known.
+    pub(crate) room: Option<usize>,
     /// Whether the raylet is to be told the pod's size.
     pub(crate) noted_sync: bool,
     /// Whether growing in one dimension leaves the other one as it is, even if the pod has more of
@@ -63,8 +63,8 @@ pub(crate) struct Resize {
     pub(crate) never_shrinks: bool,
     /// The note about its resizes that is on the pod, if it was ever resized.
     pub(crate) noted: Option<ResizeNote>,
-    /// Why the pod must not grow for now, whatever Ray thinks.
-    pub(crate) barred: Option<String>,
+    /// Until when the pod must not grow after a failure, whatever Ray thinks, in seconds since 1970.
+    pub(crate) barred_until: Option<f64>,
 }
 
 impl Resize {
@@ -126,13 +126,18 @@ impl Resize {
         }
     }
 
+    /// The headroom of its Kubernetes node, if that is known.
+    pub(crate) fn room_of<'r>(&self, rooms: &'r [NodeHeadroom]) -> Option<&'r NodeHeadroom> {
+        rooms.get(self.room?)
+    }
+
     /// Whether the pod may be asked to grow.
     pub(crate) fn can_grow(&self) -> bool {
         let limit = self.limit();
         self.failed_at.is_none()
             && self.progress == ResizeProgress::Finished
             && self.resizing_at.is_none()
-            && self.barred.is_none()
+            && self.barred_until.is_none()
             && (self.current.cpu < limit.cpu || self.current.memory < limit.memory)
     }
 

@@ -5,18 +5,13 @@ use crate::plan::growth::container::ContainerAmounts;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{bytes, cores};
 use crate::plan::growth::wait::wait_after;
+use crate::plan::outcome::problem_reason::ResizeError;
+use crate::plan::outcome::remark::ResizedResource;
 use crate::quantity::Quantity;
 use crate::snapshot::history::ResizeMemory;
 
 /// For how many seconds a suggestion holds, at the most.
 const LONGEST_S: f64 = 600.0;
-
-/// A resource that can be resized.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum ResizedResource {
-    Cpu,
-    Memory,
-}
 
 /// The amounts that the message reports, in thousandths of cores or in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +23,10 @@ struct CapacityReport {
 
 /// Lowers the limit to the size that the node can give, and asks for that size. Returns false if
 /// the message does not say how much that is.
-pub(crate) fn follow(resize: &mut Resize, container: &ContainerAmounts) -> Result<bool, String> {
+pub(crate) fn follow(
+    resize: &mut Resize,
+    container: &ContainerAmounts,
+) -> Result<bool, ResizeError> {
     let message = resize.message.as_deref().unwrap_or_default();
     let report = match &resize.progress {
         ResizeProgress::Pending(reason) if reason == "deferred" => deferred(message),
@@ -61,7 +59,7 @@ pub(crate) fn is_old(memory: ResizeMemory, now: f64) -> bool {
 
 /// The largest limit that fits: what the node has left, plus the container's own gap between limit
 /// and request, minus what the pod's other containers hold.
-fn limit(report: CapacityReport, container: &ContainerAmounts) -> Result<Quantity, String> {
+fn limit(report: CapacityReport, container: &ContainerAmounts) -> Result<Quantity, ResizeError> {
     let left = report.capacity.saturating_sub(report.used);
     let (name, left) = match report.resource {
         ResizedResource::Cpu => ("cpu", Quantity::from_milli(left)),
@@ -70,7 +68,7 @@ fn limit(report: CapacityReport, container: &ContainerAmounts) -> Result<Quantit
     let request = container
         .given_requests
         .get(name)
-        .ok_or_else(|| format!("the pod's first container has no {name} request"))?;
+        .ok_or(ResizeError::NoRequest(name))?;
     let limit = container.given_limits.get(name).unwrap_or(request);
     let others = container
         .others

@@ -5,7 +5,8 @@ use std::collections::{BTreeMap, HashSet};
 
 use crate::plan::decided::Decided;
 use crate::plan::nodes::group::GroupConfig;
-use crate::plan::nodes::node::Stage;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::rank::Preference;
 use crate::snapshot::history::{Instance, InstanceStatus};
 
@@ -32,8 +33,8 @@ pub(crate) fn failures<'a>(
 ) -> impl Iterator<Item = (&'a str, f64)> {
     let nodes = decided.world.in_order();
     let waiting: HashSet<&str> = nodes
-        .filter(|node| node.stage == Stage::Allocated && !node.head)
-        .map(|node| node.pod.as_str())
+        .filter(|node| node.stage() == Stage::Allocated && !node.head)
+        .filter_map(PlannedNode::pod)
         .collect();
     let pods = decided.own.iter();
     let pods = pods

@@ -11,7 +11,8 @@ use std::collections::BTreeMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::wait::wait_after;
-use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::fit::Trial;
 use crate::snapshot::History;
@@ -34,6 +35,7 @@ pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String
     let (grown, small) = (world.count(has_grown), world.count(goes_small));
     let any = |counts: &[u64], number: usize| counts.get(number).is_some_and(|count| *count > 0);
     for (number, group) in world.groups.iter().enumerate() {
+        let group = &group.config;
         if any(&grown, number) {
             stunted.remove(&group.name);
         } else if world.strategy.is_rayfit()
@@ -57,8 +59,8 @@ fn has_grown(node: &PlannedNode) -> bool {
 
 /// Whether the node is removed as idle, and has not grown up to its resize limits.
 fn goes_small(node: &PlannedNode) -> bool {
-    node.stage == Stage::Running
-        && node.fate == Fate::Remove(RemovalCause::Idle)
+    node.stage() == Stage::Running
+        && node.removal() == Some(RemovalCause::Idle)
         && node.resize.as_ref().is_some_and(is_small)
 }
 
@@ -73,13 +75,13 @@ fn is_small(resize: &Resize) -> bool {
 fn is_wanted(decided: &Decided<'_>, group: usize) -> bool {
     let world = &decided.world;
     let coming = |node: &PlannedNode| {
-        node.group == group
-            && node.stage != Stage::Running
+        node.group() == Some(group)
+            && node.stage() != Stage::Running
             && node.stays()
             && node.at_cap
             && !node.is_unneeded()
     };
-    let template = world.templates.get(group);
+    let template = world.groups.get(group).map(|group| &group.template);
     let fits = |template: &PlannedNode| {
         let mut left = decided.left.iter();
         left.any(|run| Trial::of(template, &[*run], DemandSource::Demand, world.rules()).is_some())

@@ -6,7 +6,8 @@ use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
 use crate::plan::memory::{availability, growth_backoff};
-use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
 use crate::snapshot::Snapshot;
 use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
@@ -20,7 +21,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         let last = unavailable.entry(group.to_owned()).or_insert(at);
         *last = last.max(at);
     }
-    let running = decided.world.count(|node| node.stage == Stage::Running);
+    let running = decided.world.count(|node| node.stage() == Stage::Running);
     let runs = |group: &str| {
         let number = decided.config.number(group);
         number
@@ -38,7 +39,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         resizes: decided
             .world
             .in_order()
-            .filter_map(|node| Some((node.pod.clone(), resize(snapshot, decided, node)?)))
+            .filter_map(|node| Some((node.pod()?.to_owned(), resize(snapshot, decided, node)?)))
             .collect(),
     }
 }
@@ -58,16 +59,21 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
     let mut instances = Vec::new();
     for node in rows {
         let group = decided.world.group_name(node).to_owned();
-        let (status, since) = match (node.stage, node.fate) {
-            (Stage::Running | Stage::Stopping, _) if drained.contains(node.pod.as_str()) => {
-                (InstanceStatus::StopRequested, Some(decided.now))
+        let (status, since) = match (&node.life, node.fate) {
+            (NodeLife::Existing(there), _) => match there.ray {
+                RayInPod::Running(_) if drained.contains(there.pod.as_str()) => {
+                    (InstanceStatus::StopRequested, Some(decided.now))
+                }
+                RayInPod::Stopping { since } => (InstanceStatus::StopRequested, since),
+                RayInPod::Running(_) | RayInPod::Absent => continue,
+            },
+            (NodeLife::Requested { since }, Fate::Stay) => {
+                (InstanceStatus::Requested, since.or(Some(decided.now)))
             }
-            (Stage::Stopping, _) => (InstanceStatus::StopRequested, node.since),
-            (Stage::Requested, Fate::Stay) => {
-                (InstanceStatus::Requested, node.since.or(Some(decided.now)))
-            }
-            (Stage::Queued, Fate::Stay) | (Stage::New, Fate::Launch) if plan.waiting.is_none() => {
-                let asked = asked.get_mut(node.group);
+            (NodeLife::Queued, Fate::Stay) | (NodeLife::New, Fate::Launch)
+                if plan.waiting.is_none() =>
+            {
+                let asked = node.group().and_then(|group| asked.get_mut(group));
                 let now = asked.map_or(0, |asked| {
                     let now = node.count.min(*asked);
                     *asked -= now;
@@ -89,7 +95,7 @@ fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
             }
             _ => continue,
         };
-        let pod = (!node.pod.is_empty()).then(|| node.pod.clone());
+        let pod = node.pod().map(str::to_owned);
         let count = node.count;
         add(
             &mut instances,
@@ -128,7 +134,7 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Opt
     let before = snapshot
         .history
         .resizes
-        .get(&node.pod)
+        .get(node.pod()?)
         .copied()
         .unwrap_or_default();
     let (suggested, done) = (is_suggested(resize), resize.has_come_through());

@@ -8,12 +8,14 @@ use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::node::{DemandSource, Fate, NodeResource, PlannedNode, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, Fate, NodeResource, PlannedNode};
 use crate::plan::nodes::raylet;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::Problem;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::{ProblemReason, ResizeError};
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
 
@@ -33,13 +35,13 @@ impl NodeAssembly<'_> {
     /// Adds the node of a row, or a problem that says why not.
     pub(crate) fn add(&mut self, row: &Row<'_>, problems: &mut Vec<Problem>) {
         let number = self.config.number(row.group);
-        let group = number.and_then(|number| self.config.groups.get(number));
+        let group = number.and_then(|number| Some((number, self.config.groups.get(number)?)));
         let strategy = self.strategy;
         if group.is_none() && row.stage == Stage::Running && !strategy.is_rayfit() {
             problems.push(Problem {
-                at: format!("pod {}", row.pod.map_or("", |pod| pod.name)),
-                reason: format!("its group {:?} is not in the RayCluster", row.group),
-                effect: "it is left as it is".to_owned(),
+                at: ProblemPlace::Pod(row.pod.map_or("", |pod| pod.name).to_owned()),
+                reason: ProblemReason::UnknownGroup(row.group.to_owned()),
+                effect: ProblemEffect::LeftAsItIs,
             });
         }
         let drains =
@@ -47,36 +49,38 @@ impl NodeAssembly<'_> {
         if group.is_none() && !drains {
             return;
         }
-        let mut node = self.sight.node(row, number.unwrap_or(usize::MAX), group);
+        let mut node = self.sight.node(row, group);
+        let pod = row.pod.map_or("", |pod| pod.name);
         if let Some(reason) = fault(&node, self.sight.names) {
             let effect = if strategy.is_rayfit() {
                 node.amounts.iter_mut().for_each(NodeResource::bound);
-                "only what there is counts"
+                ProblemEffect::CountedUpToTotal
             } else {
-                "nothing is placed on it"
+                ProblemEffect::TakesNothing
             };
             problems.push(Problem {
-                at: format!("Ray node of pod {}", node.pod),
+                at: ProblemPlace::RayNode {
+                    pod: pod.to_owned(),
+                },
                 reason,
-                effect: effect.to_owned(),
+                effect,
             });
         }
         if strategy.is_rayfit() {
             node.amounts.iter_mut().for_each(NodeResource::fill);
         }
-        if strategy.is_rayfit() && node.stage == Stage::Stopping {
+        if strategy.is_rayfit() && row.stage == Stage::Stopping {
             node.fate = Fate::Remove(RemovalCause::Leaving);
         }
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
-            node.gone_group = Some(row.group.to_owned());
         }
         match self.resize(row, &node) {
             Ok(resize) => node.resize = resize,
-            Err(reason) => problems.push(Problem {
-                at: format!("pod {}", node.pod),
-                reason,
-                effect: "it does not grow in place".to_owned(),
+            Err(fault) => problems.push(Problem {
+                at: ProblemPlace::Pod(pod.to_owned()),
+                reason: fault.into(),
+                effect: ProblemEffect::NotGrown,
             }),
         }
         if strategy.is_rayfit() {
@@ -87,8 +91,8 @@ impl NodeAssembly<'_> {
         self.list.push(node);
     }
 
-    fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, String> {
-        let group = self.config.groups.get(node.group);
+    fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, ResizeError> {
+        let group = node.group().and_then(|group| self.config.groups.get(group));
         let (caps, base) = (
             group.and_then(|group| group.caps),
             group.and_then(|group| group.base),
@@ -109,14 +113,10 @@ impl NodeAssembly<'_> {
             used: used(row),
         };
         let mut resize = pod_size::resize(pod, caps, base, around)?;
-        if !node.ray_id.is_empty() {
-            resize.raylet = Some(node.ray_id.clone());
+        if let Some(id) = node.ray_id() {
+            resize.raylet = Some(id.to_owned());
         }
-        resize.room = pod
-            .node
-            .and_then(|node| self.rooms.get(node))
-            .copied()
-            .unwrap_or(usize::MAX);
+        resize.room = pod.node.and_then(|node| self.rooms.get(node)).copied();
         Ok(Some(resize))
     }
 }
@@ -149,12 +149,12 @@ fn used(row: &Row<'_>) -> Size {
 }
 
 /// The fault of a node on which Ray's assertions fail, which aborts Ray's loop.
-fn fault(node: &PlannedNode, names: &Names) -> Option<String> {
+fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
     node.amounts.iter().find_map(|amount| {
         let total = amount.total.filter(|total| *total != 0.0)?;
         let used = (total - amount.free[DemandSource::Demand as usize]?) / total;
         let name = names.text(amount.name);
-        (!(0.0..=1.0).contains(&used)).then(|| format!("more of {name} is free than there is"))
+        (!(0.0..=1.0).contains(&used)).then(|| ProblemReason::FreeAboveTotal(name.to_owned()))
     })
 }
 
@@ -177,8 +177,9 @@ pub(crate) fn size(
             .and_then(|amount| amount.total)
             .unwrap_or(0.0)
     };
+    let group = |node: &PlannedNode| config.groups.get(node.group()?);
     let at_cap = |node: &mut PlannedNode| {
-        let Some(caps) = config.groups.get(node.group).and_then(|group| group.caps) else {
+        let Some(caps) = group(node).and_then(|group| group.caps) else {
             return;
         };
         node.at_cap = true;
@@ -190,15 +191,14 @@ pub(crate) fn size(
         node.set_total(memory, most.max(total(node, memory)));
     };
     let grow = |node: &&mut PlannedNode| {
-        let group = config.groups.get(node.group);
-        group.is_none_or(|group| !stunted.contains_key(&group.name))
+        group(node).is_none_or(|group| !stunted.contains_key(&group.name))
     };
     templates.iter_mut().filter(grow).for_each(at_cap);
     if !strategy.is_rayfit() {
         return;
     }
     for node in nodes {
-        if node.stage != Stage::Running {
+        if node.stage() != Stage::Running {
             at_cap(node);
         } else if let Some(desired) = node
             .resize

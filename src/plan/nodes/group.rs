@@ -3,16 +3,13 @@
 
 use std::collections::{HashMap, HashSet};
 
-use serde_json::Value;
-
 use crate::plan::growth::resize::ResizeLimits;
 use crate::plan::growth::size::{Size, bytes, cores};
-use crate::plan::outcome::plan::Problem;
-use crate::quantity::Quantity;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::{CapsError, GroupError, ProblemReason};
 use crate::ray::group::HEAD_NAME;
-use crate::ray::node_resources::NodeResources;
-use crate::ray::{Cluster, Group, Ippr, Kind as ObjectKind, list_at, object_at, text_at};
-use crate::snapshot::Snapshot;
+use crate::ray::{Ippr, Role};
+use crate::snapshot::cluster_object::{ClusterObject, ClusterSpec, GroupSpec};
 
 /// More nodes than any cluster has. Numbers above it, which KubeRay's own types cannot hold, are
 /// read as this number, so that sums of them stay in range.
@@ -74,15 +71,23 @@ pub(crate) struct ClusterConfig {
 }
 
 impl ClusterConfig {
-    /// Reads the groups. A group that cannot be read is left out, and a problem says so.
-    pub(crate) fn of(cluster: &Cluster<'_>, annotation: Option<&str>) -> Self {
+    /// Takes the groups of a RayCluster. A group that cannot be read is left out, and a problem says
+    /// so.
+    pub(crate) fn of(cluster: &ClusterObject) -> Self {
         let mut config = Self::default();
-        for group in cluster.groups() {
+        let Some(spec) = &cluster.spec else {
+            return config;
+        };
+        for group in &spec.groups {
             match read_group(group) {
                 Ok(read) => config.add(read),
-                Err(reason) => {
-                    config.unread.extend(group.name.map(str::to_owned));
-                    config.problem(group, reason);
+                Err(fault) => {
+                    config.unread.extend(group.name.clone());
+                    config.problems.push(Problem {
+                        at: ProblemPlace::Field(group.path().to_string()),
+                        reason: fault.into(),
+                        effect: ProblemEffect::GroupLeft(group.title()),
+                    });
                 }
             }
         }
@@ -90,17 +95,12 @@ impl ClusterConfig {
         // one node more that Ray adds to the maximum of that name.
         let most = |group: &GroupConfig| group.max - u64::from(group.name == HEAD_NAME);
         config.max_nodes = 1 + config.groups.iter().map(most).sum::<u64>();
-        config.conservative = cluster
-            .autoscaler_option("upscalingMode")
-            .and_then(Value::as_str)
-            == Some("Conservative");
-        config.idle_timeout_s = cluster
-            .autoscaler_option("idleTimeoutSeconds")
-            .and_then(Value::as_f64)
-            // Ray turns seconds into minutes and back. The same arithmetic gives the same number to
-            // the last bit.
-            .map_or(60.0, |seconds| seconds / 60.0 * 60.0);
-        config.read_caps(cluster, annotation);
+        config.conservative = spec.conservative;
+        // Ray turns seconds into minutes and back. The same arithmetic gives the same number to the
+        // last bit.
+        let idle = spec.idle_timeout.seconds();
+        config.idle_timeout_s = idle.map_or(60.0, |seconds| seconds / 60.0 * 60.0);
+        config.read_caps(spec, &cluster.ippr);
         config
     }
 
@@ -132,60 +132,48 @@ impl ClusterConfig {
         }
     }
 
-    fn problem(&mut self, group: &Group<'_>, reason: String) {
-        self.problems.push(Problem {
-            at: group.path().to_string(),
-            reason,
-            effect: format!("{} is left as it is", group.title()),
-        });
-    }
-
-    fn read_caps(&mut self, cluster: &Cluster<'_>, annotation: Option<&str>) {
-        let ippr = Ippr::parse(annotation.unwrap_or_default());
+    fn read_caps(&mut self, spec: &ClusterSpec, ippr: &Ippr) {
         for problem in &ippr.problems {
             self.problems.push(Problem {
-                at: "metadata.annotations[\"ray.io/ippr\"]".to_owned(),
-                reason: format!("it cannot be read: {problem:?}"),
-                effect: "the groups concerned do not grow in place".to_owned(),
+                at: ProblemPlace::Ippr { group: None },
+                reason: ProblemReason::Ippr(problem.clone()),
+                effect: ProblemEffect::GroupsNotGrown,
             });
         }
-        let mut written: HashMap<&str, &Group<'_>> = HashMap::new();
-        for group in cluster.groups() {
-            if let Some(name) = group.name.filter(|name| ippr.lists(name)) {
+        let mut written: HashMap<&str, &GroupSpec> = HashMap::new();
+        for group in &spec.groups {
+            if let Some(name) = group.name.as_deref().filter(|name| ippr.lists(name)) {
                 written.entry(name).or_insert(group);
             }
         }
-        for number in 0..self.groups.len() {
-            let name = self.groups[number].name.clone();
-            let Some(group) = written.get(name.as_str()).copied() else {
+        for config in &mut self.groups {
+            let Some(group) = written.get(config.name.as_str()) else {
                 continue;
             };
-            match read_caps(group, &ippr, &name) {
-                Ok(caps) => self.groups[number].caps = caps,
-                Err(reason) => self.problems.push(Problem {
-                    at: format!("metadata.annotations[\"ray.io/ippr\"].groups.{name}"),
-                    reason,
-                    effect: format!("{} does not grow in place", group.title()),
+            match read_caps(group, ippr, &config.name) {
+                Ok(caps) => config.caps = caps,
+                Err(fault) => self.problems.push(Problem {
+                    at: ProblemPlace::Ippr {
+                        group: Some(config.name.clone()),
+                    },
+                    reason: fault.into(),
+                    effect: ProblemEffect::GroupNotGrown(group.title()),
                 }),
             }
         }
     }
 }
 
-fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
-    let name = group.name.ok_or("it has no groupName: give it one")?;
-    let resources = NodeResources::of(group).map_err(|error| error.to_string())?;
-    let hosts = group
-        .integer("numOfHosts")
-        .unwrap_or(1)
-        .max(0)
-        .unsigned_abs()
-        .min(MOST_NODES);
+fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
+    let name = group.name.as_deref().ok_or(GroupError::NoName)?;
+    let resources = group.resources.as_ref().map_err(Clone::clone)?;
+    let hosts = group.hosts.unwrap_or(1).max(0).unsigned_abs();
+    let hosts = hosts.min(MOST_NODES);
     let (min_replicas, max_replicas) = replicas(group)?;
     let nodes = |replicas: i64| nodes(replicas, hosts);
     let index = match group.role {
-        crate::ray::Role::Head => None,
-        crate::ray::Role::Worker { index } => Some(index),
+        Role::Head => None,
+        Role::Worker { index } => Some(index),
     };
     Ok(GroupConfig {
         name: name.to_owned(),
@@ -195,7 +183,7 @@ fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
         // group with that name.
         max: nodes(max_replicas) + u64::from(name == HEAD_NAME),
         hosts,
-        replicas: group.integer("replicas"),
+        replicas: group.replicas,
         max_replicas,
         min_replicas,
         #[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
@@ -203,13 +191,22 @@ fn read_group(group: &Group<'_>) -> Result<GroupConfig, String> {
             .iter()
             .map(|(name, amount)| (name.to_owned(), amount as f64))
             .collect(),
-        labels: labels(group),
-        idle_timeout_s: group.spec.get("idleTimeoutSeconds").and_then(Value::as_f64),
-        priority: group.integer("priority").unwrap_or(0),
+        labels: group.labels.clone(),
+        idle_timeout_s: group.idle_timeout.seconds(),
+        priority: group.priority.unwrap_or(0),
         caps: None,
-        base: base(group),
-        to_delete: to_delete(group),
-        suspended: group.spec.get("suspend").and_then(Value::as_bool) == Some(true),
+        base: group.size.map(|(cpu, memory)| Size {
+            cpu: cores(cpu),
+            memory: bytes(memory),
+        }),
+        to_delete: group
+            .to_delete
+            .iter()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect(),
+        suspended: group.suspended,
     })
 }
 
@@ -218,60 +215,31 @@ fn nodes(replicas: i64, hosts: u64) -> u64 {
     replicas.saturating_mul(hosts).min(MOST_NODES)
 }
 
-fn replicas(group: &Group<'_>) -> Result<(i64, i64), String> {
-    if group.is_head() {
+fn replicas(group: &GroupSpec) -> Result<(i64, i64), GroupError> {
+    if group.role == Role::Head {
         return Ok((0, 0));
     }
-    let min = group
-        .integer("minReplicas")
-        .ok_or("it has no minReplicas: write 0 or more")?;
-    let max = group
-        .integer("maxReplicas")
-        .ok_or("it has no maxReplicas: write the most that it may have")?;
+    let min = group.min_replicas.ok_or(GroupError::NoMinReplicas)?;
+    let max = group.max_replicas.ok_or(GroupError::NoMaxReplicas)?;
     if min > max {
-        return Err(format!(
-            "minReplicas {min} is above maxReplicas {max}: raise the latter"
-        ));
+        return Err(GroupError::MinAboveMax { min, max });
     }
     Ok((min, max))
 }
 
-fn labels(group: &Group<'_>) -> Vec<(String, String)> {
-    let labels = object_at(group.spec, "labels").into_iter().flatten();
-    labels
-        .map(|(key, value)| (key.clone(), value.as_str().unwrap_or_default().to_owned()))
-        .collect()
-}
-
-fn to_delete(group: &Group<'_>) -> HashSet<String> {
-    let strategy = object_at(group.spec, "scaleStrategy");
-    let listed = strategy.map_or(&[][..], |strategy| list_at(strategy, "workersToDelete"));
-    listed
-        .iter()
-        .filter_map(Value::as_str)
-        .map(str::to_owned)
-        .collect()
-}
-
 /// The resize limits of a group that the annotation lists, if the group may grow at all. (Ray,
 /// `ippr_provider.py`, `_build_ippr_group_spec`.)
-fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<ResizeLimits>, String> {
-    if let Some(param) = ["num-cpus", "memory"]
-        .into_iter()
-        .find(|param| group.start_param(param).is_some())
-    {
-        return Err(format!(
-            "rayStartParams has {param:?}, which fixes the size: remove it"
-        ));
+fn read_caps(
+    group: &GroupSpec,
+    ippr: &Ippr,
+    name: &str,
+) -> Result<Option<ResizeLimits>, CapsError> {
+    if let Some(param) = group.fixed_by {
+        return Err(CapsError::StartParam(param));
     }
-    base(group).ok_or("the ray container has no CPU or no memory request: give it both")?;
-    let container = group.ray_container();
-    let policies = container.map_or(&[][..], |container| list_at(container.spec, "resizePolicy"));
-    if policies.iter().filter_map(Value::as_object).any(|policy| {
-        matches!(text_at(policy, "resourceName"), Some("cpu" | "memory"))
-            && !matches!(text_at(policy, "restartPolicy"), None | Some("NotRequired"))
-    }) {
-        return Err("its resizePolicy restarts the container: write NotRequired".to_owned());
+    group.size.ok_or(CapsError::NoRequests)?;
+    if group.restarts {
+        return Err(CapsError::Restarts);
     }
     let Some(entry) = ippr.caps(name) else {
         return Ok(None);
@@ -287,35 +255,6 @@ fn read_caps(group: &Group<'_>, ippr: &Ippr, name: &str) -> Result<Option<Resize
             memory: bytes(memory),
             timeout,
         })),
-        _ => Err(
-            "max-cpu, max-memory and resize-timeout are needed, as quantities and seconds"
-                .to_owned(),
-        ),
+        _ => Err(CapsError::Incomplete),
     }
-}
-
-/// The base size of the group's pods, with which they start: their limits, or else their requests.
-/// `None` without requests.
-fn base(group: &Group<'_>) -> Option<Size> {
-    let container = group.ray_container()?;
-    let requests = container.requests()?;
-    let size = |resource: &str| -> Option<Quantity> {
-        requests.get(resource)?;
-        container.size(resource)
-    };
-    Some(Size {
-        cpu: cores(size("cpu")?),
-        memory: bytes(size("memory")?),
-    })
-}
-
-/// Reads the groups of a snapshot's RayCluster.
-pub(crate) fn read_config(snapshot: &Snapshot) -> ClusterConfig {
-    let object = snapshot.ray_cluster.as_object();
-    let part = |key| object.and_then(|object| object_at(object, key));
-    let annotations = part("metadata").and_then(|metadata| object_at(metadata, "annotations"));
-    let annotation = annotations.and_then(|all| text_at(all, crate::ray::ippr::ANNOTATION));
-    part("spec").map_or_else(ClusterConfig::default, |spec| {
-        ClusterConfig::of(&Cluster::parse(ObjectKind::RayCluster, spec), annotation)
-    })
 }

@@ -7,6 +7,7 @@
 
 pub(crate) mod assemble;
 pub(crate) mod group;
+pub(crate) mod life;
 pub(crate) mod node;
 pub(crate) mod problems;
 pub(crate) mod raylet;

@@ -3,6 +3,7 @@
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
+use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
 
@@ -15,21 +16,13 @@ pub(crate) enum DemandSource {
     Constraint = 1,
 }
 
-/// The stage of a node's life.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Stage {
-    /// The node was added by this decision.
-    New,
-    /// The node was decided on in an earlier round, and KubeRay was not asked for it yet.
-    Queued,
-    /// KubeRay was asked for the node, and its pod does not exist yet.
-    Requested,
-    /// The pod exists, and Ray does not run in it.
-    Allocated,
-    /// The Ray node was asked to stop, and has not begun to drain yet.
-    Stopping,
-    /// Ray runs in the pod.
-    Running,
+/// The group of a node.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum NodeGroup {
+    /// A group of the RayCluster, by its number.
+    Known(usize),
+    /// A group that is gone, by its name.
+    Gone(String),
 }
 
 /// What a decision makes of a node.
@@ -41,6 +34,8 @@ pub(crate) enum Fate {
     Launch,
     /// The node is to be removed.
     Remove(RemovalCause),
+    /// The node is to be removed, and waits for the other hosts of its replica.
+    Hold(RemovalCause),
 }
 
 /// One resource of a node.
@@ -90,17 +85,12 @@ pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 /// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
 pub(crate) struct PlannedNode {
-    /// The pod's name; empty while the pod does not exist.
-    pub(crate) pod: String,
-    /// The number of its group; `usize::MAX` if the group is gone.
-    pub(crate) group: usize,
-    /// The name of its group, if the group is gone.
-    pub(crate) gone_group: Option<String>,
+    pub(crate) group: NodeGroup,
     pub(crate) head: bool,
-    pub(crate) stage: Stage,
+    pub(crate) life: NodeLife,
     pub(crate) fate: Fate,
-    /// The id of the Ray node, in hexadecimal; empty if Ray does not run.
-    pub(crate) ray_id: String,
+    /// For how long Ray has not used it, or no demand has needed it while it was pending, in
+    /// milliseconds.
     pub(crate) idle_ms: i64,
     /// The resources that any request names, CPU, memory, and the resources in use.
     pub(crate) amounts: Vec<NodeResource>,
@@ -115,19 +105,11 @@ pub(crate) struct PlannedNode {
     pub(crate) takes: Vec<Placement>,
     /// Its in-place resize, if the pods of its group may grow.
     pub(crate) resize: Option<Resize>,
-    /// How much CPU and memory the raylet has, as Ray reports it.
-    pub(crate) raylet_size: Option<(f64, f64)>,
     /// Whether the node is counted at its resize limits, because a pod that starts can grow that
     /// far.
     pub(crate) at_cap: bool,
-    /// Since when it is in its stage, in seconds since 1970.
-    pub(crate) since: Option<f64>,
-    /// The replica that it is a host of, in a multi-host group.
-    pub(crate) replica: Option<String>,
     /// Its node class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
-    /// Whether its removal waits for the other hosts of its replica.
-    pub(crate) held: bool,
     /// How many nodes it stands for, which are all alike and next to each other in the list. It is
     /// more than one only while there is no pod: a launch of a million nodes is one entry here.
     pub(crate) count: u64,
@@ -136,6 +118,58 @@ pub(crate) struct PlannedNode {
 }
 
 impl PlannedNode {
+    /// The stage of its life.
+    pub(crate) fn stage(&self) -> Stage {
+        self.life.stage()
+    }
+
+    /// The number of its group, unless the group is gone.
+    pub(crate) fn group(&self) -> Option<usize> {
+        match self.group {
+            NodeGroup::Known(number) => Some(number),
+            NodeGroup::Gone(_) => None,
+        }
+    }
+
+    /// What there is of it, if its pod exists.
+    fn existing(&self) -> Option<&ExistingNode> {
+        match &self.life {
+            NodeLife::Existing(node) => Some(node),
+            NodeLife::New | NodeLife::Queued | NodeLife::Requested { .. } => None,
+        }
+    }
+
+    /// The name of its pod, if that exists.
+    pub(crate) fn pod(&self) -> Option<&str> {
+        self.existing().map(|node| node.pod.as_str())
+    }
+
+    /// The replica that it is a host of, in a multi-host group.
+    pub(crate) fn replica(&self) -> Option<&str> {
+        self.existing()?.replica.as_deref()
+    }
+
+    /// Its raylet, if Ray runs in it.
+    pub(crate) fn raylet(&self) -> Option<&Raylet> {
+        match &self.existing()?.ray {
+            RayInPod::Running(raylet) => Some(raylet),
+            RayInPod::Absent | RayInPod::Stopping { .. } => None,
+        }
+    }
+
+    /// The id of its Ray node, in hexadecimal, if Ray runs in it.
+    pub(crate) fn ray_id(&self) -> Option<&str> {
+        self.raylet()?.id.as_deref()
+    }
+
+    /// Why it is to be removed, now or later.
+    pub(crate) fn removal(&self) -> Option<RemovalCause> {
+        match self.fate {
+            Fate::Remove(cause) | Fate::Hold(cause) => Some(cause),
+            Fate::Stay | Fate::Launch => None,
+        }
+    }
+
     /// What the node has of a resource.
     pub(crate) fn amount(&self, name: Name) -> Option<&NodeResource> {
         self.amounts.iter().find(|amount| amount.name == name)
@@ -212,12 +246,12 @@ impl PlannedNode {
 
     /// Whether the node is not to be removed.
     pub(crate) fn stays(&self) -> bool {
-        !matches!(self.fate, Fate::Remove(_))
+        self.removal().is_none()
     }
 
     /// Whether its pod is deleted at once, because Ray does not run in it.
     pub(crate) fn is_deleted(&self) -> bool {
-        !self.stays() && self.stage == Stage::Allocated && !self.held
+        matches!(self.fate, Fate::Remove(_)) && self.stage() == Stage::Allocated
     }
 
     /// The mean share in use over all resources that the node has.

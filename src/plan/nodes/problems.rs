@@ -1,12 +1,10 @@
 //! What is wrong with a cluster's objects and makes Ray give up every round, apart from what is
 //! noticed elsewhere. Each such fault is named, and concerns only the object that has it.
 
-use serde_json::{Map, Value};
-
-use crate::plan::nodes::group::ClusterConfig;
-use crate::plan::outcome::plan::Problem;
-use crate::ray::{label, label_key, list_at, object_at};
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::snapshot::Snapshot;
+use crate::snapshot::cluster_object::{ClusterSpec, GroupSpec, IdleTimeout};
 use crate::snapshot::gcs::{ClusterResourceState, NodeStatus};
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -14,97 +12,65 @@ use crate::snapshot::pod::{Pod, PodRole};
 const NAMED: usize = 20;
 
 /// Returns all such faults.
-pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>], config: &ClusterConfig) -> Vec<Problem> {
-    let root = snapshot.ray_cluster.as_object();
-    let spec = root.and_then(|root| object_at(root, "spec"));
+pub(crate) fn all(snapshot: &Snapshot, pods: &[Pod<'_>]) -> Vec<Problem> {
     let mut problems = Vec::new();
-    if let Some(spec) = spec {
+    if let Some(spec) = &snapshot.ray_cluster.spec {
         problems.extend(no_groups(spec));
-        problems.extend(idle_timeouts(spec));
-        problems.extend(group_labels(spec).take(NAMED));
+        problems.extend(idle_timeouts(spec).take(NAMED));
+        problems.extend(spec.groups.iter().filter_map(bad_label).take(NAMED));
     }
     problems.extend(pods.iter().filter_map(unlabelled).take(NAMED));
     problems.extend(unsaid(&snapshot.gcs, pods).take(NAMED));
     problems.extend(constraints(&snapshot.gcs));
-    // The faults of groups that cannot be read are in the list already.
-    problems.retain(|problem| !config.problems.contains(problem));
     problems
 }
 
-fn problem(at: impl Into<String>, reason: impl Into<String>, effect: &str) -> Problem {
-    Problem {
-        at: at.into(),
-        reason: reason.into(),
-        effect: effect.to_owned(),
-    }
-}
-
-fn no_groups(spec: &Map<String, Value>) -> Option<Problem> {
-    let is_there = spec.get("workerGroupSpecs").is_some_and(Value::is_array);
-    (!is_there).then(|| {
-        problem(
-            "spec.workerGroupSpecs",
-            "it is absent: write [] for a cluster without workers",
-            "no worker is launched",
-        )
+fn no_groups(spec: &ClusterSpec) -> Option<Problem> {
+    (!spec.lists_workers).then(|| Problem {
+        at: ProblemPlace::Field("spec.workerGroupSpecs".to_owned()),
+        reason: ProblemReason::NoWorkerGroups,
+        effect: ProblemEffect::NoWorkers,
     })
 }
 
 /// Ray divides any value that is present by 60, and accepts no negative timeout of a group.
-fn idle_timeouts(spec: &Map<String, Value>) -> Vec<Problem> {
+fn idle_timeouts(spec: &ClusterSpec) -> impl Iterator<Item = Problem> {
+    const OPTIONS: &str = "spec.autoscalerOptions";
     const KEY: &str = "idleTimeoutSeconds";
-    let is_wrong = |value: &Value| value.is_null() || value.as_f64().is_some_and(|s| s < 0.0);
-    let wrong = |at: String, value: &Value| {
-        let reason = format!("{value} is no time: write seconds, or leave it out");
-        problem(
-            at,
-            reason,
-            "idle nodes go as it says, null as if it was absent",
-        )
+    let wrong = |at: String, value: String| Problem {
+        at: ProblemPlace::Field(at),
+        reason: ProblemReason::NotATime { value },
+        effect: ProblemEffect::TimeoutAsWritten,
     };
-    let mut problems = Vec::new();
-    match spec.get("autoscalerOptions") {
-        Some(options @ Value::Null) => {
-            problems.push(wrong("spec.autoscalerOptions".to_owned(), options));
-        }
-        Some(options) => {
-            let value = options.get(KEY).filter(|value| is_wrong(value));
-            let at = format!("spec.autoscalerOptions.{KEY}");
-            problems.extend(value.map(|value| wrong(at, value)));
-        }
-        None => {}
-    }
-    for (at, group) in groups(spec) {
-        let value = group
-            .get(KEY)
-            .filter(|value| value.as_f64().is_some_and(|s| s < 0.0));
-        problems.extend(value.map(|value| wrong(format!("{at}.{KEY}"), value)));
-    }
-    problems.truncate(NAMED);
-    problems
-}
-
-fn groups(spec: &Map<String, Value>) -> impl Iterator<Item = (String, &Map<String, Value>)> {
-    let head = object_at(spec, "headGroupSpec").map(|head| ("spec.headGroupSpec".to_owned(), head));
-    let workers = list_at(spec, "workerGroupSpecs").iter().enumerate();
-    let workers = workers.filter_map(|(number, group)| {
-        let name = group.get("groupName").and_then(Value::as_str);
-        let name = name.map_or_else(|| number.to_string(), |name| format!("name={name}"));
-        Some((format!("spec.workerGroupSpecs[{name}]"), group.as_object()?))
+    let is_null = spec.idle_timeout == IdleTimeout::Null;
+    let null = is_null.then(|| "null".to_owned());
+    let of_cluster = null.or_else(|| negative(&spec.idle_timeout));
+    let of_cluster = of_cluster.map(|value| wrong(format!("{OPTIONS}.{KEY}"), value));
+    let options = spec.has_null_options;
+    let options = options.then(|| wrong(OPTIONS.to_owned(), "null".to_owned()));
+    let of_groups = spec.groups.iter().filter_map(move |group| {
+        let value = negative(&group.idle_timeout)?;
+        Some(wrong(group.path().key(KEY).to_string(), value))
     });
-    head.into_iter().chain(workers)
+    options.into_iter().chain(of_cluster).chain(of_groups)
 }
 
-fn group_labels(spec: &Map<String, Value>) -> impl Iterator<Item = Problem> {
-    groups(spec).filter_map(|(at, group)| {
-        let mut labels = object_at(group, "labels")?.iter();
-        let is_label = |value: &Value| value.as_str().is_some_and(label::is_value);
-        let (key, _) = labels.find(|(key, value)| !label_key::is_key(key) || !is_label(value))?;
-        Some(problem(
-            format!("{at}.labels"),
-            format!("{key:?} is not in Kubernetes' syntax of labels, key or value"),
-            "the labels count as they are written",
-        ))
+/// A timeout below 0, as it is written.
+fn negative(timeout: &IdleTimeout) -> Option<String> {
+    match timeout {
+        IdleTimeout::Seconds(seconds) if seconds.as_f64().is_some_and(|s| s < 0.0) => {
+            Some(seconds.to_string())
+        }
+        _ => None,
+    }
+}
+
+fn bad_label(group: &GroupSpec) -> Option<Problem> {
+    let key = group.bad_label.clone()?;
+    Some(Problem {
+        at: ProblemPlace::Field(group.path().key("labels").to_string()),
+        reason: ProblemReason::BadLabel { key },
+        effect: ProblemEffect::LabelsAsWritten,
     })
 }
 
@@ -121,11 +87,11 @@ fn unlabelled(pod: &Pod<'_>) -> Option<Problem> {
     } else {
         return None;
     };
-    Some(problem(
-        format!("pod {}", pod.name),
-        format!("it has ray.io/cluster and no label {missing}"),
-        "it is left alone",
-    ))
+    Some(Problem {
+        at: ProblemPlace::Pod(pod.name.to_owned()),
+        reason: ProblemReason::NoPodLabel(missing),
+        effect: ProblemEffect::LeftAlone,
+    })
 }
 
 fn unsaid<'a>(gcs: &'a ClusterResourceState, pods: &'a [Pod<'_>]) -> impl Iterator<Item = Problem> {
@@ -134,12 +100,12 @@ fn unsaid<'a>(gcs: &'a ClusterResourceState, pods: &'a [Pod<'_>]) -> impl Iterat
     let unsaid = nodes.filter(move |node| {
         node.status == NodeStatus::Unspecified && known.contains(node.instance_id.as_str())
     });
-    unsaid.map(|node| {
-        problem(
-            format!("Ray node of pod {}", node.instance_id),
-            "Ray does not say how it is",
-            "it counts as not running",
-        )
+    unsaid.map(|node| Problem {
+        at: ProblemPlace::RayNode {
+            pod: node.instance_id.clone(),
+        },
+        reason: ProblemReason::StatusUnsaid,
+        effect: ProblemEffect::NotRunning,
     })
 }
 
@@ -147,11 +113,11 @@ fn constraints(gcs: &ClusterResourceState) -> Vec<Problem> {
     let mut problems = Vec::new();
     let several = gcs.cluster_resource_constraints.len();
     if several > 1 {
-        problems.push(problem(
-            "request_resources()",
-            format!("Ray reports {several} of them, and there is one at a time"),
-            "only the first counts",
-        ));
+        problems.push(Problem {
+            at: ProblemPlace::RequestResources,
+            reason: ProblemReason::SeveralConstraints(several),
+            effect: ProblemEffect::OnlyFirst,
+        });
     }
     let gangs = gcs.pending_gang_resource_requests.iter().filter(|gang| {
         let listed = match gang.bundle_selectors.first() {
@@ -162,12 +128,10 @@ fn constraints(gcs: &ClusterResourceState) -> Vec<Problem> {
             .iter()
             .any(|bundle| bundle.placement_constraints.len() > 1)
     });
-    let gangs = gangs.map(|gang| {
-        problem(
-            format!("placement group {}", gang.title()),
-            "a bundle of it has more than one placement constraint",
-            "it is not placed",
-        )
+    let gangs = gangs.map(|gang| Problem {
+        at: ProblemPlace::PlacementGroup(gang.title().to_owned()),
+        reason: ProblemReason::SeveralPlacementConstraints,
+        effect: ProblemEffect::NotPlaced,
     });
     problems.extend(gangs.take(NAMED));
     problems
@@ -175,7 +139,7 @@ fn constraints(gcs: &ClusterResourceState) -> Vec<Problem> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use crate::plan::nodes::problems::*;
     use crate::plan::{PlanSettings, Strategy, decide};
@@ -214,7 +178,7 @@ mod tests {
                 ..PlanSettings::default()
             };
             let problems = decide(&snapshot, &settings).0.problems;
-            let mut places: Vec<String> = problems.into_iter().map(|problem| problem.at).collect();
+            let mut places: Vec<String> = problems.iter().map(|one| one.at.to_string()).collect();
             places.sort();
             places
         };

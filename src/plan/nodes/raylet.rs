@@ -12,11 +12,12 @@ const RAYLET_STEP: f64 = 1e-4;
 /// is taken back counts at the pod's present size at once, and its raylet is told when Kubernetes
 /// has agreed.
 pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Name>) {
-    let runs = !node.ray_id.is_empty();
+    let runs = node.ray_id().is_some();
+    let size = node.raylet().map(|raylet| (raylet.cpu, raylet.memory));
     let Some(resize) = &mut node.resize else {
         return;
     };
-    let told = runs && (resize.is_to_sync() || is_apart(node.raylet_size, resize));
+    let told = runs && (resize.is_to_sync() || is_apart(size, resize));
     resize.noted_sync = told;
     if told {
         resize.resizing_at = None;

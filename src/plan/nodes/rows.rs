@@ -8,7 +8,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::plan::nodes::group::{ClusterConfig, MOST_NODES};
-use crate::plan::nodes::node::Stage;
+use crate::plan::nodes::life::Stage;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{NodeState, NodeStatus};
 use crate::snapshot::history::{Instance, InstanceStatus};

@@ -4,7 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::node::{Fate, NodeResource, PlannedNode, Stage};
+use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
+use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode};
 use crate::plan::nodes::rows::Row;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::NodeState;
@@ -19,31 +20,26 @@ pub(crate) struct NodeReader<'a> {
 }
 
 impl NodeReader<'_> {
-    /// The node of a row. Its group is `config`, which has the number `group`.
-    pub(crate) fn node(
-        &self,
-        row: &Row<'_>,
-        group: usize,
-        config: Option<&GroupConfig>,
-    ) -> PlannedNode {
-        let mut node = match (row.stage, row.ray, config) {
-            (Stage::Running, Some(ray), _) => self.running(ray, group),
-            (_, _, Some(config)) => self.template(config, group),
-            _ => empty(group),
+    /// The node of a row, whose group has that number, unless it is gone.
+    pub(crate) fn node(&self, row: &Row<'_>, group: Option<(usize, &GroupConfig)>) -> PlannedNode {
+        let gone = || NodeGroup::Gone(row.group.to_owned());
+        let mut node = match (row.stage, row.ray, group) {
+            (Stage::Running, Some(ray), _) => {
+                let known = group.map(|(number, _)| NodeGroup::Known(number));
+                self.running(ray, known.unwrap_or_else(gone))
+            }
+            (_, _, Some((number, config))) => self.template(config, number),
+            _ => empty(gone()),
         };
-        node.pod = row.pod.map(|pod| pod.name.to_owned()).unwrap_or_default();
-        node.replica = row.pod.and_then(|pod| pod.replica).map(str::to_owned);
         node.head = row.head;
-        node.stage = row.stage;
-        node.fate = Fate::Stay;
-        node.since = row.since;
+        node.life = life(row);
         node.count = row.count;
         node
     }
 
     /// A node as its group starts it, at its base size.
     pub(crate) fn template(&self, config: &GroupConfig, group: usize) -> PlannedNode {
-        let mut node = empty(group);
+        let mut node = empty(NodeGroup::Known(group));
         for (name, total) in &config.resources {
             self.add(&mut node, name, Some(*total), Some(*total));
         }
@@ -53,7 +49,7 @@ impl NodeReader<'_> {
     }
 
     /// A node as Ray reports it.
-    fn running(&self, ray: &NodeState, group: usize) -> PlannedNode {
+    fn running(&self, ray: &NodeState, group: NodeGroup) -> PlannedNode {
         let mut node = empty(group);
         for (name, total) in &ray.total_resources {
             self.add(
@@ -71,10 +67,7 @@ impl NodeReader<'_> {
         let mut labels: BTreeMap<&String, &String> = ray.labels.iter().collect();
         labels.extend(&ray.dynamic_labels);
         node.labels = self.known_labels(labels.into_iter());
-        node.ray_id.clone_from(&ray.node_id);
         node.idle_ms = ray.idle_duration_ms;
-        let total = |name: &str| ray.total_resources.get(name).copied();
-        node.raylet_size = Some((total("CPU").unwrap_or(0.0), total("memory").unwrap_or(0.0)));
         node
     }
 
@@ -118,15 +111,41 @@ impl NodeReader<'_> {
     }
 }
 
-fn empty(group: usize) -> PlannedNode {
+/// Where the node of a row is in its life.
+fn life(row: &Row<'_>) -> NodeLife {
+    let Some(pod) = row.pod else {
+        return match row.stage {
+            Stage::Queued => NodeLife::Queued,
+            _ => NodeLife::Requested { since: row.since },
+        };
+    };
+    let ray = match (row.stage, row.ray) {
+        (Stage::Running, Some(ray)) => RayInPod::Running(raylet(ray)),
+        (Stage::Stopping, _) => RayInPod::Stopping { since: row.since },
+        _ => RayInPod::Absent,
+    };
+    NodeLife::Existing(ExistingNode {
+        pod: pod.name.to_owned(),
+        replica: pod.replica.map(str::to_owned),
+        ray,
+    })
+}
+
+fn raylet(ray: &NodeState) -> Raylet {
+    let total = |name| ray.total_resources.get(name).copied().unwrap_or(0.0);
+    Raylet {
+        id: Some(ray.node_id.clone()).filter(|id| !id.is_empty()),
+        cpu: total("CPU"),
+        memory: total("memory"),
+    }
+}
+
+fn empty(group: NodeGroup) -> PlannedNode {
     PlannedNode {
-        pod: String::new(),
         group,
-        gone_group: None,
         head: false,
-        stage: Stage::New,
+        life: NodeLife::New,
         fate: Fate::Stay,
-        ray_id: String::new(),
         idle_ms: 0,
         amounts: Vec::new(),
         untouched: 0,
@@ -134,12 +153,8 @@ fn empty(group: usize) -> PlannedNode {
         placed: [Vec::new(), Vec::new()],
         takes: Vec::new(),
         resize: None,
-        raylet_size: None,
         at_cap: false,
-        since: None,
-        replica: None,
         class: [None; 2],
-        held: false,
         count: 1,
         born: 0,
     }

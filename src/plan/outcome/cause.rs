@@ -21,3 +21,17 @@ pub enum RemovalCause {
     /// Its Ray node has stopped; only the pod is left.
     Stopped,
 }
+
+impl RemovalCause {
+    /// The cause in words, for people.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::GroupMax => "its group is above maxReplicas",
+            Self::ClusterMax => "the cluster is above its maximum",
+            Self::Idle => "idle",
+            Self::GroupGone => "its group was removed",
+            Self::Leaving => "it was asked to stop",
+            Self::Stopped => "Ray has stopped in it",
+        }
+    }
+}

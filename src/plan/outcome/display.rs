@@ -37,11 +37,7 @@ impl fmt::Display for Plan {
             }
         }
         for problem in &self.problems {
-            writeln!(
-                f,
-                "  problem: {}: {}; {}",
-                problem.at, problem.reason, problem.effect
-            )?;
+            writeln!(f, "  problem: {problem}")?;
         }
         Ok(())
     }

@@ -1,10 +1,16 @@
 //! The plan: what a decision says is to be done.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::json_text::text_in_json;
+use crate::plan::outcome::problem::Problem;
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::outcome::unmet::Unmet;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
 
@@ -18,11 +24,7 @@ pub struct Plan {
     pub strategy: Strategy,
     /// Why nothing is done at all; absent if something may be done.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub waiting: Option<String>,
-    /// Whether the decision was given up, because it took more steps than it may. It would be given
-    /// up again, as long as nothing changes.
-    #[serde(skip)]
-    pub given_up: bool,
+    pub waiting: Option<PlanWait>,
     /// The worker groups, in the RayCluster's order.
     pub groups: Vec<GroupPlan>,
     /// The pods to resize in place.
@@ -134,43 +136,26 @@ pub struct NodeDrain {
     pub idle_ms: i64,
 }
 
-/// A demand that cannot be met.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Unmet {
-    /// The kind of the demand.
-    pub kind: DemandKind,
-    /// The position of the demand in the list of its kind in Ray's report.
-    pub index: usize,
-    /// How many units of the demand are left. Of a placement group or a constraint that is always
-    /// all of them.
-    pub count: u64,
-    /// The demand in words, for people.
-    pub demand: String,
-    /// Why the demand cannot be met, with one reason per group.
-    pub reasons: Vec<String>,
+/// Why nothing is done at all.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum PlanWait {
+    /// The head does not run.
+    NoHead,
+    /// The decision took more steps than it may. It would be given up again, as long as nothing
+    /// changes.
+    GivenUp,
+    /// The cluster cannot be observed, for a reason in words.
+    Blind(String),
 }
 
-/// The kind of a demand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub enum DemandKind {
-    /// A constraint that `request_resources()` set.
-    Constraint,
-    /// A placement group.
-    PlacementGroup,
-    /// Pending tasks or actors.
-    Tasks,
+impl fmt::Display for PlanWait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoHead => f.write_str("the head does not run yet"),
+            Self::GivenUp => ProblemReason::TooMuchWork.fmt(f),
+            Self::Blind(why) => f.write_str(why),
+        }
+    }
 }
 
-/// A problem of the cluster's objects.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-#[serde(rename_all = "camelCase")]
-pub struct Problem {
-    /// The place of the problem.
-    pub at: String,
-    /// What is wrong there.
-    pub reason: String,
-    /// What is not done, or done otherwise, because of the problem.
-    pub effect: String,
-}
+text_in_json!(PlanWait);

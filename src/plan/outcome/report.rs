@@ -5,8 +5,9 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::plan::DemandKind;
+use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::step::PlacementStep;
+use crate::plan::outcome::unmet::{DemandKind, GroupLimit};
 
 /// The reasons why the plan is as it is.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, JsonSchema)]
@@ -71,7 +72,7 @@ pub struct GroupReport {
     pub max: u64,
     /// Why the group cannot get more nodes; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limit: Option<String>,
+    pub limit: Option<GroupLimit>,
 }
 
 /// Nodes of one group for which the same reason holds.
@@ -85,7 +86,7 @@ pub struct NodeReport {
     /// How many nodes there are.
     pub count: u64,
     /// Why the nodes are not grown, or why they are removed.
-    pub reason: String,
+    pub reason: NodeRemark,
 }
 
 impl PlacementStep {

@@ -4,7 +4,8 @@
 
 use std::cell::Cell;
 
-use crate::plan::outcome::plan::Problem;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
 
 /// How many steps a decision may take, which is a second or two of one core. A cluster of 10,000
 /// nodes with a million tasks of a hundred shapes takes a tenth of it.
@@ -37,13 +38,9 @@ impl WorkBudget {
 /// The problem that says that a decision was given up.
 pub(crate) fn given_up() -> Problem {
     Problem {
-        at: "the cluster's demand".to_owned(),
-        reason: "deciding about it takes more steps than one cluster may take; so many different \
-                 requests, groups or nodes are at work"
-            .to_owned(),
-        effect:
-            "nothing is launched, resized or removed; ask with fewer different requests at once"
-                .to_owned(),
+        at: ProblemPlace::Demand,
+        reason: ProblemReason::TooMuchWork,
+        effect: ProblemEffect::NothingDone,
     }
 }
 

@@ -2,7 +2,8 @@
 
 use std::collections::HashMap;
 
-use crate::plan::nodes::node::{DemandSource, PlannedNode, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, PlannedNode};
 
 /// The number of each node state, kept for a whole decision.
 #[derive(Debug, Default)]
@@ -20,10 +21,10 @@ impl NodeClasses {
 /// resources are equal, whatever was placed on them. For running nodes the requests that were
 /// placed must be equal too.
 fn code(node: &PlannedNode, source: DemandSource) -> Vec<u64> {
-    let running = node.stage == Stage::Running;
+    let running = node.stage() == Stage::Running;
     let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
     let mut code = vec![
-        node.group as u64,
+        node.group().map_or(u64::MAX, |group| group as u64),
         u64::from(running) * 2 + u64::from(node.head),
         node.untouched.into(),
         node.amounts.len() as u64,

@@ -31,9 +31,9 @@ impl Packing<'_> {
     fn can_grow(&self, number: usize) -> bool {
         let resize = self.node(number).and_then(|node| node.resize.as_ref());
         resize.is_some_and(|resize| {
-            let goal = resize.goal(self.rooms.get(resize.room));
-            let limited = self.rooms.get(resize.room).is_some();
-            resize.can_grow() && (!limited || resize.current.is_below(goal))
+            let room = resize.room_of(&self.rooms);
+            let goal = resize.goal(room);
+            resize.can_grow() && (room.is_none() || resize.current.is_below(goal))
         })
     }
 
@@ -43,8 +43,8 @@ impl Packing<'_> {
         let mut seen = HashSet::new();
         growing.into_iter().partition(|number| {
             let resize = self.node(*number).and_then(|node| node.resize.as_ref());
-            let room = resize.map_or(usize::MAX, |resize| resize.room);
-            self.rooms.get(room).is_none() || seen.insert(room)
+            let room = resize.filter(|resize| resize.room_of(&self.rooms).is_some());
+            room.is_none_or(|resize| seen.insert(resize.room))
         })
     }
 
@@ -58,7 +58,7 @@ impl Packing<'_> {
         let rooms = std::mem::take(&mut self.rooms);
         for number in growing {
             self.change(*number, |node, names| {
-                show_size(node, names, |resize| resize.goal(rooms.get(resize.room)));
+                show_size(node, names, |resize| resize.goal(resize.room_of(&rooms)));
             });
         }
         self.rooms = rooms;
@@ -83,8 +83,8 @@ impl Packing<'_> {
         let mut rooms = std::mem::take(&mut self.rooms);
         self.change(number, |node, _| {
             if let Some(resize) = &mut node.resize {
-                let goal = resize.goal(rooms.get(resize.room));
-                if let Some(room) = rooms.get_mut(resize.room) {
+                let goal = resize.goal(resize.room_of(&rooms));
+                if let Some(room) = resize.room.and_then(|room| rooms.get_mut(room)) {
                     room.give(resize.current, goal);
                 }
                 resize.ask(Some(goal.cpu), Some(goal.memory));

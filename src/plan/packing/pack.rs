@@ -5,7 +5,8 @@ use std::collections::HashMap;
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, SizeNames, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member, Pick};
 use crate::plan::packing::placing::{apply, show_resize, step_of};
@@ -127,7 +128,7 @@ impl Packing<'_> {
         let mut known: HashMap<u32, bool> = HashMap::new();
         let order = self.world.order.clone();
         order.into_iter().partition(|number| {
-            let running = |node: &PlannedNode| node.stage == Stage::Running;
+            let running = |node: &PlannedNode| node.stage() == Stage::Running;
             if !self.world.nodes.get(*number).is_some_and(running) {
                 return true;
             }
@@ -197,8 +198,9 @@ impl Packing<'_> {
                 number: *number,
                 count: node(*number).count,
             };
-            let preference = world.preferences[node(*number).group];
-            candidates.add(member, state, preference, &self.runs);
+            if let Some(group) = world.group(node(*number)) {
+                candidates.add(member, state, group.preference, &self.runs);
+            }
         }
         let mut picks = Vec::new();
         while let Some(pick) = candidates.pick(&mut self.runs, u64::MAX) {
@@ -283,13 +285,13 @@ impl Packing<'_> {
             return order;
         }
         let launchable = self.world.launchable();
-        let states: Vec<u32> = (self.world.templates.iter())
-            .map(|template| self.world.states.number(template, self.source))
+        let states: Vec<u32> = (self.world.groups.iter())
+            .map(|group| self.world.states.number(&group.template, self.source))
             .collect();
         let listed = order.iter().filter_map(|number| self.node(*number));
         let listed = listed.fold(0, |sum: u64, node| sum.saturating_add(node.count));
         let world = &*self.world;
-        let node = |group: usize| &world.templates[group];
+        let node = |group: usize| &world.groups[group].template;
         let mut pool = Candidates::new(node, self.source, world.rules(), self.runs.len());
         // In Ray's list a picked group moves to the end, so that equally good groups take turns.
         if !world.strategy.is_rayfit() {
@@ -302,7 +304,8 @@ impl Packing<'_> {
                     number: group,
                     count: *left,
                 };
-                pool.add(member, states[group], world.preferences[group], &self.runs);
+                let preference = world.groups[group].preference;
+                pool.add(member, states[group], preference, &self.runs);
             }
         }
         let within_maxima = world.max_nodes.saturating_add(world.outside_max());
@@ -310,7 +313,7 @@ impl Packing<'_> {
         while let Some(pick) = pool.pick(&mut self.runs, left.min(places)) {
             left -= pick.count;
             places -= pick.count;
-            let mut fresh = world.templates[pick.number].clone();
+            let mut fresh = world.groups[pick.number].template.clone();
             fresh.fate = Fate::Launch;
             fresh.count = pick.count;
             fresh.born = world.nodes.len() + self.fresh.len();

@@ -3,14 +3,15 @@
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
-use crate::plan::nodes::node::{DemandSource, Fate, Placement, PlannedNode, SizeNames, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, Fate, Placement, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::fit::Trial;
 
 /// The step of packing that placing a request on the node, as it is now, belongs to.
 pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
     let in_progress = node.resize.as_ref().is_some_and(Resize::is_in_progress);
-    match node.stage {
+    match node.stage() {
         Stage::Running if in_progress => PlacementStep::InFlight,
         Stage::Running => PlacementStep::Free,
         _ if node.fate == Fate::Launch => PlacementStep::Launch,

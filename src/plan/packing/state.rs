@@ -7,7 +7,7 @@ use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::nodes::group::GroupConfig;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::{Fate, NodeGroup, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::classes::NodeClasses;
@@ -23,13 +23,7 @@ pub(crate) struct World {
     pub(crate) gpu: Option<Name>,
     pub(crate) shapes: Shapes,
     pub(crate) states: NodeClasses,
-    pub(crate) groups: Vec<GroupConfig>,
-    /// What decides between equally good nodes, by group.
-    pub(crate) preferences: Vec<Preference>,
-    /// A node of each group at its base size, in the order of the groups.
-    pub(crate) bases: Vec<PlannedNode>,
-    /// A node of each group at the largest size that the group's resize limits allow.
-    pub(crate) templates: Vec<PlannedNode>,
+    pub(crate) groups: Vec<PlannedGroup>,
     /// Every node. The order has no meaning: `order` has the nodes in Ray's order.
     pub(crate) nodes: Vec<PlannedNode>,
     /// The numbers of the nodes in the order of Ray's list. Among equally good nodes the earlier
@@ -37,8 +31,6 @@ pub(crate) struct World {
     pub(crate) order: Vec<usize>,
     /// The headroom of the Kubernetes nodes.
     pub(crate) rooms: Vec<NodeHeadroom>,
-    /// By group, how many pods are draining and still count towards the group's maximum.
-    pub(crate) leaving: Vec<u64>,
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     /// No launch takes the number of workers above this.
@@ -48,6 +40,20 @@ pub(crate) struct World {
     pub(crate) conserve_gpus: bool,
     pub(crate) work: WorkBudget,
     pub(crate) strategy: Strategy,
+}
+
+/// A group, with what packing is to know of it.
+#[derive(Debug)]
+pub(crate) struct PlannedGroup {
+    pub(crate) config: GroupConfig,
+    /// What decides between equally good nodes.
+    pub(crate) preference: Preference,
+    /// A node of the group at its base size.
+    pub(crate) base: PlannedNode,
+    /// A node of the group at the largest size that the group's resize limits allow.
+    pub(crate) template: PlannedNode,
+    /// How many pods are draining and still count towards the group's maximum.
+    pub(crate) leaving: u64,
 }
 
 impl World {
@@ -64,8 +70,18 @@ impl World {
 
     /// The name of a node's group.
     pub(crate) fn group_name<'a>(&'a self, node: &'a PlannedNode) -> &'a str {
-        let known = self.groups.get(node.group).map(|group| group.name.as_str());
-        known.or(node.gone_group.as_deref()).unwrap_or_default()
+        match &node.group {
+            NodeGroup::Known(number) => {
+                let group = self.groups.get(*number);
+                group.map_or("", |group| group.config.name.as_str())
+            }
+            NodeGroup::Gone(name) => name,
+        }
+    }
+
+    /// A node's group, unless that is gone.
+    pub(crate) fn group(&self, node: &PlannedNode) -> Option<&PlannedGroup> {
+        self.groups.get(node.group()?)
     }
 
     /// The nodes in the order of the list.
@@ -80,7 +96,7 @@ impl World {
     pub(crate) fn count(&self, counts: impl Fn(&PlannedNode) -> bool) -> Vec<u64> {
         let mut count = vec![0; self.groups.len()];
         for node in self.in_order().filter(|node| counts(node)) {
-            if let Some(count) = count.get_mut(node.group) {
+            if let Some(count) = node.group().and_then(|group| count.get_mut(group)) {
                 *count = node.count.saturating_add(*count);
             }
         }
@@ -119,15 +135,11 @@ impl World {
     /// How many nodes each group may still launch.
     pub(crate) fn launchable(&self) -> Vec<u64> {
         let present = self.count(|_| true);
-        let leaving = self.leaving.iter().copied().chain(std::iter::repeat(0));
-        let taken = present
-            .into_iter()
-            .zip(leaving)
-            .map(|(present, leaving)| present.saturating_add(leaving));
-        let groups = self.groups.iter().zip(taken);
-        groups
-            .map(|(group, present)| group.max.saturating_sub(present))
-            .collect()
+        let left = |(group, present): (&PlannedGroup, u64)| {
+            let taken = present.saturating_add(group.leaving);
+            group.config.max.saturating_sub(taken)
+        };
+        self.groups.iter().zip(present).map(left).collect()
     }
 
     /// By group, how many nodes are missing for its minimum, if only the nodes that `counts` is
@@ -135,7 +147,7 @@ impl World {
     pub(crate) fn lacking(&self, counts: impl Fn(&PlannedNode) -> bool) -> Vec<u64> {
         let groups = self.groups.iter().zip(self.count(counts));
         groups
-            .map(|(group, present)| group.min.saturating_sub(present))
+            .map(|(group, present)| group.config.min.saturating_sub(present))
             .collect()
     }
 
@@ -148,21 +160,21 @@ impl World {
         if !self.strategy.is_rayfit() {
             return;
         }
-        let hosts: Vec<u64> = self.groups.iter().map(|group| group.hosts).collect();
-        let hosts = |node: &PlannedNode| hosts.get(node.group).copied().unwrap_or(1);
-        let mut staying: HashMap<(usize, &str), bool> = HashMap::new();
-        let mut unnamed: HashMap<usize, u64> = HashMap::new();
+        let hosts = |node: &PlannedNode| self.group(node).map_or(1, |group| group.config.hosts);
+        let mut staying: HashMap<(Option<usize>, &str), bool> = HashMap::new();
+        let mut unnamed: HashMap<Option<usize>, u64> = HashMap::new();
         for node in self.in_order().filter(|node| hosts(node) > 1) {
-            match node.replica.as_deref() {
+            match node.replica() {
                 Some(replica) => {
-                    *staying.entry((node.group, replica)).or_default() |= node.stays();
+                    *staying.entry((node.group(), replica)).or_default() |= node.stays();
                 }
-                None if goes_now(node) => *unnamed.entry(node.group).or_default() += node.count,
+                None if goes_now(node) => *unnamed.entry(node.group()).or_default() += node.count,
                 None => {}
             }
         }
         for (group, count) in &mut unnamed {
-            let hosts = self.groups.get(*group).map_or(1, |group| group.hosts);
+            let group = group.and_then(|group| self.groups.get(group));
+            let hosts = group.map_or(1, |group| group.config.hosts);
             // Only as many hosts as whole replicas have are removed; the rest waits for a later
             // round.
             *count -= count.checked_rem(hosts).unwrap_or(0);
@@ -172,10 +184,10 @@ impl World {
             let Some(node) = self.nodes.get(*number).filter(|node| hosts(node) > 1) else {
                 continue;
             };
-            let is_held = match node.replica.as_deref() {
-                Some(replica) => staying.get(&(node.group, replica)) == Some(&true),
+            let is_held = match node.replica() {
+                Some(replica) => staying.get(&(node.group(), replica)) == Some(&true),
                 None if !goes_now(node) => false,
-                None => match unnamed.get_mut(&node.group).filter(|left| **left > 0) {
+                None => match unnamed.get_mut(&node.group()).filter(|left| **left > 0) {
                     Some(left) => {
                         *left -= 1;
                         false
@@ -188,8 +200,10 @@ impl World {
             }
         }
         for number in held {
-            if let Some(node) = self.nodes.get_mut(number) {
-                node.held = true;
+            if let Some(node) = self.nodes.get_mut(number)
+                && let Fate::Remove(cause) = node.fate
+            {
+                node.fate = Fate::Hold(cause);
             }
         }
     }
@@ -214,12 +228,13 @@ impl World {
     /// entry. Ray counts these at their base size, although it counts other new nodes at their
     /// resize limits.
     pub(crate) fn launch(&mut self, group: usize, count: u64) -> Option<usize> {
+        let group = self.groups.get(group)?;
         let likeness = if self.strategy.is_rayfit() {
-            &self.templates
+            &group.template
         } else {
-            &self.bases
+            &group.base
         };
-        let mut node = likeness.get(group)?.clone();
+        let mut node = likeness.clone();
         node.fate = Fate::Launch;
         node.count = count;
         node.born = self.nodes.len();
@@ -239,7 +254,7 @@ impl World {
 
 /// The node is to be removed, and was not asked to stop before.
 fn goes_now(node: &PlannedNode) -> bool {
-    !node.pod.is_empty()
+    node.pod().is_some()
         && matches!(node.fate, Fate::Remove(cause) if cause != RemovalCause::Leaving)
 }
 

@@ -1,7 +1,8 @@
 //! The improved order of packing, by which the resources that are most certain are used first.
 
 use crate::plan::growth::resize::Resize;
-use crate::plan::nodes::node::{PlannedNode, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::pack::{Packing, StepNodes};
 use crate::plan::packing::placing::{show_resize, show_size};
@@ -11,7 +12,9 @@ impl Packing<'_> {
     /// pending nodes. Returns the list of nodes in their old order.
     pub(crate) fn by_steps(&mut self) -> Vec<usize> {
         let order = self.world.order.clone();
-        let running = self.those(&order, |node| node.stays() && node.stage == Stage::Running);
+        let running = self.those(&order, |node| {
+            node.stays() && node.stage() == Stage::Running
+        });
         let enlarged = self.as_they_are(&running);
         self.pick_existing(StepNodes::Only(PlacementStep::Free), &running);
         for (number, large, small) in &enlarged {
@@ -63,19 +66,20 @@ impl Packing<'_> {
         if numbers.is_empty() {
             return parts;
         }
-        numbers.sort_by_key(|number| self.world.nodes.get(*number).map(|node| node.group));
+        numbers.sort_by_key(|number| self.world.nodes.get(*number).map(PlannedNode::group));
         let there = |node: &PlannedNode| node.stays() && !is_pending(node);
         let mut lacking = self.world.lacking(there);
         for number in numbers {
             let Some(node) = self.world.nodes.get(number) else {
                 continue;
             };
-            let needed = lacking.get_mut(node.group).map_or(0, |lacking| {
+            let needed = node.group().and_then(|group| lacking.get_mut(group));
+            let needed = needed.map_or(0, |lacking| {
                 let needed = node.count.min(*lacking);
                 *lacking -= needed;
                 needed
             });
-            let part = match node.stage {
+            let part = match node.stage() {
                 _ if !node.is_unneeded() || needed == node.count => 0,
                 Stage::Allocated => 1,
                 _ => 2,
@@ -109,5 +113,5 @@ impl Packing<'_> {
 }
 
 fn is_pending(node: &PlannedNode) -> bool {
-    node.stays() && !matches!(node.stage, Stage::Running | Stage::Stopping)
+    node.stays() && !matches!(node.stage(), Stage::Running | Stage::Stopping)
 }

@@ -4,9 +4,11 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::nodes::node::{Fate, PlannedNode, Stage};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::Problem;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::packing::state::{World, with_parts};
 
 /// For how many pods of a group, at the most, it is remembered since when no demand has needed
@@ -33,11 +35,9 @@ pub(crate) fn enforce_minima(world: &mut World) {
 /// The problem that says that more workers are needed than a cluster may have.
 pub(crate) fn cut_short(max_workers: u64) -> Problem {
     Problem {
-        at: "the cluster's workers".to_owned(),
-        reason: format!("more than {max_workers} are needed, the most that one cluster may have"),
-        effect: "no more are launched; set reconcile.maxWorkersPerCluster in a RayPolicy if so \
-                 many are meant"
-            .to_owned(),
+        at: ProblemPlace::Workers,
+        reason: ProblemReason::TooManyWorkers(max_workers),
+        effect: ProblemEffect::NoMoreLaunched,
     }
 }
 
@@ -45,13 +45,10 @@ pub(crate) fn cut_short(max_workers: u64) -> Problem {
 /// nodes, then the groups in the order of their first node.
 pub(crate) fn enforce_group_maxima(world: &mut World) {
     let (gone, staying) = split(world);
-    let mut groups: Vec<(usize, Vec<usize>)> = Vec::new();
-    let mut places: HashMap<usize, usize> = HashMap::new();
+    let mut groups: Vec<(Option<usize>, Vec<usize>)> = Vec::new();
+    let mut places: HashMap<Option<usize>, usize> = HashMap::new();
     for number in staying {
-        let group = world
-            .nodes
-            .get(number)
-            .map_or(usize::MAX, |node| node.group);
+        let group = world.nodes.get(number).and_then(PlannedNode::group);
         let at = *places.entry(group).or_insert(groups.len());
         match groups.get_mut(at) {
             Some((_, numbers)) => numbers.push(number),
@@ -61,10 +58,8 @@ pub(crate) fn enforce_group_maxima(world: &mut World) {
     let mut order = gone;
     let mut kept = Vec::new();
     for (group, numbers) in groups {
-        let max = world
-            .groups
-            .get(group)
-            .map_or(u64::MAX, |config| config.max);
+        let group = group.and_then(|group| world.groups.get(group));
+        let max = group.map_or(u64::MAX, |group| group.config.max);
         let (out, stays) = take_out(world, numbers, max, RemovalCause::GroupMax);
         order.extend(out);
         kept.extend(stays);
@@ -152,7 +147,7 @@ fn sort_for_removal(world: &World, numbers: &mut [usize]) {
 /// The order of removal: nodes in which Ray does not run first, then the node that has been idle
 /// for longest.
 fn removal_order(one: &PlannedNode, other: &PlannedNode) -> Ordering {
-    let running = |node: &PlannedNode| !node.ray_id.is_empty();
+    let running = |node: &PlannedNode| node.ray_id().is_some();
     running(one)
         .cmp(&running(other))
         .then(other.idle_ms.cmp(&one.idle_ms))
@@ -177,11 +172,12 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
         let Some(node) = world.nodes.get(number) else {
             continue;
         };
-        let Some(group) = world.groups.get(node.group) else {
+        let Some(group) = world.group(node).map(|group| &group.config) else {
             continue;
         };
         let timeout = timeout(node, group.idle_timeout_s, timeouts);
-        let counted = left.get(node.group).copied().unwrap_or(0);
+        let of_group = node.group().and_then(|group| left.get_mut(group));
+        let counted = of_group.as_deref().copied().unwrap_or(0);
         if node.fate != Fate::Stay
             || node.head
             || !timeout.is_some_and(|timeout| is_idle_for(node, timeout))
@@ -192,7 +188,7 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
         }
         let count = node.count.min(counted - group.min);
         let is_part = count < node.count;
-        if let Some(counted) = left.get_mut(node.group) {
+        if let Some(counted) = of_group {
             *counted -= count;
         }
         let goes = if is_part {
@@ -211,7 +207,7 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
 }
 
 fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64> {
-    if matches!(node.stage, Stage::Queued | Stage::Allocated) {
+    if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
         timeouts.pending
     } else {
         Some(of_group.unwrap_or(timeouts.cluster))
@@ -234,29 +230,30 @@ pub(crate) fn note_unneeded(
     remembered: &BTreeMap<String, Vec<f64>>,
     now: f64,
 ) -> BTreeMap<String, Vec<f64>> {
-    let mut waiting: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    let mut waiting: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
     for number in &world.order {
         let unneeded = |node: &&PlannedNode| {
             node.fate == Fate::Stay
                 && !node.head
-                && matches!(node.stage, Stage::Queued | Stage::Allocated)
+                && matches!(node.stage(), Stage::Queued | Stage::Allocated)
                 && node.is_unneeded()
         };
         if let Some(node) = world.nodes.get(*number).filter(unneeded) {
-            waiting.entry(node.group).or_default().push(*number);
+            waiting.entry(node.group()).or_default().push(*number);
         }
     }
     let mut notes = BTreeMap::new();
     let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
     for (group, mut numbers) in waiting {
-        let Some(name) = world.groups.get(group).map(|group| group.name.clone()) else {
+        let Some(group) = group.and_then(|group| world.groups.get(group)) else {
             continue;
         };
+        let name = group.config.name.clone();
         numbers.sort_by_key(|number| {
             world
                 .nodes
                 .get(*number)
-                .map(|node| node.stage == Stage::Allocated)
+                .map(|node| node.stage() == Stage::Allocated)
         });
         let mut since = remembered.get(&name).cloned().unwrap_or_default();
         let count = usize::try_from(world.sum(&numbers)).unwrap_or(usize::MAX);
@@ -312,10 +309,10 @@ fn note_since(
 pub(crate) fn forget_removed(world: &World, notes: &mut BTreeMap<String, Vec<f64>>) {
     let gone = world.count(|node| {
         node.fate == Fate::Remove(RemovalCause::Idle)
-            && matches!(node.stage, Stage::Queued | Stage::Allocated)
+            && matches!(node.stage(), Stage::Queued | Stage::Allocated)
     });
     for (group, count) in world.groups.iter().zip(gone) {
-        if let Some(since) = notes.get_mut(&group.name) {
+        if let Some(since) = notes.get_mut(&group.config.name) {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             since.drain(..count.min(since.len()));
         }

@@ -7,7 +7,7 @@ use crate::path::FieldPath;
 pub const ANNOTATION: &str = "ray.io/ippr";
 
 /// A key, and the way to it from the root of the annotation.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct KeyPlace {
     /// The keys above the key.
     pub parents: Vec<String>,

@@ -19,6 +19,8 @@ use group_caps::Entry;
 use json::{Json, Object};
 use key_place::place;
 
+use crate::text::shown_text;
+
 /// The keys of a group's entry, all of them required.
 pub const GROUP_KEYS: [&str; 3] = ["max-cpu", "max-memory", "resize-timeout"];
 
@@ -48,15 +50,19 @@ pub struct Ippr {
 }
 
 /// A problem that keeps Ray from reading the annotation as it was meant.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Problem {
     /// The text is not JSON, for the reason that the parser gives.
+    #[error("it is not JSON: {0}")]
     NotJson(String),
     /// The text is JSON, but not an object.
+    #[error("it is JSON, but not an object")]
     NotAnObject,
     /// There are keys, but not `groups`: Ray ignores all of it silently.
+    #[error("it has keys, but not groups")]
     NoGroups,
     /// A value is not the object that it should be (`groups`, or a group's entry).
+    #[error("{} is {found}, not an object", .place.path())]
     NotAnObjectAt {
         /// The place of the value.
         place: KeyPlace,
@@ -64,6 +70,7 @@ pub enum Problem {
         found: String,
     },
     /// A group's entry does not have a required key.
+    #[error("group {} has no {key}", shown_text(.group))]
     Missing {
         /// The name of the group.
         group: String,
@@ -71,6 +78,7 @@ pub enum Problem {
         key: &'static str,
     },
     /// A value has a type that Ray refuses.
+    #[error("{key} of group {} is {found}, not {wanted}", shown_text(.group))]
     WrongType {
         /// The name of the group.
         group: String,
@@ -82,6 +90,7 @@ pub enum Problem {
         wanted: &'static str,
     },
     /// A key is written more than once in one object: all values but the last are lost.
+    #[error("{} stands twice in the same object", .0.path())]
     Duplicate(KeyPlace),
 }
 

@@ -5,7 +5,7 @@ use crate::quantity::QuantityError;
 use crate::ray::start_params::StartResourcesError;
 
 /// Why Ray cannot derive a group's resources.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum ResourceError {
     /// The template has no container, or its first one is not an object.
     #[error("the template has no container: add the ray container as its first")]

@@ -6,7 +6,7 @@ use crate::ray::start_params::python_int;
 use crate::ray::{Group, object_at, text_at};
 
 /// A TPU topology that is not numbers joined by `x`.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 #[error("the TPU topology {0:?} is not numbers joined by x: write it like 2x2x2")]
 pub struct BadTopology(pub String);
 

@@ -11,9 +11,9 @@ use json_patch::Patch;
 use serde_json::{Value, json};
 
 use crate::plan::{Deletion, GroupPlan};
-use crate::ray::{Fields, list_at, object_at};
 use crate::reconcile::effects::effect::{ClusterPatch, GroupChange};
 use crate::snapshot::Snapshot;
+use crate::snapshot::cluster_object::GroupSpec;
 
 /// The changes to one worker group.
 #[derive(Debug, Clone, PartialEq)]
@@ -32,19 +32,15 @@ pub(crate) struct Change<'a> {
 /// The worker groups in which anything is to change, in the order of the plan. Where two groups
 /// have the same name, the last one counts.
 pub(crate) fn changes<'a>(snapshot: &'a Snapshot, groups: &'a [GroupPlan]) -> Vec<Change<'a>> {
-    let spec = snapshot.ray_cluster.get("spec").and_then(Value::as_object);
-    let specs = spec.map_or(&[][..], |spec| list_at(spec, "workerGroupSpecs"));
     let there: HashSet<&str> = snapshot.pods.iter().map(|pod| pod.name).collect();
     let change = |group: &'a GroupPlan| {
-        let named = |spec: &Value| spec["groupName"].as_str() == Some(&group.name);
-        let index = specs.iter().rposition(named)?;
-        let spec = specs.get(index)?.as_object()?;
-        let minimum = || spec.get("minReplicas").and_then(Value::as_i64);
-        let now = group.replicas_now.or_else(minimum).unwrap_or(0);
+        let cluster = snapshot.ray_cluster.spec.as_ref()?;
+        let (index, spec) = cluster.worker_group(&group.name)?;
+        let now = group.replicas_now.or(spec.min_replicas).unwrap_or(0);
         let change = Change {
             index,
             group,
-            has_strategy: object_at(spec, "scaleStrategy").is_some(),
+            has_strategy: spec.to_delete.is_some(),
             now,
             listed: listed(spec, group, &there),
         };
@@ -56,24 +52,20 @@ pub(crate) fn changes<'a>(snapshot: &'a Snapshot, groups: &'a [GroupPlan]) -> Ve
 /// The new `workersToDelete`: pods that are gone leave it, and pods that are to be deleted enter
 /// it.
 fn listed<'a>(
-    spec: &'a Fields,
+    spec: &'a GroupSpec,
     group: &'a GroupPlan,
     there: &HashSet<&str>,
 ) -> Option<Vec<&'a str>> {
-    let strategy = object_at(spec, "scaleStrategy");
-    let before = strategy.map_or(&[][..], |strategy| list_at(strategy, "workersToDelete"));
-    let kept = before
-        .iter()
-        .filter_map(Value::as_str)
-        .filter(|pod| there.contains(pod));
+    let before = spec.to_delete.as_deref().unwrap_or_default();
+    let before = before.iter().map(Option::as_deref);
+    let kept = before.clone().flatten().filter(|pod| there.contains(pod));
     let mut list: Vec<&str> = kept.collect();
     for deletion in group.deletions() {
         if !list.contains(&deletion.pod.as_str()) {
             list.push(&deletion.pod);
         }
     }
-    let same =
-        list.len() == before.len() && list.iter().zip(before).all(|(one, other)| one == other);
+    let same = before.eq(list.iter().copied().map(Some));
     (!same).then_some(list)
 }
 
@@ -82,7 +74,7 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[Change<'_>]) -> Option<Clust
     if changes.is_empty() {
         return None;
     }
-    let mut operations = vec![tested_version(&snapshot.ray_cluster)?];
+    let mut operations = vec![tested(snapshot.ray_cluster.resource_version.as_deref()?)];
     operations.extend(changes.iter().flat_map(Change::operations));
     Some(ClusterPatch {
         operations: serde_json::from_value(Value::Array(operations)).ok()?,
@@ -91,14 +83,14 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[Change<'_>]) -> Option<Clust
 }
 
 /// The operation that makes a patch fail if the object has changed since it was read.
-fn tested_version(object: &Value) -> Option<Value> {
-    let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
-    Some(json!({"op": "test", "path": "/metadata/resourceVersion", "value": version}))
+fn tested(version: &str) -> Value {
+    json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})
 }
 
 /// A patch that sets one annotation of an object, on condition that the object is still as it was
 /// read.
 pub(crate) fn annotate(object: &Value, key: &str, value: &str) -> Option<Patch> {
+    let version = object.pointer("/metadata/resourceVersion")?.as_str()?;
     let has_any = object
         .pointer("/metadata/annotations")
         .is_some_and(Value::is_object);
@@ -110,7 +102,7 @@ pub(crate) fn annotate(object: &Value, key: &str, value: &str) -> Option<Patch> 
         // JSON Patch does not create missing parents, so the first annotation brings the map.
         json!({"op": "add", "path": "/metadata/annotations", "value": {key: value}})
     };
-    serde_json::from_value(json!([tested_version(object)?, add])).ok()
+    serde_json::from_value(json!([tested(version), add])).ok()
 }
 
 impl Change<'_> {

@@ -1,6 +1,6 @@
 //! Events on the RayCluster, and the conditions that are worth one, as data.
 
-use crate::plan::DemandKind;
+use crate::plan::{DemandKind, ProblemPlace, ReasonIdentity};
 use crate::reconcile::effects::effect::EffectTarget;
 use crate::reconcile::events::driver_log::Message;
 
@@ -56,8 +56,11 @@ pub(crate) enum ConditionKey {
     Observed,
     /// A demand that cannot be met.
     Unmet { kind: DemandKind, demand: String },
-    /// A fault in the cluster's objects.
-    Problem { at: String, reason: String },
+    /// A problem of the cluster's objects.
+    Problem {
+        at: ProblemPlace,
+        reason: ReasonIdentity,
+    },
     /// A resize that the kubelet does not carry out.
     ResizeWaits { pod: String, reason: &'static str },
     /// A resize that failed, with the time of the failure in seconds since 1970.

@@ -2,7 +2,7 @@
 
 use std::collections::HashSet;
 
-use crate::plan::{Plan, ResizeNote};
+use crate::plan::{Plan, PlanWait, ResizeNote};
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::NodeStatus;
 use crate::snapshot::pod::{Pod, PodRole};
@@ -12,7 +12,7 @@ pub(crate) fn is_busy(snapshot: &Snapshot, plan: &Plan) -> bool {
     // A plan that was given up because it cost too many steps would be given up again: counting the
     // cluster as busy would only repeat it at once.
     let goes_on = !plan.is_quiet() || is_moving(snapshot, plan) || is_served(snapshot, plan);
-    goes_on && !plan.given_up
+    goes_on && plan.waiting != Some(PlanWait::GivenUp)
 }
 
 /// Whether pods are being created or deleted, or a resize is under way.

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::plan::{DemandKind, Plan};
+use crate::plan::{DemandKind, Plan, Problem};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::ray_state::failed_launches;
 use crate::reconcile::ray_state::pending::{pending_pods, waits_for, whole};
@@ -85,12 +85,9 @@ fn pending_instances(snapshot: &Snapshot) -> Vec<PendingInstance> {
 /// The error text for people, in a few lines; empty when nothing is wrong. The text stays the same
 /// as long as the same is wrong, because every new text is a write to the GCS.
 pub fn error_text(plan: &Plan, skipped: &[Skipped]) -> String {
-    let problems = plan.problems.iter();
-    let mut lines: Vec<String> = problems
-        .map(|problem| format!("{}: {}; {}", problem.at, problem.reason, problem.effect))
-        .collect();
+    let mut lines: Vec<String> = plan.problems.iter().map(Problem::to_string).collect();
     lines.extend(plan.unmet.iter().map(|unmet| {
-        let reasons = unmet.reasons.join("; ");
+        let reasons = unmet.why(usize::MAX);
         format!(
             "{} x {} cannot be placed: {reasons}",
             unmet.count, unmet.demand

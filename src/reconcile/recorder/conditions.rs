@@ -24,16 +24,8 @@ pub(crate) fn states(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedCondition> 
 
 fn unmet(unmet: &Unmet) -> TrackedCondition {
     let (count, demand) = (unmet.count, &unmet.demand);
-    let reasons: Vec<&str> = unmet
-        .reasons
-        .iter()
-        .take(REASONS)
-        .map(String::as_str)
-        .collect();
-    let message = format!(
-        "{count} x {demand} cannot be placed: {}",
-        reasons.join("; ")
-    );
+    let reasons = unmet.why(REASONS);
+    let message = format!("{count} x {demand} cannot be placed: {reasons}");
     TrackedCondition {
         topic: ConditionKey::Unmet {
             kind: unmet.kind,
@@ -45,13 +37,12 @@ fn unmet(unmet: &Unmet) -> TrackedCondition {
 }
 
 fn problem(problem: &Problem) -> TrackedCondition {
-    let Problem { at, reason, effect } = problem;
     TrackedCondition {
         topic: ConditionKey::Problem {
-            at: at.clone(),
-            reason: reason.clone(),
+            at: problem.at.clone(),
+            reason: problem.reason.identity(),
         },
-        news: ClusterEvent::warning("Problem", "Planning", format!("{at}: {reason}; {effect}")),
+        news: ClusterEvent::warning("Problem", "Planning", problem.to_string()),
         message: None,
     }
 }

@@ -119,14 +119,15 @@ fn shorten(message: &mut String) {
 
 #[cfg(test)]
 mod tests {
+    use crate::plan::{ProblemPlace, ProblemReason};
     use crate::reconcile::events::event::TrackedCondition;
     use crate::reconcile::recorder::*;
 
     fn state(key: &str) -> TrackedCondition {
         TrackedCondition {
             topic: ConditionKey::Problem {
-                at: key.to_owned(),
-                reason: String::new(),
+                at: ProblemPlace::Pod(key.to_owned()),
+                reason: ProblemReason::StatusUnsaid.identity(),
             },
             news: ClusterEvent::warning("CannotFit", "Scaling", key.to_owned()),
             message: None,

@@ -1,5 +1,6 @@
-//! Pods and nodes of Kubernetes: which of their fields are kept, and what decisions read from them.
+//! RayClusters, pods and nodes of Kubernetes: which of their fields are kept, and what decisions read from them.
 
+pub mod cluster_object;
 pub mod kube_node;
 pub mod ownership;
 pub mod pod;

@@ -1,0 +1,85 @@
+//! Where a node is in its life, with what there is of it by then.
+
+/// Where a node is in its life.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum NodeLife {
+    /// It was added by this decision, or is only considered.
+    New,
+    /// It was decided on in an earlier round, and KubeRay was not asked for it yet.
+    Queued,
+    /// KubeRay was asked for it, and its pod does not exist yet.
+    Requested {
+        /// When KubeRay was asked, in seconds since 1970, if that is known.
+        since: Option<f64>,
+    },
+    /// Its pod exists.
+    Existing(ExistingNode),
+}
+
+/// A node with a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct ExistingNode {
+    /// The pod's name.
+    pub(crate) pod: String,
+    /// The replica that it is a host of, in a multi-host group.
+    pub(crate) replica: Option<String>,
+    pub(crate) ray: RayInPod,
+}
+
+/// Whether Ray runs in a pod.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) enum RayInPod {
+    /// It does not.
+    Absent,
+    /// It was asked to stop, and has not begun to drain yet.
+    Stopping {
+        /// When it was asked, in seconds since 1970.
+        since: Option<f64>,
+    },
+    /// It does.
+    Running(Raylet),
+}
+
+/// The raylet of a node in which Ray runs.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct Raylet {
+    /// The id of the Ray node, in hexadecimal, if Ray reports it.
+    pub(crate) id: Option<String>,
+    /// How much CPU it has, as Ray reports it, in cores.
+    pub(crate) cpu: f64,
+    /// How much memory it has, as Ray reports it, in bytes.
+    pub(crate) memory: f64,
+}
+
+/// The stage of a node's life.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Stage {
+    /// The node was added by this decision.
+    New,
+    /// The node was decided on in an earlier round, and KubeRay was not asked for it yet.
+    Queued,
+    /// KubeRay was asked for the node, and its pod does not exist yet.
+    Requested,
+    /// The pod exists, and Ray does not run in it.
+    Allocated,
+    /// The Ray node was asked to stop, and has not begun to drain yet.
+    Stopping,
+    /// Ray runs in the pod.
+    Running,
+}
+
+impl NodeLife {
+    /// The stage, without what there is of the node.
+    pub(crate) fn stage(&self) -> Stage {
+        match self {
+            Self::New => Stage::New,
+            Self::Queued => Stage::Queued,
+            Self::Requested { .. } => Stage::Requested,
+            Self::Existing(node) => match node.ray {
+                RayInPod::Absent => Stage::Allocated,
+                RayInPod::Stopping { .. } => Stage::Stopping,
+                RayInPod::Running(_) => Stage::Running,
+            },
+        }
+    }
+}

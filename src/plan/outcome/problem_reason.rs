@@ -1,0 +1,191 @@
+//! The reasons of problems: what can be wrong with a cluster's objects.
+
+use crate::plan::outcome::json_text::text_in_json;
+use crate::plan::outcome::resize_note::STATUS_ANNOTATION;
+use crate::ray::ippr;
+use crate::ray::node_resources::ResourceError;
+
+/// What is wrong at the place of a problem.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum ProblemReason {
+    /// A group cannot be read.
+    #[error(transparent)]
+    Group(#[from] GroupError),
+    /// Ray cannot read the annotation `ray.io/ippr` as it was meant.
+    #[error("it cannot be read: {0}")]
+    Ippr(ippr::Problem),
+    /// A group that the annotation `ray.io/ippr` lists cannot grow in place.
+    #[error(transparent)]
+    Caps(#[from] CapsError),
+    /// The size of a pod cannot be told.
+    #[error(transparent)]
+    Resize(#[from] ResizeError),
+    /// `workerGroupSpecs` is not there.
+    #[error("it is absent: write [] for a cluster without workers")]
+    NoWorkerGroups,
+    /// An idle timeout that Ray cannot count with.
+    #[error("{value} is no time: write seconds, or leave it out")]
+    NotATime {
+        /// The value, as it is written.
+        value: String,
+    },
+    /// A label of a group that is not in Kubernetes' syntax.
+    #[error("{key:?} is not in Kubernetes' syntax of labels, key or value")]
+    BadLabel {
+        /// The key of the label.
+        key: String,
+    },
+    /// A pod of the cluster lacks a label that Ray reads.
+    #[error("it has ray.io/cluster and no label {0}")]
+    NoPodLabel(&'static str),
+    /// A pod of a group that is not in the RayCluster.
+    #[error("its group {0:?} is not in the RayCluster")]
+    UnknownGroup(String),
+    /// A pod of a group that is gone, which no other group's list can delete.
+    #[error("its group {0} was removed, and KubeRay deletes pods of other groups only")]
+    RemovedGroup(String),
+    /// Ray reports a node without its status.
+    #[error("Ray does not say how it is")]
+    StatusUnsaid,
+    /// Ray reports more free of a resource than there is.
+    #[error("more of {0} is free than there is")]
+    FreeAboveTotal(String),
+    /// Ray reports so many constraints, though one `request_resources()` replaces the other.
+    #[error("Ray reports {0} of them, and there is one at a time")]
+    SeveralConstraints(usize),
+    /// A bundle of a placement group has several placement constraints.
+    #[error("a bundle of it has more than one placement constraint")]
+    SeveralPlacementConstraints,
+    /// The work budget of the decision is used up.
+    #[error(
+        "deciding about it takes more steps than one cluster may take; so many different \
+         requests, groups or nodes are at work"
+    )]
+    TooMuchWork,
+    /// More workers are needed than one cluster may have, with the most that it may have.
+    #[error("more than {0} are needed, the most that one cluster may have")]
+    TooManyWorkers(u64),
+}
+
+/// Why a group cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum GroupError {
+    /// `groupName` is absent.
+    #[error("it has no groupName: give it one")]
+    NoName,
+    /// Ray cannot derive the resources of its nodes.
+    #[error(transparent)]
+    Resources(#[from] ResourceError),
+    /// `minReplicas` is absent.
+    #[error("it has no minReplicas: write 0 or more")]
+    NoMinReplicas,
+    /// `maxReplicas` is absent.
+    #[error("it has no maxReplicas: write the most that it may have")]
+    NoMaxReplicas,
+    /// The minimum is above the maximum.
+    #[error("minReplicas {min} is above maxReplicas {max}: raise the latter")]
+    MinAboveMax {
+        /// `minReplicas`
+        min: i64,
+        /// `maxReplicas`
+        max: i64,
+    },
+}
+
+/// Why a group that the annotation `ray.io/ippr` lists cannot grow in place.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum CapsError {
+    /// A start parameter fixes the size.
+    #[error("rayStartParams has {0:?}, which fixes the size: remove it")]
+    StartParam(&'static str),
+    /// The base size is not known.
+    #[error("the ray container has no CPU or no memory request: give it both")]
+    NoRequests,
+    /// A resize would restart the container.
+    #[error("its resizePolicy restarts the container: write NotRequired")]
+    Restarts,
+    /// A value of the entry is missing or cannot be read.
+    #[error("max-cpu, max-memory and resize-timeout are needed, as quantities and seconds")]
+    Incomplete,
+}
+
+/// Why the size of a pod, or the size that it was asked to become, cannot be told.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
+pub enum ResizeError {
+    /// The pod's first container has neither a limit nor a request.
+    #[error("the pod's first container has neither a {0} limit nor a request")]
+    NoAmount(&'static str),
+    /// The pod's first container has no request.
+    #[error("the pod's first container has no {0} request")]
+    NoRequest(&'static str),
+    /// The note about the pod's resizes is not JSON, with what the parser says.
+    #[error("its annotation {STATUS_ANNOTATION} is no JSON ({0}): remove it")]
+    NoteNotJson(String),
+}
+
+/// The identity of a reason: the same as long as the same is wrong, whatever the text says. It lacks
+/// the numbers and the words of others that may change meanwhile.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReasonIdentity(ProblemReason);
+
+impl ProblemReason {
+    /// The identity of the reason.
+    pub fn identity(&self) -> ReasonIdentity {
+        // Every kind of reason is listed, so that nobody adds one without deciding what it is known
+        // by.
+        ReasonIdentity(match self {
+            Self::Group(GroupError::MinAboveMax { .. }) => {
+                Self::Group(GroupError::MinAboveMax { min: 0, max: 0 })
+            }
+            Self::Resize(ResizeError::NoteNotJson(_)) => {
+                Self::Resize(ResizeError::NoteNotJson(String::new()))
+            }
+            Self::NotATime { .. } => Self::NotATime {
+                value: String::new(),
+            },
+            Self::FreeAboveTotal(_) => Self::FreeAboveTotal(String::new()),
+            Self::SeveralConstraints(_) => Self::SeveralConstraints(0),
+            Self::TooManyWorkers(_) => Self::TooManyWorkers(0),
+            Self::Group(
+                GroupError::NoName
+                | GroupError::Resources(_)
+                | GroupError::NoMinReplicas
+                | GroupError::NoMaxReplicas,
+            )
+            | Self::Ippr(_)
+            | Self::Caps(_)
+            | Self::Resize(ResizeError::NoAmount(_) | ResizeError::NoRequest(_))
+            | Self::NoWorkerGroups
+            | Self::BadLabel { .. }
+            | Self::NoPodLabel(_)
+            | Self::UnknownGroup(_)
+            | Self::RemovedGroup(_)
+            | Self::StatusUnsaid
+            | Self::SeveralPlacementConstraints
+            | Self::TooMuchWork => self.clone(),
+        })
+    }
+}
+
+text_in_json!(ProblemReason);
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::outcome::problem_reason::*;
+
+    #[test]
+    fn a_number_that_varies_makes_no_other_reason() {
+        let several = |count| ProblemReason::SeveralConstraints(count);
+        assert_ne!(several(2).to_string(), several(3).to_string());
+        assert_eq!(several(2).identity(), several(3).identity());
+        assert_ne!(
+            several(2).identity(),
+            ProblemReason::TooManyWorkers(2).identity(),
+            "something else is wrong"
+        );
+        let label = |key: &str| ProblemReason::BadLabel {
+            key: key.to_owned(),
+        };
+        assert_ne!(label("a").identity(), label("b").identity());
+    }
+}

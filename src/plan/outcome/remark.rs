@@ -1,0 +1,106 @@
+//! What the report says of single nodes: why a pod did not grow, or why it is removed.
+
+use std::fmt;
+
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::json_text::text_in_json;
+use crate::quantity::Quantity;
+
+/// A resource that can be resized in place.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum ResizedResource {
+    /// CPU
+    Cpu,
+    /// Memory
+    Memory,
+}
+
+/// Why a node is not grown, or why it is removed.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum NodeRemark {
+    /// It is removed.
+    Goes(RemovalCause),
+    /// It is to be removed, and waits for the other hosts of its replica.
+    WaitsForHosts(RemovalCause),
+    /// It was asked to stop in an earlier round.
+    Stopping,
+    /// Kubernetes was asked for a resize.
+    InFlight {
+        /// For how long that has been so, in whole seconds.
+        seconds: i64,
+    },
+    /// Its last resize failed, and it waits before the next.
+    Barred {
+        /// Why the resize failed; `None` if it could not be asked for.
+        why: Option<String>,
+        /// For how much longer it waits, in whole seconds.
+        seconds: i64,
+    },
+    /// The kubelet does not carry out its resize, for the reason that Kubernetes gives.
+    Pending(String),
+    /// Its resize is under way.
+    Underway,
+    /// Its resize failed.
+    Failed,
+    /// Its resize failed and is not asked for again, for the reason in its note.
+    FailedForGood(String),
+    /// It has all that it may have.
+    AtCap,
+    /// Its Kubernetes node has too little left for it to reach its cap.
+    NodeFull {
+        /// The name of the Kubernetes node.
+        node: String,
+        /// What there is too little of.
+        resource: ResizedResource,
+        /// How much of that the node has left.
+        free: Quantity,
+        /// How much is missing.
+        short: Quantity,
+    },
+}
+
+impl fmt::Display for NodeRemark {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Goes(cause) => write!(f, "goes ({})", cause.words()),
+            Self::WaitsForHosts(cause) => write!(
+                f,
+                "is to go ({}) with the other hosts of its replica, and waits for them",
+                cause.words()
+            ),
+            Self::Stopping => f.write_str("was asked to stop"),
+            Self::InFlight { seconds } => write!(f, "resize in flight since {seconds} s"),
+            Self::Barred { why, seconds } => {
+                let why = why.as_deref().unwrap_or("it could not be asked for");
+                write!(
+                    f,
+                    "its last resize failed ({why}); it may grow again in {seconds} s"
+                )
+            }
+            Self::Pending(reason) => write!(f, "its resize is {reason}"),
+            Self::Underway => f.write_str("its resize is under way"),
+            Self::Failed => f.write_str("its resize failed"),
+            Self::FailedForGood(why) => write!(f, "its resize failed for good: {why}"),
+            Self::AtCap => f.write_str("at its cap"),
+            Self::NodeFull {
+                node,
+                resource,
+                free,
+                short,
+            } => {
+                let (name, free, short) = match resource {
+                    ResizedResource::Cpu => ("CPU", free.display_cpu(), short.display_cpu()),
+                    ResizedResource::Memory => {
+                        ("memory", free.display_memory(), short.display_memory())
+                    }
+                };
+                write!(
+                    f,
+                    "node {node}: {free} {name} free, {short} short of the cap"
+                )
+            }
+        }
+    }
+}
+
+text_in_json!(NodeRemark);

@@ -1,0 +1,171 @@
+//! Demands that cannot be met, and why.
+
+use std::fmt;
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::plan::outcome::json_text::text_in_json;
+use crate::quantity::Quantity;
+use crate::snapshot::moment;
+
+/// A demand that cannot be met.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Unmet {
+    /// The kind of the demand.
+    pub kind: DemandKind,
+    /// The position of the demand in the list of its kind in Ray's report.
+    pub index: usize,
+    /// How many units of the demand are left. Of a placement group or a constraint that is always
+    /// all of them.
+    pub count: u64,
+    /// The demand in words, for people.
+    pub demand: String,
+    /// Why the demand cannot be met, with one reason per group.
+    pub reasons: Vec<UnmetReason>,
+}
+
+impl Unmet {
+    /// The first reasons in one line, for people.
+    pub fn why(&self, most: usize) -> String {
+        let reasons = self.reasons.iter().take(most);
+        let reasons: Vec<String> = reasons.map(UnmetReason::to_string).collect();
+        reasons.join("; ")
+    }
+}
+
+/// The kind of a demand.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub enum DemandKind {
+    /// A constraint that `request_resources()` set.
+    Constraint,
+    /// A placement group.
+    PlacementGroup,
+    /// Pending tasks or actors.
+    Tasks,
+}
+
+/// A reason why a demand cannot be met.
+#[derive(Debug, Clone, PartialEq)]
+pub enum UnmetReason {
+    /// A bundle of the placement group has several placement constraints, which Ray cannot place.
+    SeveralPlacementConstraints,
+    /// All of the demand is placed, or nothing of it.
+    AllAtOnce,
+    /// The nodes of a group do not take it.
+    Group {
+        /// The name of the group.
+        group: String,
+        /// Why they do not.
+        why: Shortfall,
+    },
+    /// So many more groups do not take it either.
+    MoreGroups(usize),
+    /// More demands cannot be met than reasons are given for.
+    NotSaid,
+}
+
+/// Why a group's nodes do not take a request.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Shortfall {
+    /// The request asks for other labels.
+    Labels,
+    /// A node has less of a resource than the request needs.
+    TooSmall {
+        /// The name of the resource.
+        resource: String,
+        /// How much a node has, in Ray's unit.
+        has: f64,
+        /// How much the request needs, in Ray's unit.
+        needed: f64,
+        /// Until when new nodes count at their base size because others could not grow, in seconds
+        /// since 1970.
+        stunted_until: Option<f64>,
+    },
+    /// The group is the head group, of which there is one node.
+    OneHead,
+    /// The group has as many replicas as it may have.
+    Group(GroupLimit),
+    /// The cluster has as many workers as it may have.
+    MaxWorkers(u64),
+    /// Every node is full, and the cluster has as many as it may have.
+    Full,
+}
+
+/// Why a group cannot get more nodes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GroupLimit {
+    /// It has as many nodes as its `maxReplicas` allows.
+    MaxReplicas(i64),
+}
+
+impl fmt::Display for UnmetReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::SeveralPlacementConstraints => {
+                f.write_str("a bundle has more than one placement constraint")
+            }
+            Self::AllAtOnce => f.write_str("all of it must fit at once"),
+            Self::Group { group, why } => write!(f, "group {group}: {why}"),
+            Self::MoreGroups(count) => write!(f, "and {count} more groups"),
+            Self::NotSaid => {
+                f.write_str("so much waits that it is said of the first demands only why")
+            }
+        }
+    }
+}
+
+impl fmt::Display for Shortfall {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Labels => f.write_str("its labels do not match"),
+            Self::TooSmall {
+                resource,
+                has,
+                needed,
+                stunted_until,
+            } => {
+                let (has, needed) = (amount_text(resource, *has), amount_text(resource, *needed));
+                write!(f, "a node has {resource} {has}, {needed} is needed")?;
+                let Some(until) = stunted_until else {
+                    return Ok(());
+                };
+                // The text names a moment and not the seconds until it, because the text is sent to
+                // Ray whenever it changes.
+                let until = moment(*until);
+                write!(
+                    f,
+                    " (new ones could not grow; they count at their first size until {until})"
+                )
+            }
+            Self::OneHead => f.write_str("there is one head"),
+            Self::Group(limit) => limit.fmt(f),
+            Self::MaxWorkers(most) => {
+                write!(f, "the cluster has the {most} workers that it may have")
+            }
+            Self::Full => f.write_str("its nodes are full, and the cluster is at its maximum"),
+        }
+    }
+}
+
+impl fmt::Display for GroupLimit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self::MaxReplicas(most) = self;
+        write!(f, "at maxReplicas {most}")
+    }
+}
+
+/// An amount of a resource in words, for people.
+#[expect(clippy::cast_possible_truncation, reason = "whole bytes, saturating")]
+pub(crate) fn amount_text(name: &str, amount: f64) -> String {
+    let bytes = name == "memory" || name == "object_store_memory";
+    if bytes && amount.fract() == 0.0 {
+        Quantity::from_units(amount as i64).display_memory()
+    } else {
+        amount.to_string()
+    }
+}
+
+text_in_json!(UnmetReason, GroupLimit);

@@ -1,0 +1,289 @@
+//! A RayCluster as decisions see it, read once when a snapshot is made.
+//!
+//! Nothing of the object has to be of the type that it should be. A part that is not reads as
+//! absent, or as the error that says what is wrong with it, and concerns nothing beside it.
+
+use serde::{Serialize, Serializer};
+use serde_json::{Number, Value};
+
+use crate::path::FieldPath;
+use crate::quantity::Quantity;
+use crate::ray::ippr::ANNOTATION;
+use crate::ray::node_resources::{NodeResources, ResourceError};
+use crate::ray::{
+    Cluster, Fields, Group, Ippr, Kind, Role, label, label_key, list_at, object_at, text_at,
+};
+
+/// A RayCluster.
+#[derive(Debug, Clone)]
+pub struct ClusterObject {
+    /// The object as the API server returns it: the JSON form of all that is read from it.
+    object: Value,
+    /// `metadata.resourceVersion`, if it is there.
+    pub resource_version: Option<String>,
+    /// The annotation `ray.io/ippr`.
+    pub ippr: Ippr,
+    /// `spec`, if it is there.
+    pub spec: Option<ClusterSpec>,
+}
+
+/// The spec of a RayCluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterSpec {
+    /// The groups: the head first, then the worker groups in their order.
+    pub groups: Vec<GroupSpec>,
+    /// Whether `workerGroupSpecs` is there, and is a list.
+    pub lists_workers: bool,
+    /// Whether `autoscalerOptions` is there, and is null.
+    pub has_null_options: bool,
+    /// Whether `autoscalerOptions.upscalingMode` is `Conservative`.
+    pub conservative: bool,
+    /// `autoscalerOptions.idleTimeoutSeconds`
+    pub idle_timeout: IdleTimeout,
+}
+
+/// A group of a RayCluster.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GroupSpec {
+    /// Whether it is the head group or a worker group.
+    pub role: Role,
+    /// `groupName`; `headgroup` for the head; `None` for a worker group without a name.
+    pub name: Option<String>,
+    /// `replicas`
+    pub replicas: Option<i64>,
+    /// `minReplicas`
+    pub min_replicas: Option<i64>,
+    /// `maxReplicas`
+    pub max_replicas: Option<i64>,
+    /// `numOfHosts`
+    pub hosts: Option<i64>,
+    /// `priority`
+    pub priority: Option<i64>,
+    /// Whether `suspend` is true.
+    pub suspended: bool,
+    /// `idleTimeoutSeconds`
+    pub idle_timeout: IdleTimeout,
+    /// `labels`, in their order. A value that is no text is empty.
+    pub labels: Vec<(String, String)>,
+    /// The key of the first label that is not in Kubernetes' syntax.
+    pub bad_label: Option<String>,
+    /// What a node of the group has of each resource.
+    pub resources: Result<NodeResources, ResourceError>,
+    /// The CPU and memory with which its ray containers start: their limits, or else their
+    /// requests; `None` without requests.
+    pub size: Option<(Quantity, Quantity)>,
+    /// The first of the start parameters by which the size of its nodes is fixed.
+    pub fixed_by: Option<&'static str>,
+    /// Whether a resize of CPU or memory restarts its ray containers.
+    pub restarts: bool,
+    /// `scaleStrategy.workersToDelete`, with `None` for what is no text; `None` without
+    /// `scaleStrategy`.
+    pub to_delete: Option<Vec<Option<String>>>,
+}
+
+/// How long nodes may be idle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum IdleTimeout {
+    /// It is not there, or is neither a number nor null.
+    Absent,
+    /// It is null.
+    Null,
+    /// A number of seconds.
+    Seconds(Number),
+}
+
+impl From<Value> for ClusterObject {
+    fn from(object: Value) -> Self {
+        let part = |key| object.as_object().and_then(|root| object_at(root, key));
+        let metadata = part("metadata");
+        let annotations = metadata.and_then(|metadata| object_at(metadata, "annotations"));
+        let ippr = annotations.and_then(|annotations| text_at(annotations, ANNOTATION));
+        let version = metadata.and_then(|metadata| text_at(metadata, "resourceVersion"));
+        Self {
+            resource_version: version.map(str::to_owned),
+            ippr: Ippr::parse(ippr.unwrap_or_default()),
+            spec: part("spec").map(ClusterSpec::of),
+            object,
+        }
+    }
+}
+
+impl Serialize for ClusterObject {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        self.object.serialize(serializer)
+    }
+}
+
+impl ClusterObject {
+    /// The object as the API server returns it.
+    pub fn object(&self) -> &Value {
+        &self.object
+    }
+
+    /// Changes the object, and reads it anew.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+        let mut object = std::mem::take(&mut self.object);
+        change(&mut object);
+        *self = Self::from(object);
+    }
+}
+
+impl ClusterSpec {
+    fn of(spec: &Fields) -> Self {
+        let cluster = Cluster::parse(Kind::RayCluster, spec);
+        let upscaling = cluster.autoscaler_option("upscalingMode");
+        Self {
+            groups: cluster.groups().map(GroupSpec::of).collect(),
+            lists_workers: spec.get("workerGroupSpecs").is_some_and(Value::is_array),
+            has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
+            conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),
+            idle_timeout: IdleTimeout::of(cluster.autoscaler_options()),
+        }
+    }
+
+    /// The worker group of that name. Of several groups of one name the last one counts, as for
+    /// Ray.
+    pub fn worker_group(&self, name: &str) -> Option<(usize, &GroupSpec)> {
+        self.groups.iter().rev().find_map(|group| match group.role {
+            Role::Worker { index } if group.name.as_deref() == Some(name) => Some((index, group)),
+            _ => None,
+        })
+    }
+}
+
+impl GroupSpec {
+    fn of(group: &Group<'_>) -> Self {
+        let labels = || object_at(group.spec, "labels").into_iter().flatten();
+        let is_good = |(key, value): &(&String, &Value)| {
+            label_key::is_key(key) && value.as_str().is_some_and(label::is_value)
+        };
+        let strategy = object_at(group.spec, "scaleStrategy");
+        let to_delete = strategy.map(|strategy| list_at(strategy, "workersToDelete").iter());
+        let text = |value: &Value| value.as_str().map(str::to_owned);
+        Self {
+            role: group.role,
+            name: group.name.map(str::to_owned),
+            replicas: group.integer("replicas"),
+            min_replicas: group.integer("minReplicas"),
+            max_replicas: group.integer("maxReplicas"),
+            hosts: group.integer("numOfHosts"),
+            priority: group.integer("priority"),
+            suspended: group.spec.get("suspend").and_then(Value::as_bool) == Some(true),
+            idle_timeout: IdleTimeout::of(Some(group.spec)),
+            labels: labels()
+                .map(|(key, value)| (key.clone(), text(value).unwrap_or_default()))
+                .collect(),
+            bad_label: labels()
+                .find(|label| !is_good(label))
+                .map(|(key, _)| key.clone()),
+            resources: NodeResources::of(group),
+            size: size(group),
+            fixed_by: ["num-cpus", "memory"]
+                .into_iter()
+                .find(|param| group.start_param(param).is_some()),
+            restarts: restarts(group),
+            to_delete: to_delete.map(|pods| pods.map(text).collect()),
+        }
+    }
+
+    /// The name by which messages call the group.
+    pub fn title(&self) -> String {
+        self.role.title(self.name.as_deref())
+    }
+
+    /// The path of the group.
+    pub fn path(&self) -> FieldPath {
+        self.role.path(Kind::RayCluster, self.name.as_deref())
+    }
+}
+
+impl IdleTimeout {
+    fn of(fields: Option<&Fields>) -> Self {
+        match fields.and_then(|fields| fields.get("idleTimeoutSeconds")) {
+            Some(Value::Null) => Self::Null,
+            Some(Value::Number(seconds)) => Self::Seconds(seconds.clone()),
+            _ => Self::Absent,
+        }
+    }
+
+    /// The seconds, if there are any.
+    pub fn seconds(&self) -> Option<f64> {
+        match self {
+            Self::Seconds(seconds) => seconds.as_f64(),
+            Self::Absent | Self::Null => None,
+        }
+    }
+}
+
+fn size(group: &Group<'_>) -> Option<(Quantity, Quantity)> {
+    let container = group.ray_container()?;
+    let requests = container.requests()?;
+    let size = |resource| {
+        requests.get(resource)?;
+        container.size(resource)
+    };
+    Some((size("cpu")?, size("memory")?))
+}
+
+fn restarts(group: &Group<'_>) -> bool {
+    let container = group.ray_container();
+    let policies = container.map_or(&[][..], |container| list_at(container.spec, "resizePolicy"));
+    policies.iter().filter_map(Value::as_object).any(|policy| {
+        matches!(text_at(policy, "resourceName"), Some("cpu" | "memory"))
+            && !matches!(text_at(policy, "restartPolicy"), None | Some("NotRequired"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use crate::snapshot::kubernetes::cluster_object::*;
+
+    #[test]
+    fn a_malformed_part_spoils_nothing_beside_it() {
+        let good = json!({"groupName": "good", "minReplicas": 1, "maxReplicas": 2,
+            "scaleStrategy": {"workersToDelete": ["a", 1]}});
+        let bad = json!({"groupName": 1, "minReplicas": "1", "labels": {"team": 1},
+            "idleTimeoutSeconds": [], "scaleStrategy": []});
+        let object = json!({
+            "metadata": {"resourceVersion": 7, "annotations": []},
+            "spec": {"headGroupSpec": "none", "autoscalerOptions": null,
+                "workerGroupSpecs": [bad, 3, good]},
+        });
+        let cluster = ClusterObject::from(object.clone());
+        assert_eq!(cluster.resource_version, None);
+        assert_eq!(cluster.ippr, Ippr::default());
+        let spec = cluster.spec.as_ref().unwrap();
+        assert!(spec.lists_workers && spec.has_null_options);
+        let [bad, good] = &spec.groups[..] else {
+            panic!("{spec:?}");
+        };
+        assert_eq!((&bad.name, bad.min_replicas), (&None, None));
+        assert_eq!(bad.bad_label.as_deref(), Some("team"));
+        assert_eq!(
+            (&bad.idle_timeout, &bad.to_delete),
+            (&IdleTimeout::Absent, &None)
+        );
+        assert_eq!((good.min_replicas, good.max_replicas), (Some(1), Some(2)));
+        assert_eq!(good.to_delete, Some(vec![Some("a".to_owned()), None]));
+        assert_eq!(spec.worker_group("good"), Some((2, good)));
+        assert_eq!(serde_json::to_value(&cluster).unwrap(), object);
+    }
+
+    #[test]
+    fn what_is_no_object_has_nothing() {
+        for object in [json!(null), json!([]), json!({"metadata": 1, "spec": []})] {
+            assert_eq!(ClusterObject::from(object).spec, None);
+        }
+    }
+
+    #[test]
+    fn a_change_is_read() {
+        let mut cluster = ClusterObject::from(json!({"spec": {"workerGroupSpecs": []}}));
+        cluster.edit(|object| {
+            object["spec"]["workerGroupSpecs"] = json!([{"groupName": "a"}]);
+        });
+        assert_eq!(cluster.spec.unwrap().groups.len(), 1);
+    }
+}

@@ -1,15 +1,15 @@
-//! Progress on a terminal, for what takes longer than a person likes to wait in the dark.
+//! Progress on a terminal, for commands that take long.
 
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// How long nothing is shown.
+/// The time before progress is first shown.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// How often it is renewed.
+/// How often it is updated.
 const INTERVAL: Duration = Duration::from_millis(200);
 
-/// A line on standard error that counts, if that is a terminal.
+/// A line with a count on standard error, if that is a terminal.
 pub(super) struct Progress {
     total: usize,
     next: Option<Instant>,
@@ -26,10 +26,10 @@ impl Progress {
         }
     }
 
-    /// Says that so many are done.
+    /// Shows that `count` files are done.
     pub(super) fn done(&mut self, count: usize) {
         if self.next.is_some_and(|next| Instant::now() >= next) {
-            // Progress is worth no error.
+            // A failure to show progress is ignored.
             let _ = write!(
                 std::io::stderr(),
                 "\rchecked {count} of {} files",

@@ -40,9 +40,9 @@ spec:
   workerGroupSpecs:
   - groupName: small
 "#,
-    without: "The autoscaler of earlier versions has no IPPR provider and scales by whole pods only \
-              (Ray 2.56.0 brought it). Rayfit resizes by itself where it scales the cluster, so \
-              the rule is about Ray's own autoscaler alone.",
+    without: "The autoscaler of earlier versions has no IPPR provider and only scales by whole \
+              pods (Ray 2.56.0 added it). Where Rayfit scales the cluster, it performs the resizes \
+              itself, so the rule only concerns Ray's own autoscaler.",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -103,7 +103,7 @@ fn written(cluster: &Cluster<'_>) -> Option<String> {
 fn finding(path: FieldPath, text: &str, version: RayVersion) -> Finding {
     RULE.finding(
         path,
-        format!("is Ray {version}, which does not know ray.io/ippr"),
+        format!("is Ray {version}, which does not support ray.io/ippr"),
         format!("Use Ray {FIRST} or later, or remove the annotation."),
     )
     .valued(shown_text(text))

@@ -29,11 +29,13 @@ use crate::yaml::{self, Document};
 /// RayCronJob. Applies defaults first, as admission does. Ignores owner references, because anybody
 /// can write them: a cluster that KubeRay created for a RayJob is checked as if a user had created it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  rayfit check raycluster.yaml\n  rayfit check deploy/ -o \
+#[command(
+    after_help = "Examples:\n  rayfit check raycluster.yaml\n  rayfit check deploy/ -o \
     github\n  helm template my-chart | rayfit check -\n  rayfit check new.yaml --old stored.yaml   \
     # check it as an update\n  rayfit check deploy/ --policy policies.yaml\n  kubectl get \
     rayclusters -A -o json | rayfit check --no-defaults -\n\nExit codes: 0 no object is denied, 1 \
-    some object is denied, 2 some input could not be read.")]
+    some object is denied, 2 some input could not be read."
+)]
 pub(super) struct Check {
     /// Files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE|DIR|-")]

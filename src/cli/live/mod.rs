@@ -102,9 +102,12 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
 
 /// Reads `NAMESPACE/NAME`.
 pub(super) fn cluster_name(text: &str) -> Result<Key, String> {
-    let wrong =
-        || format!("{text:?} is not the name of a RayCluster: write NAMESPACE/NAME, for example \
-                    ray/demo");
+    let wrong = || {
+        format!(
+            "{text:?} is not the name of a RayCluster: write NAMESPACE/NAME, for example \
+                    ray/demo"
+        )
+    };
     let (namespace, name) = text.split_once('/').ok_or_else(wrong)?;
     let is_label = |part: &str| {
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

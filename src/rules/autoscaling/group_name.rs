@@ -112,9 +112,7 @@ fn report_label(group: &Group<'_>, name: &str, findings: &mut Findings) {
             ),
             format!("Rename the group, for example to {}.", mended(name)),
         )
-        .because(
-            "KubeRay labels the group's pods with it, so the API server refuses all of them.",
-        )
+        .because("KubeRay labels the group's pods with it, so the API server refuses all of them.")
         .valued(shown_text(name)),
     );
 }
@@ -130,9 +128,7 @@ fn report_pod_name(group: &Group<'_>, name: &str, findings: &mut Findings) {
             ),
             format!("Rename the group, for example to {}.", mended(name)),
         )
-        .because(
-            "KubeRay names the group's pods after it, so the API server refuses all of them.",
-        )
+        .because("KubeRay names the group's pods after it, so the API server refuses all of them.")
         .valued(shown_text(name)),
     );
 }

@@ -46,7 +46,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     each: Each::Group,
     mode: Mode::Enforce,
     faults: r#"g.resources.filter(k, g.resources[k].matches(r'[eE][-+]?[0-9.]{3}') || !isQuantity(g.resources[k]) || quantity(g.resources[k]).isLessThan(quantity('0')))
-  .map(k, '.resources.' + k + ' "' + g.resources[k] + '" is no quantity of at least 0')"#,
+  .map(k, '.resources.' + k + ' "' + g.resources[k] + '" is not a quantity of at least 0')"#,
     fix: r#"Write it like CPU: "4" or memory: "16Gi"."#,
 }]);
 

@@ -69,10 +69,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     );
     let ours = subject.reconcile_mode().is_ours();
     findings.add(if ours {
-        finding
-            .in_mode(Mode::Warn)
-            .because("There is nothing to scale, and Ray's own autoscaler would fail if the \
-                      cluster went back to it.")
+        finding.in_mode(Mode::Warn).because(
+            "There is nothing to scale, and Ray's own autoscaler would fail if the \
+                      cluster went back to it.",
+        )
     } else {
         finding
     });
@@ -95,7 +95,9 @@ fn fix(cluster: &Cluster<'_>) -> &'static str {
             "Add a worker group; or write workerGroupSpecs: [] for a cluster without workers; or \
              set enableInTreeAutoscaling: false."
         }
-        _ => "Add a worker group; or set enableInTreeAutoscaling: false for a cluster without \
-              workers.",
+        _ => {
+            "Add a worker group; or set enableInTreeAutoscaling: false for a cluster without \
+              workers."
+        }
     }
 }

@@ -39,9 +39,10 @@ spec:
     check,
 };
 
-const CEL: Cel =
-    Cel::NotCovered("The API server itself refuses such an object, before it evaluates any \
-                     policy.");
+const CEL: Cel = Cel::NotCovered(
+    "The API server itself refuses such an object, before it evaluates any \
+                     policy.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.groups() {

@@ -39,8 +39,10 @@ metadata:
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("CEL sees the new and the stored object, but not the running \
-                                  pods.");
+const CEL: Cel = Cel::NotCovered(
+    "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(_), Some(old)) = (LiveChange::of(subject), subject.old) else {

@@ -11,9 +11,7 @@ use crate::rules::{Findings, OwnMode, Rule, Subject};
 pub static RULE: Rule = Rule {
     id: RuleId(302),
     name: "group-removed",
-    mode: OwnMode::ByCase(
-        "Enforce where Ray's own autoscaler scales the cluster, otherwise Warn",
-    ),
+    mode: OwnMode::ByCase("Enforce where Ray's own autoscaler scales the cluster, otherwise Warn"),
     summary: "A worker group is removed while its pods run",
     what: "Reports worker groups that an update removes from a running RayCluster while pods of \
            them run, and says how many. A renamed group counts as one that is removed and one that \
@@ -45,8 +43,10 @@ spec:
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("CEL sees the new and the stored object, but not the running \
-                                  pods.");
+const CEL: Cel = Cel::NotCovered(
+    "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(change) = LiveChange::of(subject) else {
@@ -75,10 +75,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             .valued(name);
         findings.add(match subject.reconcile_mode() {
             ReconcileMode::Ray if change.new.autoscaling() => finding,
-            ReconcileMode::Ray => finding
-                .in_mode(Mode::Warn)
-                .because("KubeRay does not delete the pods of a removed group, so they keep \
-                          running."),
+            ReconcileMode::Ray => finding.in_mode(Mode::Warn).because(
+                "KubeRay does not delete the pods of a removed group, so they keep \
+                          running.",
+            ),
             _ => finding
                 .in_mode(Mode::Warn)
                 .because("Rayfit drains the pods of a removed group, and then has them deleted."),

@@ -41,8 +41,10 @@ spec:
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("CEL sees the new and the stored object, but not the running \
-                                  pods.");
+const CEL: Cel = Cel::NotCovered(
+    "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(change) = LiveChange::of(subject) else {
@@ -75,10 +77,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let finding = finding.valued(max.to_string());
         findings.add(match subject.reconcile_mode() {
             ReconcileMode::Ray if change.new.autoscaling() => finding,
-            ReconcileMode::Ray => {
-                finding.because("KubeRay deletes the workers above the maximum, even if they have \
-                                 work.")
-            }
+            ReconcileMode::Ray => finding.because(
+                "KubeRay deletes the workers above the maximum, even if they have \
+                                 work.",
+            ),
             _ => {
                 finding.because("Rayfit drains workers above the maximum, so they get no new work.")
             }

@@ -47,14 +47,14 @@ const CEL: Cel = Cel::Covered(&[
         each: Each::Object,
         mode: Mode::Enforce,
         faults: r#"s.object.kind != 'RayCronJob' && !(s.annotations[?'rayfit.dev/reconcile'].orValue('ray') in ['ray', 'central', 'sidecar'])
-  ? ['metadata.annotations rayfit.dev/reconcile "' + s.annotations['rayfit.dev/reconcile'] + '" is no mode'] : []"#,
+  ? ['metadata.annotations rayfit.dev/reconcile "' + s.annotations['rayfit.dev/reconcile'] + '" is not a mode'] : []"#,
         fix: "Write ray, central or sidecar.",
     },
     Check {
         each: Each::Object,
         mode: Mode::Warn,
         faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/reconcile', 'rayfit.dev/scaled-by'])))
-  .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is no annotation that Rayfit knows'))"#,
+  .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
         fix: "Remove it.",
     },
 ]);

@@ -97,7 +97,7 @@ fn bad_cap(caps: &GroupCaps, cap: &Cap, resource: Resource, fault: CapFault) -> 
         ),
     };
     let fix = match meant(&cap.text, resource) {
-        Some(meant) => format!("Write {meant:?} if that is meant."),
+        Some(meant) => format!("Write {meant:?} if you mean that."),
         None => format!(
             "Write the most {} that a pod may get, such as {sample}.",
             resource.title()

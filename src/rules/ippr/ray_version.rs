@@ -54,9 +54,9 @@ const CEL: Cel = Cel::InPart(
         mode: Mode::Warn,
         faults: r#"!s.auto || s.mode != 'ray' || s.object.kind == 'RayCronJob' || !s.groups.exists(g, '"' + g.name + '"' in s.keys) ? []
 : s.cluster.?rayVersion.orValue('') != ''
-? (s.cluster.rayVersion.matches(r'^v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))') ? [s.path + '.rayVersion ' + s.cluster.rayVersion + ' does not know ray.io/ippr'] : [])
+? (s.cluster.rayVersion.matches(r'^v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))') ? [s.path + '.rayVersion ' + s.cluster.rayVersion + ' does not support ray.io/ippr'] : [])
 : s.groups.filter(g, g.head && g.containers.size() > 0 && g.containers[0].?image.orValue('').matches(r'(^|/)rayproject/ray(-[^:/@]*)?:v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))'))
-  .map(g, g.path + ' image ' + g.containers[0].image + ' does not know ray.io/ippr')"#,
+  .map(g, g.path + ' image ' + g.containers[0].image + ' does not support ray.io/ippr')"#,
         fix: "Use Ray 2.56.0 or later, or remove the annotation.",
     }],
     PLAIN,

@@ -61,8 +61,8 @@ const CEL: Cel = Cel::InPart(
 + s.entries.filter(e, !e.matches(r'"max-cpu"\s*:\s*[^{\s]')).map(e, 'max-cpu is missing in ' + e)
 + s.entries.filter(e, !e.matches(r'"max-memory"\s*:\s*[^{\s]')).map(e, 'max-memory is missing in ' + e)
 + s.entries.filter(e, !e.matches(r'"resize-timeout"\s*:\s*[^{\s]')).map(e, 'resize-timeout is missing in ' + e)
-+ s.entries.filter(e, e.matches(r'"max-(cpu|memory)"\s*:\s*(true|false|null)')).map(e, 'a cap is no quantity in ' + e)
-+ s.entries.filter(e, e.matches(r'"resize-timeout"\s*:\s*("|true|false|null)')).map(e, 'resize-timeout is no number in ' + e)"#,
++ s.entries.filter(e, e.matches(r'"max-(cpu|memory)"\s*:\s*(true|false|null)')).map(e, 'a resize limit is not a quantity in ' + e)
++ s.entries.filter(e, e.matches(r'"resize-timeout"\s*:\s*("|true|false|null)')).map(e, 'resize-timeout is not a number in ' + e)"#,
         fix: r#"Write {"groups":{"workers":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":300}}}."#,
     }],
     "Other errors in the JSON, duplicate keys and fractions of bytes or seconds are accepted, \

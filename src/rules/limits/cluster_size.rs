@@ -91,8 +91,10 @@ fn check_total(
         "the cluster may grow to {shown}, and {}",
         allowance(limit, &most)
     );
-    let fix = format!("Lower maxReplicas or the resize limits of the groups so that they have \
-                       {most} together.");
+    let fix = format!(
+        "Lower maxReplicas or the resize limits of the groups so that they have \
+                       {most} together."
+    );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
     findings.add(finding.valued(shown));
 }

@@ -181,7 +181,7 @@ check_bash() {
     (in_image /bin/bash "$flag" -- \
       'ray kuberay-autoscaler --cluster-name prod --cluster-namespace ray' 2>>"$log") &
     pid=$!
-    wait_for "$log" 'standing by for RayCluster ray/prod' "$pid"
+    wait_for "$log" 'waiting until the mode of RayCluster ray/prod is sidecar' "$pid"
     said=$(sed -n 's/^VmRSS:\s*//p' "/proc/$pid/status")
     stop "$pid" "/bin/bash $flag"
     echo "ok: /bin/bash $flag stands by with $said"

@@ -1,4 +1,4 @@
-//! What is known of the Kubernetes cluster around an object. Rules that need a fact are silent
+//! Facts about the Kubernetes cluster around an object. A rule that needs a fact reports nothing
 //! without it.
 //!
 //! Facts are made of native Kubernetes objects, from a watch or from a file of this form, whose

@@ -10,25 +10,26 @@ use crate::rule_id::RuleId;
 pub struct Finding {
     /// The rule that found it.
     pub rule: RuleId,
-    /// The mode that holds where no policy says otherwise.
+    /// The mode where no policy sets another one.
     pub mode: Mode,
     /// Where it is.
     pub path: FieldPath,
-    /// The offending value, if there is one to show. Part of the finding's identity.
+    /// The offending value, if there is one. It is part of the finding's identity.
     pub value: Option<String>,
     /// What is wrong there, a clause that follows the path: `"2.5" is not an integer`.
     pub problem: String,
     /// What happens because of it, a full sentence.
     pub why: String,
-    /// What to write instead, an imperative sentence.
+    /// How to fix it, an imperative sentence.
     pub fix: String,
-    /// Who decided how far it goes, once that is folded and if it was not the rule itself.
+    /// Which policy or flag decided its mode, after policies were applied and if it was not the
+    /// rule itself.
     pub decided: Option<DecidedBy>,
 }
 
 impl Finding {
-    /// Which fault this is: the rule, the place (groups by name) and the value. It decides whether
-    /// an update brought a finding or inherited it.
+    /// The identity of the finding: the rule, the place (with groups by name) and the value. It
+    /// decides whether an update adds a finding or the stored object already has it.
     pub fn fault(&self) -> FaultIdentity<'_> {
         (self.rule, self.path.to_string(), self.value.as_deref())
     }

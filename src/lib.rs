@@ -3,49 +3,52 @@
 //! # Layout, in reading order
 //!
 //! The core is pure: functions of values, without clock, I/O, client or environment.
-//! `tests/core/architecture.rs` keeps it so.
+//! `tests/core/architecture.rs` checks that.
 //!
-//! - [`quantity`], [`path`], [`text`]: exact amounts; places in an object; texts as messages show them
+//! - [`quantity`], [`path`], [`text`]: exact quantities; paths into an object; how messages show
+//!   text
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
-//! - [`facts`]: what is known of the Kubernetes cluster around an object
-//! - [`rule_id`], [`finding`], [`rules`]: what can be wrong, one documented unit per rule
+//! - [`facts`]: facts about the Kubernetes cluster around an object
+//! - [`rule_id`], [`finding`], [`rules`]: the rules, one documented module per rule, and what they
+//!   report
 //! - [`defaults`]: what admission fills in, as a minimal JSON patch
-//! - [`policy`], [`raypolicy`]: how far each rule is turned on, and the objects that say so
-//! - [`judge`]: the one function that judges an object, and folds what it finds into a verdict
-//! - [`yaml`]: manifests as kubectl reads them, with the place of every value
-//! - [`objects`]: the Ray objects in a document, and what admission makes of one
+//! - [`policy`], [`raypolicy`]: the mode of each rule, and the objects that set it
+//! - [`judge`]: the one function that checks an object, and combines its findings into a verdict
+//! - [`yaml`]: manifests as kubectl reads them, with the position of every value
+//! - [`objects`]: the Ray objects in a document, and how admission stores one
 //! - [`report`]: findings and the catalogue as people and programs read them
-//! - [`object_audit`]: what is stored, judged as if it was made anew, and added up
-//! - [`manifests`]: what has to be applied to install Rayfit
-//! - [`vap`]: the rules that the API server can judge by itself, as its policies
-//! - [`snapshot`], [`plan`]: one RayCluster's state, and what is to be done about it
+//! - [`object_audit`]: stored objects, checked as if they were created now, and counted
+//! - [`manifests`]: the manifests that install Rayfit
+//! - [`vap`]: the rules that the API server can check by itself, as ValidatingAdmissionPolicies
+//! - [`snapshot`], [`plan`]: the state of one RayCluster, and what to do about it
 //! - [`reconcile`]: from a plan to calls, and from their answers to the next round
 //! - [`simulate`]: a world in virtual time, in which all of this acts on a user's workload
 //!
 //! Around it lies the shell:
 //!
 //! - [`cli`]: the command line, one file per command
-//! - [`admission`]: the two webhooks as a router; pure but for the router and its limits
-//! - [`tls`]: the certificate that webhooks are served with
-//! - [`apiserver`]: the one way to the API server: client, rate, the loop that lists and watches
+//! - [`admission`]: the two webhooks as an HTTP router; pure except for the router and its limits
+//! - [`tls`]: the serving certificate of the webhooks
+//! - [`apiserver`]: all access to the API server: client, rate limit, the loop that lists and
+//!   watches
 //! - [`supervisor`]: background tasks that the process cannot do without
-//! - [`shares`]: connections and memory, of which no stranger can hold so much that others are locked out
+//! - [`shares`]: how connections and memory are shared, so that no caller can lock out others
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`audit`]: the background audit, the status of policies, failing closed
 //! - [`watch`]: policies and facts, kept up to date from the API server
 //! - [`telemetry`]: logs and metrics
-//! - [`certs`]: certificates of our own; its state machine is pure
+//! - [`certs`]: self-managed certificates; its state machine is pure
 //! - [`gcs`]: the client of Ray's GCS
-//! - [`controller`]: what scales live clusters: watches, Leases, calls of the API server and the GCS
-//! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in the place of Ray's autoscaler container
+//! - [`controller`]: scaling live clusters: watches, Leases, calls to the API server and the GCS
+//! - [`sidecar`]: Rayfit as `/bin/bash` of its image, in place of Ray's autoscaler container
 //!
 //! # Invariants
 //!
 //! - A rule never fails and never sees the network; it reports findings, which are data.
-//! - No finding that an object already had denies an update of it; an object that is being
-//!   deleted can always lose its finalizers.
-//! - A default touches nothing that is present, and nothing at all of an object that was there
-//!   before Rayfit until its owner gives a reason.
+//! - A finding that an object already had never denies an update of it; finalizers can always be
+//!   removed from an object that is being deleted.
+//! - A default never changes a value that is present, and changes an object from before Rayfit was
+//!   installed only when an update of its owner makes the default necessary.
 
 #![cfg_attr(test, allow(clippy::unwrap_used, clippy::expect_used, clippy::panic))]
 

@@ -1,4 +1,4 @@
-//! The Ray objects in a document, and what admission makes of one.
+//! The Ray objects in a document, and how admission stores one.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -18,14 +18,14 @@ pub struct Item<'a> {
     pub object: Cow<'a, Value>,
 }
 
-/// What an object is called in a cluster.
+/// The kind, namespace and name of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Identity {
     /// Its kind.
     pub kind: Kind,
     /// Its namespace, if written.
     pub namespace: Option<String>,
-    /// Its name, or the beginning of one that is to be made up; empty if it has neither.
+    /// Its name or its `generateName`; empty if it has neither.
     pub name: String,
 }
 
@@ -58,15 +58,15 @@ impl std::fmt::Display for Identity {
     }
 }
 
-/// The objects in a document: the items of a `List` (or `RayClusterList`, ...), else itself.
-/// A document that says nothing has none.
+/// The objects in a document: the items of a `List` (or `RayClusterList`, ...), else the document
+/// itself. An empty document has none.
 pub fn items(document: &Value) -> Vec<Item<'_>> {
     let mut found = Vec::new();
     unfold(String::new(), Cow::Borrowed(document), &mut found, 0);
     found
 }
 
-/// Lists in lists are taken as kubectl takes them, but not without end.
+/// Lists may be nested, as kubectl allows, but only to a bounded depth.
 const DEEPEST_LIST: usize = 8;
 
 fn unfold<'a>(pointer: String, object: Cow<'a, Value>, found: &mut Vec<Item<'a>>, depth: usize) {
@@ -112,23 +112,24 @@ fn complete<'a>(item: &'a Value, implied: Option<Implied<'_>>) -> Cow<'a, Value>
     }
 }
 
-/// Objects that are stored, by what they are called.
+/// Stored objects by kind, namespace and name.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Stored(BTreeMap<(Kind, String), Vec<Value>>);
 
-/// What a manifest would change.
+/// The stored object that a manifest would change.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Before<'a> {
-    /// Nothing: it makes a new object.
+    /// None: it creates a new object.
     Nothing,
     /// This object.
     Object(&'a Value),
-    /// One of several in different namespaces, and the manifest does not say which.
+    /// One of several objects in different namespaces; the manifest does not say which.
     Ambiguous(usize),
 }
 
 impl Stored {
-    /// Adds an object; one that is no Ray object is passed over. Of equal ones the last counts.
+    /// Adds an object, unless it is not a Ray object. Of objects with the same identity the last
+    /// one counts.
     pub fn add(&mut self, object: Value) {
         let Some(identity) = RayObject::parse(&object).map(|parsed| Identity::of(&parsed)) else {
             return;
@@ -138,9 +139,9 @@ impl Stored {
         alike.push(object);
     }
 
-    /// The object that a manifest of this identity would change. A manifest need not name its
-    /// namespace (kubectl adds that of its context), and neither need what was taken from one: if only
-    /// one side does, it decides.
+    /// The object that a manifest of this identity would change. A manifest may leave out its
+    /// namespace (kubectl adds that of its context), and so may a stored object that was taken from
+    /// a manifest. If only one side names a namespace, that decides.
     pub fn find(&self, identity: &Identity) -> Before<'_> {
         let alike = self.0.get(&(identity.kind, identity.name.clone()));
         let alike = alike.map_or(&[][..], Vec::as_slice);
@@ -173,7 +174,7 @@ pub fn received(object: &Value) -> Value {
     received
 }
 
-/// Deeper than that nothing is looked at.
+/// Values nested deeper than this are not changed.
 const DEEPEST: usize = 128;
 
 fn drop_nulls(value: &mut Value, depth: usize) {
@@ -192,8 +193,8 @@ fn drop_nulls(value: &mut Value, depth: usize) {
     }
 }
 
-/// The object with the defaults that admission fills in, and what they are. `old` is what is
-/// stored now if this is an update.
+/// The object with the defaults that admission fills in, and a description of them. `old` is the
+/// stored object if this is an update.
 pub fn admitted(
     object: &Value,
     old: Option<&RayObject<'_>>,

@@ -1,4 +1,4 @@
-//! Places in an object: shown to people with group names, to machines as JSON pointers.
+//! Paths into an object: shown to people with group names, to programs as JSON pointers.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -12,14 +12,15 @@ pub enum Segment {
     Item {
         /// Position in the list, from 0.
         index: usize,
-        /// Shown instead of the index, and what identifies the item across a reordering.
+        /// The name that is shown instead of the index, and identifies the item if the list is
+        /// reordered.
         name: Option<String>,
     },
-    /// A place inside a text that is itself JSON (an annotation). JSON pointers end before it.
+    /// A place inside a string that is itself JSON (an annotation). JSON pointers end before it.
     Inside(String),
 }
 
-/// The way from the root of an object to one of its fields.
+/// The path from the root of an object to one of its fields.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct FieldPath(Vec<Segment>);
 
@@ -38,21 +39,21 @@ impl FieldPath {
         Self::of(&["metadata", "annotations", name])
     }
 
-    /// One key further.
+    /// This path extended by a key.
     #[must_use]
     pub fn key(mut self, key: impl Into<Cow<'static, str>>) -> Self {
         self.0.push(Segment::Key(key.into()));
         self
     }
 
-    /// One list item further, known by its position only.
+    /// This path extended by a list item that only has a position.
     #[must_use]
     pub fn index(mut self, index: usize) -> Self {
         self.0.push(Segment::Item { index, name: None });
         self
     }
 
-    /// One list item further, known by its name.
+    /// This path extended by a list item that has a name.
     #[must_use]
     pub fn item(mut self, index: usize, name: impl Into<String>) -> Self {
         self.0.push(Segment::Item {
@@ -62,7 +63,7 @@ impl FieldPath {
         self
     }
 
-    /// One step further inside a text that is JSON.
+    /// This path extended by a place inside a string that is JSON.
     #[must_use]
     pub fn inside(mut self, key: impl Into<String>) -> Self {
         self.0.push(Segment::Inside(key.into()));
@@ -93,7 +94,7 @@ impl FieldPath {
         pointer
     }
 
-    /// The place as Kubernetes names fields in its own errors: items by index, keys that are no
+    /// The path as Kubernetes writes it in its own errors: items by index, keys that are not
     /// identifiers in brackets.
     pub fn field(&self) -> String {
         let mut field = String::new();
@@ -111,7 +112,7 @@ impl FieldPath {
         field
     }
 
-    /// The name of the worker group that the place is in, if it has one.
+    /// The name of the worker group that contains the place, if it has one.
     pub fn group(&self) -> Option<&str> {
         self.0.windows(2).find_map(|pair| match pair {
             [
@@ -141,7 +142,7 @@ impl fmt::Display for FieldPath {
     }
 }
 
-/// Can stand behind a dot.
+/// Whether the key can follow a dot.
 fn is_plain(key: &str) -> bool {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || byte == b'-' || byte == b'_';
     !key.is_empty() && key.bytes().all(plain)

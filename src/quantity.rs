@@ -1,7 +1,7 @@
 //! Kubernetes quantities, exactly.
 //!
-//! A quantity is kept as a whole number of nanos (10⁻⁹), the finest step the API server keeps,
-//! so `0.1 + 0.2` is `0.3` and `1.5Gi` loses nothing. Parsing is bounded: a text like
+//! A quantity is kept as a whole number of nanos (10⁻⁹), the finest step that the API server
+//! stores, so `0.1 + 0.2` is `0.3` and `1.5Gi` loses nothing. Parsing is bounded: a text like
 //! `1e999999999` is refused after looking at its exponent, never expanded.
 //!
 //! Grammar and suffixes are those of Kubernetes' `resource.ParseQuantity`
@@ -15,14 +15,14 @@ const NANOS: i128 = 1_000_000_000;
 /// No quantity of a Ray cluster is longer than this; longer texts are refused unread.
 const MAX_LEN: usize = 64;
 
-/// Magnitudes from 10¹⁹ on are refused: the API server caps at 2⁶³-1 there, which nobody means.
+/// Magnitudes from 10¹⁹ on are refused: the API server would silently lower them to 2⁶³-1.
 const MAX_WHOLE: i128 = 10_i128.pow(19);
 
 /// An exact amount of a resource, in nanos of its base unit (cores, bytes, pieces).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub struct Quantity(i128);
 
-/// Why a text is no usable quantity.
+/// Why a text is not a usable quantity.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum QuantityError {
     /// Nothing but blanks.
@@ -31,13 +31,13 @@ pub enum QuantityError {
     /// Not `<number><suffix>`; the API server would refuse it too.
     #[error("it is not a number followed by one of n u m k M G T P E Ki Mi Gi Ti Pi Ei or nothing")]
     Syntax,
-    /// Larger than 10¹⁹, or a text too long to be meant.
-    #[error("it is beyond anything a pod can have")]
+    /// Larger than 10¹⁹, or too long.
+    #[error("it is more than any pod can have")]
     TooLarge,
 }
 
 impl Quantity {
-    /// Nothing of it.
+    /// Zero.
     pub const ZERO: Self = Self(0);
 
     /// A whole number of base units.
@@ -121,12 +121,12 @@ impl Quantity {
         self.0.checked_sub(other.0).map(Self)
     }
 
-    /// So many times as much, or `None` beyond what can be represented.
+    /// The product, or `None` beyond what can be represented.
     pub fn checked_mul(self, times: i64) -> Option<Self> {
         self.0.checked_mul(times.into()).map(Self)
     }
 
-    /// As CPU for people: `1500m`, `2`.
+    /// Written as CPU: `1500m`, `2`.
     pub fn display_cpu(self) -> String {
         let milli = self.ceil_milli();
         if milli % 1000 == 0 {
@@ -136,7 +136,7 @@ impl Quantity {
         }
     }
 
-    /// As memory for people: the largest binary suffix that divides it, `1536Mi`, `2Gi`.
+    /// Written as memory, with the largest binary suffix that divides it: `1536Mi`, `2Gi`.
     pub fn display_memory(self) -> String {
         let bytes = self.ceil_units();
         let (mut value, mut unit) = (bytes, "");
@@ -240,7 +240,7 @@ impl Scale {
     }
 }
 
-/// `value * 10^power`, rounding up what falls off at the end.
+/// `value * 10^power`, rounded up.
 fn shift(value: i128, power: i32) -> Result<i128, QuantityError> {
     match power.cmp(&0) {
         Ordering::Equal => Ok(value),

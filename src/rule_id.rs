@@ -12,9 +12,9 @@ impl fmt::Display for RuleId {
     }
 }
 
-/// A text that names no rule.
+/// A text that is not the number of a rule.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no rule: rules are written like RF105 (`rayfit rules` lists them)")]
+#[error("\"{0}\" is not a rule: rules are written like RF105 (`rayfit rules` lists them)")]
 pub struct NoSuchRule(pub String);
 
 impl std::str::FromStr for RuleId {

@@ -1,6 +1,6 @@
-//! Texts of other people as they are shown in messages: short, quoted, on one line.
+//! How messages show text from users and other programs: short, quoted, on one line.
 
-/// Longest value that is shown whole; pod templates can hold megabytes.
+/// The longest value that is shown in full. Pod templates can contain megabytes.
 const SHOWN: usize = 64;
 
 /// A value as it is shown in messages: short, on one line.
@@ -22,7 +22,7 @@ pub fn shown_text(text: &str) -> String {
     format!("{:?}", head + "…")
 }
 
-/// The candidate nearest to `typo`, if one is near enough to have been meant.
+/// The candidate most similar to `typo`, if one is similar enough.
 pub fn nearest<'a>(typo: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = 1 + typo.chars().count() / 4;
     candidates
@@ -33,7 +33,7 @@ pub fn nearest<'a>(typo: &str, candidates: impl IntoIterator<Item = &'a str>) ->
         .map(|(_, candidate)| candidate)
 }
 
-/// Edit distance without regard to case, of texts of bounded length.
+/// The edit distance, ignoring case, of texts of bounded length.
 fn distance(left: &str, right: &str) -> usize {
     let bounded = |text: &str| text.chars().take(SHOWN).collect::<String>().to_lowercase();
     strsim::levenshtein(&bounded(left), &bounded(right))

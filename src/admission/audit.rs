@@ -1,5 +1,5 @@
-//! Audit annotations: what the API server's audit log keeps of a decision. It puts the webhook's
-//! name before each key.
+//! Audit annotations: what the API server's audit log records of a decision. The API server puts
+//! the webhook's name before each key.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ const VALUE_BYTES: usize = 10_000;
 /// Keys and values.
 pub type Annotations = BTreeMap<&'static str, String>;
 
-/// The rules that had findings, by what they led to; and the policies that decided that.
+/// The rules that had findings, by mode, and the policies that decided the modes.
 pub fn of_verdict(verdict: &Verdict) -> Annotations {
     let mut annotations = by_mode(verdict);
     let decided: BTreeSet<String> = verdict
@@ -45,7 +45,7 @@ fn by_mode(verdict: &Verdict) -> Annotations {
     .collect()
 }
 
-/// What was filled in, and by which default.
+/// The values that were filled in, and by which default.
 pub fn of_defaults(defaulted: &Defaulted) -> Annotations {
     let mut annotations = Annotations::new();
     if !defaulted.applied.is_empty() {
@@ -59,7 +59,7 @@ pub fn rules_of(findings: &[Finding]) -> BTreeSet<RuleId> {
     findings.iter().map(|finding| finding.rule).collect()
 }
 
-/// The items in one text; those that do not fit are counted.
+/// The items joined in one text; those that do not fit are counted.
 fn bounded(items: impl ExactSizeIterator<Item: std::fmt::Display>, separator: &str) -> String {
     let mut text = String::new();
     let mut left_out = 0;

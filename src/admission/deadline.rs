@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-/// What API servers use where a webhook sets no timeout.
+/// The timeout that API servers use where a webhook sets none.
 const DEFAULT: Duration = Duration::from_secs(10);
 
-/// API servers allow webhooks no more.
+/// The longest timeout that API servers allow.
 const LONGEST: Duration = Duration::from_secs(30);
 
 /// The time to work on a request whose URL has this query: four fifths of the `timeout` that API
-/// servers add (`timeout=3s`), so that there is time left to say that it was not enough.
+/// servers add (`timeout=3s`), so that there is time left to answer that it was not enough.
 pub fn of_query(query: Option<&str>) -> Duration {
     let timeout = query
         .unwrap_or_default()

@@ -1,4 +1,4 @@
-//! From a review to a decision: what the core says about the object.
+//! From a review to a decision, by the functions of the core.
 
 use k8s_openapi::jiff::Timestamp;
 use serde_json::Value;
@@ -28,7 +28,7 @@ pub type Patch = fn(&RayObject<'_>, Option<&RayObject<'_>>, &Settings) -> Defaul
 /// The two functions of the core that webhooks call; tests put others in their place.
 #[derive(Debug, Clone, Copy)]
 pub struct Engine {
-    /// Judges an object.
+    /// Checks an object.
     pub judge: Judge,
     /// Fills in defaults.
     pub patch: Patch,
@@ -43,20 +43,20 @@ impl Default for Engine {
     }
 }
 
-/// What becomes of a request.
+/// The decision about a request.
 #[derive(Debug)]
 pub enum Decision {
-    /// Allowed without a look at the object.
+    /// Allowed without reading the object.
     Skipped(Skip),
-    /// Judged (validating webhook).
+    /// Checked (validating webhook).
     Judged(Verdict),
     /// Filled in (mutating webhook).
     Defaulted(Defaulted),
-    /// A RayPolicy, judged itself.
+    /// A RayPolicy, which was itself validated.
     Policy(raypolicy::review::Review),
 }
 
-/// Decides on one review, which came at `now`.
+/// Decides about one review, which arrived at `now`.
 pub fn decide(
     webhook: Webhook,
     review: &Review<'_>,
@@ -106,7 +106,7 @@ fn is_policy(review: &Review<'_>) -> bool {
         && matches!(&*review.operation, "CREATE" | "UPDATE")
 }
 
-/// Judges a RayPolicy. A stored one that cannot be read excuses nothing.
+/// Validates a RayPolicy. If the stored one cannot be read, all problems count as new.
 fn review_policy(
     review: &Review<'_>,
     policy: &EffectivePolicy,
@@ -138,7 +138,7 @@ fn review_policy(
     ))
 }
 
-/// Both objects, in as much detail as will be looked at.
+/// Both objects, with the fields that will be read.
 fn trees(
     webhook: Webhook,
     kind: Kind,

@@ -1,9 +1,9 @@
-//! The two webhooks as an HTTP router, without the listener: tests call it directly.
+//! The two webhooks as an HTTP router, without the listener, so that tests can call it directly.
 //!
-//! One review goes: [`limits`] reads the body within bounds, [`review`] reads the envelope without
-//! copying the objects in it, [`skip`] answers what needs no judging from the raw bytes, [`tree`]
-//! reads the rest as far as it is looked at, [`decide`] asks the core, [`response`] writes the
-//! answer. [`mod@router`] strings them together. All but the router and the limits are pure.
+//! The steps of a review: [`limits`] reads the body within limits, [`review`] parses the envelope
+//! without copying the objects in it, [`skip`] allows from the raw bytes what needs no check,
+//! [`tree`] parses the fields that are read, [`decide`] asks the core, and [`response`] writes the
+//! answer. [`mod@router`] connects them. All except the router and the limits are pure.
 
 pub mod audit;
 pub mod deadline;

@@ -1,4 +1,4 @@
-//! The objects in a review: found, and read as far as they are looked at.
+//! The objects in a review: finding them, and parsing the fields that are read.
 
 use serde_json::Value;
 use serde_json::value::RawValue;
@@ -21,7 +21,7 @@ pub(super) fn objects<'a>(
     }
 }
 
-/// One of the objects, as far as there is room for it.
+/// One of the objects, if there is memory for it.
 pub(super) fn read(
     raw: &RawValue,
     field: &'static str,

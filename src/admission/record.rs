@@ -1,4 +1,4 @@
-//! What is written down of one review: never the object, never a value in it.
+//! The log line and metrics of one review. They never contain the object or a value in it.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -13,20 +13,20 @@ use crate::ray::Kind;
 use crate::rule_id::RuleId;
 use crate::telemetry::reviews::{ReviewOutcome, Reviewed};
 
-/// What is written down of one review.
+/// The data for the log line and metrics of one review.
 #[derive(Debug)]
 pub struct Record {
-    /// The webhook that was asked.
+    /// The webhook that was called.
     pub webhook: Webhook,
-    /// The object's kind, if it is one of ours.
+    /// The object's kind, if it is one that Rayfit checks.
     pub kind: Option<Kind>,
-    /// The operation, in the words that metrics are labelled with.
+    /// The operation, as the label of metrics.
     pub operation: &'static str,
     /// How it ended.
     pub outcome: ReviewOutcome,
     /// Nothing was to be stored.
     pub dry_run: bool,
-    /// The findings, by rule and what they led to.
+    /// The findings, by rule and mode.
     pub findings: Vec<(RuleId, Mode)>,
     uid: String,
     object: String,
@@ -35,7 +35,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Nothing is known of the request yet.
+    /// A record before the request is read.
     pub fn new(webhook: Webhook) -> Self {
         Self {
             webhook,
@@ -51,7 +51,7 @@ impl Record {
         }
     }
 
-    /// Takes down what request it is, as far as metrics need it.
+    /// Records the fields of the request that metrics need.
     pub fn identify(&mut self, review: &Review<'_>) {
         self.kind = Kind::from_name(&review.kind.kind).filter(|_| review.kind.group == "ray.io");
         self.dry_run = review.is_dry_run();
@@ -64,7 +64,7 @@ impl Record {
         };
     }
 
-    /// Takes down which object it is, for the log.
+    /// Records the object's identity, for the log.
     pub fn name(&mut self, review: &Review<'_>) {
         self.uid = bounded(&review.uid);
         self.object.clear();
@@ -76,7 +76,7 @@ impl Record {
         );
     }
 
-    /// Takes down the decision.
+    /// Records the decision.
     pub fn decided(&mut self, decision: &Decision) {
         self.outcome = match decision {
             Decision::Skipped(Skip::NotOurs) => ReviewOutcome::NotJudged,
@@ -104,7 +104,7 @@ impl Record {
         }
     }
 
-    /// Takes down a failure.
+    /// Records a failure.
     #[must_use]
     pub fn failed(mut self, outcome: ReviewOutcome, problem: &str) -> Self {
         self.outcome = outcome;
@@ -112,7 +112,7 @@ impl Record {
         self
     }
 
-    /// What is counted of it.
+    /// The metrics of it.
     pub fn counted(&self) -> Reviewed<'_> {
         Reviewed {
             webhook: self.webhook.name(),
@@ -124,7 +124,7 @@ impl Record {
         }
     }
 
-    /// There will be a line of it in the log.
+    /// Whether it leads to a line in the log.
     pub fn is_logged(&self) -> bool {
         let is_quiet = matches!(
             self.outcome,
@@ -138,7 +138,7 @@ impl Record {
         !is_quiet || tracing::enabled!(tracing::Level::DEBUG)
     }
 
-    /// Says in the log what went wrong or was denied; what was allowed is only said at level debug.
+    /// Logs failures and denials; allowed requests are only logged at level debug.
     pub fn log(&self, took: Duration) {
         let kind = self.kind.map_or("", Kind::name);
         let (webhook, outcome) = (self.webhook.name(), self.outcome.name());
@@ -171,7 +171,7 @@ impl Record {
     }
 }
 
-/// Longest name in a log line, in characters; those of Kubernetes are at most 253.
+/// The longest name in a log line, in characters. Names in Kubernetes have at most 253.
 const NAME: usize = 256;
 
 fn bounded(name: &str) -> String {

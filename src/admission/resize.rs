@@ -1,4 +1,4 @@
-//! Writes to `pods/resize`, which rule RF401 is about.
+//! Writes to `pods/resize`, which rule RF401 checks.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(super) fn is_one(review: &Review<'_>) -> bool {
         && review.operation == "UPDATE"
 }
 
-/// Judges a resize by the policies that are about the pod's RayCluster, as far as its pod shows it.
+/// Checks a resize under the policies that match the pod's RayCluster, as far as the pod shows it.
 pub(super) fn judge(
     review: &Review<'_>,
     policy: &EffectivePolicy,
@@ -60,7 +60,8 @@ fn read(raw: &RawValue, field: &'static str, room: &TreeBudget) -> Result<Fields
     }
 }
 
-/// What a pod shows of its RayCluster: name, namespace, and the labels that KubeRay copied.
+/// The RayCluster of a pod, as far as the pod shows it: name, namespace, and the labels that
+/// KubeRay copied.
 fn cluster_of(pod: &Fields) -> Value {
     let metadata = object_at(pod, "metadata");
     let labels = metadata.and_then(|metadata| object_at(metadata, "labels"));

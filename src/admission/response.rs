@@ -40,8 +40,8 @@ struct Response<'a> {
     warnings: Vec<String>,
 }
 
-/// Kubernetes' status object. kubectl shows the causes of an `Invalid` one, each as `field: message`,
-/// instead of its message; other clients show the message. So both hold every finding.
+/// Kubernetes' status object. kubectl shows the causes of an `Invalid` one, each as `field:
+/// message`, instead of its message; other clients show the message. So both contain every finding.
 #[derive(Serialize)]
 struct Status<'a> {
     code: u16,
@@ -65,7 +65,7 @@ struct Cause {
     field: String,
 }
 
-/// More causes than that are left to the message.
+/// The most causes. Further findings are only in the message.
 const CAUSES: usize = 500;
 
 /// An answer that could not be written.
@@ -109,7 +109,7 @@ fn judged<'a>(review: &'a Review<'_>, verdict: &Verdict) -> Response<'a> {
     }
 }
 
-/// A patch that is empty is left out: API servers take a patch type without a patch as a failure.
+/// An empty patch is left out, because API servers treat a patch type without a patch as a failure.
 fn patched<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
     if defaulted.operations.0.is_empty() {
         return Ok(allowed());

@@ -1,5 +1,5 @@
-//! The envelope of a review. Objects stay raw text in it: reading them into a tree costs six times
-//! as much as everything else, and many requests need no tree.
+//! The envelope of a review. Objects stay raw text in it, because parsing them into a tree costs
+//! six times as much as everything else, and many requests need no tree.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -7,7 +7,7 @@ use std::fmt;
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
-/// What an API server asks.
+/// The request of a review.
 #[derive(Debug, Default, Deserialize)]
 #[serde(rename_all = "camelCase", default)]
 pub struct Review<'a> {
@@ -35,7 +35,7 @@ pub struct Review<'a> {
     /// The object as it would be stored.
     #[serde(borrow)]
     pub object: Option<&'a RawValue>,
-    /// The object as it is stored.
+    /// The object as it is stored now.
     #[serde(borrow)]
     pub old_object: Option<&'a RawValue>,
     /// Nothing will be stored.
@@ -87,20 +87,20 @@ struct NamedMetadata {
     generate_name: String,
 }
 
-/// Why a body is no review. The texts hold nothing of the body: they are logged, and pod templates
-/// hold secrets.
+/// Why a body is not a review. The messages quote nothing of the body, because they are logged, and
+/// pod templates can contain secrets.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReviewError {
-    /// Not JSON, or not of a review's shape.
-    #[error("the body is no AdmissionReview in JSON: {0}")]
+    /// Not JSON, or not of the form of a review.
+    #[error("the body is not an AdmissionReview in JSON: {0}")]
     Json(JsonFault),
     /// Another API than the one that webhooks are registered with.
     #[error(
-        "the body is no AdmissionReview of admission.k8s.io/v1: list \"v1\" in the webhook's \
+        "the body is not an AdmissionReview of admission.k8s.io/v1: list \"v1\" in the webhook's \
          admissionReviewVersions"
     )]
     NotV1,
-    /// There is nothing to answer.
+    /// The body contains no request.
     #[error("the AdmissionReview has no request: this endpoint answers requests of an API server")]
     NoRequest,
     /// An answer without the request's uid would be discarded.
@@ -112,18 +112,18 @@ pub enum ReviewError {
     /// An object that cannot be read into a tree.
     #[error("the AdmissionReview's {0} cannot be read: {1}")]
     Object(&'static str, JsonFault),
-    /// An object of so many values that its tree would fill the memory.
+    /// An object with so many values that its tree would use up the memory.
     #[error(
-        "the AdmissionReview's {0} is made of too many values: judging it would take more memory \
-         than Rayfit has for one review"
+        "the AdmissionReview's {0} has too many values: checking it would take more memory than \
+         Rayfit has for one review"
     )]
     TooMuch(&'static str),
     /// An object that is a list or a scalar.
-    #[error("the AdmissionReview's {0} is no JSON object")]
+    #[error("the AdmissionReview's {0} is not a JSON object")]
     NotAnObject(&'static str),
 }
 
-/// What is wrong with a JSON text, without quoting it.
+/// The error in a JSON text, without quoting the text.
 #[derive(Debug, PartialEq, Eq)]
 pub struct JsonFault {
     what: &'static str,
@@ -146,7 +146,7 @@ impl From<serde_json::Error> for JsonFault {
         use serde_json::error::Category;
         let what = match error.classify() {
             Category::Eof => "it ends too early",
-            Category::Data => "a field is of the wrong type, or there twice",
+            Category::Data => "a field has the wrong type, or occurs twice",
             Category::Syntax | Category::Io => "its syntax is wrong, or it nests too deeply",
         };
         Self {
@@ -158,7 +158,7 @@ impl From<serde_json::Error> for JsonFault {
 }
 
 impl<'a> Review<'a> {
-    /// Reads a body. What was read borrows from it.
+    /// Parses a body. The result borrows from it.
     pub fn parse(body: &'a [u8]) -> Result<Self, ReviewError> {
         let envelope: Envelope<'a> =
             serde_json::from_slice(body).map_err(|error| ReviewError::Json(error.into()))?;
@@ -172,7 +172,7 @@ impl<'a> Review<'a> {
         Ok(review)
     }
 
-    /// Nothing will be stored, so nothing may be counted as if it were.
+    /// A dry run: nothing will be stored, so it must not be counted as if it were.
     pub fn is_dry_run(&self) -> bool {
         self.dry_run == Some(true)
     }

@@ -26,10 +26,11 @@ use crate::shares::ConnectionSource;
 use crate::telemetry::Metrics;
 use crate::telemetry::reviews::ReviewOutcome;
 
-/// What the webhooks answer from.
+/// The state of the webhooks.
 #[derive(Debug)]
 pub struct Admission {
-    /// What objects are judged by; can be swapped at any time, the next request sees it.
+    /// The policies and facts. They can be replaced at any time; the next request uses the new
+    /// ones.
     pub policy: Arc<ArcSwap<EffectivePolicy>>,
     engine: Engine,
     budget: Budget,
@@ -37,7 +38,7 @@ pub struct Admission {
 }
 
 impl Admission {
-    /// Webhooks that judge by `policy`.
+    /// Webhooks that check objects under `policy`.
     pub fn new(policy: Arc<ArcSwap<EffectivePolicy>>, metrics: Arc<Metrics>) -> Self {
         Self::with(
             policy,
@@ -47,7 +48,7 @@ impl Admission {
         )
     }
 
-    /// The same with another judge and other bounds.
+    /// The same with other functions of the core and other limits.
     pub fn with(
         policy: Arc<ArcSwap<EffectivePolicy>>,
         metrics: Arc<Metrics>,
@@ -77,7 +78,7 @@ pub fn router(admission: Arc<Admission>) -> Router {
         .with_state(admission)
 }
 
-/// What was made of a body: the answer, and what to write down of it.
+/// The result for a body: the answer, and the record for log and metrics.
 struct Answer {
     status: StatusCode,
     body: Bytes,
@@ -105,7 +106,7 @@ async fn serve(admission: Arc<Admission>, webhook: Webhook, request: Request) ->
     into_http(status, body)
 }
 
-/// The answer, or why the request was not looked at.
+/// The answer, or why the request was refused before it was read.
 async fn answer(
     admission: &Arc<Admission>,
     webhook: Webhook,
@@ -116,7 +117,7 @@ async fn answer(
     let source = parts.extensions.get::<ConnectionSource>().copied();
     let source = source.unwrap_or_default();
     let held = admission.budget.read(body, &parts.headers, source).await?;
-    // Only now: whoever is slow to send takes the place of nobody who has sent.
+    // Reserved only now, so that slow senders do not keep out requests that have arrived.
     let place = admission.budget.enter()?;
     let Some(turn) = admission.budget.large(&held, source).await? else {
         return Ok(admission.review(webhook, &held.bytes));
@@ -126,7 +127,7 @@ async fn answer(
     }
     let admission = admission.clone();
     let judged = tokio::task::spawn_blocking(move || {
-        // Held here, not by the caller, who may give up before this is done.
+        // Held here rather than by the caller, who may give up before this is done.
         let _held = (place, turn);
         admission.review(webhook, &held.bytes)
     });
@@ -136,7 +137,7 @@ async fn answer(
 }
 
 impl Admission {
-    /// Answers one body. Whatever goes wrong in it costs this request only.
+    /// Answers one body. A failure affects only this request.
     fn review(&self, webhook: Webhook, body: &[u8]) -> Answer {
         let mut record = Record::new(webhook);
         let review = match Review::parse(body) {
@@ -203,7 +204,8 @@ fn bad_request(record: Record, problem: &str) -> Answer {
     }
 }
 
-/// API servers take every status but 200 as a failed call and go by the webhook's failure policy.
+/// API servers treat every status except 200 as a failed call, and apply the webhook's failure
+/// policy.
 fn failed(record: Record, problem: &str) -> Answer {
     Answer {
         status: StatusCode::INTERNAL_SERVER_ERROR,
@@ -250,14 +252,15 @@ fn into_http(status: StatusCode, body: Bytes) -> Response {
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     if status == StatusCode::TOO_MANY_REQUESTS {
-        // API servers' webhook clients wait that long, in seconds, and try again in their timeout.
+        // The webhook clients of API servers wait this long, in seconds, and retry within their
+        // timeout.
         headers.insert(header::RETRY_AFTER, HeaderValue::from_static("1"));
     }
     if matches!(
         status,
         StatusCode::PAYLOAD_TOO_LARGE | StatusCode::REQUEST_TIMEOUT
     ) {
-        // What is left of the body is not worth reading.
+        // The rest of the body need not be read.
         headers.insert(header::CONNECTION, HeaderValue::from_static("close"));
     }
     response

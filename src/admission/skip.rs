@@ -1,7 +1,7 @@
-//! What can be allowed from the raw text, without reading objects into trees.
+//! Requests that can be allowed from the raw text, without parsing objects into trees.
 //!
-//! Ray's autoscaler, KubeRay's operator and finalizers update objects all the time; of an update that
-//! leaves the same bytes in the judged parts, or that ends an object, there is nothing to say.
+//! Ray's autoscaler, KubeRay's operator and finalizers update objects all the time. An update that
+//! leaves the same bytes in the checked parts, or that ends an object, cannot have findings.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
@@ -14,15 +14,15 @@ use super::review::Review;
 use crate::ray::Kind;
 use crate::ray::object::is_judged;
 
-/// Why a request is allowed without being judged.
+/// Why a request is allowed without a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Skip {
     /// Not a Ray object, a subresource, or neither created nor updated.
     NotOurs,
-    /// The stored object is being deleted: nothing is filled in, and nothing judged of the update by
-    /// which it loses its last finalizer.
+    /// The stored object is being deleted: defaults are not filled in, and the update that removes
+    /// its last finalizer is not checked.
     Deleting,
-    /// Nothing that is judged or defaulted has changed.
+    /// Nothing that is checked or defaulted has changed.
     Unchanged,
 }
 
@@ -50,7 +50,7 @@ struct MetadataParts<'a> {
     finalizers: Option<Vec<&'a RawValue>>,
 }
 
-/// The kind to judge, or why the request is allowed without.
+/// The kind to check, or why the request is allowed without a check.
 pub fn kind_to_judge(review: &Review<'_>) -> Result<Kind, Skip> {
     let ours = review.kind.group == "ray.io"
         && review.sub_resource.is_empty()
@@ -60,8 +60,8 @@ pub fn kind_to_judge(review: &Review<'_>) -> Result<Kind, Skip> {
         .ok_or(Skip::NotOurs)
 }
 
-/// Why an update needs no judging, or no defaults, if that can be told from the raw text. `None` is
-/// no answer: the same value written in another way (order, white space) is left to the judge.
+/// Why an update needs no check, or no defaults, if the raw text shows that. `None` means that it
+/// is unknown: the same value written differently (order, white space) is compared later.
 pub fn skip_update(webhook: Webhook, object: &RawValue, old: &RawValue) -> Option<Skip> {
     let old: Parts<'_> = serde_json::from_str(old.get()).ok()?;
     let deleting = old.metadata.deletion_timestamp.is_some();
@@ -87,7 +87,7 @@ fn same(new: Option<&RawValue>, old: Option<&RawValue>) -> bool {
     new.map(RawValue::get) == old.map(RawValue::get)
 }
 
-/// The annotations that rules look at are as they were.
+/// Whether the annotations that rules read are unchanged.
 fn same_annotations(new: Option<&RawValue>, old: Option<&RawValue>) -> bool {
     same(new, old)
         || match (judged(new), judged(old)) {
@@ -96,7 +96,7 @@ fn same_annotations(new: Option<&RawValue>, old: Option<&RawValue>) -> bool {
         }
 }
 
-/// The annotations that rules look at; `None` if they cannot be read.
+/// The annotations that rules read; `None` if they cannot be parsed.
 fn judged(annotations: Option<&RawValue>) -> Option<BTreeMap<String, String>> {
     let Some(annotations) = annotations else {
         return Some(BTreeMap::new());

@@ -1,8 +1,8 @@
-//! Raw objects into trees, as far as they are looked at.
+//! Parsing raw objects into trees, limited to the fields that are read.
 //!
-//! Half of a typical object is of no interest: who manages which field, volumes, probes. Reading
-//! that into a tree costs more than everything else that is done with it, so in its place stands a
-//! fingerprint: the key is there, and a change is seen, but not what the change is.
+//! Half of a typical object is never read: managed fields, volumes, probes. Parsing that into a
+//! tree costs more than everything else that is done with the object, so it is replaced by a
+//! fingerprint: the key is present and a change is noticed, but not what has changed.
 
 use std::cell::Cell;
 use std::fmt;
@@ -14,31 +14,31 @@ use serde_json::{Map, Value};
 
 use super::AdmissionLimits;
 
-/// How much of an object is read.
+/// How much of an object is parsed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Detail {
     /// All of it.
     Whole,
-    /// What rules and defaults look at. Only RF306, about clusters whose pods are replaced at
-    /// every change, looks at the rest.
+    /// The fields that rules and defaults read. Only RF306, about clusters whose pods are replaced
+    /// at every change, reads the rest.
     Judged,
-    /// That, and the environment of workers: DF09 looks at it, in groups that grow.
+    /// The same, and the environment variables of workers, which DF09 reads in groups that grow.
     WithEnvironment,
 }
 
 /// Why an object was not read.
 #[derive(Debug, thiserror::Error)]
 pub enum TreeError {
-    /// It is no JSON.
+    /// It is not JSON.
     #[error(transparent)]
     Json(serde_json::Error),
     /// Its tree would be too large.
-    #[error("it is made of too many values")]
+    #[error("it has too many values")]
     TooMuch,
 }
 
-/// The memory that trees may take. A text of seven megabytes can be made so that its tree takes
-/// hundreds: `[[]],` five bytes of text, but two lists.
+/// The memory that trees may use. A text of seven megabytes can be constructed so that its tree
+/// takes hundreds: `[[]],` is five bytes of text, but two lists.
 #[derive(Debug)]
 pub struct TreeBudget {
     all: usize,
@@ -46,21 +46,22 @@ pub struct TreeBudget {
     is_exceeded: Cell<bool>,
 }
 
-/// What a value takes where it stands, in bytes. A list grows by doubling.
+/// The size of a value within its parent, in bytes. The factor is for lists, which grow by
+/// doubling.
 const VALUE: usize = 2 * size_of::<Value>();
 
-/// What an entry of a map takes besides, with its key.
+/// The additional size of an entry of a map, with its key.
 const ENTRY: usize = 64;
 
-/// What may be found in a group besides: half a dozen findings in words.
+/// The size of the findings in a group: about half a dozen.
 const FOUND: usize = 4 << 10;
 
-/// Entries that a map, and values that a list, have room for from the beginning.
+/// The initial capacity of a map or list.
 const FIRST_ENTRIES: usize = 7;
 const FIRST_VALUES: usize = 4;
 
 impl TreeBudget {
-    /// So many bytes.
+    /// A limit in bytes.
     pub fn of(all: usize) -> Self {
         Self {
             all,
@@ -69,7 +70,7 @@ impl TreeBudget {
         }
     }
 
-    /// What was read is no longer needed.
+    /// Releases memory that is no longer needed.
     pub fn clear(&self) {
         self.left.set(self.all);
     }
@@ -84,14 +85,14 @@ impl TreeBudget {
     }
 }
 
-/// As much as the webhooks have by default.
+/// The default limit of the webhooks.
 impl Default for TreeBudget {
     fn default() -> Self {
         Self::of(AdmissionLimits::default().trees)
     }
 }
 
-/// Reads an object, as far as there is `room` for its tree.
+/// Parses an object, if there is `room` for its tree.
 pub fn read(raw: &RawValue, detail: Detail, room: &TreeBudget) -> Result<Value, TreeError> {
     let place = match detail {
         Detail::Whole => TreePlace::Kept,
@@ -110,8 +111,8 @@ pub fn read(raw: &RawValue, detail: Detail, room: &TreeBudget) -> Result<Value, 
         })
 }
 
-/// Where in an object a value stands, as far as something is left out there; and whether the
-/// environment of containers is looked at there: that of heads always is.
+/// The position of a value in an object, as far as it decides what is left out, and whether the
+/// environment of containers is read there: that of heads always is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum TreePlace {
     Root {
@@ -132,14 +133,14 @@ enum TreePlace {
     Container {
         env: bool,
     },
-    /// Nothing is left out from here on.
+    /// Everything below is parsed.
     Kept,
     /// Left out.
     Unread,
 }
 
 impl TreePlace {
-    /// The place of the value at `key`. Items of a list are in the same place as the list.
+    /// The position of the value at `key`. Items of a list have the position of the list.
     fn below(self, key: &str) -> Self {
         match (self, key) {
             (Self::Root { .. }, "status")
@@ -162,7 +163,7 @@ impl TreePlace {
     }
 }
 
-/// The ways through a spec to its pod templates, of every kind, beside `headGroupSpec`.
+/// The keys that lead to the pod templates in the specs of all kinds, besides `headGroupSpec`.
 const SPEC: &[&str] = &[
     "jobTemplate",
     "rayClusterConfig",
@@ -170,7 +171,7 @@ const SPEC: &[&str] = &[
     "workerGroupSpecs",
 ];
 
-/// What no rule and no default looks at in a pod's spec.
+/// The keys of a pod's spec that no rule and no default reads.
 const POD_SPEC: &[&str] = &[
     "dnsConfig",
     "ephemeralContainers",
@@ -183,7 +184,7 @@ const POD_SPEC: &[&str] = &[
     "volumes",
 ];
 
-/// What no rule and no default looks at in a container.
+/// The keys of a container that no rule and no default reads.
 const CONTAINER: &[&str] = &[
     "envFrom",
     "lifecycle",
@@ -196,15 +197,15 @@ const CONTAINER: &[&str] = &[
     "volumeMounts",
 ];
 
-/// Stands for a text: equal texts have equal ones.
+/// The fingerprint of a text: equal texts have equal fingerprints.
 fn fingerprint(raw: &RawValue) -> Value {
     let mut hasher = DefaultHasher::new();
     raw.get().hash(&mut hasher);
     hasher.finish().into()
 }
 
-/// Reads the value at a place. It counts what it makes: nothing here is read by serde's own
-/// `Value`, which would not.
+/// Parses the value at a position and counts its memory. serde's own `Value` is not used here,
+/// because it would not count.
 #[derive(Clone, Copy)]
 struct Reader<'r> {
     place: TreePlace,
@@ -238,7 +239,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
         let Some(mut key) = entries.next_key::<String>()? else {
             return Ok(Map::new().into());
         };
-        // What stands here has mostly four to seven keys: one allocation instead of two or three.
+        // Most objects here have four to seven keys, so this needs one allocation instead of two or
+        // three.
         let mut map = Map::with_capacity(FIRST_ENTRIES);
         loop {
             if map.len() >= FIRST_ENTRIES {

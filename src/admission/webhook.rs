@@ -1,16 +1,16 @@
 //! The two webhooks.
 
-/// Which of the two webhooks is asked.
+/// One of the two webhooks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Webhook {
     /// Fills in defaults; never denies.
     Mutate,
-    /// Judges; never changes.
+    /// Checks; never changes anything.
     Validate,
 }
 
 impl Webhook {
-    /// The path of its URL, the same for every kind: the kind is in the review.
+    /// The path of its URL. It is the same for every kind, because the kind is in the review.
     pub const fn path(self) -> &'static str {
         match self {
             Self::Mutate => "/mutate",

@@ -25,7 +25,7 @@ pub struct Sight<'a> {
     pub by_us: bool,
 }
 
-/// The state that holds or is about to.
+/// The current or intended state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Closing {
     /// The webhooks fail closed, because of this policy.
@@ -67,12 +67,12 @@ impl Closing {
             Self::Waiting(ready) => (
                 "False",
                 "TooFewReady",
-                format!("{ready} of {ENOUGH} webhooks that it takes are ready"),
+                format!("{ready} of the {ENOUGH} webhooks that it needs are ready"),
             ),
             Self::Open => (
                 "False",
                 "Open",
-                "Ray objects pass while no webhook answers".to_owned(),
+                "Ray objects are stored without validation while no webhook answers".to_owned(),
             ),
         };
         Condition {

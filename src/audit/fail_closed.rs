@@ -28,7 +28,8 @@ pub(super) async fn see_to(
         // The install has no such configuration, or another client changed it meanwhile.
         Err(Error::Api(status)) if matches!(status.code, 404 | 409 | 422) => None,
         Err(error) => {
-            tracing::warn!(%error, "cannot see to failing closed, trying again");
+            tracing::warn!(%error, "cannot check or change the failure policy of the webhooks, \
+                                    trying again");
             None
         }
     }
@@ -83,7 +84,7 @@ async fn write(api: &Api<DynamicObject>, seen: &Value, policy: Option<&str>) -> 
     if let Some(policy) = policy {
         tracing::info!(policy, "Ray objects are refused while no webhook answers");
     } else {
-        tracing::info!("Ray objects pass while no webhook answers");
+        tracing::info!("Ray objects are stored without validation while no webhook answers");
     }
     Ok(())
 }

@@ -1,10 +1,10 @@
-//! The background audit: every stored Ray object is judged by the function that admission uses, as
-//! if it were created anew. One replica does it, the one that holds the Lease. It writes its
-//! results into the status of RayPolicies, into metrics and into OpenReports, and only where they
-//! have changed. The same replica makes the webhooks fail closed where a policy asks for it.
+//! The background audit: every stored Ray object is checked by the function that admission uses, as
+//! if it were created now. One replica does it, the one that holds the Lease. It writes its results
+//! into the status of RayPolicies, into metrics and into OpenReports, and only where they have
+//! changed. The same replica makes the webhooks fail closed where a policy asks for it.
 //!
 //! Objects are followed by watches. When policies change, an exemption ends, or ten minutes have
-//! passed, all objects are listed and judged again, a page at a time. Only the results are kept,
+//! passed, all objects are listed and checked again, a page at a time. Only the results are kept,
 //! not the objects.
 
 mod board;
@@ -47,7 +47,7 @@ pub async fn run(
     metrics.audit.takes_part();
     loop {
         if let Err(error) = Box::pin(hold(&client, &options, &policy, &metrics)).await {
-            tracing::warn!(%error, "audit: no Lease, trying again");
+            tracing::warn!(%error, "audit: the Lease cannot be requested, trying again");
         }
         tokio::time::sleep(RETRY).await;
     }
@@ -71,7 +71,7 @@ async fn hold(
     let (mut held, renewing) = manager.watch().await;
     loop {
         if *held.borrow_and_update() {
-            tracing::info!("audit: this replica does it");
+            tracing::info!("audit: this replica holds the Lease and audits");
             metrics.audit.leads(true);
             let changed = tokio::select! {
                 () = sweep::audit(client, options, policy, metrics) => Ok(()),

@@ -1,4 +1,4 @@
-//! The sweep: follows all Ray objects, and starts anew when the policies or facts have changed.
+//! The sweep: follows all Ray objects, and starts again when the policies or facts have changed.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -22,7 +22,7 @@ use crate::telemetry::Metrics;
 use crate::watch::follow::{Known, follow};
 use crate::watch::kinds::{Nothing, Part, fields, ray_objects};
 
-/// How long until everything is judged again, even if nothing has changed.
+/// How long until everything is checked again, even if nothing has changed.
 const SLOW: Duration = Duration::from_mins(10);
 
 /// How often policies are checked for changes.
@@ -63,7 +63,7 @@ async fn follow_kind(source: &Source, current: &EffectivePolicy, board: &Board, 
         ray_objects(kind),
         |object: Part<Value, Nothing>| judge(kind, object, current),
         |known| {
-            // Objects that cannot be read are not gone: the last results stay, and nothing is
+            // Objects that cannot be read still exist, so the last results stay, and nothing is
             // written before there are any.
             if !matches!(known, Known::Nothing) {
                 board.post(kind, known.objects().cloned().collect());
@@ -95,7 +95,7 @@ fn judge(
     Some(Arc::new(judged))
 }
 
-/// Waits until all objects have to be judged anew.
+/// Waits until all objects have to be checked again.
 async fn outdated(policy: &ArcSwap<EffectivePolicy>, current: &EffectivePolicy) {
     // Exemptions end by the wall clock, which may be set meanwhile.
     let end = current.policies.next_end(now());
@@ -118,8 +118,7 @@ async fn outdated(policy: &ArcSwap<EffectivePolicy>, current: &EffectivePolicy) 
 }
 
 /// Whether facts have become known that were unknown when the sweep began, as after the start of
-/// the process. Nodes that come and go wait for the next sweep, because there may be some every
-/// minute.
+/// the process. Changes of nodes wait for the next sweep, because they may occur every minute.
 fn has_learned(before: &Facts, now: &Facts) -> bool {
     fn learned<T: Default + PartialEq>(before: &T, now: &T) -> bool {
         *before == T::default() && *now != T::default()

@@ -24,11 +24,12 @@ pub(super) enum ClusterError {
     )]
     NoSecret { namespace: String, name: String },
     /// Another replica changed the object first.
-    #[error("{0} has changed meanwhile")]
+    #[error("{0} has changed in the meantime")]
     Conflict(&'static str),
     /// The API server refused the request or did not answer.
     #[error(
-        "cannot {doing}: {source}; look whether the API server is reached and whether the roles of Rayfit's manifests are applied"
+        "cannot {doing}: {source}; check whether the API server can be reached and whether the \
+         roles of Rayfit's manifests are applied"
     )]
     Request {
         doing: &'static str,

@@ -21,11 +21,12 @@ const AUTHORITY_NAME: &str = "rayfit-webhook-ca";
 pub enum IssueError {
     /// The authority has no key that belongs to it.
     #[error(
-        "the authority in the Secret has no usable key: delete the Secret's data, and a new authority will be made"
+        "the authority in the Secret has no usable key: delete the Secret's data, and a new \
+         authority will be issued"
     )]
     NoKey,
     /// The library refused, for example because a host name is not a DNS name.
-    #[error("a certificate cannot be made ({0}): look whether the host names are DNS names")]
+    #[error("a certificate cannot be issued ({0}): check whether the host names are DNS names")]
     Refused(#[from] rcgen::Error),
 }
 

@@ -28,13 +28,14 @@ pub struct CertificateOptions {
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum CertificateOptionsError {
     /// The Secret is not given as `NAMESPACE/NAME`.
-    #[error("{0:?} names no Secret: write NAMESPACE/NAME, for example rayfit-system/{secret}", secret = names::OWN_SECRET)]
+    #[error("{0:?} is not the name of a Secret: write NAMESPACE/NAME, for example \
+             rayfit-system/{secret}", secret = names::OWN_SECRET)]
     Secret(String),
     /// The authority would not outlive its leaves.
     #[error(
-        "an authority that lives {authority:?} is too short-lived for certificates that live \
-         {leaf:?}: it is replaced when less than two of their lives are left, so give it at \
-         least five times as long"
+        "an authority with a lifetime of {authority:?} is too short-lived for certificates with a \
+         lifetime of {leaf:?}: it is replaced when less than two of their lifetimes are left, so \
+         give it at least five times as long"
     )]
     Lifetimes {
         /// The authority's lifetime.
@@ -44,8 +45,8 @@ pub enum CertificateOptionsError {
     },
     /// The certificate would end before a rotation is complete.
     #[error(
-        "a certificate that lives {leaf:?} would end before API servers have heard of its \
-         successor, which takes {propagation:?}: give it at least eight times as long"
+        "a certificate that lives {leaf:?} would expire before API servers know its successor, \
+         which takes {propagation:?}: give it at least eight times as long"
     )]
     TooShort {
         /// The leaf's lifetime.
@@ -54,7 +55,7 @@ pub enum CertificateOptionsError {
         propagation: Duration,
     },
     /// The text is not a time.
-    #[error("{0:?} is no time: write a number and s, m, h or d, for example 365d")]
+    #[error("{0:?} is not a duration: write a number and s, m, h or d, for example 365d")]
     Lifetime(String),
 }
 

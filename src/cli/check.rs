@@ -1,4 +1,4 @@
-//! `rayfit check`: the judgement of admission, offline.
+//! `rayfit check`: the checks of admission, offline.
 
 use std::borrow::Cow;
 use std::io::Write as _;
@@ -22,40 +22,39 @@ use crate::ray::RayObject;
 use crate::report::{FindingsReport, Unread, Unreadable, github, json, sarif, text};
 use crate::yaml::{self, Document};
 
-/// Judge manifests as admission would, without a cluster
+/// Check manifests as admission would, without a cluster
 ///
-/// Reads YAML (as kubectl does) and JSON, several documents and lists included; looks into folders
-/// for *.yaml, *.yml and *.json; passes over objects that are not RayCluster, RayJob, RayService or
-/// RayCronJob. Defaults are applied first, as admission does. Owner references excuse nothing here,
-/// since anybody can write them: what KubeRay made for a RayJob is judged as if a user made it.
+/// Reads YAML (as kubectl does) and JSON, including files with several documents and lists; searches
+/// folders for *.yaml, *.yml and *.json; skips objects that are not RayCluster, RayJob, RayService or
+/// RayCronJob. Applies defaults first, as admission does. Ignores owner references, because anybody
+/// can write them: a cluster that KubeRay created for a RayJob is checked as if a user had created it.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Examples:\n  \
-    rayfit check raycluster.yaml\n  \
-    rayfit check deploy/ -o github\n  \
-    helm template my-chart | rayfit check -\n  \
-    rayfit check new.yaml --old stored.yaml   # judge it as an update\n  \
-    rayfit check deploy/ --policy policies.yaml\n  \
-    kubectl get rayclusters -A -o json | rayfit check --no-defaults -\n\n\
-    Exit codes: 0 nothing is denied, 1 something is denied, 2 some input could not be read.")]
+#[command(
+    after_help = "Examples:\n  rayfit check raycluster.yaml\n  rayfit check deploy/ -o \
+    github\n  helm template my-chart | rayfit check -\n  rayfit check new.yaml --old stored.yaml   \
+    # check it as an update\n  rayfit check deploy/ --policy policies.yaml\n  kubectl get \
+    rayclusters -A -o json | rayfit check --no-defaults -\n\nExit codes: 0 no object is denied, 1 \
+    some object is denied, 2 some input could not be read."
+)]
 pub(super) struct Check {
     /// Files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE|DIR|-")]
     inputs: Vec<PathBuf>,
 
-    /// How to print what was found
+    /// Format of the findings
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 
-    /// Judge the objects as they are, for manifests that are stored without Rayfit's defaults
+    /// Check the objects without applying Rayfit's defaults first, for objects stored without them
     #[arg(long)]
     no_defaults: bool,
 
-    /// What is stored now: objects of the same kind, namespace and name are judged as updates; if
-    /// only one of the two names a namespace, that is its
+    /// File with the stored objects: an object of the same kind, namespace and name is checked as an
+    /// update of the stored one; if only one of the two names a namespace, both are in it
     #[arg(long, value_name = "FILE")]
     old: Option<PathBuf>,
 
-    /// What is known of the cluster (its version, its nodes), for the rules that need it
+    /// File with facts about the Kubernetes cluster (its version, its nodes), for rules that need them
     #[arg(long, value_name = "FILE")]
     facts: Option<PathBuf>,
 
@@ -68,7 +67,7 @@ pub(super) struct Check {
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum Format {
-    /// For people: the line, why it matters, what to write instead
+    /// For people: the line, why it matters, and how to fix it
     #[default]
     Text,
     /// For programs
@@ -123,7 +122,7 @@ fn print(report: &FindingsReport, format: Format) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What manifests are judged with.
+/// The settings and facts that manifests are checked with.
 struct Circumstances {
     old: Stored,
     facts: Facts,
@@ -199,7 +198,7 @@ impl Circumstances {
             Before::Ambiguous(count) => {
                 outcome::warn(format!(
                     "{identity}: --old has {count} of this name in different namespaces, so it is \
-                     judged as a new object; write its namespace"
+                     checked as a new object; write its namespace"
                 ));
                 None
             }
@@ -210,7 +209,7 @@ impl Circumstances {
             let settings = RayObject::parse(object).map(|parsed| self.settings_for(&parsed));
             let settings = settings.unwrap_or(Cow::Borrowed(&self.settings));
             objects::admitted(object, old.as_ref(), &settings)
-                .with_context(|| format!("the defaults for {identity} do not fit it"))?
+                .with_context(|| format!("the defaults cannot be applied to {identity}"))?
         } else {
             (objects::received(object), Vec::new())
         };
@@ -234,8 +233,8 @@ fn unread(file: &str, error: &source::SourceError) -> Unread {
     }
 }
 
-/// The object as it would be judged: without owner references, of which nobody knows here who wrote
-/// them, and in the namespace of what it changes.
+/// The object as it is checked: without owner references, because it is not known who wrote them,
+/// and in the namespace of the stored object that it changes.
 fn in_place_of(object: &Value, old: Option<&Value>) -> Value {
     let mut object = object.clone();
     if let Some(metadata) = object.get_mut("metadata").and_then(Value::as_object_mut) {
@@ -248,7 +247,7 @@ fn in_place_of(object: &Value, old: Option<&Value>) -> Value {
     object
 }
 
-/// The objects of a file, by what they are called.
+/// The objects of a file, by kind, namespace and name.
 fn stored(path: &Path) -> anyhow::Result<Stored> {
     let mut stored = Stored::default();
     for document in documents(path)? {

@@ -1,4 +1,4 @@
-//! `rayfit completions`: what a shell needs to complete our command line.
+//! `rayfit completions`: shell completions for the command line.
 
 use std::io::Write as _;
 
@@ -6,7 +6,7 @@ use clap_complete::Shell;
 
 use super::Outcome;
 
-/// Shell completions, to standard output
+/// Print shell completions
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit completions bash > /etc/bash_completion.d/rayfit\n  \

@@ -6,40 +6,40 @@ use crate::controller::lease::Terms;
 use crate::controller::observe::Reach;
 use crate::manifests::names;
 
-/// Flags of the part that scales clusters.
+/// Flags of the controller.
 #[derive(Debug, clap::Args)]
 #[command(next_help_heading = "Scaling")]
 pub(super) struct ControllerArgs {
     /// Scale clusters in these namespaces only; can be repeated
     ///
-    /// Then rights in these namespaces are enough. Without nodes being seen, a pod that does not
-    /// find room on its node is only noticed when Kubernetes says so.
+    /// Then permissions in these namespaces are enough. Kubernetes nodes are not read, so a resize that
+    /// does not fit on its node is noticed only when Kubernetes says so.
     #[arg(long = "namespaces", value_name = "NAME", value_delimiter = ',')]
     namespaces: Vec<String>,
 
-    /// Namespace of the Leases by which replicas divide clusters among them
+    /// Namespace of the Leases with which replicas divide the clusters
     #[arg(long, value_name = "NAME", env = "POD_NAMESPACE", default_value = names::NAMESPACE)]
     lease_namespace: String,
 
-    /// Name of this replica, unlike that of any other; without it, one is made up
+    /// Unique name of this replica; without it, a random one
     #[arg(long, value_name = "NAME", env = "POD_NAME")]
     replica: Option<String>,
 
-    /// Into how many parts clusters are divided; the same for all replicas
+    /// Number of shards that clusters are divided into; must be the same for all replicas
     #[arg(long, value_name = "N", default_value_t = 6, value_parser = clap::value_parser!(u32).range(1..=64))]
     shards: u32,
 
-    /// Requests to the API server a second, at most
+    /// Maximum of requests to the API server per second
     #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
     api_rate: u32,
 
-    /// Requests to the API server at once after a quiet time
+    /// Maximum of requests to the API server at once, after a time without requests
     #[arg(long, value_name = "N", default_value_t = 400, value_parser = clap::value_parser!(u32).range(1..))]
     api_burst: u32,
 }
 
 impl ControllerArgs {
-    /// What the background audit is started with.
+    /// The options of the background audit.
     pub(super) fn audit(&self) -> audit::AuditOptions {
         audit::AuditOptions {
             namespace: self.lease_namespace.clone(),
@@ -66,10 +66,11 @@ impl ControllerArgs {
     }
 }
 
-/// A name that no other process has.
+/// A name that is unique to this process.
 fn made_up() -> String {
     use std::hash::{BuildHasher as _, Hasher as _};
-    // The operating system's randomness: two pods of one name would hold each other's Leases.
+    // Random bytes of the operating system, because two replicas with the same name would hold each
+    // other's Leases.
     let random = std::hash::RandomState::new().build_hasher().finish();
     format!("{}-{random:016x}", std::process::id())
 }

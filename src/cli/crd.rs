@@ -6,9 +6,9 @@ use super::Outcome;
 use crate::manifests::to_yaml;
 use crate::policy::resource;
 
-/// The CustomResourceDefinition of RayPolicy, to standard output
+/// Print the CustomResourceDefinition of RayPolicy
 ///
-/// `rayfit manifests` has it too; this is for those who install definitions apart from the rest.
+/// `rayfit manifests` prints it too; use this command if you install definitions separately.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  rayfit crd | kubectl apply --server-side -f -")]
 pub(super) struct Crd {}

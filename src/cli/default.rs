@@ -18,11 +18,11 @@ use crate::report::json::pretty;
 use crate::report::{Unread, Unreadable, diff};
 use crate::yaml;
 
-/// The objects of a manifest as admission would store them
+/// Print the objects of a manifest as admission would store them
 ///
-/// YAML comes out for YAML and JSON for JSON, every object and document included, those that are
-/// no Ray objects unchanged. Keys keep their order; comments, anchors and the way of quoting cannot
-/// be kept. With --diff only what changes is shown, and why.
+/// Prints YAML for YAML and JSON for JSON, with every object and document; objects that are not Ray
+/// objects are unchanged. Keys keep their order, but comments, anchors and quoting style are lost.
+/// With --diff it prints only what changes, and why.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit default raycluster.yaml --diff\n  \
@@ -33,7 +33,7 @@ pub(super) struct Default {
     #[arg(value_name = "FILE|-")]
     input: PathBuf,
 
-    /// Show only what changes, as a unified diff, and which default did it
+    /// Print only what changes, as a unified diff, and which default changed it
     #[arg(long)]
     diff: bool,
 
@@ -110,7 +110,7 @@ fn defaulted(
             continue;
         };
         let (admitted, applied) = objects::admitted(&object, None, &settings(&parsed))
-            .context("the defaults do not fit the object")?;
+            .context("the defaults cannot be applied to the object")?;
         if let (Some(place), false) = (after.pointer_mut(&pointer), applied.is_empty()) {
             *place = admitted;
         }

@@ -14,7 +14,7 @@ use crate::manifests::names;
 
 const LIFETIME: Duration = Duration::from_hours(30 * 24);
 
-/// Certificates for development: ca.crt, tls.crt and tls.key
+/// Issue certificates for development: ca.crt, tls.crt and tls.key
 ///
 /// For this machine and for the webhooks' Service, valid for 30 days. The authority's key is not
 /// kept.
@@ -25,7 +25,7 @@ pub(super) struct DevCerts {
     /// The folder to write them into
     folder: PathBuf,
 
-    /// A further name or address to be called by; can be repeated
+    /// A further host name or address for the certificate; can be repeated
     #[arg(long = "host", value_name = "NAME")]
     hosts: Vec<String>,
 }
@@ -49,7 +49,8 @@ impl DevCerts {
     }
 }
 
-/// Written beside and renamed, so that a server that reads meanwhile sees no half file.
+/// Writes a second file and renames it, so that a server that reads at the same time never sees
+/// half a file.
 fn write(path: &Path, text: &str, mode: u32) -> anyhow::Result<()> {
     let beside = path.with_extension("new");
     let context = || format!("cannot write {}", path.display());

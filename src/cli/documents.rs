@@ -10,12 +10,17 @@ use crate::facts::Facts;
 use crate::report::{Unread, Unreadable};
 use crate::yaml::{self, Document};
 
-/// What is known of a cluster, from a file.
+/// Facts about a Kubernetes cluster, from a file.
 pub(super) fn facts(path: &Path) -> anyhow::Result<Facts> {
     let values = documents(path)?.into_iter().map(|document| document.value);
     let value = values.into_iter().find(|value| !value.is_null());
     serde_json::from_value(value.unwrap_or_else(|| Value::Object(serde_json::Map::new())))
-        .with_context(|| format!("{}: these are no facts about a cluster", path.display()))
+        .with_context(|| {
+            format!(
+                "{}: this is not a file of facts about a cluster",
+                path.display()
+            )
+        })
 }
 
 /// Every document of a file that must be readable.

@@ -1,11 +1,11 @@
-//! `rayfit explain`: all about one rule.
+//! `rayfit explain`: explains one rule.
 
 use std::io::Write as _;
 
 use super::Outcome;
 use crate::report::page;
 
-/// All about one rule or default
+/// Explain one rule or default
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit explain RF105\n  \

@@ -1,4 +1,4 @@
-//! `rayfit manifests`: what has to be applied to install Rayfit.
+//! `rayfit manifests`: the manifests that install Rayfit.
 
 use std::fs;
 use std::io::Write as _;
@@ -13,7 +13,7 @@ use crate::manifests::{
 };
 use crate::policy::settings::IMAGE;
 
-/// The YAML that installs Rayfit, to standard output
+/// Print the YAML that installs Rayfit
 #[derive(Debug, clap::Args)]
 #[expect(clippy::struct_excessive_bools, reason = "flags of a command line")]
 #[command(after_help = "Examples:\n  \
@@ -21,19 +21,19 @@ use crate::policy::settings::IMAGE;
     rayfit manifests --cert-manager --fail-closed > rayfit.yaml\n  \
     rayfit manifests --self-managed | kubectl delete --ignore-not-found -f -   (uninstall)")]
 pub(super) struct Manifests {
-    /// cert-manager issues the certificates (it must be installed; 1.19 or later is best)
+    /// Let cert-manager issue the certificates (it must be installed; 1.19 or later is recommended)
     #[arg(long, conflicts_with = "self_managed")]
     cert_manager: bool,
 
-    /// Rayfit makes and rotates its own certificates (the default)
+    /// Let Rayfit issue and rotate its own certificates (the default)
     #[arg(long)]
     self_managed: bool,
 
-    /// Refuse Ray objects while no webhook answers, instead of storing them unjudged
+    /// Refuse Ray objects while no webhook answers, instead of storing them without validation
     #[arg(long)]
     fail_closed: bool,
 
-    /// The namespace to install into
+    /// Namespace to install into
     #[arg(long, value_name = "NAME", default_value = names::NAMESPACE)]
     namespace: String,
 
@@ -41,40 +41,40 @@ pub(super) struct Manifests {
     #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
     image: String,
 
-    /// How many pods serve the webhooks [default: 2, with --fail-closed 3]
+    /// Replicas of the webhooks [default: 2, with --fail-closed 3]
     #[arg(long, value_name = "N")]
     replicas: Option<u32>,
 
-    /// How many pods scale clusters
+    /// Replicas of the controller, which scales clusters
     #[arg(long, value_name = "N", default_value_t = 2)]
     controller_replicas: u32,
 
-    /// One Deployment for webhooks and controller, with one account that has the rights of both
+    /// One Deployment for webhooks and controller, with one account that has the permissions of both
     ///
-    /// For small clusters. By default what scales clusters runs apart, since it reads what tenants'
-    /// Ray clusters answer: so it has no right to webhook configurations or certificates.
+    /// For small clusters. By default the controller runs separately, without permissions for webhook
+    /// configurations and certificates, because it reads the answers of tenants' Ray clusters.
     #[arg(long, conflicts_with_all = ["no_controller", "controller_replicas"])]
     single_deployment: bool,
 
-    /// The webhooks' port in the pod
+    /// Port of the webhooks in the pod
     ///
-    /// The control plane of a private GKE cluster reaches nodes on ports 443 and 10250 only,
-    /// unless a firewall rule is added; therefore 10250.
+    /// The default is 10250 because the control plane of a private GKE cluster can reach nodes on
+    /// ports 443 and 10250 only, unless a firewall rule is added.
     #[arg(long, default_value_t = 10250)]
     port: u16,
 
-    /// The port of probes and metrics in the pod
+    /// Port of probes and metrics in the pod
     #[arg(long, value_name = "PORT", default_value_t = 8080)]
     health_port: u16,
 
     /// Run in the node's network
     ///
     /// For clusters whose control plane cannot reach pods (EKS with another network plugin). Needs
-    /// another --port, since 10250 is the kubelet's, and a privileged namespace.
+    /// another --port, because the kubelet uses 10250, and a privileged namespace.
     #[arg(long)]
     host_network: bool,
 
-    /// A priority class for the pods, for example system-cluster-critical
+    /// Priority class of the pods, for example system-cluster-critical
     ///
     /// GKE allows system-cluster-critical outside kube-system only with a ResourceQuota for it.
     #[arg(long, value_name = "CLASS")]
@@ -84,17 +84,17 @@ pub(super) struct Manifests {
     #[arg(long, value_name = "SECONDS", default_value_t = 3)]
     timeout_seconds: u8,
 
-    /// Leave this namespace alone, beside kube-system and Rayfit's own; can be repeated
+    /// Exclude this namespace, besides kube-system and Rayfit's own; can be repeated
     #[arg(long = "exclude-namespace", value_name = "NAME")]
     excluded_namespaces: Vec<String>,
 
-    /// Judge Ray objects and scale clusters in this namespace only; can be repeated
+    /// Check Ray objects and scale clusters in this namespace only; can be repeated
     ///
-    /// To try Rayfit on one team first. The right to scale is then given in that namespace only.
+    /// To try Rayfit with one team first. Permission to scale is then granted in that namespace only.
     #[arg(long = "only-namespace", value_name = "NAME")]
     only_namespaces: Vec<String>,
 
-    /// The ports of your API servers, which the network policy lets Rayfit reach
+    /// Ports of your API servers, which the NetworkPolicy lets Rayfit reach
     #[arg(
         long,
         value_name = "PORTS",
@@ -103,33 +103,33 @@ pub(super) struct Manifests {
     )]
     api_server_ports: Vec<u16>,
 
-    /// The addresses of your API servers; can be repeated, like 10.0.0.0/28
+    /// Addresses of your API servers, for example 10.0.0.0/28; can be repeated
     ///
-    /// The network policy then lets nobody else call the webhooks, and lets Rayfit reach nobody
-    /// else on --api-server-ports. Where agents of the control plane (konnectivity) call webhooks for
+    /// The NetworkPolicy then lets only these addresses call the webhooks, and lets Rayfit reach only
+    /// these on --api-server-ports. Where agents of the control plane (konnectivity) call webhooks for
     /// it, name their addresses too.
     #[arg(long = "api-server-cidr", value_name = "CIDR")]
     api_server_cidrs: Vec<String>,
 
-    /// A ConfigMap in Rayfit's namespace whose ca.crt must have issued what callers show
+    /// ConfigMap in Rayfit's namespace with the authority (ca.crt) of the client certificates of callers
     ///
-    /// Then only API servers that show a certificate to webhooks can call (docs/security.md).
+    /// Then only API servers that present such a certificate can call the webhooks (docs/security.md).
     #[arg(long, value_name = "NAME")]
     client_ca_config_map: Option<String>,
 
-    /// A label of the namespaces whose pods may read metrics; can be repeated
+    /// Label of the namespaces whose pods may read metrics; can be repeated
     #[arg(long = "monitoring-namespace-label", value_name = "KEY=VALUE", default_value = MONITORING)]
     monitoring_namespace_labels: Vec<String>,
 
-    /// Install the webhooks only: without the rights that scaling clusters needs
+    /// Install the webhooks only, without the permissions that scaling clusters needs
     #[arg(long)]
     no_controller: bool,
 
-    /// Allow to read Secrets, for Ray clusters with token authentication or TLS in mode central
+    /// Permit reading Secrets, for Ray clusters with token authentication or TLS in mode central
     #[arg(long, conflicts_with = "no_controller")]
     ray_auth: bool,
 
-    /// The ports of Ray's GCS in head pods, which the network policy lets Rayfit reach
+    /// Ports of Ray's GCS in head pods, which the NetworkPolicy lets Rayfit reach
     #[arg(
         long,
         value_name = "PORTS",
@@ -138,12 +138,12 @@ pub(super) struct Manifests {
     )]
     gcs_ports: Vec<u16>,
 
-    /// Leave out the definition of RayPolicy, for those who install definitions apart from the rest
+    /// Leave out the CustomResourceDefinition of RayPolicy, if you install definitions separately
     /// (`rayfit crd` prints it)
     #[arg(long)]
     no_crds: bool,
 
-    /// Write a folder for kustomize instead, with an overlay for each kind of install
+    /// Write a folder for kustomize instead, with an overlay for each kind of installation
     ///
     /// Then: kubectl apply -k FOLDER/overlays/self-managed
     #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed", "ray_auth"])]
@@ -213,27 +213,28 @@ fn yaml(options: &ManifestOptions) -> String {
     text + &to_yaml(&manifests::objects(options))
 }
 
-/// In front of YAML whose image could come from anywhere.
+/// Comment before YAML whose image names no registry.
 const NO_REGISTRY: &str = "\
 # The image names no registry: each node takes it from wherever its container runtime looks first.
 # Push it to a registry of yours and name it: --image registry.example/rayfit:VERSION, or with
 # @sha256:... so that it can never become another one.
 ";
 
-/// In front of YAML with a right that undoes what two accounts are for.
+/// Comment before YAML with a permission that undoes the separation of the two accounts.
 const EVERY_SECRET: &str = "\
 # --ray-auth without --only-namespace lets what scales clusters read every Secret of the cluster, the
 # webhooks' own key included. Name the namespaces of Ray clusters with tokens or TLS.
 ";
 
-/// As container runtimes tell: what comes before the first slash is a host if it has a dot or a
-/// port, or is localhost.
+/// As in container runtimes, the part before the first slash is a host if it has a dot or a port,
+/// or is localhost.
 fn names_registry(image: &str) -> bool {
     let host = image.split_once('/').map(|(host, _)| host);
     host.is_some_and(|host| host.contains(['.', ':']) || host == "localhost")
 }
 
-/// Files of an earlier version that are no more are left: what is not ours is not ours to delete.
+/// Files that only an earlier version wrote are not deleted, because they cannot be told from the
+/// user's own files.
 fn write_tree(folder: &Path, tree: &kustomize::Tree) -> anyhow::Result<()> {
     for (path, text) in tree {
         let path = folder.join(path);

@@ -1,5 +1,5 @@
-//! The command line: one file per command. This is the shell; it reads files and the terminal and
-//! leaves every judgement to the core.
+//! The command line: one file per command. This is part of the shell: it reads files and the
+//! terminal, and leaves every decision to the core.
 //!
 //! A command is a clap struct with `fn run(self) -> anyhow::Result<Outcome>`; to add one, write
 //! its file and list it in `Command`.
@@ -45,7 +45,7 @@ pub use outcome::Outcome;
     propagate_version = true,
     arg_required_else_help = true,
     max_term_width = 100,
-    after_help = "Exit codes: 0 clean, 1 denied, 2 wrong usage or unreadable input.\n\n\
+    after_help = "Exit codes: 0 success, 1 an object would be denied, 2 wrong usage or unreadable input.\n\n\
                   Start with: rayfit check my-raycluster.yaml"
 )]
 struct Cli {
@@ -96,7 +96,7 @@ impl Command {
     }
 }
 
-/// Reads the arguments, runs the command, reports an error in words.
+/// Reads the arguments, runs the command and prints errors.
 pub fn main() -> ExitCode {
     match Cli::parse().command.run() {
         Ok(outcome) => outcome.into(),

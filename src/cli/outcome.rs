@@ -1,4 +1,4 @@
-//! How a command ends: exit codes, and errors in words.
+//! How a command ends: exit codes and error messages.
 
 use std::io::{self, Write as _};
 use std::process::ExitCode;
@@ -24,8 +24,8 @@ impl From<Outcome> for ExitCode {
     }
 }
 
-/// Writes `error` and what led to it to standard error. A reader of our output that went away
-/// (`rayfit rules | head`) is no news to anyone.
+/// Writes `error` and its causes to standard error, unless the reader of the output has closed it
+/// (`rayfit rules | head`).
 pub(super) fn report(error: &anyhow::Error) -> Outcome {
     if !is_broken_pipe(error) {
         complain(format_args!("{error:#}"));
@@ -43,14 +43,14 @@ pub(super) fn complain(message: impl std::fmt::Display) {
     tell(anstyle::AnsiColor::Red, "error", &message);
 }
 
-/// Writes to standard error what does not keep the command from its work.
+/// Writes a warning to standard error.
 pub(super) fn warn(message: impl std::fmt::Display) {
     tell(anstyle::AnsiColor::Yellow, "warning", &message);
 }
 
 fn tell(color: anstyle::AnsiColor, what: &str, message: &dyn std::fmt::Display) {
     let style = color.on_default().bold();
-    // Nothing is left to do where standard error is gone as well.
+    // If standard error is closed too, there is nothing left to do.
     let _ = writeln!(anstream::stderr(), "{style}{what}:{style:#} {message}");
 }
 

@@ -5,32 +5,32 @@ use std::time::Duration;
 use crate::certs::{CertificateOptions, CertificateOptionsError, parse_lifetime};
 use crate::manifests::names::{NAMESPACE, OWN_SECRET};
 
-/// Flags of certificates that Rayfit makes itself.
+/// Flags of certificates that Rayfit issues itself.
 #[derive(Debug, clap::Args)]
-#[command(next_help_heading = "Certificates of our own")]
+#[command(next_help_heading = "Self-managed certificates")]
 pub(super) struct OwnCertificatesArgs {
-    /// Make and rotate the certificates, and keep caBundle in the webhook configurations
+    /// Issue and rotate the certificates, and write caBundle into the webhook configurations
     ///
     /// All replicas share the Secret --cert-secret, which must exist. Needs an API server, and the
-    /// rights that `rayfit manifests --self-managed` grants.
+    /// permissions that `rayfit manifests --self-managed` grants.
     #[arg(long)]
     self_managed_certs: bool,
 
-    /// The Secret that holds the certificates; our pods are in the same namespace
+    /// Secret with the certificates, in the namespace of Rayfit's pods
     #[arg(long, value_name = "NAMESPACE/NAME", default_value_t = format!("{NAMESPACE}/{OWN_SECRET}"))]
     cert_secret: String,
 
-    /// The name of this pod
+    /// Name of this pod
     ///
-    /// With it a replica tells the others which certificate it serves.
+    /// With it a replica tells the other replicas which certificate it uses.
     #[arg(long, value_name = "NAME", env = "POD_NAME", default_value = "rayfit")]
     pod_name: String,
 
-    /// How long a certificate authority lives; it is replaced two certificate lives before its end
+    /// Lifetime of a certificate authority; it is replaced two certificate lifetimes before it expires
     #[arg(long, value_name = "TIME", default_value = "730d", value_parser = parse_lifetime)]
     ca_lifetime: Duration,
 
-    /// How long a serving certificate lives; it is renewed after three quarters of that
+    /// Lifetime of a serving certificate; it is renewed after three quarters of that
     #[arg(long, value_name = "TIME", default_value = "90d", value_parser = parse_lifetime)]
     cert_lifetime: Duration,
 
@@ -40,7 +40,7 @@ pub(super) struct OwnCertificatesArgs {
 }
 
 impl OwnCertificatesArgs {
-    /// What the flags ask for; `None` without --self-managed-certs.
+    /// The options of the flags; `None` without --self-managed-certs.
     pub(super) fn options(self) -> Result<Option<CertificateOptions>, CertificateOptionsError> {
         if !self.self_managed_certs {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! `rayfit plan`: what the controller would do on a snapshot, and why.
+//! `rayfit plan`: what the controller would do about a snapshot, and why.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
@@ -11,13 +11,13 @@ use crate::plan::{PlanLine, PlanSettings, Strategy, check, decide, schema};
 use crate::report::json::pretty;
 use crate::snapshot::{self, Snapshot};
 
-/// The largest file of snapshots, in bytes: pods of ten thousand nodes take about 100 MB.
+/// The largest file of snapshots, in bytes. A snapshot with ten thousand pods takes about 100 MB.
 const MAX_BYTES: usize = 512 << 20;
 
-/// What the controller would do now, why, and why it does not do more
+/// Print what the controller would do now, why, and why not more
 ///
-/// Reads snapshots: YAML or JSON files, files of one JSON object per line, folders with *.yaml,
-/// *.yml and *.json, or standard input; or looks at a live cluster. Nothing is changed anywhere.
+/// Reads snapshots (YAML or JSON files, files of one JSON object per line, folders with *.yaml, *.yml
+/// and *.json, or standard input) or a live cluster. Changes nothing.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit plan snapshot.yaml\n  \
@@ -25,7 +25,7 @@ const MAX_BYTES: usize = 512 << 20;
     rayfit plan --strategy ray snapshot.yaml      # what Ray's own autoscaler would do\n  \
     rayfit plan -o json corpus.jsonl              # one JSON line per snapshot\n  \
     rayfit plan --schema snapshot > snapshot.schema.json\n\n\
-    Exit codes: 0 decided, 2 some snapshot could not be read.")]
+    Exit codes: 0 success, 2 some snapshot could not be read.")]
 pub(super) struct Plan {
     /// Files, folders, - for standard input, or live clusters
     #[arg(
@@ -34,15 +34,15 @@ pub(super) struct Plan {
     )]
     inputs: Vec<PathBuf>,
 
-    /// How to decide [default: what RayPolicies say of a live cluster, else rayfit]
+    /// Strategy [default: the one that RayPolicies set for a live cluster, else rayfit]
     #[arg(long, value_enum)]
     strategy: Option<Way>,
 
-    /// Give up pods that are on their way for so many seconds without anyone needing them
+    /// Give up pending pods that nothing has needed for this many seconds
     #[arg(long, value_name = "SECONDS")]
     pending_idle_timeout: Option<f64>,
 
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 
@@ -56,9 +56,9 @@ pub(super) struct Plan {
 
 #[derive(Debug, Clone, Copy, clap::ValueEnum)]
 enum Described {
-    /// What is read
+    /// The input
     Snapshot,
-    /// What is written
+    /// The output
     Plan,
 }
 
@@ -96,7 +96,7 @@ impl Plan {
         Ok(result)
     }
 
-    /// What cannot be read is reported, and hides nothing else.
+    /// A snapshot that cannot be read is reported, and the others are still planned.
     fn plan_input(&self, input: &Path, out: &mut impl Write) -> anyhow::Result<Outcome> {
         if let Some(cluster) = live_cluster(input) {
             return match self.look(&cluster) {
@@ -167,7 +167,7 @@ impl Plan {
         Ok(())
     }
 
-    /// What flags say, and the usual where they do not.
+    /// The settings of the flags, and defaults where they are absent.
     fn settings(&self, usual: PlanSettings) -> PlanSettings {
         PlanSettings {
             strategy: match self.strategy {
@@ -181,13 +181,13 @@ impl Plan {
     }
 }
 
-/// What is no file or folder and looks like NAMESPACE/NAME is a live cluster.
+/// An argument that is not a file or folder and looks like NAMESPACE/NAME is a live cluster.
 fn live_cluster(input: &Path) -> Option<Key> {
     let name = input.to_str().filter(|_| !input.exists())?;
     live::cluster_name(name).ok()
 }
 
-/// Says what could not be read, after what was said before.
+/// Reports what could not be read, after the output so far.
 fn unread(
     name: &dyn std::fmt::Display,
     error: &dyn std::error::Error,

@@ -1,4 +1,4 @@
-//! RayPolicies from files, as flags that commands share.
+//! RayPolicies from files, as flags that several commands share.
 
 use std::path::PathBuf;
 
@@ -17,20 +17,21 @@ use crate::{objects, raypolicy};
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Policies")]
 pub(super) struct PolicyArgs {
-    /// RayPolicies to fold as admission would; other objects in the file are passed over; can be
+    /// File with RayPolicies to apply as admission would; other objects in it are skipped; can be
     /// repeated
     ///
-    /// The labels of namespaces, for policies that go by them, come from --facts.
+    /// Policies that select namespaces by labels take the labels from --facts.
     #[arg(long = "policy", value_name = "FILE")]
     files: Vec<PathBuf>,
 
-    /// Judge exemptions as of this time, RFC 3339 [default: now]
+    /// Time at which exemptions must be valid, RFC 3339 [default: now]
     #[arg(long, value_name = "TIME")]
     at: Option<Timestamp>,
 }
 
 impl PolicyArgs {
-    /// The policies of the files. What is wrong in one of them is an error: it would not hold.
+    /// The policies of the files. A problem in a policy is an error, because that part of it would
+    /// not apply.
     pub(super) fn policies(&self) -> anyhow::Result<Policies> {
         let mut policies = Vec::new();
         for path in &self.files {
@@ -38,7 +39,7 @@ impl PolicyArgs {
                 for item in objects::items(&document.value) {
                     if is_policy(&item.object) {
                         let policy = read(&item.object).with_context(|| {
-                            format!("{}: this RayPolicy cannot hold", path.display())
+                            format!("{}: this RayPolicy is invalid", path.display())
                         })?;
                         policies.push(policy);
                     }
@@ -46,7 +47,7 @@ impl PolicyArgs {
             }
         }
         if policies.is_empty() && !self.files.is_empty() {
-            bail!("no RayPolicy of rayfit.dev/v1alpha1 in the files of --policy");
+            bail!("there is no RayPolicy of rayfit.dev/v1alpha1 in the files of --policy");
         }
         let policies = Policies::new(policies);
         for policy in policies.iter() {
@@ -57,7 +58,7 @@ impl PolicyArgs {
         Ok(policies)
     }
 
-    /// The time by which exemptions are judged.
+    /// The time at which exemptions must be valid.
     pub(super) fn now(&self) -> Timestamp {
         self.at.unwrap_or_else(clock)
     }

@@ -1,13 +1,13 @@
-//! Progress on a terminal, for what takes longer than a person likes to wait in the dark.
+//! Progress on a terminal, for commands that take long.
 
 use std::fmt;
 use std::io::{IsTerminal as _, Write as _};
 use std::time::{Duration, Instant};
 
-/// How long nothing is shown.
+/// The time before progress is first shown.
 const QUIET: Duration = Duration::from_secs(2);
 
-/// How often it is renewed.
+/// How often it is updated.
 const INTERVAL: Duration = Duration::from_millis(200);
 
 /// A line on standard error that tells how far something is, if that is a terminal.
@@ -40,7 +40,7 @@ impl Progress {
 
     fn show(&mut self, how_far: &dyn fmt::Display) {
         if self.next.is_some_and(|next| Instant::now() >= next) {
-            // Progress is worth no error.
+            // A failure to show progress is ignored.
             let _ = write!(std::io::stderr(), "\r{} {how_far}", self.verb);
             self.next = Some(Instant::now() + INTERVAL);
             self.shown = true;

@@ -6,11 +6,11 @@ use super::live::{self, LiveArgs};
 use super::{Outcome, outcome};
 use crate::controller::observe::Key;
 
-/// A snapshot of a live cluster: all that a decision about it needs
+/// Write a snapshot of a live cluster: everything that decisions about it need
 ///
-/// Only what is on a list of fields is written (docs/planner.md names them): no environment, volume,
-/// command or password, no start parameter but those that sizes are made of, no annotation of other
-/// tools. For bug reports, and for rayfit plan.
+/// For bug reports, and for rayfit plan. It writes only a fixed list of fields (see docs/planner.md): no
+/// environment variables, volumes, commands or passwords, no annotations of other tools, and only those
+/// start parameters that decide the size of nodes.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit record ray/demo > snapshot.yaml\n  \
@@ -20,7 +20,7 @@ pub(super) struct Record {
     #[arg(value_name = "NAMESPACE/NAME", value_parser = live::cluster_name)]
     cluster: Key,
 
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 
@@ -48,7 +48,7 @@ impl Record {
         out.flush()?;
         if let Some(why) = look.unreachable {
             outcome::complain(format_args!(
-                "the snapshot is without Ray's demand and nodes: {why}"
+                "the snapshot lacks Ray's demand and nodes: {why}"
             ));
             return Ok(Outcome::Failed);
         }

@@ -1,14 +1,14 @@
-//! `rayfit release`: in an emergency, let Ray objects pass while no webhook answers.
+//! `rayfit release`: in an emergency, lets Ray objects through while no webhook answers.
 
 use super::Outcome;
 use super::live::{self, block_on};
 use crate::audit;
 
-/// In an emergency: let Ray objects pass while no webhook answers
+/// In an emergency, let Ray objects through while no webhook answers
 ///
-/// Sets the failure policy of the webhooks to Ignore, with your own rights. It needs no webhook and
-/// no replica of Rayfit. While a RayPolicy asks for failClosed, running replicas close it again: set
-/// failClosed to false there too.
+/// Sets the failure policy of the webhooks to Ignore, with your own permissions. It needs no webhook and
+/// no replica of Rayfit. While a RayPolicy sets failClosed, running replicas undo this: set failClosed
+/// to false there too.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The same without rayfit:\n  \
     kubectl delete validatingwebhookconfiguration rayfit-validating   (until the next install)")]
@@ -24,9 +24,10 @@ impl Release {
             Ok(audit::release(&client).await?)
         })?;
         let said = if changed {
-            "released: Ray objects pass while no webhook answers"
+            "released: Ray objects are stored without validation while no webhook answers"
         } else {
-            "nothing to release: Ray objects pass already while no webhook answers"
+            "nothing to release: Ray objects are already stored without validation while no \
+             webhook answers"
         };
         super::outcome::say(said)?;
         Ok(Outcome::Clean)

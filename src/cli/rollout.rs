@@ -1,4 +1,4 @@
-//! `rayfit rollout`: who would be denied if rules were enforced now.
+//! `rayfit rollout`: which objects would be denied if rules were enforced now.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -17,29 +17,29 @@ use crate::objects;
 use crate::policy::Policies;
 use crate::ray::{Kind, RayObject};
 
-/// For each rule, who would be denied if it was enforced now
+/// Report for each rule which stored objects would be denied if it were enforced now
 ///
-/// Judges the stored Ray objects of a cluster as if they were made anew, under its RayPolicies: the
-/// figures that the background audit writes into their status. Or judges files, as kubectl prints
-/// them, under the policies of --policy.
+/// Checks the stored Ray objects of a Kubernetes cluster as if they were created now, under its
+/// RayPolicies. The counts are those that the background audit writes into the status of the policies.
+/// With files, as kubectl prints them, it checks the objects in them under the policies of --policy.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit rollout\n  \
     rayfit rollout -o html > rollout.html\n  \
     rayfit rollout --policy next.yaml             # what a changed policy would mean\n  \
     kubectl get rayclusters -A -o json | rayfit rollout -\n\n\
-    Exit codes: 0 nobody is or would be denied, 1 somebody is or would be, 2 something could not \
-    be read.")]
+    Exit codes: 0 no object is or would be denied, 1 some object is or would be, 2 something \
+    could not be read.")]
 pub(super) struct Rollout {
-    /// Files, or - for standard input; without any, the objects of the cluster
+    /// Files, or - for standard input; without any, the objects of the live cluster
     #[arg(value_name = "FILE|-")]
     inputs: Vec<PathBuf>,
 
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 
-    /// What is known of the cluster, for the rules that need it (with files)
+    /// File with facts about the Kubernetes cluster, for rules that need them (with files)
     #[arg(long, value_name = "FILE", requires = "inputs")]
     facts: Option<PathBuf>,
 
@@ -60,7 +60,7 @@ enum Format {
     Text,
     /// Everything, for programs
     Json,
-    /// One page, to look at and to send
+    /// One page, to read and to send
     Html,
 }
 
@@ -121,7 +121,7 @@ fn written(inputs: &[PathBuf]) -> anyhow::Result<Vec<Value>> {
     Ok(values)
 }
 
-/// What is stored in a cluster.
+/// The objects that are stored in a cluster.
 struct Stored {
     objects: Vec<Value>,
     facts: Facts,
@@ -129,7 +129,7 @@ struct Stored {
 }
 
 impl Stored {
-    /// Reads the cluster. Facts that may not be read are unknown; Ray objects must be.
+    /// Reads the cluster. Facts without read permission are unknown; Ray objects must be readable.
     async fn of(client: &Client) -> anyhow::Result<Self> {
         let mut objects = Vec::new();
         for kind in Kind::ALL {

@@ -5,13 +5,13 @@ use std::io::Write as _;
 use super::Outcome;
 use crate::report::{catalogue, page};
 
-/// The catalogue of rules and defaults
+/// List the rules and defaults
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit rules\n  \
     rayfit rules -o json | jq '.[] | select(.mode == \"enforce\") | .id'")]
 pub(super) struct Rules {
-    /// How to print it
+    /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 }

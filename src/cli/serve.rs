@@ -17,11 +17,11 @@ use crate::server::run::{CertificateSource, ServeOptions, run};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::tls::CertificateDirectory;
 
-/// Runs the admission webhooks, and scales the clusters in mode central
+/// Serve the admission webhooks, and scale the clusters in mode central
 ///
-/// POST /mutate fills in defaults, POST /validate judges. A second port serves /livez, /readyz and /metrics without TLS. On SIGTERM the process is not
-/// ready at once, serves on for --shutdown-delay, then lets calls end and exits with 0; a second
-/// signal stops it at once.
+/// POST /mutate fills in defaults, POST /validate checks objects. A second port serves /livez, /readyz
+/// and /metrics without TLS. On SIGTERM the process becomes unready at once, continues to serve for
+/// --shutdown-delay, then lets open calls end and exits with 0; a second signal stops it at once.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     rayfit serve --cert-dir ./certs --bind 127.0.0.1 --log-format text\n  \
@@ -33,12 +33,13 @@ pub(super) struct Serve {
 
     /// Port of the webhooks
     ///
-    /// 10250 because private GKE control planes reach nodes on 443 and 10250 only, unless a
-    /// firewall rule is added. With host networking it is kubelet's: choose another there.
+    /// The default is 10250 because the control plane of a private GKE cluster can reach nodes on
+    /// ports 443 and 10250 only, unless a firewall rule is added. With host networking choose another
+    /// port, because the kubelet uses 10250.
     #[arg(long, default_value_t = 10250)]
     port: u16,
 
-    /// Address of the health and metrics port, if not --bind
+    /// Address for the health and metrics port, if different from --bind
     #[arg(long, value_name = "IP")]
     health_bind: Option<IpAddr>,
 
@@ -46,9 +47,9 @@ pub(super) struct Serve {
     #[arg(long, default_value_t = 8080)]
     health_port: u16,
 
-    /// Directory with the certificate and its key; it may come later than the process
+    /// Directory with the certificate and its key; they may appear after the process has started
     ///
-    /// Looked at every ten seconds; a new pair is served from the next connection on.
+    /// Checked every ten seconds; new connections use a new pair.
     #[arg(
         long,
         value_name = "DIR",
@@ -57,7 +58,7 @@ pub(super) struct Serve {
     )]
     cert_dir: PathBuf,
 
-    /// File name of the certificate chain in that directory (PEM, leaf first)
+    /// File name of the certificate chain in that directory (PEM, serving certificate first)
     #[arg(long, value_name = "FILE", default_value = "tls.crt")]
     cert_name: String,
 
@@ -65,41 +66,41 @@ pub(super) struct Serve {
     #[arg(long, value_name = "FILE", default_value = "tls.key")]
     key_name: String,
 
-    /// File with the authorities (PEM) that must have issued callers' certificates
+    /// File with the authorities (PEM) that issue the client certificates of callers
     ///
-    /// With it only callers that show such a certificate get as far as a request: API servers, if
-    /// they are told to (docs/security.md). It is read at the start.
+    /// With it, only callers with such a certificate can open a connection: API servers, if they are
+    /// configured to present one (docs/security.md). It is read at the start.
     #[arg(long, value_name = "FILE", conflicts_with = "no_webhooks")]
     client_ca_file: Option<PathBuf>,
 
-    /// How often the directory is looked at, in seconds
+    /// How often the directory is checked, in seconds
     #[arg(long, hide = true, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     cert_interval: Duration,
 
-    /// Cluster to ask for facts that rules need; without it, the one the process runs in
+    /// Kubeconfig of the cluster; without it, the cluster that the process runs in
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
-    /// Seconds from SIGTERM until no connections are taken any more
+    /// Seconds from SIGTERM until new connections are refused
     ///
-    /// Kubernetes needs some to take the process out of its Service. In the second half every
-    /// answer asks the client to connect anew, and so to another replica.
+    /// Kubernetes needs some of that time to remove the process from its Service. In the second half
+    /// every answer asks the client to open a new connection, which leads to another replica.
     #[arg(long, value_name = "SECONDS", default_value = "10", value_parser = seconds)]
     shutdown_delay: Duration,
 
-    /// Seconds after that until connections are cut
+    /// Seconds after that until open connections are closed
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = seconds)]
     drain_timeout: Duration,
 
-    /// Reviews at once; more are told to come again, which counts as a failed call
+    /// Reviews in progress at once; further ones are refused with 429, which is a failed call
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = at_least_one())]
     max_reviews: u32,
 
-    /// Connections to the webhook port at once; more wait
+    /// Connections to the webhook port at once
     #[arg(long, value_name = "N", default_value_t = 4096, value_parser = at_least_one())]
     max_connections: u32,
 
-    /// Threads that serve; without it, one per core and at most two
+    /// Threads that serve reviews; without it, one per core and at most two
     #[arg(long, value_name = "N", value_parser = at_least_one())]
     threads: Option<u32>,
 
@@ -109,23 +110,23 @@ pub(super) struct Serve {
 
     /// Level of log lines (error, warn, info, debug), or directives like rayfit=debug,hyper=error
     ///
-    /// Of libraries only warnings are shown, and of those that quote objects nothing: objects hold
-    /// passwords.
+    /// Of libraries only warnings are logged, and nothing of those that quote objects, because objects
+    /// can contain passwords.
     #[arg(long, value_name = "LEVEL", default_value = "info")]
     log: String,
 
-    /// Do not serve the webhooks: scale clusters only
+    /// Only scale clusters, and do not serve the webhooks
     #[arg(long, conflicts_with_all = ["no_controller", "self_managed_certs"])]
     no_webhooks: bool,
 
-    /// Do not scale clusters: serve the webhooks only
+    /// Only serve the webhooks, and do not scale clusters
     #[arg(long)]
     no_controller: bool,
 
     #[command(flatten)]
     controller: ControllerArgs,
 
-    /// Leave stored objects and the status of RayPolicies alone, and never fail closed by policy
+    /// Do not audit stored objects, write the status of RayPolicies, or fail closed because of a policy
     #[arg(long)]
     no_audit: bool,
 
@@ -143,7 +144,7 @@ impl Serve {
         let runtime = runtime(self.threads)?;
         let options = self.options()?;
         let served = runtime.block_on(run(options));
-        // Connections that did not end in time are cut here.
+        // Connections that did not end in time are closed here.
         runtime.shutdown_background();
         served.map(|()| Outcome::Clean)
     }
@@ -187,8 +188,8 @@ impl Serve {
     }
 }
 
-/// Container runtimes may start processes with a limit of 1,024 open files, fewer than the
-/// connections that we take, and leave it to them to raise it.
+/// Container runtimes may start processes with a soft limit of 1,024 open files, fewer than the
+/// accepted connections, so the process raises the limit itself.
 fn raise_open_files() {
     let Rlimit { current, maximum } = getrlimit(Resource::Nofile);
     if current < maximum {
@@ -197,13 +198,13 @@ fn raise_open_files() {
             maximum,
         };
         if let Err(error) = setrlimit(Resource::Nofile, raised) {
-            tracing::debug!(%error, "the limit of open files stays as it is");
+            tracing::debug!(%error, "the limit of open files cannot be raised");
         }
     }
 }
 
-/// One thread is served best by a runtime without queues between threads; more than two are idle
-/// at a rate of requests that no cluster has.
+/// With one thread, a runtime without queues between threads is faster. More than two threads would
+/// be idle even at request rates that no cluster has.
 fn runtime(threads: Option<u32>) -> std::io::Result<tokio::runtime::Runtime> {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
     let threads = threads.map_or(cores.min(2), |threads| threads as usize);
@@ -217,7 +218,7 @@ fn runtime(threads: Option<u32>) -> std::io::Result<tokio::runtime::Runtime> {
     builder.enable_all().max_blocking_threads(4).build()
 }
 
-/// At most as many as a semaphore or a runtime takes, on every platform.
+/// The upper limit is what semaphores and runtimes accept on every platform.
 fn at_least_one() -> clap::builder::RangedI64ValueParser<u32> {
     clap::value_parser!(u32).range(1..=65_536)
 }

@@ -1,4 +1,4 @@
-//! The settings under which objects are judged and defaulted, as flags that every command shares.
+//! The settings with which objects are checked and defaulted, as flags that several commands share.
 
 use crate::policy::settings::{IMAGE, KUBERAY_OPERATOR};
 use crate::policy::{Mode, Settings};
@@ -6,17 +6,17 @@ use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;
 use crate::rules;
 
-/// Flags that change how objects are judged and defaulted.
+/// Flags that change how objects are checked and defaulted.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Rules and defaults")]
 pub struct SettingsArgs {
-    /// How far one rule is turned on: off, audit, warn or enforce; can be repeated
+    /// Mode of one rule where no policy sets it: off, audit, warn or enforce; can be repeated
     ///
     /// Example: --rule RF213=off --rule RF214=warn
     #[arg(long = "rule", value_name = "ID=MODE", value_parser = rule_and_mode)]
     rules: Vec<(RuleId, Mode)>,
 
-    /// A value that rayfit.dev/reconcile may have: ray, central or sidecar; can be repeated
+    /// Permitted value of the annotation rayfit.dev/reconcile: ray, central or sidecar; can be repeated
     ///
     /// Without it, all three are allowed.
     #[arg(long = "allowed-mode", value_name = "MODE", value_delimiter = ',')]
@@ -24,8 +24,8 @@ pub struct SettingsArgs {
 
     /// The user that KubeRay's operator runs as
     ///
-    /// The clusters that it makes for a RayJob or RayService were judged with their parent and are
-    /// not judged again.
+    /// The clusters that it creates for a RayJob or RayService were checked with that object and are
+    /// not checked again.
     #[arg(long, value_name = "USER", default_value = KUBERAY_OPERATOR)]
     operator_user: String,
 
@@ -33,7 +33,7 @@ pub struct SettingsArgs {
     #[arg(long, value_name = "IMAGE", default_value = IMAGE)]
     image: String,
 
-    /// Give heads without num-cpus the value "0", so that no tasks land there
+    /// Set num-cpus of heads to "0" where it is absent, so that no tasks run there
     #[arg(long)]
     head_takes_no_work: bool,
 }

@@ -6,10 +6,11 @@ use super::Outcome;
 use crate::sidecar::{self, Autoscaler};
 use crate::telemetry::logs::LogFormat;
 
-/// Scales one cluster from its head pod, in the place of Ray's autoscaler
+/// Scale one cluster from its head pod, in place of Ray's autoscaler
 ///
-/// Works while the RayCluster's rayfit.dev/reconcile is sidecar and stands by otherwise; never
-/// ends by itself. In Rayfit's image, what KubeRay starts as /bin/bash does the same.
+/// Scales while the RayCluster's annotation rayfit.dev/reconcile is sidecar, and waits otherwise; never
+/// exits by itself. KubeRay starts the container with /bin/bash, so in Rayfit's image /bin/bash is this
+/// command.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     rayfit sidecar --cluster-name demo --cluster-namespace ray")]
@@ -22,7 +23,7 @@ pub(super) struct Sidecar {
     #[arg(long, value_name = "NAME", env = "RAY_CLUSTER_NAMESPACE")]
     cluster_namespace: String,
 
-    /// API server; without it, that of the cluster that the process runs in
+    /// Kubeconfig of the API server; without it, that of the cluster that the process runs in
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 

@@ -28,7 +28,7 @@ pub(super) enum SourceError {
     Folder,
     #[error("larger than {} MiB; split it", limit >> 20)]
     TooLarge { limit: usize },
-    #[error("line {line}: this is no UTF-8 text; manifests are")]
+    #[error("line {line}: this is not UTF-8 text, as manifests must be")]
     NotText { line: usize },
     #[error("{0}")]
     Io(io::Error),
@@ -45,7 +45,7 @@ impl From<io::Error> for SourceError {
 }
 
 impl InputSource {
-    /// The name that findings carry.
+    /// The name that findings show.
     pub(super) fn name(&self) -> String {
         match self {
             Self::Stdin => "<stdin>".to_owned(),
@@ -58,7 +58,7 @@ impl InputSource {
         self.read_up_to(MAX_BYTES)
     }
 
-    /// The whole text, of so many bytes at most.
+    /// The whole text, of at most `limit` bytes.
     pub(super) fn read_up_to(&self, limit: usize) -> Result<String, SourceError> {
         match self {
             Self::Stdin => bounded(io::stdin().lock(), limit),
@@ -67,7 +67,7 @@ impl InputSource {
     }
 }
 
-/// Reads no more than is read as a manifest, so that a device or a mistaken image does no harm.
+/// Reads no more bytes than a manifest may have, so that a device or a mistaken image does no harm.
 fn bounded(reader: impl Read, limit: usize) -> Result<String, SourceError> {
     let mut bytes = Vec::new();
     let most = u64::try_from(limit).unwrap_or(u64::MAX - 1);
@@ -99,7 +99,7 @@ pub(super) fn expand(argument: &Path) -> Result<Vec<InputSource>, SourceError> {
     Ok(files)
 }
 
-/// The source that a path names, `-` being standard input.
+/// The source that a path names; `-` is standard input.
 pub(super) fn single(path: &Path) -> InputSource {
     if path.as_os_str() == STDIN {
         InputSource::Stdin
@@ -108,7 +108,7 @@ pub(super) fn single(path: &Path) -> InputSource {
     }
 }
 
-/// `seen` holds the true paths of the folders visited, so that links in a circle end.
+/// `seen` holds the resolved paths of the visited folders, so that circular links end.
 fn walk(
     folder: &Path,
     seen: &mut BTreeSet<PathBuf>,
@@ -124,7 +124,7 @@ fn walk(
         match fs::metadata(&path) {
             Ok(meta) if meta.is_dir() => walk(&path, seen, files)?,
             Ok(meta) if meta.is_file() && is_manifest(&path) => files.push(InputSource::File(path)),
-            // A link to nowhere is reported only if it was meant to be a manifest.
+            // A dangling link is reported only if its name is that of a manifest.
             Err(_) if is_manifest(&path) => files.push(InputSource::File(path)),
             _ => {}
         }

@@ -2,7 +2,7 @@
 
 use std::fmt::{self, Write as _};
 
-/// A table: a line of titles and lines of as many cells.
+/// A table: a line of titles, and lines with the same number of cells.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Table {
     lines: Vec<Vec<String>>,
@@ -33,7 +33,7 @@ impl Table {
         self.lines.len().saturating_sub(1)
     }
 
-    /// There are no lines but the titles.
+    /// Whether there are no lines besides the titles.
     pub(super) fn is_empty(&self) -> bool {
         self.len() == 0
     }

@@ -1,4 +1,4 @@
-//! `rayfit vap`: the rules as policies of the API server, for clusters without webhooks.
+//! `rayfit vap`: the rules as ValidatingAdmissionPolicies, for clusters without webhooks.
 
 use std::io::Write as _;
 
@@ -10,10 +10,10 @@ use crate::policy::{Mode, Settings};
 use crate::rule_id::RuleId;
 use crate::vap::{self, VapOptions};
 
-/// The rules as `ValidatingAdmissionPolicies`, to standard output
+/// Print the rules as ValidatingAdmissionPolicies
 ///
-/// For Kubernetes clusters that allow no webhooks: the API server judges by itself. Kubernetes 1.30
-/// or later. `rayfit rules -o json` and the pages of docs/rules say how much of each rule that is.
+/// For Kubernetes clusters that do not allow webhooks: the API server itself checks Ray objects. Needs
+/// Kubernetes 1.30 or later. `rayfit rules -o json` and docs/rules.md say how much of each rule it checks.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit vap | kubectl apply --server-side -f -\n  \
@@ -21,25 +21,25 @@ use crate::vap::{self, VapOptions};
     rayfit vap --only-namespace team-a | kubectl apply --server-side -f -\n  \
     rayfit vap --defaults | kubectl delete --ignore-not-found -f -   (uninstall)")]
 pub(super) struct Vap {
-    /// How far one rule is turned on: off, audit, warn or enforce; can be repeated
+    /// Mode of one rule: off, audit, warn or enforce; can be repeated
     #[arg(long = "rule", value_name = "ID=MODE", value_parser = rule_and_mode)]
     rules: Vec<(RuleId, Mode)>,
 
     /// Also fill in requests and resize policy of groups that grow in place (DF01, DF02)
     ///
-    /// As `MutatingAdmissionPolicies`, which API servers have from Kubernetes 1.36 on.
+    /// As MutatingAdmissionPolicies, which need Kubernetes 1.36 or later.
     #[arg(long)]
     defaults: bool,
 
-    /// Refuse objects that are too large to be judged, instead of storing them unjudged
+    /// Refuse objects that are too large for the expressions, instead of storing them without validation
     #[arg(long)]
     fail_closed: bool,
 
-    /// Leave this namespace alone, beside kube-system; can be repeated
+    /// Exclude this namespace, besides kube-system; can be repeated
     #[arg(long = "exclude-namespace", value_name = "NAME")]
     excluded_namespaces: Vec<String>,
 
-    /// Judge Ray objects in this namespace only; can be repeated
+    /// Check Ray objects in this namespace only; can be repeated
     #[arg(long = "only-namespace", value_name = "NAME")]
     only_namespaces: Vec<String>,
 

@@ -24,9 +24,9 @@ pub static DEFAULT: DefaultRule = DefaultRule {
     name: "ippr-worker-start",
     summary: "raylets of a group that grows in place use their new CPUs at once",
     what: "In every group that `ray.io/ippr` lists with a `max-cpu`, the ray container gets \
-           `RAY_worker_maximum_startup_concurrency`, the cap in whole CPUs, and \
-           `RAY_worker_cap_initial_backoff_delay_ms: \"10\"` where it has neither that variable nor \
-           `RAY_worker_cap_enabled`.",
+           `RAY_worker_maximum_startup_concurrency`, the resize limit in whole CPUs, and \
+           `RAY_worker_cap_initial_backoff_delay_ms: \"10\"` where it has neither that variable \
+           nor `RAY_worker_cap_enabled`.",
     why: "A raylet goes on by the CPUs that its pod began with: it starts as many processes at a \
           time, and lets each further task of a kind wait, for one second, then two, then four, up \
           to ten. A pod that grew from one CPU to eight would be in use after half a minute. With \

@@ -13,9 +13,9 @@ pub struct Address {
     port: u16,
 }
 
-/// A text that is no address.
+/// A text that is not an address.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no address of a GCS: write HOST or HOST:PORT, an IPv6 address in brackets")]
+#[error("{0:?} is not an address of a GCS: write HOST or HOST:PORT, an IPv6 address in brackets")]
 pub struct NotAnAddress(String);
 
 impl Address {

@@ -1,4 +1,4 @@
-//! The calls, in terms of our own types.
+//! The calls, with Rayfit's own types.
 
 use std::collections::BTreeMap;
 
@@ -21,19 +21,20 @@ use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 use crate::snapshot::gcs::ClusterResourceState;
 
-/// Ray's code for a key that is not there.
+/// Ray's code for a key that does not exist.
 const NO_SUCH_KEY: i32 = 17;
 
-/// What a raylet says to a drain.
+/// The answer of a raylet to a drain request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DrainCall {
-    /// It takes no new work and goes. Also of a node that is unknown or gone already.
+    /// It takes no new work and will stop. This is also the answer for a node that is unknown or
+    /// has already stopped.
     Accepted,
-    /// It stays, with the raylet's reason: it is no longer idle.
+    /// It keeps running, because it is no longer idle; with the raylet's reason.
     Rejected(String),
 }
 
-/// What a raylet is to have in all; `None` leaves an amount as it is.
+/// The new total resources of a raylet; `None` leaves an amount unchanged.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RayletSize {
     /// CPU in thousandths.
@@ -48,8 +49,8 @@ impl Client {
         Ok(self.whole_state().await?.0)
     }
 
-    /// The same, with the place of an answer that is larger than usual: whoever keeps the state
-    /// keeps that too.
+    /// The same, with the permit of an answer that is larger than usual, which has to be kept as
+    /// long as the state.
     pub async fn whole_state(
         &self,
     ) -> Result<(ClusterResourceState, Option<ClientPlace>), CallError> {
@@ -92,7 +93,7 @@ impl Client {
         }
     }
 
-    /// Tells the cluster what its scaler is doing; `ray status` shows it.
+    /// Reports to the cluster what its scaler is doing; `ray status` shows it.
     pub async fn report(&self, state: AutoscalingState) -> Result<(), CallError> {
         let message = ReportAutoscalingStateRequest {
             autoscaling_state: Some(state.into()),
@@ -106,16 +107,16 @@ impl Client {
         Ok(())
     }
 
-    /// Asks a node to go because it is idle. Its raylet refuses if it no longer is.
+    /// Asks a node to drain because it is idle. Its raylet refuses if it no longer is.
     pub async fn drain_idle(&self, node: NodeId, why: &str) -> Result<DrainCall, CallError> {
         self.drain(node, DrainNodeReason::IdleTermination, why, 0)
             .await
     }
 
-    /// Asks a node to go when its work is done. It accepts with work, and takes no more.
+    /// Asks a node to drain when its work is done. It accepts even with work, and takes no more.
     ///
-    /// `deadline_ms` is when the node will be gone in any case, in milliseconds since 1970; Ray
-    /// shows it to the work on the node and does not enforce it. 0 is none.
+    /// `deadline_ms` is when the node will be stopped in any case, in milliseconds since 1970. Ray
+    /// shows it to the work on the node and does not enforce it. 0 stands for none.
     pub async fn drain_preempt(
         &self,
         node: NodeId,
@@ -209,7 +210,7 @@ impl Client {
         Ok(Some(reply.value))
     }
 
-    /// Writes a key, over what it had. The default namespace is empty.
+    /// Writes a key, replacing its value. The default namespace is empty.
     pub async fn kv_put(&self, namespace: &str, key: &str, value: &[u8]) -> Result<(), CallError> {
         let message = InternalKvPutRequest {
             key: key.into(),
@@ -225,7 +226,7 @@ impl Client {
         self.checked(Call::KvPut, reply.status)
     }
 
-    /// Deletes a key, whether it is there or not. The default namespace is empty.
+    /// Deletes a key, if it exists. The default namespace is empty.
     pub async fn kv_del(&self, namespace: &str, key: &str) -> Result<(), CallError> {
         let message = InternalKvDelRequest {
             key: key.into(),
@@ -239,7 +240,7 @@ impl Client {
         self.checked(Call::KvDel, reply.status)
     }
 
-    /// The status inside of an answer: absent or 0 is good.
+    /// The status inside an answer: absent or 0 means success.
     fn checked(&self, call: Call, status: Option<GcsStatus>) -> Result<(), CallError> {
         match status {
             Some(status) if status.code != 0 => Err(self.error(call, GcsFault::from_gcs(&status))),
@@ -261,7 +262,7 @@ fn is_too_large(error: &CallError) -> bool {
 }
 
 impl RayletSize {
-    /// By Ray's names and units: whole CPUs, bytes.
+    /// With Ray's names and units: whole CPUs, bytes.
     #[expect(
         clippy::cast_precision_loss,
         reason = "Ray counts in doubles; memory is exact to 8 PiB"

@@ -1,4 +1,4 @@
-//! Asking: one shared connection, a deadline for each call, faults told apart.
+//! The client: one shared connection, a deadline for each call, and classified errors.
 
 use std::future::Future;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,21 +16,21 @@ use super::{Call, CallError, Endpoint, GcsFault};
 /// How long a call may take, and how large an answer may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct GcsLimits {
-    /// From asking to the whole answer, connecting included.
+    /// From sending the request to the complete answer, including connecting.
     pub deadline: Duration,
-    /// Bytes of one answer. The state of 10,000 nodes is ten megabytes or so.
+    /// The bytes of one answer. The state of 10,000 nodes takes about ten megabytes.
     pub answer: usize,
 }
 
-/// Answers up to so many bytes are taken from all clusters at once; the state of a thousand nodes
-/// is not larger.
+/// Answers up to this size, in bytes, are received from all clusters at once. The state of a
+/// thousand nodes is not larger.
 const USUAL_ANSWER: usize = 1 << 20;
 
-/// So many larger answers are taken at once, so that their memory is bounded however many clusters
-/// there are.
+/// The number of larger answers that are held at once, so that their memory is bounded however many
+/// clusters there are.
 static LARGE_ANSWERS: Semaphore = Semaphore::const_new(3);
 
-/// The place of a large answer. As long as somebody keeps it, no other cluster has it.
+/// The permit for a large answer. As long as it is kept, no other cluster has it.
 #[derive(Debug)]
 pub struct ClientPlace(
     #[expect(dead_code, reason = "it is free again when it is dropped")] SemaphorePermit<'static>,
@@ -45,16 +45,16 @@ impl Default for GcsLimits {
     }
 }
 
-/// A GCS that can be asked. Clones share one connection, which is made when it is first needed,
-/// and made again, ever more rarely, while the GCS is away.
+/// A client of a GCS. Clones share one connection, which is opened when it is first needed, and
+/// opened again, with growing delays, while the GCS cannot be reached.
 ///
-/// Nothing is tried twice by itself: who calls decides again on what it then knows.
+/// Calls are never retried automatically: the caller decides again with the state that it has then.
 #[derive(Clone)]
 pub struct Client {
     endpoint: Arc<Endpoint>,
     link: Arc<Mutex<Link>>,
     limits: GcsLimits,
-    /// Its last answer was not of the usual size.
+    /// Whether the last answer was larger than usual.
     is_large: Arc<AtomicBool>,
 }
 
@@ -70,7 +70,7 @@ impl Client {
         }
     }
 
-    /// Who is asked.
+    /// The endpoint.
     pub fn endpoint(&self) -> &Endpoint {
         &self.endpoint
     }
@@ -83,7 +83,7 @@ impl Client {
         other
     }
 
-    /// The most bytes of an answer for which no place is needed.
+    /// The most bytes of an answer without a permit.
     pub(super) fn usual_answer(&self) -> usize {
         self.limits.answer.min(USUAL_ANSWER)
     }
@@ -93,7 +93,7 @@ impl Client {
         self.limits.answer
     }
 
-    /// A place for a large answer, if it is likely to be one. Who asks next waits until one is free.
+    /// A permit for a large answer, if the answer is likely to be large. Waits until one is free.
     pub(super) async fn place(&self, is_known: bool) -> Option<ClientPlace> {
         if is_known {
             self.is_large.store(true, Ordering::Relaxed);
@@ -101,11 +101,11 @@ impl Client {
         if !self.is_large.load(Ordering::Relaxed) {
             return None;
         }
-        // Nobody closes it.
+        // The semaphore is never closed.
         LARGE_ANSWERS.acquire().await.ok().map(ClientPlace)
     }
 
-    /// Notes that an answer was not large after all.
+    /// Records that an answer was not large after all.
     pub(super) fn was_usual(&self) {
         self.is_large.store(false, Ordering::Relaxed);
     }
@@ -160,10 +160,10 @@ impl Client {
         result
     }
 
-    /// The request with our token, if the GCS asks for one.
+    /// The request with the token, if the GCS requires one.
     fn request<Q>(&self, message: Q) -> Result<Request<Q>, GcsFault> {
         let mut request = Request::new(message);
-        // So that the GCS does not go on with what nobody waits for.
+        // So that the GCS does not continue with a call for which nobody waits.
         request.set_timeout(self.limits.deadline);
         if let Some(source) = &self.endpoint.token {
             let token = source

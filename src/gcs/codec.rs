@@ -1,4 +1,4 @@
-//! Messages on their way out and in. What comes in is looked over before it is decoded.
+//! Encoding and decoding messages. Answers are checked before they are decoded.
 
 use std::marker::PhantomData;
 
@@ -11,7 +11,7 @@ use tonic_prost::{ProstCodec, ProstEncoder};
 
 use super::wire::bounds::{self, Answer};
 
-/// From so many bytes on, decoding takes so long that other tasks must not wait for it.
+/// From this size on, in bytes, decoding takes so long that other tasks must not wait for it.
 const LARGE: usize = 256 << 10;
 
 /// Protobuf messages, the answers within bounds. `build.rs` gives it to the generated clients.
@@ -62,7 +62,7 @@ impl<A: Message + Answer + Default> Decoder for BoundedDecoder<A> {
     }
 }
 
-/// Runs what may take long so that other tasks go on.
+/// Runs work that may take long so that other tasks continue.
 pub(crate) fn aside<T>(may_take_long: bool, work: impl FnOnce() -> T) -> T {
     let runtime = Handle::try_current().ok().filter(|_| may_take_long);
     if runtime.is_some_and(|runtime| runtime.runtime_flavor() == RuntimeFlavor::MultiThread) {

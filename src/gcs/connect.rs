@@ -1,4 +1,4 @@
-//! One connection to a GCS: TCP, and TLS where it is asked for.
+//! One connection to a GCS: TCP, and TLS where it is required.
 
 use std::future::Future;
 use std::io;
@@ -19,7 +19,7 @@ use super::{Endpoint, Tls};
 /// Why there is no connection.
 #[derive(Debug, thiserror::Error)]
 pub(super) enum ConnectError {
-    /// Our side lacks what it has to show.
+    /// A certificate, key or token of this side is missing.
     #[error(transparent)]
     Material(#[from] TlsFault),
     /// No TCP connection.
@@ -30,7 +30,7 @@ pub(super) enum ConnectError {
     Handshake(io::Error),
 }
 
-/// Makes connections to one GCS, whatever address it is asked for.
+/// Opens connections to one GCS, whatever address is requested.
 #[derive(Clone)]
 pub(super) struct Connector(pub(super) Arc<Endpoint>);
 

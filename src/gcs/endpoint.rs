@@ -1,4 +1,4 @@
-//! Where a GCS is, and what it wants to see of its clients.
+//! Where a GCS is, and which credentials it requires of its clients.
 
 use super::{Address, Tls, TokenSource};
 
@@ -7,14 +7,15 @@ use super::{Address, Tls, TokenSource};
 pub struct Endpoint {
     /// Where it listens.
     pub address: Address,
-    /// The token that it asks for (`RAY_AUTH_MODE=token`), if it does.
+    /// The token, if it requires one (`RAY_AUTH_MODE=token`).
     pub token: Option<TokenSource>,
-    /// Mutual TLS (`RAY_USE_TLS=1`), if it speaks that; otherwise plain text.
+    /// The material for mutual TLS, if it uses that (`RAY_USE_TLS=1`); otherwise connections are
+    /// plain text.
     pub tls: Option<Tls>,
 }
 
 impl Endpoint {
-    /// A GCS that asks for nothing.
+    /// A GCS that requires no credentials.
     pub fn plain(address: Address) -> Self {
         let (token, tls) = (None, None);
         Self {

@@ -1,4 +1,4 @@
-//! What KubeRay tells the containers of a head pod about its GCS, by environment variables.
+//! The environment variables with which KubeRay describes the GCS to the containers of a head pod.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use super::{Address, Endpoint, Material, Tls, TokenSource};
 /// Where KubeRay mounts the service account's token for Ray (`enableK8sTokenAuth`).
 const SERVICE_ACCOUNT_TOKEN: &str = "/var/run/secrets/ray.io/serviceaccount/token";
 
-/// Why the environment says nothing that can be used.
+/// Why the environment cannot be used.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum EnvironmentError {
     /// TLS without all of its files.
@@ -69,7 +69,7 @@ fn tls(variable: impl Fn(&str) -> Option<String>) -> Result<Option<Tls>, Environ
     }))
 }
 
-/// As Ray reads a truth value.
+/// Parses a boolean as Ray does.
 fn is_on(value: &str) -> bool {
     value == "1" || value.eq_ignore_ascii_case("true")
 }

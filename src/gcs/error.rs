@@ -1,4 +1,4 @@
-//! What can go wrong with a call, told apart by what is to be done about it.
+//! Errors of calls, classified by what to do about them.
 
 use std::error::Error as StdError;
 use std::fmt;
@@ -31,7 +31,7 @@ pub enum Call {
     KvDel,
 }
 
-/// A call that came to nothing.
+/// A failed call.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{call} at the GCS {address}: {fault}")]
 pub struct CallError {
@@ -43,15 +43,15 @@ pub struct CallError {
     pub fault: GcsFault,
 }
 
-/// Why a call came to nothing.
+/// Why a call failed.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum GcsFault {
     /// No connection, or it broke.
     #[error("unreachable: {0}")]
     Unreachable(String),
-    /// Not tried, because earlier attempts failed: the next one is so far away. That is not part of
-    /// the text, which is the same as long as nothing else changes.
-    #[error("not tried: it was unreachable a moment ago")]
+    /// Not tried, because earlier attempts failed. The value is the time until the next attempt; it
+    /// is not part of the text, which stays the same as long as nothing else changes.
+    #[error("not tried, because it was unreachable a moment ago")]
     BackingOff(Duration),
     /// No answer in that time. It is not part of the text: it differs from call to call.
     #[error("no answer in time; the GCS is overloaded or the network is cut")]
@@ -62,7 +62,7 @@ pub enum GcsFault {
          name or address that it is called by"
     )]
     Tls(String),
-    /// The token or a certificate of ours cannot be read.
+    /// The token or a certificate of this side cannot be read.
     #[error("credentials: {0}")]
     Credentials(String),
     /// The token is missing or not the right one.
@@ -71,22 +71,28 @@ pub enum GcsFault {
          (RAY_AUTH_TOKEN, in the cluster's Secret under auth_token)"
     )]
     Unauthenticated(String),
-    /// The GCS is not the leading one.
-    #[error("it is passive: another GCS leads; ask that one, or wait until this one leads")]
+    /// The GCS is not the leader.
+    #[error(
+        "it is passive, because another GCS is the leader; use that one, or wait until this \
+             one is the leader"
+    )]
     Passive,
-    /// What the call is about is not there (any more).
-    #[error("not found: {0}; look at the cluster's state again")]
+    /// The object of the call does not exist (any more).
+    #[error("not found: {0}; read the cluster's state again")]
     NotFound(String),
-    /// The GCS refuses what was asked.
+    /// The GCS refuses the request as invalid.
     #[error("refused as invalid: {0}")]
     InvalidArgument(String),
-    /// A Ray that does not know the call.
-    #[error("this Ray does not know the call: {0}; in-place resize needs Ray 2.56 or later")]
+    /// This version of Ray does not have the call.
+    #[error(
+        "this version of Ray does not have the call: {0}; in-place resize needs Ray 2.56 or \
+             later"
+    )]
     Unsupported(String),
-    /// An answer of more bytes than are taken.
-    #[error("the answer is too large to be taken: {0}")]
+    /// The answer is larger than the limit.
+    #[error("the answer is too large: {0}")]
     TooLarge(String),
-    /// An answer that cannot be reckoned with.
+    /// The content of the answer is invalid.
     #[error("its answer is not used: {0}")]
     Unusable(Unusable),
     /// Anything else.
@@ -95,7 +101,7 @@ pub enum GcsFault {
 }
 
 impl GcsFault {
-    /// No answer came, so that nothing is known of what the call did.
+    /// Whether there was no answer, so that the effect of the call is unknown.
     pub fn is_unanswered(&self) -> bool {
         matches!(
             self,
@@ -103,7 +109,7 @@ impl GcsFault {
         )
     }
 
-    /// What the transport or the server said.
+    /// The error of the transport or the server.
     pub(super) fn from_status(status: &Status, deadline: Duration) -> Self {
         if let Some(source) = status.source() {
             return Self::from_transport(source, deadline);
@@ -170,7 +176,7 @@ fn chain<'a>(
     std::iter::successors(Some(error), |&error| error.source())
 }
 
-/// Of what a GCS says in words, so many characters are passed on.
+/// The most characters of a GCS's message that are passed on.
 const SAID: usize = 400;
 
 /// The message, with the details that gRPC in C++ sends beside it.

@@ -1,16 +1,16 @@
-//! How much an answer may hold, and what is too much.
+//! The limits on the content of an answer.
 
 use std::fmt;
 
-/// What an answer may take in memory, generously reckoned. 10,000 nodes with ten resources and six
-/// labels each take 60 MiB.
+/// The memory that an answer may take, by a generous estimate. 10,000 nodes with ten resources and
+/// six labels each take 60 MiB.
 pub(super) const MEMORY: usize = 96 << 20;
 
 /// The longest name, label or text.
 pub(super) const TEXT: usize = 4_096;
 
-/// So many resources or labels may one node or request have. (A placement group adds six or so to
-/// each node that it is on.)
+/// The most resources or labels of one node or request. (A placement group adds about six to each
+/// node that it is on.)
 pub(super) const ENTRIES: usize = 10_000;
 
 /// Why an answer is not decoded.
@@ -22,7 +22,7 @@ pub enum Excess {
     Long,
     /// More memory than an answer may take.
     Memory,
-    /// It is no message of the kind that was asked for.
+    /// It is not a message of the requested kind.
     Malformed,
 }
 
@@ -71,7 +71,7 @@ impl fmt::Display for Excess {
                  {ENTRIES} resources or labels"
             ),
             Self::Memory => write!(f, "it would take more than {} MiB", MEMORY >> 20),
-            Self::Malformed => write!(f, "it is no message as Ray writes it"),
+            Self::Malformed => write!(f, "it is not a message in Ray's format"),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! The connection that a client has, or is about to have, and when it may try again.
+//! The connection of a client, and when it may try to connect again.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -16,7 +16,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 pub(super) struct Link {
     endpoint: Arc<Endpoint>,
     channel: Option<Channel>,
-    /// Counts channels: what a call on an earlier one met says nothing of this one.
+    /// Numbers the channels, because the result of a call on an earlier one says nothing about this
+    /// one.
     generation: u64,
     failures: u32,
     not_before: Option<Instant>,
@@ -46,7 +47,7 @@ impl Link {
         Ok((channel, self.generation))
     }
 
-    /// The GCS answered, be it with an error.
+    /// The GCS answered, even if with an error.
     pub(super) fn answered(&mut self, generation: u64) {
         if generation == self.generation {
             self.failures = 0;
@@ -54,8 +55,9 @@ impl Link {
         }
     }
 
-    /// No answer came. The channel is given up: its connection may be a dead one that nobody
-    /// closed. (Pings would find that too, but gRPC servers cut off clients that ping them.)
+    /// There was no answer. The channel is dropped, because its connection may be dead without
+    /// having been closed. (Pings would detect that too, but gRPC servers disconnect clients that
+    /// ping them.)
     pub(super) fn failed(&mut self, generation: u64, now: Instant) {
         if generation != self.generation {
             return;
@@ -78,7 +80,7 @@ fn pause(earlier: u32) -> Duration {
 
 /// A channel that connects when it is first used, and again when the connection was closed.
 fn open(endpoint: &Arc<Endpoint>) -> Channel {
-    // Where to connect is the connector's matter; the address here only fills in `:authority`.
+    // The connector decides where to connect; the address here only sets `:authority`.
     Transport::from_static("http://gcs")
         .buffer_size(8)
         .connect_with_connector_lazy(Connector(Arc::clone(endpoint)))

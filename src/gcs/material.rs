@@ -5,7 +5,7 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// No token, certificate bundle or key is larger, in bytes.
+/// The largest token, certificate bundle or key, in bytes.
 const LARGEST: u64 = 1 << 20;
 
 /// A secret or certificate: the content itself, or a file that is read again at each use, because
@@ -18,7 +18,7 @@ pub enum Material {
     Memory(Arc<[u8]>),
 }
 
-/// Why material cannot be had.
+/// Why material cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read {file}: {reason}; is its volume mounted into this container?")]
 pub(super) struct Unreadable {

@@ -1,10 +1,12 @@
-//! The client of Ray's GCS: what a scaler asks and tells a running Ray cluster, over gRPC.
+//! The client of Ray's GCS: reads the state of a running Ray cluster, drains and resizes its nodes,
+//! and reports to it, over gRPC.
 //!
-//! Reading order: [`Endpoint`] (where a GCS is, and what it wants to see), [`Client`] (the calls),
-//! [`CallError`] (what can go wrong with them), `wire` (messages, to and from our own types).
+//! Reading order: [`Endpoint`] (where a GCS is, and which credentials it requires), [`Client`] (the
+//! calls), [`CallError`] (what can go wrong with them), `wire` (converting messages to and from
+//! Rayfit's own types).
 //!
-//! What would end a GCS cannot be said with these types: a node id that is not 28 bytes, and a
-//! version of the cluster's state that is newer than its own.
+//! Messages that would crash a GCS cannot be expressed with these types: a node id that is not 28
+//! bytes, and a version of the cluster's state that is newer than its own.
 
 mod address;
 mod calls;

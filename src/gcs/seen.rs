@@ -1,18 +1,18 @@
-//! Whether what a GCS says of its cluster can be reckoned with.
+//! Validating the state that a GCS reports.
 
 use super::excess::Excess;
 use crate::snapshot::gcs::{ClusterResourceState, ResourceRequest};
 
-/// What Ray counts in: it keeps four decimals.
+/// Ray's unit of resources: it keeps four decimals.
 const RESOLUTION: f64 = 1e-4;
 
-/// Beyond this is no amount of anything; memory is in bytes.
+/// The largest amount; memory is in bytes.
 const MOST: f64 = 1e18;
 
 /// Why a state is not used. Ray itself reports nothing of the kind.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Unusable {
-    /// More than can be taken.
+    /// It exceeds the limits.
     #[error(transparent)]
     Excess(#[from] Excess),
     /// A request for an amount that Ray does not have.
@@ -26,7 +26,7 @@ pub enum Unusable {
         /// Its amount.
         amount: String,
     },
-    /// A node with an amount that is none.
+    /// A node has an invalid amount.
     #[error("the node of pod {pod:?} has {amount} of {resource}: amounts are from 0 to 1e18")]
     Node {
         /// The pod.
@@ -38,10 +38,10 @@ pub enum Unusable {
     },
 }
 
-/// Looks over every amount.
+/// Checks every amount.
 pub(super) fn check(state: &ClusterResourceState) -> Result<(), Unusable> {
     for node in &state.node_states {
-        // What is free may be less than nothing: a task that goes on takes its CPUs back.
+        // Free resources may be negative, because a task that continues takes its CPUs back.
         let total = node
             .total_resources
             .iter()
@@ -71,7 +71,7 @@ pub(super) fn check(state: &ClusterResourceState) -> Result<(), Unusable> {
 }
 
 fn request(request: &ResourceRequest) -> Result<(), Unusable> {
-    // Half a step below, so that no rounding on the way counts.
+    // Half a unit below, so that rounding errors do not count.
     let is_amount = |amount: f64| amount == 0.0 || (RESOLUTION / 2.0..=MOST).contains(&amount);
     let wrong = request
         .resources_bundle
@@ -85,7 +85,7 @@ fn request(request: &ResourceRequest) -> Result<(), Unusable> {
     })
 }
 
-/// As much of a foreign text as people need.
+/// The beginning of a text from the GCS, as long as people need.
 fn shown(text: &str) -> String {
     text.chars().take(80).collect()
 }

@@ -1,4 +1,4 @@
-//! Mutual TLS, as Ray has it: both sides show a certificate of the same authority.
+//! Mutual TLS as in Ray: both sides present a certificate of the same authority.
 
 use std::sync::Arc;
 
@@ -12,10 +12,10 @@ use super::Material;
 use super::material::Unreadable;
 use crate::tls::provider;
 
-/// What mutual TLS needs. Files are read again for each connection, PEM all of it.
+/// The material for mutual TLS, all in PEM. Files are read again for each connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Tls {
-    /// Our certificate, with its chain.
+    /// The client certificate, with its chain.
     pub certificate: Material,
     /// Its key.
     pub key: Material,
@@ -38,7 +38,7 @@ pub(super) enum TlsFault {
     },
     #[error("the certificate and its key cannot be used: {0}")]
     Unusable(String),
-    #[error("{0:?} is no name that a certificate could have")]
+    #[error("{0:?} is not a name that a certificate could have")]
     Name(String),
 }
 
@@ -60,7 +60,7 @@ impl Tls {
             .with_client_auth_cert(chain, key)
             .map_err(unusable)?;
         config.alpn_protocols = vec![b"h2".to_vec()];
-        // One long connection per GCS: remembering sessions would only cost memory.
+        // There is one long connection per GCS, so remembering sessions would only cost memory.
         config.resumption = Resumption::disabled();
         Ok(Arc::new(config))
     }

@@ -1,4 +1,4 @@
-//! The one function that judges an object: in the webhook, in the background audit, in `check`.
+//! The one function that checks an object: for the webhook, the background audit and `check`.
 
 pub mod verdict;
 
@@ -12,13 +12,14 @@ use crate::policy::{Mode, Settings};
 use crate::ray::RayObject;
 use crate::rules::{self, Subject};
 
-/// Judges `object` as it would be stored; `old` is what is stored now if this is an update.
+/// Checks `object` as it would be stored; `old` is the stored object if this is an update.
 ///
-/// An update that ends an object, or that leaves its judged parts as they were, is allowed at once.
-/// An object that is being deleted is judged like any other until then: KubeRay acts on its spec as
-/// long as a finalizer holds it. Findings that the old object already had warn at most. What
-/// KubeRay's operator makes from a judged parent, or writes to take its finalizer off, is only
-/// audited: denying it would stall what nobody watches.
+/// An update that ends an object, or that does not change the parts that rules check, is allowed at
+/// once. An object that is being deleted is checked like any other until then, because KubeRay acts
+/// on its spec as long as it has a finalizer. Findings that the old object already had lead to
+/// warnings at most. Objects that KubeRay's operator creates from a checked parent, and updates by
+/// which it removes its finalizer, are only audited: a denial would block the operator where no
+/// user sees the message.
 pub fn judge(
     object: &RayObject<'_>,
     old: Option<&RayObject<'_>>,
@@ -55,7 +56,7 @@ pub fn judge(
     fold(findings, settings, ceiling, inherited)
 }
 
-/// Everything that rules look at is as it was.
+/// Whether everything that rules check is unchanged.
 fn is_unchanged(object: &RayObject<'_>, old: &RayObject<'_>) -> bool {
     object.root.get("spec") == old.root.get("spec")
         && object.name() == old.name()
@@ -67,7 +68,8 @@ fn labels<'a>(object: &RayObject<'a>) -> Option<&'a serde_json::Value> {
     object.metadata()?.get("labels")
 }
 
-/// How far findings in an object may go. Without a user (offline) the owner reference decides.
+/// The strictest mode for findings in an object. Without a user name (offline) the owner reference
+/// decides.
 pub fn ceiling(object: &RayObject<'_>, user: Option<&str>, settings: &Settings) -> Mode {
     let by_operator = user.is_none_or(|user| user == settings.operator_user);
     if by_operator && object.ray_owner().is_some() {

@@ -1,26 +1,26 @@
-//! Folding findings into what happens to the request.
+//! Combining findings into a verdict about the request.
 
 use crate::finding::Finding;
 use crate::policy::{Mode, Settings};
 
-/// Findings, sorted by what they lead to; each list keeps the order in which they were found.
+/// Findings by their consequence; each list keeps the order in which they were found.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Verdict {
     /// Why the request is denied; empty if it is allowed.
     pub denied: Vec<Finding>,
-    /// What the user is warned of.
+    /// The findings of which the user is warned.
     pub warned: Vec<Finding>,
-    /// What is only recorded.
+    /// The findings that are only recorded.
     pub audited: Vec<Finding>,
 }
 
 impl Verdict {
-    /// Nothing denies it.
+    /// Whether no finding denies the request.
     pub fn is_allowed(&self) -> bool {
         self.denied.is_empty()
     }
 
-    /// Every finding with the mode that it came to, the gravest first.
+    /// Every finding with its mode, the strictest first.
     pub fn findings(&self) -> impl Iterator<Item = (Mode, &Finding)> {
         let mode = |mode| move |finding| (mode, finding);
         self.denied
@@ -31,9 +31,10 @@ impl Verdict {
     }
 }
 
-/// Sorts `findings` by their modes under `settings`. A finding for which `inherited` holds was
-/// there before this request: it warns at most. `ceiling` bounds all of them (an object that an
-/// operator made from a judged parent is audited, never denied).
+/// Divides `findings` by their modes under `settings`. A finding for which `inherited` returns true
+/// was in the stored object too, so it leads to a warning at most. `ceiling` is the strictest mode
+/// of all findings (objects that KubeRay's operator creates from a checked parent are audited,
+/// never denied).
 pub fn fold(
     findings: Vec<Finding>,
     settings: &Settings,

@@ -1,4 +1,4 @@
-//! Where the serving certificate comes from.
+//! The objects for the serving certificate.
 
 use serde_json::{Value, json};
 
@@ -6,12 +6,12 @@ use super::ManifestOptions;
 use super::names::{self, ISSUED_SECRET, OWN_SECRET};
 
 const SELF_SIGNED: &str = "rayfit-selfsigned";
-/// cert-manager's Certificate, Issuer and Secret of our authority.
+/// cert-manager's Certificate, Issuer and Secret of Rayfit's authority.
 pub const AUTHORITY: &str = "rayfit-ca";
 
-/// The Secret that Rayfit fills. It is applied empty, without a `data` field: so applying it again
-/// keeps what is in it, and our account needs no right to create Secrets, which Kubernetes cannot
-/// limit to one name.
+/// The Secret that Rayfit fills. It is applied without a `data` field, so that applying it again
+/// keeps its content. Because it is applied, Rayfit's account needs no permission to create
+/// Secrets, which Kubernetes cannot limit to one name.
 pub fn empty_secret(options: &ManifestOptions) -> Value {
     json!({
         "apiVersion": "v1",
@@ -21,8 +21,9 @@ pub fn empty_secret(options: &ManifestOptions) -> Value {
     })
 }
 
-/// What cert-manager is asked for: a self-signed authority, and the leaf that it signs. A leaf
-/// that signed itself would be a new authority at each renewal, and each would be an outage.
+/// The certificates that cert-manager issues: a self-signed authority, and the serving certificate
+/// that it signs. A self-signed serving certificate would be a new authority at each renewal, and
+/// each renewal an outage.
 pub fn issued(options: &ManifestOptions) -> Vec<Value> {
     vec![
         issuer(options, SELF_SIGNED, &json!({ "selfSigned": {} })),
@@ -55,8 +56,8 @@ fn authority(options: &ManifestOptions) -> Value {
             "secretName": AUTHORITY,
             "duration": "17520h",
             "renewBefore": "4320h",
-            // With its key kept, leaves of before the renewal stay valid, also where cainjector
-            // replaces the bundle instead of merging it (before cert-manager 1.19).
+            // Because the key is kept, certificates from before the renewal stay valid, also where
+            // cainjector replaces the bundle instead of merging it (before cert-manager 1.19).
             "privateKey": { "algorithm": "ECDSA", "size": 256, "rotationPolicy": "Never" },
             "issuerRef": { "group": "cert-manager.io", "kind": "Issuer", "name": SELF_SIGNED }
         }),

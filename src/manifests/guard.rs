@@ -1,15 +1,15 @@
-//! What the account that scales clusters may write of pods, beyond what a role can say.
+//! Limits on what the account that scales clusters may write in pods, which a role cannot express.
 //!
-//! Whoever may patch pods may put another image into any of them, the webhooks' own included, and
-//! so have the rights of their account. A role cannot be limited to annotations, nor spare a
-//! namespace; a policy of the API server can do both.
+//! An account that may patch pods can set another image in any of them, including the pods of the
+//! webhooks, and so gain the permissions of their account. A role cannot be limited to annotations,
+//! nor exclude a namespace; a ValidatingAdmissionPolicy can do both.
 
 use serde_json::{Value, json};
 
 use super::ManifestOptions;
 use super::names::Component;
 
-/// Of the policy and of its binding.
+/// The name of the policy and of its binding.
 pub const NAME: &str = "rayfit-pod-writes";
 
 /// The policy and its binding.
@@ -59,10 +59,10 @@ fn policy(options: &ManifestOptions, component: Component) -> Value {
         "validations": [
             {
                 "expression": of_ray,
-                "message": "Rayfit scales pods of Ray clusters only, and none of its own"
+                "message": "Rayfit only changes pods of Ray clusters, and none of its own"
             },
             {
-                // The subresource lets nothing but sizes through.
+                // The subresource `resize` can only change sizes.
                 "expression": "has(request.subResource) && request.subResource == 'resize' \
                                || object.spec == oldObject.spec",
                 "message": "Rayfit writes annotations of pods and resizes them, and changes nothing else"

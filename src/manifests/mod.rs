@@ -1,12 +1,12 @@
-//! What has to be applied to install Rayfit: Kubernetes objects as plain data. Pure.
+//! The manifests that install Rayfit: Kubernetes objects as plain data. Pure.
 //!
-//! One description, [`objects()`], serves both ways to install: the YAML of `rayfit manifests`, and
+//! One function, [`objects()`], serves both ways to install: the YAML of `rayfit manifests`, and
 //! the kustomize folder, whose components are the differences between two such descriptions
 //! ([`kustomize`]). So `kubectl apply -k` and `rayfit manifests | kubectl apply -f -` agree.
 //!
-//! Webhooks and controller are two Deployments with two accounts: what reads the answers of tenants'
-//! GCSs has no right to webhook configurations or to the authority's key, and what serves webhooks
-//! has none to scale clusters or to read their Secrets.
+//! Webhooks and controller are two Deployments with two accounts: the controller, which reads the
+//! answers of tenants' GCSs, has no permissions for webhook configurations or the authority's key,
+//! and the webhooks have none to scale clusters or to read their Secrets.
 
 pub mod access;
 pub mod certificates;

@@ -1,14 +1,16 @@
-//! Names that more than one object, or the running program, must agree on.
+//! Names that several objects, or the running program, have to agree on.
 
 use serde_json::{Value, json};
 
-/// Deployment, Service and `ServiceAccount` of the webhooks, and the beginning of all other names.
+/// The Deployment, Service and `ServiceAccount` of the webhooks, and the prefix of all other names.
 pub const APP: &str = "rayfit";
-/// Deployment and `ServiceAccount` of what scales clusters, where it runs apart from the webhooks.
+/// The Deployment and `ServiceAccount` of the controller, where it runs separately from the
+/// webhooks.
 pub const CONTROLLER: &str = "rayfit-controller";
-/// The namespace of an install, unless told otherwise.
+/// The default namespace of an installation.
 pub const NAMESPACE: &str = "rayfit-system";
-/// The Secret that cert-manager fills. Another one than ours: a Secret's type cannot be changed.
+/// The Secret that cert-manager fills. It differs from the one that Rayfit fills, because the type
+/// of a Secret cannot be changed.
 pub const ISSUED_SECRET: &str = "rayfit-webhook-certs";
 /// The Secret that Rayfit fills.
 pub const OWN_SECRET: &str = "rayfit-self-managed-certs";
@@ -18,23 +20,24 @@ pub const MUTATING: &str = "rayfit-mutating";
 pub const VALIDATING: &str = "rayfit-validating";
 /// The Lease that the auditing replica holds.
 pub const AUDIT_LEASE: &str = "rayfit-audit";
-/// Where `rayfit serve` looks for certificates, and so where cert-manager's Secret is mounted.
+/// Where `rayfit serve` looks for certificates, and where cert-manager's Secret is therefore
+/// mounted.
 pub const CERTIFICATE_FOLDER: &str = "/var/run/rayfit/certs";
-/// What a pod that serves webhooks may take of memory, in bytes: 4,096 connections with 40 KiB each,
-/// 96 MiB of bodies, 320 MiB of trees and what is found in them, and what is known of the cluster.
+/// The memory limit of a pod that serves webhooks, in bytes: 4,096 connections with 40 KiB each, 96
+/// MiB of bodies, 320 MiB of parsed objects and their findings, and facts about the cluster.
 pub const WEBHOOK_MEMORY: usize = 1 << 30;
 
-/// A Deployment of an install, with an account of its own.
+/// A Deployment of an installation, with an account of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Component {
-    /// Serves the webhooks, keeps their certificates, audits.
+    /// Serves the webhooks, manages their certificates and audits.
     Admission,
     /// Scales clusters.
     Controller,
 }
 
 impl Component {
-    /// Its Deployment and its account.
+    /// The name of the Deployment and of its account.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Admission => APP,
@@ -42,7 +45,7 @@ impl Component {
         }
     }
 
-    /// The labels by which its pods are found. They can never change: a Deployment's selector is
+    /// The labels that select its pods. They can never change, because a Deployment's selector is
     /// immutable.
     pub fn labels(self) -> Value {
         let component = match self {
@@ -52,26 +55,26 @@ impl Component {
         json!({ "app.kubernetes.io/name": APP, "app.kubernetes.io/component": component })
     }
 
-    /// The metadata of a namespaced object that is there for it.
+    /// The metadata of a namespaced object that belongs to it.
     pub fn metadata(self, name: &str, namespace: &str) -> Value {
         json!({ "name": name, "namespace": namespace, "labels": self.labels() })
     }
 
-    /// The metadata of a cluster-wide object that is there for it.
+    /// The metadata of a cluster-wide object that belongs to it.
     pub fn cluster_metadata(self, name: &str) -> Value {
         json!({ "name": name, "labels": self.labels() })
     }
 
-    /// The name under which API servers know its account.
+    /// The user name of its account.
     pub fn user(self, namespace: &str) -> String {
         format!("system:serviceaccount:{namespace}:{}", self.name())
     }
 }
 
-/// Where the authorities of callers' certificates are mounted.
+/// Where the authorities of client certificates are mounted.
 pub const CLIENT_AUTHORITY_FOLDER: &str = "/var/run/rayfit/clients";
 
-/// The labels by which the webhooks' pods are found.
+/// The labels that select the webhooks' pods.
 pub fn selector() -> Value {
     Component::Admission.labels()
 }
@@ -86,12 +89,12 @@ pub fn cluster_metadata(name: &str) -> Value {
     Component::Admission.cluster_metadata(name)
 }
 
-/// The name under which the API server calls the webhooks; certificates must carry it.
+/// The host name under which the API server calls the webhooks, which certificates must have.
 pub fn service_host(namespace: &str) -> String {
     format!("{APP}.{namespace}.svc")
 }
 
-/// The object with our labels.
+/// The object with Rayfit's labels.
 pub fn labelled(mut object: Value) -> Value {
     object["metadata"]["labels"] = selector();
     object

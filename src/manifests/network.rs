@@ -1,11 +1,11 @@
-//! How our pods are reached, and what they may reach.
+//! How Rayfit's pods can be reached, and what they may reach.
 
 use serde_json::{Value, json};
 
 use super::ManifestOptions;
 use super::names::{self, APP, Component};
 
-/// Service of the webhooks. API servers call port 443 of it unless told otherwise.
+/// Service of the webhooks. API servers call its port 443 by default.
 pub fn webhook_service(options: &ManifestOptions) -> Value {
     json!({
         "apiVersion": "v1",
@@ -20,7 +20,7 @@ pub fn webhook_service(options: &ManifestOptions) -> Value {
     })
 }
 
-/// Service of a Deployment's metrics, with the annotations that many Prometheus set-ups go by.
+/// Service of a Deployment's metrics, with the annotations that many Prometheus configurations use.
 pub fn metrics_service(options: &ManifestOptions, component: Component) -> Value {
     let name = format!("{}-metrics", component.name());
     let mut metadata = component.metadata(&name, &options.namespace);
@@ -73,8 +73,8 @@ pub fn policy(options: &ManifestOptions, component: Component) -> Value {
     })
 }
 
-/// The ports, with API servers at the other end where their addresses are known, otherwise with
-/// anybody.
+/// The ports, with the addresses of API servers as peers where they are known, otherwise with any
+/// peer.
 fn with_api_servers(options: &ManifestOptions, direction: &str, ports: &[u16]) -> Value {
     let mut rule = json!({ "ports": tcp(ports) });
     if !options.api_server_cidrs.is_empty() {
@@ -100,7 +100,7 @@ fn dns() -> Value {
     })
 }
 
-/// The namespaces from which metrics are read.
+/// The namespaces whose pods may read metrics.
 fn monitoring(options: &ManifestOptions) -> Vec<Value> {
     let labels = options.monitoring_namespace_labels.iter();
     let namespace = |(key, value): (&str, &str)| json!({ "namespaceSelector": { "matchLabels": { key: value } } });

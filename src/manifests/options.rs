@@ -1,4 +1,4 @@
-//! What can be chosen about an install.
+//! The options of an installation.
 
 use core::net::IpAddr;
 
@@ -7,18 +7,17 @@ use thiserror::Error;
 use super::names::{self, Component};
 use crate::policy::settings::IMAGE;
 
-/// What can be chosen about an install.
+/// The options of an installation.
 #[derive(Debug, Clone, PartialEq, Eq)]
-#[expect(clippy::struct_excessive_bools, reason = "each is a choice of its own")]
+#[expect(clippy::struct_excessive_bools, reason = "the options are independent")]
 pub struct ManifestOptions {
-    /// The namespace that everything of ours lives in.
+    /// The namespace of Rayfit's objects.
     pub namespace: String,
     /// Rayfit's image, for the webhooks and for the clusters that Rayfit scales.
     pub image: String,
-    /// Pods that serve webhooks; `None` is two, or three where the cluster's Ray objects depend on
-    /// us.
+    /// The number of pods that serve webhooks; `None` is two, or three with fail-closed webhooks.
     pub replicas: Option<u32>,
-    /// Pods that scale clusters, where they are a Deployment of their own.
+    /// The number of pods that scale clusters, where they are a separate Deployment.
     pub controller_replicas: u32,
     /// The port of the webhooks in the pod.
     pub port: u16,
@@ -28,39 +27,41 @@ pub struct ManifestOptions {
     pub host_network: bool,
     /// A priority class for the pods.
     pub priority_class: Option<String>,
-    /// Who makes the serving certificate; `None` leaves that out.
+    /// Who issues the serving certificate; `None` leaves that out.
     pub certificates: Option<Certificates>,
     /// What happens to a Ray object while no webhook answers.
     pub failure_policy: FailurePolicy,
     /// How long the API server waits for an answer, in seconds (1 to 30).
     pub timeout_seconds: u8,
-    /// Namespaces beside kube-system and our own that are left alone.
+    /// Excluded namespaces, besides kube-system and Rayfit's own.
     pub excluded_namespaces: Vec<String>,
-    /// The only namespaces whose Ray objects are judged and whose clusters are scaled; all, if
+    /// The only namespaces whose Ray objects are checked and whose clusters are scaled; all, if
     /// none is named.
     pub only_namespaces: Vec<String>,
-    /// The ports that API servers listen on, which the network policy lets us reach.
+    /// The ports that API servers listen on, which the NetworkPolicy lets Rayfit reach.
     pub api_server_ports: Vec<u16>,
-    /// The addresses of API servers, as CIDRs: the network policy admits no other to the webhooks'
-    /// port, and lets us reach no other on API servers' ports. Without any, addresses do not count.
+    /// The addresses of API servers, as CIDRs: the NetworkPolicy lets only these reach the
+    /// webhooks' port, and lets Rayfit reach only these on API servers' ports. If there are none,
+    /// all addresses are allowed.
     pub api_server_cidrs: Vec<String>,
-    /// A `ConfigMap` in our namespace whose `ca.crt` has issued what callers of the webhooks must show.
+    /// A ConfigMap in Rayfit's namespace whose `ca.crt` is the authority of the client certificates
+    /// that callers of the webhooks need.
     pub client_ca_config_map: Option<String>,
     /// The namespaces whose pods may read metrics, each as one `KEY=VALUE` of their labels.
     pub monitoring_namespace_labels: Vec<String>,
     /// Scale clusters in mode central.
     pub controller: bool,
-    /// In the Deployment of the webhooks, under their account.
+    /// Scale clusters in the Deployment of the webhooks, under their account.
     pub single_deployment: bool,
-    /// May read the Secrets of Ray clusters with token authentication or TLS.
+    /// Grant permission to read the Secrets of Ray clusters with token authentication or TLS.
     pub ray_auth: bool,
-    /// The ports of Ray's GCS in head pods, which the network policy lets us reach.
+    /// The ports of Ray's GCS in head pods, which the NetworkPolicy lets Rayfit reach.
     pub gcs_ports: Vec<u16>,
-    /// With the definition of RayPolicy.
+    /// Include the CustomResourceDefinition of RayPolicy.
     pub definitions: bool,
 }
 
-/// Who makes the serving certificate.
+/// Who issues the serving certificate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Certificates {
     /// cert-manager, which must be installed.
@@ -72,34 +73,34 @@ pub enum Certificates {
 /// What happens to a Ray object while no webhook answers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FailurePolicy {
-    /// It is stored as if Rayfit was not there.
+    /// It is stored as if Rayfit were not installed.
     Open,
     /// It is refused.
     Closed,
 }
 
-/// Why no install can be made from the options.
+/// Why the options are invalid.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum ManifestOptionsError {
     /// Not a DNS label.
     #[error(
-        "{0:?} is no namespace name: write at most 63 lower-case letters, digits and dashes, \
+        "{0:?} is not a namespace name: write at most 63 lower-case letters, digits and dashes, \
          beginning and ending with a letter or digit"
     )]
     Namespace(String),
-    /// To be judged, and to be left alone.
+    /// A namespace is both selected and excluded.
     #[error(
-        "namespace {0:?} cannot be judged: kube-system, Rayfit's own namespace and excluded ones \
-         are left alone; name another one with --only-namespace"
+        "namespace {0:?} cannot be selected: kube-system, Rayfit's own namespace and excluded ones \
+         are never checked; name another one with --only-namespace"
     )]
     OnlySpared(String),
     /// An empty image, or one with blanks.
-    #[error("{0:?} is no image reference: write one like registry.example/rayfit:1.0.0")]
+    #[error("{0:?} is not an image reference: write one like registry.example/rayfit:1.0.0")]
     Image(String),
-    /// Port 0, or one port twice.
+    /// A port is below 1024, or used twice.
     #[error(
-        "the webhooks cannot have port {port} while probes and metrics have port {health}: \
-         choose two different ports from 1024 to 65535, the container runs without the right to \
+        "the webhooks cannot have port {port} while probes and metrics have port {health}: choose \
+         two different ports from 1024 to 65535, because the container runs without permission to \
          use lower ones"
     )]
     Ports {
@@ -110,35 +111,33 @@ pub enum ManifestOptionsError {
     },
     /// The kubelet's port in the node's network.
     #[error(
-        "port 10250 belongs to the kubelet in the node's network: with --host-network choose \
-         another one, for example --port 9443, and open it from the control plane to the nodes"
+        "the kubelet uses port 10250 in the node's network: with --host-network choose another \
+         one, for example --port 9443, and open it from the control plane to the nodes"
     )]
     KubeletPort,
-    /// Outside what the API server takes.
+    /// A value that the API server does not accept.
     #[error("a webhook's timeout is 1 to 30 seconds, not {0}; 3 is a good choice")]
     Timeout(u8),
-    /// No pod at all.
+    /// No webhooks at all.
     #[error("with 0 replicas nothing answers the webhooks: choose 1 or more (2 is the default)")]
     NoReplicas,
-    /// No pod that scales.
+    /// No controller at all.
     #[error(
         "with 0 replicas of the controller nothing scales clusters: choose 1 or more (2 is the \
          default), or install without it (--no-controller)"
     )]
     NoControllerReplicas,
     /// Not an address and the length of its prefix.
-    #[error("{0:?} is no range of addresses: write one like 10.0.0.0/28 or 2001:db8::/64")]
+    #[error("{0:?} is not a range of addresses: write one like 10.0.0.0/28 or 2001:db8::/64")]
     Cidr(String),
     /// Not one label.
-    #[error(
-        "{0:?} is no label of a namespace: write KEY=VALUE, like kubernetes.io/metadata.name=monitoring"
-    )]
+    #[error("{0:?} is not a label: write KEY=VALUE, like kubernetes.io/metadata.name=monitoring")]
     NamespaceLabel(String),
 }
 
 const KUBELET_PORT: u16 = 10250;
 
-/// The label of the namespace in which most installs of Prometheus are.
+/// The label of the namespace in which Prometheus usually runs.
 pub const MONITORING: &str = "kubernetes.io/metadata.name=monitoring";
 
 impl Default for ManifestOptions {
@@ -171,7 +170,7 @@ impl Default for ManifestOptions {
 }
 
 impl ManifestOptions {
-    /// The same install with another maker of certificates.
+    /// The same installation with another issuer of certificates.
     #[must_use]
     pub fn with_certificates(&self, certificates: Certificates) -> Self {
         Self {
@@ -180,7 +179,7 @@ impl ManifestOptions {
         }
     }
 
-    /// The same install, refusing Ray objects while no webhook answers.
+    /// The same installation, which refuses Ray objects while no webhook answers.
     #[must_use]
     pub fn fail_closed(&self) -> Self {
         Self {
@@ -189,7 +188,7 @@ impl ManifestOptions {
         }
     }
 
-    /// The same install, with the right to read Ray clusters' Secrets.
+    /// The same installation, with permission to read Ray clusters' Secrets.
     #[must_use]
     pub fn with_ray_auth(&self) -> Self {
         Self {
@@ -198,7 +197,7 @@ impl ManifestOptions {
         }
     }
 
-    /// The same install with one Deployment and one account for everything.
+    /// The same installation with one Deployment and one account.
     #[must_use]
     pub fn in_a_single_deployment(&self) -> Self {
         Self {
@@ -207,7 +206,7 @@ impl ManifestOptions {
         }
     }
 
-    /// What scales clusters, if anything does.
+    /// The Deployment that scales clusters, if there is one.
     pub fn scaler(&self) -> Option<Component> {
         let component = if self.single_deployment {
             Component::Admission
@@ -224,7 +223,7 @@ impl ManifestOptions {
         components
     }
 
-    /// Pods of a Deployment.
+    /// The number of pods of a Deployment.
     pub fn replicas_of(&self, component: Component) -> u32 {
         match component {
             Component::Admission => self.replicas(),
@@ -232,7 +231,7 @@ impl ManifestOptions {
         }
     }
 
-    /// Pods that serve webhooks.
+    /// The number of pods that serve webhooks.
     pub fn replicas(&self) -> u32 {
         self.replicas.unwrap_or(match self.failure_policy {
             FailurePolicy::Open => 2,
@@ -240,7 +239,7 @@ impl ManifestOptions {
         })
     }
 
-    /// The namespaces that are left alone: kube-system, our own and the excluded ones.
+    /// The excluded namespaces: kube-system, Rayfit's own and those of the options.
     pub(super) fn spared_namespaces(&self) -> Vec<&str> {
         let mut names = vec!["kube-system", self.namespace.as_str()];
         for name in &self.excluded_namespaces {
@@ -251,7 +250,7 @@ impl ManifestOptions {
         names
     }
 
-    /// Whether an install that works can be made.
+    /// Whether the options describe a working installation.
     pub fn check(&self) -> Result<(), ManifestOptionsError> {
         if !is_dns_label(&self.namespace) {
             return Err(ManifestOptionsError::Namespace(self.namespace.clone()));
@@ -303,7 +302,7 @@ impl ManifestOptions {
     }
 }
 
-/// An address and the length of its prefix.
+/// Whether the text is an address with a prefix length.
 fn is_cidr(text: &str) -> bool {
     text.split_once('/').is_some_and(|(address, length)| {
         let address: Option<IpAddr> = address.parse().ok();
@@ -318,7 +317,7 @@ fn is_cidr(text: &str) -> bool {
     })
 }
 
-/// `KEY=VALUE`, without what no label holds.
+/// Whether the text is `KEY=VALUE` in the syntax of labels.
 fn is_label(text: &str) -> bool {
     let known = |char: char| char.is_ascii_alphanumeric() || "-_./".contains(char);
     text.split_once('=').is_some_and(|(key, value)| {

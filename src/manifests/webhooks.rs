@@ -1,4 +1,4 @@
-//! The webhook configurations: what the API server asks us about, and when.
+//! The webhook configurations: the requests that the API server sends to Rayfit.
 
 use serde_json::{Value, json};
 
@@ -12,32 +12,33 @@ pub const MUTATE_PATH: &str = "/mutate";
 /// The path of the validating webhook.
 pub const VALIDATE_PATH: &str = "/validate";
 
-/// Nothing is filled in of what is being deleted. The stored object decides: a caller cannot forge
-/// it. On a CREATE there is none; `||` in CEL takes the side that is true even if the other one is
-/// an error, so this is total.
+/// Defaults are not filled into an object that is being deleted. The stored object decides that,
+/// because a caller cannot forge it. On a CREATE there is no stored object; `||` in CEL is true if
+/// either side is, even if the other side is an error, so this expression never fails.
 pub const NOT_DELETING: &str =
     "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp)";
 
-/// Finalizers of invalid objects must be removable. An update that takes only finalizers away changes
-/// nothing that is judged ([`CHANGED`]); one that takes the last away ends the object, so what else
-/// it says is never stored. Any other update of an object that is being deleted is judged, because
-/// KubeRay acts on its spec as long as a finalizer holds it.
+/// Finalizers of invalid objects must be removable. An update that only removes finalizers changes
+/// nothing that is checked ([`CHANGED`]); one that removes the last finalizer ends the object, so
+/// its other changes are never stored. Any other update of an object that is being deleted is
+/// checked, because KubeRay acts on its spec as long as it has a finalizer.
 pub const NOT_ENDED: &str = "request.operation != 'UPDATE' || !has(oldObject.metadata.deletionTimestamp) \
      || has(object.metadata.finalizers) && object.metadata.finalizers.size() > 0";
 
-/// Only the spec, labels and annotations are judged; heartbeats of owners, finalizers and managed
+/// Only the spec, labels and annotations are checked; status heartbeats, finalizers and managed
 /// fields change all the time.
 ///
-/// That a scaler changed only `replicas` is not skipped here: to tell needs each group of the one
-/// list compared with each of the other, whose cost is over the API server's limit for large
-/// objects; under failure policy Ignore that error would let them pass unjudged.
+/// An update in which a scaler changes only `replicas` is not skipped here. To recognize it, each
+/// group of one list would have to be compared with each group of the other, which exceeds the API
+/// server's cost limit for large objects; under failure policy Ignore that error would let such
+/// objects through without validation.
 pub const CHANGED: &str = "request.operation != 'UPDATE' \
      || (has(object.spec) && has(oldObject.spec) ? object.spec != oldObject.spec : has(object.spec) != has(oldObject.spec)) \
      || (has(object.metadata.labels) && has(oldObject.metadata.labels) ? object.metadata.labels != oldObject.metadata.labels : has(object.metadata.labels) != has(oldObject.metadata.labels)) \
      || (has(object.metadata.annotations) && has(oldObject.metadata.annotations) ? object.metadata.annotations != oldObject.metadata.annotations : has(object.metadata.annotations) != has(oldObject.metadata.annotations))";
 
-/// The mutating configuration. It never refuses anything, so a missing answer never does either:
-/// the validating webhook judges the object as it would be stored.
+/// The mutating configuration. It never refuses anything, not even when it does not answer, because
+/// the validating webhook checks the object as it would be stored.
 pub fn mutating(options: &ManifestOptions) -> Value {
     let mut configuration = configuration(options, "MutatingWebhookConfiguration", MUTATING);
     configuration["webhooks"] = Kind::ALL
@@ -45,7 +46,7 @@ pub fn mutating(options: &ManifestOptions) -> Value {
         .map(|kind| {
             let mut webhook = webhook(options, *kind, "mutate", MUTATE_PATH);
             webhook["failurePolicy"] = json!("Ignore");
-            // Others may add what our defaults depend on.
+            // Another webhook may add fields on which the defaults depend.
             webhook["reinvocationPolicy"] = json!("IfNeeded");
             webhook["matchConditions"] = conditions("not-being-deleted", NOT_DELETING);
             webhook
@@ -74,8 +75,8 @@ pub fn validating(options: &ManifestOptions) -> Value {
     configuration
 }
 
-/// The webhook for RayPolicies. It fails open: a policy that cannot hold changes nothing, and one
-/// that ends an outage must be storable during it.
+/// The webhook for RayPolicies. It fails open: an invalid policy has no effect, and a policy that
+/// ends an outage must be storable during the outage.
 fn of_policies(options: &ManifestOptions) -> Value {
     json!({
         "name": "validate.raypolicy.rayfit.dev",
@@ -98,8 +99,8 @@ fn of_policies(options: &ManifestOptions) -> Value {
     })
 }
 
-/// The webhook for resizes of Ray pods. Those that are meant (by kubelets, by Rayfit, by Ray's
-/// autoscaler, which runs in the pod's namespace) are never asked about, and none waits long.
+/// The webhook for resizes of Ray pods. Regular resizes (by kubelets, by Rayfit, by Ray's
+/// autoscaler, which runs in the pod's namespace) are never sent to it, and the timeout is short.
 fn of_resizes(options: &ManifestOptions) -> Value {
     let scaler = options.scaler().unwrap_or(Component::Controller);
     let rayfit = scaler.user(&options.namespace);
@@ -144,11 +145,11 @@ fn service(options: &ManifestOptions, path: &str) -> Value {
 
 fn configuration(options: &ManifestOptions, kind: &str, name: &str) -> Value {
     let mut metadata = names::cluster_metadata(name);
-    // AKS would add selectors of its own.
+    // Without this label AKS would add selectors of its own.
     let mut annotations = json!({ "admissions.enforcer/disabled": "true" });
     if options.certificates == Some(Certificates::CertManager) {
-        // From the authority, not the leaf: the leaf's Secret keeps the old authority's
-        // certificate until the leaf is renewed.
+        // The CA bundle is injected from the authority's Secret, because the Secret of the serving
+        // certificate keeps the old authority until that certificate is renewed.
         annotations["cert-manager.io/inject-ca-from"] =
             json!(format!("{}/{AUTHORITY}", options.namespace));
     }
@@ -160,7 +161,8 @@ fn configuration(options: &ManifestOptions, kind: &str, name: &str) -> Value {
     })
 }
 
-/// One webhook for each kind: the API server's metrics are labelled by its name.
+/// There is one webhook per kind, because the API server's metrics are labelled by the name of the
+/// webhook.
 fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Value {
     json!({
         "name": format!("{verb}.{}.rayfit.dev", kind.name().to_lowercase()),
@@ -168,7 +170,7 @@ fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Val
         "rules": [{
             "apiGroups": ["ray.io"],
             "apiVersions": ["v1", "v1alpha1"],
-            // Without subresources: status updates never come here.
+            // Without subresources, so updates of the status are never sent.
             "resources": [kind.plural()],
             "operations": ["CREATE", "UPDATE"],
             "scope": "Namespaced"
@@ -183,7 +185,7 @@ fn webhook(options: &ManifestOptions, kind: Kind, verb: &str, path: &str) -> Val
     })
 }
 
-/// Of which updates the API server asks.
+/// The updates that the API server sends.
 fn conditions(name: &str, expression: &str) -> Value {
     json!([
         { "name": name, "expression": expression },
@@ -191,8 +193,8 @@ fn conditions(name: &str, expression: &str) -> Value {
     ])
 }
 
-/// Which namespaces we are asked about. That ours and kube-system are not is always written out:
-/// it keeps a cluster startable, and tools check for it.
+/// The namespaces whose objects are sent. Rayfit's own and kube-system are always excluded
+/// explicitly: a cluster can then always start, and tools check for it.
 fn namespaces(options: &ManifestOptions) -> Value {
     let by_name = |operator: &str, names: Vec<&str>| json!({ "key": "kubernetes.io/metadata.name", "operator": operator, "values": names });
     let mut expressions = vec![by_name("NotIn", options.spared_namespaces())];

@@ -8,10 +8,11 @@ use super::names::{
 };
 use super::{Certificates, ManifestOptions};
 
-/// Who runs in the container: the customary `nonroot`.
+/// The user in the container: the customary id of `nonroot`.
 const USER: u32 = 65532;
 
-/// Keeps one pod running while nodes are drained. With a single pod it would block every drain.
+/// Keeps one pod running while Kubernetes nodes are drained. With a single pod it would block every
+/// drain.
 pub fn disruption_budget(options: &ManifestOptions, component: Component) -> Option<Value> {
     (options.replicas_of(component) > 1).then(|| {
         json!({
@@ -46,7 +47,7 @@ pub fn deployment(options: &ManifestOptions, component: Component) -> Value {
     })
 }
 
-/// One of the Deployments of an install.
+/// One of the Deployments of an installation.
 struct Workload<'a> {
     options: &'a ManifestOptions,
     component: Component,
@@ -57,17 +58,18 @@ impl Workload<'_> {
         self.component == Component::Admission
     }
 
-    /// API servers must reach the webhooks; nobody needs to reach what scales clusters.
+    /// API servers must reach the webhooks; nothing needs to reach the controller.
     fn on_host_network(&self) -> bool {
         self.serves() && self.options.host_network
     }
 
-    /// The certificate comes as files.
+    /// The certificate is mounted as files.
     fn mounts_certificate(&self) -> bool {
         self.serves() && self.options.certificates == Some(Certificates::CertManager)
     }
 
-    /// In the node's network a new pod may find no node whose ports are free until an old one goes.
+    /// In the node's network, there may be no node with free ports for a new pod until an old pod
+    /// ends.
     fn rolling_update(&self) -> Value {
         if self.on_host_network() {
             json!({ "maxUnavailable": 1, "maxSurge": 0 })
@@ -80,8 +82,9 @@ impl Workload<'_> {
         let labels = self.component.labels();
         let mut pod = json!({
             "serviceAccountName": self.component.name(),
-            // On SIGTERM a pod serves for 10 s more, until every node has heard that it goes, and
-            // then lets calls finish for up to 30 s. A scaler lets its writes end, and goes.
+            // On SIGTERM a pod continues to serve for 10 s, until every node knows that it is
+            // terminating, and then lets calls finish for up to 30 s. The controller finishes its
+            // writes and exits.
             "terminationGracePeriodSeconds": if self.serves() { 45 } else { 30 },
             "securityContext": {
                 "runAsNonRoot": true,
@@ -120,7 +123,7 @@ impl Workload<'_> {
         extras
     }
 
-    /// Volumes, and where they are mounted.
+    /// Volumes and their mounts.
     fn volumes(&self) -> Vec<(Value, Value)> {
         let mount =
             |name: &str, path: &str| json!({ "name": name, "mountPath": path, "readOnly": true });
@@ -162,9 +165,9 @@ impl Workload<'_> {
             "startupProbe": probe("/livez", 1, 60),
             "livenessProbe": probe("/livez", 10, 3),
             "readinessProbe": probe("/readyz", 5, 1),
-            // No CPU limit: throttling would turn bursts into timeouts. The memory limit is what
-            // all bounds of requests come to together, whoever sends them, or else what the largest
-            // answers of a GCS take.
+            // No CPU limit: throttling would turn bursts into timeouts. The memory limit is the sum
+            // of all limits on requests for the webhooks, and what the largest answers of a GCS
+            // take for the controller.
             "resources": {
                 "requests": { "cpu": "50m", "memory": if self.serves() { "32Mi" } else { "64Mi" } },
                 "limits": { "memory": self.memory() }

@@ -1,4 +1,4 @@
-//! A stored object, judged as if it were created now.
+//! A stored object, checked as if it were created now.
 
 use std::sync::Arc;
 
@@ -30,7 +30,7 @@ pub struct Judged {
 pub struct Found {
     /// The rule.
     pub rule: RuleId,
-    /// The mode of the finding under the present policies.
+    /// The mode of the finding under the current policies.
     pub mode: Mode,
     /// The mode that the finding would have if every policy's `mode` were Enforce.
     pub enforced: Mode,
@@ -38,7 +38,7 @@ pub struct Found {
     pub exempt: bool,
     /// The policy that decided on the mode.
     pub policy: Option<Arc<str>>,
-    /// The message: place, problem, reason and remedy.
+    /// The message: place, problem, reason and fix.
     pub message: String,
 }
 
@@ -63,8 +63,8 @@ impl Found {
     }
 }
 
-/// Judges a stored object as if it were created at `now`. Rules that are off are run too, so that
-/// the results show what turning them on would mean.
+/// Checks a stored object as if it were created at `now`. Rules that are off run too, so that the
+/// results show the effect of turning them on.
 pub fn examine(
     object: &RayObject<'_>,
     facts: &Facts,

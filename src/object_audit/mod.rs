@@ -1,4 +1,4 @@
-//! The object audit: stored objects are judged as if they were created anew, for the background
+//! The object audit: stored objects are checked as if they were created now, for the background
 //! audit, the status of policies, and `rayfit rollout`. Pure.
 
 mod judged;

@@ -1,4 +1,4 @@
-//! The object audit as one HTML page, to look at and to send: it has no script and loads nothing.
+//! The object audit as one HTML page, to read and to send: it has no script and loads nothing.
 
 use std::fmt::Write as _;
 
@@ -20,11 +20,10 @@ pub fn html(judged: &[Judged], title: &str) -> String {
     let tally = AuditTally::of(judged);
     let title = escaped(title);
     let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\">\
-         <meta name=\"viewport\" content=\"width=device-width\">\
-         <title>{title}</title><style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n\
-         <p>{} Ray objects: <b>{}</b> would be denied if they were made now, <b>{}</b> more if \
-         everything was enforced.</p>\n",
+        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
+         content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n<p>{} \
+         Ray objects: <b>{}</b> would be denied if they were created now, <b>{}</b> more if \
+         everything were enforced.</p>\n",
         tally.objects, tally.denied, tally.would_deny
     );
     out.push_str(

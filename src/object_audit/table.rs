@@ -38,7 +38,7 @@ pub fn text(judged: &[Judged]) -> String {
     }
     let _ = writeln!(
         out,
-        "{} objects: {} denied now, {} more if everything was enforced",
+        "{} objects: {} denied now, {} more if everything were enforced",
         tally.objects, tally.denied, tally.would_deny
     );
     out

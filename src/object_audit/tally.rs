@@ -14,7 +14,7 @@ pub const OFFENDERS: usize = 20;
 /// The sums over some objects.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct AuditTally {
-    /// The number of objects that were judged.
+    /// The number of objects that were checked.
     pub objects: i64,
     /// The number of objects that would be denied if they were created now.
     pub denied: i64,

@@ -1,4 +1,4 @@
-//! A RayPolicy as it is folded: read once, in a form in which nothing can be wrong any more.
+//! A RayPolicy after compilation: it is read once, into a form that is always valid.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -11,26 +11,26 @@ use crate::plan::Strategy;
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;
 
-/// A RayPolicy as it is folded.
+/// A RayPolicy after compilation.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Policy {
     /// Its name.
     pub name: Arc<str>,
-    /// Of policies that match the same object the one with the highest priority decides.
+    /// Of the policies that match an object, the one with the highest priority decides.
     pub priority: i32,
-    /// Which objects it is about.
+    /// The objects that it matches.
     pub scope: Scope,
-    /// The furthest that any rule goes.
+    /// The strictest mode that any rule can have.
     pub mode: Option<Mode>,
     /// Modes of single rules.
     pub rules: BTreeMap<RuleId, Mode>,
-    /// What objects may ask for.
+    /// Limits on what objects may request.
     pub limits: Limits,
-    /// What defaults fill in.
+    /// The values that defaults fill in.
     pub defaults: PartialDefaults,
     /// Who scales the clusters, and how.
     pub reconcile: PartialReconcile,
-    /// Findings that are only recorded for a time.
+    /// Exemptions: findings that are only recorded until a given time.
     pub exemptions: Vec<Arc<Exemption>>,
     /// Refuse Ray objects while no webhook answers.
     pub fail_closed: Option<bool>,
@@ -44,7 +44,7 @@ impl Policy {
     }
 }
 
-/// What a policy says of [`DefaultValues`].
+/// The part of [`DefaultValues`] that a policy sets.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct PartialDefaults {
     pub(crate) image: Option<String>,
@@ -57,7 +57,7 @@ pub struct PartialDefaults {
     pub(crate) head_takes_no_work: Option<bool>,
 }
 
-/// What a policy says of [`ReconcileSettings`] and of the modes that are allowed.
+/// The part of [`ReconcileSettings`], and the permitted modes, that a policy sets.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct PartialReconcile {
     pub(crate) mode: Option<ReconcileMode>,
@@ -70,7 +70,7 @@ pub struct PartialReconcile {
     pub(crate) back_off_max_seconds: Option<u32>,
 }
 
-/// Writes what is said over what was there.
+/// Overwrites the values that the policy sets.
 fn write<T: Clone>(place: &mut T, said: Option<&T>) {
     if let Some(said) = said {
         place.clone_from(said);

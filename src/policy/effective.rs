@@ -1,4 +1,4 @@
-//! What objects are judged and defaulted by at one moment.
+//! The settings and facts with which objects are checked and defaulted at one moment.
 
 use std::borrow::Cow;
 
@@ -8,14 +8,14 @@ use super::{Policies, Settings};
 use crate::facts::Facts;
 use crate::ray::RayObject;
 
-/// What is known and decided at one moment: what objects are judged and defaulted by.
+/// The settings and facts of one moment, with which objects are checked and defaulted.
 #[derive(Debug, Clone, Default)]
 pub struct EffectivePolicy {
-    /// What is known of the cluster.
+    /// Facts about the Kubernetes cluster.
     pub facts: Facts,
-    /// What its admins decided for every object.
+    /// The settings for every object.
     pub settings: Settings,
-    /// What they decided for some objects.
+    /// The policies for some objects.
     pub policies: Policies,
 }
 

@@ -1,4 +1,4 @@
-//! Exemptions, compiled: findings that are only recorded for a time.
+//! Compiled exemptions: findings that are only recorded until a given time.
 
 use std::collections::BTreeSet;
 
@@ -10,7 +10,7 @@ use crate::facts::DEFAULT_NAMESPACE;
 use crate::ray::{Kind, RayObject};
 use crate::rule_id::RuleId;
 
-/// Findings of some rules in some objects that are only recorded for a time.
+/// An exemption: findings of some rules in some objects that are only recorded until a given time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Exemption {
     /// Its position in the policy, from 0.
@@ -21,7 +21,7 @@ pub struct Exemption {
     pub objects: Vec<Objects>,
     /// Why.
     pub reason: String,
-    /// Where the work on it is tracked.
+    /// The ticket under which the work on it is tracked.
     pub ticket: Option<String>,
     /// When it ends.
     pub expires: Timestamp,
@@ -39,17 +39,17 @@ pub struct Objects {
 }
 
 impl Exemption {
-    /// It has not ended at `now`.
+    /// Whether it is valid at `now`.
     pub fn is_in_force(&self, now: Timestamp) -> bool {
         now < self.expires
     }
 
-    /// It is about `object`.
+    /// Whether it covers `object`.
     pub fn covers(&self, object: &RayObject<'_>) -> bool {
         self.objects.iter().any(|objects| objects.contain(object))
     }
 
-    /// It is about findings of `rule`.
+    /// Whether it covers findings of `rule`.
     pub fn is_about(&self, rule: RuleId) -> bool {
         self.rules
             .as_ref()
@@ -68,7 +68,7 @@ impl Objects {
             && fits(&self.name, name_of(object))
     }
 
-    /// It names no object in particular.
+    /// Whether it covers every object.
     pub fn is_everything(&self) -> bool {
         let any = |pattern: &Option<Pattern>| pattern.as_ref().is_none_or(Pattern::is_any);
         any(&self.namespace) && any(&self.name)

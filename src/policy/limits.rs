@@ -1,27 +1,27 @@
-//! What Ray objects may ask for, each limit with the policy that sets it.
+//! Limits on what Ray objects may request, each with the policy that sets it.
 
 use std::sync::Arc;
 
 use crate::quantity::Quantity;
 
-/// What one object may ask for (rules RF501 to RF506).
+/// The limits for one object (rules RF501 to RF506).
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Limits {
     /// Workers of all groups together.
     pub workers_per_cluster: Option<Limit<i64>>,
     /// Workers of one group.
     pub workers_per_group: Option<Limit<i64>>,
-    /// CPU of a pod at its cap, in cores.
+    /// CPU of a pod at its resize limit, in cores.
     pub cpu_per_pod: Option<Limit<Quantity>>,
-    /// Memory of a pod at its cap, in bytes.
+    /// Memory of a pod at its resize limit, in bytes.
     pub memory_per_pod: Option<Limit<Quantity>>,
     /// GPUs of a cluster with all its workers.
     pub gpus_per_cluster: Option<Limit<i64>>,
     /// How long an idle worker may be kept, in seconds.
     pub idle_timeout_seconds: Option<Limit<i64>>,
-    /// CPU of a cluster with all its workers at their caps, in cores.
+    /// CPU of a cluster with all its workers at their resize limits, in cores.
     pub cpu_per_cluster: Option<Limit<Quantity>>,
-    /// Memory of a cluster with all its workers at their caps, in bytes.
+    /// Memory of a cluster with all its workers at their resize limits, in bytes.
     pub memory_per_cluster: Option<Limit<Quantity>>,
 }
 
@@ -30,11 +30,11 @@ pub struct Limits {
 pub struct Limit<T> {
     /// The most that is allowed.
     pub most: T,
-    /// The policy that says so.
+    /// The policy that sets it.
     pub policy: Arc<str>,
 }
 
-/// One limit by its name in a policy, in a form in which all can be compared.
+/// A limit by its name in a policy, in a form that can be compared with others.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NamedLimit {
     /// Its name under `spec.limits`.
@@ -64,7 +64,7 @@ impl Limits {
         .filter_map(|(name, most)| Some(NamedLimit { name, most: most? }))
     }
 
-    /// Takes from `others` what is not limited yet.
+    /// Adds those limits of `others` that are not set yet.
     pub fn complete(&mut self, others: &Self) {
         fn or<T: Clone>(own: Option<T>, other: Option<&T>) -> Option<T> {
             own.or_else(|| other.cloned())
@@ -85,7 +85,7 @@ impl Limits {
         };
     }
 
-    /// The numbers of the rules that have a limit to go by.
+    /// The rules whose limits are set.
     pub fn rules(&self) -> impl Iterator<Item = u16> {
         [
             (501, self.workers_per_cluster.is_some()),

@@ -1,8 +1,8 @@
-//! What a cluster's admins decided: how far each rule is turned on, what objects may ask for, and
-//! what defaults write.
+//! The decisions of a cluster's admins: the mode of each rule, limits on what objects may request,
+//! and the values of defaults.
 //!
-//! A `RayPolicy` is stored as [`resource`] says, read once by [`raypolicy`](crate::raypolicy) into a
-//! [`Policy`], and folded with the others into the [`Settings`] for one object by [`Policies`].
+//! A `RayPolicy` is stored as [`resource`] says, read once by [`raypolicy`](crate::raypolicy) into
+//! a [`Policy`], and combined with the others into the [`Settings`] for one object by [`Policies`].
 
 pub(crate) mod compiled;
 mod effective;

@@ -1,11 +1,11 @@
-//! The ladder on which a rule is turned on.
+//! The modes of a rule.
 
 use std::fmt;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What a finding leads to. Ordered: each step includes the attention of those below it.
+/// The consequence of a finding. Modes are ordered from the mildest to the strictest.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Deserialize, Serialize, JsonSchema,
 )]
@@ -38,9 +38,9 @@ impl fmt::Display for Mode {
     }
 }
 
-/// A text that names no mode.
+/// A text that is not a mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no mode: write off, audit, warn or enforce")]
+#[error("\"{0}\" is not a mode: write off, audit, warn or enforce")]
 pub struct NoSuchMode(pub String);
 
 impl std::str::FromStr for Mode {

@@ -1,4 +1,4 @@
-//! How far each rule is turned on for one object, and who decided that.
+//! The mode of each rule for one object, and which policy decided it.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -8,7 +8,7 @@ use super::{Exemption, Mode};
 use crate::rule_id::RuleId;
 use crate::text::shown_text;
 
-/// How far each rule is turned on for one object, and who decided that.
+/// The mode of each rule for one object, and which policy decided it.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Modes {
     rules: BTreeMap<RuleId, Setting>,
@@ -19,16 +19,16 @@ pub struct Modes {
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Setting {
     mode: Mode,
-    /// The policy and its place in the order; `None` if it was a flag, which comes after all.
+    /// The policy and its position in the order; `None` for a flag, which comes after all policies.
     by: Option<(usize, Arc<str>)>,
 }
 
-/// Who decided how far a finding goes, where it was not the rule itself.
+/// Which policy or flag decided the mode of a finding, where it was not the rule itself.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DecidedBy {
     /// The RayPolicy.
     pub policy: Arc<str>,
-    /// The exemption by which it is only recorded.
+    /// The exemption because of which it is only recorded.
     pub exemption: Option<Arc<Exemption>>,
 }
 
@@ -52,19 +52,19 @@ impl fmt::Display for DecidedBy {
     }
 }
 
-/// What a finding came to.
+/// The mode of a finding after policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Ruling {
-    /// How far it goes.
+    /// Its mode.
     pub mode: Mode,
-    /// How far it would go if policies bounded nothing by their `mode` and exempted nothing.
+    /// The mode that it would have if policies had no `mode` and no exemptions.
     pub unbounded: Mode,
     /// Who decided.
     pub decided: Option<DecidedBy>,
 }
 
 impl Modes {
-    /// Sets the mode of a rule, for where no policy decides.
+    /// Sets the mode of a rule where no policy decides.
     pub fn set(&mut self, rule: RuleId, mode: Mode) {
         self.rules.insert(rule, Setting { mode, by: None });
     }
@@ -74,7 +74,7 @@ impl Modes {
         self.rules.get(&rule).map(|setting| setting.mode)
     }
 
-    /// Nothing that the rule finds is of interest.
+    /// Whether the rule is off, so that its findings are not needed.
     pub fn is_off(&self, rule: RuleId) -> bool {
         self.rules
             .get(&rule)
@@ -82,7 +82,8 @@ impl Modes {
             .is_some_and(|setting| setting.mode == Mode::Off)
     }
 
-    /// The same with every rule turned on at least so far that its findings are known.
+    /// The same modes, but with every rule that is off set to audit, so that its findings are
+    /// known.
     #[must_use]
     pub fn awake(&self) -> Self {
         let wake = |setting: &Setting| Setting {
@@ -100,7 +101,7 @@ impl Modes {
         }
     }
 
-    /// What a finding of `rule` comes to that goes as far as `own` by itself.
+    /// The mode of a finding of `rule` whose own mode is `own`.
     pub fn rule_on(&self, rule: RuleId, own: Mode) -> Ruling {
         let set = self.rules.get(&rule);
         let unbounded = set.map_or(own, |setting| setting.mode);
@@ -135,8 +136,8 @@ impl Modes {
         }
     }
 
-    /// Takes what the policy at place `rank` of the order says of single rules and of all of them,
-    /// after those before it.
+    /// Adds the modes of single rules and of all rules that the policy at position `rank` sets.
+    /// Policies before it take precedence.
     pub(crate) fn take(
         &mut self,
         rank: usize,
@@ -156,7 +157,8 @@ impl Modes {
         }
     }
 
-    /// A limit of the policy at place `rank` is enforced, unless a mode was given by then.
+    /// Enforces a limit of the policy at position `rank`, unless this or an earlier policy set a
+    /// mode.
     pub(crate) fn enforce_limit(&mut self, rank: usize, policy: &Arc<str>, rule: RuleId) {
         if self.ceiling.is_none() {
             self.rules.entry(rule).or_insert(Setting {
@@ -166,13 +168,13 @@ impl Modes {
         }
     }
 
-    /// Adds an exemption by the policy at place `rank`.
+    /// Adds an exemption of the policy at position `rank`.
     pub(crate) fn exempt(&mut self, rank: usize, policy: &Arc<str>, exemption: &Arc<Exemption>) {
         self.exemptions
             .push((rank, policy.clone(), exemption.clone()));
     }
 
-    /// Takes what was set by flags, for where no policy decided.
+    /// Adds the modes that flags set, where no policy decided.
     pub(crate) fn complete(&mut self, flags: &Self) {
         if self.ceiling.is_none() {
             for (rule, setting) in &flags.rules {

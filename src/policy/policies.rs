@@ -1,4 +1,4 @@
-//! All policies of a cluster, and how they fold into the settings for one object.
+//! All policies of a cluster, and how they combine into the settings for one object.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -26,7 +26,7 @@ impl Policies {
         Self(policies.into())
     }
 
-    /// There are none, so `base` holds for every object.
+    /// Whether there are no policies, so that `base` applies to every object.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -36,7 +36,7 @@ impl Policies {
         self.0.iter()
     }
 
-    /// The policies that are about `object`, in their order.
+    /// The policies that match `object`, in their order.
     pub fn about<'a>(
         &'a self,
         object: &RayObject<'_>,
@@ -46,8 +46,8 @@ impl Policies {
             .filter(|policy| policy.scope.contains(object, facts))
     }
 
-    /// The settings for `object` at `now`; `base` where no policy says anything. Of each matter the
-    /// first policy decides that is about the object and says anything of it.
+    /// The settings for `object` at `now`. Each setting is taken from the first policy that matches
+    /// the object and sets it, or from `base` if none does.
     pub fn settings_for<'a>(
         &self,
         base: &'a Settings,
@@ -60,7 +60,7 @@ impl Policies {
             return Cow::Borrowed(base);
         }
         let mut settings = base.clone();
-        // The first policy has the last word.
+        // Applied in reverse order, so that the first policy takes precedence.
         for policy in about.iter().rev() {
             policy.defaults.write_over(&mut settings.defaults);
             policy.reconcile.write_over(&mut settings.reconcile);
@@ -86,8 +86,9 @@ impl Policies {
         Cow::Owned(settings)
     }
 
-    /// How `cluster` is scaled; `base` where no policy says anything. A RayCluster that KubeRay made
-    /// for a RayJob or a RayService also follows the policies that are about those.
+    /// How `cluster` is scaled, with the values of `base` where no policy sets others. A RayCluster
+    /// that KubeRay created for a RayJob or a RayService also follows the policies that match
+    /// those.
     pub fn reconcile_for(
         &self,
         base: &ReconcileSettings,
@@ -95,7 +96,7 @@ impl Policies {
         facts: &Facts,
     ) -> ReconcileSettings {
         let mut settings = base.clone();
-        // The first policy has the last word.
+        // Applied in reverse order, so that the first policy takes precedence.
         for policy in self.0.iter().rev() {
             if policy.scope.contains(cluster, facts) || policy.scope.contains_maker(cluster, facts)
             {
@@ -105,7 +106,7 @@ impl Policies {
         settings
     }
 
-    /// The same policies, not only equal ones.
+    /// Whether both are the same value in memory, which is a cheaper test than equality.
     pub fn is_same(&self, other: &Self) -> bool {
         Arc::ptr_eq(&self.0, &other.0)
     }
@@ -120,7 +121,7 @@ impl Policies {
     }
 
     /// Whether Ray objects are to be refused while no webhook answers, and which policy decides
-    /// it: the first that says anything.
+    /// that: the first that sets `failClosed`.
     pub fn fail_closed(&self) -> Option<(&Policy, bool)> {
         self.iter()
             .find_map(|policy| Some((policy, policy.fail_closed?)))

@@ -1,4 +1,4 @@
-//! Which objects a policy is about, compiled.
+//! The compiled condition for the objects that a policy matches.
 
 use super::selector::{Labels, Pattern};
 use crate::facts::{DEFAULT_NAMESPACE, Facts};
@@ -7,7 +7,7 @@ use crate::ray::{Kind, RayObject};
 /// The label that every namespace has, with its name.
 const NAMESPACE_NAME: &str = "kubernetes.io/metadata.name";
 
-/// Which objects a policy is about; everything that is set must hold.
+/// The objects that a policy matches; all conditions that are set must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Scope {
     pub(crate) namespace: Option<Labels>,
@@ -17,19 +17,20 @@ pub struct Scope {
 }
 
 impl Scope {
-    /// Whether `object` is one of them. Of a namespace that is not known only its name is.
+    /// Whether `object` is one of them. If its namespace is not known, only the name of the
+    /// namespace is compared.
     pub fn contains(&self, object: &RayObject<'_>, facts: &Facts) -> bool {
         self.contains_as(object.kind, name_of(object), object, facts)
     }
 
-    /// Whether the RayJob or RayService is one of them for which KubeRay made `cluster`. Such a
-    /// cluster has the labels of what it was made for.
+    /// Whether the RayJob or RayService for which KubeRay created `cluster` is one of them. Such a
+    /// cluster has the labels of that object.
     pub fn contains_maker(&self, cluster: &RayObject<'_>, facts: &Facts) -> bool {
         let maker = cluster.ray_owner_and_name();
         maker.is_some_and(|(kind, name)| self.contains_as(kind, name, cluster, facts))
     }
 
-    /// As if `object` was of that kind and had that name.
+    /// As if `object` had that kind and that name.
     fn contains_as(&self, kind: Kind, name: &str, object: &RayObject<'_>, facts: &Facts) -> bool {
         self.has_kind(kind)
             && self.has_name(name)
@@ -50,8 +51,8 @@ impl Scope {
         selector.is_none_or(|labels| labels.match_labels(label))
     }
 
-    /// Whether an object could be in both. Of names and labels of objects nothing is known, so
-    /// they count as such that could meet.
+    /// Whether an object could be in both. Names and labels of future objects are not known, so
+    /// conditions on them count as compatible.
     pub fn may_overlap(&self, other: &Self, facts: &Facts) -> bool {
         let kinds = Kind::ALL
             .into_iter()
@@ -64,8 +65,8 @@ impl Scope {
         kinds && namespaces
     }
 
-    /// Whether `other` is about every namespace that this is about. Where no namespaces are known, only
-    /// a selector that is the same, or none, tells.
+    /// Whether `other` covers every namespace that this covers. Where no namespaces are known, that
+    /// is only certain if the selectors are equal or `other` has none.
     pub(crate) fn is_within_namespaces_of(&self, other: &Self, facts: &Facts) -> bool {
         let mut known = facts.namespaces.keys().peekable();
         other.namespace.is_none()
@@ -88,7 +89,7 @@ impl Scope {
     }
 }
 
-/// An object's name; where the API server is still to make one, what it will begin with.
+/// An object's name, or its `generateName` while the API server has not created a name.
 pub(crate) fn name_of<'a>(object: &RayObject<'a>) -> &'a str {
     let name = object.name().or_else(|| object.generate_name());
     name.unwrap_or_default()

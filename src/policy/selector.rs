@@ -1,4 +1,4 @@
-//! Selectors, compiled: labels as Kubernetes compares them, and names with `*`.
+//! Compiled selectors: labels, compared as Kubernetes does, and names with `*`.
 
 use super::resource::{LabelExpression, LabelOperator, LabelSelector};
 use crate::ray::{label, label_key};
@@ -14,16 +14,16 @@ struct Requirement {
     values: Vec<String>,
 }
 
-/// Why a selector can select nothing as it is meant.
+/// Why a selector is invalid.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum SelectorFault {
-    /// A key that no label can have.
-    #[error("{0:?} is no label key")]
+    /// The key is not valid in a label.
+    #[error("{0:?} is not a label key")]
     Key(String),
-    /// A value that no label can have.
-    #[error("{1:?} is no label value (key {0:?})")]
+    /// The value is not valid in a label.
+    #[error("{1:?} is not a label value (key {0:?})")]
     Value(String, String),
-    /// Values where there must be none, or none where there must be some.
+    /// The operator must not have values but has some, or needs values and has none.
     #[error("{0:?}: In and NotIn need values, Exists and DoesNotExist take none")]
     Values(String),
 }
@@ -42,7 +42,7 @@ impl Labels {
         plain.chain(expressions).collect::<Result<_, _>>().map(Self)
     }
 
-    /// There is no requirement, so everything meets them.
+    /// Whether there are no requirements, so that it matches everything.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -103,7 +103,7 @@ impl Pattern {
         self.0.bytes().all(|byte| byte == b'*')
     }
 
-    /// Whether `name` is of this form.
+    /// Whether `name` matches.
     pub fn matches(&self, name: &str) -> bool {
         let Some((head, rest)) = self.0.split_once('*') else {
             return self.0 == name;
@@ -114,7 +114,7 @@ impl Pattern {
         let mut parts: Vec<&str> = rest.split('*').collect();
         let tail = parts.pop().unwrap_or_default();
         for part in parts {
-            // The first place is as good as any: what follows a `*` may begin anywhere.
+            // Taking the first match is correct, because a `*` may stand for any text.
             match name.split_once(part) {
                 Some((_, after)) => name = after,
                 None => return false,

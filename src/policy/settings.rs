@@ -1,57 +1,57 @@
-//! The settings under which objects are judged and defaulted.
+//! The settings with which objects are checked and defaulted.
 
 use super::{Limits, Modes};
 use crate::plan::{MAX_WORKERS, Strategy};
 use crate::ray::ReconcileMode;
 
-/// The settings under which objects are judged and defaulted.
+/// The settings with which objects are checked and defaulted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Settings {
-    /// How far rules are turned on, where not as far as by themselves.
+    /// The modes of rules that differ from the rules' own.
     pub modes: Modes,
-    /// What objects may ask for.
+    /// Limits on what objects may request.
     pub limits: Limits,
     /// The values of `rayfit.dev/reconcile` that users may choose.
     pub allowed_modes: Vec<ReconcileMode>,
-    /// The user name of KubeRay's operator, whose objects are made from judged parents.
+    /// The user name of KubeRay's operator, whose objects are created from objects that were
+    /// already checked.
     pub operator_user: String,
     /// The user names under which Rayfit scales clusters.
     pub rayfit_users: Vec<String>,
-    /// What defaults write.
+    /// The values that defaults write.
     pub defaults: DefaultValues,
-    /// Who scales clusters that do not say so, and how Rayfit does it.
+    /// Who scales clusters without the annotation, and how Rayfit scales clusters.
     pub reconcile: ReconcileSettings,
 }
 
-/// Who scales clusters that do not say so, and how Rayfit does it.
+/// Who scales clusters without the annotation, and how Rayfit scales clusters.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ReconcileSettings {
-    /// The mode that objects get which have none (DF07); `None` leaves them without.
+    /// The mode for objects without one (DF07); `None` leaves them without.
     pub mode: Option<ReconcileMode>,
     /// How to decide.
     pub strategy: Strategy,
-    /// After how many seconds pods on their way that nothing needs are given up; `None` keeps
-    /// them.
+    /// The seconds after which pending pods are given up that nothing needs; `None` keeps them.
     pub pending_idle_timeout_seconds: Option<u32>,
-    /// Keep GPU nodes for requests that name a GPU.
+    /// Whether GPU nodes are kept for requests that ask for a GPU.
     pub conserve_gpus: bool,
-    /// No launch takes the workers of a cluster above so many.
+    /// The number of workers above which no launch takes a cluster.
     pub max_workers_per_cluster: u32,
     /// How long to wait after a failed request.
     pub back_off: BackOffSettings,
 }
 
-/// How long to wait after a failed request: twice as long each time. What is `None` is as
-/// [`reconcile`](crate::reconcile::settings::BackoffSettings) has it.
+/// The delay after a failed request, which doubles each time. `None` stands for the value of
+/// [`BackoffSettings`](crate::reconcile::settings::BackoffSettings).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct BackOffSettings {
-    /// After the first failure, in seconds.
+    /// The delay after the first failure, in seconds.
     pub initial_seconds: Option<u32>,
-    /// At most, in seconds.
+    /// The longest delay, in seconds.
     pub max_seconds: Option<u32>,
 }
 
-/// What defaults write.
+/// The values that defaults write.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DefaultValues {
     /// Rayfit's image, for clusters that it scales (DF06).
@@ -101,7 +101,7 @@ pub const RAYFIT_ACCOUNTS: [&str; 2] = [
 pub const IMAGE: &str = concat!("rayfit:", env!("CARGO_PKG_VERSION"));
 
 impl Settings {
-    /// The request comes from what scales clusters in mode central.
+    /// Whether the request comes from the controller, which scales clusters in mode central.
     pub fn is_rayfit(&self, user: &str) -> bool {
         self.rayfit_users.iter().any(|rayfit| rayfit == user)
     }

@@ -1,5 +1,6 @@
-//! Limits that can be walked around: what a policy finds by labels, names or kinds of objects, it does
-//! not find once their writer chooses others. Pointed out, and never refused: an admin may mean it.
+//! Limits that users can avoid: a policy that selects objects by labels, names or kinds no longer
+//! matches an object once its author chooses others. These lead to a warning and are never refused,
+//! because an admin may intend it.
 
 use crate::facts::Facts;
 use crate::policy::limits::NamedLimit;
@@ -7,9 +8,9 @@ use crate::policy::{Policies, Policy, Scope};
 use crate::ray::Kind;
 use crate::raypolicy::{PolicyFault, Weight};
 
-/// Limits of `policy` that an object escapes by another label, name or kind, with no limit of their
-/// sort in `others` that it meets then; and those by which a label or name gains it more than others
-/// are allowed.
+/// The limits of `policy` that an object avoids with another label, name or kind if no policy in
+/// `others` then sets the same limit; and the limits that allow an object with a certain label or
+/// name more than other objects.
 pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFault> {
     let others: Vec<&Policy> = others
         .iter()
@@ -43,8 +44,8 @@ pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Polic
                 faults.push(doubt(
                     place,
                     format!(
-                        "whoever writes an object may choose these, and is allowed more than by \
-                         policy {} then ({gained}); choose by namespaceSelector who may",
+                        "users choose these for their objects, and can so get more than policy {} \
+                         allows ({gained}); use namespaceSelector to select who gets more",
                         base.name
                     ),
                 ));
@@ -54,7 +55,7 @@ pub fn avoidable(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<Polic
     faults
 }
 
-/// What is said of limits that do not hold for everything in their namespaces.
+/// The warning about limits that do not apply to everything in their namespaces.
 fn escape<'a>(
     policy: &Policy,
     open: &str,
@@ -66,8 +67,8 @@ fn escape<'a>(
         return doubt(
             place,
             format!(
-                "whoever writes an object chooses this, and escapes {open}; limit all objects of \
-                 these namespaces in a policy without names and objectSelector, too"
+                "users choose this for their objects, and can so avoid {open}; also limit all \
+                 objects of these namespaces in a policy without names and objectSelector"
             ),
         );
     }
@@ -80,13 +81,14 @@ fn escape<'a>(
     doubt(
         "kinds",
         format!(
-            "whoever may write a {} escapes {open}; leave kinds out, or limit those in a policy, too",
+            "users who may write a {} avoid {open}; leave kinds out, or also limit that kind in a \
+             policy",
             kinds.join(" or a ")
         ),
     )
 }
 
-/// The kinds of objects that a limit of this sort leaves out, in the namespaces of `policy`.
+/// The kinds of objects in the namespaces of `policy` to which no such limit applies.
 fn left(limit: &NamedLimit, policy: &Policy, others: &[&Policy], facts: &Facts) -> Vec<Kind> {
     let limited = |kind: Kind| {
         let own = chosen(&policy.scope).is_none() && policy.scope.has_kind(kind);
@@ -102,12 +104,13 @@ fn left(limit: &NamedLimit, policy: &Policy, others: &[&Policy], facts: &Facts) 
         .collect()
 }
 
-/// `base` is about everything in the namespaces of `policy`, as far as its kinds go.
+/// Whether `base` matches all objects of its kinds in the namespaces of `policy`.
 fn is_base(base: &Policy, policy: &Policy, facts: &Facts) -> bool {
     chosen(&base.scope).is_none() && policy.scope.is_within_namespaces_of(&base.scope, facts)
 }
 
-/// What of a scope whoever writes an object chooses, if anything; its namespace is not.
+/// The condition of a scope that authors of objects control, if there is one. They do not control
+/// the namespace.
 fn chosen(scope: &Scope) -> Option<&'static str> {
     if scope
         .object
@@ -124,7 +127,7 @@ fn chosen(scope: &Scope) -> Option<&'static str> {
     (!any).then_some("names")
 }
 
-/// `policy` decides before `other`.
+/// Whether `policy` comes before `other`.
 fn comes_first(policy: &Policy, other: &Policy) -> bool {
     let rank = |policy: &Policy| (std::cmp::Reverse(policy.priority), policy.name.clone());
     rank(policy) < rank(other)
@@ -205,7 +208,7 @@ mod tests {
             .remove("maxCpuPerPod");
         let said_of_one = said(&limited(&label), &[("rest", one)]);
         assert!(
-            said_of_one[0].contains("escapes maxCpuPerPod;"),
+            said_of_one[0].contains("avoid maxCpuPerPod;"),
             "{said_of_one:?}"
         );
         let mut elsewhere = rest.clone();
@@ -226,7 +229,7 @@ mod tests {
         let said_first = said(&mine, &others);
         assert_eq!(said_first.len(), 1);
         assert!(
-            said_first[0].contains("policy rest then (maxGpusPerCluster)"),
+            said_first[0].contains("policy rest allows (maxGpusPerCluster)"),
             "{said_first:?}"
         );
         mine["priority"] = json!(-1);

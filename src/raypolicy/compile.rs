@@ -1,5 +1,5 @@
-//! Reading a RayPolicy into a [`Policy`]. What is wrong in it is left out and reported; the rest
-//! holds, and so do all other policies.
+//! Compiling a RayPolicy into a [`Policy`]. Invalid parts are left out and reported; the rest
+//! applies, and so do all other policies.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -17,25 +17,25 @@ use crate::ray::Kind;
 use crate::rule_id::RuleId;
 use crate::rules;
 
-/// Something in a policy that cannot hold as it is written.
+/// A problem in a policy.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PolicyFault {
     /// Where: `spec.exemptions[0].rules[1]`.
     pub place: String,
-    /// What is wrong there, and what to write.
+    /// What is wrong there, and how to fix it.
     pub problem: String,
-    /// What it costs.
+    /// The effect on the policy.
     pub weight: Weight,
 }
 
-/// What a fault costs.
+/// The effect of a problem on the policy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Weight {
-    /// Nothing: it is only unlikely to be meant.
+    /// None: it is only unlikely to be intended.
     Doubt,
-    /// This part of the policy does not hold.
+    /// This part of the policy does not apply.
     Part,
-    /// Nothing of the policy holds.
+    /// The whole policy does not apply.
     Whole,
 }
 
@@ -62,7 +62,7 @@ pub fn read(object: &Value) -> Result<RayPolicy, PolicyFault> {
     })
 }
 
-/// Compiles a policy: what of it holds, if anything does, and what is wrong.
+/// Compiles a policy. Returns the valid parts of it, if any, and the problems.
 pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
     let mut faults = Faults::default();
     let name: Arc<str> = policy.metadata.name.clone().unwrap_or_default().into();
@@ -95,7 +95,7 @@ impl Faults {
         });
     }
 
-    /// The value, or a fault that leaves this part out.
+    /// The value, or a problem because of which this part is left out.
     fn part<T, E: fmt::Display>(&mut self, place: &str, value: Result<T, E>) -> Option<T> {
         value
             .map_err(|error| self.add(Weight::Part, place, error))
@@ -103,7 +103,8 @@ impl Faults {
     }
 }
 
-/// A scope that cannot be read leaves the whole policy out: nobody knows what it was to hold for.
+/// With a scope that cannot be read, the whole policy is left out, because it is unknown which
+/// objects it should match.
 fn scope(written: Option<&resource::Match>, faults: &mut Faults) -> Option<Scope> {
     let Some(written) = written else {
         return Some(Scope::default());
@@ -142,7 +143,10 @@ fn scope(written: Option<&resource::Match>, faults: &mut Faults) -> Option<Scope
 }
 
 fn no_kind(name: &str) -> String {
-    format!("{name:?} is no kind: write RayCluster, RayJob, RayService or RayCronJob")
+    format!(
+        "{name:?} is not a kind of Ray objects: write RayCluster, RayJob, RayService or \
+             RayCronJob"
+    )
 }
 
 fn rule(text: &str) -> Result<RuleId, String> {
@@ -165,7 +169,7 @@ fn amount(written: Option<&Amount>, place: &str, faults: &mut Faults) -> Option<
     let parsed = Quantity::from_json(&written?.0).map_err(|error| error.to_string());
     let parsed = parsed.and_then(|amount| {
         if amount.is_negative() {
-            return Err("a negative amount; write one from 0 on".to_owned());
+            return Err("is negative; write 0 or more".to_owned());
         }
         Ok(amount)
     });
@@ -201,7 +205,7 @@ fn limits(written: Option<&resource::Limits>, policy: &Arc<str>, faults: &mut Fa
     }
 }
 
-/// Amounts are written into objects as the policy writes them, if they are any.
+/// Quantities are written into objects as the policy writes them, if they are valid.
 fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> PartialDefaults {
     let Some(written) = written else {
         return PartialDefaults::default();
@@ -228,7 +232,7 @@ fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> Partia
     }
 }
 
-/// The schema bounds the numbers; what is beyond them reads as not written.
+/// The schema bounds the numbers; a number beyond the bounds counts as absent.
 fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
     let Some(written) = written else {
         return PartialReconcile::default();
@@ -260,7 +264,7 @@ fn exempt(written: &resource::Exemption, index: usize, faults: &mut Faults) -> O
     let place = format!("spec.exemptions[{index}]");
     let expires = written.expires.parse().map_err(|_| {
         format!(
-            "{:?} is no time: write one like 2027-01-31T00:00:00Z",
+            "{:?} is not a time: write one like 2027-01-31T00:00:00Z",
             written.expires
         )
     });
@@ -308,7 +312,7 @@ fn objects_of(written: &resource::ExemptObjects) -> Result<Objects, String> {
 
 fn fail_closed(spec: &RayPolicySpec, faults: &mut Faults) -> Option<bool> {
     if spec.fail_closed == Some(true) && spec.scope.is_some() {
-        let problem = "holds for the whole cluster: set it in a policy without match";
+        let problem = "applies to the whole cluster: set it in a policy without match";
         faults.add(Weight::Part, "spec.failClosed", problem);
         return None;
     }

@@ -1,8 +1,8 @@
-//! RayPolicy objects: from what is written to what holds, and what is wrong with it.
+//! Reading and validating RayPolicy objects.
 //!
-//! [`mod@compile`] reads one policy; the other files find what a person would want to know of it before it
-//! holds: keys that nobody reads (`unknown_keys`), selectors that match nothing (`vacuous`), limits
-//! that can be walked around (`avoidable`), and all of it for the admission of policies ([`review`]).
+//! [`mod@compile`] reads one policy. The other files find problems that its author should know:
+//! unknown keys (`unknown_keys`), selectors that match nothing (`vacuous`) and limits that users
+//! can avoid (`avoidable`). [`review`] combines all of them for the admission of policies.
 
 pub(crate) mod avoidable;
 pub mod compile;

@@ -1,6 +1,6 @@
-//! Judging a RayPolicy before it is stored: what cannot hold is refused, what is unlikely to be
-//! meant is pointed out. What was stored already is only pointed out, so that a policy with an old
-//! fault can still be changed.
+//! Validating a RayPolicy before it is stored: problems are refused, and what is unlikely to be
+//! intended leads to a warning. A problem that the stored policy already has only leads to a
+//! warning, so that the policy can still be changed.
 
 use std::collections::BTreeSet;
 
@@ -13,19 +13,19 @@ use crate::raypolicy::vacuous::vacuous;
 use crate::raypolicy::{PolicyFault, Weight, avoidable, compile};
 use crate::rule_id::RuleId;
 
-/// The longest time for which something can be exempted: a year and a day.
+/// The longest duration of an exemption: a year and a day.
 const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
 
-/// What becomes of a RayPolicy.
+/// The result for a RayPolicy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Review {
-    /// Why it is refused; empty if it is not.
+    /// The reasons for a refusal; empty if it is accepted.
     pub refused: Vec<PolicyFault>,
-    /// What its author is warned of.
+    /// The warnings for its author.
     pub doubted: Vec<PolicyFault>,
 }
 
-/// Judges `new`, which replaces `old`, beside the policies that are in force.
+/// Validates `new`, which replaces `old`, together with the policies that are in force.
 pub fn review(
     new: &RayPolicy,
     old: Option<&RayPolicy>,
@@ -46,7 +46,7 @@ pub fn review(
     Review { refused, doubted }
 }
 
-/// What is wrong in a policy by itself.
+/// The problems of a policy on its own.
 fn examine(policy: &RayPolicy, now: Timestamp) -> (Option<Policy>, Vec<PolicyFault>) {
     let (compiled, mut faults) = compile(policy);
     let exemptions = compiled.iter().flat_map(|compiled| &compiled.exemptions);
@@ -68,7 +68,7 @@ fn unbounded(exemption: &Exemption, place: &str, now: Timestamp) -> Vec<PolicyFa
     if !exemption.is_in_force(now) {
         faults.push(fault(
             "expires",
-            format!("{expires} is over: set a later time, or remove the exemption"),
+            format!("{expires} is in the past: set a later time, or remove the exemption"),
         ));
     } else if expires.duration_since(now) > LONGEST {
         faults.push(fault(
@@ -83,14 +83,15 @@ fn unbounded(exemption: &Exemption, place: &str, now: Timestamp) -> Vec<PolicyFa
     if everything && exemption.rules.is_none() {
         faults.push(fault(
             "objects",
-            "every rule for every object: set mode to Audit instead, or name some".to_owned(),
+            "this exempts every object from every rule: set mode to Audit instead, or name some"
+                .to_owned(),
         ));
     }
     faults
 }
 
-/// Another policy of the same priority that decides otherwise for some of the same objects: the
-/// names decide then, which is rarely meant.
+/// Another policy of the same priority that disagrees about some of the same objects. Then the
+/// names of the policies decide, which is rarely intended.
 fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFault> {
     let equals = others
         .iter()
@@ -104,7 +105,8 @@ fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFau
                 place: "spec.priority".to_owned(),
                 problem: format!(
                     "policy {} has the same priority and another {matter} for some of the same \
-                     objects; {first} decides, being first by name: give one a higher priority",
+                     objects; {first} decides, because it is first by name: give one a higher \
+                     priority",
                     other.name
                 ),
                 weight: Weight::Doubt,
@@ -113,7 +115,7 @@ fn conflicts(policy: &Policy, others: &Policies, facts: &Facts) -> Vec<PolicyFau
         .collect()
 }
 
-/// What two policies decide differently, if anything.
+/// The setting about which two policies disagree, if there is one.
 fn disagreement(one: &Policy, other: &Policy) -> Option<String> {
     if one.mode.is_some() && other.mode.is_some() && one.mode != other.mode {
         return Some("mode".to_owned());

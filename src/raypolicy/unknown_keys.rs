@@ -1,5 +1,5 @@
-//! Keys that a RayPolicy does not have. API servers prune them or refuse the object; in a file
-//! they are typing errors.
+//! Unknown keys in a RayPolicy. API servers prune them or refuse the object; in a file they are
+//! typing errors.
 
 use serde_json::Value;
 
@@ -7,7 +7,7 @@ use crate::policy::resource::RayPolicy;
 use crate::raypolicy::{PolicyFault, Weight};
 use crate::text::nearest;
 
-/// The keys of `spec` in `object` of which nothing was read into `policy`.
+/// The keys of `spec` in `object` that were not read into `policy`.
 pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<PolicyFault> {
     let mut faults = Vec::new();
     let known = serde_json::to_value(&policy.spec).unwrap_or_default();
@@ -17,7 +17,7 @@ pub fn unknown(object: &Value, policy: &RayPolicy) -> Vec<PolicyFault> {
     faults
 }
 
-/// What is written and was read is written again; `null` and what is empty reads as absent.
+/// A key that was read is in the serialized policy again; `null` and empty values read as absent.
 fn compare(place: &str, written: &Value, read: &Value, faults: &mut Vec<PolicyFault>) {
     match (written, read) {
         (Value::Object(written), Value::Object(read)) => {

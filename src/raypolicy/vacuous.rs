@@ -1,19 +1,19 @@
-//! What a policy's `match` asks for that there is none of: rarely meant, and never refused, since the
-//! objects may be still to come.
+//! Selectors of a policy that match nothing now. They lead to a warning and are never refused,
+//! because the objects may be created later.
 
 use crate::facts::{Facts, StoredObject};
 use crate::policy::Policy;
 use crate::raypolicy::{PolicyFault, Weight};
 
-/// Selectors and names that nothing meets now. Where no Ray object is known that could, nothing is
-/// said of names and labels.
+/// Selectors and names that nothing matches now. Names and labels are only reported where a Ray
+/// object is known that the policy could match.
 pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<PolicyFault> {
     let scope = &policy.scope;
     let mut namespaces = facts.namespaces.keys().peekable();
     let nowhere = namespaces.peek().is_some()
         && !namespaces.any(|namespace| scope.has_namespace(namespace, facts));
     if nowhere {
-        let problem = "no namespace has these labels now, so the policy is about nothing";
+        let problem = "no namespace has these labels now, so the policy matches nothing";
         return vec![doubt("namespaceSelector", problem)];
     }
     let objects: Vec<&StoredObject> = facts
@@ -30,19 +30,19 @@ pub(crate) fn vacuous(policy: &Policy, facts: &Facts) -> Vec<PolicyFault> {
     among(policy, &objects)
 }
 
-/// Of names and labels, what none of `objects` has; or that none has both.
+/// The names or labels that none of `objects` has, or both if no object has them together.
 fn among(policy: &Policy, objects: &[&StoredObject]) -> Vec<PolicyFault> {
     let scope = &policy.scope;
     let selected = |object: &StoredObject| scope.has_labels(|key| object.label(key));
     let mut faults = Vec::new();
     for (index, pattern) in scope.names.iter().enumerate() {
         if !objects.iter().any(|object| pattern.matches(&object.name)) {
-            let problem = "no Ray object that the policy could be about has such a name now";
+            let problem = "no Ray object that the policy could match has such a name now";
             faults.push(doubt(&format!("names[{index}]"), problem));
         }
     }
     if !objects.iter().any(|object| selected(object)) {
-        let problem = "no Ray object that the policy could be about has these labels now";
+        let problem = "no Ray object that the policy could match has these labels now";
         faults.push(doubt("objectSelector", problem));
     }
     let is_about = |object: &StoredObject| selected(object) && scope.has_name(&object.name);

@@ -1,5 +1,5 @@
-//! The catalogue of rules and defaults: what `rayfit rules` prints and the documentation is made
-//! from.
+//! The catalogue of rules and defaults, which `rayfit rules` prints and from which docs/rules.md is
+//! generated.
 
 use anstyle::Style;
 use serde_json::{Value, json};
@@ -27,7 +27,7 @@ pub fn text(pages: &[Page]) -> String {
     pages.iter().map(row).collect()
 }
 
-/// How far it is turned on, in a word.
+/// The mode, in one word.
 fn mode(page: &Page) -> &str {
     page.mode.unwrap_or("default")
 }
@@ -73,7 +73,7 @@ pub fn markdown_table(pages: &[Page], target: &str) -> String {
     format!("| | name | what | mode |\n|---|---|---|---|\n{rows}")
 }
 
-/// The whole documentation page.
+/// The complete docs/rules.md.
 pub fn markdown(pages: &[Page]) -> String {
     let table = markdown_table(pages, "");
     let sections: String = pages.iter().map(section).collect();

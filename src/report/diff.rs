@@ -1,4 +1,4 @@
-//! What defaults change, as a unified diff.
+//! The changes that defaults make, as a unified diff.
 
 use anstyle::{AnsiColor, Style};
 use similar::{ChangeTag, TextDiff};
@@ -10,7 +10,7 @@ const ADDED: Style = AnsiColor::Green.on_default();
 const PLACE: Style = AnsiColor::Cyan.on_default();
 const PLAIN: Style = Style::new();
 
-/// What changes between two texts, and which defaults did it; empty if nothing changes.
+/// The differences between two texts, and which defaults made them; empty if there are none.
 pub fn render(file: &str, before: &str, after: &str, applied: &[Applied]) -> String {
     if before == after {
         return String::new();

@@ -1,4 +1,4 @@
-//! What a check of manifests came to.
+//! The result of a check of manifests.
 
 use super::inside;
 use crate::finding::Finding;
@@ -7,42 +7,43 @@ use crate::objects::Identity;
 use crate::policy::Mode;
 use crate::yaml::{Document, Position, Span, YamlFault};
 
-/// What a check of manifests came to.
+/// The result of a check of manifests.
 #[derive(Debug, Default)]
 pub struct FindingsReport {
     /// The findings, in the order of the files, their objects and the places in these.
     pub entries: Vec<Entry>,
     /// The input that could not be read, in the order of the files.
     pub unread: Vec<Unread>,
-    /// What was looked at.
+    /// The counts of checked objects.
     pub tally: Tally,
 }
 
-/// How many things were looked at.
+/// The counts of checked objects.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Tally {
-    /// Ray objects that were judged.
+    /// Ray objects that were checked.
     pub checked: usize,
     /// Of those, the ones that admission would deny.
     pub denied: usize,
-    /// Objects that are no Ray objects and were passed over.
+    /// Objects that are not Ray objects and were skipped.
     pub others: usize,
 }
 
-/// A finding and where it is written.
+/// A finding and its position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Entry {
     /// The file as it was named, or `<stdin>`.
     pub file: String,
     /// The object.
     pub object: Identity,
-    /// What the finding leads to: Enforce, Warn or Audit.
+    /// The mode of the finding: Enforce, Warn or Audit.
     pub mode: Mode,
     /// The finding.
     pub finding: Finding,
     /// What to underline.
     pub span: Span,
-    /// The value itself is written; `false` if it is absent, or a default, and an ancestor shows.
+    /// Whether the value itself is in the file; `false` if it is absent or a default, and `span` is
+    /// that of an ancestor.
     pub exact: bool,
     /// The line of the file in which the span begins.
     pub line: ReportLine,
@@ -60,9 +61,9 @@ pub struct Unread {
 /// Why input could not be read.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unreadable {
-    /// The file could not be opened or read, in words.
+    /// The file could not be opened or read; the text says why.
     File(String),
-    /// It is no manifest.
+    /// It is not a manifest.
     Content(YamlFault),
 }
 
@@ -79,19 +80,19 @@ impl std::fmt::Display for Unread {
     }
 }
 
-/// How grave a finding is, in the words of compilers.
+/// The severity of a finding, as compilers name it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Level {
     /// Recorded only.
     Note,
-    /// Goes through with a warning.
+    /// Accepted with a warning.
     Warning,
     /// Denied.
     Error,
 }
 
 impl Level {
-    /// The level of a mode; what is off is never reported.
+    /// The level of a mode. Findings of rules that are off are never reported.
     pub const fn of(mode: Mode) -> Self {
         match mode {
             Mode::Enforce => Self::Error,
@@ -111,15 +112,15 @@ impl Level {
 }
 
 impl Entry {
-    /// How grave it is.
+    /// Its severity.
     pub const fn level(&self) -> Level {
         Level::of(self.mode)
     }
 }
 
 impl FindingsReport {
-    /// Adds what was found in the object at `pointer` of a document of `file`, whose whole text is
-    /// `source`, in the order of the places.
+    /// Adds the findings in the object at `pointer` of a document of `file`, whose whole text is
+    /// `source`, in the order of their positions.
     pub fn add(
         &mut self,
         (file, source): (&str, &str),
@@ -149,25 +150,25 @@ impl FindingsReport {
         }
     }
 
-    /// How many findings there are of a level.
+    /// The number of findings of a level.
     pub fn count(&self, level: Level) -> usize {
         let of_level = |entry: &&Entry| entry.level() == level;
         self.entries.iter().filter(of_level).count()
     }
 }
 
-/// A line of a file, or as much of it as could be shown: JSON on one line can be megabytes long,
-/// and have thousands of findings.
+/// A line of a file, or the part of it around a place: JSON on one line can be megabytes long and
+/// have thousands of findings.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct ReportLine {
     /// The text.
     pub text: String,
-    /// How many characters of the line are left out before it.
+    /// The number of characters of the line that are left out before it.
     pub left_out: usize,
 }
 
 impl ReportLine {
-    /// Bytes looked at on either side of a place.
+    /// The bytes that are read on either side of a place.
     const REACH: usize = 1024;
 
     /// The line around a place of `source`.

@@ -41,7 +41,7 @@ fn finding(entry: &Entry) -> String {
     )
 }
 
-/// A line on who decided how far the finding goes, if it was a policy.
+/// A line that names the policy that decided the mode of the finding, if one did.
 fn decided(entry: &Entry) -> String {
     let decided = entry.finding.decided.as_ref();
     decided.map_or_else(String::new, |decided| {
@@ -62,7 +62,7 @@ fn unread(unread: &Unread) -> String {
     }
 }
 
-/// What stands behind the second `::`, escaped.
+/// The text after the second `::`, escaped.
 fn data(text: &str) -> String {
     text.replace('%', "%25")
         .replace('\r', "%0D")

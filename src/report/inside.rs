@@ -1,13 +1,13 @@
-//! Places inside a text that is itself JSON (an annotation), as far as they can be told.
+//! Positions inside a string that is itself JSON (an annotation), as far as they can be found.
 
 use crate::path::{FieldPath, Segment};
 use crate::yaml::Span;
 
-/// The last key of `path` inside the text that is written at `span` of `source`; the nearest one
-/// before it if it is absent; all of the text if none is found.
+/// The position of the last key of `path` inside the string at `span` of `source`; that of the
+/// nearest key before it if it is absent; the whole string if none is found.
 ///
-/// Keys are looked for one behind the other, as they are nested. That needs no JSON parser that
-/// knows about YAML's own escapes, and works on broken JSON too.
+/// Keys are searched for one after the other, as they are nested. That needs no JSON parser that
+/// handles YAML's own escapes, and also works on invalid JSON.
 pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
     let mut found = span;
     let mut from = span.start.offset;
@@ -30,7 +30,7 @@ pub(super) fn narrowed(source: &str, span: Span, path: &FieldPath) -> Span {
     found
 }
 
-/// Where `key` stands in quotes, which YAML may have escaped.
+/// The position of `key` in quotes, which YAML may have escaped.
 fn quoted(text: &str, key: &str) -> Option<usize> {
     text.match_indices(key).map(|(at, _)| at).find(|at| {
         let before = text.get(..*at).unwrap_or_default();

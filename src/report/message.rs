@@ -6,20 +6,21 @@ use std::fmt::Write as _;
 use crate::finding::Finding;
 use crate::raypolicy::PolicyFault;
 
-/// Kubernetes asks for warnings of at most so many characters. The path to a field in a template
-/// takes half of them, so the remedy gets a warning of its own where it does not fit.
+/// The longest warning that Kubernetes recommends, in characters. The path to a field in a template
+/// takes half of that, so the fix becomes a second warning where it does not fit.
 pub const WARNING_CHARS: usize = 120;
 
-/// API servers give all warnings of one response so many characters; beyond, they cut and drop.
+/// The characters that API servers allow for all warnings of one response. They truncate and drop
+/// the rest.
 pub const WARNINGS_CHARS: usize = 4096;
 
-/// Longest denial, in bytes: some 800 findings. Nobody reads more.
+/// The longest denial, in bytes: about 800 findings. Nobody reads more.
 const DENIAL_BYTES: usize = 256 * 1024;
 
-/// Room for the line that counts what was left out.
+/// The length that is reserved for the line that counts the findings left out.
 const MORE_BYTES: usize = 80;
 
-/// One finding in one line: rule, place, problem, reason and remedy.
+/// One finding in one line: rule, place, problem, reason and fix.
 pub fn line(finding: &Finding) -> String {
     let policy = finding.decided.as_ref();
     let policy = policy.map_or_else(String::new, |decided| format!(" ({decided})"));
@@ -31,8 +32,9 @@ pub fn line(finding: &Finding) -> String {
     )
 }
 
-/// One finding beside its place, as kubectl prints the causes of a denial. Neither the webhook nor
-/// the message of the denial is shown there, so this says whom to ask.
+/// One finding without its place, which kubectl prints before it among the causes of a denial.
+/// kubectl shows neither the webhook nor the message of the denial there, so this names the command
+/// that explains the rule.
 pub fn cause(finding: &Finding) -> String {
     let Finding {
         rule,
@@ -65,8 +67,8 @@ fn headline(finding: &Finding) -> String {
     format!("{rule} {path}: {problem}")
 }
 
-/// The message of a denial: every finding, and where to read more. `findings` that do not fit are
-/// counted.
+/// The message of a denial: every finding, and the command that explains more. Findings that do not
+/// fit are counted.
 pub fn denial(findings: &[Finding]) -> String {
     let (fitting, left_out) = within(findings.iter().map(line), DENIAL_BYTES, String::len);
     let mut message = String::new();
@@ -82,14 +84,14 @@ pub fn denial(findings: &[Finding]) -> String {
         let _ = write!(message, "\n+{left_out} more");
     }
     if let Some(first) = findings.first() {
-        let _ = write!(message, "\n(rayfit explain {} tells more)", first.rule);
+        let _ = write!(message, "\n(rayfit explain {} explains more)", first.rule);
     }
     message
 }
 
-/// Warnings for a response, each and all within what API servers pass on; the last one counts
-/// those left out. A remedy that several findings share is said once: API servers drop what is said
-/// again, so it would only take the room of others.
+/// The warnings of a response, within the lengths that API servers pass on; the last one counts
+/// those left out. A fix that several findings share is included once, because API servers drop
+/// repeated warnings and it would only use up the length of others.
 pub fn warnings(findings: &[Finding]) -> Vec<String> {
     let mut said = HashSet::new();
     let pairs = findings.iter().map(|finding| {
@@ -119,13 +121,14 @@ pub fn remarks(faults: &[PolicyFault]) -> Vec<String> {
     within(texts, WARNINGS_CHARS, |text: &String| text.chars().count()).0
 }
 
-/// Longest remark on a policy: admins are told in whole sentences.
+/// The longest warning about a policy. It is longer than others, so that admins get whole
+/// sentences.
 const REMARK_CHARS: usize = 250;
 
-/// Longest name of a policy in a warning, where room is short.
+/// The longest name of a policy in a warning.
 const POLICY_CHARS: usize = 30;
 
-/// One finding as one warning, or as two where what is wrong and what to write do not fit into one.
+/// One finding as one warning, or as two where the problem and the fix do not fit into one.
 fn warning(finding: &Finding) -> Vec<String> {
     let headline = match &finding.decided {
         None => headline(finding),
@@ -144,7 +147,7 @@ fn warning(finding: &Finding) -> Vec<String> {
     vec![cut(&headline), cut(&format!("{} fix: {fix}", finding.rule))]
 }
 
-/// API servers drop a warning that holds a control character.
+/// API servers drop a warning that contains a control character.
 fn printable(text: &str) -> String {
     text.chars()
         .map(|char| if char.is_control() { ' ' } else { char })
@@ -158,8 +161,8 @@ fn cut(text: &str) -> String {
     }
 }
 
-/// The texts that fit in `budget` as `size` counts, with room for a last line if some do not; and
-/// how many do not.
+/// The texts that fit into `budget`, measured by `size`, with space for a last line if some do not
+/// fit; and the number of those that do not.
 fn within(
     texts: impl ExactSizeIterator<Item = String>,
     budget: usize,
@@ -205,14 +208,14 @@ mod tests {
         assert_eq!(
             one,
             "RF101 spec.rayVersion: \"x\" is no version. Ray stops. Write 2.60.0.\n\
-             (rayfit explain RF101 tells more)"
+             (rayfit explain RF101 explains more)"
         );
         let two = denial(&[finding(101, "a"), finding(203, "b")]);
         assert_eq!(
             two,
             "2 problems:\n- RF101 spec.rayVersion: a. Ray stops. Write 2.60.0.\n\
              - RF203 spec.rayVersion: b. Ray stops. Write 2.60.0.\n\
-             (rayfit explain RF101 tells more)"
+             (rayfit explain RF101 explains more)"
         );
     }
 

@@ -1,5 +1,6 @@
-//! Findings and the catalogue as people and programs read them. Everything here returns text and
-//! prints nothing; styles are ANSI codes that the terminal's side takes out where they are unwanted.
+//! Findings and the catalogue in formats for people and programs. Everything here returns text and
+//! prints nothing. Styles are ANSI codes, which the caller removes where the output is not a
+//! terminal.
 
 pub mod catalogue;
 pub mod diff;

@@ -1,4 +1,4 @@
-//! All about one rule or default: what `rayfit explain` prints.
+//! The full description of a rule or default, which `rayfit explain` prints.
 
 use anstyle::Style;
 
@@ -8,16 +8,16 @@ use crate::rules::{OwnMode, RULES, Rule};
 use crate::text::nearest;
 use crate::vap;
 
-/// A rule or default, for people.
+/// The description of a rule or default.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Page {
     /// RF105, DF01.
     pub id: String,
     /// The short name, in kebab case.
     pub name: &'static str,
-    /// How far a rule is turned on where no policy says otherwise; `None` for a default.
+    /// The mode of a rule where no policy sets another one; `None` for a default.
     pub mode: Option<&'static str>,
-    /// On what the mode depends, if it does.
+    /// What the mode depends on, if it does.
     pub cases: Option<&'static str>,
     /// One line for tables.
     pub summary: &'static str,
@@ -25,19 +25,19 @@ pub struct Page {
     pub texts: Vec<(&'static str, &'static str)>,
     /// Titled manifests, in reading order.
     pub examples: Vec<(&'static str, &'static str)>,
-    /// How much of it the API server can do by itself, and what it cannot (see [`crate::vap`]).
+    /// How much of it the API server can check by itself, and what it cannot (see [`crate::vap`]).
     pub without_webhook: (&'static str, Option<&'static str>),
     /// The first release that has it.
     pub since: &'static str,
 }
 
-/// A text that names no rule and no default.
+/// A text that names neither a rule nor a default.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NoSuchPage {
-    /// Something near it is there.
+    /// There is a similar name.
     #[error("there is no rule or default \"{0}\"; did you mean {1}?")]
     Near(String, String),
-    /// Nothing near it is there.
+    /// There is no similar name.
     #[error("there is no rule or default \"{0}\"; `rayfit rules` lists them all")]
     Unknown(String),
 }
@@ -96,7 +96,7 @@ pub fn all() -> Vec<Page> {
     rules.chain(defaults).collect()
 }
 
-/// The page of that number or name, capitals or not.
+/// The page of that number or name, ignoring case.
 pub fn find(query: &str) -> Result<Page, NoSuchPage> {
     let pages = all();
     let named =
@@ -135,7 +135,7 @@ pub fn render(page: &Page) -> String {
     parts.join("\n\n") + "\n"
 }
 
-/// What `rayfit vap` makes of it: `Without a webhook (rayfit vap): in part. ...`
+/// How much of it `rayfit vap` covers: `Without a webhook (rayfit vap): in part. ...`
 pub(super) fn coverage(page: &Page) -> String {
     let (covered, gap) = page.without_webhook;
     let gap = gap.map_or_else(String::new, |gap| format!(" {gap}"));

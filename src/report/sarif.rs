@@ -48,7 +48,7 @@ fn descriptor(rule: &Rule) -> Value {
     })
 }
 
-/// SARIF's own words happen to be ours.
+/// SARIF names the levels as this crate does.
 const fn level(level: Level) -> &'static str {
     level.name()
 }

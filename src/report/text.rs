@@ -1,5 +1,5 @@
-//! A report for a terminal, in the manner of compilers: place, rule, problem; the line with the
-//! offending value underlined; why it matters and what to write instead.
+//! A report for a terminal, like a compiler's: place, rule and problem; the line with the offending
+//! value underlined; why it matters and how to fix it.
 
 use anstyle::{AnsiColor, Style};
 
@@ -10,7 +10,7 @@ const WIDTH: usize = 100;
 const BOLD: Style = Style::new().bold();
 const DIM: Style = Style::new().dimmed();
 
-/// The findings and, on the last line, what they come to.
+/// The findings and, on the last line, a summary.
 pub fn render(report: &FindingsReport) -> String {
     let mut out = String::new();
     for entry in &report.entries {
@@ -63,17 +63,17 @@ fn finding(entry: &Entry) -> String {
     out
 }
 
-/// Without control characters: a manifest must not steer the terminal that shows it.
+/// Removes control characters, so that a manifest cannot control the terminal that shows it.
 fn harmless(text: &str) -> String {
     text.replace(char::is_control, "\u{fffd}")
 }
 
-/// Blanks as wide as the number of the line.
+/// Spaces as wide as the number of the line.
 fn margin(entry: &Entry) -> String {
     " ".repeat(entry.span.start.line.to_string().len())
 }
 
-/// The line with a part of it underlined, and a word on values that are not written there.
+/// The line with a part of it underlined, and a remark on values that are absent there.
 fn excerpt(entry: &Entry) -> String {
     let margin = margin(entry);
     let number = entry.span.start.line;
@@ -83,7 +83,7 @@ fn excerpt(entry: &Entry) -> String {
     let remark = if entry.exact {
         ""
     } else {
-        " not written; it belongs in here"
+        " absent; it belongs in here"
     };
     format!(
         "{margin} {DIM}|{DIM:#}\n{DIM}{number} |{DIM:#} {shown}\n{margin} {DIM}|{DIM:#} \
@@ -91,10 +91,10 @@ fn excerpt(entry: &Entry) -> String {
     )
 }
 
-/// Longest part of a line that is shown; JSON on one line can be megabytes long.
+/// The longest part of a line that is shown. JSON on one line can be megabytes long.
 const SHOWN: usize = 160;
 
-/// What is shown of the line, the columns before the underlined part, and its length.
+/// The part of the line that is shown, the columns before the underlined part, and its length.
 fn clipped(entry: &Entry) -> (String, usize, usize) {
     let ReportLine { text, left_out } = &entry.line;
     let chars: Vec<char> = text
@@ -123,7 +123,7 @@ fn clipped(entry: &Entry) -> (String, usize, usize) {
     )
 }
 
-/// `3 Ray objects checked, 1 denied: 4 errors, 2 warnings, 1 note; 2 other objects passed over`
+/// `3 Ray objects checked, 1 denied: 4 errors, 2 warnings, 1 note; 2 other objects skipped`
 fn summary(report: &FindingsReport) -> String {
     let tally = report.tally;
     let denied = style(Level::Error);
@@ -139,7 +139,7 @@ fn summary(report: &FindingsReport) -> String {
     )];
     if tally.others > 0 {
         let others = counted(tally.others, "other object");
-        parts.push(format!("{others} passed over"));
+        parts.push(format!("{others} skipped"));
     }
     if !report.unread.is_empty() {
         let unread = counted(report.unread.len(), "input");

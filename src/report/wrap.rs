@@ -1,7 +1,7 @@
-//! Lines of a bounded width.
+//! Wrapping text to a bounded width.
 
-/// `text` in lines of at most `width` characters where its words allow it; the first begins with
-/// `first`, the others with as many blanks.
+/// `text` in lines of at most `width` characters, except for longer words; the first line begins
+/// with `first`, the others with as many spaces.
 pub(super) fn wrapped(first: &str, text: &str, width: usize) -> String {
     let indent = " ".repeat(first.chars().count());
     let options = textwrap::Options::new(width)
@@ -9,7 +9,7 @@ pub(super) fn wrapped(first: &str, text: &str, width: usize) -> String {
         .subsequent_indent(&indent)
         .break_words(false)
         .word_splitter(textwrap::WordSplitter::NoHyphenation);
-    // Whatever lines the text came in, it is one paragraph.
+    // Line breaks in the text are ignored: it is one paragraph.
     let words: Vec<&str> = text.split_whitespace().collect();
     textwrap::fill(&words.join(" "), options)
 }

@@ -38,8 +38,9 @@ impl Cel {
 
 /// What passes of every rule about groups that `ray.io/ippr` lists: CEL has no JSON parser, so the
 /// annotation is read by regular expressions.
-pub const PLAIN: &str = "An annotation passes in which a group holds an object, a list or an \
-                         escaped character: CEL cannot parse JSON, and reads its plain form only.";
+pub const PLAIN: &str = "An annotation in which a group contains an object, a list or an escaped \
+                         character is not checked, because CEL cannot parse JSON and reads only \
+                         its plain form.";
 
 /// One expression of a rule.
 #[derive(Debug)]

@@ -46,7 +46,7 @@ impl<'a> Subject<'a> {
         self.autoscaled().into_iter().flat_map(Cluster::groups)
     }
 
-    /// The groups that `ray.io/ippr` lists, with their caps.
+    /// The groups that `ray.io/ippr` lists, with their resize limits.
     pub fn listed_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
         let object = self.object;
         self.groups()

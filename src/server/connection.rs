@@ -28,7 +28,7 @@ use crate::shares::{ConnectionSource, Share};
 pub struct Times {
     /// For the TLS handshake. API servers give up after 10 s.
     pub handshake: Duration,
-    /// For the head of a request, from its first byte.
+    /// For the headers of a request, from their first byte.
     pub head: Duration,
     /// For a connection without a request. API servers keep idle connections for 90 s and must be
     /// the ones to close them.
@@ -48,10 +48,10 @@ impl Default for Times {
     }
 }
 
-/// Longest head of a request, in bytes; those of API servers have a few hundred.
+/// The longest headers of a request, in bytes. Those of API servers have a few hundred.
 const HEAD_BYTES: usize = 32 << 10;
 
-/// What all connections of a listener share.
+/// The state that all connections of a listener share.
 #[derive(Clone)]
 pub(super) struct Server {
     pub router: Router,
@@ -62,7 +62,7 @@ pub(super) struct Server {
 
 impl Server {
     /// Serves one connection from `source` until it ends, or has to give its `place` to another.
-    /// Clients that break the rules are not our failure, so there is nothing to return.
+    /// Returns no error, because misbehaving clients are not a failure of the server.
     pub(super) async fn serve(self, stream: TcpStream, source: ConnectionSource, place: Share) {
         let _ = stream.set_nodelay(true);
         let progress = Arc::new(Progress::new(place));
@@ -96,7 +96,8 @@ impl Server {
         let connection = h1(self.times).serve_connection(TokioIo::new(stream), service);
         tokio::pin!(connection);
         let ended = tokio::select! {
-            // First, so that what has come meanwhile is seen before it is decided to give way.
+            // Polled first, so that data that has arrived is noticed before the connection gives
+            // way.
             biased;
             ended = connection.as_mut() => ended,
             () = progress.place().asked() => {
@@ -118,10 +119,13 @@ impl Server {
 }
 
 fn gave_way() {
-    tracing::debug!("a connection that waited for its client gave way to a new one");
+    tracing::debug!(
+        "a connection that waited for its client was closed to make room for a new \
+                     one"
+    );
 }
 
-/// The requests of one connection, which has one at a time.
+/// The requests of one connection, one at a time.
 #[derive(Clone)]
 struct Requests {
     router: Router,
@@ -151,7 +155,7 @@ impl Requests {
     }
 }
 
-/// The body of a request, of which it is noticed when it has come.
+/// The body of a request, which reports when it is complete.
 struct Noticed {
     body: Incoming,
     progress: Arc<Progress>,

@@ -1,4 +1,4 @@
-//! Learning facts of the cluster from its API server. Everything works without.
+//! Reading facts about the cluster from its API server. Everything works without them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -10,16 +10,16 @@ use tokio::time::timeout;
 use crate::facts::KubernetesVersion;
 use crate::policy::EffectivePolicy;
 
-/// How often the API server's version is asked for: it changes when the cluster is upgraded.
+/// How often the API server's version is read. It changes when the cluster is upgraded.
 const AGAIN: Duration = Duration::from_mins(10);
 
-/// How soon after a failure.
+/// The delay after a failure.
 const RETRY: Duration = Duration::from_secs(30);
 
-/// The longest that it may take.
+/// The timeout of the request.
 const LONGEST: Duration = Duration::from_secs(30);
 
-/// Keeps the API server's version in `policy`, for ever.
+/// Keeps the API server's version in `policy` up to date, until dropped.
 pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
     loop {
         let pause = match timeout(LONGEST, client.apiserver_version()).await {
@@ -28,11 +28,15 @@ pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
                 AGAIN
             }
             Ok(Err(error)) => {
-                tracing::warn!(%error, "the API server's version is unknown; rules go without");
+                tracing::warn!(%error, "the API server's version is unknown; rules that need it \
+                                        report nothing");
                 RETRY
             }
             Err(_) => {
-                tracing::warn!("the API server does not tell its version; rules go without");
+                tracing::warn!(
+                    "the API server's version cannot be read; rules that need it report \
+                                nothing"
+                );
                 RETRY
             }
         };
@@ -52,7 +56,7 @@ fn note(policy: &ArcSwap<EffectivePolicy>, version: Option<KubernetesVersion>) {
     });
 }
 
-/// Reads a version; hosted clusters write minors like `33+`.
+/// Parses a version; hosted clusters have minor versions like `33+`.
 fn version(major: &str, minor: &str) -> Option<KubernetesVersion> {
     let number = |text: &str| {
         let end = text

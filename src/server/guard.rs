@@ -1,9 +1,9 @@
 //! Time limits on the bytes of one HTTP/1.1 connection.
 //!
-//! hyper's own header timeout starts when the connection falls idle, so a short one would close
+//! hyper's own header timeout starts when the connection becomes idle, so a short one would close
 //! the connections that API servers keep for 90 s between calls, and a call sent at that moment
-//! fails. This guard counts from the first byte of a request's head. It costs a request that comes
-//! in one piece nothing: no timer is set before a read had to wait.
+//! fails. This guard counts from the first byte of a request's headers. It costs nothing for a
+//! request that arrives in one piece, because no timer is set before a read had to wait.
 
 use std::io::{Error, ErrorKind, Result};
 use std::pin::Pin;
@@ -19,8 +19,8 @@ use crate::shares::Share;
 /// Where a connection is in its requests, shared by the guard, which sees bytes, and the service,
 /// which sees requests. It tells the connection's share when it waits for the client.
 ///
-/// The number counts state changes; its remainder by four is the state. So a change and which
-/// request it belongs to are one atomic step.
+/// The number counts state changes; its remainder modulo four is the state. So one atomic operation
+/// updates the state and identifies the request.
 #[derive(Debug)]
 pub struct Progress {
     state: AtomicU64,
@@ -34,7 +34,7 @@ const BUSY: u64 = 3;
 const STATES: u64 = 4;
 
 impl Progress {
-    /// Of a connection that has sent nothing yet and holds `place`.
+    /// The state of a connection that has sent nothing yet and holds `place`.
     pub fn new(place: Share) -> Self {
         Self {
             state: AtomicU64::new(IDLE),
@@ -42,12 +42,12 @@ impl Progress {
         }
     }
 
-    /// The place among all connections.
+    /// The share of the connection among all connections.
     pub fn place(&self) -> &Share {
         &self.place
     }
 
-    /// Bytes came: if no request was under way, one is beginning.
+    /// Bytes have arrived: if no request was in progress, one begins.
     fn bytes_came(&self) {
         let now = self.state.load(Ordering::Relaxed);
         if now % STATES == IDLE {
@@ -56,13 +56,13 @@ impl Progress {
         }
     }
 
-    /// The request whose head is coming, if one is.
+    /// The request whose headers are arriving, if there is one.
     fn head(&self) -> Option<u64> {
         let now = self.state.load(Ordering::Relaxed);
         (now % STATES == HEAD).then_some(now)
     }
 
-    /// The head is complete; the body may have yet to come.
+    /// The headers are complete; the body may still be incomplete.
     pub fn request_began(&self) {
         self.enter(BODY);
     }
@@ -86,7 +86,7 @@ impl Progress {
     }
 }
 
-/// A connection that fails when a request's head, or the client's reading of an answer, takes too
+/// A connection that fails when a request's headers, or the client's reading of an answer, take too
 /// long.
 #[derive(Debug)]
 pub struct Guarded<S> {
@@ -99,7 +99,8 @@ pub struct Guarded<S> {
 }
 
 impl<S> Guarded<S> {
-    /// Guards `stream`; `head` bounds a request's head, `write` each wait for the client to read.
+    /// Guards `stream`; `head` is the time limit of a request's headers, `write` that of each wait
+    /// for the client to read.
     pub fn new(
         stream: S,
         progress: std::sync::Arc<Progress>,
@@ -116,7 +117,7 @@ impl<S> Guarded<S> {
         }
     }
 
-    /// A read has to wait: fails if the head that is coming has taken too long.
+    /// A read has to wait: fails if the headers of the current request have taken too long.
     fn check_head(&mut self, context: &mut Context<'_>) -> Result<()> {
         let Some(request) = self.progress.head() else {
             self.head_timer = None;
@@ -132,11 +133,11 @@ impl<S> Guarded<S> {
         fail_if_elapsed(
             timer.as_mut(),
             context,
-            "the head of a request took too long",
+            "the headers of a request took too long",
         )
     }
 
-    /// What a write came to, or a failure if it has waited too long.
+    /// The result of a write, or a failure if it has waited too long.
     fn check_write<T>(
         &mut self,
         context: &mut Context<'_>,

@@ -1,5 +1,4 @@
-//! What kubelet and Prometheus ask, on a port of its own without TLS: `/livez`, `/readyz` and
-//! `/metrics`.
+//! `/livez`, `/readyz` and `/metrics` for kubelets and Prometheus, on a separate port without TLS.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -21,28 +20,28 @@ use crate::apiserver::health::Trouble;
 use crate::telemetry::Metrics;
 use crate::tls::CertificateStore;
 
-/// What the answers depend on.
+/// The state that the answers depend on.
 #[derive(Debug)]
 pub struct Health {
-    /// The served certificate.
+    /// The serving certificate.
     pub certificates: Arc<CertificateStore>,
     /// Whether the process is stopping.
     pub shutdown: Arc<Shutdown>,
-    /// What `/metrics` shows.
+    /// The metrics.
     pub metrics: Arc<Metrics>,
-    /// There are webhooks here.
+    /// Whether the process serves webhooks.
     pub webhooks: bool,
-    /// The webhook port accepts connections.
+    /// Whether the webhook port accepts connections.
     pub listening: AtomicBool,
-    /// What admins decided is known, as far as it can be.
+    /// Whether the RayPolicies were read, as far as that is possible.
     pub policies: Arc<AtomicBool>,
-    /// How the watches are.
+    /// The state of the watches.
     pub watches: Watches,
-    /// Whether the rest of the process runs.
+    /// Whether the rest of the process still runs.
     pub pulse: Arc<Pulse>,
 }
 
-/// Why no calls should be sent here.
+/// Why the process is not ready.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotReady {
     /// The process was told to stop.
@@ -51,11 +50,11 @@ pub enum NotReady {
     /// The webhook port is not bound yet.
     #[error("not ready: the webhook port is not listening yet")]
     NotListening,
-    /// What admins decided is not known yet.
+    /// The RayPolicies were not read yet.
     #[error("not ready: the RayPolicies have not been read yet; does the API server answer?")]
     NoPolicies,
-    /// What is scaled by is not seen. It is said of a process that only scales: one with webhooks
-    /// judges on, by what it knows.
+    /// A watch that scaling needs fails. Only a process that only scales is unready for that: one
+    /// with webhooks continues to check objects with the state that it has.
     #[error("not ready: {0}")]
     Blind(Trouble),
     /// There is no certificate.
@@ -118,7 +117,7 @@ async fn readyz(State(health): State<Arc<Health>>) -> Response {
     let now = SystemTime::now();
     match health.ready_at(now) {
         Ok(()) => {
-            // Which is no reason to take the webhooks away from their API servers.
+            // A failing watch is no reason to remove the webhooks from their Service.
             let troubles = health.watches.troubles().into_iter();
             let lines = troubles.map(|trouble| format!("but {trouble}\n"));
             let text = std::iter::once("ready\n".to_owned()).chain(lines);
@@ -128,13 +127,13 @@ async fn readyz(State(health): State<Arc<Health>>) -> Response {
     }
 }
 
-/// Metrics as they were last written down, and when that began. However many ask, they are written a
-/// few times a second at most, and beside the thread that answers probes. Nobody is told of a time
-/// before the question: who asks too soon waits for the next time.
+/// The last rendered metrics, and when rendering began. However many requests arrive, metrics are
+/// rendered at most a few times a second, outside the thread that answers probes. No request gets
+/// metrics from before it arrived: one that arrives too early waits for the next rendering.
 #[derive(Debug, Default)]
 struct Shown(Mutex<Option<(Instant, Bytes)>>);
 
-/// The time between two of them.
+/// The shortest time between two renderings.
 const BETWEEN: Duration = Duration::from_millis(100);
 
 impl Shown {

@@ -25,7 +25,7 @@ pub struct Listener {
     times: Times,
     places: Shares,
     open: Level,
-    /// Each connection has a clone: once all are gone, the other end is told.
+    /// Each connection has a clone; once all are dropped, the receiver is notified.
     left: mpsc::Sender<Infallible>,
     all_left: mpsc::Receiver<Infallible>,
 }
@@ -38,7 +38,8 @@ pub struct BindError {
     pub(super) source: io::Error,
 }
 
-/// How long to wait after the system refused a connection, for want of file descriptors perhaps.
+/// How long to wait after the system refused a connection, for example because of too many open
+/// files.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(50);
 
 /// `::` takes both families; where the system has no IPv6, it stands for every IPv4 address.
@@ -90,20 +91,20 @@ impl Listener {
         self
     }
 
-    /// Counting its open connections in `open`.
+    /// With a gauge of its open connections.
     #[must_use]
     pub fn counted_in(mut self, open: Level) -> Self {
         self.open = open;
         self
     }
 
-    /// Where it listens: the port that was chosen, if 0 was asked for.
+    /// The address that it listens on, with the actual port if 0 was requested.
     pub fn address(&self) -> io::Result<SocketAddr> {
         self.socket.local_addr()
     }
 
-    /// Accepts and serves until `shutdown` closes the door, then waits for the connections that
-    /// are left. Dropping the future leaves connections to the runtime.
+    /// Accepts and serves until `shutdown` ends accepting, then waits for the remaining
+    /// connections. Dropping the future leaves connections to the runtime.
     pub async fn serve(self, router: Router, shutdown: Arc<Shutdown>) {
         let server = Server {
             router,
@@ -139,8 +140,9 @@ impl Listener {
         }
     }
 
-    /// Serves a connection as soon as there is a place for it. A source that holds all that one can
-    /// hold, and works on all of it, is turned away: others are not to wait for it.
+    /// Serves a connection as soon as there is a share for it. A source that holds all that one
+    /// source may hold, and has requests in progress on all of it, is refused, so that others need
+    /// not wait for it.
     async fn take_in(&self, server: &Server, stream: TcpStream, peer: SocketAddr) {
         let source = ConnectionSource::of(peer.ip());
         loop {
@@ -154,7 +156,8 @@ impl Listener {
         }
     }
 
-    /// Takes in those that connected before the door closes; closing the socket would reset them.
+    /// Accepts connections that were established before the socket closes, because closing it would
+    /// reset them.
     async fn take_in_the_queue(&self, server: &Server) {
         loop {
             let accepted = tokio::time::timeout(Duration::ZERO, self.socket.accept()).await;

@@ -1,11 +1,13 @@
 //! Listening: connections, their time limits, stopping without losing a call, and health.
 //!
-//! The routers know nothing of this. [`listener`] accepts, [`connection`] serves one connection
-//! within [`guard`]'s time limits, [`shutdown`] tells them when to stop, [`health`] is what kubelet
-//! and Prometheus ask, [`probes`] answers them in a thread of its own, [`run`] puts a process together.
+//! The routers are independent of this. [`listener`] accepts connections, [`connection`] serves one
+//! within the time limits of [`guard`], [`shutdown`] tells them when to stop, [`health`] has the
+//! endpoints for kubelets and Prometheus, [`probes`] serves these in a separate thread, and [`run`]
+//! assembles a process.
 //!
-//! A port takes a bounded number of connections. When there are more, those give way that wait for
-//! their client ([`crate::shares`]): handshakes, heads and bodies on their way, idle connections.
+//! A port accepts a bounded number of connections. When there are more, connections that wait for
+//! their client give way ([`crate::shares`]): those in a handshake, with incomplete headers or
+//! bodies, or idle.
 
 pub mod connection;
 pub mod facts;

@@ -1,8 +1,8 @@
 //! The health port in a thread of its own.
 //!
-//! Kubernetes takes a pod that does not answer its probes out of its Service, and kills it. So they
-//! are answered whatever the rest of the process does: with threads, connections and an accept loop
-//! that nobody else uses. That the rest still runs is told by a [`Pulse`](super::pulse::Pulse).
+//! Kubernetes removes a pod that does not answer its probes from its Service, and kills it. So
+//! probes are answered whatever the rest of the process does, with a thread, connections and an
+//! accept loop of their own. A [`Pulse`](super::pulse::Pulse) shows that the rest still runs.
 
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -15,11 +15,11 @@ use super::listener::{BindError, Listener};
 use super::{Shutdown, Times};
 use crate::supervisor::Supervisor;
 
-/// Connections at once. Whoever leaves them idle loses them to the next that comes.
+/// Connections at once. An idle connection gives way to a new one.
 const CONNECTIONS: u32 = 256;
 
-/// Kubelet sends its question at once and closes; Prometheus connects again where it finds its
-/// connection closed.
+/// Kubelets send their request at once and close; Prometheus connects again when its connection was
+/// closed.
 const TIMES: Times = Times {
     handshake: Duration::from_secs(2),
     head: Duration::from_secs(2),
@@ -65,14 +65,14 @@ async fn answer(
     match bound {
         Ok((bound, listener)) => {
             let _ = tell.send(Ok(bound));
-            // It stays open to the end, so that it is seen why the process is not ready.
+            // It stays open to the end, so that it can say why the process is not ready.
             let never = Arc::new(Shutdown::default());
             let listener = listener.with_times(TIMES);
             listener.serve(health::router(health), never).await;
         }
         Err(error) => {
             let _ = tell.send(Err(error));
-            // The process ends with that error, not for want of this task.
+            // The process ends with that error rather than because this task ended.
             std::future::pending::<()>().await;
         }
     }

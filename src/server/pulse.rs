@@ -4,13 +4,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-/// How often the rest of the process shows that it runs.
+/// How often the rest of the process signals that it runs.
 const BEAT: Duration = Duration::from_secs(1);
 
-/// Without any for so long, it does not: every thread is caught in something that does not end.
+/// Without a signal for this long, the process counts as stuck: every thread is blocked by
+/// something that does not end.
 const LOST: Duration = Duration::from_mins(1);
 
-/// Shows that the runtime that serves webhooks and scales clusters still runs its tasks.
+/// Signals that the runtime that serves webhooks and scales clusters still runs its tasks.
 #[derive(Debug)]
 pub struct Pulse {
     start: Instant,
@@ -28,7 +29,7 @@ impl Default for Pulse {
 }
 
 impl Pulse {
-    /// Beats for as long as this is polled.
+    /// Signals for as long as this is polled.
     pub async fn beat(self: Arc<Self>) {
         let mut beats = tokio::time::interval(BEAT);
         loop {
@@ -37,7 +38,7 @@ impl Pulse {
         }
     }
 
-    /// For how long there has been none, if that is too long.
+    /// How long there has been no signal, if that is too long.
     pub fn lost(&self) -> Option<Duration> {
         let since = self.now() - self.last.load(Ordering::Relaxed).min(self.now());
         let since = Duration::from_millis(since);

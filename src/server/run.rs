@@ -30,7 +30,7 @@ use crate::tls::directory::Poller;
 use crate::tls::{CertificateDirectory, CertificateStore, clients, server_config_for};
 use crate::{admission, audit, certs, watch};
 
-/// What a process is started with.
+/// The options of a process.
 #[derive(Debug, Clone)]
 pub struct ServeOptions {
     /// Serve the webhooks.
@@ -45,9 +45,9 @@ pub struct ServeOptions {
     pub certificates: CertificateSource,
     /// A file with the authorities of callers' certificates; without it, callers need none.
     pub client_authority: Option<PathBuf>,
-    /// What objects are judged by.
+    /// The settings with which objects are checked.
     pub settings: Settings,
-    /// Which cluster to ask for facts; without it, the one that the process runs in.
+    /// The cluster to read facts from; without it, the one that the process runs in.
     pub kubeconfig: Option<PathBuf>,
     /// The background audit, if it is done.
     pub audit: Option<audit::AuditOptions>,
@@ -57,9 +57,9 @@ pub struct ServeOptions {
     pub times: Times,
     /// Connections at once.
     pub connections: u32,
-    /// From SIGTERM until the door closes.
+    /// The time from SIGTERM until new connections are refused.
     pub shutdown_delay: Duration,
-    /// From then until connections that are left are cut.
+    /// The time from then until remaining connections are closed.
     pub drain_timeout: Duration,
 }
 
@@ -70,23 +70,23 @@ pub enum CertificateSource {
     Directory {
         /// Which.
         directory: CertificateDirectory,
-        /// How often it is looked at.
+        /// How often it is checked.
         interval: Duration,
     },
-    /// Rayfit makes them itself.
+    /// Rayfit issues them itself.
     Own(certs::CertificateOptions),
 }
 
-/// The webhook port's backlog is emptied, and connections that have not sent their request yet may,
-/// for so long.
+/// For this long, connections in the backlog of the webhook port are accepted, and connections
+/// without a request may still send one.
 const LAST_CALLS: Duration = Duration::from_secs(1);
 
-/// How long to wait for the account's token and the like.
+/// How long to wait for the files of the service account.
 const CLIENT_RETRY: Duration = Duration::from_secs(5);
 
 /// Serves until told to stop, or until a background task fails.
 pub async fn run(options: ServeOptions) -> anyhow::Result<()> {
-    // First, so that a signal during the start is not lost.
+    // Registered first, so that a signal during the start is not lost.
     let signals = Signals::new()?;
     let supervisor = Supervisor::default();
     supervisor.guard(serve(options, signals, &supervisor)).await
@@ -262,21 +262,21 @@ async fn certify_ourselves(
     }
 }
 
-/// Waits for the account's token and the like.
+/// Waits for the files of the service account.
 async fn api_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> ApiServer {
     loop {
         match ApiServer::connect(kubeconfig.as_deref()).await {
             Ok(api) => return api,
             Err(error) => {
-                tracing::warn!(%error, purpose, "no API server, trying again");
+                tracing::warn!(%error, purpose, "the API server cannot be reached, trying again");
                 tokio::time::sleep(CLIENT_RETRY).await;
             }
         }
     }
 }
 
-/// Keeps policies up to date; where webhooks are served, facts too, and audits. Never ends: where
-/// nothing can be learned, that stays so.
+/// Keeps policies up to date, and where webhooks are served also facts, and audits. Never ends,
+/// even where nothing can be read.
 async fn learn(options: ServeOptions, in_force: InForce, metrics: Arc<Metrics>) {
     let InForce { policy, known } = in_force;
     let kubeconfig = options.kubeconfig;
@@ -291,14 +291,15 @@ async fn learn(options: ServeOptions, in_force: InForce, metrics: Arc<Metrics>) 
     if let Err(error) = ApiServer::connect(kubeconfig.as_deref()).await
         && is_no_pod(&error)
     {
-        tracing::info!(%error, "no facts of the cluster: this is no pod, and no --kubeconfig");
+        tracing::info!(%error, "no facts about the cluster: this process does not run in a pod, \
+                                and there is no --kubeconfig");
         known.store(true, Ordering::Release);
         if options.controller.is_none() {
             return pending().await;
         }
     }
-    // Whatever else keeps us from the API server may end, and until then nothing is judged: what
-    // policies forbid is not known.
+    // Any other failure to reach the API server may end. Until then no object is checked, because
+    // it is not known what policies forbid.
     let api = api_at_last(kubeconfig, "to read policies of").await;
     let (client, source) = (api.client(), source(&api));
     let audit = async {
@@ -333,7 +334,7 @@ async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     tracing::info!(phase = ?Phase::Draining, "stopping");
     let drained = tokio::time::timeout(options.drain_timeout, serving.ended()).await;
     if drained.is_err() {
-        tracing::warn!("some connections did not end in time and are cut");
+        tracing::warn!("some connections did not end in time and are closed");
     }
 }
 

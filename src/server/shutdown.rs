@@ -1,28 +1,28 @@
 //! Stopping without losing a call.
 //!
 //! API servers keep connections to a webhook open and do not repeat a call whose connection was
-//! closed under it. So the process first says that it is not ready and goes on serving, while
-//! Kubernetes takes it out of the service; then it asks for each connection to be closed with the
-//! answer it gives; and only then closes what is left.
+//! closed under it. So the process first becomes unready and continues to serve, while Kubernetes
+//! removes it from the Service; then it asks clients to close each connection with its next answer;
+//! and only then it closes the remaining connections.
 
 use tokio::sync::watch;
 
-/// How far stopping has come.
+/// The phases of stopping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Phase {
     /// Not stopping.
     Serving,
-    /// Not ready any more; otherwise as before.
+    /// Unready; otherwise as before.
     Leaving,
     /// Every HTTP/1.1 answer asks the client to close the connection and take another replica.
     Shedding,
-    /// No new connections; those that have yet to send a request may.
+    /// No new connections; existing ones may still send a request.
     Closing,
     /// Idle connections are closed.
     Draining,
 }
 
-/// The phase, told to everyone.
+/// The phase, with notification of changes.
 #[derive(Debug)]
 pub struct Shutdown(watch::Sender<Phase>);
 
@@ -33,7 +33,7 @@ impl Default for Shutdown {
 }
 
 impl Shutdown {
-    /// Goes on to `phase`; never back.
+    /// Advances to `phase`; never goes back.
     pub fn enter(&self, phase: Phase) {
         self.0.send_if_modified(|current| {
             let later = phase > *current;
@@ -42,7 +42,7 @@ impl Shutdown {
         });
     }
 
-    /// How far it has come.
+    /// The current phase.
     pub fn phase(&self) -> Phase {
         *self.0.borrow()
     }

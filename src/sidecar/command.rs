@@ -16,10 +16,11 @@ pub struct Autoscaler {
 pub enum CommandError {
     /// The arguments do not have the form `-c [--] TEXT`.
     #[error(
-        "this image holds Rayfit only and its /bin/bash is no shell: it understands one command, \
-         `/bin/bash -c -- \"ray kuberay-autoscaler --cluster-name NAME --cluster-namespace \
-         NAMESPACE\"`, as KubeRay gives it to the autoscaler container. Use this image for that \
-         container only (spec.autoscalerOptions.image), or run `/rayfit --help`"
+        "this image contains only Rayfit and its /bin/bash is not a shell: it understands one \
+         command, `/bin/bash -c -- \"ray kuberay-autoscaler --cluster-name NAME \
+         --cluster-namespace NAMESPACE\"`, as KubeRay gives it to the autoscaler container. Use \
+         this image for that container only (spec.autoscalerOptions.image), or run `/rayfit \
+         --help`"
     )]
     NotTheAutoscaler,
     /// `ray kuberay-autoscaler` has an option that Ray's command does not have.
@@ -30,8 +31,8 @@ pub enum CommandError {
     UnknownArgument(String),
     /// An option has no value, an empty value, or one that is not a Kubernetes name.
     #[error(
-        "`ray kuberay-autoscaler` was given no usable {option}: {value:?} is no Kubernetes name; \
-         KubeRay sets it from RAY_CLUSTER_NAME and RAY_CLUSTER_NAMESPACE, so look whether \
+        "`ray kuberay-autoscaler` was given no usable {option}: {value:?} is not a Kubernetes \
+         name; KubeRay sets it from RAY_CLUSTER_NAME and RAY_CLUSTER_NAMESPACE, so check whether \
          spec.autoscalerOptions.env overwrites one of them"
     )]
     BadName {

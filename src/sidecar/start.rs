@@ -62,7 +62,7 @@ pub fn start(options: SidecarOptions, format: LogFormat, filter: &str) -> anyhow
             let (stop, stopped) = watch::channel(false);
             tracing::info!(
                 version = env!("CARGO_PKG_VERSION"),
-                "standing by for RayCluster {}/{} until its mode is sidecar",
+                "waiting until the mode of RayCluster {}/{} is sidecar",
                 options.namespace,
                 options.cluster
             );

@@ -1,8 +1,7 @@
-//! Scales the one cluster whose head pod this is, while the cluster's mode says so; stands by
-//! otherwise.
+//! Scales the cluster of this head pod while the cluster's mode is sidecar, and waits otherwise.
 //!
 //! The service account of a head pod may read its RayCluster but not watch it. So the RayCluster is
-//! read every few seconds, and whenever its present state is needed; the cluster's pods are watched
+//! read every few seconds, and whenever its current state is needed; the cluster's pods are watched
 //! while it is being scaled.
 
 use std::path::PathBuf;

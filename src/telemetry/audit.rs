@@ -1,4 +1,4 @@
-//! Metrics of the background audit. Only the replica that audits has other values than zero.
+//! Metrics of the background audit. They are zero except on the replica that audits.
 
 use std::sync::atomic::AtomicU64;
 use std::time::Duration;
@@ -41,29 +41,29 @@ impl AuditMetrics {
         );
         registry.register(
             "audit_objects",
-            "Stored Ray objects that the background audit judges",
+            "Stored Ray objects that the background audit checks",
             self.objects.clone(),
         );
         registry.register(
             "audit_findings",
-            "Stored Ray objects with findings, by rule and by what these come to; would_deny counts \
-             those that would be denied if the rule was enforced",
+            "Stored Ray objects with findings, by rule and outcome; would_deny counts those that \
+             would be denied if the rule were enforced",
             self.findings.clone(),
         );
         registry.register_with_unit(
             "audit_sweep",
-            "Time from the beginning of the last sweep until every object was judged",
+            "Duration of the last sweep of the background audit",
             Unit::Seconds,
             self.duration.clone(),
         );
     }
 
-    /// This replica takes part.
+    /// Records that this replica takes part.
     pub fn takes_part(&self) {
         self.replicas.set(1);
     }
 
-    /// This replica audits from now on, or no longer: what it found is then another's matter.
+    /// Records whether this replica audits from now on. If it no longer does, its counts are reset.
     pub fn leads(&self, leads: bool) {
         self.leads.set(leads.into());
         if !leads {
@@ -72,7 +72,7 @@ impl AuditMetrics {
         }
     }
 
-    /// Notes what was found.
+    /// Records the findings.
     pub fn set(&self, tally: &AuditTally) {
         self.objects.set(tally.objects);
         self.findings.clear();
@@ -92,7 +92,7 @@ impl AuditMetrics {
         }
     }
 
-    /// Notes how long a sweep took.
+    /// Records the duration of a sweep.
     pub fn took(&self, time: Duration) {
         self.duration.set(time.as_secs_f64());
     }

@@ -1,5 +1,5 @@
-//! Metrics of the controller. No label holds a cluster's name: sums over all clusters are kept, and
-//! `rayfit status` tells of single ones.
+//! Metrics of the controller. No label contains a cluster's name: the metrics are sums over all
+//! clusters, and `rayfit status` shows single ones.
 
 use std::collections::HashMap;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,10 +22,10 @@ const CAPACITY: [f64; 12] = [
     0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0, 900.0,
 ];
 
-/// A GCS that has not answered for so long is not one whose head is just being replaced.
+/// A GCS that has not answered for this long is not one whose head is being replaced.
 const UNREACHABLE_AFTER: Duration = Duration::from_mins(5);
 
-/// What is counted.
+/// The metrics.
 #[derive(Debug)]
 pub struct ScalingMetrics {
     round: Histogram,
@@ -65,7 +65,7 @@ struct ModeLabels {
     mode: &'static str,
 }
 
-/// What a cluster wants.
+/// The demand of a cluster.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Demand {
     /// Units of demand that Ray reports.
@@ -80,7 +80,7 @@ struct Want {
     since: Option<Instant>,
 }
 
-/// What alerts look for begins at 0: Prometheus sees no rise in a series that is new.
+/// Series that alerts use begin at 0, because Prometheus sees no increase in a new series.
 const ACTIONS: [&str; 7] = [
     "patch-cluster",
     "note-pod",
@@ -136,33 +136,33 @@ impl ScalingMetrics {
     pub fn register(&self, registry: &mut Registry) {
         registry.register_with_unit(
             "round_duration",
-            "Time of one look at a cluster, from the question to its GCS to the last effect",
+            "Duration of one round of a cluster, from the question to its GCS to the last effect",
             Unit::Seconds,
             self.round.clone(),
         );
         registry.register(
             "effects",
-            "Requests that change something, by kind and by what came of them",
+            "Requests that change something, by kind and outcome",
             self.effects.clone(),
         );
         registry.register(
             "gcs_errors",
-            "Calls of GCSs that came to nothing, by kind",
+            "Failed calls to GCSs, by kind",
             self.gcs_errors.clone(),
         );
         registry.register(
             "events",
-            "Kubernetes Events, by what came of them",
+            "Kubernetes Events, by outcome",
             self.events.clone(),
         );
         registry.register(
             "clusters_unreachable",
-            "RayClusters whose GCS has not answered for five minutes, though their head runs",
+            "RayClusters whose GCS has not answered for five minutes although their head runs",
             self.unreachable.clone(),
         );
         registry.register(
             "launches",
-            "Pods that were asked for",
+            "Pods that were requested",
             self.launches.clone(),
         );
         registry.register("pending_demand", "Units of demand (tasks, actors, bundles) that Ray reports as pending, over all clusters", self.pending.clone());
@@ -174,47 +174,48 @@ impl ScalingMetrics {
         registry.register("clusters", "RayClusters by mode", self.clusters.clone());
         registry.register(
             "shards",
-            "Parts into which clusters are divided among replicas; 0 where this one scales none",
+            "Shards into which clusters are divided among replicas; 0 where this replica scales \
+             none",
             self.shards.clone(),
         );
         registry.register(
             "shards_held",
-            "Parts whose clusters this replica scales",
+            "Shards whose clusters this replica scales",
             self.shards_held.clone(),
         );
         registry.register_with_unit(
             "demand_to_capacity",
-            "Time from demand being seen to none being pending, by cluster",
+            "Time from when a cluster first has demand that can be met until it has none left",
             Unit::Seconds,
             self.capacity.clone(),
         );
     }
 
-    /// A round took so long.
+    /// Records the duration of a round.
     pub fn round(&self, took: Duration) {
         self.round.observe(took.as_secs_f64());
     }
 
-    /// A call of a GCS came to nothing.
+    /// Records a failed call to a GCS.
     pub fn gcs_error(&self, kind: &'static str) {
         self.gcs_errors.get_or_create(&ErrorLabels { kind }).inc();
     }
 
-    /// So many Events had that outcome.
+    /// Records the outcome of some Events.
     pub fn events(&self, outcome: &'static str, count: u64) {
         self.events
             .get_or_create(&EventLabels { outcome })
             .inc_by(count);
     }
 
-    /// The GCS of a cluster whose head runs could not be asked.
+    /// Records that the GCS of a cluster with a running head did not answer.
     pub fn gcs_is_silent(&self, cluster: &str, now: Instant) {
         let mut silent = lock(&self.silent);
         silent.entry(cluster.to_owned()).or_insert(now);
         self.count(&silent, now);
     }
 
-    /// The GCS of a cluster has answered, or there is none to ask.
+    /// Records that the GCS of a cluster has answered, or that there is none.
     pub fn gcs_is_well(&self, cluster: &str, now: Instant) {
         let mut silent = lock(&self.silent);
         if silent.remove(cluster).is_some() {
@@ -229,37 +230,37 @@ impl ScalingMetrics {
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// An effect was tried.
+    /// Records the outcome of an effect.
     pub fn effect(&self, action: &'static str, outcome: &'static str) {
         self.effects
             .get_or_create(&EffectLabels { action, outcome })
             .inc();
     }
 
-    /// How many RayClusters there are of a mode.
+    /// Records the number of RayClusters of a mode.
     pub fn clusters(&self, mode: &'static str, count: usize) {
         self.clusters
             .get_or_create(&ModeLabels { mode })
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// Into how many parts clusters are divided.
+    /// Records the number of shards.
     pub fn shards(&self, count: u32) {
         self.shards.set(count.into());
     }
 
-    /// How many of them this replica looks after.
+    /// Records the number of shards that this replica holds.
     pub fn shards_held(&self, count: usize) {
         self.shards_held
             .set(i64::try_from(count).unwrap_or(i64::MAX));
     }
 
-    /// So many pods were asked for, and the API server took it.
+    /// Records launches that the API server accepted.
     pub fn launched(&self, count: u64) {
         self.launches.inc_by(count);
     }
 
-    /// What a cluster wants now.
+    /// Records the current demand of a cluster.
     pub fn demand(&self, cluster: &str, demand: Demand) {
         let mut wants = lock(&self.wants);
         let want = wants.entry(cluster.to_owned()).or_insert(Want {
@@ -278,7 +279,7 @@ impl ScalingMetrics {
         self.sum(&wants);
     }
 
-    /// A cluster is not looked after any more.
+    /// Records that a cluster is no longer scaled here.
     pub fn forget(&self, cluster: &str) {
         self.gcs_is_well(cluster, Instant::now());
         let mut wants = lock(&self.wants);

@@ -1,8 +1,8 @@
 //! Logs: one line per event on standard error, as text or JSON.
 //!
-//! Nothing of an object is ever logged. Our own lines are written with that in mind; libraries' are
-//! not, and are filtered whatever level was asked for (`is_shown`). What errors quote of a text
-//! that could not be read is taken out of every line on its way out (`unquoted`).
+//! The content of objects is never logged. Rayfit's own lines follow that rule; those of libraries
+//! do not, and are filtered whatever the level (`is_shown`). Quotations of unreadable text in
+//! errors are removed from every line before it is written (`unquoted`).
 
 use std::borrow::Cow;
 use std::io;
@@ -32,7 +32,7 @@ pub fn start(format: LogFormat, filter: &str) -> anyhow::Result<()> {
     Ok(())
 }
 
-/// What writes log lines to `writer`.
+/// A subscriber that writes log lines to `writer`.
 pub fn subscriber<W>(
     format: LogFormat,
     filter: &str,
@@ -57,12 +57,12 @@ where
         .with(lines))
 }
 
-/// Libraries that write the bodies of answers, headers with tokens, or errors that quote both. What
-/// matters of it comes back to us as an error.
+/// Libraries that write the bodies of answers, headers with tokens, or errors that quote both.
+/// Anything important in them is also returned as an error.
 const QUOTING: &[&str] = &["kube_client", "kube_runtime"];
 
-/// Whether a line may be shown at all. Of libraries only warnings are: below, they write down what
-/// they send and receive.
+/// Whether a line may be written at all. Of libraries only warnings are, because at lower levels
+/// they log what they send and receive.
 fn is_shown(line: &Metadata<'_>) -> bool {
     let of = |name: &str| {
         let rest = line.target().strip_prefix(name);
@@ -71,7 +71,7 @@ fn is_shown(line: &Metadata<'_>) -> bool {
     of("rayfit") || (*line.level() <= Level::WARN && !QUOTING.iter().copied().any(of))
 }
 
-/// How errors begin to quote what they could not read, and what follows the quotation.
+/// The texts that precede and follow a quotation in errors.
 const QUOTATIONS: &[(&str, &str)] = &[
     ("invalid type: ", ", expected "),
     ("invalid value: ", ", expected "),
@@ -79,15 +79,15 @@ const QUOTATIONS: &[(&str, &str)] = &[
     ("unknown field ", ", expected "),
 ];
 
-/// A line without what it quotes.
+/// A line without quotations.
 fn unquoted(line: &str) -> Cow<'_, str> {
     let mut line = Cow::Borrowed(line);
     for (before, after) in QUOTATIONS {
         let Some(begin) = line.find(before).map(|place| place + before.len()) else {
             continue;
         };
-        // The last one: the quotation may hold anything. Without one, nothing but the line's end is
-        // kept.
+        // The last occurrence, because the quotation may contain anything. If there is none, only
+        // the line's end is kept.
         let expected = line.rfind(after).filter(|end| *end >= begin);
         let end = expected.unwrap_or_else(|| {
             let tail = ["\"}\n", "\n"].into_iter().find(|end| line.ends_with(end));
@@ -100,7 +100,7 @@ fn unquoted(line: &str) -> Cow<'_, str> {
     line
 }
 
-/// Writes lines without what they quote.
+/// Writes lines without quotations.
 struct Unquoting<W>(W);
 
 impl<'w, W: MakeWriter<'w>> MakeWriter<'w> for Unquoting<W> {
@@ -124,8 +124,8 @@ impl<W: io::Write> io::Write for Unquoting<W> {
     }
 }
 
-/// Panics are logged by their place only: their text can quote the object that was being judged,
-/// and pod templates hold secrets.
+/// Panics are logged with their location only, because their text can quote the object that was
+/// being checked, and pod templates can contain secrets.
 fn log_panics() {
     std::panic::set_hook(Box::new(|panic| {
         let place = panic.location().map(ToString::to_string);

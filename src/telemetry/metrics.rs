@@ -23,8 +23,8 @@ use crate::apiserver::Watches;
 use crate::ray::Kind;
 use crate::tls::CertificateStore;
 
-/// The process's metrics. No label holds anything that a client chooses: the number of series is
-/// fixed.
+/// The process's metrics. No label contains anything that a client chooses, so the number of series
+/// is fixed.
 #[derive(Debug)]
 pub struct Metrics {
     registry: Registry,
@@ -33,13 +33,13 @@ pub struct Metrics {
     findings: Family<FindingLabels, Counter>,
     overload: Counter,
     panics: Counter,
-    /// What is counted of scaling.
+    /// The metrics of the controller.
     pub scaling: Arc<ScalingMetrics>,
-    /// Reviews that are being worked on.
+    /// Reviews in progress.
     pub in_flight: Level,
     /// Connections to the webhook port.
     pub connections: Level,
-    /// What the background audit found.
+    /// The metrics of the background audit.
     pub audit: AuditMetrics,
     /// The watches of the process.
     pub watches: Watches,
@@ -64,23 +64,23 @@ struct FindingLabels {
     mode: &'static str,
 }
 
-/// How many of something there are now.
+/// A gauge of how many of something there are.
 #[derive(Debug, Clone, Default)]
 pub struct Level(Gauge);
 
-/// One of them, until dropped.
+/// Counts one of them until dropped.
 #[derive(Debug)]
 pub struct Counted(Gauge);
 
 impl Level {
-    /// One more, until the result is dropped.
+    /// Adds one until the result is dropped.
     #[must_use]
     pub fn start(&self) -> Counted {
         self.0.inc();
         Counted(self.0.clone())
     }
 
-    /// How many there are.
+    /// The current number.
     pub fn get(&self) -> i64 {
         self.0.get()
     }
@@ -98,8 +98,8 @@ const BUCKETS: [f64; 14] = [
 ];
 
 impl Metrics {
-    /// Nothing has been counted yet. The certificate's metrics are read from `store` whenever
-    /// metrics are asked for.
+    /// Metrics with all counters at zero. The certificate's metrics are read from `store` whenever
+    /// metrics are requested.
     pub fn new(store: Arc<CertificateStore>) -> Self {
         let mut metrics = Self {
             registry: Registry::with_prefix("rayfit"),
@@ -134,28 +134,28 @@ impl Metrics {
         );
         registry.register_with_unit(
             "admission_duration",
-            "Time from the head of an admission request to its answer",
+            "Time from the headers of an admission request to its answer",
             Unit::Seconds,
             self.duration.clone(),
         );
         registry.register(
             "findings",
-            "Findings by rule and by what they led to; dry runs are not counted",
+            "Findings by rule and mode; dry runs are not counted",
             self.findings.clone(),
         );
         registry.register(
             "admission_overload",
-            "Admission requests refused because of too many at once",
+            "Admission requests refused because too many were in progress",
             self.overload.clone(),
         );
         registry.register(
             "admission_panics",
-            "Admission requests that failed by a bug",
+            "Admission requests that failed because of a bug",
             self.panics.clone(),
         );
         registry.register(
             "admission_in_flight",
-            "Admission requests being worked on",
+            "Admission requests in progress",
             self.in_flight.0.clone(),
         );
     }
@@ -169,13 +169,13 @@ impl Metrics {
         );
         registry.register(
             "build",
-            "The version that runs",
+            "The running version",
             Info::new([("version", env!("CARGO_PKG_VERSION"))]),
         );
     }
 
-    /// Counts one review. A dry run counts as a request, but its findings do not: nothing was to
-    /// be stored.
+    /// Counts one review. A dry run counts as a request, but its findings do not: nothing would be
+    /// stored.
     pub fn observe(&self, review: &Reviewed<'_>, took: Duration) {
         let webhook = review.webhook;
         let labels = RequestLabels {
@@ -216,7 +216,7 @@ impl Metrics {
     }
 }
 
-/// The certificate's metrics, read when asked for.
+/// The certificate's metrics, read on request.
 #[derive(Debug)]
 struct Certificate(Arc<CertificateStore>);
 
@@ -227,7 +227,7 @@ impl Collector for Certificate {
         let end = ConstGauge::new(end.map_or(0.0, |end| end.as_secs_f64()));
         end.encode(encoder.encode_descriptor(
             "certificate_not_after_timestamp_seconds",
-            "End of validity of the served certificate; 0 without one",
+            "End of validity of the serving certificate; 0 without one",
             None,
             MetricType::Gauge,
         )?)?;
@@ -239,7 +239,7 @@ impl Collector for Certificate {
         )?)?;
         ConstCounter::new(self.0.swapped()).encode(encoder.encode_descriptor(
             "certificate_reloads",
-            "Certificates that came into use, the first one included",
+            "Certificates that came into use, including the first one",
             None,
             MetricType::Counter,
         )?)

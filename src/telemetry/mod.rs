@@ -1,4 +1,4 @@
-//! What the process says about itself: logs and metrics.
+//! Logs and metrics of the process.
 
 pub mod audit;
 pub mod controller;

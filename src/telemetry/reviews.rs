@@ -1,4 +1,4 @@
-//! What is counted of reviews.
+//! The metrics of reviews.
 
 use crate::policy::Mode;
 use crate::ray::Kind;
@@ -7,13 +7,13 @@ use crate::rule_id::RuleId;
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum ReviewOutcome {
-    /// Allowed without a look at the object: it is none that is judged.
+    /// Allowed without reading the object, because its kind is not checked.
     NotJudged,
-    /// Allowed without a look at the object: it is being deleted.
+    /// Allowed without reading the object, because it is being deleted.
     Deleting,
-    /// Allowed without a look at the object: nothing that counts has changed.
+    /// Allowed without reading the object, because nothing that is checked has changed.
     Unchanged,
-    /// Judged and allowed.
+    /// Checked and allowed.
     Allowed,
     /// Allowed with warnings.
     Warned,
@@ -21,13 +21,13 @@ pub enum ReviewOutcome {
     Denied,
     /// Allowed with a patch.
     Patched,
-    /// No review that can be answered.
+    /// Not a review that can be answered.
     BadRequest,
-    /// Refused, because there was too much to do.
+    /// Refused, because too many reviews were in progress.
     Overload,
     /// Given up, because the API server's timeout was near.
     Deadline,
-    /// A bug of ours.
+    /// A bug in Rayfit.
     Panic,
 }
 
@@ -50,12 +50,12 @@ impl ReviewOutcome {
     }
 }
 
-/// What is counted of one review.
+/// The data for the metrics of one review.
 #[derive(Debug)]
 pub struct Reviewed<'a> {
-    /// The webhook that was asked.
+    /// The webhook that was called.
     pub webhook: &'static str,
-    /// The object's kind, if it is one of ours.
+    /// The object's kind, if it is one that Rayfit checks.
     pub kind: Option<Kind>,
     /// The operation.
     pub operation: &'static str,
@@ -63,6 +63,6 @@ pub struct Reviewed<'a> {
     pub outcome: ReviewOutcome,
     /// Nothing was to be stored.
     pub dry_run: bool,
-    /// The findings, by rule and what they led to.
+    /// The findings, by rule and mode.
     pub findings: &'a [(RuleId, Mode)],
 }

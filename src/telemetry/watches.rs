@@ -1,4 +1,4 @@
-//! The watches of the process, read when metrics are asked for.
+//! The watches of the process, read when metrics are requested.
 
 use std::collections::BTreeMap;
 use std::fmt::Error;
@@ -22,19 +22,19 @@ impl Collector for WatchCounts {
             &mut encoder,
             &counts,
             "watches",
-            "Watches of the API server, by what is watched",
+            "Watches of the API server, by resource",
             |count| count.open,
         )?;
         gauge(
             &mut encoder,
             &counts,
             "watches_failing",
-            "Watches of which nothing was heard for too long, or nothing at all yet",
+            "Watches on which nothing has arrived for too long, or nothing yet",
             |count| count.failing,
         )?;
         let mut family = encoder.encode_descriptor(
             "unreadable_objects",
-            "Objects that could not be read and were passed over; the log names them",
+            "Objects that could not be read and were skipped; the log names them",
             None,
             MetricType::Counter,
         )?;

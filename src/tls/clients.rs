@@ -1,4 +1,4 @@
-//! Who may call, where callers are to show a certificate.
+//! Client certificates: which callers may connect.
 
 use std::sync::Arc;
 
@@ -16,21 +16,21 @@ pub enum ClientAuthorityError {
     /// No PEM.
     #[error("the authority of callers' certificates is not valid PEM: {0}")]
     Pem(pem::Error),
-    /// A certificate that can be no authority.
+    /// A certificate that cannot be an authority.
     #[error("the authority of callers' certificates cannot be read: {0}")]
     Unreadable(rustls::Error),
-    /// None at all.
+    /// There is no certificate.
     #[error("there is no authority of callers' certificates: write at least one, in PEM ({0})")]
     None(VerifierBuilderError),
 }
 
-/// Anybody, without a certificate.
+/// Any caller, without a certificate.
 pub fn anybody() -> Arc<dyn ClientCertVerifier> {
     WebPkiClientVerifier::no_client_auth()
 }
 
-/// Only who shows a certificate that one of these authorities (PEM) has issued for clients. Others do
-/// not get as far as a request.
+/// Only callers with a client certificate that one of these authorities (PEM) has issued. Others
+/// cannot open a connection.
 pub fn issued_by(authorities: &[u8]) -> Result<Arc<dyn ClientCertVerifier>, ClientAuthorityError> {
     let mut roots = RootCertStore::empty();
     for authority in CertificateDer::pem_slice_iter(authorities) {

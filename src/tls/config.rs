@@ -1,4 +1,4 @@
-//! How webhooks speak TLS.
+//! The TLS configuration of the webhooks.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::CertificateStore;
 use super::clients::anybody;
 use super::cryptography::provider;
 
-/// As [`server_config_for`], for anybody.
+/// Like [`server_config_for`], without client certificates.
 pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, rustls::Error> {
     server_config_for(store, anybody())
 }
@@ -19,7 +19,7 @@ pub fn server_config(store: Arc<CertificateStore>) -> Result<Arc<ServerConfig>, 
 /// TLS 1.2 and 1.3, HTTP/1.1, the certificate from `store` at each handshake.
 ///
 /// API servers speak HTTP/1.1 to webhooks (they ask for it in ALPN, so that calls spread over
-/// replicas). Without h2 there is nothing of it that could be abused.
+/// replicas). HTTP/2 is not offered, so it cannot be abused.
 pub fn server_config_for(
     store: Arc<CertificateStore>,
     clients: Arc<dyn ClientCertVerifier>,
@@ -28,7 +28,7 @@ pub fn server_config_for(
         .with_protocol_versions(&[&TLS13, &TLS12])?
         .with_client_cert_verifier(clients)
         .with_cert_resolver(store);
-    // API servers do not resume sessions, and a resumed one would go on with the old certificate.
+    // API servers do not resume sessions, and a resumed session would keep the old certificate.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     config.alpn_protocols = vec![b"http/1.1".to_vec()];

@@ -2,8 +2,8 @@
 
 use rustls::crypto::{CryptoProvider, ring};
 
-/// The cryptography that we link. Always passed on, never taken from the process: with a second
-/// provider in the build rustls would refuse to choose one.
+/// The provider that is linked. It is always passed explicitly rather than taken from the process,
+/// because with a second provider in the build rustls would refuse to choose one.
 pub fn provider() -> CryptoProvider {
     ring::default_provider()
 }

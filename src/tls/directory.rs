@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use super::{CertificateStore, Installed, PairError};
 
-/// Where the pair is.
+/// The paths of the pair.
 #[derive(Debug, Clone)]
 pub struct CertificateDirectory {
-    /// The directory, usually a mounted Secret. It may come later than the process.
+    /// The directory, usually a mounted Secret. It may appear after the process has started.
     pub path: PathBuf,
     /// The chain's file name, usually `tls.crt`.
     pub certificate: String,
@@ -21,7 +21,7 @@ pub struct CertificateDirectory {
     pub key: String,
 }
 
-/// Why the directory gave no pair.
+/// Why there is no usable pair in the directory.
 #[derive(Debug, thiserror::Error)]
 pub enum DirectoryError {
     /// A file cannot be read.
@@ -29,10 +29,10 @@ pub enum DirectoryError {
     Read {
         /// The file.
         file: PathBuf,
-        /// What the system says.
+        /// The error of the system.
         source: std::io::Error,
     },
-    /// What was read cannot be served.
+    /// The files cannot be used.
     #[error("refused the certificate in {path}: {source}")]
     Refused {
         /// The directory.
@@ -57,7 +57,7 @@ pub struct Poller {
 }
 
 impl Poller {
-    /// Installs what `directory` holds into `store`.
+    /// Installs the pair in `directory` into `store`.
     pub fn new(directory: CertificateDirectory, store: Arc<CertificateStore>) -> Self {
         Self {
             directory,
@@ -83,7 +83,7 @@ impl Poller {
             })
     }
 
-    /// Polls for ever, and says in the log what changed.
+    /// Polls until dropped, and logs what changed.
     pub async fn run(mut self, interval: Duration) {
         let mut ticks = tokio::time::interval(interval);
         let mut unreadable = String::new();
@@ -93,7 +93,7 @@ impl Poller {
         }
     }
 
-    /// One poll, said in the log. A file that stays unreadable is said once.
+    /// One poll, whose result is logged. A file that stays unreadable is logged once.
     fn report(&mut self, unreadable: &mut String) {
         match self.poll() {
             Ok(None) => unreadable.clear(),
@@ -127,8 +127,8 @@ fn seconds_of_epoch(time: std::time::SystemTime) -> u64 {
 }
 
 impl CertificateDirectory {
-    /// Both files of one update. The symlink may be swapped, and the old files removed, between
-    /// two reads: then it is tried again.
+    /// Both files of one update. The symlink may be swapped, and the old files removed, between two
+    /// reads: then it is read again.
     fn read(&self) -> Result<Content, DirectoryError> {
         for _ in 0..3 {
             if let Ok(Some(content)) = self.read_unless_swapped() {

@@ -1,10 +1,10 @@
-//! The certificate that webhooks are served with: where it comes from, and swapping it while
-//! connections are open.
+//! The serving certificate of the webhooks: where it comes from, and replacing it while connections
+//! are open.
 //!
 //! [`CertificateStore`] holds the pair in use. Two sources install into it: [`directory`] (a
-//! mounted Secret, as cert-manager fills it) and, in process, whoever makes certificates itself.
-//! The next handshake takes the new pair; connections that are open keep theirs. [`clients`] says who
-//! may call at all.
+//! mounted Secret, as cert-manager fills it) and the self-managed certificates of this process. The
+//! next handshake uses the new pair; open connections keep theirs. [`clients`] decides which
+//! callers may connect.
 
 pub mod clients;
 pub mod config;

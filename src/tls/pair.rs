@@ -1,4 +1,4 @@
-//! A certificate chain with its private key, checked to belong together.
+//! A certificate chain with its private key, after checking that they match.
 
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
@@ -18,16 +18,16 @@ pub struct ServingPair {
     not_after: SystemTime,
 }
 
-/// Why a pair cannot be served.
+/// Why a pair cannot be used.
 #[derive(Debug, thiserror::Error)]
 pub enum PairError {
-    /// The chain is no PEM.
+    /// The chain is not PEM.
     #[error("the certificate is not valid PEM ({0}): write the leaf first, then intermediates")]
     Chain(pem::Error),
-    /// The chain's PEM holds no certificate.
+    /// The chain's PEM contains no certificate.
     #[error("there is no certificate in the PEM: write the leaf first, then intermediates")]
     NoCertificate,
-    /// The key is no PEM, or of a format that is not known.
+    /// The key is not PEM, or has an unknown format.
     #[error("the private key is not valid PEM ({0}): PKCS#8, PKCS#1 and SEC1 keys are read")]
     Key(pem::Error),
     /// The key's algorithm is not supported, or it does not belong to the certificate.
@@ -44,8 +44,8 @@ pub enum PairError {
 }
 
 impl ServingPair {
-    /// Reads a chain and a key in PEM. Expired certificates are read as well: what to do with
-    /// them is decided by whoever knows the time.
+    /// Reads a chain and a key in PEM. Expired certificates are read as well, because the caller,
+    /// who knows the time, decides about them.
     pub fn from_pem(chain_pem: &[u8], key_pem: &[u8]) -> Result<Self, PairError> {
         let chain = CertificateDer::pem_slice_iter(chain_pem)
             .collect::<Result<Vec<_>, _>>()
@@ -88,9 +88,9 @@ fn chain_not_after(chain: &[CertificateDer<'_>]) -> Result<SystemTime, PairError
     earliest.ok_or(PairError::NoCertificate)
 }
 
-/// The end of validity of one certificate. rustls has no accessor for it, but its verifier looks
-/// at the dates first and names the end when asked about a time beyond it; that spares a second
-/// X.509 parser.
+/// The end of validity of one certificate. rustls has no accessor for it, but its verifier checks
+/// the dates first and names the end of validity when asked about a later time; that avoids a
+/// second X.509 parser.
 pub(crate) fn not_after(certificate: &CertificateDer<'_>) -> Result<SystemTime, rustls::Error> {
     let parsed = ParsedCertificate::try_from(certificate)?;
     let end_of_days = UnixTime::since_unix_epoch(Duration::from_secs(u64::MAX));

@@ -1,4 +1,4 @@
-//! The pair in use, swapped as one.
+//! The pair in use, which is replaced as a whole.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -10,7 +10,7 @@ use rustls::sign::CertifiedKey;
 
 use super::{PairError, ServingPair};
 
-/// Holds the certificate and key that the next TLS handshake gets.
+/// Holds the certificate and key for the next TLS handshake.
 ///
 /// Share it as an `Arc`: the listener resolves from it, sources install into it.
 ///
@@ -34,18 +34,18 @@ pub struct CertificateStore {
     refused: AtomicU64,
 }
 
-/// What an installation did.
+/// The result of an installation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Installed {
-    /// The next handshake gets the new pair.
+    /// The next handshake uses the new pair.
     Swapped,
-    /// This certificate was in use already.
+    /// This certificate was already in use.
     Unchanged,
 }
 
 impl CertificateStore {
     /// Puts a chain (PEM, leaf first) and its key (PEM: PKCS#8, PKCS#1 or SEC1) in use, both at
-    /// once, for the next handshake. A pair that cannot be served is refused and counted, and the
+    /// once, for the next handshake. A pair that cannot be used is refused and counted, and the
     /// pair in use stays. Safe to call from several tasks; the last call wins.
     pub fn install(&self, chain_pem: &[u8], key_pem: &[u8]) -> Result<Installed, PairError> {
         let pair =
@@ -68,17 +68,17 @@ impl CertificateStore {
         self.current().map(|pair| pair.not_after())
     }
 
-    /// There is a pair and it has not expired at `now`.
+    /// Whether there is a pair that has not expired at `now`.
     pub fn is_valid_at(&self, now: SystemTime) -> bool {
         self.not_after().is_some_and(|end| now < end)
     }
 
-    /// How many times another certificate came into use, the first one included.
+    /// The number of times that another certificate came into use, including the first one.
     pub fn swapped(&self) -> u64 {
         self.swapped.load(Ordering::Relaxed)
     }
 
-    /// How many pairs were refused, or could not be read by their source.
+    /// The number of pairs that were refused, or that their source could not read.
     pub fn refused(&self) -> u64 {
         self.refused.load(Ordering::Relaxed)
     }

@@ -208,7 +208,7 @@ async fn an_admin_is_told_of_limits_that_a_label_or_a_name_escapes() {
     };
     let alone = server(&[]);
     let told = warned(&alone, &review(&for_label)).await;
-    assert!(told.contains("escapes maxGpusPerCluster"), "{told}");
+    assert!(told.contains("avoid maxGpusPerCluster"), "{told}");
     assert_eq!(warned(&alone, &review(&everything)).await, "null");
     let beside = server(&[everything]);
     assert_eq!(warned(&beside, &review(&for_label)).await, "null");

@@ -41,7 +41,7 @@ async fn a_denial_says_everything_at_once() {
             "code": 422,
             "reason": "Invalid",
             "message": format!(
-                "2 problems:\n- {}\n- {}\n(rayfit explain RF101 tells more)",
+                "2 problems:\n- {}\n- {}\n(rayfit explain RF101 explains more)",
                 line("RF101"), line("RF203")
             ),
             "details": {

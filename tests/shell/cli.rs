@@ -164,7 +164,11 @@ fn facts_that_are_none_are_refused() {
     std::fs::write(&file, "speed: 3\n").unwrap();
     let run = rayfit(&["check", DENIED, "--facts", file.to_str().unwrap()]);
     assert_eq!(run.code, 2);
-    assert!(run.err.contains("no facts about a cluster"), "{}", run.err);
+    assert!(
+        run.err.contains("not a file of facts about a cluster"),
+        "{}",
+        run.err
+    );
 }
 
 #[test]

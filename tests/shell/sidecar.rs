@@ -29,7 +29,7 @@ fn stands_by_until_it_is_told_to_stop() {
     let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
     let first = lines.next().unwrap().unwrap();
     assert!(
-        first.contains("standing by for RayCluster ray/prod"),
+        first.contains("waiting until the mode of RayCluster ray/prod is sidecar"),
         "{first}"
     );
     assert!(child.try_wait().unwrap().is_none(), "it ended by itself");

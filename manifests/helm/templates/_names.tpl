@@ -187,17 +187,17 @@ ports:
 {{/* Choices that cannot work, beyond what values.schema.json refuses. */}}
 {{- define "rayfit.check" -}}
 {{- if eq (int .Values.port) (int .Values.healthPort) }}
-{{- fail (printf "the webhooks cannot have port %v while probes and metrics have it too: choose two different ones" .Values.port) }}
+{{- fail (printf "the webhooks cannot have port %v because probes and metrics use it: choose two different ones" .Values.port) }}
 {{- end }}
 {{- if and .Values.hostNetwork (eq (int .Values.port) 10250) }}
-{{- fail "port 10250 belongs to the kubelet in the node's network: with hostNetwork set another one, for example port: 9443, and open it from the control plane to the nodes" }}
+{{- fail "the kubelet uses port 10250 in the node's network: with hostNetwork set another one, for example port: 9443, and open it from the control plane to the nodes" }}
 {{- end }}
 {{- if and .Values.singleDeployment (not .Values.controller) }}
-{{- fail "singleDeployment without controller: there is nothing to put into the one Deployment but the webhooks" }}
+{{- fail "singleDeployment without controller: without the controller there is only one Deployment anyway" }}
 {{- end }}
 {{- range .Values.onlyNamespaces }}
 {{- if has . (concat (list "kube-system" $.Release.Namespace) $.Values.excludedNamespaces) }}
-{{- fail (printf "namespace %q cannot be judged: kube-system, Rayfit's own namespace and excluded ones are left alone" .) }}
+{{- fail (printf "namespace %q cannot be selected: kube-system, Rayfit's own namespace and excluded ones are never checked" .) }}
 {{- end }}
 {{- end }}
 {{- end }}

@@ -1,4 +1,4 @@
-//! What one request, and all of them together, may take.
+//! Limits on what one request, and all requests together, may use.
 
 pub mod refusal;
 pub mod turns;
@@ -17,24 +17,24 @@ use turns::{ReviewTurn, Turns};
 
 use crate::shares::{Bounds, ConnectionSource, Full, Share, Shares};
 
-/// Bounds of the admission server. Together they hold inside the memory that the manifests give a
-/// pod ([`crate::manifests::names::WEBHOOK_MEMORY`]).
+/// The limits of the admission server. Together they keep within the memory that the manifests give
+/// a pod ([`crate::manifests::names::WEBHOOK_MEMORY`]).
 #[derive(Debug, Clone, Copy)]
 pub struct AdmissionLimits {
-    /// Reviews at once, counted from when their bodies have come; the next one is told to come
-    /// again.
+    /// The reviews in progress at once, counted from when their bodies have arrived; further ones
+    /// are refused with 429.
     pub reviews: usize,
-    /// Longest body, in bytes. API servers take objects of up to 3 MiB; a review holds two, and half
-    /// a MiB for the rest.
+    /// The longest body, in bytes. API servers accept objects of up to 3 MiB; a review contains
+    /// two, and half a MiB for the rest.
     pub body: usize,
     /// Bodies of all requests together, in bytes. One source can have half of that.
     pub bodies: usize,
-    /// Bodies longer than this, in bytes, are judged beside the event loop, one at a time: they
-    /// take milliseconds, and a tree many times their size.
+    /// Bodies longer than this, in bytes, are processed outside the event loop, one at a time,
+    /// because each takes milliseconds, and a parsed tree many times its size.
     pub inline: usize,
     /// How long a client may take to send a body.
     pub body_read: Duration,
-    /// What the trees of one review may take, in bytes.
+    /// The memory that the parsed objects of one review may use, in bytes.
     pub trees: usize,
 }
 
@@ -51,10 +51,11 @@ impl Default for AdmissionLimits {
     }
 }
 
-/// A body that has not come within this is slow: the first to give way to others of its source.
+/// A body that has not arrived within this time is slow, and gives way first to others of its
+/// source.
 const SLOW: Duration = Duration::from_secs(1);
 
-/// What is left of the bounds that requests share.
+/// The remaining capacity that requests share.
 #[derive(Debug)]
 pub struct Budget {
     limits: AdmissionLimits,
@@ -63,10 +64,10 @@ pub struct Budget {
     large: Turns,
 }
 
-/// Body lengths are accounted in pieces of this size, in bytes.
+/// Body lengths are counted in units of this size, in bytes.
 const PIECE: usize = 64 << 10;
 
-/// A body with the memory that was set aside for it.
+/// A body with the memory that is reserved for it.
 #[derive(Debug)]
 pub struct Held {
     /// The body.
@@ -75,7 +76,7 @@ pub struct Held {
 }
 
 impl Budget {
-    /// Nothing is used yet.
+    /// The full capacity.
     pub fn new(limits: AdmissionLimits) -> Self {
         let pieces = limits.bodies / PIECE;
         Self {
@@ -86,24 +87,24 @@ impl Budget {
                 each: pieces / 2,
                 patience: SLOW,
             }),
-            // However many wait for a turn, others find a place.
+            // However many reviews wait for a turn, small ones can still be processed.
             large: Turns::new(limits.reviews / 8),
         }
     }
 
-    /// What the trees of one review may take, in bytes.
+    /// The memory that the parsed objects of one review may use, in bytes.
     pub fn trees(&self) -> usize {
         self.limits.trees
     }
 
-    /// A place among the reviews that are worked on, until dropped.
+    /// Counts as a review in progress until dropped.
     pub fn enter(&self) -> Result<OwnedSemaphorePermit, Refusal> {
         let place = self.reviews.clone().try_acquire_owned();
         place.map_err(|_| Refusal::Busy)
     }
 
-    /// The turn of the one large body that is judged at a time, if this one is large. While it
-    /// waits for that, its memory may be asked for by others.
+    /// If the body is large, the turn of the one large body that is processed at a time. While a
+    /// body waits for its turn, its memory can be taken back for others.
     pub async fn large(
         &self,
         held: &Held,
@@ -119,7 +120,7 @@ impl Budget {
         Ok(Some(turn))
     }
 
-    /// Reads a body from `source` within the bounds.
+    /// Reads a body from `source` within the limits.
     pub async fn read(
         &self,
         body: Body,
@@ -135,7 +136,7 @@ impl Budget {
             .unwrap_or(Err(Refusal::Slow))
     }
 
-    /// Takes the body's frames; memory is set aside as they come, not as they are announced, so
+    /// Reads the body's frames. Memory is reserved as they arrive, not as they are announced, so
     /// that a client which announces much and sends little holds little.
     async fn collect(&self, mut body: Body, source: ConnectionSource) -> Result<Held, Refusal> {
         let mut whole = Whole::Empty;
@@ -160,8 +161,8 @@ impl Budget {
         })
     }
 
-    /// Grows `memory`, which covers `before` bytes, to cover `length`. For a small body that came
-    /// at once none is: it is judged before anything else happens.
+    /// Grows `memory`, which covers `before` bytes, to cover `length`. No memory is reserved for a
+    /// small body that arrived at once, because it is processed before anything else happens.
     fn set_aside(
         &self,
         memory: &mut Option<Share>,
@@ -187,7 +188,7 @@ fn busy(_: Full) -> Refusal {
     Refusal::Busy
 }
 
-/// Waits for `work`, unless the memory is needed for others before.
+/// Waits for `work`, unless the memory is needed for others first.
 async fn or_give_way<T>(
     memory: Option<&Share>,
     work: impl Future<Output = T>,
@@ -202,7 +203,7 @@ async fn or_give_way<T>(
     }
 }
 
-/// A body as far as it came. Most come in one frame and are never copied.
+/// The part of a body that has arrived. Most bodies arrive in one frame and are never copied.
 enum Whole {
     Empty,
     One(Bytes),

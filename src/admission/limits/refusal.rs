@@ -1,6 +1,6 @@
-//! Why a request was not looked at.
+//! Why a request was refused before it was read.
 
-/// Why a request was not looked at.
+/// Why a request was refused before it was read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// Not JSON.
@@ -9,13 +9,13 @@ pub enum Refusal {
     /// Longer than [`AdmissionLimits::body`](super::AdmissionLimits::body).
     #[error("the body is longer than {:.1} MiB, more than an API server sends", mebibytes(*.0))]
     TooLong(usize),
-    /// The body did not come in time.
+    /// The body did not arrive in time.
     #[error("the body did not arrive in time")]
     Slow,
     /// The client went away.
     #[error("the body ended early")]
     Broken,
-    /// Too much to do already.
+    /// Too many requests are in progress.
     #[error("rayfit is busy with other reviews: try again, or run more replicas")]
     Busy,
     /// The API server's timeout would pass before an answer.

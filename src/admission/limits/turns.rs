@@ -1,5 +1,5 @@
-//! Turns: one large review at a time, and sources take turns, so that who sends many does not keep
-//! the one waiting who sends one.
+//! Turns: one large review is processed at a time, and sources take turns, so that a source with
+//! many reviews does not delay a source with one.
 
 use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -9,7 +9,7 @@ use tokio::sync::oneshot;
 use super::refusal::Refusal;
 use crate::shares::ConnectionSource;
 
-/// Who waits for a turn.
+/// The queue for turns.
 #[derive(Debug, Clone)]
 pub struct Turns {
     each: usize,
@@ -19,7 +19,7 @@ pub struct Turns {
 #[derive(Debug, Default)]
 struct Line {
     is_taken: bool,
-    /// Sources in the order in which they are next; each has somebody who waits.
+    /// Sources in the order of their turns; each has a waiting review.
     sources: VecDeque<ConnectionSource>,
     waiting: HashMap<ConnectionSource, VecDeque<oneshot::Sender<ReviewTurn>>>,
 }
@@ -29,7 +29,7 @@ struct Line {
 pub struct ReviewTurn(Turns);
 
 impl Turns {
-    /// Nobody waits yet; of each source at most `each` will.
+    /// An empty queue, with room for `each` reviews of each source.
     pub fn new(each: usize) -> Self {
         Self {
             each,
@@ -47,11 +47,11 @@ impl Turns {
             }
             line.join(source, self.each)?
         };
-        // The sender goes only with the whole line.
+        // The sender is dropped only with the whole queue.
         turn.await.map_err(|_| Refusal::Busy)
     }
 
-    /// A panic elsewhere leaves the line whole enough.
+    /// A panic elsewhere leaves the queue usable.
     fn line(&self) -> MutexGuard<'_, Line> {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -64,7 +64,7 @@ impl Line {
         each: usize,
     ) -> Result<oneshot::Receiver<ReviewTurn>, Refusal> {
         let waiting = self.waiting.entry(source).or_default();
-        // Those who have gone away meanwhile leave no trace but this one.
+        // Removes those that have gone away in the meantime.
         waiting.retain(|next| !next.is_closed());
         if waiting.len() >= each {
             return Err(Refusal::Busy);
@@ -77,8 +77,8 @@ impl Line {
         Ok(turn)
     }
 
-    /// Who is next, the source that had its turn longest ago first; nobody has the turn if nobody
-    /// waits.
+    /// The next review, from the source whose last turn was longest ago; no review has the turn if
+    /// none waits.
     fn next(&mut self) -> Option<oneshot::Sender<ReviewTurn>> {
         while let Some(source) = self.sources.pop_front() {
             let Some(waiting) = self.waiting.get_mut(&source) else {
@@ -103,8 +103,8 @@ impl Drop for ReviewTurn {
     fn drop(&mut self) {
         let next = self.0.line().next();
         if let Some(next) = next {
-            // To somebody who has gone away at this moment it is not sent, but dropped again, and so
-            // passed on.
+            // If the receiver goes away at this moment, the turn is dropped, and so passed on to
+            // the next.
             drop(next.send(Self(self.0.clone())));
         }
     }

@@ -1,5 +1,5 @@
-//! A port of this machine that leads to one of a pod, as `kubectl port-forward` does it: pods are
-//! seldom reachable from where people sit.
+//! Port forwarding from this machine to a pod, as `kubectl port-forward` does it, because pods are
+//! seldom reachable from a workstation.
 
 use std::net::Ipv4Addr;
 
@@ -12,14 +12,15 @@ use tokio::net::TcpListener;
 use crate::apiserver::error_chain::text;
 use crate::gcs::Address;
 
-/// Leads to `port` of `pod` until the process ends; where.
+/// Forwards a local port to `port` of `pod` until the process ends, and returns the local address.
 pub(super) async fn forward(pods: Api<Pod>, pod: String, port: u16) -> anyhow::Result<Address> {
-    // Once before anything is promised: a missing right is to be said in its own words.
+    // The first connection is made here, so that a missing permission leads to an error that says
+    // so.
     let tried = pods.portforward(&pod, &[port]).await;
     drop(tried.map_err(|error| {
         let why = text(&error);
         anyhow!(
-            "no port can be forwarded to pod {pod}: {why}; it needs the right to create \
+            "no port can be forwarded to pod {pod}: {why}; this needs permission to create \
              pods/portforward (or use --gcs-address)"
         )
     })?);
@@ -33,7 +34,7 @@ pub(super) async fn forward(pods: Api<Pod>, pod: String, port: u16) -> anyhow::R
                     return;
                 };
                 if let Some(mut far) = forwarder.take_stream(port) {
-                    // Its end, whichever way, ends the connection; the call says what is wrong.
+                    // When the copying ends, so does the connection, and the caller gets the error.
                     let _ = copy_bidirectional(&mut near, &mut far).await;
                 }
             });

@@ -8,10 +8,10 @@ use serde_json::Value;
 use crate::policy::Policies;
 use crate::raypolicy::compile;
 
-/// Objects that are read at once.
+/// Objects per page.
 const PAGE: u32 = 200;
 
-/// Every object of a kind; none where the API is not installed.
+/// All objects of a kind, or none where the API is not installed.
 pub(crate) async fn list(
     client: &Client,
     (group, version, kind): (&str, &str, &str),
@@ -29,7 +29,7 @@ pub(crate) async fn list(
         };
         let next = listed.metadata.continue_.clone().unwrap_or_default();
         for mut object in listed {
-            // Items of a list do not say what they are.
+            // Items of a list have no `kind` and `apiVersion`.
             object.types = Some(kube::api::TypeMeta {
                 api_version: resource.api_version.clone(),
                 kind: resource.kind.clone(),
@@ -43,7 +43,7 @@ pub(crate) async fn list(
     }
 }
 
-/// The RayPolicies in force. What is wrong in one of them is said where it was admitted.
+/// The RayPolicies in force. Problems in them were reported at admission and are ignored here.
 pub(crate) async fn policies(client: &Client) -> Result<Policies, Error> {
     let kind = ("rayfit.dev", "v1alpha1", "RayPolicy");
     let written = list(client, kind, "raypolicies").await?;

@@ -1,4 +1,4 @@
-//! One look at a live cluster.
+//! One observation of a live cluster.
 
 use std::collections::BTreeSet;
 
@@ -28,11 +28,11 @@ use crate::snapshot::kube_node::add_loads;
 use crate::snapshot::pod_object::PodObject;
 use crate::snapshot::{API_VERSION, ClusterId, History, KubeNode, NodeLoads, OwnPods, Snapshot};
 
-/// What was seen.
+/// The observed state.
 pub(crate) struct Look {
-    /// All that a decision needs; without what may be secret.
+    /// Everything that a decision needs, without fields that may be secret.
     pub(crate) snapshot: Snapshot,
-    /// Why the GCS could not be asked, if so: then nothing is known of demand.
+    /// Why the GCS could not be asked, if so. Demand is unknown then.
     pub(crate) unreachable: Option<String>,
     /// What `ray status` shows as the scaler's error; empty if nothing is wrong.
     pub(crate) error: String,
@@ -43,12 +43,12 @@ impl Look {
     pub(crate) fn complete(self) -> anyhow::Result<Snapshot> {
         match self.unreachable {
             None => Ok(self.snapshot),
-            Some(why) => anyhow::bail!("without its GCS nothing can be decided: {why}"),
+            Some(why) => anyhow::bail!("nothing can be decided without the GCS: {why}"),
         }
     }
 }
 
-/// Looks at a cluster; its GCS is asked at `address` or through a forwarded port.
+/// Observes a cluster; its GCS is asked at `address` or through a forwarded port.
 pub(crate) async fn look(
     client: &Client,
     key: &Key,
@@ -116,8 +116,9 @@ fn kept<T: DeserializeOwned>(object: &impl Serialize) -> Option<T> {
     serde_json::from_value(object).ok()
 }
 
-/// The nodes of pods that may grow, and what pods of other RayClusters request of them, as the
-/// controller sees them. Who may not see them goes without: then no resize is checked for room.
+/// The Kubernetes nodes of pods that may grow, and what pods of other RayClusters request of them,
+/// as the controller reads them. Without permission to read them, no resize is checked against the
+/// headroom of its node.
 async fn neighbours(
     client: &Client,
     cluster: &Value,
@@ -160,7 +161,7 @@ async fn ask(
         forward(api, head.pod.clone(), head.address.port()).await?
     };
     let head = Head { address, ..head };
-    // One look: nobody else's requests wait for these.
+    // These requests belong to one observation, and no other requests wait for them.
     let gate = Gate::new(1, 4, Patience::default());
     let gcs = Credentials::secrets(client.clone(), gate)
         .client(key, &head)

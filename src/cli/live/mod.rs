@@ -1,4 +1,5 @@
-//! Looking at live clusters, with the rights of whoever runs the command. Nothing is changed.
+//! Reading live clusters with the permissions of the person who runs the command. Nothing is
+//! changed.
 
 mod forward;
 mod list;
@@ -18,11 +19,11 @@ use crate::controller::observe::Key;
 use crate::gcs::Address;
 use crate::plan;
 
-/// Which Kubernetes cluster to ask, as flags that several commands share.
+/// Flags that select the Kubernetes cluster, shared by several commands.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Live clusters")]
 pub(super) struct ClusterArgs {
-    /// Cluster to ask; without it, that of KUBECONFIG, ~/.kube/config or the pod
+    /// Kubeconfig of the cluster; without it, KUBECONFIG, ~/.kube/config or the pod's own cluster
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
 
@@ -31,7 +32,7 @@ pub(super) struct ClusterArgs {
     context: Option<String>,
 }
 
-/// Where Ray clusters are, as flags that several commands share.
+/// Flags that locate Ray clusters, shared by several commands.
 #[derive(Debug, Clone, clap::Args)]
 #[command(next_help_heading = "Live clusters")]
 pub(super) struct LiveArgs {
@@ -57,7 +58,7 @@ impl ClusterArgs {
             None if self.context.is_some() => Config::from_kubeconfig(&options).await?,
             None => Config::infer().await?,
         };
-        // Whoever waits at a keyboard is told what the API server says.
+        // A person waits for the answer, so errors of the API server are shown rather than retried.
         config.default_retry = false;
         Ok(Client::try_from(config)?)
     }
@@ -69,7 +70,7 @@ impl LiveArgs {
         self.cluster.client().await
     }
 
-    /// Looks at a cluster, and at how policies have it scaled.
+    /// Observes a cluster, and reads how policies say that it is scaled.
     pub(super) fn look_to_plan(&self, key: &Key) -> anyhow::Result<(Look, plan::PlanSettings)> {
         block_on(async {
             let client = self.client().await?;
@@ -79,7 +80,7 @@ impl LiveArgs {
         })
     }
 
-    /// Looks at a cluster.
+    /// Observes a cluster.
     pub(super) fn look_once(&self, key: &Key) -> anyhow::Result<Look> {
         block_on(async {
             let client = self.client().await?;
@@ -101,8 +102,12 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
 
 /// Reads `NAMESPACE/NAME`.
 pub(super) fn cluster_name(text: &str) -> Result<Key, String> {
-    let wrong =
-        || format!("{text:?} names no RayCluster: write NAMESPACE/NAME, for example ray/demo");
+    let wrong = || {
+        format!(
+            "{text:?} is not the name of a RayCluster: write NAMESPACE/NAME, for example \
+                    ray/demo"
+        )
+    };
     let (namespace, name) = text.split_once('/').ok_or_else(wrong)?;
     let is_label = |part: &str| {
         let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-';

@@ -1,4 +1,4 @@
-//! How a live cluster is scaled, as the policies in force say.
+//! How a live cluster is scaled according to the policies in force.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -17,14 +17,14 @@ use crate::policy::settings::ReconcileSettings;
 use crate::ray::{Kind, RayObject, ReconcileMode};
 use crate::reconcile::ReconcilerSettings;
 
-/// How `cluster` is decided about. Who may not read policies is told so, and sees what would be
-/// done without them.
+/// The settings for decisions about `cluster`. Without permission to read policies, prints a
+/// warning and returns the settings without any policy.
 pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSettings {
     let Some(cluster) = cluster.as_object() else {
         return plan::PlanSettings::default();
     };
     let cluster = RayObject::of_kind(Kind::RayCluster, cluster);
-    // The sidecar has no right to read policies, so they do not hold there.
+    // The sidecar has no permission to read policies, so they do not apply to it.
     if cluster.reconcile_mode() == ReconcileMode::Sidecar {
         return plan::PlanSettings::default();
     }
@@ -50,8 +50,8 @@ async fn folded(client: &Client, cluster: &RayObject<'_>) -> Result<ReconcileSet
                 facts.namespaces = Arc::new(BTreeMap::from([(namespace.to_owned(), labels)]));
             }
             Err(error) => outcome::warn(format_args!(
-                "the labels of namespace {namespace} cannot be read, so RayPolicies that go by \
-                 them are left out: {}",
+                "the labels of namespace {namespace} cannot be read, so RayPolicies that select \
+                 namespaces by labels are left out: {}",
                 text(&error)
             )),
         }

@@ -14,10 +14,11 @@ use crate::snapshot::cluster_object::GroupSpec;
 use crate::snapshot::pod::{Pod, PodRole};
 use crate::snapshot::pod_object::Resources;
 
-/// Pods that are listed; of more, those that say something are.
+/// The most pods that are listed. If there are more, only those with something to report are
+/// listed.
 const PODS: usize = 50;
 
-/// A cluster, as far as it can be seen.
+/// A cluster, as far as it can be observed.
 pub(super) fn text(key: &Key, look: &Look) -> String {
     let snapshot = &look.snapshot;
     let (plan, report) = decide(snapshot, &PlanSettings::default());
@@ -46,7 +47,7 @@ fn head(key: &Key, look: &Look) -> String {
     let object = RayObject::of_kind(Kind::RayCluster, cluster.as_object().unwrap_or(&empty));
     let by = scaler(&object);
     let by = if by.is_empty() {
-        "nobody of Rayfit".to_owned()
+        "not Rayfit".to_owned()
     } else {
         by
     };
@@ -120,7 +121,7 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
     table
 }
 
-/// Sizes against caps, of pods that may grow or are being resized.
+/// Sizes and resize limits of pods that may grow or are being resized.
 fn pods(snapshot: &Snapshot) -> Table {
     let caps = &snapshot.ray_cluster.ippr;
     let mut table = Table::new(&["POD", "GROUP", "CPU", "CAP", "MEMORY", "CAP", "RESIZE"]);
@@ -153,7 +154,7 @@ fn pods(snapshot: &Snapshot) -> Table {
     table
 }
 
-/// The annotation calls the head's group so, whatever its label says.
+/// The annotation `ray.io/ippr` calls the head's group so, whatever the label of the head pod says.
 fn group_name<'a>(pod: &Pod<'a>) -> &'a str {
     if pod.role == PodRole::Head {
         "headgroup"
@@ -162,7 +163,7 @@ fn group_name<'a>(pod: &Pod<'a>) -> &'a str {
     }
 }
 
-/// What the ray container has now, else what it is to have.
+/// The resources that the ray container has now, or else those in its spec.
 fn size(pod: &Pod<'_>, resource: &str) -> Option<Quantity> {
     let of = |resources: Resources| resources.limits.or(resources.requests).get(resource);
     let container = pod.containers().first()?;

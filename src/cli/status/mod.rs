@@ -1,4 +1,4 @@
-//! `rayfit status`: what runs, what is on its way, and what cannot be done.
+//! `rayfit status`: what runs, what is pending, and what cannot be done.
 
 mod detail;
 mod overview;
@@ -9,10 +9,10 @@ use super::Outcome;
 use super::live::{self, LiveArgs};
 use crate::controller::observe::Key;
 
-/// How RayClusters are scaled: modes, sizes, what is on its way, what cannot be met
+/// Show how RayClusters are scaled: modes, sizes, pending pods, demand that cannot be met
 ///
-/// Without a name: one line for each RayCluster that you may see, from the API server alone. With
-/// one: its groups, pods and demand as well, for which its GCS is asked through a forwarded port.
+/// Without a name, prints one line for each RayCluster that you may read, from the API server only.
+/// With a name, also prints its groups, pods and demand; its GCS is then asked through a forwarded port.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit status\n  \
@@ -23,7 +23,7 @@ pub(super) struct Status {
     #[arg(value_name = "NAMESPACE/NAME", value_parser = live::cluster_name)]
     cluster: Option<Key>,
 
-    /// RayClusters of this namespace only
+    /// Only RayClusters of this namespace
     #[arg(short, long, value_name = "NAME", conflicts_with = "cluster")]
     namespace: Option<String>,
 

@@ -60,7 +60,7 @@ pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
     table.to_string()
 }
 
-/// Who scales it, as the record says; a sidecar without the UID of its pod.
+/// Who scales it, according to the hand-over record; a sidecar is shown without the UID of its pod.
 pub(super) fn scaler(object: &RayObject<'_>) -> String {
     let record = object.annotation(RECORD).unwrap_or_default();
     match record.split_once('/') {
@@ -70,18 +70,18 @@ pub(super) fn scaler(object: &RayObject<'_>) -> String {
     }
 }
 
-/// Kubernetes has a resize of the pod in work.
+/// Whether a resize of the pod is in progress.
 pub(super) fn is_resizing(pod: &Pod<'_>) -> bool {
     resize_conditions(pod).next().is_some()
 }
 
-/// The conditions that a pod has while a resize is not done.
+/// The conditions that a pod has while a resize is not complete.
 pub(super) fn resize_conditions<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a Condition> {
     let conditions = pod.conditions().iter();
     conditions.filter(|one| one.kind.starts_with("PodResize") && one.is_true())
 }
 
-/// A number of all worker groups together, counted in pods.
+/// The sum of a field over all worker groups, counted in pods.
 fn sum(cluster: &Value, key: &str) -> String {
     let groups = cluster["spec"]["workerGroupSpecs"]
         .as_array()
@@ -92,7 +92,7 @@ fn sum(cluster: &Value, key: &str) -> String {
         group[key].as_i64().unwrap_or(0).saturating_mul(hosts)
     };
     let sum = groups.map(of).fold(0_i64, i64::saturating_add);
-    // KubeRay's own default is the largest 32-bit number: no bound.
+    // KubeRay's own default is the largest 32-bit number, which means that there is no bound.
     if sum >= i64::from(i32::MAX) {
         "none".to_owned()
     } else {

@@ -1,4 +1,4 @@
-//! What a cluster is told, as it goes over the wire.
+//! The report to a cluster, in its wire format.
 
 use super::cluster_state::all;
 use super::ray::rpc;
@@ -19,7 +19,7 @@ impl From<ours::AutoscalingState> for wire::AutoscalingState {
     }
 }
 
-// Ray knows an instance type beside the node type; on Kubernetes a group is both.
+// Ray distinguishes instance type and node type; on Kubernetes both are the group.
 
 impl From<ours::PendingRequest> for wire::PendingInstanceRequest {
     fn from(request: ours::PendingRequest) -> Self {

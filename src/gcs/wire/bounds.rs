@@ -1,9 +1,9 @@
-//! What an answer would become, reckoned from its bytes before anything of it is decoded.
+//! Estimating the decoded size of an answer from its bytes, before any of it is decoded.
 //!
-//! Two bytes can be a whole message: an empty Ray node takes three hundred bytes once it is read,
-//! so that a limit of the bytes alone says little. The shape of Ray's messages is given here as
-//! data; a scan goes over the bytes once, without recursion beyond that shape and without memory
-//! of its own, and counts.
+//! Two bytes can be a whole message: an empty Ray node takes three hundred bytes once decoded, so a
+//! limit on the bytes alone is not enough. The structure of Ray's messages is given here as data; a
+//! scan reads the bytes once, without recursion beyond that structure and without allocating, and
+//! counts.
 
 use std::mem::size_of;
 
@@ -33,7 +33,7 @@ pub(in crate::gcs) trait Answer {
     const SHAPE: &'static Shape;
 }
 
-/// Messages in lists, which have room for twice as many at the worst.
+/// Messages in lists, which have capacity for twice as many in the worst case.
 const fn listed(size: usize, counted: Counted, fields: &'static [(u64, Field)]) -> Shape {
     let counted = Some(counted);
     Shape {
@@ -237,8 +237,8 @@ impl Scan {
         Ok(())
     }
 
-    /// The nodes of a map have room for eleven entries, and at the worst five are in them; the first
-    /// of a map takes a whole one.
+    /// A node of a B-tree map has capacity for eleven entries, and in the worst case contains five;
+    /// the first entry of a map allocates a whole node.
     fn entry(&mut self, bytes: &[u8], size: usize, entries: usize) -> Result<(), Excess> {
         if entries > ENTRIES || bytes.len() > 2 * TEXT {
             return Err(Excess::Long);

@@ -1,7 +1,7 @@
-//! Ray's messages, as far as they are used (`proto/`), and our own types in their place.
+//! Converting between Ray's messages, as far as they are used (`proto/`), and Rayfit's own types.
 //!
-//! The conversions are total: whatever a GCS sends, within [`bounds`], is read, unknown enum values
-//! as unsaid.
+//! The conversions are total: everything that a GCS sends, within [`bounds`], can be converted;
+//! unknown enum values count as unspecified.
 
 mod autoscaling_state;
 pub(super) mod bounds;
@@ -15,7 +15,7 @@ use super::seen::{self, Unusable};
 use crate::snapshot::gcs::ClusterResourceState;
 use prost::Message as _;
 
-/// The state in an answer, looked over and decoded as from a GCS.
+/// The state in an answer, checked and decoded like that of a GCS.
 pub fn read_state(bytes: &[u8]) -> Result<ClusterResourceState, Unusable> {
     use ray::rpc::autoscaler::GetClusterResourceStateReply as Reply;
     bounds::check(bytes, <Reply as bounds::Answer>::SHAPE)?;

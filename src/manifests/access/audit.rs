@@ -1,11 +1,10 @@
-//! What the audit needs from the API server, beside what watching needs. The manifests grant
-//! exactly this.
+//! The permissions of the audit, besides those of the watches. The manifests grant exactly these.
 
 use crate::manifests::access::request::{OWN_PODS, followed};
 use crate::manifests::access::{Access, Scope};
 use crate::manifests::names::{AUDIT_LEASE, VALIDATING};
 
-/// Everything that is needed.
+/// All of these permissions.
 pub const NEEDED: &[Access] = &[
     followed("ray.io", "rayclusters"),
     followed("ray.io", "rayjobs"),
@@ -32,7 +31,8 @@ pub const NEEDED: &[Access] = &[
         name: Some(VALIDATING),
         verbs: &["get", "patch"],
     },
-    // The name of an object that is to be made is not known to a right that is limited to names.
+    // Permission to create cannot be limited to names, because the name is not known when it is
+    // checked.
     Access {
         scope: Scope::Namespace,
         group: "coordination.k8s.io",

@@ -1,4 +1,4 @@
-//! What managing certificates needs from the API server. The manifests grant exactly this.
+//! The permissions for managing certificates. The manifests grant exactly these.
 
 use crate::manifests::access::request::OWN_PODS;
 use crate::manifests::access::{Access, Scope};
@@ -6,8 +6,8 @@ use crate::manifests::names::{MUTATING, OWN_SECRET, VALIDATING};
 
 const WEBHOOKS: &str = "admissionregistration.k8s.io";
 
-/// Everything that is needed. A watch of one object by its name can be limited to that name; a
-/// list of pods cannot.
+/// All of these permissions. A watch of one object by its name can be limited to that name; a list
+/// of pods cannot.
 pub const NEEDED: &[Access] = &[
     Access {
         scope: Scope::Namespace,

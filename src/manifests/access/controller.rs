@@ -1,10 +1,11 @@
-//! What scaling needs from the API server. The manifests grant exactly this.
+//! The permissions for scaling. The manifests grant exactly these.
 
 use crate::manifests::access::request::followed;
 use crate::manifests::access::{Access, Scope};
 
-/// In every namespace whose clusters are scaled: bound cluster-wide, or in chosen namespaces.
-/// Deleting pods is not among it: KubeRay does that, when asked through the RayCluster.
+/// The permissions in every namespace whose clusters are scaled: bound cluster-wide, or in chosen
+/// namespaces. Deleting pods is not one of them, because KubeRay does that when asked through the
+/// RayCluster.
 pub const CLUSTERS: &[Access] = &[
     Access {
         scope: Scope::Scaled,
@@ -36,10 +37,10 @@ pub const CLUSTERS: &[Access] = &[
     },
 ];
 
-/// What nodes have for pods that grow. Not with chosen namespaces only.
+/// Reading the headroom of Kubernetes nodes. Not granted with chosen namespaces only.
 pub const NODES: &[Access] = &[followed("", "nodes")];
 
-/// The Leases by which replicas divide clusters among them.
+/// The Leases with which replicas divide the clusters.
 pub const LEASES: &[Access] = &[Access {
     scope: Scope::Namespace,
     group: "coordination.k8s.io",
@@ -48,8 +49,8 @@ pub const LEASES: &[Access] = &[Access {
     verbs: &["create", "delete", "list", "update", "watch"],
 }];
 
-/// For Ray clusters with token authentication or TLS only: the Secrets that KubeRay makes for
-/// them. Their names depend on the clusters', so the right cannot be limited to them.
+/// For Ray clusters with token authentication or TLS only: the Secrets that KubeRay makes for them.
+/// Their names depend on those of the clusters, so the permission cannot be limited to names.
 pub const RAY_AUTH: &[Access] = &[Access {
     scope: Scope::Scaled,
     group: "",

@@ -1,6 +1,6 @@
-//! Which requests each account may make: what the code under it needs, and no more. The lists stand
-//! here, below the code that makes the requests, so that the manifests depend on none of it;
-//! `tests/core/manifests.rs` holds them together.
+//! The requests that each account may make: those that its code makes, and no others. The lists are
+//! here rather than next to that code, so that the manifests do not depend on it;
+//! `tests/core/manifests.rs` compares the two.
 
 pub mod audit;
 pub mod certificates;

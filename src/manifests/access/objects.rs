@@ -1,4 +1,4 @@
-//! Namespace, accounts, and what each account may do.
+//! The namespace, the accounts, and the permissions of each account.
 
 use serde_json::{Value, json};
 
@@ -6,9 +6,9 @@ use crate::manifests::access::{Access, Scope, audit, certificates, controller as
 use crate::manifests::names::{APP, Component};
 use crate::manifests::{Certificates, ManifestOptions, names};
 
-/// Our namespace, with the pod security level that our pods keep to.
+/// Rayfit's namespace, with the pod security level that its pods satisfy.
 pub fn namespace(options: &ManifestOptions) -> Value {
-    // The restricted level knows no host network.
+    // The level restricted does not allow the host network.
     let level = if options.host_network {
         "privileged"
     } else {
@@ -34,7 +34,7 @@ pub fn service_account(options: &ManifestOptions, component: Component) -> Value
     })
 }
 
-/// Roles and bindings: for each account exactly what the code that runs under it uses.
+/// Roles and bindings: for each account exactly the permissions that its code uses.
 pub fn roles(options: &ManifestOptions) -> Vec<Value> {
     let mut roles = of_admission(options);
     if let Some(component) = options.scaler() {
@@ -43,7 +43,7 @@ pub fn roles(options: &ManifestOptions) -> Vec<Value> {
     roles
 }
 
-/// What serving webhooks needs, keeping their certificates, and auditing.
+/// The permissions for serving webhooks, managing their certificates, and auditing.
 fn of_admission(options: &ManifestOptions) -> Vec<Value> {
     let own = Within::Namespace(&options.namespace);
     let granted =
@@ -61,7 +61,8 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
     roles
 }
 
-/// What scaling clusters needs. Where it runs beside the webhooks, these read policies already.
+/// The permissions for scaling clusters. In one process with the webhooks, the permission to read
+/// policies is already among those of the webhooks.
 fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
     let own = Within::Namespace(&options.namespace);
     let granted = |purpose, within, rights| granted(options, component, purpose, within, rights);
@@ -90,7 +91,7 @@ fn scoped(rights: &[Access], scope: Scope) -> Vec<&Access> {
     rights.iter().filter(|need| need.scope == scope).collect()
 }
 
-/// Where clusters are scaled.
+/// The namespaces whose clusters are scaled.
 fn scaled(options: &ManifestOptions) -> Vec<Within<'_>> {
     if options.only_namespaces.is_empty() {
         return vec![Within::Cluster];
@@ -101,14 +102,14 @@ fn scaled(options: &ManifestOptions) -> Vec<Within<'_>> {
         .collect()
 }
 
-/// Where rights hold.
+/// Where permissions are granted.
 #[derive(Debug, Clone, Copy)]
 enum Within<'a> {
     Cluster,
     Namespace(&'a str),
 }
 
-/// A role with the rights and its binding to the account of a Deployment.
+/// A role with the permissions, and its binding to the account of a Deployment.
 fn granted(
     options: &ManifestOptions,
     component: Component,

@@ -3,22 +3,22 @@
 /// One kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// In our namespace, or cluster-wide.
+    /// In Rayfit's namespace, or cluster-wide.
     pub scope: Scope,
     /// The API group; empty for the core.
     pub group: &'static str,
     /// The resource, in plural.
     pub resource: &'static str,
-    /// The only object of that resource, if there is only one.
+    /// The name of the object, if the permission is limited to one.
     pub name: Option<&'static str>,
     /// The verbs.
     pub verbs: &'static [&'static str],
 }
 
-/// Where a right holds.
+/// Where a permission is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {
-    /// In our own namespace.
+    /// In Rayfit's namespace.
     Namespace,
     /// In the whole cluster.
     Cluster,
@@ -37,7 +37,7 @@ pub(super) const fn followed(group: &'static str, resource: &'static str) -> Acc
     }
 }
 
-/// Listing our own pods. Unlike a watch of one object, a list cannot be limited to names.
+/// Listing Rayfit's own pods. Unlike a watch of one object, a list cannot be limited to names.
 pub(super) const OWN_PODS: Access = Access {
     scope: Scope::Namespace,
     group: "",

@@ -1,16 +1,16 @@
-//! What watching needs from the API server, beside what the audit needs of Ray objects. The
-//! manifests grant exactly this.
+//! The permissions for watching policies and facts, besides those of the audit for Ray objects. The
+//! manifests grant exactly these.
 
 use crate::manifests::access::Access;
 use crate::manifests::access::request::followed;
 
-/// For policies, and the labels of namespaces by which they match.
+/// For policies, and for the labels of namespaces that they select by.
 pub const POLICIES: &[Access] = &[RAY_POLICIES, NAMESPACES];
 
 const RAY_POLICIES: Access = followed("rayfit.dev", "raypolicies");
 const NAMESPACES: Access = followed("", "namespaces");
 
-/// Everything that is needed, facts included.
+/// All of these permissions, including those for facts.
 pub const NEEDED: &[Access] = &[
     RAY_POLICIES,
     NAMESPACES,

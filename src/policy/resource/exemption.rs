@@ -1,9 +1,9 @@
-//! `exemptions`: findings that are only recorded for a time.
+//! `exemptions`: findings that are only recorded until a given time.
 
 use kube::KubeSchema;
 use serde::{Deserialize, Serialize};
 
-/// Findings of some rules in some objects that are only recorded for a time.
+/// An exemption: findings of some rules in some objects that are only recorded until a given time.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize, KubeSchema)]
 #[x_kube(
     validation = Rule::new("!self.rules.exists(rule, rule == '*') || size(self.rules) == 1")
@@ -22,16 +22,16 @@ pub struct Exemption {
     #[schemars(length(min = 1, max = 200))]
     pub objects: Vec<ExemptObjects>,
 
-    /// Why, for those who will ask.
+    /// The reason for the exemption.
     #[schemars(length(min = 1, max = 1024))]
     pub reason: String,
 
-    /// Where the work on it is tracked.
+    /// The ticket under which the work on it is tracked.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 256))]
     pub ticket: Option<String>,
 
-    /// When it ends: RFC 3339, as 2027-01-31T00:00:00Z. At most a year ahead.
+    /// When it ends, in RFC 3339, for example 2027-01-31T00:00:00Z. At most a year ahead.
     #[schemars(length(max = 64), extend("format" = "date-time"))]
     pub expires: String,
 }

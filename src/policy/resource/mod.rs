@@ -1,12 +1,13 @@
-//! `RayPolicy` as Kubernetes stores it (`rayfit.dev/v1alpha1`). What it says is read once, by
-//! [`compile`](mod@crate::raypolicy::compile), into [`Policy`](super::Policy); nothing else looks at these types.
+//! `RayPolicy` as Kubernetes stores it (`rayfit.dev/v1alpha1`). It is read once, by
+//! [`compile`](mod@crate::raypolicy::compile), into [`Policy`](super::Policy); nothing else uses
+//! these types.
 //!
 //! The comments on fields are what `kubectl explain raypolicy` shows. Limits on lengths keep the
 //! cost of the CEL validations within what API servers allow.
 
 #![allow(
     unreachable_pub,
-    reason = "the derive repeats the types where nobody reaches them"
+    reason = "the derive repeats the types in a private place"
 )]
 
 pub mod exemption;
@@ -27,11 +28,12 @@ pub use values::{Amount, BackOff, ContainerSize, Defaults, Limits, RayfitContain
 
 use super::Mode;
 
-/// How far Rayfit's rules are turned on for some Ray objects, what is filled in, and what the
-/// objects may ask for. Without any RayPolicy every rule has its own mode.
+/// Sets, for some Ray objects, the modes of Rayfit's rules, limits on what the objects may request,
+/// and the values of defaults. Without any RayPolicy every rule has its own mode.
 ///
-/// Of several policies that match an object the one with the highest priority decides, of equal
-/// ones the first by name; what it leaves open the next one decides.
+/// Of several policies that match an object, the one with the highest priority decides, and of
+/// those with equal priority the first by name. Settings that it leaves out are taken from the next
+/// one.
 #[derive(CustomResource, Debug, Clone, Default, PartialEq, Deserialize, Serialize, KubeSchema)]
 #[kube(
     group = "rayfit.dev",
@@ -43,8 +45,8 @@ use super::Mode;
     status = "RayPolicyStatus",
     derive = "PartialEq",
     derive = "Default",
-    doc = "How far Rayfit's rules are turned on for some Ray objects, what is filled in, and what \
-           the objects may ask for.",
+    doc = "Sets, for some Ray objects, the modes of Rayfit's rules, limits on what the objects may \
+           request, and the values of defaults.",
     printcolumn = r#"{"name": "Mode", "type": "string", "jsonPath": ".spec.mode"}"#,
     printcolumn = r#"{"name": "Priority", "type": "integer", "jsonPath": ".spec.priority"}"#,
     printcolumn = r#"{"name": "Objects", "type": "integer", "jsonPath": ".status.objects"}"#,
@@ -56,36 +58,37 @@ use super::Mode;
 )]
 #[x_kube(
     validation = Rule::new("!has(self.failClosed) || !self.failClosed || !has(self.match)")
-        .message("failClosed holds for the whole cluster: set it in a policy without match"),
+        .message("failClosed applies to the whole cluster: set it in a policy without match"),
     validation = Rule::new("!has(self.rules) || self.rules.all(id, id.matches('^RF[1-9][0-9][0-9]$'))")
         .message("rules are written like RF105 (rayfit rules lists them)")
 )]
 #[serde(rename_all = "camelCase")]
 pub struct RayPolicySpec {
-    /// Which Ray objects the policy is about; all of them, if it is left out.
+    /// The Ray objects that the policy matches; all of them, if it is left out.
     #[serde(rename = "match", default, skip_serializing_if = "Option::is_none")]
     pub scope: Option<Match>,
 
-    /// Of policies that match the same object the one with the highest priority decides.
+    /// Of the policies that match an object, the one with the highest priority decides.
     #[serde(default)]
     pub priority: i32,
 
-    /// The furthest that any rule goes: with Warn nothing is denied, with Audit nothing is said to
-    /// the user, with "Off" (in quotes) nothing is judged. Rules that are milder by themselves stay
-    /// so; with Enforce every rule has its own mode.
+    /// The strictest mode that any rule can have: with Warn nothing is denied, with Audit the user
+    /// sees nothing, with "Off" (in quotes) nothing is checked. Rules that are milder by themselves
+    /// stay so; with Enforce every rule has its own mode.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<Mode>,
 
-    /// Modes of single rules, whatever mode says: RF105: Enforce. Write "Off" in quotes.
+    /// Modes of single rules, for example RF105: Enforce. They take precedence over mode. Write
+    /// "Off" in quotes.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("maxProperties" = 200))]
     pub rules: BTreeMap<String, Mode>,
 
-    /// What Ray objects may ask for (rules RF501 to RF506).
+    /// Limits on what Ray objects may request (rules RF501 to RF506).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub limits: Option<Limits>,
 
-    /// What defaults fill in, in place of Rayfit's own values.
+    /// Values that defaults fill in instead of Rayfit's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<Defaults>,
 
@@ -93,15 +96,16 @@ pub struct RayPolicySpec {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reconcile: Option<Reconcile>,
 
-    /// Findings that are only recorded for a time, each with its reason. An exemption softens what
-    /// this policy and those after it decide, never what one before it does.
+    /// Findings that are only recorded until a given time, each with a reason. An exemption applies
+    /// to modes that this policy and those after it set, never to modes that an earlier policy
+    /// sets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
     pub exemptions: Vec<Exemption>,
 
-    /// Refuse Ray objects while no webhook answers. It comes into effect once enough webhooks are
-    /// ready, and ends as soon as this is false. Only in a policy without match; the first policy
-    /// that says anything decides.
+    /// Refuse Ray objects while no webhook answers. This takes effect once enough webhooks are
+    /// ready, and ends as soon as the field is false. Only in a policy without match; the first
+    /// policy that sets the field decides.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub fail_closed: Option<bool>,
 }
@@ -113,7 +117,7 @@ pub fn definition() -> Value {
     definition
 }
 
-/// Bounds of integers are floating-point numbers on their way here; 60.0 is written as 60.
+/// Bounds of integers arrive as floating-point numbers, so 60.0 is written as 60.
 fn write_integers(value: &mut Value) {
     match value {
         Value::Array(items) => items.iter_mut().for_each(write_integers),

@@ -1,4 +1,4 @@
-//! `match`: which Ray objects a policy is about.
+//! `match`: the Ray objects that a policy matches.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use kube::KubeSchema;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Which Ray objects a policy is about: those for which everything that is written holds.
+/// The Ray objects that a policy matches: those that meet all of its conditions.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Match {
@@ -24,7 +24,7 @@ pub struct Match {
     #[schemars(length(max = 100), inner(length(min = 1, max = 253)))]
     pub names: Vec<String>,
 
-    /// RayCluster, RayJob, RayService, RayCronJob; all of them, if none is written.
+    /// RayCluster, RayJob, RayService, RayCronJob; all of them, if none is named.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(
         length(max = 4),
@@ -60,7 +60,7 @@ pub struct LabelExpression {
     #[schemars(length(min = 1, max = 317))]
     pub key: String,
 
-    /// How it is compared.
+    /// How the label is compared.
     pub operator: LabelOperator,
 
     /// The values of the operators In and `NotIn`.
@@ -72,12 +72,12 @@ pub struct LabelExpression {
 /// How a label is compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 pub enum LabelOperator {
-    /// It is there, with one of the values.
+    /// The label exists, with one of the values.
     In,
-    /// It is not there, or with another value.
+    /// The label does not exist, or has another value.
     NotIn,
-    /// It is there.
+    /// The label exists.
     Exists,
-    /// It is not there.
+    /// The label does not exist.
     DoesNotExist,
 }

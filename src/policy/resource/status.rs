@@ -1,34 +1,34 @@
-//! `status`: what the background audit found, and whether the policy could be read.
+//! `status`: the results of the background audit, and whether the policy could be read.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the background audit found, and whether the policy could be read.
+/// The results of the background audit, and whether the policy could be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
 pub struct RayPolicyStatus {
-    /// The generation of the policy that this is about.
+    /// The generation of the policy that this status describes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 
     /// Ray objects that the policy matches.
     pub objects: i64,
 
-    /// Of those, the ones that would be denied now if they were made anew.
+    /// Of those, the ones that would be denied if they were created now.
     pub denied: i64,
 
-    /// Of those, the ones that would be denied if mode was Enforce, and are not now.
+    /// Of those, the ones that would be denied only if mode were Enforce.
     pub would_deny: i64,
 
     /// Findings by rule.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub rules: Vec<RuleCount>,
 
-    /// The objects with the gravest findings, at most 20.
+    /// The objects with the most severe findings, at most 20.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub worst_offenders: Vec<Offender>,
 
-    /// Ready: the policy could be read. `ExemptionsEnded`: some exemptions are over.
+    /// Ready: the policy could be read. `ExemptionsEnded`: some exemptions have ended.
     /// `FailClosed`: Ray objects are refused while no webhook answers.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
@@ -58,7 +58,7 @@ pub struct RuleCount {
     #[serde(skip_serializing_if = "is_zero")]
     pub exempt: i64,
 
-    /// Objects that would be denied if this rule was enforced, and are not now.
+    /// Objects that would be denied only if this rule were enforced.
     #[serde(skip_serializing_if = "is_zero")]
     pub would_deny: i64,
 }
@@ -84,13 +84,13 @@ pub struct Offender {
     /// Its name.
     pub name: String,
 
-    /// Findings that deny, or would if mode was Enforce.
+    /// Findings that deny, or would if mode were Enforce.
     pub denials: i64,
 
-    /// Findings in all.
+    /// The number of all findings.
     pub findings: i64,
 
-    /// The rules, the gravest first.
+    /// The rules of the findings, the most severe first.
     pub rules: Vec<String>,
 }
 
@@ -115,7 +115,7 @@ pub struct Condition {
     #[schemars(extend("format" = "date-time"))]
     pub last_transition_time: String,
 
-    /// The generation of the policy that it is about.
+    /// The generation of the policy that it describes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub observed_generation: Option<i64>,
 }

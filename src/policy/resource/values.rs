@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::plan::Strategy;
 use crate::ray::ReconcileMode;
 
-/// What Ray objects may ask for. The mode of these rules is this policy's, Enforce if it does not
-/// say.
+/// Limits on what Ray objects may request. Their rules have the mode that this policy sets for
+/// them, or Enforce if it sets none.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Limits {
@@ -23,11 +23,11 @@ pub struct Limits {
     #[schemars(range(min = 0))]
     pub max_workers_per_group: Option<i64>,
 
-    /// The most CPU of a pod, at its cap in ray.io/ippr if it has one (RF503).
+    /// The most CPU of a pod, at its resize limit in ray.io/ippr if it has one (RF503).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cpu_per_pod: Option<Amount>,
 
-    /// The most memory of a pod, at its cap in ray.io/ippr if it has one (RF503).
+    /// The most memory of a pod, at its resize limit in ray.io/ippr if it has one (RF503).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_memory_per_pod: Option<Amount>,
 
@@ -41,16 +41,16 @@ pub struct Limits {
     #[schemars(range(min = 0))]
     pub max_idle_timeout_seconds: Option<i64>,
 
-    /// The most CPU of a cluster with all its workers, at their caps (RF506).
+    /// The most CPU of a cluster with all its workers, at their resize limits (RF506).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_cpu_per_cluster: Option<Amount>,
 
-    /// The most memory of a cluster with all its workers, at their caps (RF506).
+    /// The most memory of a cluster with all its workers, at their resize limits (RF506).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_memory_per_cluster: Option<Amount>,
 }
 
-/// An amount as Kubernetes writes it: 500m, 4, 16Gi.
+/// A quantity as Kubernetes writes it: 500m, 4, 16Gi.
 #[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Amount(pub Value);
@@ -69,7 +69,7 @@ impl JsonSchema for Amount {
     }
 }
 
-/// What defaults fill in, in place of Rayfit's own values.
+/// Values that defaults fill in instead of Rayfit's own.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct Defaults {
@@ -91,7 +91,7 @@ pub struct Defaults {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rayfit_container: Option<RayfitContainer>,
 
-    /// Give heads without num-cpus the value "0", so that no tasks land there (DF08).
+    /// Set num-cpus of heads to "0" where it is absent, so that no tasks run there (DF08).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub head_takes_no_work: Option<bool>,
 }
@@ -135,48 +135,48 @@ pub struct RayfitContainer {
 )]
 #[serde(rename_all = "camelCase")]
 pub struct Reconcile {
-    /// The mode that objects get in rayfit.dev/reconcile which have none (DF07).
+    /// The value of rayfit.dev/reconcile for objects without it (DF07).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mode: Option<ReconcileMode>,
 
-    /// The modes that objects may have in rayfit.dev/reconcile (RF402).
+    /// The values that rayfit.dev/reconcile may have (RF402).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(max = 3))]
     pub allowed_modes: Option<Vec<ReconcileMode>>,
 
-    /// rayfit decides better than Ray's autoscaler, ray exactly as it does.
+    /// How to decide: rayfit improves on Ray's autoscaler, ray decides exactly as it does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<Strategy>,
 
-    /// After how many seconds pods on their way that nothing needs any more are given up.
+    /// The seconds after which pending pods are given up that nothing needs any more.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86_400))]
     pub pending_idle_timeout_seconds: Option<i64>,
 
-    /// Keep GPU nodes for requests that name a GPU.
+    /// Whether GPU nodes are kept for requests that ask for a GPU.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub conserve_gpus: Option<bool>,
 
-    /// No launch takes the workers of a cluster above so many; 10000 without it.
+    /// The number of workers above which no launch takes a cluster; 10000 if it is left out.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_workers_per_cluster: Option<i64>,
 
-    /// How long to wait after a failed request before the next.
+    /// The delay after a failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
 }
 
-/// How long to wait after a failed request: twice as long each time.
+/// The delay after a failed request, which doubles each time.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct BackOff {
-    /// After the first failure, in seconds.
+    /// The delay after the first failure, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 3_600))]
     pub initial_seconds: Option<i64>,
 
-    /// At most, in seconds.
+    /// The longest delay, in seconds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 86_400))]
     pub max_seconds: Option<i64>,

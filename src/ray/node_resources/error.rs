@@ -20,7 +20,7 @@ pub enum ResourceError {
         key: &'static str,
     },
     /// A value is not a quantity.
-    #[error("the amount of {resource} is no quantity: {error}")]
+    #[error("the amount of {resource} is not a quantity: {error}")]
     NotAQuantity {
         /// The name of the resource.
         resource: String,

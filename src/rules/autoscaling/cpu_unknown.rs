@@ -12,10 +12,10 @@ pub static RULE: Rule = Rule {
     name: "cpu-unknown",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "No CPU count can be derived for a group",
-    what: "Looks at every group, the head included, of a cluster with autoscaling on, and reports \
-           one whose CPUs are nowhere to be found: neither `CPU` in the group's `resources`, nor \
+    what: "Checks every group, the head included, of a cluster with autoscaling on, and reports \
+           one whose CPUs are given nowhere: neither `CPU` in the group's `resources`, nor \
            `num-cpus` in `rayStartParams`, nor a CPU limit or request of the first container.",
-    why: "Ray's autoscaler must know how many CPUs a pod brings; it fails without, and scales no \
+    why: "Ray's autoscaler must know how many CPUs a pod has. Otherwise it fails, and scales no \
           group of the cluster.",
     bad: "
 spec:

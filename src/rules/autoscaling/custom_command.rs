@@ -13,11 +13,10 @@ pub static RULE: Rule = Rule {
     name: "custom-command",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`autoscalerOptions.command` or `args` where Rayfit is the autoscaler container",
-    what: "Looks at clusters with autoscaling on and `rayfit.dev/reconcile: central` or \
-           `sidecar`, and reports `command` and `args` in `autoscalerOptions`, unless they are \
-           empty.",
-    why: "Rayfit's image holds nothing but Rayfit, which is started by KubeRay's own command; any \
-          other command fails, and the cluster does not scale.",
+    what: "Checks clusters with autoscaling on and `rayfit.dev/reconcile: central` or `sidecar`, \
+           and reports `command` and `args` in `autoscalerOptions`, unless they are empty.",
+    why: "Rayfit's image contains only Rayfit, which KubeRay's own command starts. Any other \
+          command fails, and the cluster does not scale.",
     bad: "
 metadata:
   annotations: {rayfit.dev/reconcile: sidecar}
@@ -33,10 +32,10 @@ spec:
   enableInTreeAutoscaling: true
   autoscalerOptions: {}
 ",
-    without: "KubeRay puts command and args in place of its own, each on its own (KubeRay 1.7, \
-              `mergeAutoscalerOverrides`). There is no shell and no Ray in the image, so the \
-              container fails at its start, and in a pod that never restarts containers \
-              (autoscaler v2) that is for good.",
+    without: "KubeRay replaces its own command and its own args separately (KubeRay 1.7, \
+              `mergeAutoscalerOverrides`). The image contains no shell and no Ray, so the \
+              container fails at its start, and a pod that never restarts containers (autoscaler \
+              v2) does not start it again.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -15,13 +15,13 @@ pub static RULE: Rule = Rule {
     name: "gpu-mismatch",
     mode: OwnMode::Always(Mode::Warn),
     summary: "`num-gpus` differs from the GPUs in the ray container's limits",
-    what: "Looks at every group, the head included, of a cluster with autoscaling on, and compares \
+    what: "Checks every group, the head included, of a cluster with autoscaling on, and compares \
            `num-gpus` in `rayStartParams` with the GPUs in the limits of its first container: the \
            first entry above zero whose name ends in `gpu`, or else the slices of a GPU \
-           (`nvidia.com/mig-..`). It is silent where GPUs may come from elsewhere: resource claims, \
-           or shared GPUs under other names.",
-    why: "Ray believes num-gpus: with too many, tasks find no GPU; with too few, GPUs that are \
-          paid for stay idle.",
+           (`nvidia.com/mig-..`). Reports nothing where GPUs may come from elsewhere: resource \
+           claims, or shared GPUs under other names.",
+    why: "Ray trusts num-gpus: if it is too high, tasks find no GPU; if it is too low, GPUs stay \
+          idle.",
     bad: r#"
 spec:
   enableInTreeAutoscaling: true
@@ -46,9 +46,9 @@ spec:
         - name: ray-worker
           resources: {limits: {cpu: 8, nvidia.com/gpu: 2}}
 ",
-    without: "`num-gpus` wins over the limits both in Ray's autoscaler (Ray, `_get_num_gpus`) and \
-              in the start command (KubeRay, `addWellKnownAcceleratorResources`); nobody compares \
-              the two.",
+    without: "`num-gpus` takes precedence over the limits both in Ray's autoscaler (Ray, \
+              `_get_num_gpus`) and in the start command (KubeRay, \
+              `addWellKnownAcceleratorResources`); neither compares the two.",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -67,7 +67,8 @@ const CEL: Cel = Cel::InPart(
   ? '' : '.rayStartParams.num-gpus "' + g.params['num-gpus'] + '" is not what the limits of the ray container give it')"#,
         fix: "Remove num-gpus, and Ray takes the number from the limits.",
     }],
-    "Slices of GPUs (`nvidia.com/mig-..`), several kinds of GPUs in one container, and numbers not written in digits alone pass.",
+    "Slices of GPUs (`nvidia.com/mig-..`), several kinds of GPUs in one container, and numbers not \
+     written in digits alone are not checked.",
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

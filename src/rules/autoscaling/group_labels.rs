@@ -14,11 +14,11 @@ pub static RULE: Rule = Rule {
     name: "group-labels",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `labels` are not in Kubernetes' label syntax",
-    what: "Looks at `labels` of every group, the head included, with and without autoscaling. \
-           Reports a key or a value that Kubernetes does not take for a label's, and a value that \
-           is no string.",
-    why: "KubeRay takes the spec for invalid and stops reconciling the whole cluster; Ray's \
-          autoscaler fails on it, too.",
+    what: "Checks `labels` of every group, the head included, with and without autoscaling. \
+           Reports a key or a value that is not valid in a Kubernetes label, and a value that is \
+           not a string.",
+    why: "KubeRay considers the spec invalid and stops reconciling the whole cluster; Ray's \
+          autoscaler fails on it too.",
     bad: "
 spec:
   workerGroupSpecs:
@@ -31,9 +31,9 @@ spec:
   - groupName: small
     labels: {team: research-development}
 ",
-    without: "KubeRay from 1.5 on reports the spec as invalid in an Event and touches no pod \
-              until it is mended (KubeRay, `validateRayGroupLabels`); Ray's autoscaler raises \
-              ValueError in every round (Ray, `label_utils.py`, `validate_node_label_syntax`).",
+    without: "KubeRay from 1.5 on reports the spec as invalid in an Event and changes no pod until \
+              it is fixed (KubeRay, `validateRayGroupLabels`); Ray's autoscaler raises ValueError \
+              in every round (Ray, `label_utils.py`, `validate_node_label_syntax`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -71,8 +71,7 @@ fn fault(key: &str, value: &Value) -> Option<(String, String)> {
         return Some((
             format!("{} is no label key", shown_text(key)),
             "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with \
-             a letter or digit; a DNS name and a slash may stand before them, as in \
-             example.com/team."
+             a letter or digit; a DNS name and a slash may precede them, as in example.com/team."
                 .to_owned(),
         ));
     }

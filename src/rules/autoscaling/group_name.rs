@@ -15,12 +15,12 @@ pub static RULE: Rule = Rule {
     name: "group-name",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Worker groups of the same name, called `headgroup`, or named so that no pod can be \
-              made",
-    what: "Looks at `groupName` of every worker group, with and without autoscaling, and reports a \
+              created",
+    what: "Checks `groupName` of every worker group, with and without autoscaling, and reports a \
            name that an earlier group has, the name `headgroup`, which is the head's, and a name \
            that cannot be a Kubernetes label value (at most 63 letters, digits, `-`, `_` and `.`, \
            a letter or digit at both ends) or a part of a pod's name (no `_`).",
-    why: "Ray and KubeRay tell groups apart by their names alone, so they take the two for one.",
+    why: "Ray and KubeRay identify groups by name only, so they treat the two as one group.",
     bad: "
 spec:
   workerGroupSpecs:
@@ -58,7 +58,7 @@ const CEL: Cel = Cel::Covered(&[
         mode: Mode::Enforce,
         faults: r#"[s.groups.filter(g, !g.head).map(g, g.name)].map(names, names.filter(n, names.indexOf(n) != names.lastIndexOf(n))
   .map(n, s.path + '.workerGroupSpecs: more than one group is called "' + n + '"').join('\n'))"#,
-        fix: "Give each worker group a name of its own.",
+        fix: "Give each worker group a unique name.",
     },
 ]);
 
@@ -112,9 +112,7 @@ fn report_label(group: &Group<'_>, name: &str, findings: &mut Findings) {
             ),
             format!("Rename the group, for example to {}.", mended(name)),
         )
-        .because(
-            "KubeRay labels the group's pods with it, so the API server refuses every one of them.",
-        )
+        .because("KubeRay labels the group's pods with it, so the API server refuses all of them.")
         .valued(shown_text(name)),
     );
 }
@@ -130,9 +128,7 @@ fn report_pod_name(group: &Group<'_>, name: &str, findings: &mut Findings) {
             ),
             format!("Rename the group, for example to {}.", mended(name)),
         )
-        .because(
-            "KubeRay names the group's pods after it, so the API server refuses every one of them.",
-        )
+        .because("KubeRay names the group's pods after it, so the API server refuses all of them.")
         .valued(shown_text(name)),
     );
 }
@@ -142,7 +138,7 @@ fn report_duplicate(group: &Group<'_>, name: &str, findings: &mut Findings) {
         RULE.finding(
             group.path().key("groupName"),
             format!("{} is the name of an earlier group", shown_text(name)),
-            "Give each worker group a name of its own.",
+            "Give each worker group a unique name.",
         )
         .valued(shown_text(name)),
     );

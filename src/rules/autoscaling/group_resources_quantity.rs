@@ -15,10 +15,10 @@ pub static RULE: Rule = Rule {
     id: RuleId(227),
     name: "group-resources-quantity",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "A value in a group's `resources` is no quantity, or negative",
-    what: "Looks at the map `resources` of every group (not the containers'), the head included, \
-           with and without autoscaling, and reports values that are no Kubernetes quantities, \
-           that are below zero, or that are no strings.",
+    summary: "A value in a group's `resources` is not a quantity, or negative",
+    what: "Checks the map `resources` of every group (not the containers'), the head included, \
+           with and without autoscaling, and reports values that are not Kubernetes quantities, \
+           that are negative, or that are not strings.",
     why: "Ray's autoscaler fails on it in every round, so nothing scales; KubeRay starts the pods \
           without that resource.",
     bad: "
@@ -33,10 +33,10 @@ spec:
   - groupName: small
     resources: {CPU: \"4\", memory: 16G}
 ",
-    without: "The schema takes any string. Ray raises an error (Ray, `parse_quantity` and the \
-              schema of the autoscaling config); KubeRay skips what it cannot parse with a line \
-              in its log, and passes negative amounts to `ray start`, which refuses them \
-              (KubeRay, `updateRayStartParamsResources`; Ray, `resource_and_label_spec.py`).",
+    without: "The schema accepts any string. Ray raises an error (Ray, `parse_quantity` and the \
+              schema of the autoscaling config); KubeRay skips what it cannot parse with a line in \
+              its log, and passes negative amounts to `ray start`, which refuses them (KubeRay, \
+              `updateRayStartParamsResources`; Ray, `resource_and_label_spec.py`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -46,7 +46,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     each: Each::Group,
     mode: Mode::Enforce,
     faults: r#"g.resources.filter(k, g.resources[k].matches(r'[eE][-+]?[0-9.]{3}') || !isQuantity(g.resources[k]) || quantity(g.resources[k]).isLessThan(quantity('0')))
-  .map(k, '.resources.' + k + ' "' + g.resources[k] + '" is no quantity of at least 0')"#,
+  .map(k, '.resources.' + k + ' "' + g.resources[k] + '" is not a quantity of at least 0')"#,
     fix: r#"Write it like CPU: "4" or memory: "16Gi"."#,
 }]);
 
@@ -67,14 +67,14 @@ fn finding(group: &Group<'_>, key: &str, value: &Value) -> Option<Finding> {
         (_, Value::Null) => return None,
         (Err(error), Value::String(text)) => RULE.finding(
             path(),
-            format!("{} is no quantity: {error}", shown_text(text)),
+            format!("{} is not a quantity: {error}", shown_text(text)),
             format!("Write it like {}.", example(key)),
         ),
         (Ok(amount), _) if amount.is_negative() => RULE
             .finding(
                 path(),
                 format!("{} is negative", shown(value)),
-                format!("Write {key}: \"0\" if a pod has none of it, or remove {key}."),
+                format!("Write {key}: \"0\" if a pod has none, or remove {key}."),
             )
             .because(
                 "Ray's autoscaler fails on it in every round, so nothing scales, and `ray start` \

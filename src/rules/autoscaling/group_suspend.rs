@@ -12,8 +12,7 @@ pub static RULE: Rule = Rule {
     name: "group-suspend",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`suspend: true` on a worker group with autoscaling on",
-    what: "Looks at the worker groups of a cluster with autoscaling on and reports `suspend: \
-           true`.",
+    what: "Checks the worker groups of a cluster with autoscaling on and reports `suspend: true`.",
     why: "The autoscaler does not know about suspended groups, so KubeRay stops reconciling the \
           whole cluster.",
     bad: "
@@ -31,8 +30,8 @@ spec:
     minReplicas: 0
     maxReplicas: 0
 ",
-    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
-              mended (KubeRay, `ValidateRayClusterSpec`).",
+    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
+              (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -17,12 +17,12 @@ pub static RULE: Rule = Rule {
     name: "head-takes-work",
     mode: OwnMode::Always(Mode::Audit),
     summary: "A head group without `num-cpus: \"0\"`",
-    what: "Looks at the head group of a cluster with autoscaling on, and reports it unless it \
-           says that it has no CPUs for tasks: `num-cpus: \"0\"` in `rayStartParams`, or `CPU: \
-           \"0\"` in its `resources`. A head that `ray.io/ippr` lists is left alone, because \
-           `num-cpus` is forbidden there (RF105).",
-    why: "Tasks and actors land on the head, and one that takes too much memory takes the whole \
-          cluster down with it.",
+    what: "Checks the head group of a cluster with autoscaling on, and reports it unless it says \
+           that it has no CPUs for tasks: `num-cpus: \"0\"` in `rayStartParams`, or `CPU: \"0\"` \
+           in its `resources`. A head that `ray.io/ippr` lists is not reported, because `num-cpus` \
+           is forbidden there (RF105).",
+    why: "Tasks and actors are scheduled on the head, and one that uses too much memory brings the \
+          whole cluster down.",
     bad: "
 spec:
   enableInTreeAutoscaling: true
@@ -37,7 +37,7 @@ spec:
 "#,
     without: "KubeRay starts Ray on the head with as many CPUs as the container has (KubeRay, \
               `generateRayStartCommand`), and Ray schedules on it as on any node. The head also \
-              runs the cluster's control plane (GCS), so its death is the cluster's.",
+              runs the cluster's control plane (GCS), so the cluster fails with it.",
     since: "0.1.0",
     cel: CEL,
     check,

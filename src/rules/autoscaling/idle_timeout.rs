@@ -18,8 +18,8 @@ pub static RULE: Rule = Rule {
     what: "Reports a negative `idleTimeoutSeconds` in `autoscalerOptions` and in every worker \
            group, with and without autoscaling. Where Ray's own autoscaler runs, reports also \
            `autoscalerOptions: null` and `autoscalerOptions.idleTimeoutSeconds: null`; the API \
-           server drops nulls, so these matter to `rayfit check` and to what writes past it.",
-    why: "KubeRay takes the spec for invalid and stops reconciling the whole cluster.",
+           server drops nulls, so these matter to `rayfit check` and to clients that bypass it.",
+    why: "KubeRay considers the spec invalid and stops reconciling the whole cluster.",
     bad: "
 spec:
   enableInTreeAutoscaling: true
@@ -30,10 +30,10 @@ spec:
   enableInTreeAutoscaling: true
   autoscalerOptions: {idleTimeoutSeconds: 60}
 ",
-    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
-              mended (KubeRay, `ValidateRayClusterSpec` and `validateWorkerGroupIdleTimeout`). \
-              Ray divides the value by 60 without looking whether there is one, so null raises \
-              TypeError in every round and nothing scales (Ray, `autoscaling_config.py`, \
+    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
+              (KubeRay, `ValidateRayClusterSpec` and `validateWorkerGroupIdleTimeout`). Ray \
+              divides the value by 60 without checking that there is one, so null raises TypeError \
+              in every round and nothing scales (Ray, `autoscaling_config.py`, \
               `_derive_autoscaling_config_from_ray_cr`).",
     since: "0.1.0",
     cel: CEL,
@@ -45,13 +45,13 @@ const CEL: Cel = Cel::Covered(&[
         each: Each::Object,
         mode: Mode::Enforce,
         faults: r#"s.options.?idleTimeoutSeconds.orValue(0) < 0 ? [s.path + '.autoscalerOptions.idleTimeoutSeconds ' + string(s.options.idleTimeoutSeconds) + ' is negative'] : []"#,
-        fix: "Write the seconds after which an idle worker goes, 60 for example.",
+        fix: "Write the seconds after which an idle worker is removed, for example 60.",
     },
     Check {
         each: Each::Worker,
         mode: Mode::Enforce,
         faults: r#"g.spec.?idleTimeoutSeconds.orValue(0) < 0 ? ['.idleTimeoutSeconds ' + string(g.spec.idleTimeoutSeconds) + ' is negative'] : []"#,
-        fix: "Write the seconds after which an idle worker goes, 60 for example.",
+        fix: "Write the seconds after which an idle worker is removed, for example 60.",
     },
 ]);
 
@@ -80,8 +80,8 @@ fn report_negative(value: &Value, path: impl Fn() -> FieldPath, findings: &mut F
             RULE.finding(
                 path(),
                 format!("{value} is negative"),
-                "Write the seconds after which an idle worker goes, 60 for example; 0 removes it \
-                 at once. There is no value for never: raise minReplicas instead.",
+                "Write the seconds after which an idle worker is removed, for example 60; 0 \
+                 removes it at once. No value means never; raise minReplicas instead.",
             )
             .valued(shown(value)),
         );

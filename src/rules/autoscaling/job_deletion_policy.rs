@@ -13,12 +13,12 @@ pub static RULE: Rule = Rule {
     id: RuleId(220),
     name: "job-deletion-policy",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "A RayJob deletes its workers at its end, with autoscaling on",
-    what: "Looks at `deletionStrategy` of a RayJob, or of a RayCronJob's job template, whose \
-           cluster has autoscaling on, and reports the policy `DeleteWorkers`: under `onSuccess`, \
+    summary: "A RayJob deletes its workers when it ends, with autoscaling on",
+    what: "Checks `deletionStrategy` of a RayJob, or of a RayCronJob's job template, whose cluster \
+           has autoscaling on, and reports the policy `DeleteWorkers`: under `onSuccess`, \
            `onFailure` and in `deletionRules`.",
-    why: "KubeRay cannot suspend worker groups that the autoscaler scales, so it takes the job \
-          for invalid and does not run it.",
+    why: "KubeRay cannot suspend worker groups that the autoscaler scales, so it considers the job \
+          invalid and does not run it.",
     bad: "
 kind: RayJob
 spec:
@@ -37,7 +37,7 @@ spec:
   rayClusterSpec:
     enableInTreeAutoscaling: true
 ",
-    without: "KubeRay reports the RayJob as invalid and sets it to failed; a RayCronJob makes no \
+    without: "KubeRay reports the RayJob as invalid and sets it to failed; a RayCronJob creates no \
               jobs (KubeRay, `validateDeletionRules` and `validateLegacyDeletionPolicies`).",
     since: "0.1.0",
     cel: CEL,
@@ -95,8 +95,8 @@ fn report(step: FieldPath, findings: &mut Findings) {
         RULE.finding(
             step.key("policy"),
             format!("{POLICY} is not possible with autoscaling on"),
-            "Write policy: DeleteCluster; or DeleteNone, for the autoscaler removes idle workers \
-             by itself; or set enableInTreeAutoscaling: false.",
+            "Write policy: DeleteCluster; or DeleteNone, because the autoscaler removes idle \
+             workers by itself; or set enableInTreeAutoscaling: false.",
         )
         .valued(POLICY),
     );

@@ -34,8 +34,8 @@ spec:
 ",
     without: "Kueue's webhook refuses autoscaling in a job it manages, unless its feature gate \
               ElasticJobsViaWorkloadSlices is on and the job carries the annotation (Kueue, \
-              `raycluster_webhook.go`); a Kueue without that check stops the cluster and queues \
-              it anew at every change of its size.",
+              `raycluster_webhook.go`); a Kueue without that check stops the cluster and queues it \
+              again at every change of its size.",
     since: "0.1.0",
     cel: CEL,
     check,

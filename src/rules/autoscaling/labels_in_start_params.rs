@@ -13,7 +13,7 @@ pub static RULE: Rule = Rule {
     name: "labels-in-start-params",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`labels` in `rayStartParams` instead of the group's `labels`",
-    what: "Looks at `rayStartParams` of every group, the head included, with and without \
+    what: "Checks `rayStartParams` of every group, the head included, with and without \
            autoscaling, and reports `labels`, whatever its value.",
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray's autoscaler does not \
           read labels from there.",
@@ -30,8 +30,8 @@ spec:
     rayStartParams: {}
     labels: {region: "eu", tier: "spot"}
 "#,
-    without: "KubeRay 1.5 and later report the spec as invalid in an Event and touch no pod until \
-              it is mended (KubeRay, `validateRayGroupLabels`). The autoscaler ignores them with a \
+    without: "KubeRay 1.5 and later report the spec as invalid in an Event and change no pod until \
+              it is fixed (KubeRay, `validateRayGroupLabels`). The autoscaler ignores them with a \
               warning in its log, so tasks with a label selector start no workers (Ray, \
               `_get_labels_from_group_spec`).",
     since: "0.1.0",

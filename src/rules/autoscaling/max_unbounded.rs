@@ -12,11 +12,11 @@ pub static RULE: Rule = Rule {
     id: RuleId(213),
     name: "max-unbounded",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "No `maxReplicas`: the group may grow without end",
-    what: "Looks at the worker groups of a cluster with autoscaling on and reports `maxReplicas` \
+    summary: "No `maxReplicas`: the group may grow without limit",
+    what: "Checks the worker groups of a cluster with autoscaling on and reports `maxReplicas` \
            that is absent or 2147483647, which the API server writes where it is absent.",
-    why: "One job that asks for too much can fill all nodes of the Kubernetes cluster, and with a \
-          cluster autoscaler buy more of them.",
+    why: "One job that asks for too much can fill all nodes of the Kubernetes cluster, and make a \
+          cluster autoscaler buy more.",
     bad: "
 spec:
   enableInTreeAutoscaling: true
@@ -53,11 +53,11 @@ const UNBOUNDED: i64 = i32::MAX as i64;
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.autoscaled().into_iter().flat_map(|c| &c.workers) {
         match group.spec.get("maxReplicas") {
-            None | Some(Value::Null) => report(group, "is absent: there is no limit", findings),
+            None | Some(Value::Null) => report(group, "is absent, so there is no limit", findings),
             Some(max) if max.as_i64() == Some(UNBOUNDED) => {
                 report(
                     group,
-                    "2147483647, which is there if nothing was written, is no limit",
+                    "2147483647, the value if none was written, is not a limit",
                     findings,
                 );
             }

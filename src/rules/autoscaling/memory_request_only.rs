@@ -14,12 +14,12 @@ pub static RULE: Rule = Rule {
     name: "memory-request-only",
     mode: OwnMode::Always(Mode::Audit),
     summary: "A memory request without a limit: the autoscaler and Ray disagree on the size",
-    what: "Looks at the first container of every group, the head included, of a cluster with \
-           autoscaling on, and reports a memory request without a memory limit. Silent where the \
-           group's `resources` or `rayStartParams` give the memory, and for groups that \
+    what: "Checks the first container of every group, the head included, of a cluster with \
+           autoscaling on, and reports a memory request without a memory limit. Reports nothing \
+           where the group's `resources` or `rayStartParams` give the memory, and for groups that \
            `ray.io/ippr` lists.",
-    why: "Ray's autoscaler plans with the request, while Ray on the pod takes the memory of the \
-          whole node for its own, so more work lands there than was planned for.",
+    why: "Ray's autoscaler plans with the request, while Ray in the pod assumes the memory of the \
+          whole Kubernetes node, so more work is scheduled there than was planned.",
     bad: "
 spec:
   enableInTreeAutoscaling: true
@@ -45,7 +45,7 @@ spec:
     without: "The autoscaler falls back from the limit to the request (Ray, \
               `autoscaling_config.py`, `_get_memory`), but KubeRay passes `--memory` to `ray \
               start` from the limit only (KubeRay, `generateRayStartCommand`), and without it Ray \
-              measures what it can see.",
+              takes the memory that it detects.",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -56,7 +56,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     mode: Mode::Audit,
     faults: r#"s.auto && 'memory' in g.requests && !('memory' in g.limits) && !('memory' in g.resources) && !('memory' in g.params) && !s.ippr.contains('"' + g.name + '"')
   ? ['.template.spec.containers[0].resources.limits is without memory, while ' + string(g.requests['memory']) + ' is requested'] : []"#,
-    fix: "Write a memory limit like the request.",
+    fix: "Write a memory limit equal to the request.",
 }]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -104,8 +104,8 @@ fn report(group: &Group<'_>, container: &Container<'_>, request: &Value, out: &m
     out.add(
         RULE.finding(
             path,
-            format!("is without a memory limit, while {amount} is requested"),
-            format!("Write limits: {{memory: {amount}}}, like the request."),
+            format!("has no memory limit, while {amount} is requested"),
+            format!("Write limits: {{memory: {amount}}}, equal to the request."),
         )
         .valued(format!("request {amount}, no limit")),
     );

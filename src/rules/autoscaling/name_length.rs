@@ -14,13 +14,13 @@ pub static RULE: Rule = Rule {
     id: RuleId(224),
     name: "name-length",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "The object's name is too long for KubeRay, or no DNS label",
+    summary: "The object's name is too long for KubeRay, or not a DNS label",
     what: "Reports a name of more than 53 characters for a RayCluster, 47 for a RayJob or \
-           RayService, 36 for a RayCronJob, and a name that is no DNS-1035 label: lower-case \
-           letters, digits and dashes that begin with a letter and end with a letter or digit. \
-           Of a `generateName` the prefix counts, with 5 characters more.",
-    why: "KubeRay makes names of pods, services and jobs from it; it refuses the object and makes \
-          nothing.",
+           RayService, 36 for a RayCronJob, and a name that is not a DNS-1035 label: lower-case \
+           letters, digits and dashes that begin with a letter and end with a letter or digit. For \
+           a `generateName`, the length is that of the prefix plus 5.",
+    why: "KubeRay derives the names of pods, services and jobs from it; it refuses the object and \
+          creates nothing.",
     bad: "
 metadata: {name: 2nd-try}
 ",
@@ -28,7 +28,7 @@ metadata: {name: 2nd-try}
 metadata: {name: try-2}
 ",
     without: "The API server admits names of 253 characters with dots; KubeRay then reports the \
-              object as invalid in an Event and leaves it alone (KubeRay, \
+              object as invalid in an Event and does nothing with it (KubeRay, \
               `ValidateRayClusterMetadata`, `ValidateRayJobMetadata`, \
               `ValidateRayServiceMetadata`, `ValidateRayCronJobSpec`). A name cannot be changed \
               later.",
@@ -104,7 +104,7 @@ fn report_prefix(kind: Kind, prefix: &str, findings: &mut Findings) {
             "generateName",
             prefix,
             format!(
-                "makes names of {} characters, more than a {} may have",
+                "leads to names of {} characters, more than a {} may have",
                 length + GENERATED,
                 kind.name()
             ),
@@ -128,7 +128,7 @@ fn report_type(value: &Value, findings: &mut Findings) {
         RULE.finding(
             FieldPath::of(&["metadata", "name"]),
             format!("{} is no string", shown(value)),
-            "Write a name that begins with a letter, ray-1 for example.",
+            "Write a name that begins with a letter, for example ray-1.",
         )
         .because("The API server refuses the object.")
         .valued(shown(value)),

@@ -15,11 +15,11 @@ pub static RULE: Rule = Rule {
     name: "needs-v2",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `idleTimeoutSeconds` or `priority` without autoscaler v2",
-    what: "Looks at every worker group, with and without autoscaling, and reports \
+    what: "Checks every worker group, with and without autoscaling, and reports \
            `idleTimeoutSeconds` of any value and `priority` other than 0, unless \
            `autoscalerOptions.version` is `v2` or the head's first container has \
            `RAY_enable_autoscaler_v2` set to `1` or `true`.",
-    why: "Only autoscaler v2 knows it, so KubeRay stops reconciling the whole cluster without.",
+    why: "Only autoscaler v2 supports it. Without v2, KubeRay stops reconciling the whole cluster.",
     bad: "
 spec:
   enableInTreeAutoscaling: true
@@ -35,9 +35,9 @@ spec:
   - groupName: small
     idleTimeoutSeconds: 300
 ",
-    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
-              mended (KubeRay, `validateWorkerGroupIdleTimeout`; `priority` from KubeRay 1.7 on). \
-              That newer Ray versions choose v2 by themselves does not help, KubeRay looks at the \
+    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
+              (KubeRay, `validateWorkerGroupIdleTimeout`; `priority` from KubeRay 1.7 on). That \
+              newer Ray versions choose v2 by themselves does not help, because KubeRay checks the \
               spec.",
     since: "0.1.0",
     cel: CEL,
@@ -91,7 +91,7 @@ fn report(
 
 fn fix(cluster: &Cluster<'_>, key: &str) -> String {
     if !cluster.autoscaling() {
-        return format!("Remove {key}: without enableInTreeAutoscaling nothing acts on it.");
+        return format!("Remove {key}: without enableInTreeAutoscaling it has no effect.");
     }
     match cluster.v2_env() {
         Some(_) => format!(

@@ -14,11 +14,11 @@ pub static RULE: Rule = Rule {
     name: "no-container",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's pod template has no containers",
-    what: "Looks at `template` of every group, the head included, with and without autoscaling, \
-           and reports one whose `spec` is absent or whose `containers` are absent or empty. An \
-           absent `template` the API server refuses by itself.",
-    why: "KubeRay takes the spec for invalid and stops reconciling the whole cluster; Ray's \
-          autoscaler fails on it, too.",
+    what: "Checks `template` of every group, the head included, with and without autoscaling, and \
+           reports one whose `spec` is absent or whose `containers` are absent or empty. The API \
+           server itself refuses an absent `template`.",
+    why: "KubeRay considers the spec invalid and stops reconciling the whole cluster; Ray's \
+          autoscaler fails on it too.",
     bad: "
 spec:
   workerGroupSpecs:
@@ -31,10 +31,10 @@ spec:
   - groupName: small
     template: {spec: {containers: [{name: ray-worker, image: 'rayproject/ray:2.60.0'}]}}
 ",
-    without: "The schema asks for a list of containers in a pod spec but not for a container in \
-              it, nor for a spec in a template. KubeRay reports the spec as invalid in an Event \
-              (KubeRay, `ValidateRayClusterSpec`); Ray takes the first container of each group \
-              and raises IndexError or KeyError (Ray, `_get_ray_resources_from_group_spec`).",
+    without: "The schema requires a list of containers in a pod spec, but no container in the \
+              list, and no spec in a template. KubeRay reports the spec as invalid in an Event \
+              (KubeRay, `ValidateRayClusterSpec`); Ray takes the first container of each group and \
+              raises IndexError or KeyError (Ray, `_get_ray_resources_from_group_spec`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -14,8 +14,8 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Enforce),
     summary: "The object has no `spec`",
     what: "Reports a RayCluster, RayJob, RayService or RayCronJob without `spec`, or with null there.",
-    why: "It describes no cluster, and programs that list Ray objects of all namespaces may fail on \
-          it for everybody.",
+    why: "It describes no cluster, and programs that list Ray objects of all namespaces may fail \
+          on it.",
     bad: "
 kind: RayCluster
 metadata: {name: empty}
@@ -30,8 +30,8 @@ spec:
     without: "The definitions of Ray's resources require fields inside of `spec`, but not `spec` \
               itself, so that the API server stores such an object (KubeRay, CRDs of `ray.io/v1`); \
               KubeRay then reports it as invalid and makes nothing of it (KubeRay, \
-              `ValidateRayClusterSpec`). A client that requires the field refuses the whole list in \
-              which it stands.",
+              `ValidateRayClusterSpec`). A client that requires the field refuses the whole list \
+              that contains it.",
     since: "0.1.0",
     cel: CEL,
     check,

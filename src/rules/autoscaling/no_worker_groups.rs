@@ -16,7 +16,7 @@ pub static RULE: Rule = Rule {
     what: "Reports a cluster with autoscaling on that has no key `workerGroupSpecs`, or null \
            there. An empty list is fine on a RayCluster; on a RayJob, RayService or RayCronJob \
            it is reported as well, because KubeRay leaves it out of the RayCluster that it makes.",
-    why: "Ray's autoscaler reads the key without looking whether it is there: it fails at its \
+    why: "Ray's autoscaler reads the key without checking that it is present: it fails at its \
           start, and in every round.",
     bad: "
 spec:
@@ -42,14 +42,16 @@ const CEL: Cel = Cel::Covered(&[
         mode: Mode::Enforce,
         faults: r#"s.auto && !(s.mode in ['central', 'sidecar']) && (!has(s.cluster.workerGroupSpecs) || s.object.kind != 'RayCluster' && s.cluster.workerGroupSpecs.size() == 0)
   ? [s.path + '.workerGroupSpecs is absent, while autoscaling is on'] : []"#,
-        fix: "Add a worker group, or set enableInTreeAutoscaling: false for a head alone.",
+        fix: "Add a worker group, or set enableInTreeAutoscaling: false for a cluster without \
+              workers.",
     },
     Check {
         each: Each::Object,
         mode: Mode::Warn,
         faults: r#"s.auto && s.mode in ['central', 'sidecar'] && (!has(s.cluster.workerGroupSpecs) || s.object.kind != 'RayCluster' && s.cluster.workerGroupSpecs.size() == 0)
   ? [s.path + '.workerGroupSpecs is absent, while autoscaling is on'] : []"#,
-        fix: "Add a worker group, or set enableInTreeAutoscaling: false for a head alone.",
+        fix: "Add a worker group, or set enableInTreeAutoscaling: false for a cluster without \
+              workers.",
     },
 ]);
 
@@ -67,9 +69,10 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     );
     let ours = subject.reconcile_mode().is_ours();
     findings.add(if ours {
-        finding
-            .in_mode(Mode::Warn)
-            .because("There is nothing to scale, and back on Ray's own autoscaler it would fail.")
+        finding.in_mode(Mode::Warn).because(
+            "There is nothing to scale, and Ray's own autoscaler would fail if the \
+                      cluster went back to it.",
+        )
     } else {
         finding
     });
@@ -89,9 +92,12 @@ fn problem(cluster: &Cluster<'_>) -> Option<&'static str> {
 fn fix(cluster: &Cluster<'_>) -> &'static str {
     match cluster.kind {
         Kind::RayCluster => {
-            "Add a worker group; or write workerGroupSpecs: [] for a head alone; or set \
-             enableInTreeAutoscaling: false."
+            "Add a worker group; or write workerGroupSpecs: [] for a cluster without workers; or \
+             set enableInTreeAutoscaling: false."
         }
-        _ => "Add a worker group; or set enableInTreeAutoscaling: false for a head alone.",
+        _ => {
+            "Add a worker group; or set enableInTreeAutoscaling: false for a cluster without \
+              workers."
+        }
     }
 }

@@ -14,10 +14,10 @@ pub static RULE: Rule = Rule {
     name: "priority-ray-version",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A group's `priority` with `rayVersion` absent or below 2.56.0",
-    what: "Looks at `priority` of every worker group, with and without autoscaling, and reports \
-           one other than 0 where `rayVersion` is absent, no version, or below 2.56.0. The image \
+    what: "Checks `priority` of every worker group, with and without autoscaling, and reports one \
+           other than 0 where `rayVersion` is absent, not a version, or below 2.56.0. The image \
            does not count: KubeRay looks at `rayVersion` alone.",
-    why: "KubeRay takes the spec for invalid and stops reconciling the whole cluster.",
+    why: "KubeRay considers the spec invalid and stops reconciling the whole cluster.",
     bad: "
 spec:
   rayVersion: 2.55.1
@@ -32,8 +32,8 @@ spec:
   - groupName: small
     priority: 10
 ",
-    without: "KubeRay from 1.7 on reports the spec as invalid in an Event and touches no pod \
-              until it is mended (KubeRay, `validateWorkerGroupPriority`).",
+    without: "KubeRay from 1.7 on reports the spec as invalid in an Event and changes no pod until \
+              it is fixed (KubeRay, `validateWorkerGroupPriority`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -83,7 +83,7 @@ fn is_set(priority: &Value) -> bool {
 fn version(cluster: &Cluster<'_>) -> String {
     match (cluster.ray_version(), cluster.ray_version_text()) {
         (Some(version), _) => format!("rayVersion is {version}"),
-        (None, Some(text)) => format!("rayVersion is {}, no version", shown_text(text)),
+        (None, Some(text)) => format!("rayVersion is {}, which is not a version", shown_text(text)),
         (None, None) => "rayVersion is absent".to_owned(),
     }
 }

@@ -11,10 +11,10 @@ pub static RULE: Rule = Rule {
     name: "replica-bounds",
     mode: OwnMode::ByCase("Enforce; Warn where replicas is above maxReplicas"),
     summary: "Negative counts of replicas or hosts, or `minReplicas` above `maxReplicas`",
-    what: "Looks at `replicas`, `minReplicas`, `maxReplicas` and `numOfHosts` of every worker group, with \
-           and without autoscaling, and reports negative numbers, `minReplicas` above `maxReplicas`, \
-           and (as a warning) `replicas` above `maxReplicas`. `replicas` below `minReplicas` is \
-           fine: KubeRay raises it.",
+    what: "Checks `replicas`, `minReplicas`, `maxReplicas` and `numOfHosts` of every worker group, \
+           with and without autoscaling, and reports negative numbers, `minReplicas` above \
+           `maxReplicas`, and (as a warning) `replicas` above `maxReplicas`. `replicas` below \
+           `minReplicas` is fine: KubeRay raises it.",
     why: "KubeRay stops reconciling the whole cluster because of it, and Ray stops scaling it.",
     bad: "
 spec:
@@ -30,11 +30,10 @@ spec:
     minReplicas: 1
     maxReplicas: 3
 ",
-    without: "KubeRay 1.6 and later report the spec as invalid in an Event and touch no pod until \
-              it is mended (KubeRay, `ValidateRayClusterSpec`); Ray's autoscaler fails an \
-              assertion in every round, for all groups (Ray, autoscaler v2, `NodeTypeConfig`). \
-              Counts of replicas outside the bounds are clamped (KubeRay, \
-              `GetWorkerGroupDesiredReplicas`).",
+    without: "KubeRay 1.6 and later report the spec as invalid in an Event and change no pod until \
+              it is fixed (KubeRay, `ValidateRayClusterSpec`); Ray's autoscaler fails an assertion \
+              in every round, for all groups (Ray, autoscaler v2, `NodeTypeConfig`). Counts of \
+              replicas outside the bounds are clamped (KubeRay, `GetWorkerGroupDesiredReplicas`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -58,12 +57,12 @@ const CEL: Cel = Cel::Covered(&[
     },
 ]);
 
-const MISLEADING: &str = "KubeRay counts it as minReplicas, so the number hides how many workers \
+const MISLEADING: &str = "KubeRay uses minReplicas instead, so the number hides how many workers \
                           there will be.";
 const HOSTS: &str =
-    "Ray's autoscaler takes it for a negative number of workers and fails, for all groups.";
-const CLAMPED: &str = "KubeRay never makes more workers than maxReplicas, so fewer come than \
-                       replicas says.";
+    "Ray's autoscaler reads it as a negative number of workers and fails, for all groups.";
+const CLAMPED: &str = "KubeRay never creates more workers than maxReplicas, so there will be fewer \
+                       than replicas says.";
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.cluster() else {
@@ -118,7 +117,8 @@ fn check_order(group: &Group<'_>, autoscaling: bool, findings: &mut Findings) {
         let fix = if autoscaling {
             // The scaler writes replicas; whoever lowers it works against it (RF305).
             format!(
-                "Leave replicas out, which the autoscaler writes, or raise maxReplicas to {replicas}."
+                "Leave out replicas, which the autoscaler writes, or raise maxReplicas to \
+                 {replicas}."
             )
         } else {
             format!("Lower replicas to {max} or raise maxReplicas to {replicas}.")

@@ -12,9 +12,9 @@ pub static RULE: Rule = Rule {
     name: "restart-policy",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`restartPolicy` other than `Never` with autoscaler v2",
-    what: "Looks at the pod templates of all groups, the head included, where autoscaling is on \
-           and `autoscalerOptions.version` is `v2`, and reports a `restartPolicy` other than \
-           `Never`. The environment variable that chooses v2 does not count here, as for KubeRay.",
+    what: "Checks the pod templates of all groups, the head included, where autoscaling is on and \
+           `autoscalerOptions.version` is `v2`, and reports a `restartPolicy` other than `Never`. \
+           The environment variable that chooses v2 does not count, as in KubeRay.",
     why: "KubeRay stops reconciling the whole cluster because of it: with v2 a pod must end when \
           Ray ends in it.",
     bad: "
@@ -35,9 +35,9 @@ spec:
     template:
       spec: {restartPolicy: Never}
 ",
-    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
-              mended (KubeRay, `ValidateRayClusterSpec`). Where the field is absent KubeRay sets \
-              Never itself.",
+    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
+              (KubeRay, `ValidateRayClusterSpec`). Where the field is absent KubeRay sets Never \
+              itself.",
     since: "0.1.0",
     cel: CEL,
     check,

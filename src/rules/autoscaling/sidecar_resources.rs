@@ -16,7 +16,7 @@ pub static RULE: Rule = Rule {
         "Enforce for a request above its limit, Warn for too little memory for Ray's autoscaler",
     ),
     summary: "`autoscalerOptions.resources` with requests above limits, or with too little memory",
-    what: "Looks at `autoscalerOptions.resources` of a cluster with autoscaling on. Reports every \
+    what: "Checks `autoscalerOptions.resources` of a cluster with autoscaling on. Reports every \
            request above the limit of the same resource and, where Ray's own autoscaler runs \
            (`rayfit.dev/reconcile: ray`, or no such annotation), a memory limit below 256Mi.",
     why: "The API server refuses a head pod whose container requests more than its limit, so the \
@@ -33,11 +33,11 @@ spec:
   autoscalerOptions:
     resources: {requests: {cpu: 500m, memory: 512Mi}, limits: {cpu: 500m, memory: 512Mi}}
 ",
-    without: "KubeRay copies the block to the autoscaler container as it stands (KubeRay, \
-              `mergeAutoscalerOverrides`), and Kubernetes validates it only when the pod is made. \
-              Ray's autoscaler was measured at 101 to 216 MB; killed for its memory in a pod \
-              that never restarts containers (autoscaler v2), it stays away until the head pod is \
-              replaced.",
+    without: "KubeRay copies the block to the autoscaler container unchanged (KubeRay, \
+              `mergeAutoscalerOverrides`), and Kubernetes validates it only when the pod is \
+              created. Ray's autoscaler was measured at 101 to 216 MB; if it is killed for its \
+              memory in a pod that never restarts containers (autoscaler v2), it does not run \
+              again until the head pod is replaced.",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -59,7 +59,7 @@ const CEL: Cel = Cel::Covered(&[
         faults: r#"!s.auto || s.mode in ['central', 'sidecar'] ? [] : [string(s.options.?resources.?limits[?'memory'].orValue(''))]
   .filter(m, !m.matches('[eE][-+]?[0-9.]{3}') && isQuantity(m) && quantity(m).isLessThan(quantity('256Mi')) && quantity(m).compareTo(quantity('0')) != 0)
   .map(m, s.path + ".autoscalerOptions.resources.limits.memory " + m + " is too little for Ray's autoscaler")"#,
-        fix: "Write memory: 512Mi; 256Mi is the least.",
+        fix: "Write memory: 512Mi; 256Mi is the minimum.",
     },
 ]);
 
@@ -129,12 +129,12 @@ fn report_small(cluster: &Cluster<'_>, limits: &Fields, findings: &mut Findings)
         RULE.finding(
             cluster.option_path("resources").key("limits").key("memory"),
             format!("{} is too little for Ray's autoscaler", plain(limit)),
-            "Write memory: 512Mi in limits and requests; 256Mi is the least.",
+            "Write memory: 512Mi in limits and requests; 256Mi is the minimum.",
         )
         .in_mode(Mode::Warn)
         .because(
-            "It takes 101 to 216 MB and more with many pods; when it is killed for its memory, \
-             the cluster stops scaling.",
+            "The autoscaler uses 101 to 216 MB, and more with many pods; if it is killed for its \
+             memory, the cluster stops scaling.",
         )
         .valued(plain(limit)),
     );

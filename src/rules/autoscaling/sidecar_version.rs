@@ -11,14 +11,14 @@ pub static RULE: Rule = Rule {
     id: RuleId(218),
     name: "sidecar-version",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "The autoscaler's image is of another Ray version than the head's",
+    summary: "The autoscaler's image has another Ray version than the head's",
     what: "Compares the Ray versions that the tags of `autoscalerOptions.image` and of the head's \
            first container name, where Ray's own autoscaler runs. Only tags of images called \
-           `ray`, `ray-ml` or `ray-llm`, and of those in `rayproject`, are taken for Ray \
-           versions; silent where a tag names none (`nightly`, a digest) and for Ray before \
-           2.0.0, which needs a newer autoscaler.",
-    why: "The autoscaler and the head talk over interfaces that change between Ray versions, so \
-          scaling can fail in ways that no one tests.",
+           `ray`, `ray-ml` or `ray-llm`, and of those in `rayproject`, are taken for Ray versions; \
+           reports nothing where a tag names none (`nightly`, a digest) and for Ray before 2.0.0, \
+           which needs a newer autoscaler.",
+    why: "The autoscaler and the head communicate over interfaces that change between Ray \
+          versions, so scaling can fail in ways that nobody tests.",
     bad: "
 spec:
   rayVersion: 2.60.0
@@ -43,8 +43,8 @@ spec:
           image: rayproject/ray:2.60.0
 ",
     without: "KubeRay gives the autoscaler container the head's image unless told otherwise \
-              (KubeRay, `mergeAutoscalerOverrides`); an image that is written out stays behind \
-              when the head is upgraded, and the autoscaler's start skips Ray's version check \
+              (KubeRay, `mergeAutoscalerOverrides`); an image that is set explicitly stays the \
+              same when the head is upgraded, and the autoscaler's start skips Ray's version check \
               (Ray, `run_autoscaler.py`).",
     since: "0.1.0",
     cel: CEL,
@@ -62,7 +62,7 @@ const CEL: Cel = Cel::InPart(
   .map(pair, s.path + '.autoscalerOptions.image is Ray ' + pair[0] + ', the head is ' + pair[1])"#,
         fix: "Remove autoscalerOptions.image; KubeRay then takes the image of the head.",
     }],
-    "Tags with fewer than three numbers pass.",
+    "Tags with fewer than three numbers are not checked.",
 );
 
 /// From this version on the head's own image holds a fitting autoscaler.

@@ -12,10 +12,10 @@ pub static RULE: Rule = Rule {
     name: "start-command-env",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`KUBERAY_GEN_AUTOSCALER_START_CMD` in `autoscalerOptions.env`",
-    what: "Looks at `autoscalerOptions.env`, with and without autoscaling, and reports \
+    what: "Checks `autoscalerOptions.env`, with and without autoscaling, and reports \
            `KUBERAY_GEN_AUTOSCALER_START_CMD`.",
     why: "KubeRay itself puts the autoscaler's start command into this variable; it stops \
-          reconciling the whole cluster when it is already set.",
+          reconciling the whole cluster if it is already set.",
     bad: r#"
 spec:
   enableInTreeAutoscaling: true
@@ -30,8 +30,8 @@ spec:
     command: ["/bin/bash", "-c", "--"]
     args: ["$(KUBERAY_GEN_AUTOSCALER_START_CMD) --verbose"]
 "#,
-    without: "KubeRay 1.7 reports the spec as invalid in an Event and touches no pod until it is \
-              mended (KubeRay, `ValidateRayClusterSpec`).",
+    without: "KubeRay 1.7 reports the spec as invalid in an Event and changes no pod until it is \
+              fixed (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -15,11 +15,11 @@ pub static RULE: Rule = Rule {
     id: RuleId(204),
     name: "start-param-integer",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "`num-cpus`, `num-gpus` or `memory` in `rayStartParams` that is no whole number",
-    what: "Looks at `num-cpus`, `num-gpus` and `memory` in `rayStartParams` of every group, the \
-           head included, of a cluster with autoscaling on, and reports what is not a whole number \
-           of at least 0. Fractions and suffixes (`2.5`, `500m`, `4Gi`) are none; blanks around, a \
-           `+`, single underscores between digits and digits of all scripts are allowed, as in \
+    summary: "`num-cpus`, `num-gpus` or `memory` in `rayStartParams` that is not a whole number",
+    what: "Checks `num-cpus`, `num-gpus` and `memory` in `rayStartParams` of every group, the head \
+           included, of a cluster with autoscaling on, and reports what is not a whole number of \
+           at least 0. Fractions and suffixes (`2.5`, `500m`, `4Gi`) are not; surrounding blanks, \
+           a `+`, single underscores between digits and digits of all scripts are allowed, as in \
            Python.",
     why: "Ray's autoscaler fails on it, and scales no group of the cluster.",
     bad: r#"
@@ -55,7 +55,7 @@ const CEL: Cel = Cel::InPart(
   .map(k, '.rayStartParams.' + k + ' "' + g.params[k] + '" is not a whole number of at least 0')"#,
         fix: "Write a whole number in quotes.",
     }],
-    "Negative numbers in digits of other scripts pass.",
+    "Negative numbers in digits of other scripts are accepted.",
 );
 
 /// Each parameter with the resource in the group's `resources` that takes precedence over it.

@@ -16,10 +16,10 @@ pub static RULE: Rule = Rule {
     name: "start-param-resources",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`rayStartParams.resources` that is not quoted JSON of whole numbers",
-    what: "Looks at `resources` in `rayStartParams` of every group, the head included, of a \
-           cluster with autoscaling on. Its value must be a JSON object with quotes around it, \
-           which are part of the value beside YAML's own, and its amounts must be whole numbers \
-           of at least 0.",
+    what: "Checks `resources` in `rayStartParams` of every group, the head included, of a cluster \
+           with autoscaling on. Its value must be a JSON object with quotes around it, which are \
+           part of the value in addition to YAML's own, and its amounts must be whole numbers of \
+           at least 0.",
     why: "Ray's autoscaler fails on it, and scales no group of the cluster.",
     bad: r#"
 spec:
@@ -37,9 +37,9 @@ spec:
     rayStartParams:
       resources: "'{\"license\": 1}'"
 "#,
-    without: "The value goes to a shell as it is, so the autoscaler expects quotes for the shell: \
-              it drops the first and the last character and all backslashes, parses the rest and \
-              asserts that every amount is an integer, in every round (Ray, \
+    without: "The value is passed to a shell unchanged, so the autoscaler expects quotes for the \
+              shell: it drops the first and the last character and all backslashes, parses the \
+              rest and asserts that every amount is an integer, in every round (Ray, \
               `autoscaling_config.py`, `_get_custom_resources`). A negative amount fails the check \
               of the resulting configuration (Ray, `ray-schema.json`).",
     since: "0.1.0",
@@ -90,7 +90,7 @@ fn report_text(
 ) {
     let problem = match error {
         StartResourcesError::NotQuotedJson(_) if text.trim().is_empty() => {
-            "\"\" is no JSON object in quotes".to_owned()
+            "\"\" is not a JSON object in quotes".to_owned()
         }
         StartResourcesError::NotQuotedJson(_) if is_object(text) => format!(
             "{} lacks the quotes around the JSON that are part of the value",
@@ -100,7 +100,7 @@ fn report_text(
             "{} is not JSON in quotes once its first and last character are dropped ({reason})",
             shown_text(text)
         ),
-        _ => format!("{} is no JSON object in quotes", shown_text(text)),
+        _ => format!("{} is not a JSON object in quotes", shown_text(text)),
     };
     findings.add(
         RULE.finding(group.start_param_path(PARAM), problem, quoted(text))

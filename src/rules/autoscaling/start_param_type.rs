@@ -14,9 +14,9 @@ pub static RULE: Rule = Rule {
     id: RuleId(225),
     name: "start-param-type",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "A value in `rayStartParams` is no string",
-    what: "Looks at `rayStartParams` of every group, the head included, with and without \
-           autoscaling, and reports values that are no strings: numbers, `true`, lists, objects \
+    summary: "A value in `rayStartParams` is not a string",
+    what: "Checks `rayStartParams` of every group, the head included, with and without \
+           autoscaling, and reports values that are not strings: numbers, `true`, lists, objects \
            and nulls.",
     why: "The API server refuses the object, with a message that does not say that quotes are \
           missing.",
@@ -32,15 +32,17 @@ spec:
 ",
     without: "The parameters become flags of `ray start`, so their schema is a map of strings \
               (KubeRay, `RayStartParams` in `raycluster_types.go`), and YAML reads 4 and true \
-              without quotes as a number and a boolean. A null is dropped without a word, and the \
-              flag with it (Kubernetes, pruning of nulls in custom resources).",
+              without quotes as a number and a boolean. A null is dropped silently, and the flag \
+              with it (Kubernetes, pruning of nulls in custom resources).",
     since: "0.1.0",
     cel: CEL,
     check,
 };
 
-const CEL: Cel =
-    Cel::NotCovered("The API server refuses such an object by itself, before any policy is asked.");
+const CEL: Cel = Cel::NotCovered(
+    "The API server itself refuses such an object, before it evaluates any \
+                     policy.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.groups() {
@@ -57,10 +59,10 @@ fn finding(group: &Group<'_>, key: &str, value: &Value) -> Finding {
     let found = if value.is_null() {
         RULE.finding(
             path,
-            "null is no string",
+            "null is not a string",
             format!("Write {key}: \"\" for a flag without a value, or remove {key}."),
         )
-        .because("The API server drops it without a word, and the flag is not set.")
+        .because("The API server drops it silently, and the flag is not set.")
     } else {
         RULE.finding(
             path,

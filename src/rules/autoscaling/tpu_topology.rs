@@ -12,7 +12,7 @@ pub static RULE: Rule = Rule {
     name: "tpu-topology",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "A TPU topology in the node selector that is not numbers joined by `x`",
-    what: "Looks at the node selector `cloud.google.com/gke-tpu-topology` of every group, the head \
+    what: "Checks the node selector `cloud.google.com/gke-tpu-topology` of every group, the head \
            included, of a cluster with autoscaling on, where the group has TPUs and the selector \
            `cloud.google.com/gke-tpu-accelerator` names a TPU that Ray knows.",
     why: "Ray's autoscaler fails on it at its start, and scales no group of the cluster.",
@@ -63,7 +63,7 @@ const CEL: Cel = Cel::InPart(
   ? '.template.spec.nodeSelector cloud.google.com/gke-tpu-topology "' + n['cloud.google.com/gke-tpu-topology'] + '" is not numbers joined by x' : '')"#,
         fix: "Write it like 2x2x2.",
     }],
-    "Groups pass whose TPUs are in `rayStartParams` or in the group's `resources`.",
+    "Groups whose TPUs are in `rayStartParams` or in the group's `resources` are not checked.",
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {

@@ -15,7 +15,7 @@ pub static RULE: Rule = Rule {
     name: "two-sources",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Resources of a group both in `rayStartParams` and in the group's `resources`",
-    what: "Looks at every group, the head included, with and without autoscaling, that has a \
+    what: "Checks every group, the head included, with and without autoscaling, that has a \
            `resources` map of its own (beside `template`), and reports `num-cpus`, `num-gpus`, \
            `memory` and `resources` in its `rayStartParams`. Empty values and an empty map count \
            as absent.",
@@ -35,8 +35,8 @@ spec:
     resources: {CPU: "4", GPU: "1"}
     rayStartParams: {}
 "#,
-    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
-              mended (KubeRay, `validateRayGroupResources`).",
+    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
+              (KubeRay, `validateRayGroupResources`).",
     since: "0.1.0",
     cel: CEL,
     check,

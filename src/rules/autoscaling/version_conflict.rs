@@ -14,13 +14,14 @@ pub static RULE: Rule = Rule {
     id: RuleId(209),
     name: "version-conflict",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "`RAY_enable_autoscaler_v2` beside `autoscalerOptions.version`, or with autoscaling off",
-    what: "Looks at the environment variable `RAY_enable_autoscaler_v2` of the head's first \
+    summary: "`RAY_enable_autoscaler_v2` together with `autoscalerOptions.version`, or with \
+              autoscaling off",
+    what: "Checks the environment variable `RAY_enable_autoscaler_v2` of the head's first \
            container, and reports it where autoscaling is on and `autoscalerOptions.version` is \
-           set as well, whatever the two say, and where autoscaling is off and its value is `1` or \
-           `true`.",
-    why: "KubeRay wants the autoscaler's version said once, and only where there is an \
-          autoscaler; otherwise it stops reconciling the whole cluster.",
+           set as well, whatever their values, and where autoscaling is off and its value is `1` \
+           or `true`.",
+    why: "KubeRay requires that the autoscaler's version is set in one place only, and only where \
+          there is an autoscaler; otherwise it stops reconciling the whole cluster.",
     bad: r#"
 spec:
   enableInTreeAutoscaling: true
@@ -43,8 +44,8 @@ spec:
         containers:
         - name: ray-head
 ",
-    without: "KubeRay reports the spec as invalid in an Event and touches no pod until it is \
-              mended (KubeRay, `ValidateRayClusterSpec`).",
+    without: "KubeRay reports the spec as invalid in an Event and changes no pod until it is fixed \
+              (KubeRay, `ValidateRayClusterSpec`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -56,7 +57,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     faults: r#"s.env.size() == 0 ? []
 : s.auto ? (has(s.options.version) ? ['RAY_enable_autoscaler_v2 of the head is set beside autoscalerOptions.version ' + s.version] : [])
 : s.env[s.env.size() - 1].?value.orValue('') in ['1', 'true'] ? ['RAY_enable_autoscaler_v2 of the head asks for autoscaler v2 while enableInTreeAutoscaling is not true'] : []"#,
-    fix: "Remove RAY_enable_autoscaler_v2; autoscalerOptions.version says which version is meant.",
+    fix: "Remove RAY_enable_autoscaler_v2; autoscalerOptions.version already sets the version.",
 }]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -95,11 +96,11 @@ fn twice(cluster: &Cluster<'_>, env: &str, version: &str) -> Finding {
     let fix = if same {
         format!("Remove {V2_ENV}; autoscalerOptions.version: v2 says the same.")
     } else {
-        format!("Remove {V2_ENV} and write the version that is meant in autoscalerOptions.version.")
+        format!("Remove {V2_ENV} and write the intended version in autoscalerOptions.version.")
     };
     RULE.finding(
         env_path(cluster),
-        format!("is set beside autoscalerOptions.version, which is {version}"),
+        format!("is set together with autoscalerOptions.version, which is {version}"),
         fix,
     )
     .valued(format!("env {}, version {version}", shown_text(env)))

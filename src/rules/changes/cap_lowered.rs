@@ -1,4 +1,4 @@
-//! RF303: a cap below the present size of a running pod.
+//! RF303: a resize limit below the present size of a running pod.
 
 use super::live_change::{LiveChange, pods};
 use crate::facts::RayPod;
@@ -14,10 +14,10 @@ pub static RULE: Rule = Rule {
     id: RuleId(303),
     name: "cap-lowered",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "A cap in `ray.io/ippr` is lowered below the present size of a running pod",
+    summary: "A resize limit in `ray.io/ippr` is lowered below the current size of a running pod",
     what: "Compares a lowered `max-cpu` or `max-memory` with the size that the group's pods have \
-           grown to, and names the largest. Silent where the pods are not known.",
-    why: "The pod stays above the cap: it is never shrunk below what it uses, and does not grow \
+           grown to, and names the largest. Reports nothing where the pods are not known.",
+    why: "The pod stays above the cap: it is never shrunk below what it uses, and it does not grow \
           either.",
     bad: r#"
 # while a pod of group small has 6 CPUs
@@ -31,15 +31,18 @@ metadata:
   annotations:
     ray.io/ippr: '{"groups":{"small":{"max-cpu":"6","max-memory":"8Gi","resize-timeout":300}}}'
 "#,
-    without: "Nothing reads the size of running pods when the annotation changes; Ray takes the new \
-              cap for the pod's maximum and plans with less than there is (Ray, KubeRay IPPR \
-              provider).",
+    without: "Nothing reads the size of running pods when the annotation changes; Ray takes the \
+              new resize limit as the pod's maximum and plans with less than the pod has (Ray, \
+              KubeRay IPPR provider).",
     since: "0.1.0",
     cel: CEL,
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("CEL sees the object and the stored one, not the pods that run.");
+const CEL: Cel = Cel::NotCovered(
+    "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(_), Some(old)) = (LiveChange::of(subject), subject.old) else {
@@ -67,7 +70,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
                 shown_text(&largest.name)
             );
             let fix = format!(
-                "Write {:?} or more, or replace the pod when the cluster can bear it.",
+                "Write {:?} or more, or replace the pod when the cluster tolerates that.",
                 resource.show(has)
             );
             let path = caps.key_path(resource.cap_key());

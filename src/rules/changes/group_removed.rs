@@ -11,13 +11,11 @@ use crate::rules::{Findings, OwnMode, Rule, Subject};
 pub static RULE: Rule = Rule {
     id: RuleId(302),
     name: "group-removed",
-    mode: OwnMode::ByCase(
-        "Enforce where Ray's own autoscaler scales the cluster, Warn where Rayfit does or nobody",
-    ),
+    mode: OwnMode::ByCase("Enforce where Ray's own autoscaler scales the cluster, otherwise Warn"),
     summary: "A worker group is removed while its pods run",
-    what: "Reports worker groups that an update takes out of a running RayCluster while pods of \
-           them run, and says how many. A renamed group is one that goes and one that comes. \
-           Silent where the pods are not known.",
+    what: "Reports worker groups that an update removes from a running RayCluster while pods of \
+           them run, and says how many. A renamed group counts as one that is removed and one that \
+           is added. Reports nothing where the pods are not known.",
     why: "Ray's autoscaler fails on a node whose group it does not know, in every round, and never \
           scales the cluster again.",
     bad: "
@@ -37,15 +35,18 @@ spec:
     minReplicas: 0
     maxReplicas: 0
 ",
-    without: "The operator does not delete the pods of a group that is gone; Ray's loop raises \
-              `KeyError` while one of them has a live raylet, so it never heals (Ray, \
+    without: "KubeRay's operator does not delete the pods of a removed group; Ray's loop raises \
+              `KeyError` while one of them has a live raylet, so it never recovers (Ray, \
               `autoscaler/v2/instance_manager/cloud_providers/kuberay/cloud_provider.py`).",
     since: "0.1.0",
     cel: CEL,
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("CEL sees the object and the stored one, not the pods that run.");
+const CEL: Cel = Cel::NotCovered(
+    "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(change) = LiveChange::of(subject) else {
@@ -68,18 +69,19 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             .finding(
                 change.new.path().key("workerGroupSpecs"),
                 format!("{} is taken out while {count}", group.title()),
-                "First give the group minReplicas: 0 and maxReplicas: 0, and remove it when its \
-                 pods are gone.",
+                "First give the group minReplicas: 0 and maxReplicas: 0, and remove it when it has \
+                 no pods any more.",
             )
             .valued(name);
         findings.add(match subject.reconcile_mode() {
             ReconcileMode::Ray if change.new.autoscaling() => finding,
-            ReconcileMode::Ray => finding
-                .in_mode(Mode::Warn)
-                .because("KubeRay leaves the pods of a group that is gone, and nobody stops them."),
+            ReconcileMode::Ray => finding.in_mode(Mode::Warn).because(
+                "KubeRay does not delete the pods of a removed group, so they keep \
+                          running.",
+            ),
             _ => finding
                 .in_mode(Mode::Warn)
-                .because("Rayfit drains the pods of a group that is gone, and then removes them."),
+                .because("Rayfit drains the pods of a removed group, and then has them deleted."),
         });
     }
 }

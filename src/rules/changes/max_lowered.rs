@@ -14,7 +14,8 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Warn),
     summary: "`maxReplicas` is lowered below the workers that run",
     what: "Compares a lowered `maxReplicas` of a worker group with the pods of the group that run \
-           now, and says how many of them have to go. Silent where the pods are not known.",
+           now, and says how many of them will be removed. Reports nothing where the pods are not \
+           known.",
     why: "The workers above the maximum are stopped at once, and the tasks on them fail.",
     bad: "
 # while 5 workers run
@@ -40,7 +41,10 @@ spec:
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("CEL sees the object and the stored one, not the pods that run.");
+const CEL: Cel = Cel::NotCovered(
+    "CEL sees the new and the stored object, but not the running \
+                                  pods.",
+);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(change) = LiveChange::of(subject) else {
@@ -73,11 +77,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let finding = finding.valued(max.to_string());
         findings.add(match subject.reconcile_mode() {
             ReconcileMode::Ray if change.new.autoscaling() => finding,
-            ReconcileMode::Ray => {
-                finding.because("KubeRay deletes the workers above the maximum, whatever they do.")
-            }
+            ReconcileMode::Ray => finding.because(
+                "KubeRay deletes the workers above the maximum, even if they have \
+                                 work.",
+            ),
             _ => {
-                finding.because("Rayfit drains workers above the maximum: no new work goes there.")
+                finding.because("Rayfit drains workers above the maximum, so they get no new work.")
             }
         });
     }

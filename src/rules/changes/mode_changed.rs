@@ -17,7 +17,7 @@ pub static RULE: Rule = Rule {
     summary: "`rayfit.dev/reconcile` changes on a running cluster",
     what: "Reports an update that changes who scales a running RayCluster with autoscaling on; \
            an absent annotation counts as `ray`. Says when the change takes effect.",
-    why: "The containers of a running pod cannot be exchanged, so the old scaler stays until the \
+    why: "The containers of a running pod cannot be replaced, so the old scaler stays until the \
           head pod is replaced.",
     bad: "
 metadata:
@@ -31,7 +31,7 @@ metadata:
 spec:
   enableInTreeAutoscaling: true
 ",
-    without: "KubeRay adds the autoscaler container when it makes the head pod and does not \
+    without: "KubeRay adds the autoscaler container when it creates the head pod and does not \
               compare it later (KubeRay, `DefaultHeadPodTemplate`). Between `central` and \
               `sidecar` the container is the same, Rayfit, which reads the annotation itself, so \
               that change takes effect at once.",
@@ -46,7 +46,7 @@ const CEL: Cel = Cel::Covered(&[Check {
     faults: r#"s.object.kind == 'RayCluster' && s.auto && s.mode != old.mode && [s.mode, old.mode].all(m, m in ['ray', 'central', 'sidecar'])
   && [s, old].all(o, !o.cluster.?suspend.orValue(false) && o.cluster.?managedBy.orValue('ray.io/kuberay-operator') == 'ray.io/kuberay-operator')
   ? ['metadata.annotations rayfit.dev/reconcile changes who scales the running cluster, from ' + old.mode + ' to ' + s.mode] : []"#,
-    fix: "To or from ray it holds from when on the head pod is replaced.",
+    fix: "A change to or from ray takes effect when the head pod is replaced.",
 }]);
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -101,9 +101,9 @@ fn fix(
     }
     let name = subject.object.name().unwrap_or("<name>");
     let replace = format!(
-        "Replace the head pod when the cluster can bear it: kubectl delete pod -l \
-         ray.io/cluster={name},ray.io/node-type=head. What runs on the cluster is lost then, \
-         unless GCS fault tolerance is on."
+        "Replace the head pod when the cluster tolerates that: kubectl delete pod -l \
+         ray.io/cluster={name},ray.io/node-type=head. Running work is then lost, unless GCS fault \
+         tolerance is on."
     );
     let image = cluster.autoscaler_option("image").and_then(|v| v.as_str());
     if after == ReconcileMode::Ray && image == Some(&subject.settings.defaults.image) {

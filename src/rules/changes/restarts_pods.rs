@@ -18,12 +18,12 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Warn),
     summary: "The update replaces all pods of a running cluster (`upgradeStrategy: Recreate`)",
     what: "Compares the specs before and after an update of a running RayCluster with \
-           `upgradeStrategy.type: Recreate`, as KubeRay does, and reports each place that \
-           differs. What KubeRay leaves out does not count: `upgradeStrategy`; of worker groups \
+           `upgradeStrategy.type: Recreate`, as KubeRay does, and reports each place that differs. \
+           Fields that KubeRay ignores do not count: `upgradeStrategy`; of worker groups \
            `replicas`, `minReplicas`, `maxReplicas` and `scaleStrategy`; of pod templates \
            `tolerations` and `schedulingGates`; labels and annotations of the object.",
-    why: "KubeRay deletes all pods of the cluster at once, the head included, and makes new ones: \
-          what runs is lost.",
+    why: "KubeRay deletes all pods of the cluster at once, the head included, and creates new \
+          ones, so running work is lost.",
     bad: "
 spec:
   upgradeStrategy: {type: Recreate}
@@ -35,17 +35,18 @@ spec:
   autoscalerOptions: {idleTimeoutSeconds: 120}  # was 60
 ",
     without: "KubeRay puts a hash of the whole spec on the head pod and replaces all pods when it \
-              no longer fits, for a timeout as for an image (KubeRay from 1.6 on, \
+              differs, after a change of a timeout as much as of an image (KubeRay from 1.6 on, \
               `shouldRecreatePodsForUpgrade`, `GenerateHashWithoutReplicasAndWorkersToDelete`). \
-              Listing a group in `ray.io/ippr` can do it as well, by the defaults that Rayfit \
-              then adds to the group's template.",
+              Listing a group in `ray.io/ippr` can also do that, because of the defaults that \
+              Rayfit then adds to the group's template.",
     since: "0.1.0",
     cel: CEL,
     check,
 };
 
 const CEL: Cel = Cel::NotCovered(
-    "It takes a comparison of pod templates part by part; equal amounts may be written differently.",
+    "It needs a comparison of pod templates part by part, in which equal quantities may be written \
+     differently.",
 );
 
 /// What the hash leaves out, by the object it stands in.
@@ -263,13 +264,13 @@ fn report(subject: &Subject<'_>, place: TemplatePlace<'_>, findings: &mut Findin
     let finding = RULE.finding(
         place.path,
         format!("{}, and upgradeStrategy is Recreate", place.what),
-        "Apply it when the cluster may restart; or set upgradeStrategy: {type: None} with it, \
-         then only pods that are made later get it.",
+        "Apply it when the cluster may restart; or set upgradeStrategy: {type: None} in the same \
+         update, so that only pods that are created later get it.",
     );
     findings.add(match brought {
         Some(name) => finding.because(format!(
             "Listing {name} in ray.io/ippr makes Rayfit complete its template, and KubeRay then \
-             deletes all pods of the cluster at once, the head included: what runs is lost."
+             deletes all pods of the cluster at once, the head included, so running work is lost."
         )),
         None => finding,
     });

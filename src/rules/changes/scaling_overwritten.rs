@@ -18,15 +18,15 @@ pub static RULE: Rule = Rule {
     id: RuleId(305),
     name: "scaling-overwritten",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "`replicas` or `scaleStrategy` reset by someone who is not the scaler",
-    what: "Looks at updates of a running RayCluster with autoscaling on, group by group, and \
-           reports another value of `replicas` and of `scaleStrategy.workersToDelete`. Leaving \
-           them out is no reset, nor is `replicas: 0`, which the API server writes where it is \
-           left out. The scalers may: KubeRay's operator, Rayfit, and the service account of the \
+    summary: "`replicas` or `scaleStrategy` is reset by somebody other than the scaler",
+    what: "Checks updates of a running RayCluster with autoscaling on, group by group, and reports \
+           a different value of `replicas` or of `scaleStrategy.workersToDelete`. Leaving them out \
+           is not a reset, nor is `replicas: 0`, which the API server writes where it is left out. \
+           The scalers may change them: KubeRay's operator, Rayfit, and the service account of the \
            cluster's head.",
     why: "The scaler keeps its decisions in these two fields: a higher number starts workers that \
-          nobody asked for, a lower one forgets workers that are being started, and names of \
-          workers to delete get lost or are deleted again.",
+          nobody requested, a lower one drops workers that are being started, and names of workers \
+          to delete are lost or deleted again.",
     bad: "
 spec:
   enableInTreeAutoscaling: true
@@ -46,15 +46,16 @@ spec:
 ",
     without: "Ray's autoscaler writes both fields with a patch and reads them back at its next \
               decision (Ray, `cloud_provider.py`, `_initialize_scale_request`); KubeRay acts on \
-              them at once (KubeRay, `reconcilePods`). A manifest that is applied again brings \
-              its own numbers back each time.",
+              them at once (KubeRay, `reconcilePods`). Each time a manifest is applied again, it \
+              resets them to its own numbers.",
     since: "0.1.0",
     cel: CEL,
     check,
 };
 
 const CEL: Cel = Cel::NotCovered(
-    "It takes the accounts that scale a cluster, one of which the stored object names, and each group against the stored one.",
+    "It needs the accounts that scale a cluster, one of which the stored object names, and a \
+     comparison of each group with the stored one.",
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -124,7 +125,7 @@ fn report(
     findings: &mut Findings,
 ) {
     let bounds = match field {
-        "replicas" => "; set minReplicas and maxReplicas to steer the scaler",
+        "replicas" => "; set minReplicas and maxReplicas to control the scaler",
         _ => "",
     };
     findings.add(
@@ -132,10 +133,10 @@ fn report(
             path,
             problem,
             format!(
-                "Leave {field} out of what you apply{bounds}. The same goes for server-side \
-                 apply, which takes the list of groups as a whole. In an Argo CD Application add \
-                 .spec.workerGroupSpecs[].{field} to ignoreDifferences (jqPathExpressions), and \
-                 RespectIgnoreDifferences=true to syncOptions."
+                "Leave {field} out of what you apply{bounds}. The same applies to server-side \
+                 apply, which treats the list of groups as one value. In an Argo CD Application \
+                 add .spec.workerGroupSpecs[].{field} to ignoreDifferences (jqPathExpressions), \
+                 and RespectIgnoreDifferences=true to syncOptions."
             ),
         )
         .valued(value),

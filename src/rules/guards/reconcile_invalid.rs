@@ -20,7 +20,7 @@ pub static RULE: Rule = Rule {
          on a RayCronJob",
     ),
     summary: "A `rayfit.dev/` annotation with an unknown key or value, or a mode not allowed",
-    what: "Looks at all annotations that begin with `rayfit.dev/`. Reports a value of \
+    what: "Checks all annotations that begin with `rayfit.dev/`. Reports a value of \
            `rayfit.dev/reconcile` other than `ray`, `central` and `sidecar`, or one that the \
            cluster's admins do not allow; any other key; and any of them on a RayCronJob, from \
            which annotations do not reach the clusters.",
@@ -34,9 +34,9 @@ metadata:
 metadata:
   annotations: {rayfit.dev/reconcile: central}
 ",
-    without: "Annotations are free text to the API server. KubeRay copies those of a RayJob and a \
-              RayService to the RayCluster it makes, but gives the RayJobs of a RayCronJob only \
-              its own (KubeRay, `constructRayJob`).",
+    without: "For the API server, annotations are arbitrary text. KubeRay copies those of a RayJob \
+              and a RayService to the RayCluster that it creates, but gives the RayJobs of a \
+              RayCronJob only its own (KubeRay, `constructRayJob`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -47,14 +47,14 @@ const CEL: Cel = Cel::Covered(&[
         each: Each::Object,
         mode: Mode::Enforce,
         faults: r#"s.object.kind != 'RayCronJob' && !(s.annotations[?'rayfit.dev/reconcile'].orValue('ray') in ['ray', 'central', 'sidecar'])
-  ? ['metadata.annotations rayfit.dev/reconcile "' + s.annotations['rayfit.dev/reconcile'] + '" is no mode'] : []"#,
+  ? ['metadata.annotations rayfit.dev/reconcile "' + s.annotations['rayfit.dev/reconcile'] + '" is not a mode'] : []"#,
         fix: "Write ray, central or sidecar.",
     },
     Check {
         each: Each::Object,
         mode: Mode::Warn,
         faults: r#"s.annotations.filter(k, k.startsWith('rayfit.dev/') && (s.object.kind == 'RayCronJob' || !(k in ['rayfit.dev/reconcile', 'rayfit.dev/scaled-by'])))
-  .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is no annotation that Rayfit knows'))"#,
+  .map(k, 'metadata.annotations ' + k + (s.object.kind == 'RayCronJob' ? ' has no effect on a RayCronJob' : ' is not an annotation that Rayfit knows'))"#,
         fix: "Remove it.",
     },
 ]);
@@ -84,20 +84,20 @@ fn on_cron_job(key: &str) -> Finding {
     RULE.finding(
         place(key),
         "has no effect on a RayCronJob",
-        "Remove it. A RayPolicy can set the mode of the clusters that the job makes.",
+        "Remove it. A RayPolicy can set the mode of the clusters of the job.",
     )
     .in_mode(Mode::Warn)
     .because(
-        "KubeRay passes the annotations of a RayCronJob neither to its jobs nor their clusters.",
+        "KubeRay passes the annotations of a RayCronJob neither to its jobs nor to their clusters.",
     )
 }
 
 fn unknown_key(key: &str) -> Finding {
     let fix = match nearest(key, [ANNOTATION]) {
         Some(known) => format!("Write {known}."),
-        None => format!("Remove it; the only one is {ANNOTATION}."),
+        None => format!("Remove it; the only annotation is {ANNOTATION}."),
     };
-    RULE.finding(place(key), "is no annotation that Rayfit knows", fix)
+    RULE.finding(place(key), "is not an annotation that Rayfit knows", fix)
         .in_mode(Mode::Warn)
         .because("Rayfit ignores it.")
 }

@@ -14,12 +14,12 @@ pub static RULE: Rule = Rule {
     id: RuleId(401),
     name: "resize-by-others",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "A pod of a Ray cluster is resized by somebody who is not its scaler",
-    what: "Looks at writes to `pods/resize` of pods with the label `ray.io/cluster` and reports \
-           those that change resources and come from anybody but Rayfit, kubelets and the service \
-           accounts of the pod's own namespace, as which Ray's autoscaler runs. Only in the \
-           webhook: in a manifest no resize can be seen.",
-    why: "Ray does not learn of it: the raylet goes on with the size that it was told, and the next \
+    summary: "A pod of a Ray cluster is resized by somebody other than its scaler",
+    what: "Checks writes to `pods/resize` of pods with the label `ray.io/cluster` and reports \
+           those that change resources and come from anybody other than Rayfit, kubelets and the \
+           service accounts of the pod's own namespace, one of which Ray's autoscaler uses. Only \
+           the webhook checks it, because a manifest does not show resizes.",
+    why: "Ray does not notice it: the raylet keeps the size that the scaler set, and the next \
           resize by the scaler undoes this one.",
     bad: "
 # kubectl patch pod raycluster-small-worker-x --subresource resize
@@ -34,7 +34,7 @@ metadata:
   annotations:
     ray.io/ippr: '{\"groups\":{\"small\":{\"max-cpu\":\"8\",\"max-memory\":\"8Gi\",\"resize-timeout\":300}}}'
 ",
-    without: "Nobody compares the size of a raylet with that of its pod after a resize by a third \
+    without: "Nothing compares the size of a raylet with that of its pod after a resize by a third \
               party such as the vertical pod autoscaler (Ray, KubeRay IPPR provider).",
     since: "0.1.0",
     cel: CEL,
@@ -63,8 +63,8 @@ pub fn find(pod: &Fields, old: &Fields, user: &str, settings: &Settings) -> Opti
     Some(RULE.finding(
         FieldPath::of(&["spec", "containers"]),
         problem,
-        "Change the caps in the RayCluster's ray.io/ippr instead, or keep the other autoscaler off \
-         Ray's pods.",
+        "Change the resize limits in the RayCluster's ray.io/ippr instead, or keep the other \
+         autoscaler off Ray's pods.",
     ))
 }
 

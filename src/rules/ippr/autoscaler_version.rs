@@ -38,9 +38,10 @@ spec:
   workerGroupSpecs:
   - groupName: small
 "#,
-    without: "The autoscaler's container asks the head which version holds, and runs version 1 \
-              where it is switched off; the IPPR provider belongs to version 2 (Ray, \
-              `run_kuberay_autoscaler`). Where nothing is set, Ray 2.47 and later choose version 2.",
+    without: "The autoscaler's container asks the head which version to run, and runs version 1 \
+              where version 2 is switched off; only version 2 has the IPPR provider (Ray, \
+              `run_kuberay_autoscaler`). Where nothing is set, Ray 2.47 and later choose version \
+              2.",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -13,8 +13,9 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Warn),
     summary: "`ray.io/ippr` without `enableInTreeAutoscaling: true`",
     what: "Reports an annotation that lists groups on an object whose cluster has autoscaling off. \
-           A RayJob that selects an existing cluster, and a RayCronJob (see RF116), are not judged.",
-    why: "In-place resize is done by the autoscaler; without it nobody acts on ray.io/ippr.",
+           A RayJob that selects an existing cluster, and a RayCronJob (see RF116), are not \
+           checked.",
+    why: "The autoscaler performs in-place resizes; without it ray.io/ippr has no effect.",
     bad: r#"
 metadata:
   annotations:
@@ -32,7 +33,7 @@ spec:
   workerGroupSpecs:
   - groupName: small
 "#,
-    without: "KubeRay never looks at the annotation; only the autoscaler reads it, and KubeRay adds \
+    without: "KubeRay does not read the annotation; only the autoscaler reads it, and KubeRay adds \
               that to the head pod only with `enableInTreeAutoscaling: true` (KubeRay, \
               `DefaultHeadPodTemplate`; Ray, KubeRay IPPR provider).",
     since: "0.1.0",

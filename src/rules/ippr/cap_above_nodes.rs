@@ -1,4 +1,4 @@
-//! RF115: a cap that no node can hold.
+//! RF115: a resize limit that no node can hold.
 
 use crate::facts::Node;
 use crate::facts::scheduling::Demands;
@@ -17,15 +17,16 @@ pub static RULE: Rule = Rule {
     id: RuleId(115),
     name: "ippr-cap-above-nodes",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "a cap in `ray.io/ippr` that no node can hold",
-    what: "Looks at the nodes that a listed group's pods could run on (node selector, required node \
-           affinity, taints, cordons) and reports caps for which none of them is large enough: what \
-           the ray container requests at the caps (the cap, less what its limit is above its \
-           request), plus the requests of the pod's other containers, KubeRay's autoscaler \
-           container included. Silent where no nodes are known, and for a group that no known node \
-           would take, as with a node pool that is scaled to zero.",
-    why: "The resize to the caps can never succeed: the pod stays small, and from Kubernetes 1.36 on \
-          the refusal stops Ray from scaling the cluster.",
+    summary: "a resize limit in `ray.io/ippr` that no node can hold",
+    what: "Checks the nodes that a listed group's pods could run on (node selector, required node \
+           affinity, taints, cordons) and reports resize limits for which none of them is large \
+           enough: what the ray container requests at the resize limits (the resize limit, less \
+           what its limit is above its request), plus the requests of the pod's other containers, \
+           KubeRay's autoscaler container included. Reports nothing where no nodes are known, and \
+           nothing for a group that no known node would take, as with a node pool that is scaled \
+           to zero.",
+    why: "Growing to the resize limits can never succeed: the pod stays small, and from \
+          Kubernetes 1.36 on the refusal stops Ray from scaling the cluster.",
     bad: r#"
 # where no node has more than 4 CPUs for pods
 metadata:
@@ -55,7 +56,7 @@ spec:
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("A policy sees no nodes.");
+const CEL: Cel = Cel::NotCovered("A CEL expression cannot read nodes.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject
@@ -102,11 +103,11 @@ fn check_group(
     }
 }
 
-/// What a pod asks of a node for one resource at its cap.
+/// What a pod asks of a node for one resource at its resize limit.
 struct Need {
     resource: Resource,
     cap: Quantity,
-    /// By how much the cap is above what is requested for it; negative if below.
+    /// By how much the resize limit is above what is requested for it; negative if below.
     slack: Quantity,
     requested: Quantity,
 }
@@ -167,14 +168,14 @@ fn not_together(caps: &GroupCaps, most_cpu: &Node, most_memory: &Node) -> Findin
     RULE.finding(
         caps.path(),
         format!(
-            "both caps together fit on no node: the largest are {} and {}",
+            "both resize limits together fit on no node: the largest are {} and {}",
             size(most_cpu),
             size(most_memory)
         ),
-        "Lower one of the caps, or let the group run on nodes that have both.",
+        "Lower one of the resize limits, or let the group run on nodes that have both.",
     )
     .because(
-        "A resize asks for both caps at once, and Kubernetes grants both or none, so the pod stays \
-         small.",
+        "A resize asks for both resize limits at once, and Kubernetes grants both or none, so the \
+         pod stays small.",
     )
 }

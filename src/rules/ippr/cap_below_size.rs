@@ -1,4 +1,4 @@
-//! RF109: a cap below the size that the pods start with.
+//! RF109: a resize limit below the size that the pods start with.
 
 use crate::finding::Finding;
 use crate::policy::Mode;
@@ -13,11 +13,11 @@ pub static RULE: Rule = Rule {
     id: RuleId(109),
     name: "ippr-cap-below-size",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "a cap in `ray.io/ippr` below the size that the pods start with",
+    summary: "a resize limit in `ray.io/ippr` below the size that the pods start with",
     what: "Compares `max-cpu` and `max-memory` of every listed group with the limit of its ray \
            container (the first), or with the request where there is no limit.",
-    why: "Ray sends the pod to both caps at once, so that growing in the other dimension would take \
-          away what the running work uses in this one.",
+    why: "Ray sends the pod to both resize limits at once, so that growing in the other dimension \
+          would take away what the running work uses in this one.",
     bad: r#"
 metadata:
   annotations:
@@ -46,10 +46,10 @@ spec:
         - name: ray-worker
           resources: {requests: {cpu: "4", memory: 2Gi}, limits: {cpu: "4", memory: 2Gi}}
 "#,
-    without: "Ray never compares the cap with the size. As long as one dimension is below its cap \
-              the pod counts as able to grow, and the resize asks for both caps, the lower one \
-              included (Ray, `IPPRStatus.can_resize_up` and the resource demand scheduler's \
-              `queue_resize_request`).",
+    without: "Ray never compares the resize limit with the size. As long as one dimension is below \
+              its resize limit the pod counts as able to grow, and the resize asks for both resize \
+              limits, the lower one included (Ray, `IPPRStatus.can_resize_up` and the resource \
+              demand scheduler's `queue_resize_request`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -64,7 +64,7 @@ const CEL: Cel = Cel::InPart(
   ? ['%s'.format([g.limits[?'cpu'].or(g.requests[?'cpu']).value()])].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.cpu).isGreaterThan(quantity('0')) && quantity(l.cpu).isLessThan(quantity(size)))
     .map(size, ': max-cpu ' + l.cpu + ' is below the ' + size + ' that the pods start with')
   : []"#,
-            fix: "Write a cap that is at least the size.",
+            fix: "Write a resize limit that is at least the size.",
         },
         Check {
             each: Each::Listed,
@@ -73,7 +73,7 @@ const CEL: Cel = Cel::InPart(
   ? ['%s'.format([g.limits[?'memory'].or(g.requests[?'memory']).value()])].filter(size, !size.matches('[eE][-+]?[0-9.]{3}') && isQuantity(size) && quantity(l.memory).isGreaterThan(quantity('0')) && quantity(l.memory).isLessThan(quantity(size)))
     .map(size, ': max-memory ' + l.memory + ' is below the ' + size + ' that the pods start with')
   : []"#,
-            fix: "Write a cap that is at least the size.",
+            fix: "Write a resize limit that is at least the size.",
         },
     ],
     PLAIN,
@@ -104,5 +104,5 @@ fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, size: Quantity) 
             resource.title()
         ),
     )
-    .valued(format!("cap {cap} < size {size}"))
+    .valued(format!("resize limit {cap} < size {size}"))
 }

@@ -16,8 +16,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-group-resources",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`resources` fixes the CPU or memory of a group that grows in place",
-    what: "Looks at the `resources` of every group that `ray.io/ippr` lists, and at `resources` \
-           among its `rayStartParams`, and reports CPU and memory in them, in any case of letters.",
+    what: "Checks the `resources` of every group that `ray.io/ippr` lists, and at `resources` \
+           among its `rayStartParams`, and reports CPU and memory in them, in any case of \
+           letters.",
     why: "The raylet would start with this amount whatever the pod has, so that Ray plans with a \
           wrong size.",
     bad: r#"
@@ -109,7 +110,7 @@ fn finding(group: &Group<'_>, path: FieldPath, key: &str, value: &Value) -> Find
             shown(value)
         ),
         format!(
-            "Remove {key}; Ray takes the size from the ray container's limits. Or take {} out of \
+            "Remove {key}; Ray takes the size from the ray container's limits. Or remove {} from \
              the ray.io/ippr annotation.",
             group.title(),
         ),

@@ -1,4 +1,4 @@
-//! RF104: a cap or time limit in `ray.io/ippr` that cannot be meant.
+//! RF104: a resize limit or time limit in `ray.io/ippr` that cannot be meant.
 
 use crate::finding::Finding;
 use crate::policy::Mode;
@@ -14,10 +14,11 @@ pub static RULE: Rule = Rule {
     id: RuleId(104),
     name: "ippr-limit-invalid",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "a cap in `ray.io/ippr` that is not a sensible quantity, or a `resize-timeout` not above 0",
-    what: "Looks at `max-cpu`, `max-memory` and `resize-timeout` of every group that the cluster \
-           has, and reports caps that are not quantities, zero, negative, or above 100,000 CPUs or \
-           1 PiB, and times of zero or less.",
+    summary: "a resize limit in `ray.io/ippr` that is not a sensible quantity, or a \
+              `resize-timeout` not above 0",
+    what: "Checks `max-cpu`, `max-memory` and `resize-timeout` of every group that the cluster \
+           has, and reports resize limits that are not quantities, zero, negative, or above \
+           100,000 CPUs or 1 PiB, and times of zero or less.",
     why: "Ray cannot read the quantity and stops autoscaling the whole cluster.",
     bad: r#"
 metadata:
@@ -37,10 +38,10 @@ spec:
   workerGroupSpecs:
   - groupName: small
 "#,
-    without: "Ray's `parse_quantity` raises ValueError on a text that is not a quantity, which ends \
-              every round of the autoscaler, and does not come back from an exponent like \
-              1e999999999. Its schema checks no ranges: a cap of zero or less becomes the size \
-              that the pod is sent to, and a time of zero or less lets every resize count as \
+    without: "Ray's `parse_quantity` raises ValueError on a text that is not a quantity, which \
+              ends every round of the autoscaler, and does not come back from an exponent like \
+              1e999999999. Its schema checks no ranges: a resize limit of zero or less becomes the \
+              size that the pod is sent to, and a time of zero or less lets every resize count as \
               failed, after which Ray never resizes that pod again (Ray, KubeRay IPPR provider, \
               `_build_ippr_group_spec` and `_handle_failed_or_timed_out_ippr`).",
     since: "0.1.0",
@@ -96,7 +97,7 @@ fn bad_cap(caps: &GroupCaps, cap: &Cap, resource: Resource, fault: CapFault) -> 
         ),
     };
     let fix = match meant(&cap.text, resource) {
-        Some(meant) => format!("Write {meant:?} if that is meant."),
+        Some(meant) => format!("Write {meant:?} if you mean that."),
         None => format!(
             "Write the most {} that a pod may get, such as {sample}.",
             resource.title()

@@ -14,9 +14,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-kubernetes-version",
     mode: OwnMode::ByCase("Enforce below Kubernetes 1.33, Warn on 1.33 and 1.34"),
     summary: "`ray.io/ippr` on a Kubernetes before 1.35",
-    what: "Where `ray.io/ippr` lists a group, reports an API server below 1.33, which does \
-           not serve `pods/resize`, and as a warning one of 1.33 or 1.34, where in-place resize is a beta \
-           feature. Silent where the version is not known.",
+    what: "Where `ray.io/ippr` lists a group, reports an API server below 1.33, which does not \
+           serve `pods/resize`, and as a warning one of 1.33 or 1.34, where in-place resize is a \
+           beta feature. Reports nothing where the version is not known.",
     why: "Before Kubernetes 1.33 the API server does not serve pods/resize; the first resize fails, \
           and Ray then stops scaling the cluster.",
     bad: r#"
@@ -41,7 +41,7 @@ spec:
 "#,
     without: "The API server answers 404 to the resize, Ray does not catch the error, and every \
               round of the autoscaler ends there (Ray, KubeRay IPPR provider, `do_ippr_requests`). \
-              The feature gate InPlacePodVerticalScaling is beta in 1.33 and 1.34 and on for good \
+              The feature gate InPlacePodVerticalScaling is beta in 1.33 and 1.34 and always on \
               from 1.35; 1.33 refuses to lower a memory limit (Kubernetes, feature gates and pod \
               validation).",
     since: "0.1.0",
@@ -49,7 +49,7 @@ spec:
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("A policy does not learn the API server's version.");
+const CEL: Cel = Cel::NotCovered("A CEL expression cannot read the API server's version.");
 
 /// The first version with `pods/resize` switched on.
 const FIRST: KubernetesVersion = KubernetesVersion::new(1, 33);
@@ -72,7 +72,7 @@ fn finding(version: KubernetesVersion) -> Finding {
         return RULE.finding(
             path,
             format!("needs Kubernetes 1.33 or later, and this is {version}"),
-            "Remove the annotation, or upgrade Kubernetes, best to 1.35 or later.",
+            "Remove the annotation, or upgrade Kubernetes, preferably to 1.35 or later.",
         );
     }
     let why = if version == FIRST {

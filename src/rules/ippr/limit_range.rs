@@ -1,4 +1,4 @@
-//! RF117: a cap that the namespace does not allow.
+//! RF117: a resize limit that the namespace does not allow.
 
 use crate::facts::{DEFAULT_NAMESPACE, Facts, LimitRange, ResourceQuota};
 use crate::finding::Finding;
@@ -16,13 +16,13 @@ pub static RULE: Rule = Rule {
     id: RuleId(117),
     name: "ippr-limit-range",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "a cap in `ray.io/ippr` that a LimitRange or ResourceQuota does not allow",
-    what: "Compares the caps of every listed group with the LimitRanges (maximum per container and \
-           per pod) and the ResourceQuotas of the namespace, for one pod with all its containers; \
-           what is used already is not counted, and quotas for only some pods (scopes) are passed \
-           over. Silent where they are not known.",
-    why: "The API server refuses the resize to this cap with 403, and Ray then stops scaling the \
-          whole cluster.",
+    summary: "a resize limit in `ray.io/ippr` that a LimitRange or ResourceQuota does not allow",
+    what: "Compares the resize limits of every listed group with the LimitRanges (maximum per \
+           container and per pod) and the ResourceQuotas of the namespace, for one pod with all \
+           its containers; current usage is not counted, and quotas for only some pods (scopes) \
+           are ignored. Reports nothing where they are not known.",
+    why: "The API server refuses the resize to this resize limit with 403, and Ray then stops \
+          scaling the whole cluster.",
     bad: r#"
 # where a LimitRange allows containers 4 CPUs
 metadata:
@@ -52,7 +52,7 @@ spec:
     check,
 };
 
-const CEL: Cel = Cel::NotCovered("A policy sees no LimitRanges and quotas.");
+const CEL: Cel = Cel::NotCovered("A CEL expression cannot read LimitRanges and ResourceQuotas.");
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
@@ -82,7 +82,7 @@ struct Allowed<'a> {
     quotas: &'a [ResourceQuota],
 }
 
-/// The highest cap that one limit of the namespace allows.
+/// The highest resize limit that one limit of the namespace allows.
 struct Room<'a> {
     cap: Quantity,
     /// The name of the object.
@@ -115,7 +115,7 @@ impl<'a> Allowed<'a> {
         self.ranges.is_empty() && self.quotas.is_empty()
     }
 
-    /// The lowest of all highest caps.
+    /// The lowest of all highest resize limits.
     fn least(
         &self,
         cluster: &Cluster<'_>,
@@ -201,7 +201,7 @@ impl Room<'_> {
 fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, room: &Room<'_>) -> Finding {
     let cap = resource.say(cap);
     let fix = if room.cap.is_negative() || room.cap.is_zero() {
-        "Take the group out of the annotation, or have the limit raised.".to_owned()
+        "Remove the group from the annotation, or have the limit raised.".to_owned()
     } else {
         let most = resource.show_at_most(room.cap);
         format!("Write {most:?} or less, or have the limit raised.")

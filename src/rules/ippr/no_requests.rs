@@ -15,9 +15,9 @@ pub static RULE: Rule = Rule {
     name: "ippr-no-requests",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "no CPU or memory request in a group that grows in place",
-    what: "Looks at the first container of every group that `ray.io/ippr` lists and reports missing \
+    what: "Checks the first container of every group that `ray.io/ippr` lists and reports missing \
            `requests.cpu` and `requests.memory`. Rayfit's webhook fills them in from the limits \
-           before it judges, so there only a container without limits is reported.",
+           before it checks the object, so it only reports a container without limits.",
     why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster; limits \
           alone do not help.",
     bad: r#"
@@ -61,7 +61,7 @@ const CEL: Cel = Cel::InPart(
         each: Each::Listed,
         mode: Mode::Enforce,
         faults: r#"g.containers.size() == 0 ? [] : ['cpu', 'memory'].filter(r, !(r in g.requests)).map(r, '.template.spec.containers[0].resources.requests has no ' + r)"#,
-        fix: "Write the requests that the pods are to start with; limits alone do not help.",
+        fix: "Write the requests that the pods start with; limits alone do not help.",
     }],
     PLAIN,
 );
@@ -119,7 +119,7 @@ fn finding(path: FieldPath, container: &Container<'_>, missing: &[Resource]) -> 
         path,
         format!("the ray container requests no {}", names.join(" and no ")),
         format!(
-            "Add requests: {{{}}}, the size to start with.",
+            "Add requests: {{{}}}, the size that pods start with.",
             samples.join(", ")
         ),
     )

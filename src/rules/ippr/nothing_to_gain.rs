@@ -1,4 +1,4 @@
-//! RF110: both caps equal the size.
+//! RF110: both resize limits equal the size.
 
 use crate::finding::Finding;
 use crate::policy::Mode;
@@ -13,7 +13,7 @@ pub static RULE: Rule = Rule {
     id: RuleId(110),
     name: "ippr-nothing-to-gain",
     mode: OwnMode::Always(Mode::Warn),
-    summary: "both caps in `ray.io/ippr` equal the size, so the group can never grow",
+    summary: "both resize limits in `ray.io/ippr` equal the size, so the group can never grow",
     what: "Compares `max-cpu` and `max-memory` of every listed group with the limit of its ray \
            container (the first), or with the request where there is no limit, and reports a group \
            where both are equal.",
@@ -46,7 +46,7 @@ spec:
         - name: ray-worker
           resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
 "#,
-    without: "Ray resizes a pod only where its CPU or its memory is below the cap (Ray, \
+    without: "Ray resizes a pod only where its CPU or its memory is below the resize limit (Ray, \
               `IPPRStatus.can_resize_up`).",
     since: "0.1.0",
     cel: CEL,
@@ -61,7 +61,7 @@ const CEL: Cel = Cel::InPart(
   && !'%s'.format([g.limits[?r].or(g.requests[?r]).value()]).matches('[eE][-+]?[0-9.]{3}')
   && isQuantity('%s'.format([g.limits[?r].or(g.requests[?r]).value()]))
   && quantity(l[r]).compareTo(quantity('%s'.format([g.limits[?r].or(g.requests[?r]).value()]))) == 0) ? [': both caps are what the pods start with'] : []"#,
-        fix: "Raise max-cpu or max-memory, or take the group out of the annotation.",
+        fix: "Raise max-cpu or max-memory, or remove the group from the annotation.",
     }],
     PLAIN,
 );
@@ -93,9 +93,9 @@ fn finding(group: &Group<'_>, caps: &GroupCaps, cpu: Quantity, memory: Quantity)
     );
     RULE.finding(
         caps.path(),
-        format!("both caps are what the pods start with: {size}"),
+        format!("both resize limits equal the size that the pods start with: {size}"),
         format!(
-            "Raise max-cpu or max-memory above that, or take {} out of the annotation.",
+            "Raise max-cpu or max-memory above that, or remove {} from the annotation.",
             group.title()
         ),
     )

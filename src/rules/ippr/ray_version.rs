@@ -40,9 +40,9 @@ spec:
   workerGroupSpecs:
   - groupName: small
 "#,
-    without: "The autoscaler of earlier versions has no IPPR provider and scales by whole pods only \
-              (Ray 2.56.0 brought it). Rayfit resizes by itself where it scales the cluster, so \
-              the rule is about Ray's own autoscaler alone.",
+    without: "The autoscaler of earlier versions has no IPPR provider and only scales by whole \
+              pods (Ray 2.56.0 added it). Where Rayfit scales the cluster, it performs the resizes \
+              itself, so the rule only concerns Ray's own autoscaler.",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -54,9 +54,9 @@ const CEL: Cel = Cel::InPart(
         mode: Mode::Warn,
         faults: r#"!s.auto || s.mode != 'ray' || s.object.kind == 'RayCronJob' || !s.groups.exists(g, '"' + g.name + '"' in s.keys) ? []
 : s.cluster.?rayVersion.orValue('') != ''
-? (s.cluster.rayVersion.matches(r'^v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))') ? [s.path + '.rayVersion ' + s.cluster.rayVersion + ' does not know ray.io/ippr'] : [])
+? (s.cluster.rayVersion.matches(r'^v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))') ? [s.path + '.rayVersion ' + s.cluster.rayVersion + ' does not support ray.io/ippr'] : [])
 : s.groups.filter(g, g.head && g.containers.size() > 0 && g.containers[0].?image.orValue('').matches(r'(^|/)rayproject/ray(-[^:/@]*)?:v?([01]\.[0-9]|2\.([0-9]|[1-4][0-9]|5[0-5])([^0-9]|$))'))
-  .map(g, g.path + ' image ' + g.containers[0].image + ' does not know ray.io/ippr')"#,
+  .map(g, g.path + ' image ' + g.containers[0].image + ' does not support ray.io/ippr')"#,
         fix: "Use Ray 2.56.0 or later, or remove the annotation.",
     }],
     PLAIN,
@@ -103,7 +103,7 @@ fn written(cluster: &Cluster<'_>) -> Option<String> {
 fn finding(path: FieldPath, text: &str, version: RayVersion) -> Finding {
     RULE.finding(
         path,
-        format!("is Ray {version}, which does not know ray.io/ippr"),
+        format!("is Ray {version}, which does not support ray.io/ippr"),
         format!("Use Ray {FIRST} or later, or remove the annotation."),
     )
     .valued(shown_text(text))

@@ -15,10 +15,10 @@ pub static RULE: Rule = Rule {
     id: RuleId(101),
     name: "ippr-schema",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "`ray.io/ippr` is not JSON of the shape that Ray reads",
-    what: "Reads the annotation `ray.io/ippr` and reports what keeps Ray from reading it: not JSON, \
-           not an object, no `groups`, a group without one of `max-cpu`, `max-memory` and \
-           `resize-timeout`, a value of a wrong type, a key that stands twice. An empty \
+    summary: "`ray.io/ippr` is not JSON of the form that Ray reads",
+    what: "Reads the annotation `ray.io/ippr` and reports everything that keeps Ray from reading \
+           it: not JSON, not an object, no `groups`, a group without one of `max-cpu`, \
+           `max-memory` and `resize-timeout`, a value of a wrong type, a duplicate key. An empty \
            annotation, `{}` and an empty `groups` are fine.",
     why: "Ray cannot read the annotation and stops autoscaling the whole cluster.",
     bad: r#"
@@ -41,8 +41,8 @@ spec:
 "#,
     without: "Ray parses the annotation and checks it against a JSON schema in every round of the \
               autoscaler; an error there ends the round, so that no group of the cluster scales \
-              until the annotation is mended, and only the autoscaler's log says why. Keys beside \
-              a missing `groups` pass the schema and do nothing. (Ray, KubeRay IPPR provider, \
+              until the annotation is fixed, and only the autoscaler's log says why. Keys beside a \
+              missing `groups` pass the schema and do nothing. (Ray, KubeRay IPPR provider, \
               `validate_and_set_ippr_specs`, and `IPPRSpecsSchema`.)",
     since: "0.1.0",
     cel: CEL,
@@ -61,11 +61,12 @@ const CEL: Cel = Cel::InPart(
 + s.entries.filter(e, !e.matches(r'"max-cpu"\s*:\s*[^{\s]')).map(e, 'max-cpu is missing in ' + e)
 + s.entries.filter(e, !e.matches(r'"max-memory"\s*:\s*[^{\s]')).map(e, 'max-memory is missing in ' + e)
 + s.entries.filter(e, !e.matches(r'"resize-timeout"\s*:\s*[^{\s]')).map(e, 'resize-timeout is missing in ' + e)
-+ s.entries.filter(e, e.matches(r'"max-(cpu|memory)"\s*:\s*(true|false|null)')).map(e, 'a cap is no quantity in ' + e)
-+ s.entries.filter(e, e.matches(r'"resize-timeout"\s*:\s*("|true|false|null)')).map(e, 'resize-timeout is no number in ' + e)"#,
++ s.entries.filter(e, e.matches(r'"max-(cpu|memory)"\s*:\s*(true|false|null)')).map(e, 'a resize limit is not a quantity in ' + e)
++ s.entries.filter(e, e.matches(r'"resize-timeout"\s*:\s*("|true|false|null)')).map(e, 'resize-timeout is not a number in ' + e)"#,
         fix: r#"Write {"groups":{"workers":{"max-cpu":"8","max-memory":"32Gi","resize-timeout":300}}}."#,
     }],
-    "Other faults of JSON, keys that stand twice and fractions of bytes or seconds pass; CEL cannot parse JSON.",
+    "Other errors in the JSON, duplicate keys and fractions of bytes or seconds are accepted, \
+     because CEL cannot parse JSON.",
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -128,10 +129,10 @@ fn finding(problem: &Problem, ippr: &Ippr, annotation: Option<&Value>) -> Findin
         Problem::Duplicate(place) => RULE
             .finding(
                 place.path(),
-                "stands twice in the same object",
+                "occurs twice in the same object",
                 "Keep one of the two.",
             )
-            .because("Ray takes the last one and drops the others without a word."),
+            .because("Ray silently takes the last one and drops the others."),
     }
 }
 
@@ -140,13 +141,13 @@ fn no_groups(ippr: &Ippr) -> Finding {
     let typo = nearest("groups", keys);
     RULE.finding(
         root(),
-        "has keys, but no \"groups\" among them",
+        "has keys, but \"groups\" is not one of them",
         match typo {
             Some(typo) => format!("Rename {} to \"groups\".", shown_text(typo)),
             None => format!("Put the groups under the key \"groups\": {EXAMPLE}."),
         },
     )
-    .because("Ray looks at \"groups\" only and ignores all the rest without a word.")
+    .because("Ray reads only \"groups\" and silently ignores everything else.")
 }
 
 fn not_an_object(place: &KeyPlace, found: &str) -> Finding {
@@ -175,7 +176,7 @@ fn missing(ippr: &Ippr, group: &str, key: &'static str) -> Finding {
     };
     RULE.finding(
         entry(group).inside(key),
-        "is missing; Ray wants all of max-cpu, max-memory and resize-timeout",
+        "is missing; Ray requires max-cpu, max-memory and resize-timeout",
         fix,
     )
 }

@@ -11,8 +11,8 @@ pub static RULE: Rule = Rule {
     name: "ippr-start-params",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "`num-cpus` or `memory` in `rayStartParams` of a group that grows in place",
-    what: "Looks at `rayStartParams` of every group that `ray.io/ippr` lists, the head included, \
-           and reports `num-cpus` and `memory`, whatever their value.",
+    what: "Checks `rayStartParams` of every group that `ray.io/ippr` lists, the head included, and \
+           reports `num-cpus` and `memory`, whatever their value.",
     why: "Ray refuses the whole annotation because of it and stops autoscaling the cluster.",
     bad: r#"
 metadata:
@@ -35,9 +35,8 @@ spec:
     rayStartParams: {}
 "#,
     without: "Ray 2.56 and later raise ValueError while they read the annotation, before pods are \
-              listed, so no group of the cluster scales until it is mended; the reason stands only \
-              in the autoscaler's log (Ray, KubeRay IPPR provider, \
-              `validate_and_set_ippr_specs`).",
+              listed, so no group of the cluster scales until it is fixed; only the autoscaler's \
+              log says why (Ray, KubeRay IPPR provider, `validate_and_set_ippr_specs`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -68,7 +67,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
                     ),
                     format!(
                         "Remove {key}; Ray takes the size from the ray container's limits. Or \
-                         take {} out of the ray.io/ippr annotation.",
+                         remove {} from the ray.io/ippr annotation.",
                         group.title(),
                     ),
                 )

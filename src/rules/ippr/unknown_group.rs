@@ -18,8 +18,8 @@ pub static RULE: Rule = Rule {
     summary: "`ray.io/ippr` names a group that the cluster does not have",
     what: "Compares the groups that the annotation names with the worker groups of the object; the \
            head group is called `headgroup`. A RayJob that selects an existing cluster has no \
-           groups and is not judged.",
-    why: "Ray ignores the entry without a word, and the group that was meant never grows.",
+           groups and is not checked.",
+    why: "Ray silently ignores the entry, and the intended group never grows.",
     bad: r#"
 metadata:
   annotations:
@@ -80,7 +80,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 fn finding(caps: &GroupCaps, names: &[&str]) -> Finding {
     let fix = match nearest(&caps.name, names.iter().copied().take(SEARCHED)) {
         Some(meant) => format!(
-            "Write {} if that is meant, or remove the entry.",
+            "Write {} if you mean that, or remove the entry.",
             shown_text(meant)
         ),
         None => format!(

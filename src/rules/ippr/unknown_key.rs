@@ -14,8 +14,8 @@ pub static RULE: Rule = Rule {
     mode: OwnMode::Always(Mode::Warn),
     summary: "a key in `ray.io/ippr` that Ray does not know",
     what: "Reports every key of the annotation other than `groups` and, inside a group, other than \
-           `max-cpu`, `max-memory` and `resize-timeout`, with the known key that it is nearest to.",
-    why: "Ray ignores the key without a word.",
+           `max-cpu`, `max-memory` and `resize-timeout`, with the most similar known key.",
+    why: "Ray silently ignores the key.",
     bad: r#"
 metadata:
   annotations:
@@ -35,7 +35,7 @@ spec:
   - groupName: small
 "#,
     without: "Ray's schema of the annotation allows further keys at every level, and nothing reads \
-              them, so a misspelt key passes and has no effect (Ray, `IPPRSpecsSchema`).",
+              them, so a misspelt key is accepted and has no effect (Ray, `IPPRSpecsSchema`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -49,7 +49,8 @@ const CEL: Cel = Cel::InPart(
   .filter(p, !p.matches(r'^"(max-cpu|max-memory|resize-timeout)"')).map(p, p + ' in ' + e.find('^"[^"]*"')).join('\n'))"#,
         fix: "Ray ignores it; remove it, or write max-cpu, max-memory or resize-timeout.",
     }],
-    "Keys beside `groups` pass, and all of an annotation in which a group holds an object, a list or an escaped character.",
+    "Keys beside `groups` are not checked, nor is an annotation in which a group contains an \
+     object, a list or an escaped character.",
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
@@ -70,7 +71,7 @@ fn finding(place: &KeyPlace) -> Finding {
         &GROUP_KEYS
     };
     let fix = match nearest(&place.key, known.iter().copied()) {
-        Some(meant) => format!("Write {meant:?} if that is meant, or remove it."),
+        Some(meant) => format!("Write {meant:?} if you mean that, or remove it."),
         None => format!(
             "Remove it; the keys that Ray knows here: {}.",
             known.join(", ")

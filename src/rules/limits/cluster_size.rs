@@ -13,13 +13,13 @@ pub static RULE: Rule = Rule {
     id: RuleId(506),
     name: "cluster-size",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "More CPU or memory in a cluster, with all its workers at their caps, than a RayPolicy \
-              allows",
-    what: "Adds up the head and every worker that the groups may come to, each at its cap in \
-           `ray.io/ippr` if it has one, counted as RF503 counts a pod; a container that nothing \
-           limits is reported. Only where a RayPolicy sets `limits.maxCpuPerCluster` or \
-           `limits.maxMemoryPerCluster`. Not looked at: what RF503 does not look at.",
-    why: "The cluster's admins limit how much a Ray cluster may take.",
+    summary: "More CPU or memory in a cluster, with all its workers at their resize limits, than a \
+              RayPolicy allows",
+    what: "Adds up the head and the maximum number of workers of all groups, each at its resize \
+           limit in `ray.io/ippr` if it has one, counted as RF503 counts a pod; a container \
+           without any limit is reported. Only where a RayPolicy sets `limits.maxCpuPerCluster` or \
+           `limits.maxMemoryPerCluster`. What RF503 does not count is not counted here either.",
+    why: "The cluster's admins limit how much CPU and memory a Ray cluster may use.",
     bad: r#"
 # where a RayPolicy sets maxCpuPerCluster: 100
 spec:
@@ -39,7 +39,7 @@ spec:
     template: {spec: {containers: [{name: ray, resources: {limits: {cpu: 4}}}]}}
 "#,
     without: "KubeRay and Ray have no limit of this kind; a ResourceQuota of the namespace counts \
-              what runs, for all clusters together (Kubernetes, ResourceQuota).",
+              what runs, over all clusters (Kubernetes, ResourceQuota).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -82,16 +82,19 @@ fn check_total(
         Some(total) if total <= limit.most => return,
         Some(total) => format!("{} in all", resource.say(total)),
         None => format!(
-            "any amount of {}, since a group has no maxReplicas",
+            "any amount of {}, because a group has no maxReplicas",
             resource.title()
         ),
     };
     let most = resource.say(limit.most);
     let problem = format!(
-        "the cluster may come to {shown}, and {}",
+        "the cluster may grow to {shown}, and {}",
         allowance(limit, &most)
     );
-    let fix = format!("Lower maxReplicas or the caps of the groups, to {most} together.");
+    let fix = format!(
+        "Lower maxReplicas or the resize limits of the groups so that they have \
+                       {most} together."
+    );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
     findings.add(finding.valued(shown));
 }

@@ -89,7 +89,7 @@ pub(super) fn without_limit(
         resource.title(),
         allowance(limit, &most)
     );
-    let fix = format!("Set this limit, above 0, so that {of} comes to {most} or less.");
+    let fix = format!("Set this limit, above 0, so that {of} has {most} or less.");
     rule.finding(missing.path.clone(), problem, fix)
 }
 

@@ -14,18 +14,18 @@ pub static RULE: Rule = Rule {
     name: "gpus-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More GPUs in a cluster, with all its workers, than a RayPolicy allows",
-    what: "Adds up the GPUs of the head and of every worker that the groups may come to. Of a pod it \
-           takes the larger of what Ray counts (`num-gpus`, or the GPUs of the ray container) and \
-           what Kubernetes hands out to all containers, init containers among them: GPUs, their \
-           slices (`nvidia.com/mig-..`) and shares (`nvidia.com/gpu.shared`), and accelerators of \
-           other vendors (`amd.com/gpu`, `gpu.intel.com/i915`, `habana.ai/gaudi`, `google.com/tpu`, \
-           `aws.amazon.com/neuron`, `huawei.com/Ascend910` and the like), each piece as one. Only where \
-           a RayPolicy sets `limits.maxGpusPerCluster`. Not looked at: devices that come by resource \
-           claims (dynamic resource allocation), parts of GPUs that are asked for as memory or as \
-           a percentage (`aliyun.com/gpu-mem`), what privileged containers or an environment variable \
-           of a container runtime (`NVIDIA_VISIBLE_DEVICES`) open, and the pod by which a RayJob \
-           submits its job.",
-    why: "The cluster's admins limit how many GPUs a Ray cluster may take.",
+    what: "Adds up the GPUs of the head and of the maximum number of workers of all groups. For \
+           each pod it takes the larger of what Ray counts (`num-gpus`, or the GPUs of the ray \
+           container) and what Kubernetes allocates to all containers, including init containers: \
+           GPUs, their slices (`nvidia.com/mig-..`) and shares (`nvidia.com/gpu.shared`), and \
+           accelerators of other vendors (`amd.com/gpu`, `gpu.intel.com/i915`, `habana.ai/gaudi`, \
+           `google.com/tpu`, `aws.amazon.com/neuron`, `huawei.com/Ascend910` and the like), each \
+           piece as one. Only where a RayPolicy sets `limits.maxGpusPerCluster`. Not counted: \
+           devices from resource claims (dynamic resource allocation), parts of GPUs that are \
+           requested as memory or as a percentage (`aliyun.com/gpu-mem`), what privileged \
+           containers or an environment variable of a container runtime (`NVIDIA_VISIBLE_DEVICES`) \
+           give access to, and the pod with which a RayJob submits its job.",
+    why: "The cluster's admins limit how many GPUs a Ray cluster may use.",
     bad: r#"
 # where a RayPolicy sets maxGpusPerCluster: 8
 spec:
@@ -41,7 +41,7 @@ spec:
   - {groupName: gpu, maxReplicas: 2, rayStartParams: {num-gpus: "4"}}
 "#,
     without: "KubeRay and Ray have no limit of this kind; a ResourceQuota of the namespace counts \
-              what runs, for all clusters together (Kubernetes, ResourceQuota).",
+              what runs, over all clusters (Kubernetes, ResourceQuota).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -61,7 +61,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             (0, _) => {}
             (_, Count::Unbounded) => {
                 shown = Some(format!(
-                    "any number of GPUs, since {} has no maxReplicas",
+                    "any number of GPUs, because {} has no maxReplicas",
                     group.title()
                 ));
             }
@@ -71,11 +71,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let over = (sum > limit.most).then(|| format!("{sum} GPUs"));
     let Some(shown) = shown.or(over) else { return };
     let problem = format!(
-        "the cluster may come to {shown}, and {}",
+        "the cluster may grow to {shown}, and {}",
         allowance(limit, &limit.most.to_string())
     );
     let fix = format!(
-        "Lower maxReplicas of the groups with GPUs, to {} GPUs together.",
+        "Lower maxReplicas of the groups with GPUs so that they have {} GPUs together.",
         limit.most
     );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);

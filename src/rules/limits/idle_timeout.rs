@@ -13,9 +13,9 @@ pub static RULE: Rule = Rule {
     name: "idle-timeout-limit",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "Idle workers are kept longer than a RayPolicy allows",
-    what: "Looks at `idleTimeoutSeconds` of `autoscalerOptions` and of each worker group, with \
+    what: "Checks `idleTimeoutSeconds` of `autoscalerOptions` and of each worker group, with \
            autoscaling on. Only where a RayPolicy sets `limits.maxIdleTimeoutSeconds`.",
-    why: "Workers without work cost as much as those with work.",
+    why: "Idle workers cost as much as busy ones.",
     bad: "
 # where a RayPolicy sets maxIdleTimeoutSeconds: 600
 spec:
@@ -28,7 +28,8 @@ spec:
   enableInTreeAutoscaling: true
   autoscalerOptions: {idleTimeoutSeconds: 600}
 ",
-    without: "Any number of seconds is taken; the default is 60 (KubeRay, RayCluster's definition).",
+    without: "Any number of seconds is accepted; the default is 60 (KubeRay, RayCluster's \
+              definition).",
     since: "0.1.0",
     cel: CEL,
     check,

@@ -13,16 +13,17 @@ pub static RULE: Rule = Rule {
     id: RuleId(503),
     name: "pod-size",
     mode: OwnMode::Always(Mode::Enforce),
-    summary: "A pod with more CPU or memory than a RayPolicy allows, caps in `ray.io/ippr` included",
-    what: "Adds up what a pod of each group may come to take, as Kubernetes does: its ray container, at \
-           its cap in `ray.io/ippr` if that is above its size; its other containers, the autoscaler's \
-           among them; init containers where they need more; the pod's overhead; or the pod's own \
-           `resources`, if they are more. A container without a limit may take all that a node has, \
-           and is reported, unless the pod's own `resources` limit it (from Kubernetes 1.34 on) or a \
-           LimitRange of the namespace gives it one. Only where a RayPolicy sets \
-           `limits.maxCpuPerPod` or `limits.maxMemoryPerPod`. Not looked at: the pod by which a \
-           RayJob submits its job (`submitterPodTemplate`), and what KubeRay starts in workers before \
-           Ray (200m and 256Mi).",
+    summary: "A pod with more CPU or memory than a RayPolicy allows, resize limits in \
+              `ray.io/ippr` included",
+    what: "Adds up the maximum that a pod of each group may use, as Kubernetes does: its ray \
+           container, at its resize limit in `ray.io/ippr` if that is above its size; its other \
+           containers, including the autoscaler's; init containers where they need more; the pod's \
+           overhead; or the pod's own `resources`, if they are more. A container without a limit \
+           may use everything that a node has, and is reported, unless the pod's own `resources` \
+           limit it (from Kubernetes 1.34 on) or a LimitRange of the namespace gives it one. Only \
+           where a RayPolicy sets `limits.maxCpuPerPod` or `limits.maxMemoryPerPod`. Not counted: \
+           the pod with which a RayJob submits its job (`submitterPodTemplate`), and the init \
+           container that KubeRay adds to workers (200m and 256Mi).",
     why: "The cluster's admins limit how large a pod may become.",
     bad: r#"
 # where a RayPolicy sets maxCpuPerPod: 16
@@ -36,8 +37,8 @@ metadata:
   annotations:
     ray.io/ippr: '{"groups":{"small":{"max-cpu":"16","max-memory":"8Gi","resize-timeout":300}}}'
 "#,
-    without: "A LimitRange is checked when a pod is made and again at each resize, long after the \
-              RayCluster was applied (Kubernetes, admission plugin LimitRanger).",
+    without: "A LimitRange is checked when a pod is created and again at each resize, long after \
+              the RayCluster was applied (Kubernetes, admission plugin LimitRanger).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -84,7 +85,7 @@ fn check_group(
     let shown = resource.say(written);
     let most = resource.say(limit.most);
     let problem = format!(
-        "a pod of {} may come to {shown} in all, and {}",
+        "a pod of {} may grow to {shown} in all, and {}",
         group.title(),
         allowance(limit, &most)
     );

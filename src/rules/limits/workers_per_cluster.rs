@@ -12,8 +12,8 @@ pub static RULE: Rule = Rule {
     name: "workers-per-cluster",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More workers in a cluster than a RayPolicy allows",
-    what: "Adds up what the worker groups may come to: `maxReplicas` with autoscaling, else \
-           `replicas`, times `numOfHosts`. Only where a RayPolicy sets \
+    what: "Adds up the maximum number of workers of all groups: `maxReplicas` with autoscaling, \
+           else `replicas`, times `numOfHosts`. Only where a RayPolicy sets \
            `limits.maxWorkersPerCluster`.",
     why: "The cluster's admins limit how large a Ray cluster may become.",
     bad: "
@@ -32,8 +32,8 @@ spec:
   - {groupName: a, maxReplicas: 5}
   - {groupName: b, maxReplicas: 5}
 ",
-    without: "KubeRay and Ray have no limit of this kind; a ResourceQuota stops single pods, with \
-              the rest of the cluster waiting for them (KubeRay, `calculateMaxReplicas`).",
+    without: "KubeRay and Ray have no limit of this kind; a ResourceQuota refuses single pods, and \
+              the rest of the cluster waits for them (KubeRay, `calculateMaxReplicas`).",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -53,14 +53,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let shown = match Count::sum(counts) {
         Count::AtMost(count) if count <= limit.most => return,
         Count::AtMost(count) => format!("{count} workers together"),
-        Count::Unbounded => "any number of workers, since a group has no maxReplicas".to_owned(),
+        Count::Unbounded => "any number of workers, because a group has no maxReplicas".to_owned(),
     };
     let problem = format!(
-        "the groups may come to {shown}, and {}",
+        "the groups may grow to {shown}, and {}",
         allowance(limit, &limit.most.to_string())
     );
     let fix = format!(
-        "Lower maxReplicas of the groups to {} together.",
+        "Lower maxReplicas of the groups so that they have {} together.",
         limit.most
     );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);

@@ -12,8 +12,9 @@ pub static RULE: Rule = Rule {
     name: "workers-per-group",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "More workers in a group than a RayPolicy allows",
-    what: "Looks at what each worker group may come to: `maxReplicas` with autoscaling, else \
-           `replicas`, times `numOfHosts`. Only where a RayPolicy sets `limits.maxWorkersPerGroup`.",
+    what: "Checks the maximum number of workers of each group: `maxReplicas` with autoscaling, \
+           else `replicas`, times `numOfHosts`. Only where a RayPolicy sets \
+           `limits.maxWorkersPerGroup`.",
     why: "The cluster's admins limit how large a worker group may become.",
     bad: "
 # where a RayPolicy sets maxWorkersPerGroup: 10

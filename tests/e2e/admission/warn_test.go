@@ -24,7 +24,7 @@ func TestAWarningSaysWhatToWriteInstead(t *testing.T) {
 	said := strings.TrimSpace(accepted(t, cluster))
 	hasOnce(t, said,
 		`Warning: RF103 metadata.annotations["ray.io/ippr"].groups.cpu: names a group that this cluster does not have: "cpu"`,
-		`Warning: RF103 fix: Write "cpus" if that is meant, or remove the entry.`)
+		`Warning: RF103 fix: Write "cpus" if you mean that, or remove the entry.`)
 }
 
 func TestAGoodObjectIsStoredWithoutAWord(t *testing.T) {

@@ -207,7 +207,7 @@ func TestChoicesThatCannotWorkAreRefusedInWords(t *testing.T) {
 		"apiServerCidrs={10.0.0.1}":    "apiServerCidrs",
 		"controllerReplicas=0":         "controllerReplicas",
 		"port=443":                     "port",
-		"onlyNamespaces={kube-system}": "cannot be judged",
+		"onlyNamespaces={kube-system}": "cannot be selected",
 		"timeoutSeconds=31":            "timeoutSeconds",
 		"rules.RF214=loud":             "RF214",
 		"replica=3":                    "replica",

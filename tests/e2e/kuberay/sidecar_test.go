@@ -68,7 +68,7 @@ func standsBy(t *testing.T, l *lab.Lab, head string) {
 	if !strings.HasPrefix(status, `true 0 {"running"`) {
 		t.Errorf("the container is no longer what it was: %s", status)
 	}
-	want := fmt.Sprintf("standing by for RayCluster default/%s", "central")
+	want := fmt.Sprintf("waiting until the mode of RayCluster default/%s is sidecar", "central")
 	if log := kubectl(t, l, "logs", head, "-c", "autoscaler"); strings.Count(log, want) != 1 || strings.Count(log, "\n") != 0 {
 		t.Errorf("the container says %q instead of one line with %q", log, want)
 	}

@@ -1,23 +1,25 @@
 //! The informer: the one loop that lists objects and watches them from then on. After any failure
-//! it waits, longer from failure to failure, and tries again; it never ends.
+//! it waits, longer from failure to failure, and tries again; it never ends. A new reader makes it
+//! list once more.
 //!
 //! It is written here because libraries do not expose bookmarks and the ends of watches, by which a
 //! quiet watch is told from a dead one.
 
 use std::convert::Infallible;
 use std::future::Future;
-use std::time::Duration;
 
 use hyper::Response;
+use hyper::body::Bytes;
 use kube::Client;
 use kube::api::{ListParams, Request, WatchParams};
 use kube::client::Body;
-use serde::de::DeserializeOwned;
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Duration, Instant, sleep, timeout};
 
 use super::backoff::Backoff;
 use super::health::Beacon;
-use super::pages::{self, Head, Lines, Page, PageFault, Read, WatchLine};
+use super::pages::{self, Head, Lines, PageFault, WatchLine};
+use super::readers::Readers;
+use super::selection::{Event, ObjectName, Selection, Times};
 
 /// The number of objects in a page of a list: a small one, so that large objects do not fill the
 /// memory.
@@ -26,120 +28,41 @@ const PAGE: u32 = 100;
 /// A watch that lives for less time than this has failed, however it ended.
 const BRIEF: Duration = Duration::from_secs(1);
 
-/// The objects to watch.
-#[derive(Debug, Clone)]
-pub struct Selection {
-    /// The title in logs and in the readiness report.
-    pub title: &'static str,
-    /// The path of the collection, such as `/api/v1/pods`.
-    pub path: String,
-    /// The label selector.
-    pub labels: Option<String>,
-    /// Whether only the objects' metadata is requested.
-    pub metadata_only: bool,
-    /// The durations.
-    pub times: Times,
-}
-
-/// The durations of a watch.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
-    /// The longest time that an answer may take; for a list, that each page may take.
-    pub answer: Duration,
-    /// A watch on which nothing arrives for so long is dead: API servers send bookmarks once a
-    /// minute.
-    pub silence: Duration,
-    /// The first and the longest wait after a failure.
-    pub retry: (Duration, Duration),
-    /// The time after which the API server ends a watch, roughly, so that watches spread over its
-    /// replicas.
-    pub lifetime: Duration,
-}
-
-impl Default for Times {
-    fn default() -> Self {
-        Self {
-            answer: Duration::from_secs(30),
-            silence: Duration::from_secs(95),
-            retry: (Duration::from_millis(500), Duration::from_secs(30)),
-            lifetime: Duration::from_mins(5),
-        }
-    }
-}
-
-impl Times {
-    /// The durations for objects that change all the time and without which nothing works.
-    pub fn lively(step: Duration) -> Self {
-        Self {
-            answer: step * 2,
-            silence: step * 4,
-            retry: (step / 10, step),
-            ..Self::default()
-        }
-    }
-
-    /// After how long without any message a watch is not well: within this time it has been found
-    /// dead, and another list could have been read.
-    pub fn limit(&self) -> Duration {
-        self.silence + self.answer + self.retry.1
-    }
-}
-
-/// The name of an object.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct ObjectName {
-    /// Its namespace, if it has one.
-    pub namespace: Option<String>,
-    /// Its name.
-    pub name: String,
-}
-
-/// What the informer reports.
-#[derive(Debug)]
-pub enum Event<K> {
-    /// A list begins. Objects that it does not bring until [`Self::Complete`] are gone.
-    Begun,
-    /// An object of the list.
-    Listed(ObjectName, K),
-    /// The list is complete, as of this version.
-    Complete(Option<String>),
-    /// An object is new or has changed.
-    Applied(ObjectName, K),
-    /// An object is gone, or can no longer be read; with the version that says so, if one does.
-    Deleted(ObjectName, Option<String>),
-    /// A request failed, and is tried again after a while.
-    Failed(PageFault),
-}
-
-/// Follows all objects of a selection, read as `K`, for ever, and passes what it finds to `on`, in
-/// order. Objects that cannot be read are skipped.
-pub async fn follow<K: DeserializeOwned>(
+/// Follows all objects of a selection for ever, and tells its readers what it finds, in order.
+pub(super) async fn follow(
     client: &Client,
     selection: &Selection,
     beacon: &Beacon,
-    mut on: impl FnMut(Event<K>),
+    readers: &Readers,
 ) -> Infallible {
     let (first, longest) = selection.times.retry;
     let mut follower = Follower {
         client,
         selection,
         beacon,
+        readers,
         request: Request::new(selection.path.clone()),
         backoff: Backoff::new(first, longest),
     };
     let mut version: Option<String> = None;
     loop {
         let result = match &mut version {
-            None => follower
-                .list(&mut on)
-                .await
-                .map(|listed| version = Some(listed)),
+            None => follower.begin().await.map(|listed| version = Some(listed)),
             Some(from) => {
-                let result = follower.watch(from, &mut on).await;
-                if follower.must_list(&result) {
+                // A list that has begun is never given up for a newcomer: if they come often, the
+                // others would wait for its end in vain.
+                let watched = tokio::select! {
+                    biased;
+                    () = readers.newcomer() => None,
+                    result = follower.watch(from) => Some(result),
+                };
+                if watched
+                    .as_ref()
+                    .is_none_or(|result| follower.must_list(result))
+                {
                     version = None;
                 }
-                result.map(drop)
+                watched.map_or(Ok(()), |result| result.map(drop))
             }
         };
         if let Err(fault) = result {
@@ -149,8 +72,11 @@ pub async fn follow<K: DeserializeOwned>(
             } else {
                 beacon.fail(&fault.to_string());
             }
-            on(Event::Failed(fault));
-            sleep(wait).await;
+            readers.tell(&Event::Failed(fault));
+            tokio::select! {
+                () = sleep(wait) => {}
+                () = readers.newcomer() => {}
+            }
         }
     }
 }
@@ -168,6 +94,7 @@ struct Follower<'a> {
     client: &'a Client,
     selection: &'a Selection,
     beacon: &'a Beacon,
+    readers: &'a Readers,
     request: Request,
     backoff: Backoff,
 }
@@ -187,29 +114,29 @@ impl Follower<'_> {
             }
     }
 
-    /// Lists all objects, and returns the version of the list.
-    async fn list<K: DeserializeOwned>(
-        &mut self,
-        on: &mut impl FnMut(Event<K>),
-    ) -> Result<String, PageFault> {
+    /// Lists all objects, and returns the version from which to watch. A single object is not
+    /// listed: its watch from version "0" begins with the object as it is.
+    async fn begin(&mut self) -> Result<String, PageFault> {
+        self.readers.tell(&Event::Begun);
+        if self.selection.name.is_some() {
+            return Ok("0".to_owned());
+        }
         let mut params = ListParams {
             label_selector: self.selection.labels.clone(),
             ..ListParams::default()
         };
         let mut size = PAGE;
-        on(Event::Begun);
         loop {
-            let page = match self.page(&params, size).await {
+            let body = match self.page(&params, size).await {
                 Err(PageFault::TooLarge(_)) if size > 1 => {
                     size = (size / 4).max(1);
                     continue;
                 }
                 page => page?,
             };
-            for (head, read) in page.objects {
-                if let Some((name, object)) = self.readable((head, read)) {
-                    on(Event::Listed(name, object));
-                }
+            let page = pages::page(&body)?;
+            for (head, object) in page.objects {
+                self.readers.tell(&Event::Listed(name_of(&head), object));
             }
             params.continue_token = page.next;
             if params.continue_token.is_none() {
@@ -217,19 +144,15 @@ impl Follower<'_> {
                     .version
                     .ok_or(PageFault::Malformed("list with a version"))?;
                 self.beacon.hear();
-                on(Event::Complete(Some(version.clone())));
+                self.readers.tell(&Event::Complete(Some(version.clone())));
                 return Ok(version);
             }
         }
     }
 
-    async fn page<K: DeserializeOwned>(
-        &self,
-        params: &ListParams,
-        size: u32,
-    ) -> Result<Page<K>, PageFault> {
+    async fn page(&self, params: &ListParams, size: u32) -> Result<Bytes, PageFault> {
         let params = params.clone().limit(size);
-        let request = if self.selection.metadata_only {
+        let request = if self.readers.need_metadata_only() {
             self.request.list_metadata(&params)
         } else {
             self.request.list(&params)
@@ -238,16 +161,12 @@ impl Follower<'_> {
             let body = self.send(request).await?;
             pages::body_of(body, size).await
         });
-        pages::page(&body.await?)
+        body.await
     }
 
     /// Watches from `version` on, and keeps it at the version from which the next watch can
     /// continue.
-    async fn watch<K: DeserializeOwned>(
-        &mut self,
-        version: &mut String,
-        on: &mut impl FnMut(Event<K>),
-    ) -> Result<End, PageFault> {
+    async fn watch(&mut self, version: &mut String) -> Result<End, PageFault> {
         let began = Instant::now();
         let Times {
             silence, lifetime, ..
@@ -258,11 +177,16 @@ impl Follower<'_> {
             .max(1);
         let params = WatchParams {
             label_selector: self.selection.labels.clone(),
+            field_selector: self
+                .selection
+                .name
+                .as_ref()
+                .map(|name| format!("metadata.name={name}")),
             timeout: u32::try_from(lifetime).ok(),
             bookmarks: true,
             ..WatchParams::default()
         };
-        let request = if self.selection.metadata_only {
+        let request = if self.readers.need_metadata_only() {
             self.request.watch_metadata(&params, version)
         } else {
             self.request.watch(&params, version)
@@ -280,7 +204,7 @@ impl Follower<'_> {
             if line.trim_ascii().is_empty() {
                 continue;
             }
-            self.take(pages::line(&line), version, on)?;
+            self.take(pages::line(&line), version)?;
             is_heard = true;
         }
         match (began.elapsed() < BRIEF, is_heard) {
@@ -290,23 +214,15 @@ impl Follower<'_> {
         }
     }
 
-    fn take<K: DeserializeOwned>(
-        &mut self,
-        line: WatchLine<K>,
-        version: &mut String,
-        on: &mut impl FnMut(Event<K>),
-    ) -> Result<(), PageFault> {
+    fn take(&mut self, line: WatchLine<'_>, version: &mut String) -> Result<(), PageFault> {
         let next = match line {
-            WatchLine::Applied(read) => {
-                let head = read.0.clone();
-                on(match self.readable(read) {
-                    Some((name, object)) => Event::Applied(name, object),
-                    None => Event::Deleted(name_of(&head), None),
-                });
+            WatchLine::Applied((head, object)) => {
+                self.readers.tell(&Event::Applied(name_of(&head), object));
                 head.version
             }
             WatchLine::Deleted(head) => {
-                on(Event::Deleted(name_of(&head), head.version.clone()));
+                let gone = Event::Deleted(name_of(&head), head.version.clone());
+                self.readers.tell(&gone);
                 head.version
             }
             WatchLine::Bookmark(version) => version,
@@ -319,25 +235,6 @@ impl Follower<'_> {
         self.beacon.hear();
         self.backoff.reset();
         Ok(())
-    }
-
-    /// The object, if it can be read. Of an object that cannot, only the name is logged.
-    fn readable<K>(&self, (head, read): Read<K>) -> Option<(ObjectName, K)> {
-        let name = name_of(&head);
-        match read {
-            Ok(object) => Some((name, object)),
-            Err(error) => {
-                self.beacon.skip();
-                tracing::warn!(
-                    watch = self.selection.title,
-                    namespace = name.namespace,
-                    name = name.name,
-                    kind = ?error.classify(),
-                    "an object cannot be read and is passed over"
-                );
-                None
-            }
-        }
     }
 
     async fn send(

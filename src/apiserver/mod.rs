@@ -5,6 +5,7 @@
 //! - [`client`]: a client that repeats no request by itself, and waits for no answer for ever
 //! - [`patience`]: `Retry-After` in one answer holds for every request of the client
 //! - [`gate`], [`queue`]: requests about clusters keep to one rate, and the clusters take turns
+//! - [`informers`]: what the process watches, each collection of objects once for all who read it
 //! - [`informer`], [`pages`]: the one loop that lists and watches; objects are read one by one
 //! - [`backoff`]: how long to wait after a failure
 //! - [`health`]: which watches are well, since when they are not, and why
@@ -14,22 +15,17 @@ pub mod client;
 pub mod error_chain;
 pub mod gate;
 pub mod health;
-pub mod informer;
+mod informer;
+pub mod informers;
 pub mod pages;
 pub mod patience;
 pub mod queue;
+mod readers;
+pub mod selection;
 
 pub use client::ApiServer;
 pub use gate::{Gate, NotAdmitted, Pass};
 pub use health::{Beacon, Watches};
-pub use informer::{Event, ObjectName, Selection, follow};
+pub use informers::{Informers, Reading};
 pub use patience::Patience;
-
-/// A client for watches, and the registry in which their state is reported.
-#[derive(Clone)]
-pub struct Source {
-    /// The client.
-    pub client: kube::Client,
-    /// The watches of the process.
-    pub watches: Watches,
-}
+pub use selection::{Event, ObjectName, Selection};

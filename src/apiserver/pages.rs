@@ -10,7 +10,6 @@ use hyper::{Response, StatusCode};
 use kube::client::Body;
 use kube::core::Status;
 use serde::Deserialize;
-use serde::de::DeserializeOwned;
 use serde_json::value::RawValue;
 
 use super::patience::retry_after;
@@ -92,14 +91,14 @@ pub struct Head {
     pub version: Option<String>,
 }
 
-/// An object, or the error if it could not be read; its name is known as far as it could be read.
-pub type Read<K> = (Head, Result<K, serde_json::Error>);
+/// An object as it was sent; its name is known as far as it can be read.
+pub type Sent<'a> = (Head, &'a RawValue);
 
 /// A page of a list.
 #[derive(Debug)]
-pub struct Page<K> {
+pub struct Page<'a> {
     /// Its objects.
-    pub objects: Vec<Read<K>>,
+    pub objects: Vec<Sent<'a>>,
     /// The token with which the next page is requested, if there is one.
     pub next: Option<String>,
     /// The version of the list.
@@ -108,9 +107,9 @@ pub struct Page<K> {
 
 /// A line of a watch.
 #[derive(Debug)]
-pub enum WatchLine<K> {
+pub enum WatchLine<'a> {
     /// An object is new or has changed.
-    Applied(Read<K>),
+    Applied(Sent<'a>),
     /// An object is gone.
     Deleted(Head),
     /// Nothing has changed up to this version.
@@ -160,24 +159,24 @@ struct RawMeta {
 }
 
 /// Reads a page of a list.
-pub fn page<K: DeserializeOwned>(body: &[u8]) -> Result<Page<K>, PageFault> {
+pub fn page(body: &[u8]) -> Result<Page<'_>, PageFault> {
     let list: RawList<'_> =
         serde_json::from_slice(body).map_err(|_| PageFault::Malformed("list"))?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
     Ok(Page {
-        objects: list.items.into_iter().flatten().map(read).collect(),
+        objects: list.items.into_iter().flatten().map(sent).collect(),
         next: some(list.metadata.next),
         version: some(list.metadata.resource_version),
     })
 }
 
 /// Reads a line of a watch.
-pub fn line<K: DeserializeOwned>(text: &[u8]) -> WatchLine<K> {
+pub fn line(text: &[u8]) -> WatchLine<'_> {
     let Ok(event) = serde_json::from_slice::<RawEvent<'_>>(text) else {
         return WatchLine::Failed(PageFault::Malformed("event of a watch"));
     };
     match &*event.kind {
-        "ADDED" | "MODIFIED" => WatchLine::Applied(read(event.object)),
+        "ADDED" | "MODIFIED" => WatchLine::Applied(sent(event.object)),
         "DELETED" => WatchLine::Deleted(head(event.object)),
         "BOOKMARK" => WatchLine::Bookmark(head(event.object).version),
         "ERROR" => WatchLine::Failed(status(event.object.get().as_bytes(), 500, None)),
@@ -185,8 +184,8 @@ pub fn line<K: DeserializeOwned>(text: &[u8]) -> WatchLine<K> {
     }
 }
 
-fn read<K: DeserializeOwned>(object: &RawValue) -> Read<K> {
-    (head(object), serde_json::from_str(object.get()))
+fn sent(object: &RawValue) -> Sent<'_> {
+    (head(object), object)
 }
 
 fn head(object: &RawValue) -> Head {
@@ -308,13 +307,12 @@ impl Lines {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
 
-    #[derive(Debug, Deserialize)]
-    struct WithSpec {
-        spec: u32,
+    fn spec(object: &RawValue) -> Value {
+        serde_json::from_str::<Value>(object.get()).unwrap()["spec"].clone()
     }
 
     #[test]
@@ -328,50 +326,55 @@ mod tests {
                 { "metadata": { "namespace": "b", "name": "neighbour" }, "spec": 2 },
             ]
         });
-        let page = page::<WithSpec>(list.to_string().as_bytes()).unwrap();
+        let list = list.to_string();
+        let page = page(list.as_bytes()).unwrap();
         assert_eq!(
             (page.next.as_deref(), page.version.as_deref()),
             (Some("c"), Some("7"))
         );
-        let read: Vec<_> = page
-            .objects
-            .iter()
-            .map(|(head, read)| (head.name.as_str(), read.as_ref().ok().map(|read| read.spec)))
+        let sent = page.objects.iter();
+        let sent: Vec<_> = sent
+            .map(|(head, object)| (head.name.as_str(), spec(object)))
             .collect();
         let expected = [
-            ("good", Some(1)),
-            ("bad", None),
-            ("", None),
-            ("", None),
-            ("neighbour", Some(2)),
+            ("good", json!(1)),
+            ("bad", json!("s3cret")),
+            ("", Value::Null),
+            ("", Value::Null),
+            ("neighbour", json!(2)),
         ];
-        assert_eq!(read, expected);
+        assert_eq!(sent, expected);
     }
 
     #[test]
     fn lines_of_watches_are_told_apart() {
         let event = |kind: &str| {
             let object = json!({ "metadata": { "name": "a", "resourceVersion": "9" }, "spec": 1 });
-            line::<WithSpec>(
-                json!({ "type": kind, "object": object })
-                    .to_string()
-                    .as_bytes(),
-            )
+            json!({ "type": kind, "object": object }).to_string()
         };
+        let modified = event("MODIFIED");
+        let WatchLine::Applied((_, object)) = line(modified.as_bytes()) else {
+            panic!("{modified}")
+        };
+        assert_eq!(spec(object), 1);
+        let deleted = event("DELETED");
+        assert!(matches!(line(deleted.as_bytes()), WatchLine::Deleted(head) if head.name == "a"));
+        let bookmark = event("BOOKMARK");
+        assert!(
+            matches!(line(bookmark.as_bytes()), WatchLine::Bookmark(Some(version)) if version == "9")
+        );
         assert!(matches!(
-            event("MODIFIED"),
-            WatchLine::Applied((_, Ok(WithSpec { spec: 1 })))
+            line(event("NEW-IN-2030").as_bytes()),
+            WatchLine::Other
         ));
-        assert!(matches!(event("DELETED"), WatchLine::Deleted(head) if head.name == "a"));
-        assert!(matches!(event("BOOKMARK"), WatchLine::Bookmark(Some(version)) if version == "9"));
-        assert!(matches!(event("NEW-IN-2030"), WatchLine::Other));
         let gone = json!({ "type": "ERROR", "object": { "kind": "Status", "code": 410 } });
-        let gone = line::<WithSpec>(gone.to_string().as_bytes());
+        let gone = gone.to_string();
+        let gone = line(gone.as_bytes());
         assert!(
             matches!(gone, WatchLine::Failed(PageFault::Expired)),
             "{gone:?}"
         );
-        let garbage = line::<WithSpec>(b"{\"s3cret\"");
+        let garbage = line(b"{\"s3cret\"");
         let WatchLine::Failed(fault) = garbage else {
             panic!("{garbage:?}")
         };

@@ -19,13 +19,13 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use arc_swap::ArcSwap;
-use kube::Client;
 use kube_lease_manager::{LeaseCreateMode, LeaseManager, LeaseManagerBuilder, LeaseManagerError};
 use tokio::task::JoinHandle;
 
 pub use fail_closed::release;
 pub use options::AuditOptions;
 
+use crate::apiserver::Informers;
 use crate::manifests::names::AUDIT_LEASE;
 use crate::policy::EffectivePolicy;
 use crate::telemetry::Metrics;
@@ -39,14 +39,14 @@ const RETRY: Duration = Duration::from_secs(10);
 
 /// Audits for ever, whenever this replica holds the Lease.
 pub async fn run(
-    client: Client,
+    informers: Informers,
     options: AuditOptions,
     policy: Arc<ArcSwap<EffectivePolicy>>,
     metrics: Arc<Metrics>,
 ) {
     metrics.audit.takes_part();
     loop {
-        if let Err(error) = Box::pin(hold(&client, &options, &policy, &metrics)).await {
+        if let Err(error) = Box::pin(hold(&informers, &options, &policy, &metrics)).await {
             tracing::warn!(%error, "audit: the Lease cannot be requested, trying again");
         }
         tokio::time::sleep(RETRY).await;
@@ -54,12 +54,12 @@ pub async fn run(
 }
 
 async fn hold(
-    client: &Client,
+    informers: &Informers,
     options: &AuditOptions,
     policy: &ArcSwap<EffectivePolicy>,
     metrics: &Metrics,
 ) -> Result<(), LeaseManagerError> {
-    let manager = LeaseManagerBuilder::new(client.clone(), AUDIT_LEASE)
+    let manager = LeaseManagerBuilder::new(informers.client(), AUDIT_LEASE)
         .with_namespace(&options.namespace)
         .with_identity(&options.identity)
         .with_duration(VALID)
@@ -74,7 +74,7 @@ async fn hold(
             tracing::info!("audit: this replica holds the Lease and audits");
             metrics.audit.leads(true);
             let changed = tokio::select! {
-                () = sweep::audit(client, options, policy, metrics) => Ok(()),
+                () = sweep::audit(informers, options, policy, metrics) => Ok(()),
                 changed = held.changed() => changed,
             };
             metrics.audit.leads(false);

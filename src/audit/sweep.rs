@@ -11,7 +11,7 @@ use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use super::board::Board;
 use super::{AuditOptions, fail_closed, reports, status};
-use crate::apiserver::Source;
+use crate::apiserver::Informers;
 use crate::apiserver::backoff::Backoff;
 use crate::facts::Facts;
 use crate::object_audit;
@@ -30,38 +30,41 @@ const LOOK: Duration = Duration::from_millis(200);
 
 /// Audits for as long as this future is polled.
 pub(super) async fn audit(
-    client: &Client,
+    informers: &Informers,
     options: &AuditOptions,
     policy: &ArcSwap<EffectivePolicy>,
     metrics: &Metrics,
 ) {
     let mut written = reports::Written::default();
-    let source = Source {
-        client: client.clone(),
-        watches: metrics.watches.clone(),
-    };
+    let client = informers.client();
     loop {
         let current = policy.load_full();
         let board = Board::default();
         let began = Instant::now();
         tokio::select! {
-            () = follow_all(&source, &current, &board) => {}
-            () = write(client, options, (&current, &board, began), &mut written, metrics) => {}
+            () = follow_all(informers, &current, &board) => {}
+            () = write(&client, options, (&current, &board, began), &mut written, metrics) => {}
             () = outdated(policy, &current) => {}
         }
     }
 }
 
-async fn follow_all(source: &Source, current: &EffectivePolicy, board: &Board) {
-    let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(source, current, board, kind));
+async fn follow_all(informers: &Informers, current: &Arc<EffectivePolicy>, board: &Board) {
+    let [a, b, c, d] = Kind::ALL.map(|kind| follow_kind(informers, current, board, kind));
     tokio::join!(a, b, c, d);
 }
 
-async fn follow_kind(source: &Source, current: &EffectivePolicy, board: &Board, kind: Kind) {
+async fn follow_kind(
+    informers: &Informers,
+    current: &Arc<EffectivePolicy>,
+    board: &Board,
+    kind: Kind,
+) {
+    let current = Arc::clone(current);
     follow(
-        source,
+        informers,
         ray_objects(kind),
-        |object: Part<Value, Nothing>| judge(kind, object, current),
+        move |object: Part<Value, Nothing>| judge(kind, object, &current),
         |known| {
             // Objects that cannot be read still exist, so the last results stay, and nothing is
             // written before there are any.

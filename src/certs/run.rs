@@ -5,10 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant, SystemTime};
 
 use futures_util::future::join_all;
-use futures_util::{FutureExt as _, StreamExt as _};
-use kube::api::WatchParams;
-use kube::{Api, Client};
-use serde::de::DeserializeOwned;
+use serde::de::IgnoredAny;
 use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::sleep;
@@ -17,6 +14,7 @@ use super::cluster::{Cluster, ClusterError, SeenCluster};
 use super::issue::{self, IssueError};
 use super::next::{CertificateStep, Memory, Next, next};
 use super::{CertificateOptions, CertificateOptionsError};
+use crate::apiserver::{Event, Informers, Reading, Selection};
 use crate::tls::{CertificateStore, PairError};
 
 /// How long to wait until the next look when everything is settled and no watch reports a change.
@@ -25,8 +23,6 @@ const REST: Duration = Duration::from_mins(5);
 const RETRY: Duration = Duration::from_secs(5);
 /// How long to wait when another replica was first.
 const YIELD: Duration = Duration::from_millis(200);
-/// The API server ends a watch after this many seconds (it accepts less than 295).
-const WATCH_SECONDS: u32 = 290;
 
 #[derive(Debug, Error)]
 enum StepError {
@@ -42,11 +38,11 @@ enum StepError {
 /// completes. Errors of the cluster are logged, and the step is tried again.
 pub async fn run(
     options: CertificateOptions,
-    client: Client,
+    informers: Informers,
     store: Arc<CertificateStore>,
     stop: impl Future<Output = ()>,
 ) -> Result<(), CertificateOptionsError> {
-    run_with_clock(options, client, store, Arc::new(wall_clock), stop).await
+    run_with_clock(options, informers, store, Arc::new(wall_clock), stop).await
 }
 
 /// The wall clock.
@@ -55,27 +51,27 @@ pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 /// [`run`] with another clock for validity. Waits are in real time.
 pub async fn run_with_clock(
     options: CertificateOptions,
-    client: Client,
+    informers: Informers,
     store: Arc<CertificateStore>,
     clock: Clock,
     stop: impl Future<Output = ()>,
 ) -> Result<(), CertificateOptionsError> {
     options.check()?;
     let mut keeper = Keeper {
-        cluster: Cluster::new(&client, options.clone()),
+        cluster: Cluster::new(&informers.client(), options.clone()),
         options,
         store,
         memory: Memory::default(),
         clock,
         start: Instant::now(),
     };
-    let changed = Notify::new();
-    // The watches are no tasks of their own, so that a panic in one ends the whole.
-    let watches = keeper.watches(&changed);
+    let changed = Arc::new(Notify::new());
+    let watches = keeper.watches(&informers, &changed);
+    let watching = join_all(watches.iter().map(Reading::forever));
     tokio::select! {
         () = stop => {}
         () = keeper.keep(&changed) => {}
-        _ = watches => {}
+        _ = watching => {}
     }
     Ok(())
 }
@@ -193,37 +189,28 @@ impl Keeper {
         )
     }
 
-    /// Watches each object by its name for ever, because RBAC can limit a right to names.
-    fn watches<'a>(&self, changed: &'a Notify) -> impl Future<Output = Vec<()>> + use<'a> {
-        let secret = self.options.secret.clone();
-        let secret = watch(self.cluster.secrets.clone(), secret, changed).boxed();
+    /// Watches each object by its name, because RBAC can limit a right to names.
+    fn watches(&self, informers: &Informers, changed: &Arc<Notify>) -> Vec<Reading> {
+        let secret = self.cluster.secrets.resource_url();
+        let secret = ("the Secret of certificates", secret, &*self.options.secret);
         let configurations = self.cluster.configurations.iter();
-        let configurations = configurations
-            .map(|(name, api)| watch(api.clone(), (*name).to_owned(), changed).boxed());
-        join_all([secret].into_iter().chain(configurations))
-    }
-}
-
-async fn watch<K>(api: Api<K>, name: String, changed: &Notify)
-where
-    K: Clone + std::fmt::Debug + DeserializeOwned + 'static,
-{
-    let params = WatchParams::default()
-        .fields(&format!("metadata.name={name}"))
-        .timeout(WATCH_SECONDS);
-    loop {
-        // A watch from version "0" begins with the present object, so that changes before it are
-        // seen too.
-        match api.watch(&params, "0").await {
-            Ok(events) => {
-                let mut events = std::pin::pin!(events);
-                while let Some(Ok(_)) = events.next().await {
-                    changed.notify_one();
-                }
-            }
-            Err(error) => tracing::debug!(%error, %name, "certificates: cannot watch"),
-        }
-        sleep(RETRY).await;
+        let configurations =
+            configurations.map(|(name, api)| ("webhook configurations", api.resource_url(), *name));
+        std::iter::once(secret)
+            .chain(configurations)
+            .map(|(title, path, name)| {
+                let changed = Arc::clone(changed);
+                let selection = Selection {
+                    name: Some(name.to_owned()),
+                    ..Selection::all(title, path.to_owned())
+                };
+                informers.read(selection, Some::<IgnoredAny>, move |event| {
+                    if matches!(event, Event::Applied(..) | Event::Deleted(..)) {
+                        changed.notify_one();
+                    }
+                })
+            })
+            .collect()
     }
 }
 

@@ -7,7 +7,7 @@ use tokio::sync::{mpsc, watch};
 use super::lease::{Fence, Terms, keeper, stored};
 use super::observe::{Observed, Reach};
 use super::tuning::{InForce, Tuning};
-use crate::apiserver::{ApiServer, Gate, Source, Watches};
+use crate::apiserver::{ApiServer, Gate, Informers};
 use crate::controller::act::writer::Requests;
 use crate::controller::busy_count::BusyCount;
 use crate::controller::eligibility;
@@ -51,8 +51,8 @@ pub struct Surroundings {
     pub in_force: InForce,
     /// The metrics.
     pub metrics: Arc<ScalingMetrics>,
-    /// The state of the watches, for health checks.
-    pub watches: Watches,
+    /// What the process watches.
+    pub informers: Informers,
     /// The supervisor of background tasks.
     pub supervisor: Supervisor,
 }
@@ -64,14 +64,10 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         api,
         in_force,
         metrics,
-        watches,
+        informers,
         supervisor,
     } = around;
     let client = api.client();
-    let source = Source {
-        client: client.clone(),
-        watches,
-    };
     let (tell, changes) = mpsc::unbounded_channel();
     let observed = Observed::new(tell);
     let fence = Fence::default();
@@ -105,10 +101,10 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         terms: options.terms,
     };
     let _publishing = supervisor.spawn("Events", publishing);
-    let watching = observed.watch(source.clone(), options.reach);
+    let watching = observed.watch(informers.clone(), options.reach);
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
     let (release, released) = watch::channel(false);
-    let keeping = keeper::keep(leases, source, fence, measures, released);
+    let keeping = keeper::keep(leases, informers, fence, measures, released);
     let mut keeping = supervisor.spawn("Leases", keeping);
     pool.run(changes, stop).await;
     // The Leases are released only now, because the writes that have just ended relied on them.

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use arc_swap::ArcSwap;
 use rustls::server::danger::ClientCertVerifier;
 use tokio::signal::unix::{Signal, SignalKind, signal};
-use tokio::sync::watch as flag;
+use tokio::sync::{OnceCell, watch as flag};
 
 use super::health::Health;
 use super::listener::Listener;
@@ -19,7 +19,7 @@ use super::shutdown::{Phase, Shutdown};
 use super::{Times, facts, probes};
 use crate::admission::{Admission, AdmissionLimits, Engine};
 use crate::apiserver::client::is_no_pod;
-use crate::apiserver::{ApiServer, Source};
+use crate::apiserver::{ApiServer, Informers, Watches};
 use crate::controller::stop::told_to_stop;
 use crate::controller::tuning::InForce;
 use crate::controller::{self, Surroundings};
@@ -120,11 +120,22 @@ async fn serve(
     let _beating = supervisor.spawn("pulse", health.pulse.clone().beat());
     probes::serve(options.health_address, health.clone(), supervisor.clone()).await?;
     let (stop_scaling, stopping) = flag::channel(false);
-    let scaling = scale(&options, &in_force, &metrics, stopping, supervisor);
+    let cluster = Arc::new(Cluster {
+        kubeconfig: options.kubeconfig.clone(),
+        watches: metrics.watches.clone(),
+        reached: OnceCell::new(),
+    });
+    let scaling = scale(
+        &options,
+        &in_force,
+        (&metrics, &cluster),
+        stopping,
+        supervisor,
+    );
     // Until the process ends, also while it stops: until then it serves.
-    let learning = learn(options.clone(), in_force.clone(), metrics);
+    let learning = learn(options.clone(), in_force.clone(), metrics, cluster.clone());
     let _learning = supervisor.spawn("policies, facts and audit", learning);
-    let _certifying = certify(&options, &certificates, supervisor);
+    let _certifying = certify(&options, &certificates, cluster, supervisor);
     let serving = if options.webhooks {
         let serving =
             serve_webhooks(&options, certificates, &in_force, &health, supervisor).await?;
@@ -194,23 +205,23 @@ fn callers(options: &ServeOptions) -> anyhow::Result<Arc<dyn ClientCertVerifier>
 fn scale(
     options: &ServeOptions,
     in_force: &InForce,
-    metrics: &Arc<Metrics>,
+    (metrics, cluster): (&Arc<Metrics>, &Arc<Cluster>),
     mut stop: flag::Receiver<bool>,
     supervisor: &Supervisor,
 ) -> Option<Task> {
     let scaling = options.controller.clone()?;
-    let (kubeconfig, metrics) = (options.kubeconfig.clone(), metrics.clone());
+    let (metrics, cluster) = (metrics.clone(), cluster.clone());
     let (in_force, supervisor_of) = (in_force.clone(), supervisor.clone());
     Some(supervisor.spawn("scaling", async move {
-        let api = tokio::select! {
-            api = api_at_last(kubeconfig, "to scale clusters of") => api,
+        let (api, informers) = tokio::select! {
+            reached = cluster.at_last() => reached.clone(),
             () = told_to_stop(&mut stop) => return,
         };
         let around = Surroundings {
             api,
             in_force,
             metrics: metrics.scaling.clone(),
-            watches: metrics.watches.clone(),
+            informers,
             supervisor: supervisor_of,
         };
         controller::run(scaling, around, stop).await;
@@ -226,6 +237,7 @@ async fn ended(task: Option<Task>) {
 fn certify(
     options: &ServeOptions,
     store: &Arc<CertificateStore>,
+    cluster: Arc<Cluster>,
     supervisor: &Supervisor,
 ) -> Option<Task> {
     const NAME: &str = "certificates";
@@ -241,54 +253,64 @@ fn certify(
             supervisor.spawn(NAME, poller.run(*interval))
         }
         CertificateSource::Own(own) => {
-            let kubeconfig = options.kubeconfig.clone();
-            supervisor.spawn(
-                NAME,
-                certify_ourselves(kubeconfig, own.clone(), store.clone()),
-            )
+            supervisor.spawn(NAME, certify_ourselves(cluster, own.clone(), store.clone()))
         }
     })
 }
 
 /// To the end, also while the process stops: until then it serves.
 async fn certify_ourselves(
-    kubeconfig: Option<PathBuf>,
+    cluster: Arc<Cluster>,
     own: certs::CertificateOptions,
     store: Arc<CertificateStore>,
 ) {
-    let api = api_at_last(kubeconfig, "to keep certificates in").await;
-    if let Err(error) = certs::run(own, api.client(), store, pending()).await {
+    let (_, informers) = cluster.at_last().await.clone();
+    if let Err(error) = certs::run(own, informers, store, pending()).await {
         tracing::error!(%error, "certificates are not managed");
     }
 }
 
-/// Waits for the files of the service account.
-async fn api_at_last(kubeconfig: Option<PathBuf>, purpose: &'static str) -> ApiServer {
-    loop {
-        match ApiServer::connect(kubeconfig.as_deref()).await {
-            Ok(api) => return api,
-            Err(error) => {
-                tracing::warn!(%error, purpose, "the API server cannot be reached, trying again");
-                tokio::time::sleep(CLIENT_RETRY).await;
+/// The cluster that the process belongs to, with one client and the same informers for all of its
+/// parts.
+struct Cluster {
+    kubeconfig: Option<PathBuf>,
+    watches: Watches,
+    reached: OnceCell<(ApiServer, Informers)>,
+}
+
+impl Cluster {
+    /// Waits for the files of the service account.
+    async fn at_last(&self) -> &(ApiServer, Informers) {
+        let reach = async || loop {
+            match ApiServer::connect(self.kubeconfig.as_deref()).await {
+                Ok(api) => {
+                    let informers = Informers::new(api.client(), self.watches.clone());
+                    return (api, informers);
+                }
+                Err(error) => {
+                    tracing::warn!(%error, "the API server cannot be reached, trying again");
+                    tokio::time::sleep(CLIENT_RETRY).await;
+                }
             }
-        }
+        };
+        self.reached.get_or_init(reach).await
     }
 }
 
 /// Keeps policies up to date, and where webhooks are served also facts, and audits. Never ends,
 /// even where nothing can be read.
-async fn learn(options: ServeOptions, in_force: InForce, metrics: Arc<Metrics>) {
+async fn learn(
+    options: ServeOptions,
+    in_force: InForce,
+    metrics: Arc<Metrics>,
+    cluster: Arc<Cluster>,
+) {
     let InForce { policy, known } = in_force;
-    let kubeconfig = options.kubeconfig;
-    let source = |api: &ApiServer| Source {
-        client: api.client(),
-        watches: metrics.watches.clone(),
-    };
     if !options.webhooks {
-        let api = api_at_last(kubeconfig, "to read policies of").await;
-        return watch::policies_only(source(&api), policy, known).await;
+        let (_, informers) = cluster.at_last().await.clone();
+        return watch::policies_only(informers, policy, known).await;
     }
-    if let Err(error) = ApiServer::connect(kubeconfig.as_deref()).await
+    if let Err(error) = ApiServer::connect(options.kubeconfig.as_deref()).await
         && is_no_pod(&error)
     {
         tracing::info!(%error, "no facts about the cluster: this process does not run in a pod, \
@@ -300,16 +322,15 @@ async fn learn(options: ServeOptions, in_force: InForce, metrics: Arc<Metrics>) 
     }
     // Any other failure to reach the API server may end. Until then no object is checked, because
     // it is not known what policies forbid.
-    let api = api_at_last(kubeconfig, "to read policies of").await;
-    let (client, source) = (api.client(), source(&api));
+    let (_, informers) = cluster.at_last().await.clone();
     let audit = async {
         if let Some(options) = options.audit {
-            audit::run(client.clone(), options, policy.clone(), metrics.clone()).await;
+            audit::run(informers.clone(), options, policy.clone(), metrics.clone()).await;
         }
     };
     tokio::join!(
-        facts::learn(client.clone(), policy.clone()),
-        watch::run(source, policy.clone(), known),
+        facts::learn(informers.client(), policy.clone()),
+        watch::run(informers.clone(), policy.clone(), known),
         audit
     );
 }

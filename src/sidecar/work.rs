@@ -9,14 +9,14 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Pod;
+use kube::ResourceExt as _;
 use kube::api::{Api, Patch, PatchParams};
-use kube::{Client, ResourceExt as _};
 use serde_json::{Value, json};
 use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::JoinHandle;
 use tokio::time::sleep;
 
-use crate::apiserver::{ApiServer, Gate, Source, Watches};
+use crate::apiserver::{ApiServer, Gate, Informers, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
 use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
@@ -86,8 +86,7 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
 
 struct Sidecar {
     options: SidecarOptions,
-    client: Client,
-    watches: Watches,
+    informers: Informers,
     key: Key,
     role: ScalerRole,
     writer: Writer,
@@ -107,8 +106,7 @@ impl Sidecar {
                     let writer = Writer::new(requests, key.clone(), None);
                     return Self {
                         options,
-                        client,
-                        watches: Watches::default(),
+                        informers: Informers::new(client, Watches::default()),
                         key,
                         role: ScalerRole::Sidecar { head_uid },
                         writer,
@@ -203,13 +201,9 @@ impl Sidecar {
         };
         let notify = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
-        let source = Source {
-            client: self.client.clone(),
-            watches: self.watches.clone(),
-        };
         let watching = observed
             .clone()
-            .watch(source, Reach::PodsOf(self.key.clone()));
+            .watch(self.informers.clone(), Reach::PodsOf(self.key.clone()));
         Job {
             observed,
             busy_count,

@@ -9,7 +9,7 @@ use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
-use crate::simulate::world::group_spec::GroupError;
+use crate::simulate::world::group::GroupError;
 use crate::simulate::world::queue::Event;
 
 /// The longest rest between the start of the cluster and the first job, in seconds.

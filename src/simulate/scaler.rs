@@ -136,7 +136,7 @@ impl Scaler {
     fn may_act(&mut self, world: &mut World) -> bool {
         let (view, now) = (world.view.cluster.clone(), world.now.seconds());
         let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
-        match self.handover.turn(&view, &ours, &role, now) {
+        match self.handover.turn(view.object(), &ours, &role, now) {
             HandoverStep::Act => true,
             HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
                 // A record that cannot be written is tried again at the next look.
@@ -149,7 +149,7 @@ impl Scaler {
 
     fn snapshot(&self, world: &World, gcs: crate::snapshot::gcs::ClusterResourceState) -> Snapshot {
         let view = &world.view;
-        let id = ClusterId::of(&view.cluster);
+        let id = ClusterId::of(view.cluster.object());
         let (pods, _) = OwnPods::divide(id, view.pods.iter().cloned());
         Snapshot {
             api_version: API_VERSION.to_owned(),

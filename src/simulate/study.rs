@@ -10,7 +10,7 @@ use crate::simulate::run::run;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::vary::{Field, Variation};
-use crate::simulate::world::group_spec::GroupError;
+use crate::simulate::world::group::GroupError;
 
 /// The most simulations of one study.
 pub const MOST_SIMULATIONS: usize = 500;

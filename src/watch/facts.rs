@@ -9,16 +9,16 @@ use serde::Serialize;
 use super::change::change;
 use super::follow::{Known, follow};
 use super::kinds::{self, NodeSpec, NodeStatus, Nothing, Part, PodSpec, PodStatus, Whole, fields};
-use crate::apiserver::Source;
+use crate::apiserver::Informers;
 use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
 use crate::policy::EffectivePolicy;
 use crate::ray::Fields;
 
 /// Keeps the facts up to date.
-pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
+pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>) {
     tokio::join!(
         follow(
-            source,
+            informers,
             kinds::nodes(),
             |object: Part<NodeSpec, NodeStatus>| Some(Node::read(&fields(&object))),
             |nodes| {
@@ -27,7 +27,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
             },
         ),
         follow(
-            source,
+            informers,
             kinds::limit_ranges(),
             |object: Part<Whole, Nothing>| of_namespace(&object, LimitRange::read),
             |ranges| {
@@ -36,7 +36,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
             },
         ),
         follow(
-            source,
+            informers,
             kinds::resource_quotas(),
             |object: Part<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
             |quotas| {
@@ -45,7 +45,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
             },
         ),
         follow(
-            source,
+            informers,
             kinds::pods(),
             |object: Part<PodSpec, PodStatus>| RayPod::read(&fields(&object)),
             |pods| {

@@ -10,8 +10,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::apiserver::informer::Times;
-use crate::apiserver::{self, Beacon, Event, ObjectName, Selection, Source};
+use crate::apiserver::{Beacon, Event, Informers, ObjectName, Selection};
 
 /// After so long without an answer, what is known no longer counts as true.
 const STALE: Duration = Duration::from_mins(5);
@@ -53,24 +52,20 @@ impl<'a, T> Known<'a, T> {
 
 /// Follows all objects of a kind for ever, read as `K`. `keep` returns the part of an object that
 /// is kept, if any; `publish` gets what is known whenever that has changed.
-pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
-    source: &Source,
+pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
+    informers: &Informers,
     kind: Kind,
-    keep: impl Fn(K) -> Option<T>,
+    keep: impl Fn(K) -> Option<T> + Send + 'static,
     mut publish: impl FnMut(Known<'_, T>),
 ) {
     let selection = Selection {
-        title: kind.title,
-        path: DynamicObject::url_path(&kind.resource, None),
         labels: kind.labels.map(str::to_owned),
         metadata_only: kind.metadata_only,
-        times: Times::default(),
+        ..Selection::all(kind.title, DynamicObject::url_path(&kind.resource, None))
     };
-    let limit = selection.times.limit();
-    let beacon = source.watches.open(kind.title, limit);
     let (tell, mut told) = mpsc::unbounded_channel();
-    let watching = apiserver::follow(&source.client, &selection, &beacon, |event| {
-        // Sending cannot fail, because the receiver lives as long as this future.
+    let reading = informers.read(selection, keep, move |event| {
+        // Nobody receives it any more while this future is being dropped.
         let _ = tell.send(event);
     });
     let gathering = async {
@@ -87,7 +82,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
             };
             match event {
                 Some(Event::Failed(fault)) => {
-                    if seen.has_become_unknown(&beacon) {
+                    if seen.has_become_unknown(reading.beacon()) {
                         due = None;
                         let is_absent = !seen.was_complete && fault.is_not_found();
                         publish(if is_absent {
@@ -98,7 +93,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
                     }
                 }
                 Some(event) => {
-                    if seen.take(event, &keep) {
+                    if seen.take(event) {
                         due.get_or_insert_with(|| Instant::now() + kind.pace);
                     }
                 }
@@ -107,7 +102,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq>(
         }
     };
     tokio::select! {
-        never = watching => match never {},
+        never = reading.forever() => match never {},
         () = gathering => {}
     }
 }
@@ -143,16 +138,14 @@ impl<T> Default for SeenObjects<T> {
 impl<T: PartialEq> SeenObjects<T> {
     /// Takes in an event, and returns whether there is something new to publish. Most changes of an
     /// object do not concern the parts that are kept.
-    fn take<K>(&mut self, event: Event<K>, keep: &impl Fn(K) -> Option<T>) -> bool {
+    fn take(&mut self, event: Event<T>) -> bool {
         match event {
             Event::Begun => {
                 self.listed = BTreeMap::new();
                 false
             }
-            Event::Listed(name, object) => {
-                if let Some(kept) = keep(object) {
-                    self.listed.insert(name, kept);
-                }
+            Event::Listed(name, kept) => {
+                self.listed.insert(name, kept);
                 false
             }
             Event::Complete(_) => {
@@ -160,14 +153,11 @@ impl<T: PartialEq> SeenObjects<T> {
                 (self.is_complete, self.was_complete) = (true, true);
                 true
             }
-            Event::Applied(name, object) => match keep(object) {
-                Some(kept) if self.objects.get(&name) == Some(&kept) => false,
-                Some(kept) => {
-                    self.objects.insert(name, kept);
-                    true
-                }
-                None => self.objects.remove(&name).is_some(),
-            },
+            Event::Applied(name, kept) if self.objects.get(&name) == Some(&kept) => false,
+            Event::Applied(name, kept) => {
+                self.objects.insert(name, kept);
+                true
+            }
             Event::Deleted(name, _) => self.objects.remove(&name).is_some(),
             Event::Failed(_) => false,
         }
@@ -198,17 +188,16 @@ mod tests {
     async fn what_only_begins_again_and_again_grows_old() {
         let beacon = Watches::default().open("nodes", STALE);
         let mut seen = SeenObjects::<()>::default();
-        let keep = Some::<()>;
         assert!(seen.has_become_unknown(&beacon), "nothing was ever seen");
-        seen.take(Event::Complete(None), &keep);
+        seen.take(Event::Complete(None));
         beacon.hear();
         for _ in 0..6 {
             advance(Duration::from_mins(1)).await;
-            seen.take(Event::Begun, &keep);
+            seen.take(Event::Begun);
         }
         assert!(seen.has_become_unknown(&beacon), "a beginning is no list");
         assert!(!seen.has_become_unknown(&beacon), "said once");
-        seen.take(Event::Complete(None), &keep);
+        seen.take(Event::Complete(None));
         beacon.hear();
         assert!(!seen.has_become_unknown(&beacon));
     }

@@ -83,11 +83,21 @@ pub(crate) fn pods() -> Kind {
 
 pub(crate) fn ray_objects(kind: crate::ray::Kind) -> Kind {
     Kind {
-        title: kind.name(),
+        title: title(kind),
         resource: resource(("ray.io", "v1", kind.name()), kind.plural()),
         labels: None,
         metadata_only: false,
         pace: GATHERED,
+    }
+}
+
+fn title(kind: crate::ray::Kind) -> &'static str {
+    use crate::ray::Kind;
+    match kind {
+        Kind::RayCluster => "RayClusters",
+        Kind::RayJob => "RayJobs",
+        Kind::RayService => "RayServices",
+        Kind::RayCronJob => "RayCronJobs",
     }
 }
 

@@ -17,25 +17,29 @@ use std::sync::atomic::AtomicBool;
 
 use arc_swap::ArcSwap;
 
-use crate::apiserver::Source;
+use crate::apiserver::Informers;
 use crate::policy::EffectivePolicy;
 
 /// Keeps the policies and facts in `policy` up to date for ever. `known` becomes true once the
 /// policies that decide on objects of any namespace can be folded, or once it is clear that there
 /// can be none.
-pub async fn run(source: Source, policy: Arc<ArcSwap<EffectivePolicy>>, known: Arc<AtomicBool>) {
+pub async fn run(
+    informers: Informers,
+    policy: Arc<ArcSwap<EffectivePolicy>>,
+    known: Arc<AtomicBool>,
+) {
     tokio::join!(
-        policies::keep(&source, &policy, &known),
-        facts::keep(&source, &policy),
-        objects::keep(&source, &policy),
+        policies::keep(&informers, &policy, &known),
+        facts::keep(&informers, &policy),
+        objects::keep(&informers, &policy),
     );
 }
 
 /// Keeps only the policies up to date, with the labels of namespaces by which they match.
 pub async fn policies_only(
-    source: Source,
+    informers: Informers,
     policy: Arc<ArcSwap<EffectivePolicy>>,
     known: Arc<AtomicBool>,
 ) {
-    policies::keep(&source, &policy, &known).await;
+    policies::keep(&informers, &policy, &known).await;
 }

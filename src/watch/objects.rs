@@ -8,20 +8,20 @@ use kube::api::ObjectMeta;
 use super::change::change;
 use super::follow::follow;
 use super::kinds::{self, Nothing, Part};
-use crate::apiserver::Source;
+use crate::apiserver::Informers;
 use crate::facts::StoredObject;
 use crate::policy::EffectivePolicy;
 use crate::ray::Kind;
 
 /// Keeps the names and labels up to date. The API server sends only the objects' metadata.
-pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>) {
-    let [a, b, c, d] = Kind::ALL.map(|kind| keep_kind(source, policy, kind));
+pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy>) {
+    let [a, b, c, d] = Kind::ALL.map(|kind| keep_kind(informers, policy, kind));
     tokio::join!(a, b, c, d);
 }
 
-async fn keep_kind(source: &Source, policy: &ArcSwap<EffectivePolicy>, kind: Kind) {
+async fn keep_kind(informers: &Informers, policy: &ArcSwap<EffectivePolicy>, kind: Kind) {
     follow(
-        source,
+        informers,
         kinds::ray_names(kind),
         |object: Part<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
         |objects| {

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::change::change;
 use super::follow::{Known, follow};
 use super::kinds::{self, Nothing, Part, fields};
-use crate::apiserver::Source;
+use crate::apiserver::Informers;
 use crate::policy;
 use crate::policy::{EffectivePolicy, Policies};
 use crate::raypolicy::{PolicyFault, compile};
@@ -16,7 +16,11 @@ use crate::raypolicy::{PolicyFault, compile};
 /// Keeps the policies and the labels of namespaces up to date; `known` becomes true once both are
 /// known. While they cannot be read, no object may be judged yet, because the limits of a policy
 /// that is not known would not hold. Where the kind is not installed, there are no policies.
-pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>, known: &AtomicBool) {
+pub(super) async fn keep(
+    informers: &Informers,
+    policy: &ArcSwap<EffectivePolicy>,
+    known: &AtomicBool,
+) {
     let (policies_known, namespaces_known) = (AtomicBool::new(false), AtomicBool::new(false));
     let both = || {
         if policies_known.load(Ordering::Acquire) && namespaces_known.load(Ordering::Acquire) {
@@ -25,7 +29,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>, kno
     };
     tokio::join!(
         follow(
-            source,
+            informers,
             kinds::policies(),
             |object: Part<Value, Nothing>| Some(read(&object)),
             |policies| {
@@ -42,7 +46,7 @@ pub(super) async fn keep(source: &Source, policy: &ArcSwap<EffectivePolicy>, kno
             },
         ),
         follow(
-            source,
+            informers,
             kinds::namespaces(),
             |object: Part<Nothing, Nothing>| {
                 Some((

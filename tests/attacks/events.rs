@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use rayfit::apiserver::Watches;
+use rayfit::apiserver::{Informers, Watches};
 use rayfit::controller::lease::Terms;
 use rayfit::controller::observe::Reach;
 use rayfit::controller::tuning::InForce;
@@ -153,7 +153,7 @@ impl Controller {
             api: api.server(),
             in_force,
             metrics: std::sync::Arc::default(),
-            watches: Watches::default(),
+            informers: Informers::new(api.client(), Watches::default()),
             supervisor: Supervisor::default(),
         };
         let running = controller::run(options, around, stopped);

@@ -27,10 +27,14 @@ mod rule_limits;
 mod rules;
 mod webhook;
 
+#[path = "../client_support/mod.rs"]
+mod client_support;
 #[path = "../play_gcs/mod.rs"]
 mod play_gcs;
 #[path = "../played_api/mod.rs"]
 mod played_api;
+#[path = "../process_support/mod.rs"]
+mod process_support;
 #[path = "../review_support/mod.rs"]
 mod review_support;
 #[path = "../tls_support/mod.rs"]

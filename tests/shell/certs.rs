@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use crate::api_server::ApiServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use rayfit::apiserver::{Informers, Watches};
 use rayfit::certs::{CertificateOptions, Clock, run_with_clock};
 use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::{self, Certificates, names};
@@ -74,9 +75,10 @@ impl Cluster {
         let clock = self.clock.clone();
         let clock: Clock =
             Arc::new(move || UNIX_EPOCH + Duration::from_secs(clock.load(Ordering::SeqCst)));
-        let (client, serving) = (self.server.client(), store.clone());
+        let informers = Informers::new(self.server.client(), Watches::default());
+        let serving = store.clone();
         let task = tokio::spawn(async move {
-            run_with_clock(options, client, serving, clock, std::future::pending())
+            run_with_clock(options, informers, serving, clock, std::future::pending())
                 .await
                 .unwrap();
         });

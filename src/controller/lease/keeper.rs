@@ -16,8 +16,8 @@ use super::record::{LeaseName, LeaseRecord, LeaseStep};
 use super::stored::{
     LABEL, LeaseOptions, lease_name, list, name_from, name_of, perform, record_of,
 };
-use crate::apiserver::informer::Times;
-use crate::apiserver::{self, Event, Selection, Source, error_chain};
+use crate::apiserver::selection::Times;
+use crate::apiserver::{Event, Informers, Selection, error_chain};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::told_to_stop;
 
@@ -26,25 +26,23 @@ use crate::controller::stop::told_to_stop;
 /// again.
 pub async fn keep(
     options: LeaseOptions,
-    source: Source,
+    informers: Informers,
     fence: Fence,
     measures: RoundMetrics,
     mut stop: watch::Receiver<bool>,
 ) {
-    let api: Api<Lease> = Api::namespaced(source.client.clone(), &options.namespace);
+    let api: Api<Lease> = Api::namespaced(informers.client(), &options.namespace);
     let start = Instant::now();
     let ledger = LeaseLedger::new(options.replica.clone(), options.shards, options.terms);
     let selection = Selection {
-        title: "Leases",
-        path: Lease::url_path(&(), Some(&options.namespace)),
         labels: Some(LABEL.to_owned()),
-        metadata_only: false,
         times: Times::lively(options.terms.renew),
+        ..Selection::all("Leases", Lease::url_path(&(), Some(&options.namespace)))
     };
     let mut keeper = Keeper {
         api,
         listing: Api::namespaced_with(
-            source.client.clone(),
+            informers.client(),
             &options.namespace,
             &ApiResource::erase::<Lease>(&()),
         ),
@@ -56,12 +54,9 @@ pub async fn keep(
         told: false,
         waits_for: None,
     };
-    let beacon = source
-        .watches
-        .open(selection.title, selection.times.limit());
     let (tell, mut events) = mpsc::unbounded_channel();
-    let watching = apiserver::follow(&source.client, &selection, &beacon, |event| {
-        // Sending cannot fail, because the receiver lives as long as this future.
+    let reading = informers.read(selection, Some::<Lease>, move |event| {
+        // Nobody receives it any more while this future is being dropped.
         let _ = tell.send(event);
     });
     let keeping = async {
@@ -86,7 +81,7 @@ pub async fn keep(
         }
     };
     tokio::select! {
-        never = watching => match never {},
+        never = reading.forever() => match never {},
         () = keeping => {}
     }
 }

@@ -12,8 +12,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched};
 use super::store::{Key, Store};
-use crate::apiserver::informer::Times;
-use crate::apiserver::{self, Event, ObjectName, Selection, Source};
+use crate::apiserver::{Event, Informers, ObjectName, Selection};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 
 /// Which objects are watched.
@@ -73,14 +72,14 @@ impl Observed {
     }
 
     /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
-    pub async fn watch(self, source: Source, reach: Reach) {
+    pub async fn watch(self, informers: Informers, reach: Reach) {
         let mut watches = JoinSet::new();
         match reach {
             Reach::Everything => {
                 let all = Part::default;
-                watches.spawn(self.clone().follow::<RayClusters>(source.clone(), all()));
-                watches.spawn(self.clone().follow::<Pods>(source.clone(), all()));
-                watches.spawn(self.clone().follow::<Nodes>(source, all()));
+                watches.spawn(self.clone().follow::<RayClusters>(informers.clone(), all()));
+                watches.spawn(self.clone().follow::<Pods>(informers.clone(), all()));
+                watches.spawn(self.clone().follow::<Nodes>(informers, all()));
             }
             Reach::Namespaces(names) => {
                 for namespace in names {
@@ -90,9 +89,9 @@ impl Observed {
                     };
                     watches.spawn(
                         self.clone()
-                            .follow::<RayClusters>(source.clone(), part.clone()),
+                            .follow::<RayClusters>(informers.clone(), part.clone()),
                     );
-                    watches.spawn(self.clone().follow::<Pods>(source.clone(), part));
+                    watches.spawn(self.clone().follow::<Pods>(informers.clone(), part));
                 }
             }
             Reach::PodsOf(cluster) => {
@@ -100,7 +99,7 @@ impl Observed {
                     namespace: Some(cluster.namespace.to_string()),
                     selector: Some(format!("{CLUSTER_LABEL}={}", cluster.name)),
                 };
-                watches.spawn(self.clone().follow::<Pods>(source, part));
+                watches.spawn(self.clone().follow::<Pods>(informers, part));
             }
         }
         while let Some(ended) = watches.join_next().await {
@@ -110,45 +109,41 @@ impl Observed {
         }
     }
 
-    async fn follow<K: Stored>(self, source: Source, part: Part) {
+    async fn follow<K: Stored>(self, informers: Informers, part: Part) {
         let Part {
             namespace,
             selector,
         } = part;
+        let path = Kept::<K>::url_path(&(), namespace.as_deref());
         let selection = Selection {
-            title: K::TITLE,
-            path: Kept::<K>::url_path(&(), namespace.as_deref()),
             labels: selector.or(K::SELECTOR.map(str::to_owned)),
-            metadata_only: false,
-            times: Times::default(),
+            ..Selection::all(K::TITLE, path)
         };
-        let beacon = source.watches.open(K::TITLE, selection.times.limit());
         let mut listed: BTreeSet<K::Id> = BTreeSet::new();
         let mut first = true;
-        let watching =
-            apiserver::follow(&source.client, &selection, &beacon, |event| match event {
-                Event::Begun => listed = BTreeSet::new(),
-                Event::Listed(name, object) => {
-                    listed.extend(K::id(&name));
-                    self.put::<K>(object);
+        let reading = informers.read(selection, Some::<Kept<K>>, move |event| match event {
+            Event::Begun => listed = BTreeSet::new(),
+            Event::Listed(name, object) => {
+                listed.extend(K::id(&name));
+                self.put::<K>(object);
+            }
+            Event::Complete(version) => {
+                self.drop_missing::<K>(namespace.as_deref(), &listed, version.as_deref());
+                listed = BTreeSet::new();
+                if std::mem::take(&mut first) {
+                    self.write().listed(K::KIND, namespace.as_deref());
+                    tracing::debug!(kind = K::KIND, namespace, "first list complete");
                 }
-                Event::Complete(version) => {
-                    self.drop_missing::<K>(namespace.as_deref(), &listed, version.as_deref());
-                    listed = BTreeSet::new();
-                    if std::mem::take(&mut first) {
-                        self.write().listed(K::KIND, namespace.as_deref());
-                        tracing::debug!(kind = K::KIND, namespace, "first list complete");
-                    }
+            }
+            Event::Applied(_, object) => self.put::<K>(object),
+            Event::Deleted(name, version) => {
+                if let Some(id) = K::id(&name) {
+                    self.remove::<K>(&id, version.as_deref());
                 }
-                Event::Applied(_, object) => self.put::<K>(object),
-                Event::Deleted(name, version) => {
-                    if let Some(id) = K::id(&name) {
-                        self.remove::<K>(&id, version.as_deref());
-                    }
-                }
-                Event::Failed(_) => {}
-            });
-        match watching.await {}
+            }
+            Event::Failed(_) => {}
+        });
+        match reading.forever().await {}
     }
 
     fn put<K: Stored>(&self, object: Kept<K>) {
@@ -205,7 +200,7 @@ trait Stored: Watched + Sized {
 
 impl Stored for RayClusters {
     type Id = Key;
-    const TITLE: &'static str = "RayClusters to scale";
+    const TITLE: &'static str = "RayClusters";
     const SELECTOR: Option<&'static str> = None;
     fn id(name: &ObjectName) -> Option<Key> {
         key_of(name)
@@ -223,7 +218,7 @@ impl Stored for RayClusters {
 
 impl Stored for Pods {
     type Id = Key;
-    const TITLE: &'static str = "pods of Ray clusters to scale";
+    const TITLE: &'static str = "pods of Ray clusters";
     const SELECTOR: Option<&'static str> = Some(CLUSTER_LABEL);
     fn id(name: &ObjectName) -> Option<Key> {
         key_of(name)
@@ -241,7 +236,7 @@ impl Stored for Pods {
 
 impl Stored for Nodes {
     type Id = Arc<str>;
-    const TITLE: &'static str = "nodes of pods to resize";
+    const TITLE: &'static str = "nodes";
     const SELECTOR: Option<&'static str> = None;
     fn id(name: &ObjectName) -> Option<Arc<str>> {
         Some(name.name.as_str().into())

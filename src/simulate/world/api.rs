@@ -49,7 +49,7 @@ impl World {
     ///
     /// A test of the patch fails, or the groups cannot be read afterwards, which admission refuses.
     pub fn patch_cluster(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
-        let mut patched = self.cluster.clone();
+        let mut patched = self.cluster.object().clone();
         json_patch::patch(&mut patched, patch).map_err(|_| refused(422, DOES_NOT_FIT, &[]))?;
         self.set_cluster(patched)
             .map_err(|error| refused(422, &error.to_string(), &["FieldValueInvalid"]))

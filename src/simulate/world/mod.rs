@@ -7,7 +7,7 @@
 //! settings and the seed alone, so equal runs are equal in everything.
 
 mod api;
-pub mod group_spec;
+pub mod group;
 mod kubelet;
 pub mod ledger;
 pub mod objects;
@@ -20,7 +20,7 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
-use self::group_spec::{GroupError, GroupSpec};
+use self::group::{GroupError, SimulatedGroup};
 use self::ledger::{Ledger, Point, Rate};
 use self::objects::{SimulatedNode, SimulatedPod};
 use self::queue::{Event, EventQueue};
@@ -32,6 +32,7 @@ use crate::simulate::ray::resources::float;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::snapshot::KubeNode;
+use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::kube_node::{NodeMetadata, NodeStatus};
 use crate::snapshot::pod_object::PodObject;
 
@@ -39,7 +40,7 @@ use crate::snapshot::pod_object::PodObject;
 #[derive(Debug, Clone, Default)]
 pub struct View {
     /// The RayCluster.
-    pub cluster: Rc<Value>,
+    pub cluster: Rc<ClusterObject>,
     /// Its pods.
     pub pods: Rc<Vec<PodObject>>,
     /// The Kubernetes nodes; `None` where there is room for everything.
@@ -64,9 +65,9 @@ pub struct World {
     /// Everything random.
     pub random: fastrand::Rng,
     queue: EventQueue,
-    cluster: Value,
+    cluster: ClusterObject,
     version: u64,
-    groups: Vec<GroupSpec>,
+    groups: Vec<SimulatedGroup>,
     /// All pods that there ever were.
     pods: Vec<SimulatedPod>,
     /// The pods that exist, by name.
@@ -98,7 +99,7 @@ impl World {
             view: View::default(),
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
-            cluster: Value::Null,
+            cluster: ClusterObject::default(),
             version: 0,
             groups: Vec::new(),
             pods: Vec::new(),
@@ -223,7 +224,11 @@ impl World {
     }
 
     fn cluster_text(&self, pointer: &str) -> Option<String> {
-        let text = self.cluster.pointer(pointer).and_then(Value::as_str);
+        let text = self
+            .cluster
+            .object()
+            .pointer(pointer)
+            .and_then(Value::as_str);
         text.map(str::to_owned)
     }
 
@@ -234,9 +239,10 @@ impl World {
 
     /// Stores the RayCluster as it was changed.
     fn set_cluster(&mut self, mut cluster: Value) -> Result<(), GroupError> {
-        self.groups = group_spec::groups(&cluster)?;
+        cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
+        let cluster = ClusterObject::from(cluster);
+        self.groups = group::groups(&cluster)?;
         self.version += 1;
-        cluster["metadata"]["resourceVersion"] = json!(self.version.to_string());
         self.cluster = cluster;
         self.after(self.settings.operator_s, Event::Operator);
         self.objects_changed();

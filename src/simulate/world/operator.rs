@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use super::World;
-use crate::simulate::world::group_spec::GroupSpec;
+use crate::simulate::world::group::SimulatedGroup;
 use crate::simulate::world::objects::SimulatedPod;
 use crate::simulate::world::queue::Event;
 use crate::snapshot::pod_object::{
@@ -41,7 +41,7 @@ impl World {
     }
 
     /// Acts on a group of single pods. Returns whether it came to the end.
-    fn operate_pods(&mut self, group: &GroupSpec, pods: &[usize]) -> bool {
+    fn operate_pods(&mut self, group: &SimulatedGroup, pods: &[usize]) -> bool {
         let ended = pods.iter().filter(|pod| self.pods[**pod].has_ended());
         let ended: Vec<usize> = ended.copied().collect();
         if !ended.is_empty() {
@@ -65,7 +65,7 @@ impl World {
 
     /// Acts on a group whose replicas have several pods, which come and go together.
     /// (`reconcileMultiHostWorkerGroup`.)
-    fn operate_replicas(&mut self, group: &GroupSpec, pods: &[usize]) -> bool {
+    fn operate_replicas(&mut self, group: &SimulatedGroup, pods: &[usize]) -> bool {
         let mut replicas: BTreeMap<String, Vec<usize>> = BTreeMap::new();
         for pod in pods {
             let replica = self.pods[*pod].object.metadata.labels.replica.clone();
@@ -105,7 +105,7 @@ impl World {
         }
     }
 
-    fn make_replica(&mut self, group: &GroupSpec) {
+    fn make_replica(&mut self, group: &SimulatedGroup) {
         let replica = (group.hosts > 1).then(|| format!("{}-{}", group.name, self.letters()));
         for _ in 0..group.hosts {
             let name = format!("{}-{}-worker-{}", self.name(), group.name, self.letters());
@@ -118,7 +118,7 @@ impl World {
     /// Makes a pod, and returns its number.
     pub(super) fn make_pod(
         &mut self,
-        group: &GroupSpec,
+        group: &SimulatedGroup,
         name: String,
         replica: Option<String>,
     ) -> usize {

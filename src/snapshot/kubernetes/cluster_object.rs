@@ -92,6 +92,12 @@ pub enum IdleTimeout {
     Seconds(Number),
 }
 
+impl Default for ClusterObject {
+    fn default() -> Self {
+        Self::from(Value::Null)
+    }
+}
+
 impl From<Value> for ClusterObject {
     fn from(object: Value) -> Self {
         let part = |key| object.as_object().and_then(|root| object_at(root, key));

@@ -54,6 +54,8 @@ struct Objects {
     /// Everything that ever changed: version, collection, kind of the event, the object.
     history: Vec<(u64, String, &'static str, Value)>,
     calls: Vec<Call>,
+    /// The number of watches that are open, by collection, namespace and label selector.
+    watches: BTreeMap<String, usize>,
     rule: Option<Rule>,
 }
 
@@ -93,9 +95,13 @@ impl Api {
         }
     }
 
+    pub fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
     /// The real client, as the process makes it.
     pub fn server(&self) -> ApiServer {
-        let url = format!("http://{}", self.address).parse().unwrap();
+        let url = self.url().parse().unwrap();
         ApiServer::with(kube::Config::new(url)).unwrap()
     }
 }
@@ -116,6 +122,11 @@ impl Played {
         calls
             .filter(|call| call.verb == verb && call.resource == resource)
             .collect()
+    }
+
+    /// The number of watches that are open, by collection, namespace and label selector.
+    pub fn watches(&self) -> BTreeMap<String, usize> {
+        self.lock().watches.clone()
     }
 
     /// Stores an object, whoever wrote it.
@@ -258,12 +269,35 @@ impl Asked {
     }
 }
 
+/// Counted while it is open.
+struct OpenWatch(Played, String);
+
+impl OpenWatch {
+    fn new(played: &Played, asked: &Asked) -> Self {
+        let labels = asked.query.get("labelSelector");
+        let labels = labels.map_or("", |labels| labels.as_str());
+        let what = [&*asked.collection, &*asked.call.namespace, labels].join(" ");
+        let what = what.trim_end().to_owned();
+        *played.lock().watches.entry(what.clone()).or_default() += 1;
+        Self(played.clone(), what)
+    }
+}
+
+impl Drop for OpenWatch {
+    fn drop(&mut self) {
+        *self.0.lock().watches.get_mut(&self.1).unwrap() -= 1;
+    }
+}
+
 async fn answer(State(played): State<Played>, request: Request) -> Response {
     let (parts, body) = request.into_parts();
     let body = axum::body::to_bytes(body, usize::MAX).await.unwrap();
     let header = parts.headers.get(header::CONTENT_TYPE);
     let kind = header.map_or("", |value| value.to_str().unwrap());
     let query = parts.uri.query().unwrap_or_default();
+    if parts.uri.path() == "/version" {
+        return axum::Json(json!({ "major": "1", "minor": "35" })).into_response();
+    }
     let asked = Asked::new(&parts.method, parts.uri.path(), query, kind, body);
     let fault = {
         let mut objects = played.lock();
@@ -338,8 +372,10 @@ impl Played {
         let from: u64 = asked.query["resourceVersion"].parse().unwrap_or(0);
         let (played, changed) = (self.clone(), self.changed.subscribe());
         let asked = asked.clone();
+        let open = OpenWatch::new(self, &asked);
         let lines = stream::unfold((from, changed), move |(seen, mut changed)| {
             let (played, asked) = (played.clone(), asked.clone());
+            let _ = &open;
             async move {
                 loop {
                     changed.borrow_and_update();

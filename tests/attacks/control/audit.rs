@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use arc_swap::ArcSwap;
 use futures_util::future::join_all;
+use rayfit::apiserver::Informers;
 use rayfit::audit;
 use rayfit::policy::{EffectivePolicy, Policies};
 use rayfit::raypolicy::compile;
@@ -60,7 +61,8 @@ fn auditing(api: &Api) -> JoinHandle<()> {
     };
     let metrics = Arc::new(Metrics::new(Arc::default()));
     let policy = Arc::new(ArcSwap::from_pointee(policy));
-    tokio::spawn(audit::run(api.server().client(), options, policy, metrics))
+    let informers = Informers::new(api.server().client(), metrics.watches.clone());
+    tokio::spawn(audit::run(informers, options, policy, metrics))
 }
 
 fn status(played: &Played) -> Value {

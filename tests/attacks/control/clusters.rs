@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
-use rayfit::apiserver::{ApiServer, Watches};
+use rayfit::apiserver::{ApiServer, Informers, Watches};
 use rayfit::controller::lease::Terms;
 use rayfit::controller::observe::Reach;
 use rayfit::controller::tuning::InForce;
@@ -51,14 +51,14 @@ impl Controller {
         let metrics = Arc::new(Metrics::new(Arc::default()));
         let supervisor = Supervisor::default();
         let around = Surroundings {
-            api: server,
             in_force: InForce {
                 known: Arc::new(AtomicBool::new(true)),
                 ..InForce::default()
             },
             metrics: metrics.scaling.clone(),
-            watches: metrics.watches.clone(),
+            informers: Informers::new(server.client(), metrics.watches.clone()),
             supervisor: supervisor.clone(),
+            api: server,
         };
         let options = ControllerOptions {
             reach: Reach::Everything,

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::SystemTime;
 
 use arc_swap::ArcSwap;
-use rayfit::apiserver::Source;
+use rayfit::apiserver::Informers;
 use rayfit::policy::EffectivePolicy;
 use rayfit::server::health::{Health, NotReady};
 use rayfit::telemetry::Metrics;
@@ -15,7 +15,7 @@ use serde_json::json;
 use super::api::{Api, Fault};
 use super::clusters::{Cluster, Controller, soon};
 
-const POLICIES: &str = "/apis/rayfit.dev/v1alpha1/raypolicies";
+pub(super) const POLICIES: &str = "/apis/rayfit.dev/v1alpha1/raypolicies";
 const NAMESPACES: &str = "/api/v1/namespaces";
 
 fn health(metrics: &Arc<Metrics>, known: &Arc<AtomicBool>, webhooks: bool) -> Health {
@@ -66,11 +66,12 @@ async fn a_first_list_of_policies_that_fails_keeps_the_replica_unready() {
         Arc::default(),
     );
     let health = health(&metrics, &known, true);
-    let source = Source {
-        client: api.server().client(),
-        watches: metrics.watches.clone(),
-    };
-    let keeping = tokio::spawn(watch::policies_only(source, policy.clone(), known.clone()));
+    let informers = Informers::new(api.server().client(), metrics.watches.clone());
+    let keeping = tokio::spawn(watch::policies_only(
+        informers,
+        policy.clone(),
+        known.clone(),
+    ));
     soon("the first list has failed", || {
         failures.load(Ordering::Relaxed) <= 1
     })
@@ -103,12 +104,9 @@ async fn where_policies_are_not_installed_there_are_none() {
         Arc::new(ArcSwap::from_pointee(EffectivePolicy::default())),
         Arc::default(),
     );
-    let source = Source {
-        client: api.server().client(),
-        watches: metrics.watches.clone(),
-    };
+    let informers = Informers::new(api.server().client(), metrics.watches.clone());
     let known_to: Arc<AtomicBool> = Arc::clone(&known);
-    let keeping = tokio::spawn(watch::policies_only(source, policy, known_to));
+    let keeping = tokio::spawn(watch::policies_only(informers, policy, known_to));
     soon("that is known", || known.load(Ordering::Acquire)).await;
     keeping.abort();
 }

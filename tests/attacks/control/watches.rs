@@ -2,14 +2,17 @@
 //! concerns no other.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicU32;
+use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use rayfit::apiserver::informer::Times;
-use rayfit::apiserver::{self, ApiServer, Event, Selection, Watches};
+use rayfit::apiserver::{ApiServer, Event, Informers, Selection, Watches};
 use serde_json::{Value, json};
 
 use super::api::{Api, Fault};
 use super::clusters::{CLUSTERS, Cluster, Controller, soon};
+use super::policies::POLICIES;
+use crate::process_support::Process;
 
 #[tokio::test]
 async fn a_lease_watch_whose_first_list_fails_is_polled_again() {
@@ -152,17 +155,6 @@ async fn one_malformed_object_hides_no_other() {
     controller.stop().await;
 }
 
-/// Of its title, with short times.
-fn selection(title: &'static str, path: &str) -> Selection {
-    Selection {
-        title,
-        path: path.to_owned(),
-        labels: None,
-        metadata_only: false,
-        times: Times::default(),
-    }
-}
-
 /// A connection that is up and says nothing: in virtual time, since that lasts minutes.
 #[tokio::test(start_paused = true)]
 async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
@@ -192,16 +184,62 @@ async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
     });
     let api = ApiServer::through(service, "default");
     let watches = Watches::default();
-    let times = Times::default();
-    let beacon = watches.open("pods", times.limit());
-    let mut lists = 0;
-    let (client, pods) = (api.client(), selection("pods", "/api/v1/pods"));
-    let following = apiserver::follow::<Value>(&client, &pods, &beacon, |event| {
-        lists += i32::from(matches!(event, Event::Complete(_)));
+    let lists = Arc::new(AtomicU32::new(0));
+    let counted = lists.clone();
+    let pods = Selection::all("pods", "/api/v1/pods".to_owned());
+    let informers = Informers::new(api.client(), watches.clone());
+    let reading = informers.read(pods, Some::<Value>, move |event| {
+        counted.fetch_add(u32::from(matches!(event, Event::Complete(_))), Relaxed);
     });
-    let hour = tokio::time::timeout(Duration::from_hours(1), following);
+    let hour = tokio::time::timeout(Duration::from_hours(1), reading.forever());
     assert!(hour.await.is_err(), "it never ends");
+    let lists = lists.load(Relaxed);
     assert!(lists > 20, "{lists} lists in an hour");
     assert!(*watches_begun.lock().unwrap() > 20);
     assert_eq!(watches.troubles(), [], "what is known is never old");
+}
+
+/// Webhooks, audit and controller in one process.
+#[tokio::test]
+async fn one_process_watches_nothing_twice() {
+    let api = Api::start().await;
+    let cluster = Cluster::new(&api, "team-a", "ray").await;
+    let policy = json!({ "metadata": { "name": "all" }, "spec": {} });
+    api.played.put(POLICIES, policy);
+    let kubeconfig = tempfile::NamedTempFile::new().unwrap();
+    let config = json!({
+        "apiVersion": "v1", "kind": "Config", "current-context": "played",
+        "clusters": [{ "name": "played", "cluster": { "server": api.url() } }],
+        "users": [{ "name": "nobody", "user": {} }],
+        "contexts": [{ "name": "played", "context": { "cluster": "played", "user": "nobody" } }]
+    });
+    std::fs::write(&kubeconfig, config.to_string()).unwrap();
+    let path = kubeconfig.path().to_str().unwrap();
+    let _process = Process::start(&["--kubeconfig", path]).await;
+    cluster.is_scaled().await;
+    soon("the audit has written what it found", || {
+        let policy = api.played.get(POLICIES, "", "all").unwrap();
+        policy["status"]["objects"] == 1
+    })
+    .await;
+    let once = [
+        "/api/v1/limitranges",
+        "/api/v1/namespaces",
+        "/api/v1/nodes",
+        "/api/v1/pods  ray.io/cluster",
+        "/api/v1/resourcequotas",
+        "/apis/coordination.k8s.io/v1/leases rayfit-system rayfit.dev/lease",
+        "/apis/ray.io/v1/rayclusters",
+        "/apis/ray.io/v1/raycronjobs",
+        "/apis/ray.io/v1/rayjobs",
+        "/apis/ray.io/v1/rayservices",
+        "/apis/rayfit.dev/v1alpha1/raypolicies",
+    ];
+    let once = once.map(|what| (what.to_owned(), 1));
+    soon("each is watched once", || {
+        let open = api.played.watches();
+        assert!(open.values().all(|open| *open <= 2), "{open:?}");
+        open.into_iter().eq(once.clone())
+    })
+    .await;
 }

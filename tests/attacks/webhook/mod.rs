@@ -2,11 +2,6 @@
 //! nobody but API servers, and without one every pod. The neighbour is an API server with reviews of
 //! others; it calls from an address of its own, unless the test says otherwise.
 
-#[path = "../../client_support/mod.rs"]
-mod client_support;
-#[path = "../../process_support/mod.rs"]
-mod process_support;
-
 mod bodies;
 mod bombs;
 mod connections;
@@ -15,7 +10,7 @@ mod probes;
 
 use std::time::{Duration, Instant};
 
-use crate::{review_support, tls_support};
+use crate::{client_support, process_support, review_support};
 use client_support::{Connection, get, request};
 use process_support::{Process, soon};
 use rayfit::manifests::names::WEBHOOK_MEMORY;

@@ -1,0 +1,128 @@
+//! What is watched, and what is reported of it.
+
+use std::time::Duration;
+
+use super::pages::PageFault;
+
+/// The objects to watch.
+#[derive(Debug, Clone)]
+pub struct Selection {
+    /// The title in logs and in the readiness report.
+    pub title: &'static str,
+    /// The path of the collection, such as `/api/v1/pods`.
+    pub path: String,
+    /// The label selector.
+    pub labels: Option<String>,
+    /// The name of the one object to watch. It is not listed, so that a right to `watch` that is
+    /// limited to the name is enough.
+    pub name: Option<String>,
+    /// Whether only the objects' metadata is needed.
+    pub metadata_only: bool,
+    /// The durations.
+    pub times: Times,
+}
+
+impl Selection {
+    /// All objects of a collection, with the usual durations.
+    pub fn all(title: &'static str, path: String) -> Self {
+        Self {
+            title,
+            path,
+            labels: None,
+            name: None,
+            metadata_only: false,
+            times: Times::default(),
+        }
+    }
+}
+
+/// The durations of a watch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Times {
+    /// The longest time that an answer may take; for a list, that each page may take.
+    pub answer: Duration,
+    /// A watch on which nothing arrives for so long is dead: API servers send bookmarks once a
+    /// minute.
+    pub silence: Duration,
+    /// The first and the longest wait after a failure.
+    pub retry: (Duration, Duration),
+    /// The time after which the API server ends a watch, roughly, so that watches spread over its
+    /// replicas.
+    pub lifetime: Duration,
+}
+
+impl Default for Times {
+    fn default() -> Self {
+        Self {
+            answer: Duration::from_secs(30),
+            silence: Duration::from_secs(95),
+            retry: (Duration::from_millis(500), Duration::from_secs(30)),
+            lifetime: Duration::from_mins(5),
+        }
+    }
+}
+
+impl Times {
+    /// The durations for objects that change all the time and without which nothing works.
+    pub fn lively(step: Duration) -> Self {
+        Self {
+            answer: step * 2,
+            silence: step * 4,
+            retry: (step / 10, step),
+            ..Self::default()
+        }
+    }
+
+    /// After how long without any message a watch is not well: within this time it has been found
+    /// dead, and another list could have been read.
+    pub fn limit(&self) -> Duration {
+        self.silence + self.answer + self.retry.1
+    }
+}
+
+/// The name of an object.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ObjectName {
+    /// Its namespace, if it has one.
+    pub namespace: Option<String>,
+    /// Its name.
+    pub name: String,
+}
+
+/// What an informer reports of objects that are read as `K`.
+#[derive(Debug, Clone)]
+pub enum Event<K> {
+    /// A list begins. Objects that it does not bring until [`Self::Complete`] are gone.
+    Begun,
+    /// An object of the list.
+    Listed(ObjectName, K),
+    /// The list is complete, as of this version.
+    Complete(Option<String>),
+    /// An object is new or has changed.
+    Applied(ObjectName, K),
+    /// An object is gone, or can no longer be read; with the version that says so, if one does.
+    Deleted(ObjectName, Option<String>),
+    /// A request failed, and is tried again after a while.
+    Failed(PageFault),
+}
+
+impl<K> Event<K> {
+    /// The same event of what `keep` returns of an object. An object of which nothing is kept is
+    /// passed over in a list, and gone when it changes.
+    pub(super) fn keep<T>(
+        &self,
+        keep: impl FnOnce(&ObjectName, &K) -> Option<T>,
+    ) -> Option<Event<T>> {
+        Some(match self {
+            Self::Begun => Event::Begun,
+            Self::Listed(name, object) => Event::Listed(name.clone(), keep(name, object)?),
+            Self::Complete(version) => Event::Complete(version.clone()),
+            Self::Applied(name, object) => match keep(name, object) {
+                Some(kept) => Event::Applied(name.clone(), kept),
+                None => Event::Deleted(name.clone(), None),
+            },
+            Self::Deleted(name, version) => Event::Deleted(name.clone(), version.clone()),
+            Self::Failed(fault) => Event::Failed(fault.clone()),
+        })
+    }
+}

@@ -1,0 +1,113 @@
+//! The groups of the RayCluster, as KubeRay reads them.
+
+use serde::Deserialize as _;
+use serde_json::Value;
+
+use crate::ray::Role;
+use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
+use crate::snapshot::pod_object::PodSpec;
+
+/// The head group or a worker group.
+#[derive(Debug, Clone, Default)]
+pub struct SimulatedGroup {
+    /// The name; `headgroup` for the head.
+    pub name: String,
+    /// The wanted replicas, within the minimum and the maximum.
+    pub replicas: i64,
+    /// The pods of each replica.
+    pub hosts: i64,
+    /// The pods that are to be deleted.
+    pub to_delete: Vec<String>,
+    /// Whether the group has no pods at all.
+    pub is_suspended: bool,
+    /// The spec of its pods.
+    pub pod: PodSpec,
+    /// The GPUs of a pod.
+    pub gpus: i64,
+    /// The resources with which its Ray nodes start.
+    pub resources: Vec<(String, f64)>,
+    /// The labels of its Ray nodes.
+    pub labels: Vec<(String, String)>,
+}
+
+impl SimulatedGroup {
+    /// How many replicas there should be now.
+    pub fn replicas_wanted(&self) -> i64 {
+        if self.is_suspended { 0 } else { self.replicas }
+    }
+}
+
+/// A group that Ray could not start from.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{group}: {why}")]
+pub struct GroupError {
+    /// The group.
+    pub group: String,
+    /// What is wrong with it.
+    pub why: String,
+}
+
+/// The groups of a RayCluster, the head group first.
+///
+/// # Errors
+///
+/// The amounts of a group's Ray nodes cannot be read.
+pub fn groups(cluster: &ClusterObject) -> Result<Vec<SimulatedGroup>, GroupError> {
+    let groups = cluster.spec.iter().flat_map(|spec| &spec.groups);
+    groups.map(|group| read(group, cluster.object())).collect()
+}
+
+fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, GroupError> {
+    let resources = group.resources.as_ref().map_err(|error| GroupError {
+        group: group.title(),
+        why: error.to_string(),
+    })?;
+    let (template, is_head) = match group.role {
+        Role::Head => (object.pointer("/spec/headGroupSpec/template/spec"), true),
+        Role::Worker { index } => {
+            let at = format!("/spec/workerGroupSpecs/{index}/template/spec");
+            (object.pointer(&at), false)
+        }
+    };
+    let (min, max) = (group.min_replicas.unwrap_or(0), group.max_replicas);
+    let replicas = group
+        .replicas
+        .unwrap_or(min)
+        .max(min)
+        .min(max.unwrap_or(i64::MAX));
+    #[expect(clippy::cast_precision_loss, reason = "Ray counts in floats too")]
+    let resources = resources
+        .iter()
+        .map(|(name, amount)| (name.to_owned(), amount as f64));
+    Ok(SimulatedGroup {
+        name: group.name.clone().unwrap_or_default(),
+        replicas: if is_head { 1 } else { replicas },
+        hosts: group.hosts.unwrap_or(1).max(1),
+        to_delete: group
+            .to_delete
+            .iter()
+            .flatten()
+            .flatten()
+            .cloned()
+            .collect(),
+        is_suspended: group.suspended,
+        // What the API server would refuse is left out: rules say what is wrong with a pod's spec.
+        pod: template
+            .and_then(|spec| PodSpec::deserialize(spec).ok())
+            .unwrap_or_default(),
+        gpus: gpus(template),
+        resources: resources.collect(),
+        labels: group.labels.clone(),
+    })
+}
+
+/// The GPUs that the limits of a pod's first container name, whoever makes them.
+fn gpus(template: Option<&Value>) -> i64 {
+    let limits = template.and_then(|spec| spec.pointer("/containers/0/resources/limits"));
+    let limits = limits.and_then(Value::as_object).into_iter().flatten();
+    let gpus = |(name, amount): (&String, &Value)| {
+        let amount = amount.as_i64().or_else(|| amount.as_str()?.parse().ok());
+        amount.filter(|_| name.ends_with("/gpu"))
+    };
+    limits.filter_map(gpus).sum()
+}

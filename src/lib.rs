@@ -28,6 +28,7 @@
 //! - [`tls`]: the certificate that webhooks are served with
 //! - [`apiserver`]: the one way to the API server: client, rate, the loop that lists and watches
 //! - [`supervisor`]: background tasks that the process cannot do without
+//! - [`fair_queue`]: what waits by flow, with flows served in turn
 //! - [`shares`]: connections and memory, of which no stranger can hold so much that others are locked out
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`audit`]: the background audit, the status of policies, failing closed
@@ -56,6 +57,7 @@ pub mod cli;
 pub mod controller;
 pub mod defaults;
 pub mod facts;
+pub mod fair_queue;
 pub mod finding;
 pub mod gcs;
 pub mod judge;

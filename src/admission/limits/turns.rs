@@ -1,27 +1,22 @@
 //! Turns: one large review at a time, and sources take turns, so that who sends many does not keep
 //! the one waiting who sends one.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
 use super::refusal::Refusal;
+use crate::fair_queue::FairQueue;
 use crate::shares::ConnectionSource;
 
 /// Who waits for a turn.
 #[derive(Debug, Clone)]
-pub struct Turns {
-    each: usize,
-    line: Arc<Mutex<Line>>,
-}
+pub struct Turns(Arc<Mutex<Line>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Line {
     is_taken: bool,
-    /// Sources in the order in which they are next; each has somebody who waits.
-    sources: VecDeque<ConnectionSource>,
-    waiting: HashMap<ConnectionSource, VecDeque<oneshot::Sender<ReviewTurn>>>,
+    waiting: FairQueue<ConnectionSource, oneshot::Sender<ReviewTurn>>,
 }
 
 /// A turn, until dropped.
@@ -31,10 +26,10 @@ pub struct ReviewTurn(Turns);
 impl Turns {
     /// Nobody waits yet; of each source at most `each` will.
     pub fn new(each: usize) -> Self {
-        Self {
-            each,
-            line: Arc::default(),
-        }
+        Self(Arc::new(Mutex::new(Line {
+            is_taken: false,
+            waiting: FairQueue::new(each),
+        })))
     }
 
     /// Waits for a turn.
@@ -45,7 +40,12 @@ impl Turns {
                 line.is_taken = true;
                 return Ok(ReviewTurn(self.clone()));
             }
-            line.join(source, self.each)?
+            // Those who have gone away meanwhile leave no trace but this one.
+            line.waiting.retain(&source, |next| !next.is_closed());
+            let (next, turn) = oneshot::channel();
+            let joined = line.waiting.push(source, next);
+            joined.map_err(|_| Refusal::Busy)?;
+            turn
         };
         // The sender goes only with the whole line.
         turn.await.map_err(|_| Refusal::Busy)
@@ -53,44 +53,15 @@ impl Turns {
 
     /// A panic elsewhere leaves the line whole enough.
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Line {
-    fn join(
-        &mut self,
-        source: ConnectionSource,
-        each: usize,
-    ) -> Result<oneshot::Receiver<ReviewTurn>, Refusal> {
-        let waiting = self.waiting.entry(source).or_default();
-        // Those who have gone away meanwhile leave no trace but this one.
-        waiting.retain(|next| !next.is_closed());
-        if waiting.len() >= each {
-            return Err(Refusal::Busy);
-        }
-        let (next, turn) = oneshot::channel();
-        waiting.push_back(next);
-        if !self.sources.contains(&source) {
-            self.sources.push_back(source);
-        }
-        Ok(turn)
-    }
-
-    /// Who is next, the source that had its turn longest ago first; nobody has the turn if nobody
-    /// waits.
+    /// Who is next; nobody has the turn if nobody waits.
     fn next(&mut self) -> Option<oneshot::Sender<ReviewTurn>> {
-        while let Some(source) = self.sources.pop_front() {
-            let Some(waiting) = self.waiting.get_mut(&source) else {
-                continue;
-            };
-            let next = waiting.pop_front();
-            if waiting.is_empty() {
-                self.waiting.remove(&source);
-            } else {
-                self.sources.push_back(source);
-            }
-            if let Some(next) = next.filter(|next| !next.is_closed()) {
+        while let Some(next) = self.waiting.pop() {
+            if !next.is_closed() {
                 return Some(next);
             }
         }

@@ -32,6 +32,7 @@
 //! - [`apiserver`]: all access to the API server: client, rate limit, the loop that lists and
 //!   watches
 //! - [`supervisor`]: background tasks that the process cannot do without
+//! - [`fair_queue`]: items that wait by flow, with flows served in turn
 //! - [`shares`]: how connections and memory are shared, so that no caller can lock out others
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`audit`]: the background audit, the status of policies, failing closed
@@ -60,6 +61,7 @@ pub mod cli;
 pub mod controller;
 pub mod defaults;
 pub mod facts;
+pub mod fair_queue;
 pub mod finding;
 pub mod gcs;
 pub mod judge;

@@ -86,7 +86,7 @@ impl Gate {
     pub fn new(rate: u32, burst: u32, patience: Patience) -> Self {
         let number = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
         let quota = Quota::per_second(number(rate)).allow_burst(number(burst));
-        let clock = Steady(Instant::now());
+        let clock = Steady::default();
         Self(Arc::new(Inner {
             queue: Mutex::new(Queue::new(OF_ONE)),
             rate: RateLimiter::direct_with_clock(quota, clock),
@@ -205,7 +205,13 @@ impl Drop for Pass {
 
 /// Tokio's clock, as the time since some moment.
 #[derive(Debug, Clone, Copy)]
-struct Steady(Instant);
+pub(crate) struct Steady(Instant);
+
+impl Default for Steady {
+    fn default() -> Self {
+        Self(Instant::now())
+    }
+}
 
 impl Clock for Steady {
     type Instant = Duration;

@@ -29,3 +29,12 @@ pub use health::{Beacon, Watches};
 pub use informers::{Informers, Reading};
 pub use patience::Patience;
 pub use selection::{Event, ObjectName, Selection};
+
+/// Selects the pods of Rayfit's webhooks.
+pub fn own_pods() -> kube::core::Selector {
+    let labels = crate::manifests::names::selector();
+    let labels = labels.as_object().into_iter().flatten();
+    labels
+        .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+        .collect()
+}

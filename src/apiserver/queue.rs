@@ -1,13 +1,12 @@
 //! The queue of the requests that wait at the gate, by cluster. Pure.
 //!
-//! One request at a time is at the front, and may pass next. Flows (clusters) are served in turn,
-//! so that a flow with a thousand requests delays another flow's single request by only one of its
-//! own. A flow whose requests gave up before its turn came keeps its turn: so even if it takes very
-//! long to serve every flow once, no flow always gives up too early. A flow with many requests
-//! under way is passed over until one of them has ended.
+//! One request at a time is at the front, and may pass next; clusters take turns. A cluster with
+//! many requests under way is passed over until one of them has ended.
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::sync::Arc;
+
+use crate::fair_queue::FairQueue;
 
 /// The name of a flow: the requests of one cluster belong together.
 pub type Flow = Arc<str>;
@@ -15,20 +14,15 @@ pub type Flow = Arc<str>;
 /// The flow of the requests that can wait until no other request does. No cluster has this name.
 pub const LAST: &str = "";
 
-/// The most turns that are kept for flows that have no waiting requests now.
-const KEPT: usize = 1024;
-
 /// The waiting requests. A `W` is the means to tell a request that it is at the front.
 #[derive(Debug)]
 pub struct Queue<W> {
-    /// The turn of each flow, as a number since when it waits for one: the smallest number is next.
-    turns: HashMap<Flow, u64>,
-    waiting: HashMap<Flow, VecDeque<(u64, W)>>,
+    waiting: FairQueue<Flow, (u64, W)>,
     under_way: HashMap<Flow, usize>,
     /// Whether a request is at the front.
     is_taken: bool,
     numbers: u64,
-    limits: QueueLimits,
+    most_under_way: usize,
 }
 
 /// The part of the shared capacity that one flow may use.
@@ -51,43 +45,29 @@ impl<W> Queue<W> {
     /// An empty queue.
     pub fn new(limits: QueueLimits) -> Self {
         Self {
-            turns: HashMap::new(),
-            waiting: HashMap::new(),
+            waiting: FairQueue::new(limits.waiting),
             under_way: HashMap::new(),
             is_taken: false,
             numbers: 0,
-            limits,
+            most_under_way: limits.under_way,
         }
     }
 
     /// Adds a waiting request; `None` if too many of its flow wait already.
     pub fn join(&mut self, flow: &Flow, waiter: W) -> Option<Ticket> {
-        let line = self.waiting.entry(flow.clone()).or_default();
-        if line.len() >= self.limits.waiting {
-            return None;
-        }
         self.numbers += 1;
-        self.turns.entry(flow.clone()).or_insert(self.numbers);
-        line.push_back((self.numbers, waiter));
+        let number = self.numbers;
+        self.waiting.push(flow.clone(), (number, waiter)).ok()?;
         Some(Ticket {
             flow: flow.clone(),
-            number: self.numbers,
+            number,
         })
     }
 
     /// Removes a request that waits no longer.
     pub fn leave(&mut self, ticket: &Ticket) {
-        if let Some(line) = self.waiting.get_mut(&ticket.flow) {
-            line.retain(|(number, _)| *number != ticket.number);
-            if line.is_empty() {
-                self.waiting.remove(&ticket.flow);
-            }
-        }
-        // Clusters that are gone send no more requests, so their turns are dropped.
-        if self.turns.len() > self.waiting.len() * 2 + KEPT {
-            let waiting = &self.waiting;
-            self.turns.retain(|flow, _| waiting.contains_key(flow));
-        }
+        self.waiting
+            .retain(&ticket.flow, |(number, _)| *number != ticket.number);
     }
 
     /// The request that is at the front now, if the front was free and a request may take it.
@@ -95,24 +75,12 @@ impl<W> Queue<W> {
         if self.is_taken {
             return None;
         }
-        let may = |flow: &Flow| {
+        let next = self.waiting.pop_by(|flow| {
             let under_way = self.under_way.get(flow).copied().unwrap_or_default();
-            under_way < self.limits.under_way
-        };
-        let turn = |flow: &&Flow| (***flow == *LAST, self.turns.get(*flow).copied());
-        let next = self.waiting.keys().filter(|flow| may(flow));
-        let flow = next.min_by_key(turn)?.clone();
-        let line = self.waiting.get_mut(&flow)?;
-        let (_, waiter) = line.pop_front()?;
-        if line.is_empty() {
-            self.waiting.remove(&flow);
-            self.turns.remove(&flow);
-        } else {
-            self.numbers += 1;
-            self.turns.insert(flow, self.numbers);
-        }
-        self.is_taken = true;
-        Some(waiter)
+            (under_way < self.most_under_way).then_some(**flow == *LAST)
+        });
+        self.is_taken = next.is_some();
+        next.map(|(_, waiter)| waiter)
     }
 
     /// The request at the front has left it.
@@ -165,46 +133,12 @@ mod tests {
     }
 
     #[test]
-    fn flows_take_turns() {
-        let mut queue = queue(&["a1", "a2", "a3", "b1", "c1", "c2"]);
-        let order: Vec<_> = std::iter::from_fn(|| next(&mut queue)).collect();
-        assert_eq!(order, ["a1", "b1", "c1", "a2", "c2", "a3"]);
-        assert!(queue.turns.is_empty() && queue.waiting.is_empty());
-    }
-
-    #[test]
     fn one_at_a_time_is_at_the_front() {
         let mut queue = queue(&["a1", "b1"]);
         assert_eq!(queue.call(), Some("a1"));
         assert_eq!(queue.call(), None);
         queue.step_aside();
         assert_eq!(queue.call(), Some("b1"));
-    }
-
-    #[test]
-    fn who_gives_up_keeps_the_turn_of_its_flow() {
-        let mut queue = queue(&["a1", "b1"]);
-        let ticket = queue.join(&flow("c"), "c1").unwrap();
-        queue.leave(&ticket);
-        queue.leave(&ticket);
-        assert_eq!(next(&mut queue), Some("a1"));
-        for later in ["a2", "d1", "c2"] {
-            queue.join(&flow(later), later).unwrap();
-        }
-        let order: Vec<_> = std::iter::from_fn(|| next(&mut queue)).collect();
-        assert_eq!(order, ["b1", "c2", "a2", "d1"]);
-        assert!(queue.turns.is_empty() && queue.waiting.is_empty());
-    }
-
-    #[test]
-    fn turns_of_flows_that_never_come_again_are_forgotten() {
-        let mut queue = queue(&["a1"]);
-        for number in 0..KEPT * 3 {
-            let ticket = queue.join(&number.to_string().into(), "gone").unwrap();
-            queue.leave(&ticket);
-        }
-        assert!(queue.turns.len() <= KEPT + 2, "{}", queue.turns.len());
-        assert_eq!(next(&mut queue), Some("a1"));
     }
 
     #[test]
@@ -225,12 +159,5 @@ mod tests {
         queue.join(&flow("b"), "b1").unwrap();
         let order: Vec<_> = std::iter::from_fn(|| next(&mut queue)).collect();
         assert_eq!(order, ["a1", "b1", "event"]);
-    }
-
-    #[test]
-    fn a_flow_cannot_fill_the_queue() {
-        let mut queue = queue(&["a1", "a2", "a3"]);
-        assert_eq!(queue.join(&flow("a"), "a4"), None);
-        assert!(queue.join(&flow("b"), "b1").is_some());
     }
 }

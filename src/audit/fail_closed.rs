@@ -10,7 +10,8 @@ use serde_json::Value;
 
 use super::AuditOptions;
 use super::closing::{Closing, Sight, decide, is_by_us, is_closed, patch};
-use crate::manifests::names::{self, VALIDATING};
+use crate::apiserver::own_pods;
+use crate::manifests::names::VALIDATING;
 use crate::policy::Policies;
 
 /// How often the state is checked.
@@ -101,16 +102,9 @@ pub async fn release(client: &Client) -> Result<bool, Error> {
 }
 
 async fn ready(client: &Client, namespace: &str) -> Result<usize, Error> {
-    let labels = names::selector();
-    let labels: Vec<String> = labels
-        .as_object()
-        .into_iter()
-        .flatten()
-        .filter_map(|(key, value)| Some(format!("{key}={}", value.as_str()?)))
-        .collect();
     let pods: Api<Pod> = Api::namespaced(client.clone(), namespace);
     let pods = pods
-        .list(&ListParams::default().labels(&labels.join(",")))
+        .list(&ListParams::default().labels_from(&own_pods()))
         .await?;
     Ok(pods.iter().filter(|pod| is_ready(pod)).count())
 }

@@ -12,7 +12,8 @@ use thiserror::Error;
 use super::contents::{Anchor, Contents};
 use super::next::{Bundle, View};
 use super::{CertificateOptions, bundle, secret};
-use crate::manifests::names::{self, MUTATING, VALIDATING};
+use crate::apiserver::own_pods;
+use crate::manifests::names::{MUTATING, VALIDATING};
 
 /// The reason why the cluster could not be read or changed.
 #[derive(Debug, Error)]
@@ -116,15 +117,9 @@ impl Cluster {
     /// Rayfit's pods that may be running. If they are not known, old authorities are only kept for
     /// longer.
     async fn serving_pods(&self) -> Option<BTreeSet<String>> {
-        let labels: BTreeMap<String, String> =
-            serde_json::from_value(names::selector()).unwrap_or_default();
-        let selector: Vec<String> = labels
-            .iter()
-            .map(|(key, value)| format!("{key}={value}"))
-            .collect();
         let listed = self
             .pods
-            .list(&ListParams::default().labels(&selector.join(",")))
+            .list(&ListParams::default().labels_from(&own_pods()))
             .await;
         match listed {
             Ok(pods) => Some(

@@ -1,27 +1,22 @@
 //! Turns: one large review is processed at a time, and sources take turns, so that a source with
 //! many reviews does not delay a source with one.
 
-use std::collections::{HashMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::oneshot;
 
 use super::refusal::Refusal;
+use crate::fair_queue::FairQueue;
 use crate::shares::ConnectionSource;
 
 /// The queue for turns.
 #[derive(Debug, Clone)]
-pub struct Turns {
-    each: usize,
-    line: Arc<Mutex<Line>>,
-}
+pub struct Turns(Arc<Mutex<Line>>);
 
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Line {
     is_taken: bool,
-    /// Sources in the order of their turns; each has a waiting review.
-    sources: VecDeque<ConnectionSource>,
-    waiting: HashMap<ConnectionSource, VecDeque<oneshot::Sender<ReviewTurn>>>,
+    waiting: FairQueue<ConnectionSource, oneshot::Sender<ReviewTurn>>,
 }
 
 /// A turn, until dropped.
@@ -31,10 +26,10 @@ pub struct ReviewTurn(Turns);
 impl Turns {
     /// An empty queue, with room for `each` reviews of each source.
     pub fn new(each: usize) -> Self {
-        Self {
-            each,
-            line: Arc::default(),
-        }
+        Self(Arc::new(Mutex::new(Line {
+            is_taken: false,
+            waiting: FairQueue::new(each),
+        })))
     }
 
     /// Waits for a turn.
@@ -45,7 +40,12 @@ impl Turns {
                 line.is_taken = true;
                 return Ok(ReviewTurn(self.clone()));
             }
-            line.join(source, self.each)?
+            // Those who have gone away meanwhile leave no trace but this one.
+            line.waiting.retain(&source, |next| !next.is_closed());
+            let (next, turn) = oneshot::channel();
+            let joined = line.waiting.push(source, next);
+            joined.map_err(|_| Refusal::Busy)?;
+            turn
         };
         // The sender is dropped only with the whole queue.
         turn.await.map_err(|_| Refusal::Busy)
@@ -53,44 +53,15 @@ impl Turns {
 
     /// A panic elsewhere leaves the queue usable.
     fn line(&self) -> MutexGuard<'_, Line> {
-        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
 impl Line {
-    fn join(
-        &mut self,
-        source: ConnectionSource,
-        each: usize,
-    ) -> Result<oneshot::Receiver<ReviewTurn>, Refusal> {
-        let waiting = self.waiting.entry(source).or_default();
-        // Removes those that have gone away in the meantime.
-        waiting.retain(|next| !next.is_closed());
-        if waiting.len() >= each {
-            return Err(Refusal::Busy);
-        }
-        let (next, turn) = oneshot::channel();
-        waiting.push_back(next);
-        if !self.sources.contains(&source) {
-            self.sources.push_back(source);
-        }
-        Ok(turn)
-    }
-
-    /// The next review, from the source whose last turn was longest ago; no review has the turn if
-    /// none waits.
+    /// Who is next; nobody has the turn if nobody waits.
     fn next(&mut self) -> Option<oneshot::Sender<ReviewTurn>> {
-        while let Some(source) = self.sources.pop_front() {
-            let Some(waiting) = self.waiting.get_mut(&source) else {
-                continue;
-            };
-            let next = waiting.pop_front();
-            if waiting.is_empty() {
-                self.waiting.remove(&source);
-            } else {
-                self.sources.push_back(source);
-            }
-            if let Some(next) = next.filter(|next| !next.is_closed()) {
+        while let Some(next) = self.waiting.pop() {
+            if !next.is_closed() {
                 return Some(next);
             }
         }

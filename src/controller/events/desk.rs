@@ -4,7 +4,6 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::controller::clock::Clock;
 use crate::controller::events::announcement::{About, Announcement};
 use crate::controller::events::outbox::Outbox;
 use crate::controller::metrics::RoundMetrics;
@@ -15,7 +14,6 @@ pub(super) struct Desk {
     pub(super) outbox: Mutex<Outbox>,
     pub(super) filled: Notify,
     pub(super) measures: RoundMetrics,
-    pub(super) clock: Clock,
 }
 
 impl Desk {
@@ -25,7 +23,7 @@ impl Desk {
             news: news.clone(),
         };
         let mut outbox = self.outbox();
-        let is_told = outbox.put(announcement, self.clock.steady());
+        let is_told = outbox.put(announcement);
         self.measures.events_left_out(outbox.count_left_out());
         drop(outbox);
         self.filled.notify_one();

@@ -2,7 +2,6 @@
 //! for them, and within one budget for each cluster and one for all.
 
 mod announcement;
-pub mod bucket;
 mod desk;
 mod outbox;
 mod publish;
@@ -16,7 +15,6 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::Notify;
 
 use crate::controller::act::writer::Requests;
-use crate::controller::clock::Clock;
 use crate::controller::events::desk::Desk;
 use crate::controller::events::publish::Publisher;
 use crate::controller::metrics::RoundMetrics;
@@ -41,7 +39,6 @@ impl Announcer {
             outbox: Mutex::default(),
             filled: Notify::new(),
             measures,
-            clock: Clock::default(),
         });
         let publisher = Publisher::new(requests, share, instance, desk.clone());
         (Self { desk: Some(desk) }, publisher.run())

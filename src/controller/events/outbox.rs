@@ -1,36 +1,29 @@
 //! The Events that wait to be published: within a budget for each cluster, and fairly among
-//! namespaces, so that no tenant's Events keep out another's. Pure.
+//! namespaces, so that no tenant's Events keep out another's.
 
-use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::collections::BTreeMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
+use std::time::Duration;
 
+use governor::middleware::NoOpMiddleware;
+use governor::state::keyed::HashMapStateStore;
+use governor::{Quota, RateLimiter};
+
+use crate::apiserver::gate::Steady;
 use crate::controller::events::announcement::{About, Announcement};
-use crate::controller::events::bucket::{Bucket, Rate};
 use crate::controller::observe::Key;
+use crate::fair_queue::FairQueue;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
-/// The rate of one cluster's warnings. (The burst is that of Kubernetes' own event recorder.)
-pub(crate) const WARNINGS: Rate = Rate {
-    burst: 25.0,
-    every_s: 30.0,
-};
+/// The burst of one cluster's warnings, and the time until the next one after it. (The burst is
+/// that of Kubernetes' own event recorder.)
+pub(crate) const WARNINGS: (u32, Duration) = (25, Duration::from_secs(30));
 
-/// The rate of one cluster's other Events. They have a budget apart from the warnings: when both
+/// The same of one cluster's other Events. They have a budget apart from the warnings: when both
 /// shared one of 25 Events, resizes and drains used it up, and the warning about a deferred resize
 /// was left out.
-pub(crate) const NORMAL: Rate = Rate {
-    burst: 100.0,
-    every_s: 5.0,
-};
-
-fn rate(kind: EventType) -> Rate {
-    match kind {
-        EventType::Normal => NORMAL,
-        EventType::Warning => WARNINGS,
-    }
-}
-
-const KINDS: [EventType; 2] = [EventType::Normal, EventType::Warning];
+const NORMAL: (u32, Duration) = (100, Duration::from_secs(5));
 
 /// The most Events of one namespace that wait.
 const WAITING_OF_NAMESPACE: usize = 64;
@@ -39,92 +32,74 @@ const WAITING_OF_NAMESPACE: usize = 64;
 const WAITING: usize = 1024;
 
 /// The waiting Events, and the counts of those that were left out.
-#[derive(Debug, Default)]
 pub(crate) struct Outbox {
-    /// The budgets by name, not by UID, so that a cluster that is created anew gets no new budget.
-    accounts: HashMap<Key, EventAccount>,
-    queues: HashMap<Arc<str>, VecDeque<Announcement>>,
-    /// The namespaces that have waiting Events, in the order in which they are served.
-    turns: VecDeque<Arc<str>>,
+    normal: Budgets,
+    warnings: Budgets,
+    /// What was left out and not yet summed up.
+    owed: BTreeMap<(Key, EventType), LeftOut>,
+    /// By namespace.
+    waiting: FairQueue<Arc<str>, Announcement>,
     left_out: u64,
 }
 
-/// The budgets of one cluster.
+/// The budgets of all clusters for one type of Events: by name, not by UID, so that a cluster that
+/// is created anew gets no new budget.
+type Budgets = RateLimiter<Key, HashMapStateStore<Key>, Steady, NoOpMiddleware<Duration>>;
+
+fn budgets((burst, every): (u32, Duration)) -> Budgets {
+    let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
+    let quota = Quota::with_period(every).unwrap_or(Quota::per_second(burst));
+    RateLimiter::hashmap_with_clock(quota.allow_burst(burst), Steady::default())
+}
+
+/// The left-out Events of one type about one cluster.
 #[derive(Debug)]
-struct EventAccount {
+struct LeftOut {
     about: About,
-    normal: EventBudget,
-    warnings: EventBudget,
+    counts: BTreeMap<&'static str, u64>,
+    /// The message of the latest one.
+    latest: String,
 }
 
-/// The budget of one type of Events, and the left-out Events that were not yet summed up.
-#[derive(Debug, Default)]
-struct EventBudget {
-    bucket: Bucket,
-    left_out: BTreeMap<&'static str, u64>,
-    /// The message of the latest left-out Event.
-    latest: Option<String>,
-}
-
-impl EventAccount {
-    fn budget(&mut self, kind: EventType) -> &mut EventBudget {
-        match kind {
-            EventType::Normal => &mut self.normal,
-            EventType::Warning => &mut self.warnings,
+impl Default for Outbox {
+    fn default() -> Self {
+        Self {
+            normal: budgets(NORMAL),
+            warnings: budgets(WARNINGS),
+            owed: BTreeMap::new(),
+            waiting: FairQueue::new(WAITING_OF_NAMESPACE),
+            left_out: 0,
         }
-    }
-
-    fn owes(&self) -> bool {
-        !self.normal.left_out.is_empty() || !self.warnings.left_out.is_empty()
     }
 }
 
 impl Outbox {
-    /// Takes in an Event; false if it is left out. `now` is in seconds of any clock that only goes
-    /// forward.
-    pub(crate) fn put(&mut self, announcement: Announcement, now: f64) -> bool {
+    /// Takes in an Event; false if it is left out.
+    pub(crate) fn put(&mut self, announcement: Announcement) -> bool {
         let about = &announcement.about;
-        let kind = announcement.news.kind;
-        let account = self.account(about);
-        account.about = about.clone();
-        let budget = account.budget(kind);
-        if budget.left_out.is_empty() && budget.bucket.take(rate(kind), now) {
+        let account = (about.key.clone(), announcement.news.kind);
+        if !self.owed.contains_key(&account) && self.may(&account) {
             return self.queue(announcement);
         }
-        let about = about.clone();
-        self.leave_out(&announcement);
-        self.sum_up(&about, kind, now);
+        self.leave_out(announcement);
+        self.sum_up(&account);
         false
     }
 
     /// The next Event to publish; the namespaces take turns.
     pub(crate) fn take(&mut self) -> Option<Announcement> {
-        let namespace = self.turns.pop_front()?;
-        let queue = self.queues.get_mut(&namespace)?;
-        let next = queue.pop_front();
-        if queue.is_empty() {
-            self.queues.remove(&namespace);
-        } else {
-            self.turns.push_back(namespace);
-        }
-        next
+        self.waiting.pop()
     }
 
-    /// Sums up left-out Events where the budgets now allow it, and forgets clusters of which
-    /// nothing has to be remembered.
-    pub(crate) fn tick(&mut self, now: f64) {
-        let owed = self.accounts.values().filter(|account| account.owes());
-        let owed: Vec<About> = owed.map(|account| account.about.clone()).collect();
-        for about in owed {
-            for kind in KINDS {
-                self.sum_up(&about, kind, now);
-            }
+    /// Sums up left-out Events where the budgets now allow it, and forgets budgets that are full
+    /// again.
+    pub(crate) fn tick(&mut self) {
+        let owed: Vec<_> = self.owed.keys().cloned().collect();
+        for account in owed {
+            self.sum_up(&account);
         }
-        self.accounts.retain(|_, account| {
-            account.owes()
-                || !account.normal.bucket.is_unused(NORMAL, now)
-                || !account.warnings.bucket.is_unused(WARNINGS, now)
-        });
+        self.normal.retain_recent();
+        self.warnings.retain_recent();
     }
 
     /// The number of Events that were left out since the last call.
@@ -132,66 +107,67 @@ impl Outbox {
         std::mem::take(&mut self.left_out)
     }
 
-    fn account(&mut self, about: &About) -> &mut EventAccount {
-        let new = || EventAccount {
-            about: about.clone(),
-            normal: EventBudget::default(),
-            warnings: EventBudget::default(),
+    /// The number of budgets that are remembered.
+    #[cfg(test)]
+    pub(crate) fn budgets(&self) -> usize {
+        self.normal.len() + self.warnings.len()
+    }
+
+    /// Whether the budget allows one more Event, which is then taken from it.
+    fn may(&self, (key, kind): &(Key, EventType)) -> bool {
+        let budgets = match kind {
+            EventType::Normal => &self.normal,
+            EventType::Warning => &self.warnings,
         };
-        self.accounts.entry(about.key.clone()).or_insert_with(new)
+        budgets.check_key(key).is_ok()
     }
 
     /// Queues one Event for all left-out Events of a type.
-    fn sum_up(&mut self, about: &About, kind: EventType, now: f64) {
-        let budget = self.account(about).budget(kind);
-        if budget.left_out.is_empty() || !budget.bucket.take(rate(kind), now) {
+    fn sum_up(&mut self, account: &(Key, EventType)) {
+        if !self.owed.contains_key(account) || !self.may(account) {
             return;
         }
-        let left_out = std::mem::take(&mut budget.left_out);
-        let latest = budget.latest.take();
-        let news = summary(&left_out, latest.filter(|_| kind == EventType::Warning));
-        let about = about.clone();
-        self.queue(Announcement { about, news });
+        if let Some(left_out) = self.owed.remove(account) {
+            let warning = (account.1 == EventType::Warning).then_some(left_out.latest);
+            let news = summary(&left_out.counts, warning);
+            let about = left_out.about;
+            self.queue(Announcement { about, news });
+        }
     }
 
     fn queue(&mut self, announcement: Announcement) -> bool {
         let namespace = announcement.about.key.namespace.clone();
-        let of_namespace = self.queues.get(&namespace).map_or(0, VecDeque::len);
-        if of_namespace >= WAITING_OF_NAMESPACE || !self.has_room(of_namespace) {
-            self.leave_out(&announcement);
-            return false;
-        }
-        let queue = self.queues.entry(namespace.clone()).or_default();
-        if queue.is_empty() {
-            self.turns.push_back(namespace);
-        }
-        queue.push_back(announcement);
-        true
+        let refused = if self.has_room(&namespace) {
+            self.waiting.push(namespace, announcement).err()
+        } else {
+            Some(announcement)
+        };
+        refused.map(|refused| self.leave_out(refused)).is_none()
     }
 
-    /// Whether one more Event of a namespace with so many waiting Events may wait. If the outbox is
-    /// full, the latest Event of the namespace with the most waiting ones gives way to a namespace
-    /// with fewer.
-    fn has_room(&mut self, of_namespace: usize) -> bool {
-        if self.queues.values().map(VecDeque::len).sum::<usize>() < WAITING {
+    /// Whether there is room for one more Event of a namespace. If the outbox is full, the latest
+    /// Event of the namespace with the most waiting ones gives way to a namespace with fewer.
+    fn has_room(&mut self, namespace: &Arc<str>) -> bool {
+        if self.waiting.len() < WAITING {
             return true;
         }
-        let longest = self.queues.values_mut().max_by_key(|queue| queue.len());
-        let latest = longest
-            .filter(|queue| queue.len() > of_namespace + 1)
-            .and_then(VecDeque::pop_back);
-        if let Some(latest) = &latest {
-            self.leave_out(latest);
-        }
-        latest.is_some()
+        let of_namespace = self.waiting.len_of(namespace);
+        let latest = self.waiting.shorten_longest(of_namespace + 1);
+        latest.map(|latest| self.leave_out(latest)).is_some()
     }
 
-    fn leave_out(&mut self, announcement: &Announcement) {
+    fn leave_out(&mut self, announcement: Announcement) {
+        let Announcement { about, news } = announcement;
         self.left_out += 1;
-        let news = &announcement.news;
-        let budget = self.account(&announcement.about).budget(news.kind);
-        *budget.left_out.entry(news.reason).or_default() += 1;
-        budget.latest = Some(news.message.clone());
+        let account = (about.key.clone(), news.kind);
+        let left_out = self.owed.entry(account).or_insert_with(|| LeftOut {
+            about: about.clone(),
+            counts: BTreeMap::new(),
+            latest: String::new(),
+        });
+        left_out.about = about;
+        left_out.latest = news.message;
+        *left_out.counts.entry(news.reason).or_default() += 1;
     }
 }
 

@@ -1,9 +1,12 @@
 //! The publisher: sends Events, one after the other.
 
 use std::collections::HashMap;
+use std::num::NonZeroU32;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use governor::clock::Clock as _;
+use governor::{Quota, RateLimiter};
 use k8s_openapi::api::core::v1::ObjectReference;
 use k8s_openapi::api::events::v1::{Event, EventSeries};
 use k8s_openapi::apimachinery::pkg::apis::meta::v1::MicroTime;
@@ -12,10 +15,10 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::time::sleep;
 
+use crate::apiserver::gate::Steady;
 use crate::controller::act::writer::{LONGEST, Requests};
 use crate::controller::clock::Clock;
 use crate::controller::events::announcement::{About, Announcement};
-use crate::controller::events::bucket::{Bucket, Rate};
 use crate::controller::events::desk::Desk;
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
@@ -32,8 +35,8 @@ pub(crate) struct Publisher {
     requests: Requests,
     instance: String,
     desk: Arc<Desk>,
-    /// The rate of the Events of all clusters together.
-    share: Rate,
+    /// The most Events of all clusters together in a second.
+    share: NonZeroU32,
     series: HashMap<Equal, Published>,
     /// When the left-out Events were last summed up.
     ticked: Instant,
@@ -50,27 +53,23 @@ struct Published {
 
 impl Publisher {
     pub(crate) fn new(requests: Requests, share: u32, instance: String, desk: Arc<Desk>) -> Self {
-        let share = f64::from(share.max(1));
         Self {
             requests,
             instance,
             desk,
-            share: Rate {
-                burst: share,
-                every_s: 1.0 / share,
-            },
+            share: NonZeroU32::new(share).unwrap_or(NonZeroU32::MIN),
             series: HashMap::new(),
             ticked: Instant::now(),
         }
     }
 
     pub(crate) async fn run(mut self) {
-        let mut bucket = Bucket::default();
+        let clock = Steady::default();
+        let rate = RateLimiter::direct_with_clock(Quota::per_second(self.share), clock);
         loop {
             let Announcement { about, news } = self.next().await;
-            while !bucket.take(self.share, self.desk.clock.steady()) {
-                let wait_s = bucket.wait_s(self.share, self.desk.clock.steady());
-                sleep(Duration::from_secs_f64(wait_s)).await;
+            while let Err(later) = rate.check() {
+                sleep(later.wait_time_from(clock.now())).await;
             }
             let published = self.publish(&about, news).await;
             self.desk.measures.event(published.is_ok());
@@ -85,7 +84,7 @@ impl Publisher {
             // The outbox is ticked on time even while there is always an Event to publish.
             if self.ticked.elapsed() >= TICK {
                 self.ticked = Instant::now();
-                self.desk.outbox().tick(self.desk.clock.steady());
+                self.desk.outbox().tick();
             }
             let next = self.desk.outbox().take();
             if let Some(next) = next {

@@ -28,6 +28,7 @@ pub mod settings;
 mod sidecar;
 mod source;
 mod status;
+mod table;
 mod vap;
 
 use std::process::ExitCode;

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 
 use super::overview::{resize_conditions, scaler};
-use super::table::Table;
 use crate::cli::live::Look;
+use crate::cli::table::Table;
 use crate::controller::observe::Key;
 use crate::plan::{Plan, PlanReport, PlanSettings, decide};
 use crate::quantity::Quantity;

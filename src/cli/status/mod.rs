@@ -2,7 +2,6 @@
 
 mod detail;
 mod overview;
-mod table;
 
 use std::io::{self, Write as _};
 

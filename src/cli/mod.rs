@@ -29,6 +29,7 @@ mod sidecar;
 mod source;
 mod status;
 mod table;
+mod trace;
 mod vap;
 
 use std::process::ExitCode;
@@ -58,6 +59,7 @@ enum Command {
     Check(check::Check),
     Default(default::Default),
     Plan(plan::Plan),
+    Trace(trace::Trace),
     Record(record::Record),
     Status(status::Status),
     Explain(explain::Explain),
@@ -79,6 +81,7 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::Default(command) => command.run(),
             Self::Plan(command) => command.run(),
+            Self::Trace(command) => command.run(),
             Self::Record(command) => command.run(),
             Self::Status(command) => command.run(),
             Self::Explain(command) => command.run(),

@@ -16,3 +16,4 @@ mod ray_parity;
 mod rules;
 mod scenarios;
 mod schemas;
+mod traces;

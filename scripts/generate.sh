@@ -9,6 +9,7 @@ cd "$(dirname "$0")/.."
 for what in snapshot plan; do
   "$rayfit" plan --schema "$what" > "docs/schema/$what.schema.json"
 done
+"$rayfit" trace --schema > docs/schema/trace.schema.json
 table=$(mktemp)
 trap 'rm -f "$table"' EXIT
 "$rayfit" rules -o markdown-table > "$table"

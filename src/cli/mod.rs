@@ -26,9 +26,11 @@ mod rules;
 mod serve;
 pub mod settings;
 mod sidecar;
+mod simulate;
 mod source;
 mod status;
 mod table;
+mod trace;
 mod vap;
 
 use std::process::ExitCode;
@@ -58,7 +60,9 @@ enum Command {
     Check(check::Check),
     Default(default::Default),
     Plan(plan::Plan),
+    Trace(trace::Trace),
     Record(record::Record),
+    Simulate(simulate::Simulate),
     Status(status::Status),
     Explain(explain::Explain),
     Rules(rules::Rules),
@@ -79,7 +83,9 @@ impl Command {
             Self::Check(command) => command.run(),
             Self::Default(command) => command.run(),
             Self::Plan(command) => command.run(),
+            Self::Trace(command) => command.run(),
             Self::Record(command) => command.run(),
+            Self::Simulate(command) => command.run(),
             Self::Status(command) => command.run(),
             Self::Explain(command) => command.run(),
             Self::Rules(command) => command.run(),

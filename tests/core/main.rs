@@ -17,3 +17,4 @@ mod rules;
 mod scenarios;
 mod schemas;
 mod simulate;
+mod traces;

@@ -9,6 +9,7 @@ use jsonschema::Validator;
 use rayfit::plan::check::check;
 use rayfit::plan::{PlanLine, PlanSettings, Strategy, decide, schema};
 use rayfit::report::json::pretty;
+use rayfit::simulate::trace;
 use rayfit::snapshot::Snapshot;
 use serde_json::Value;
 
@@ -58,7 +59,11 @@ fn recorded() -> Vec<Value> {
 
 #[test]
 fn the_schemas_are_up_to_date() {
-    for (name, schema) in [("snapshot", schema::snapshot()), ("plan", schema::line())] {
+    for (name, schema) in [
+        ("snapshot", schema::snapshot()),
+        ("plan", schema::line()),
+        ("trace", trace::schema()),
+    ] {
         let file = format!("docs/schema/{name}.schema.json");
         let published = std::fs::read_to_string(root().join(&file)).unwrap();
         assert!(
@@ -106,5 +111,34 @@ fn plans_and_reports_fit_their_schema() {
             let line = serde_json::to_value(&line).unwrap();
             assert_eq!(faults(&validator, &line), [""; 0], "{line}");
         }
+    }
+}
+
+#[test]
+fn lines_of_traces_fit_their_schema_and_what_is_refused_does_not() {
+    let validator = published("trace");
+    let text = std::fs::read_to_string(root().join("tests/fixtures/traces/trace.jsonl")).unwrap();
+    let read = trace::read(&text, "x").unwrap();
+    let written: Vec<String> = trace::lines(&read).collect();
+    for line in text.lines().chain(written.iter().map(String::as_str)) {
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_eq!(faults(&validator, &line), [""; 0], "{line}");
+    }
+    for line in [
+        r#"{"task":"t"}"#,
+        r#"{"task":"t","seconds":1,"secnds":1}"#,
+        r#"{"task":"t","actor":"a","seconds":1}"#,
+        r#"{"seconds":1}"#,
+        r#"{"task":"t","seconds":-1}"#,
+        r#"{"task":"t","seconds":1,"count":0}"#,
+        r#"{"placementGroup":"t","seconds":1,"strategy":"SOME"}"#,
+    ] {
+        let header = r#"{"apiVersion":"rayfit.dev/v1alpha1","kind":"Trace"}"#;
+        assert!(
+            trace::read(&format!("{header}\n{line}"), "x").is_err(),
+            "{line}"
+        );
+        let line: Value = serde_json::from_str(line).unwrap();
+        assert_ne!(faults(&validator, &line), [""; 0], "{line}");
     }
 }

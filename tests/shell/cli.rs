@@ -263,7 +263,14 @@ fn wrong_usage_is_exit_code_2_and_help_has_examples() {
     ] {
         assert_eq!(rayfit(wrong).code, 2, "{wrong:?}");
     }
-    for command in ["check", "default", "explain", "rules", "completions"] {
+    for command in [
+        "check",
+        "default",
+        "explain",
+        "rules",
+        "trace",
+        "completions",
+    ] {
         let run = rayfit(&[command, "--help"]);
         assert_eq!(run.code, 0);
         assert!(run.out.contains("Examples:\n  rayfit "), "{}", run.out);

@@ -18,6 +18,7 @@ mod reconcile;
 mod serve;
 mod sidecar;
 mod tls;
+mod trace_cli;
 
 mod api_server;
 mod gcs_contract;

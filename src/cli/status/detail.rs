@@ -2,9 +2,9 @@
 
 use std::fmt::Write as _;
 
-use super::super::table::Table;
 use super::overview::{resize_conditions, scaler};
 use crate::cli::live::Look;
+use crate::cli::table::Table;
 use crate::controller::observe::Key;
 use crate::plan::{Plan, PlanReport, PlanSettings, decide};
 use crate::quantity::Quantity;

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::super::table::Table;
+use crate::cli::table::Table;
 use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::ownership::handover::RECORD;
 use crate::snapshot::ClusterId;

@@ -2,12 +2,15 @@
 
 use std::collections::BTreeMap;
 
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
 /// A workload, in the order in which its parts were submitted.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Trace {
     /// What people call it.
     pub name: String,
-    /// Its parts. Parents come before their children.
+    /// Its parts, by the time at which they were submitted. Parents come before their children.
     pub jobs: Vec<Job>,
 }
 
@@ -18,9 +21,10 @@ pub struct Job {
     pub id: String,
     /// What people call it, such as the name of the function; not unique.
     pub name: String,
-    /// When it was submitted, in seconds from the start of the trace.
+    /// When it was submitted, in seconds from the start of the trace; never before its parents.
     pub at: f64,
-    /// The jobs, by index, that must have ended before it is ready. All are smaller than its own.
+    /// The jobs, by index and in order, that must have ended before it is ready. All are smaller
+    /// than its own.
     pub after: Vec<usize>,
     /// For how long it runs once it has started, in seconds.
     pub seconds: f64,
@@ -28,7 +32,8 @@ pub struct Job {
     pub demand: Demand,
     /// The memory that it really uses, in the order of time; empty where that is not known.
     pub memory: Vec<MemoryUse>,
-    /// How often it is tried again when its node is lost. Ray's default is 3 for tasks, 0 for actors.
+    /// How often it is tried again when its node is lost; [`u32::MAX`] is without end. Ray's default
+    /// is 3 for tasks, 0 for actors; a placement group is placed again without end.
     pub retries: u32,
 }
 
@@ -51,8 +56,36 @@ pub enum Demand {
     },
 }
 
-/// How the bundles of a placement group lie on nodes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+impl Demand {
+    /// How often Ray tries again, by default, what was on a node that is lost.
+    pub fn usual_retries(&self) -> u32 {
+        match self {
+            Self::Task(_) => 3,
+            Self::Actor(_) => 0,
+            Self::PlacementGroup { .. } => u32::MAX,
+        }
+    }
+
+    /// What it takes from nodes: the shape of a task or an actor, or those of all bundles.
+    pub fn shapes(&self) -> &[Shape] {
+        match self {
+            Self::Task(shape) | Self::Actor(shape) => std::slice::from_ref(shape),
+            Self::PlacementGroup { bundles, .. } => bundles,
+        }
+    }
+
+    /// How much of a resource it takes in all.
+    pub fn total(&self, resource: &str) -> f64 {
+        let amounts = self.shapes().iter().filter_map(|shape| shape.get(resource));
+        amounts.sum()
+    }
+}
+
+/// How the bundles of a placement group lie on nodes, written as Ray does.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "SCREAMING_SNAKE_CASE")]
 pub enum Strategy {
     /// On as few nodes as possible.
     Pack,
@@ -62,6 +95,18 @@ pub enum Strategy {
     StrictPack,
     /// Each on a node of its own.
     StrictSpread,
+}
+
+impl Strategy {
+    /// The name that Ray gives it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Pack => "PACK",
+            Self::Spread => "SPREAD",
+            Self::StrictPack => "STRICT_PACK",
+            Self::StrictSpread => "STRICT_SPREAD",
+        }
+    }
 }
 
 /// How much memory a job uses from some moment on.

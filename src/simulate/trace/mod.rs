@@ -1,8 +1,22 @@
-//! A trace: what a workload asked of Ray, and when.
+//! A trace: what a workload asked of Ray, and when, read from files of several forms.
 //!
 //! Out comes one [`Trace`] whose parts are all checked: amounts are those that Ray can hold, parents
 //! come before their children, times are finite.
 
+mod assemble;
+mod draft;
+mod error;
+mod forms;
+mod hashed;
 mod job;
+mod loss;
+mod read;
+mod summary;
 
+pub use error::{Fault, Place, TraceError};
+pub use forms::line::{lines, schema};
+pub use hashed::hash_names;
 pub use job::{Demand, Job, MemoryUse, Shape, Strategy, Trace};
+pub use loss::Loss;
+pub use read::{FORMS, Form, Imported, import, read};
+pub use summary::{Chain, ShapeTotal, Summary, Widest};

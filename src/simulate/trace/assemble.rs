@@ -1,0 +1,361 @@
+//! From descriptions to a trace: parents found, many alike told apart, all in order.
+
+use std::cmp::Reverse;
+use std::collections::{BinaryHeap, HashMap};
+
+use super::draft::{Draft, NAME_BYTES};
+use super::error::{Fault, Place, TraceError};
+use super::job::{Job, Trace};
+use crate::text::{nearest, shown_text};
+
+/// Most jobs of a trace.
+const JOBS: usize = 1_000_000;
+
+/// Most pairs of a job and one that it waits for.
+const EDGES: usize = 10_000_000;
+
+/// How many ids are looked at for one that may have been meant.
+const LOOKED_AT: usize = 10_000;
+
+/// Makes a trace of descriptions in any order.
+///
+/// Jobs come out by the time at which they were submitted, then as they stood. Nobody can wait for
+/// what was not submitted yet, so a job counts as submitted no earlier than its parents.
+pub(super) fn assemble(name: String, mut drafts: Vec<Draft>) -> Result<Trace, TraceError> {
+    let mut jobs = 0_usize;
+    for draft in &mut drafts {
+        draft.check()?;
+        jobs = jobs.saturating_add(draft.count);
+        if jobs > JOBS {
+            return Err(draft.place.fault(Fault::Many {
+                what: "jobs",
+                most: JOBS,
+                remedy: "cut the trace, or lower count",
+            }));
+        }
+    }
+    let parents = Ids::of(&drafts)?.parents(&drafts)?;
+    check_edges(&drafts, &parents)?;
+    let order = order(&mut drafts, &parents)?;
+    Ok(Trace {
+        name,
+        jobs: expand(drafts, &parents, &order, jobs),
+    })
+}
+
+/// Those of a description that others name: all, or one, counted from 0.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+struct Named {
+    draft: usize,
+    copy: Option<usize>,
+}
+
+/// Which description has which id.
+struct Ids<'a>(HashMap<&'a str, usize>);
+
+impl<'a> Ids<'a> {
+    fn of(drafts: &'a [Draft]) -> Result<Self, TraceError> {
+        let mut ids = Self(HashMap::with_capacity(drafts.len()));
+        for (index, draft) in drafts.iter().enumerate() {
+            if copy_id(&draft.id, draft.count, draft.count - 1).len() > NAME_BYTES {
+                return Err(draft.place.fault(Fault::Value {
+                    what: "the id".to_owned(),
+                    value: shown_text(&draft.id),
+                    expected: "with the # and the number it has more than 256 bytes",
+                }));
+            }
+            if ids.0.insert(&draft.id, index).is_some() {
+                return Err(draft.place.fault(Fault::Duplicate(shown_text(&draft.id))));
+            }
+        }
+        for draft in drafts {
+            if ids.copy(drafts, &draft.id).is_some() {
+                return Err(draft.place.fault(Fault::Duplicate(shown_text(&draft.id))));
+            }
+        }
+        Ok(ids)
+    }
+
+    /// One of many alike, such as `t#3`.
+    fn copy(&self, drafts: &[Draft], id: &str) -> Option<Named> {
+        let (base, number) = id.rsplit_once('#')?;
+        let draft = *self.0.get(base)?;
+        let count = drafts[draft].count;
+        let copy = number.parse::<usize>().ok()?.checked_sub(1)?;
+        let is_one = count > 1 && copy < count && copy_id(base, count, copy) == id;
+        is_one.then_some(Named {
+            draft,
+            copy: Some(copy),
+        })
+    }
+
+    fn find(&self, drafts: &[Draft], id: &str) -> Option<Named> {
+        let all = self.0.get(id).map(|draft| Named {
+            draft: *draft,
+            copy: None,
+        });
+        all.or_else(|| self.copy(drafts, id))
+    }
+
+    /// Those that each description waits for, in order, each once.
+    fn parents(&self, drafts: &[Draft]) -> Result<Vec<Vec<Named>>, TraceError> {
+        let parents = drafts.iter().map(|draft| {
+            let found = draft.after.iter().map(|id| {
+                self.find(drafts, id)
+                    .ok_or_else(|| unknown(draft, id, drafts))
+            });
+            let mut found = found.collect::<Result<Vec<Named>, TraceError>>()?;
+            found.sort_unstable();
+            // All of a description come first, and what names one of them says no more.
+            found.dedup_by(|next, kept| {
+                next.draft == kept.draft && (kept.copy.is_none() || next.copy == kept.copy)
+            });
+            Ok(found)
+        });
+        parents.collect()
+    }
+}
+
+fn unknown(draft: &Draft, id: &str, drafts: &[Draft]) -> TraceError {
+    let known = drafts.iter().take(LOOKED_AT).map(|draft| draft.id.as_str());
+    let remedy = match nearest(id, known) {
+        Some(near) => format!("did you mean {}?", shown_text(near)),
+        None => "after has ids of jobs of the same trace".to_owned(),
+    };
+    draft.place.fault(Fault::UnknownName {
+        what: "job",
+        found: shown_text(id),
+        remedy,
+    })
+}
+
+fn copy_id(id: &str, count: usize, copy: usize) -> String {
+    match count {
+        1 => id.to_owned(),
+        _ => format!("{id}#{}", copy + 1),
+    }
+}
+
+fn copies(drafts: &[Draft], named: Named) -> usize {
+    named.copy.map_or(drafts[named.draft].count, |_| 1)
+}
+
+fn check_edges(drafts: &[Draft], parents: &[Vec<Named>]) -> Result<(), TraceError> {
+    let mut edges = 0_usize;
+    for (draft, parents) in drafts.iter().zip(parents) {
+        let each = parents.iter().map(|parent| copies(drafts, *parent));
+        // Neither is above a million, nor are there more parents than fit into a line.
+        let each = each.fold(0_usize, usize::saturating_add);
+        edges = edges.saturating_add(each.saturating_mul(draft.count));
+        if edges > EDGES {
+            return Err(draft.place.fault(Fault::Many {
+                what: "pairs of a job and one that it waits for",
+                most: EDGES,
+                remedy: "let many jobs wait for one that waits for many",
+            }));
+        }
+    }
+    Ok(())
+}
+
+/// The order of the trace. Sets when each was submitted, which is not before its parents.
+fn order(drafts: &mut [Draft], parents: &[Vec<Named>]) -> Result<Vec<usize>, TraceError> {
+    let mut children = vec![Vec::new(); drafts.len()];
+    let mut missing = vec![0_usize; drafts.len()];
+    for (index, parents) in parents.iter().enumerate() {
+        for parent in parents {
+            children[parent.draft].push(index);
+            missing[index] += 1;
+        }
+    }
+    // Times are not negative, so that their bits have their order.
+    let due = |drafts: &[Draft], index: usize| Reverse((drafts[index].at.to_bits(), index));
+    let first = (0..drafts.len()).filter(|index| missing[*index] == 0);
+    let mut ready: BinaryHeap<_> = first.map(|index| due(drafts, index)).collect();
+    let mut order = Vec::with_capacity(drafts.len());
+    while let Some(Reverse((_, index))) = ready.pop() {
+        order.push(index);
+        let at = drafts[index].at;
+        for child in &children[index] {
+            drafts[*child].at = drafts[*child].at.max(at);
+            missing[*child] -= 1;
+            if missing[*child] == 0 {
+                ready.push(due(drafts, *child));
+            }
+        }
+    }
+    match in_circle(parents, &missing) {
+        None => Ok(order),
+        Some(index) => Err(drafts[index].place.fault(Fault::Circle)),
+    }
+}
+
+/// One of those that wait for themselves, if `missing` has any that are left: who goes from one to a
+/// parent that is left too, again and again, comes into a circle.
+fn in_circle(parents: &[Vec<Named>], missing: &[usize]) -> Option<usize> {
+    let mut at = missing.iter().position(|missing| *missing > 0)?;
+    let mut seen = vec![false; parents.len()];
+    while !seen[at] {
+        seen[at] = true;
+        let mut above = parents[at].iter().map(|parent| parent.draft);
+        at = above.find(|parent| missing[*parent] > 0)?;
+    }
+    Some(at)
+}
+
+fn expand(drafts: Vec<Draft>, parents: &[Vec<Named>], order: &[usize], count: usize) -> Vec<Job> {
+    let mut firsts = vec![0; drafts.len()];
+    let mut next = 0;
+    for index in order {
+        firsts[*index] = next;
+        next += drafts[*index].count;
+    }
+    let mut slots: Vec<Option<Draft>> = drafts.into_iter().map(Some).collect();
+    let counts: Vec<usize> = slots.iter().flatten().map(|draft| draft.count).collect();
+    let mut jobs = Vec::with_capacity(count);
+    for index in order {
+        let Some(draft) = slots[*index].take() else {
+            continue;
+        };
+        let mut after: Vec<usize> = Vec::new();
+        for parent in &parents[*index] {
+            let first = firsts[parent.draft];
+            match parent.copy {
+                Some(copy) => after.push(first + copy),
+                None => after.extend(first..first + counts[parent.draft]),
+            }
+        }
+        after.sort_unstable();
+        let job = Job {
+            id: draft.id,
+            name: draft.name,
+            at: draft.at,
+            after,
+            seconds: draft.seconds,
+            demand: draft.demand,
+            memory: draft.memory,
+            retries: draft.retries,
+        };
+        if draft.count == 1 {
+            jobs.push(job);
+            continue;
+        }
+        jobs.extend((0..draft.count).map(|copy| Job {
+            id: copy_id(&job.id, draft.count, copy),
+            ..job.clone()
+        }));
+    }
+    jobs
+}
+
+/// A trace of nothing is a mistake; `hint` says where to look.
+pub(super) fn some(drafts: &[Draft], hint: &'static str) -> Result<(), TraceError> {
+    if drafts.is_empty() {
+        return Err(Place::Whole.fault(Fault::Empty(hint)));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::trace::job::Shape;
+
+    fn draft(id: &str, at: f64, after: &[&str], count: usize) -> Draft {
+        Draft {
+            at,
+            after: after.iter().map(|id| (*id).to_owned()).collect(),
+            count,
+            ..Draft::task(Place::Task(id.to_owned()), id.to_owned(), Shape::new())
+        }
+    }
+
+    fn assembled(drafts: &[Draft]) -> Result<Vec<(String, Vec<usize>)>, String> {
+        let trace = assemble("t".to_owned(), drafts.to_vec()).map_err(|error| error.to_string())?;
+        let jobs = trace.jobs.into_iter();
+        Ok(jobs.map(|job| (job.id, job.after)).collect())
+    }
+
+    fn ids(drafts: &[Draft]) -> Vec<String> {
+        let jobs = assembled(drafts).unwrap().into_iter();
+        jobs.map(|(id, _)| id).collect()
+    }
+
+    #[test]
+    fn parents_come_first_and_then_who_was_submitted_first() {
+        let drafts = [
+            draft("child", 0.0, &["late", "soon"], 1),
+            draft("late", 5.0, &[], 1),
+            draft("soon", 1.0, &[], 1),
+            draft("later", 6.0, &[], 1),
+        ];
+        assert_eq!(ids(&drafts), ["soon", "late", "child", "later"]);
+        let trace = assemble("t".to_owned(), drafts.to_vec()).unwrap();
+        assert_eq!(trace.jobs[2].after, [0, 1]);
+        assert!((trace.jobs[2].at - 5.0).abs() < f64::EPSILON);
+    }
+
+    #[test]
+    fn many_alike_are_named_together_or_one_by_one() {
+        let drafts = [
+            draft("a", 0.0, &[], 2),
+            draft("all", 0.0, &["a", "a#2"], 1),
+            draft("one", 0.0, &["a#2"], 2),
+        ];
+        let jobs = assembled(&drafts).unwrap();
+        let expected: [(&str, &[usize]); 5] = [
+            ("a#1", &[]),
+            ("a#2", &[]),
+            ("all", &[0, 1]),
+            ("one#1", &[1]),
+            ("one#2", &[1]),
+        ];
+        let expected = expected.map(|(id, after)| (id.to_owned(), after.to_vec()));
+        assert_eq!(jobs, expected);
+    }
+
+    #[test]
+    fn what_cannot_be_is_refused_where_it_stands() {
+        let errors = |drafts: &[Draft]| assembled(drafts).unwrap_err();
+        let twice = [draft("a", 0.0, &[], 1), draft("a", 0.0, &[], 1)];
+        assert!(errors(&twice).contains("a job \"a\" before"));
+        let copy = [draft("a#2", 0.0, &[], 1), draft("a", 0.0, &[], 3)];
+        assert!(errors(&copy).starts_with("task \"a#2\": there is a job"));
+        let typo = [draft("first", 0.0, &[], 1), draft("b", 0.0, &["frist"], 1)];
+        assert_eq!(
+            errors(&typo),
+            "task \"b\": there is no job \"frist\"; did you mean \"first\"?"
+        );
+        let beyond = [draft("a", 0.0, &[], 2), draft("b", 0.0, &["a#3"], 1)];
+        assert!(errors(&beyond).contains("no job \"a#3\""));
+    }
+
+    #[test]
+    fn a_circle_is_found_and_not_what_waits_for_it() {
+        let drafts = [
+            draft("waits", 0.0, &["x"], 1),
+            draft("x", 0.0, &["y"], 1),
+            draft("y", 0.0, &["x"], 1),
+        ];
+        let error = assembled(&drafts).unwrap_err();
+        assert!(
+            error.starts_with("task \"x\": it waits for itself"),
+            "{error}"
+        );
+        let own = assembled(&[draft("x", 0.0, &["x"], 1)]).unwrap_err();
+        assert!(own.contains("it waits for itself"), "{own}");
+    }
+
+    #[test]
+    fn there_is_an_end_to_jobs_and_edges() {
+        let many = [draft("a", 0.0, &[], JOBS), draft("b", 0.0, &[], 1)];
+        let error = assembled(&many).unwrap_err();
+        assert!(
+            error.starts_with("task \"b\": there are more than 1000000 jobs"),
+            "{error}"
+        );
+        let square = [draft("a", 0.0, &[], 5_000), draft("b", 0.0, &["a"], 5_000)];
+        let error = assembled(&square).unwrap_err();
+        assert!(error.contains("more than 10000000 pairs"), "{error}");
+    }
+}

@@ -1,0 +1,232 @@
+//! A job as a file describes it, and what every description has to satisfy.
+
+use super::error::{Fault, Place, TraceError};
+use super::job::{Demand, MemoryUse, Shape};
+use crate::text::shown_text;
+
+/// Most bytes of an id, a name, and the name of a resource.
+pub(super) const NAME_BYTES: usize = 256;
+
+/// What Ray counts in: it keeps four decimals. `FixedPoint` in `src/ray/common/scheduling/fixed_point.h`.
+pub(super) const RESOLUTION: f64 = 1e-4;
+
+/// The most of a resource that Ray can hold: it counts four decimals in 64 bits.
+pub(super) const MOST: f64 = 9e14;
+
+/// The longest time, in seconds: thirty years.
+pub(super) const LONGEST: f64 = 1e9;
+
+/// Most resources of a shape.
+const RESOURCES: usize = 64;
+
+/// Most bundles of a placement group.
+const BUNDLES: usize = 1_000;
+
+/// Most moments at which the memory of a job is known.
+const MOMENTS: usize = 10_000;
+
+const AMOUNT: &str = "an amount is 0, or from 0.0001 to 9e14; of a GPU, above 1, a whole number";
+const TIME: &str = "a time is from 0 to 1e9 seconds";
+const NAME: &str = "it has 1 to 256 bytes, and no control characters";
+
+/// A job as a file describes it: parents by id, and perhaps many alike.
+#[derive(Debug, Clone)]
+pub(super) struct Draft {
+    /// Where it stands.
+    pub place: Place,
+    /// Its id; those of several alike get `#1`, `#2`, and so on.
+    pub id: String,
+    /// What people call it.
+    pub name: String,
+    /// When it was submitted, in seconds.
+    pub at: f64,
+    /// The ids of those it waits for.
+    pub after: Vec<String>,
+    /// For how long it runs.
+    pub seconds: f64,
+    /// What it asks of Ray.
+    pub demand: Demand,
+    /// The memory that it uses.
+    pub memory: Vec<MemoryUse>,
+    /// How often it is tried again.
+    pub retries: u32,
+    /// How many of it there are.
+    pub count: usize,
+}
+
+impl Draft {
+    /// A task that waits for nobody, with Ray's usual retries.
+    pub(super) fn task(place: Place, id: String, shape: Shape) -> Self {
+        let demand = Demand::Task(shape);
+        Self {
+            place,
+            name: id.clone(),
+            id,
+            at: 0.0,
+            after: Vec::new(),
+            seconds: 0.0,
+            retries: demand.usual_retries(),
+            demand,
+            memory: Vec::new(),
+            count: 1,
+        }
+    }
+
+    /// Looks over every value, and leaves out amounts of 0, as Ray does.
+    pub(super) fn check(&mut self) -> Result<(), TraceError> {
+        let place = self.place.clone();
+        name(&place, "the id", &self.id)?;
+        name(&place, "name", &self.name)?;
+        self.at = time(&place, "at", self.at)?;
+        self.seconds = time(&place, "seconds", self.seconds)?;
+        if self.count == 0 {
+            return Err(value(&place, "count", "0", "it is 1 or more"));
+        }
+        match &mut self.demand {
+            Demand::Task(amounts) | Demand::Actor(amounts) => shape(&place, amounts)?,
+            Demand::PlacementGroup { bundles, .. } => {
+                if bundles.is_empty() {
+                    return Err(place.fault(Fault::Missing {
+                        field: "bundles",
+                        remedy: "a placement group has at least one",
+                    }));
+                }
+                few(&place, "bundles", bundles.len(), BUNDLES)?;
+                for bundle in bundles {
+                    shape(&place, bundle)?;
+                    if bundle.is_empty() {
+                        return Err(value(
+                            &place,
+                            "a bundle",
+                            "empty",
+                            "Ray refuses such a group",
+                        ));
+                    }
+                }
+            }
+        }
+        few(&place, "moments in memory", self.memory.len(), MOMENTS)?;
+        let mut last = None;
+        for used in &mut self.memory {
+            used.at = time(&place, "a moment in memory", used.at)?;
+            if last.is_some_and(|last| last >= used.at) {
+                let expected = "moments in memory are in the order of time";
+                return Err(value(&place, "a moment", &used.at.to_string(), expected));
+            }
+            last = Some(used.at);
+        }
+        Ok(())
+    }
+}
+
+/// Bytes of memory that are used, of an amount that a file has.
+pub(super) fn bytes(place: &Place, amount: f64) -> Result<u64, TraceError> {
+    if !(0.0..=MOST).contains(&amount) {
+        let expected = "bytes are from 0 to 9e14";
+        return Err(value(place, "memory", &amount.to_string(), expected));
+    }
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "looked over just above"
+    )]
+    Ok(amount.round() as u64)
+}
+
+/// A text of others as a name: what would be refused of it is left out.
+pub(super) fn as_name(text: &str) -> String {
+    let mut name: String = text.chars().filter(|char| !char.is_control()).collect();
+    let mut end = name.len().min(NAME_BYTES);
+    while !name.is_char_boundary(end) {
+        end -= 1;
+    }
+    name.truncate(end);
+    name
+}
+
+fn name(place: &Place, what: &str, text: &str) -> Result<(), TraceError> {
+    let is_name = (1..=NAME_BYTES).contains(&text.len()) && !text.contains(char::is_control);
+    if is_name {
+        return Ok(());
+    }
+    Err(value(place, what, &shown_text(text), NAME))
+}
+
+fn time(place: &Place, what: &str, seconds: f64) -> Result<f64, TraceError> {
+    if (0.0..=LONGEST).contains(&seconds) {
+        // No difference is made between 0 and -0.
+        return Ok(seconds + 0.0);
+    }
+    Err(value(place, what, &seconds.to_string(), TIME))
+}
+
+fn shape(place: &Place, shape: &mut Shape) -> Result<(), TraceError> {
+    shape.retain(|_, amount| *amount != 0.0);
+    few(place, "resources of one shape", shape.len(), RESOURCES)?;
+    for (resource, amount) in shape {
+        name(place, "a resource", resource)?;
+        // Ray counts GPUs one by one as soon as there is more than a part of one.
+        let is_whole = resource != "GPU" || *amount <= 1.0 || amount.fract() == 0.0;
+        if !(RESOLUTION..=MOST).contains(amount) || !is_whole {
+            return Err(value(place, resource, &amount.to_string(), AMOUNT));
+        }
+    }
+    Ok(())
+}
+
+fn few(place: &Place, what: &'static str, count: usize, most: usize) -> Result<(), TraceError> {
+    if count <= most {
+        return Ok(());
+    }
+    Err(place.fault(Fault::Many {
+        what,
+        most,
+        remedy: "describe it by several jobs",
+    }))
+}
+
+fn value(place: &Place, what: &str, value: &str, expected: &'static str) -> TraceError {
+    place.fault(Fault::Value {
+        what: what.to_owned(),
+        value: value.to_owned(),
+        expected,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn asks(resource: &str, amount: f64) -> Result<Shape, TraceError> {
+        let shape = [(resource.to_owned(), amount)].into();
+        let mut draft = Draft::task(Place::Whole, "t".to_owned(), shape);
+        draft.check()?;
+        Ok(draft.demand.shapes()[0].clone())
+    }
+
+    #[test]
+    fn amounts_that_ray_holds_are_taken_and_no_others() {
+        for amount in [1e-4, 0.5, 1.5, 9e14] {
+            assert_eq!(
+                asks("CPU", amount).unwrap()["CPU"].to_bits(),
+                amount.to_bits()
+            );
+        }
+        assert_eq!(asks("CPU", -0.0), Ok(Shape::new()), "Ray leaves it out too");
+        for amount in [1e-5, -1.0, f64::NAN, f64::INFINITY, 1e15] {
+            assert!(asks("CPU", amount).is_err(), "{amount}");
+        }
+        assert!(asks("GPU", 0.5).is_ok() && asks("GPU", 2.0).is_ok());
+        let error = asks("GPU", 1.5).unwrap_err().to_string();
+        assert!(error.starts_with("GPU is 1.5; an amount"), "{error}");
+        assert!(asks(&"x".repeat(NAME_BYTES + 1), 1.0).is_err());
+    }
+
+    #[test]
+    fn names_of_others_are_made_to_fit() {
+        assert_eq!(as_name("a\nb"), "ab");
+        let long = as_name(&"ä".repeat(NAME_BYTES));
+        assert_eq!(long.len(), NAME_BYTES);
+        assert_eq!(as_name(&("a".to_owned() + &long)).len(), NAME_BYTES - 1);
+    }
+}

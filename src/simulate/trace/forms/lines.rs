@@ -1,0 +1,291 @@
+//! Reading the project's own form: JSON lines.
+
+use serde::de::DeserializeOwned;
+use serde_json::{Map, Number, Value};
+
+use super::line::{API_VERSION, Amounts, Header, JobLine, KIND, header_fields, job_fields};
+use crate::simulate::trace::draft::{Draft, bytes};
+use crate::simulate::trace::error::{Fault, Place, TraceError, reason};
+use crate::simulate::trace::job::{Demand, MemoryUse, Shape, Strategy};
+use crate::text::{nearest, shown, shown_text};
+
+/// Most bytes of a line: a job that waits for ten thousands of others takes as much.
+const LINE_BYTES: usize = 16 << 20;
+
+/// The name that the header gives, and a description of each job.
+pub(in crate::simulate::trace) fn read(
+    text: &str,
+) -> Result<(Option<String>, Vec<Draft>), TraceError> {
+    let lines = text.lines().enumerate();
+    let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
+    let (first, header) = lines.next().unwrap_or_default();
+    let name = read_header(&Place::Line(first + 1), header)?;
+    let drafts = lines.map(|(index, line)| {
+        let place = Place::Line(index + 1);
+        draft(parse(&place, line, job_fields)?, place)
+    });
+    Ok((name, drafts.collect::<Result<Vec<Draft>, TraceError>>()?))
+}
+
+fn read_header(place: &Place, line: &str) -> Result<Option<String>, TraceError> {
+    let keys: Map<String, Value> =
+        serde_json::from_str(line).map_err(|error| place.fault(Fault::Syntax(reason(&error))))?;
+    if keys.get("kind").and_then(Value::as_str) != Some(KIND) {
+        return Err(place.fault(Fault::NoHeader));
+    }
+    let version = keys.get("apiVersion").unwrap_or(&Value::Null);
+    if version != API_VERSION {
+        return Err(place.fault(Fault::Version {
+            found: shown(version),
+            remedy: "write \"apiVersion\":\"rayfit.dev/v1alpha1\", or take a newer release",
+        }));
+    }
+    let header: Header = parse(place, line, header_fields)?;
+    Ok(header.name)
+}
+
+/// Reads a line. Only where that fails is it looked for what may have been meant.
+fn parse<T: DeserializeOwned>(
+    place: &Place,
+    line: &str,
+    fields: fn() -> Vec<String>,
+) -> Result<T, TraceError> {
+    if line.len() > LINE_BYTES {
+        return Err(place.fault(Fault::Many {
+            what: "bytes in it",
+            most: LINE_BYTES,
+            remedy: "let the job wait for one that waits for many",
+        }));
+    }
+    serde_json::from_str(line).map_err(|error| {
+        let fields = fields();
+        unknown_field(line, &fields).map_or_else(
+            || place.fault(Fault::Syntax(where_and_why::<T>(line, &error))),
+            |fault| place.fault(fault),
+        )
+    })
+}
+
+fn unknown_field(line: &str, fields: &[String]) -> Option<Fault> {
+    let keys: Map<String, Value> = serde_json::from_str(line).ok()?;
+    let unknown = keys.keys().find(|key| !fields.contains(key))?;
+    let remedy = match nearest(unknown, fields.iter().map(String::as_str)) {
+        Some(near) => format!("did you mean \"{near}\"?"),
+        None => format!("there are {}", fields.join(", ")),
+    };
+    Some(Fault::UnknownName {
+        what: "field",
+        found: shown_text(unknown),
+        remedy,
+    })
+}
+
+fn where_and_why<T: DeserializeOwned>(line: &str, error: &serde_json::Error) -> String {
+    let mut parser = serde_json::Deserializer::from_str(line);
+    match serde_path_to_error::deserialize::<_, T>(&mut parser) {
+        Err(found) if error.is_data() && found.path().iter().next().is_some() => {
+            format!("{}: {}", found.path(), reason(found.inner()))
+        }
+        _ => format!("{} (column {})", reason(error), error.column()),
+    }
+}
+
+fn draft(mut line: JobLine, place: Place) -> Result<Draft, TraceError> {
+    let (id, demand) = demand(&mut line, &place)?;
+    let used = line.memory.iter().map(|(at, amount)| {
+        Ok(MemoryUse {
+            at: float(at),
+            bytes: bytes(&place, float(amount))?,
+        })
+    });
+    Ok(Draft {
+        name: line.name.unwrap_or_else(|| id.clone()),
+        id,
+        at: float(&line.at),
+        after: line.after,
+        seconds: float(&line.seconds),
+        memory: used.collect::<Result<Vec<MemoryUse>, TraceError>>()?,
+        retries: retries(&place, line.retries, &demand)?,
+        demand,
+        count: line.count.unwrap_or(1),
+        place,
+    })
+}
+
+fn demand(line: &mut JobLine, place: &Place) -> Result<(String, Demand), TraceError> {
+    let resources = line.resources.take();
+    let kind = (
+        line.task.take(),
+        line.actor.take(),
+        line.placement_group.take(),
+    );
+    if let (None, None, Some(id)) = kind {
+        if resources.is_some() {
+            let found = "\"resources\" in a placement group";
+            return Err(misplaced(place, found, "write bundles"));
+        }
+        let bundles = line.bundles.take().unwrap_or_default().into_iter();
+        let demand = Demand::PlacementGroup {
+            strategy: line.strategy.unwrap_or(Strategy::Pack),
+            bundles: bundles.map(shape).collect(),
+        };
+        return Ok((id, demand));
+    }
+    if line.strategy.is_some() || line.bundles.is_some() {
+        let found = "\"strategy\" or \"bundles\" in a task or an actor";
+        return Err(misplaced(place, found, "write resources"));
+    }
+    let shape = resources.map(shape).unwrap_or_default();
+    match kind {
+        (Some(id), None, None) => Ok((id, Demand::Task(shape))),
+        (None, Some(id), None) => Ok((id, Demand::Actor(shape))),
+        _ => Err(place.fault(Fault::Missing {
+            field: "one of task, actor and placementGroup",
+            remedy: "each line but the first has exactly one, whose value is the id",
+        })),
+    }
+}
+
+fn misplaced(place: &Place, found: &str, remedy: &str) -> TraceError {
+    place.fault(Fault::UnknownName {
+        what: "field",
+        found: found.to_owned(),
+        remedy: remedy.to_owned(),
+    })
+}
+
+fn retries(place: &Place, written: Option<i64>, demand: &Demand) -> Result<u32, TraceError> {
+    match written {
+        None => Ok(demand.usual_retries()),
+        Some(-1) => Ok(u32::MAX),
+        Some(retries) => u32::try_from(retries).map_err(|_| {
+            place.fault(Fault::Value {
+                what: "retries".to_owned(),
+                value: retries.to_string(),
+                expected: "it is 0 or more, or -1 for no end",
+            })
+        }),
+    }
+}
+
+fn shape(amounts: Amounts) -> Shape {
+    let amounts = amounts.into_iter();
+    amounts
+        .map(|(name, amount)| (name, float(&amount)))
+        .collect()
+}
+
+/// What is no number of 64 bits is refused where amounts and times are looked over.
+fn float(number: &Number) -> f64 {
+    number.as_f64().unwrap_or(f64::NAN)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEADER: &str = r#"{"apiVersion":"rayfit.dev/v1alpha1","kind":"Trace","name":"n"}"#;
+
+    fn refused(line: &str) -> String {
+        match read(&format!("{HEADER}\n\n{line}\n")) {
+            Ok((_, mut drafts)) => drafts[0].check().unwrap_err().to_string(),
+            Err(error) => error.to_string(),
+        }
+    }
+
+    #[test]
+    fn every_field_is_read() {
+        let line = r#"{"placementGroup":"pg","name":"g","at":1.5,"after":["a"],"seconds":2,
+            "strategy":"STRICT_SPREAD","bundles":[{"CPU":1},{"GPU":0.5}],"memory":[[0,1e9]],
+            "retries":-1,"count":4}"#
+            .replace('\n', "");
+        let (name, drafts) = read(&format!("{HEADER}\n{line}")).unwrap();
+        assert_eq!(name.as_deref(), Some("n"));
+        let draft = &drafts[0];
+        assert_eq!((draft.id.as_str(), draft.name.as_str()), ("pg", "g"));
+        assert_eq!((draft.count, draft.retries), (4, u32::MAX));
+        assert_eq!(draft.after, ["a"]);
+        assert_eq!(draft.memory[0].bytes, 1_000_000_000);
+        let expected = Demand::PlacementGroup {
+            strategy: Strategy::StrictSpread,
+            bundles: vec![
+                [("CPU".to_owned(), 1.0)].into(),
+                [("GPU".to_owned(), 0.5)].into(),
+            ],
+        };
+        assert_eq!(draft.demand, expected);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line_and_what_was_meant() {
+        for (line, message) in [
+            (
+                r#"{"task":"t","secnds":3}"#,
+                "line 3: there is no field \"secnds\"; did you mean \"seconds\"?",
+            ),
+            (
+                r#"{"task":"t"}"#,
+                "line 3: missing field `seconds` (column 12)",
+            ),
+            (
+                r#"{"task":"t","seconds":"3"}"#,
+                "line 3: seconds: invalid type: string \"3\", expected a JSON number",
+            ),
+            (
+                r#"{"task":"t","actor":"a","seconds":3}"#,
+                "line 3: one of task, actor and placementGroup is missing; each line but the first \
+                 has exactly one, whose value is the id",
+            ),
+            (
+                r#"{"placementGroup":"t","seconds":3,"resources":{"CPU":1}}"#,
+                "line 3: there is no field \"resources\" in a placement group; write bundles",
+            ),
+            (
+                r#"{"placementGroup":"t","seconds":3}"#,
+                "line 3: bundles is missing; a placement group has at least one",
+            ),
+            (
+                r#"{"task":"t","seconds":3,"retries":-2}"#,
+                "line 3: retries is -2; it is 0 or more, or -1 for no end",
+            ),
+            (
+                r#"{"task":"t","seconds":3,"memory":[[1,5],[0,5]]}"#,
+                "line 3: a moment is 0; moments in memory are in the order of time",
+            ),
+            (
+                r#"{"task":"t","seconds":3,"count":0}"#,
+                "line 3: count is 0; it is 1 or more",
+            ),
+            (
+                r#"{"task":"","seconds":3}"#,
+                "line 3: the id is \"\"; it has 1 to 256 bytes, and no control characters",
+            ),
+            (
+                r#"{"task":"t","seconds":-1}"#,
+                "line 3: seconds is -1; a time is from 0 to 1e9 seconds",
+            ),
+            (
+                r#"{"task":"t","#,
+                "line 3: EOF while parsing a value (column 12)",
+            ),
+        ] {
+            assert_eq!(refused(line), message);
+        }
+        let long = format!("{{\"task\":\"{}\",\"seconds\":1}}", "x".repeat(LINE_BYTES));
+        assert!(refused(&long).starts_with("line 3: there are more than 16777216 bytes"));
+    }
+
+    #[test]
+    fn a_header_comes_first_and_has_a_known_version() {
+        let header = |text: &str| read(text).unwrap_err().to_string();
+        let job = header(r#"{"task":"t","seconds":1}"#);
+        assert!(job.starts_with("line 1: the header is missing"), "{job}");
+        let newer = header(r#"{"apiVersion":"rayfit.dev/v9","kind":"Trace"}"#);
+        assert!(
+            newer.starts_with("line 1: version \"rayfit.dev/v9\" is not known"),
+            "{newer}"
+        );
+        let typo = header(r#"{"apiVersion":"rayfit.dev/v1alpha1","kind":"Trace","nme":"x"}"#);
+        assert!(typo.ends_with("did you mean \"name\"?"), "{typo}");
+    }
+}

@@ -1,0 +1,9 @@
+//! The forms in which workloads come, one file each: descriptions of jobs are made of all of them.
+
+pub(super) mod line;
+pub(super) mod lines;
+mod ray_runs;
+pub(super) mod ray_tasks;
+pub(super) mod ray_timeline;
+pub(super) mod table;
+pub(super) mod wfformat;

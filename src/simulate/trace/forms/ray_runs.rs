@@ -1,0 +1,182 @@
+//! What Ray ran, as its own records have it, as descriptions of jobs.
+//!
+//! Calls of an actor take nothing of their own: they are part of the actor's life, which ends with the
+//! last of them. What runs in a placement group takes from its bundles: the group is the job, from
+//! the first that was ready in it to the end of the last.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::simulate::trace::draft::{Draft, as_name};
+use crate::simulate::trace::error::{Fault, Place, TraceError};
+use crate::simulate::trace::job::{Demand, Shape, Strategy};
+use crate::simulate::trace::loss::Loss;
+
+/// What kind of task ran.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    /// A task of its own.
+    Task,
+    /// The creation of an actor.
+    Creation,
+    /// A call of an actor.
+    Call,
+}
+
+/// One attempt of a task.
+#[derive(Debug, Clone)]
+pub(super) struct Run {
+    /// Its id, that of all its attempts.
+    pub task: String,
+    /// The name of the function or class.
+    pub name: String,
+    /// What it is.
+    pub kind: Kind,
+    /// The actor that is made or called.
+    pub actor: Option<String>,
+    /// The placement group in which it runs.
+    pub group: Option<String>,
+    /// When it was ready to run, in seconds of some clock.
+    pub ready: f64,
+    /// When it ran, from and to; absent as long as it has not ended.
+    pub ran: Option<(f64, f64)>,
+    /// What it asked for.
+    pub shape: Shape,
+}
+
+/// What Ray appends to the name of a class where it names its creation.
+const CREATION: &str = ".__init__";
+
+/// The bundles of each placement group, by its id.
+pub(super) type Groups = HashMap<String, Vec<Shape>>;
+
+/// A time during which something was there.
+#[derive(Debug, Clone, Copy)]
+struct Life {
+    ready: f64,
+    end: f64,
+}
+
+/// Makes descriptions of all that has run, beginning at 0.
+pub(super) fn drafts(
+    runs: Vec<Run>,
+    groups: &Groups,
+) -> Result<(Vec<Draft>, Vec<Loss>), TraceError> {
+    let (runs, unfinished) = last_attempts(runs);
+    let mut calls: HashMap<String, (f64, usize)> = HashMap::new();
+    for (run, _, end) in runs.iter().filter(|(run, ..)| run.kind == Kind::Call) {
+        let actor = run.actor.clone().unwrap_or_default();
+        let (last, count) = calls.entry(actor).or_insert((*end, 0));
+        *last = last.max(*end);
+        *count += 1;
+    }
+    let mut drafts = Vec::new();
+    let mut used: BTreeMap<String, Life> = BTreeMap::new();
+    for (run, start, mut end) in runs {
+        if run.kind == Kind::Call {
+            continue;
+        }
+        if run.kind == Kind::Creation {
+            let called = run.actor.as_ref().and_then(|actor| calls.remove(actor));
+            end = called.map_or(end, |(last, _)| end.max(last));
+        }
+        match &run.group {
+            Some(group) => {
+                let ready = run.ready;
+                let life = used.entry(group.clone()).or_insert(Life { ready, end });
+                life.ready = life.ready.min(ready);
+                life.end = life.end.max(end);
+            }
+            None => drafts.push(draft(run, end - start)),
+        }
+    }
+    let losses = [
+        Loss::Unfinished(unfinished),
+        Loss::CallsOnly(calls.values().map(|(_, count)| count).sum()),
+        Loss::UnusedGroups(groups.keys().filter(|id| !used.contains_key(*id)).count()),
+        Loss::Strategy(used.len()),
+    ];
+    for (id, life) in used {
+        drafts.push(group(id, life, groups)?);
+    }
+    let begin = drafts
+        .iter()
+        .map(|draft| draft.at)
+        .fold(f64::INFINITY, f64::min);
+    for draft in &mut drafts {
+        draft.at = to_microseconds(draft.at - begin);
+        // The clocks of two nodes can differ.
+        draft.seconds = to_microseconds(draft.seconds).max(0.0);
+    }
+    Ok((drafts, losses.into()))
+}
+
+/// The last attempt of each task that ended, with the moment at which the first was ready, and how
+/// many tasks had not ended.
+fn last_attempts(runs: Vec<Run>) -> (Vec<(Run, f64, f64)>, usize) {
+    let mut tasks: BTreeMap<String, Run> = BTreeMap::new();
+    for run in runs {
+        let Some(known) = tasks.get_mut(&run.task) else {
+            tasks.insert(run.task.clone(), run);
+            continue;
+        };
+        let ready = known.ready.min(run.ready);
+        let begin = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(start, _)| start);
+        if begin(&run) > begin(known) {
+            *known = run;
+        }
+        known.ready = ready;
+    }
+    let all = tasks.len();
+    let ended = tasks.into_values().filter_map(|run| {
+        let (start, end) = run.ran?;
+        Some((run, start, end))
+    });
+    let ended: Vec<(Run, f64, f64)> = ended.collect();
+    let unfinished = all - ended.len();
+    (ended, unfinished)
+}
+
+/// A difference of two times since 1970 is no finer than that.
+fn to_microseconds(seconds: f64) -> f64 {
+    (seconds * 1e6).round() / 1e6
+}
+
+fn draft(run: Run, seconds: f64) -> Draft {
+    let demand = match run.kind {
+        Kind::Creation => Demand::Actor(run.shape),
+        Kind::Task | Kind::Call => Demand::Task(run.shape),
+    };
+    let name = as_name(run.name.strip_suffix(CREATION).unwrap_or(&run.name));
+    let draft = Draft::task(Place::Task(run.task.clone()), run.task, Shape::new());
+    Draft {
+        name: if name.is_empty() { draft.name } else { name },
+        at: run.ready,
+        seconds,
+        retries: demand.usual_retries(),
+        demand,
+        ..draft
+    }
+}
+
+fn group(id: String, life: Life, groups: &Groups) -> Result<Draft, TraceError> {
+    let Some(bundles) = groups.get(&id) else {
+        return Err(Place::Whole.fault(Fault::UnknownName {
+            what: "placement group",
+            found: format!("{id:?}"),
+            remedy: "tasks ran in it; append the output of ray list placement-groups --detail \
+                     --format json --limit 10000 to the file"
+                .to_owned(),
+        }));
+    };
+    let demand = Demand::PlacementGroup {
+        strategy: Strategy::Pack,
+        bundles: bundles.clone(),
+    };
+    Ok(Draft {
+        at: life.ready,
+        seconds: life.end - life.ready,
+        retries: demand.usual_retries(),
+        demand,
+        ..Draft::task(Place::Task(id.clone()), id, Shape::new())
+    })
+}

@@ -1,0 +1,271 @@
+//! Jobs as a table: CSV with a header.
+
+use csv::{ReaderBuilder, StringRecord, Trim};
+
+use crate::quantity::Quantity;
+use crate::simulate::trace::assemble::some;
+use crate::simulate::trace::draft::{Draft, as_name};
+use crate::simulate::trace::error::{Fault, Place, TraceError};
+use crate::simulate::trace::job::Shape;
+use crate::text::{nearest, shown_text};
+
+/// What a column says.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Column {
+    Id,
+    Name,
+    At,
+    Seconds,
+    Cpus,
+    Gpus,
+    Memory,
+    After,
+    Count,
+}
+
+/// The titles of columns.
+const TITLES: &[(&str, Column)] = &[
+    ("id", Column::Id),
+    ("name", Column::Name),
+    ("at", Column::At),
+    ("submit", Column::At),
+    ("seconds", Column::Seconds),
+    ("duration", Column::Seconds),
+    ("cpus", Column::Cpus),
+    ("cpu", Column::Cpus),
+    ("gpus", Column::Gpus),
+    ("gpu", Column::Gpus),
+    ("memory", Column::Memory),
+    ("after", Column::After),
+    ("count", Column::Count),
+];
+
+fn column(title: &str) -> Option<Column> {
+    let mut titles = TITLES.iter();
+    let found = titles.find(|(known, _)| known.eq_ignore_ascii_case(title.trim()))?;
+    Some(found.1)
+}
+
+/// Whether a first line is that of a table of jobs: it has how long they take.
+pub(in crate::simulate::trace) fn is_header(line: &str) -> bool {
+    let line = line.trim_start_matches('\u{feff}');
+    let mut titles = line
+        .split(',')
+        .map(|title| column(title.trim().trim_matches('"')));
+    titles.any(|column| column == Some(Column::Seconds))
+}
+
+/// A description of each line.
+pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<Draft>, TraceError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let mut reader = ReaderBuilder::new()
+        .trim(Trim::All)
+        .from_reader(text.as_bytes());
+    let header = reader.headers();
+    let columns = columns(header.map_err(|error| unreadable(&error, text))?)?;
+    let mut drafts = Vec::new();
+    for record in reader.records() {
+        let record = record.map_err(|error| unreadable(&error, text))?;
+        let row = Row {
+            place: place(record.position(), text),
+            columns: &columns,
+            record: &record,
+        };
+        drafts.push(draft(&row, drafts.len() + 1)?);
+    }
+    some(&drafts, ": below the header are no lines")?;
+    Ok(drafts)
+}
+
+fn columns(header: &StringRecord) -> Result<Vec<Column>, TraceError> {
+    let mut columns = Vec::with_capacity(header.len());
+    for title in header {
+        let Some(column) = column(title) else {
+            let near = nearest(title, TITLES.iter().map(|(known, _)| *known));
+            return Err(Place::Line(1).fault(Fault::UnknownName {
+                what: "column",
+                found: shown_text(title),
+                remedy: near.map_or_else(known, |near| format!("did you mean \"{near}\"?")),
+            }));
+        };
+        if columns.contains(&column) {
+            return Err(Place::Line(1).fault(Fault::Value {
+                what: "the column".to_owned(),
+                value: shown_text(title),
+                expected: "there is one before that says the same; take one of them out",
+            }));
+        }
+        columns.push(column);
+    }
+    Ok(columns)
+}
+
+fn known() -> String {
+    let titles: Vec<&str> = TITLES.iter().map(|(known, _)| *known).collect();
+    format!("there are {}", titles.join(", "))
+}
+
+fn unreadable(error: &csv::Error, text: &str) -> TraceError {
+    match error.kind() {
+        csv::ErrorKind::UnequalLengths {
+            expected_len, len, ..
+        } => place(error.position(), text).fault(Fault::Syntax(format!(
+            "it has {len} cells, the header {expected_len}; leave cells empty, not out"
+        ))),
+        _ => Place::Whole.fault(Fault::Syntax(error.to_string())),
+    }
+}
+
+/// The line of a record, whose position is before the empty lines above it.
+fn place(position: Option<&csv::Position>, text: &str) -> Place {
+    let Some(position) = position else {
+        return Place::Whole;
+    };
+    let start = usize::try_from(position.byte()).unwrap_or(usize::MAX);
+    let line = usize::try_from(position.line()).unwrap_or(usize::MAX);
+    let rest = text.as_bytes().get(start..).unwrap_or_default().iter();
+    let empty = rest.take_while(|byte| matches!(byte, b'\n' | b'\r'));
+    Place::Line(line + empty.filter(|byte| **byte == b'\n').count())
+}
+
+/// The cells of a line.
+struct Row<'a> {
+    place: Place,
+    columns: &'a [Column],
+    record: &'a StringRecord,
+}
+
+impl<'a> Row<'a> {
+    /// The cell of a column, unless it is empty.
+    fn cell(&self, column: Column) -> Option<&'a str> {
+        let index = self.columns.iter().position(|known| *known == column)?;
+        self.record.get(index).filter(|cell| !cell.is_empty())
+    }
+
+    fn number(&self, column: Column, what: &str) -> Result<Option<f64>, TraceError> {
+        let cell = self.cell(column).map(|cell| {
+            let number = cell.parse::<f64>();
+            number.map_err(|_| self.wrong(what, cell, "write a number such as 1.5"))
+        });
+        cell.transpose()
+    }
+
+    fn wrong(&self, what: &str, cell: &str, expected: &'static str) -> TraceError {
+        self.place.fault(Fault::Value {
+            what: what.to_owned(),
+            value: shown_text(cell),
+            expected,
+        })
+    }
+}
+
+fn draft(row: &Row<'_>, number: usize) -> Result<Draft, TraceError> {
+    let seconds = row.number(Column::Seconds, "seconds")?.ok_or_else(|| {
+        row.place.fault(Fault::Missing {
+            field: "seconds",
+            remedy: "each line says how long the job takes",
+        })
+    })?;
+    let id = row
+        .cell(Column::Id)
+        .map_or_else(|| format!("job-{number}"), str::to_owned);
+    let after = row.cell(Column::After).unwrap_or_default();
+    let after = after.split([' ', ';']).filter(|id| !id.is_empty());
+    let count = row.cell(Column::Count).map(|cell| {
+        let count = cell.parse::<usize>();
+        count.map_err(|_| row.wrong("count", cell, "write a whole number"))
+    });
+    let name = row.cell(Column::Name).map_or_else(|| id.clone(), as_name);
+    Ok(Draft {
+        name,
+        at: row.number(Column::At, "at")?.unwrap_or(0.0),
+        after: after.map(str::to_owned).collect(),
+        seconds,
+        count: count.transpose()?.unwrap_or(1),
+        ..Draft::task(row.place.clone(), id, shape(row)?)
+    })
+}
+
+/// What a job asks for; where nothing is said, one CPU, as of Ray.
+fn shape(row: &Row<'_>) -> Result<Shape, TraceError> {
+    let cpus = row.number(Column::Cpus, "cpus")?.unwrap_or(1.0);
+    let mut shape = Shape::from([("CPU".to_owned(), cpus)]);
+    if let Some(gpus) = row.number(Column::Gpus, "gpus")? {
+        shape.insert("GPU".to_owned(), gpus);
+    }
+    if let Some(cell) = row.cell(Column::Memory) {
+        let remedy = "write bytes, or a quantity such as 4Gi";
+        let bytes = Quantity::parse(cell).map_err(|_| row.wrong("memory", cell, remedy))?;
+        #[expect(
+            clippy::cast_precision_loss,
+            reason = "below a petabyte all bytes are exact"
+        )]
+        shape.insert("memory".to_owned(), bytes.ceil_units() as f64);
+    }
+    Ok(shape)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cells_are_read_and_empty_ones_left_to_what_is_usual() {
+        let drafts = read(
+            "id,name,submit,duration,cpu,gpu,memory,after,count\n\
+             a,load,1.5,10,2,0.5,1Gi,,3\n\
+             ,,,5,,,,a#1; a#2,\n",
+        )
+        .unwrap();
+        let [first, second] = &drafts[..] else {
+            panic!("{drafts:?}")
+        };
+        assert_eq!(
+            (first.id.as_str(), first.name.as_str(), first.count),
+            ("a", "load", 3)
+        );
+        let shape = [("CPU", 2.0), ("GPU", 0.5), ("memory", 1_073_741_824.0)];
+        let shape: Shape = shape.map(|(name, amount)| (name.to_owned(), amount)).into();
+        assert_eq!(first.demand.shapes(), [shape]);
+        assert_eq!((second.id.as_str(), second.count), ("job-2", 1));
+        assert_eq!(
+            second.demand.shapes(),
+            [Shape::from([("CPU".to_owned(), 1.0)])]
+        );
+        assert_eq!(second.after, ["a#1", "a#2"]);
+    }
+
+    #[test]
+    fn mistakes_are_told_with_their_line() {
+        let refused = |text: &str| read(text).unwrap_err().to_string();
+        assert_eq!(
+            refused("id,secnds\n"),
+            "line 1: there is no column \"secnds\"; did you mean \"seconds\"?"
+        );
+        assert_eq!(
+            refused("seconds,duration\n1,1\n"),
+            "line 1: the column is \"duration\"; there is one before that says the same; take one of \
+             them out"
+        );
+        assert_eq!(
+            refused("seconds,id\n1,a\nx,b\n"),
+            "line 3: seconds is \"x\"; write a number such as 1.5"
+        );
+        assert_eq!(
+            refused("seconds,id\n\n,b\n"),
+            "line 3: seconds is missing; each line says how long the job takes"
+        );
+        assert_eq!(
+            refused("seconds,id\n1\n"),
+            "line 2: it has 1 cells, the header 2; leave cells empty, not out"
+        );
+        assert_eq!(
+            refused("seconds,memory\n1,4GB\n"),
+            "line 2: memory is \"4GB\"; write bytes, or a quantity such as 4Gi"
+        );
+        assert_eq!(
+            refused("seconds\n"),
+            "there is no job in it: below the header are no lines"
+        );
+    }
+}

@@ -1,0 +1,66 @@
+//! What a recording does not say, or says and a trace does not have.
+
+use std::fmt;
+
+/// What was left out or assumed when a recording became a trace, and how often.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Loss {
+    /// Tasks and actors that had not ended when they were recorded.
+    Unfinished(usize),
+    /// Calls of actors whose creation is not recorded.
+    CallsOnly(usize),
+    /// Placement groups in which nothing ran, so that nothing says when they were there.
+    UnusedGroups(usize),
+    /// Placement groups whose strategy is not recorded.
+    Strategy(usize),
+    /// Tasks and actors whose resources are not recorded.
+    Resources(usize),
+    /// So many tasks are recorded as Ray lists at most, so that there may be more.
+    Limit(usize),
+}
+
+impl Loss {
+    /// How often.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Unfinished(count)
+            | Self::CallsOnly(count)
+            | Self::UnusedGroups(count)
+            | Self::Strategy(count)
+            | Self::Resources(count)
+            | Self::Limit(count) => *count,
+        }
+    }
+}
+
+impl fmt::Display for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unfinished(count) => write!(
+                f,
+                "left out, as they had not ended: {count}; record after the workload has ended"
+            ),
+            Self::CallsOnly(count) => write!(
+                f,
+                "left out, as the creation of their actors is not recorded: {count} (calls)"
+            ),
+            Self::UnusedGroups(count) => write!(
+                f,
+                "left out, as nothing ran in them: {count} (placement groups)"
+            ),
+            Self::Strategy(count) => write!(
+                f,
+                "taken as PACK, as Ray does not list their strategy: {count} (placement groups)"
+            ),
+            Self::Resources(count) => write!(
+                f,
+                "taken to ask for 1 CPU, as a timeline says nothing of resources: {count}"
+            ),
+            Self::Limit(count) => write!(
+                f,
+                "there may be more: Ray stops at {count} tasks, as many as are in a list \
+                 (ray list tasks --limit 10000, job by job with --filter job_id=...)"
+            ),
+        }
+    }
+}

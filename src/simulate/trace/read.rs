@@ -1,0 +1,244 @@
+//! Reading a workload of any form: the form is recognized by what is in it.
+
+use std::fmt::{self, Write as _};
+
+use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Deserializer;
+
+use super::assemble::{assemble, some};
+use super::draft::as_name;
+use super::error::{Fault, Place, TraceError};
+use super::forms::{lines, ray_tasks, ray_timeline, table, wfformat};
+use super::job::Trace;
+use super::loss::Loss;
+
+/// A form in which workloads come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Form {
+    /// The project's own: JSON lines.
+    Lines,
+    /// What `ray list tasks` prints.
+    RayTasks,
+    /// What `ray timeline` writes.
+    RayTimeline,
+    /// A workflow of WfCommons.
+    WfFormat,
+    /// CSV.
+    Table,
+}
+
+/// All forms.
+pub const FORMS: &[Form] = &[
+    Form::Lines,
+    Form::RayTasks,
+    Form::RayTimeline,
+    Form::WfFormat,
+    Form::Table,
+];
+
+impl fmt::Display for Form {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Lines => "JSON lines (rayfit trace --schema describes a line)",
+            Self::RayTasks => {
+                "Ray's list of tasks (ray list tasks --detail --format json --limit 10000)"
+            }
+            Self::RayTimeline => "Ray's timeline (ray timeline)",
+            Self::WfFormat => "a workflow of WfCommons (WfFormat 1.0 to 1.6)",
+            Self::Table => "CSV whose header has seconds or duration",
+        })
+    }
+}
+
+/// A workload, the form that it came in, and what of it is no part of the trace.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Imported {
+    /// The workload.
+    pub trace: Trace,
+    /// Its form.
+    pub form: Form,
+    /// What was left out or assumed.
+    pub losses: Vec<Loss>,
+}
+
+/// Reads a workload of any form. It is called what it calls itself, or else `name`.
+///
+/// # Errors
+///
+/// Where and why it is none, and what to do.
+pub fn read(text: &str, name: &str) -> Result<Trace, TraceError> {
+    Ok(import(text, name)?.trace)
+}
+
+/// Reads as [`read`] does, and says what was lost.
+///
+/// # Errors
+///
+/// As of [`read`].
+pub fn import(text: &str, name: &str) -> Result<Imported, TraceError> {
+    let text = text.trim_start_matches('\u{feff}');
+    let form = recognize(text).ok_or_else(unknown)?;
+    let (own, drafts, losses) = match form {
+        Form::Lines => with_name(lines::read(text)?),
+        Form::WfFormat => with_name(wfformat::read(text)?),
+        Form::Table => (None, table::read(text)?, Vec::new()),
+        Form::RayTasks => with_losses(ray_tasks::read(text)?),
+        Form::RayTimeline => with_losses(ray_timeline::read(text)?),
+    };
+    let losses: Vec<Loss> = losses.into_iter().filter(|loss| loss.count() > 0).collect();
+    some(
+        &drafts,
+        if losses.is_empty() {
+            ""
+        } else {
+            " that has ended"
+        },
+    )?;
+    let name = own.unwrap_or_else(|| name.to_owned());
+    Ok(Imported {
+        trace: assemble(as_name(&name), drafts)?,
+        form,
+        losses,
+    })
+}
+
+fn with_name<T>((name, drafts): (Option<String>, T)) -> (Option<String>, T, Vec<Loss>) {
+    (name, drafts, Vec::new())
+}
+
+fn with_losses<T>((drafts, losses): (T, Vec<Loss>)) -> (Option<String>, T, Vec<Loss>) {
+    (None, drafts, losses)
+}
+
+/// The fields by which forms of JSON are told apart.
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase", default)]
+struct Clues {
+    kind: Option<IgnoredAny>,
+    task: Option<IgnoredAny>,
+    actor: Option<IgnoredAny>,
+    placement_group: Option<IgnoredAny>,
+    workflow: Option<IgnoredAny>,
+    trace_events: Option<IgnoredAny>,
+    ph: Option<IgnoredAny>,
+    #[serde(rename = "task_id")]
+    task_id: Option<IgnoredAny>,
+    bundles: Option<IgnoredAny>,
+    #[serde(rename = "class_name")]
+    class_name: Option<IgnoredAny>,
+}
+
+fn recognize(text: &str) -> Option<Form> {
+    let text = text.trim_start();
+    if let Some(items) = text.strip_prefix('[') {
+        if items.trim_start().starts_with(']') {
+            return Some(Form::RayTasks);
+        }
+        let first = first_object(items)?;
+        let is_record = [first.task_id, first.bundles, first.class_name]
+            .iter()
+            .any(Option::is_some);
+        let is_event = first.ph.is_some();
+        return is_event
+            .then_some(Form::RayTimeline)
+            .or(is_record.then_some(Form::RayTasks));
+    }
+    let line = text.lines().next()?;
+    if text.starts_with('{') {
+        return object(first_object(text), line);
+    }
+    table::is_header(line).then_some(Form::Table)
+}
+
+fn object(first: Option<Clues>, line: &str) -> Option<Form> {
+    // A line that is cut off is told as such.
+    let Some(first) = first else {
+        return line.contains("\"Trace\"").then_some(Form::Lines);
+    };
+    if first.workflow.is_some() {
+        return Some(Form::WfFormat);
+    }
+    if first.trace_events.is_some() {
+        return Some(Form::RayTimeline);
+    }
+    let jobs = [first.kind, first.task, first.actor, first.placement_group];
+    jobs.iter().any(Option::is_some).then_some(Form::Lines)
+}
+
+/// What is in the first object of a text.
+fn first_object(text: &str) -> Option<Clues> {
+    let mut objects = Deserializer::from_str(text).into_iter::<Clues>();
+    objects.next()?.ok()
+}
+
+fn unknown() -> TraceError {
+    let mut forms = String::new();
+    for form in FORMS {
+        let _ = writeln!(forms, "  - {form}");
+    }
+    forms.push_str("docs/traces.md has an example of each");
+    Place::Whole.fault(Fault::UnknownForm(forms))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn forms_are_told_by_what_is_in_them() {
+        for (text, form) in [
+            (
+                "\u{feff}{\"kind\":\"Trace\",\"apiVersion\":\"x\"}",
+                Form::Lines,
+            ),
+            ("{\"task\":\"t\",\"seconds\":1}\n", Form::Lines),
+            ("{\"kind\":\"Trace\",", Form::Lines),
+            ("[{\"task_id\":\"t\"}]", Form::RayTasks),
+            (
+                "[{\"placement_group_id\":\"t\",\"bundles\":[]}]",
+                Form::RayTasks,
+            ),
+            ("[]", Form::RayTasks),
+            ("[\n{\"ph\":\"X\"}]", Form::RayTimeline),
+            ("{\"traceEvents\":[]}", Form::RayTimeline),
+            ("{\"name\":\"w\",\"workflow\":{}}", Form::WfFormat),
+            ("id, \"Duration\"\n", Form::Table),
+        ] {
+            let text = text.trim_start_matches('\u{feff}');
+            assert_eq!(recognize(text), Some(form), "{text}");
+        }
+        for text in [
+            "",
+            " ",
+            "{",
+            "[",
+            "[1]",
+            "{}",
+            "null",
+            "a,b\n1,2",
+            "---\n- task_id: t",
+        ] {
+            assert_eq!(recognize(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn who_has_another_form_is_told_of_those_that_there_are() {
+        let error = read("kind: Trace\n", "x").unwrap_err().to_string();
+        for form in FORMS {
+            assert!(error.contains(&form.to_string()), "{error}");
+        }
+    }
+
+    #[test]
+    fn what_is_empty_is_refused_and_not_read_as_nothing_to_do() {
+        for text in ["[]", "{\"traceEvents\":[]}", "seconds\n"] {
+            let error = read(text, "x").unwrap_err().to_string();
+            assert!(
+                error.starts_with("there is no job in it"),
+                "{text}: {error}"
+            );
+        }
+    }
+}

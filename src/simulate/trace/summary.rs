@@ -1,0 +1,246 @@
+//! A trace in a few numbers, of which none depends on a cluster.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use serde::Serialize;
+
+use super::job::{Demand, Job, Shape, Trace};
+use crate::quantity::Quantity;
+
+/// Seconds of an hour.
+const HOUR: f64 = 3600.0;
+
+/// A trace in numbers.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Summary {
+    /// What people call it.
+    pub name: String,
+    /// How many jobs it has.
+    pub jobs: usize,
+    /// The jobs by what they ask for; those that take the most time come first.
+    pub shapes: Vec<ShapeTotal>,
+    /// What they ask for of CPUs, in hours of one CPU.
+    pub cpu_hours: f64,
+    /// What they ask for of GPUs, in hours of one GPU.
+    pub gpu_hours: f64,
+    /// Seconds to the end of the last, if each had a place as soon as it was ready.
+    pub span: f64,
+    /// The most that would run at once then.
+    pub widest: Widest,
+    /// The jobs that follow each other for the longest time.
+    pub chain: Chain,
+}
+
+/// The jobs that ask for the same.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct ShapeTotal {
+    /// What they ask for, in words.
+    pub shape: String,
+    /// How many there are.
+    pub jobs: usize,
+    /// For how long they run in all, in seconds.
+    pub seconds: f64,
+}
+
+/// The most at once; each at a moment of its own.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Widest {
+    /// Jobs.
+    pub jobs: usize,
+    /// CPUs.
+    pub cpus: f64,
+    /// GPUs.
+    pub gpus: f64,
+}
+
+/// Jobs of which each waits for the one before.
+#[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Chain {
+    /// How many there are.
+    pub jobs: usize,
+    /// How long they take in all, in seconds.
+    pub seconds: f64,
+}
+
+impl Summary {
+    /// The summary of a trace.
+    pub fn of(trace: &Trace) -> Self {
+        let hours = |resource: &str| -> f64 {
+            let jobs = trace.jobs.iter();
+            jobs.map(|job| job.demand.total(resource) * job.seconds / HOUR)
+                .sum()
+        };
+        let runs = runs(&trace.jobs);
+        Self {
+            name: trace.name.clone(),
+            jobs: trace.jobs.len(),
+            shapes: shapes(&trace.jobs),
+            cpu_hours: hours("CPU"),
+            gpu_hours: hours("GPU"),
+            span: runs.iter().map(|(_, end)| *end).fold(0.0, f64::max),
+            widest: widest(&trace.jobs, &runs),
+            chain: longest(&trace.jobs),
+        }
+    }
+}
+
+fn shapes(jobs: &[Job]) -> Vec<ShapeTotal> {
+    let mut shapes: BTreeMap<String, (usize, f64)> = BTreeMap::new();
+    for job in jobs {
+        let (count, seconds) = shapes.entry(words(&job.demand)).or_default();
+        *count += 1;
+        *seconds += job.seconds;
+    }
+    let totals = shapes
+        .into_iter()
+        .map(|(shape, (jobs, seconds))| ShapeTotal {
+            shape,
+            jobs,
+            seconds,
+        });
+    let mut totals: Vec<ShapeTotal> = totals.collect();
+    totals.sort_by(|one, other| other.seconds.total_cmp(&one.seconds));
+    totals
+}
+
+/// What a job asks for, in words: `task CPU 1, memory 4Gi`.
+fn words(demand: &Demand) -> String {
+    match demand {
+        Demand::Task(shape) => format!("task {}", amounts(shape)),
+        Demand::Actor(shape) => format!("actor {}", amounts(shape)),
+        Demand::PlacementGroup { strategy, bundles } => {
+            let mut words = format!("placement group {}", strategy.name());
+            for alike in bundles.chunk_by(|one, next| one == next) {
+                let _ = write!(words, " {} x ({})", alike.len(), amounts(&alike[0]));
+            }
+            words
+        }
+    }
+}
+
+fn amounts(shape: &Shape) -> String {
+    if shape.is_empty() {
+        return "of nothing".to_owned();
+    }
+    let amounts = shape.iter().map(|(resource, amount)| {
+        if resource.ends_with("memory") {
+            #[expect(clippy::cast_possible_truncation, reason = "amounts are below 9e14")]
+            let bytes = Quantity::from_units(amount.ceil() as i64);
+            return format!("{resource} {}", bytes.display_memory());
+        }
+        format!("{resource} {amount}")
+    });
+    amounts.collect::<Vec<String>>().join(", ")
+}
+
+/// From when to when each job would run, if it had a place as soon as it was ready.
+fn runs(jobs: &[Job]) -> Vec<(f64, f64)> {
+    let mut runs: Vec<(f64, f64)> = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let parents = job.after.iter().map(|index| runs[*index].1);
+        let start = parents.fold(job.at, f64::max);
+        runs.push((start, start + job.seconds));
+    }
+    runs
+}
+
+fn widest(jobs: &[Job], runs: &[(f64, f64)]) -> Widest {
+    // At one moment those that end go before those that begin.
+    let mut changes: Vec<(f64, bool, usize)> = Vec::with_capacity(2 * jobs.len());
+    for (index, (start, end)) in runs.iter().enumerate().filter(|(_, run)| run.0 < run.1) {
+        changes.push((*start, true, index));
+        changes.push((*end, false, index));
+    }
+    changes.sort_unstable_by(|one, other| one.0.total_cmp(&other.0).then(one.1.cmp(&other.1)));
+    let (mut now, mut most) = (Widest::default(), Widest::default());
+    for (_, begins, index) in changes {
+        let demand = &jobs[index].demand;
+        let (cpus, gpus) = (demand.total("CPU"), demand.total("GPU"));
+        if begins {
+            now.jobs += 1;
+            now.cpus += cpus;
+            now.gpus += gpus;
+            most.jobs = most.jobs.max(now.jobs);
+            most.cpus = most.cpus.max(now.cpus);
+            most.gpus = most.gpus.max(now.gpus);
+        } else {
+            now.jobs -= 1;
+            now.cpus -= cpus;
+            now.gpus -= gpus;
+        }
+    }
+    most
+}
+
+fn longest(jobs: &[Job]) -> Chain {
+    let longer = |one: Chain, other: Chain| {
+        let order = one.seconds.total_cmp(&other.seconds);
+        if order.then(one.jobs.cmp(&other.jobs)).is_lt() {
+            other
+        } else {
+            one
+        }
+    };
+    let mut chains: Vec<Chain> = Vec::with_capacity(jobs.len());
+    for job in jobs {
+        let before = job.after.iter().map(|index| chains[*index]);
+        let before = before.fold(Chain::default(), longer);
+        chains.push(Chain {
+            jobs: before.jobs + 1,
+            seconds: before.seconds + job.seconds,
+        });
+    }
+    chains.into_iter().fold(Chain::default(), longer)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::trace::read::read;
+
+    const TRACE: &str = r#"{"apiVersion":"rayfit.dev/v1alpha1","kind":"Trace","name":"n"}
+        {"task":"a","seconds":3600,"resources":{"CPU":2,"memory":1073741824}}
+        {"task":"b","seconds":1800,"resources":{"CPU":1},"after":["a"],"count":3}
+        {"actor":"c","at":3600,"seconds":1800,"resources":{"GPU":0.5}}
+        {"placementGroup":"d","at":9000,"seconds":60,"strategy":"SPREAD","bundles":[{"CPU":1},{"CPU":1},{"GPU":2}]}
+        {"task":"e","at":9000,"seconds":0}"#;
+
+    #[test]
+    fn a_trace_in_numbers() {
+        let summary = Summary::of(&read(TRACE, "x").unwrap());
+        let shapes: Vec<(&str, usize)> = summary
+            .shapes
+            .iter()
+            .map(|total| (total.shape.as_str(), total.jobs))
+            .collect();
+        let expected = [
+            ("task CPU 1", 3),
+            ("task CPU 2, memory 1Gi", 1),
+            ("actor GPU 0.5", 1),
+            ("placement group SPREAD 2 x (CPU 1) 1 x (GPU 2)", 1),
+            ("task of nothing", 1),
+        ];
+        assert_eq!(shapes, expected);
+        let hours = 2.0 + 1.5 + 2.0 / 60.0;
+        assert!((summary.cpu_hours - hours).abs() < 1e-9, "{summary:?}");
+        assert_eq!(summary.span.to_string(), "9060");
+        let widest = Widest {
+            jobs: 4,
+            cpus: 3.0,
+            gpus: 2.0,
+        };
+        assert_eq!(summary.widest, widest);
+        assert_eq!(
+            summary.chain,
+            Chain {
+                jobs: 2,
+                seconds: 5400.0
+            }
+        );
+    }
+}

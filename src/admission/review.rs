@@ -204,7 +204,7 @@ mod tests {
             "request":{"uid":"1","operation":{"secret":"hunter2"}}}"#;
         let error = Review::parse(body).unwrap_err().to_string();
         assert!(
-            error.contains("wrong type, or there twice at line 2"),
+            error.contains("wrong type, or occurs twice at line 2"),
             "{error}"
         );
         assert!(!error.contains("hunter2") && !error.contains("secret"));

@@ -1,4 +1,4 @@
-//! The patch while it is being drawn up: what may be filled in, and with which value.
+//! The patch while it is being built: what may be filled in, and with which value.
 
 use std::collections::HashSet;
 
@@ -31,7 +31,7 @@ pub struct Draft<'a> {
 pub struct Entry {
     /// By which the list tells it from others.
     pub name: &'static str,
-    /// What people are told of it.
+    /// The description for people.
     pub value: Value,
     /// The entry itself.
     pub item: Value,
@@ -42,7 +42,7 @@ pub struct Entry {
 /// What the stored object says about a place that a default is about.
 #[derive(Debug, Clone, Copy)]
 pub struct Before<'v> {
-    /// The default's reason held there already.
+    /// Whether the default already applied to the stored object.
     pub had_reason: bool,
     /// The value there.
     pub value: Option<&'v Value>,
@@ -106,8 +106,8 @@ impl<'a> Draft<'a> {
             .filter_map(|group| Some((group, group.ray_container()?)))
     }
 
-    /// The ray container of the stored group of the same name, if that was listed then too:
-    /// otherwise the update itself is what asks for defaults.
+    /// The ray container of the stored group of the same name, if that was listed too; otherwise
+    /// the update itself makes the default necessary.
     pub fn growing_before(&self, group: &Group<'_>) -> Option<Container<'a>> {
         let old = self.old?;
         old.cluster

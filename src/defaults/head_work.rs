@@ -68,7 +68,7 @@ fn apply(draft: &mut Draft<'_>) {
     );
 }
 
-/// The head, if it is one that could be told to take no work.
+/// The head, if it can be configured to take no work.
 fn wanting_head<'a>(object: &'a RayObject<'a>) -> Option<&'a Group<'a>> {
     let cluster = object
         .cluster

@@ -42,7 +42,7 @@ pub static DEFAULTS: &[&DefaultRule] = &[
     &worker_start::DEFAULT,
 ];
 
-/// What admission fills in for `object`; `old` is what is stored now if this is an update.
+/// What admission fills in for `object`; `old` is the stored object if this is an update.
 pub fn patch(
     object: &RayObject<'_>,
     old: Option<&RayObject<'_>>,

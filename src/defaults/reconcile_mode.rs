@@ -1,4 +1,4 @@
-//! DF07: who scales the cluster, where a policy says it.
+//! DF07: who scales the cluster, where a policy sets it.
 
 use serde_json::json;
 

@@ -64,8 +64,8 @@ fn apply(draft: &mut Draft<'_>) {
     }
 }
 
-/// An entry to write, or `None` where the stored group goes without. It is the same whatever the
-/// stored entry said: no other lets the group grow.
+/// An entry to write, or `None` where the stored group has none. It does not depend on the stored
+/// entry, because no other entry lets the group grow.
 fn entry(draft: &Draft<'_>, group: &Group<'_>, resource: &'static str) -> Option<Entry> {
     let origin = match draft.growing_before(group) {
         None => Origin::Fresh,

@@ -16,7 +16,7 @@ pub struct DefaultRule {
     pub what: &'static str,
     /// What it is good for.
     pub why: &'static str,
-    /// A manifest (YAML) that gets the default; only what matters is in it.
+    /// A manifest (YAML) that gets the default, reduced to the relevant fields.
     pub before: &'static str,
     /// The same manifest as it is stored.
     pub after: &'static str,

@@ -1,4 +1,4 @@
-//! DF09: a raylet that uses what its pod has grown by at once.
+//! DF09: a raylet that uses the added CPUs of its pod at once.
 
 use serde_json::json;
 
@@ -100,7 +100,7 @@ fn has(container: &Container<'_>, name: &str) -> bool {
     container.env_index(name).is_some()
 }
 
-/// A variable to write, or `None` where the stored group goes without.
+/// A variable to write, or `None` where the stored group has none.
 fn variable(
     draft: &Draft<'_>,
     group: &Group<'_>,

@@ -16,7 +16,7 @@ use crate::ray::{Fields, object_at};
 /// Why objects are no facts.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum FactsError {
-    /// An entry that is no object.
+    /// An entry that is not an object.
     #[error("{list}[{index}] is not an object; write {kind} objects there, as kubectl prints them")]
     NotAnObject {
         /// Where it stands.

@@ -64,7 +64,7 @@ pub struct LimitRange {
 }
 
 impl LimitRange {
-    /// Reads a LimitRange object; what it does not say reads as no limit.
+    /// Reads a LimitRange object; an absent limit reads as no limit.
     pub fn read(object: &Fields) -> Self {
         let amounts = |kind: &'static str, key: &'static str| {
             let spec = object_at(object, "spec");
@@ -100,7 +100,7 @@ pub struct ResourceQuota {
 }
 
 impl ResourceQuota {
-    /// Reads a ResourceQuota object; what it does not say reads as no limit.
+    /// Reads a ResourceQuota object; an absent limit reads as no limit.
     pub fn read(object: &Fields) -> Self {
         let spec = object_at(object, "spec");
         let hard = spec.and_then(|spec| object_at(spec, "hard"));

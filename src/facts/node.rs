@@ -35,7 +35,7 @@ pub struct Taint {
 }
 
 impl Node {
-    /// Reads a Node object; what it does not say, or says in a wrong type, reads as empty.
+    /// Reads a Node object; fields that are absent or of a wrong type read as empty.
     pub fn read(object: &Fields) -> Self {
         let metadata = object_at(object, "metadata");
         let spec = object_at(object, "spec");

@@ -29,7 +29,7 @@ pub struct RayPod {
 }
 
 impl RayPod {
-    /// Reads a Pod object; `None` if it is no Ray pod, has ended, or is being deleted.
+    /// Reads a Pod object; `None` if it is not a Ray pod, has ended, or is being deleted.
     pub fn read(object: &Fields) -> Option<Self> {
         let metadata = object_at(object, "metadata")?;
         let labels = object_at(metadata, "labels")?;

@@ -15,7 +15,7 @@ pub struct KubernetesVersion {
     pub minor: u32,
 }
 
-/// A text that is no version of Kubernetes.
+/// A text that is not a version of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("\"{0}\" is no version of Kubernetes: write it like \"1.35\", in quotes")]
 pub struct NoKubernetesVersion(pub String);
@@ -30,7 +30,7 @@ impl KubernetesVersion {
 impl FromStr for KubernetesVersion {
     type Err = NoKubernetesVersion;
 
-    /// Reads `1.35`, `v1.35.2`, and what providers make of it: `1.35+`, `v1.35.2-gke.100`.
+    /// Reads `1.35`, `v1.35.2`, and the forms of providers: `1.35+`, `v1.35.2-gke.100`.
     fn from_str(text: &str) -> Result<Self, NoKubernetesVersion> {
         let wrong = || NoKubernetesVersion(text.to_owned());
         let mut parts = text.strip_prefix('v').unwrap_or(text).split('.');

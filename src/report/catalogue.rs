@@ -83,8 +83,8 @@ pub fn markdown(pages: &[Page]) -> String {
 const HEAD: &str = "\
 # Rules and defaults
 
-This page is made from the code: `rayfit rules -o markdown`. A rule's mode says what a finding
-leads to where no policy says otherwise: `enforce` denies the request, `warn` lets it through with a
+This page is generated from the code with `rayfit rules -o markdown`. A rule's mode is the consequence of
+its findings where no policy sets another one: `enforce` denies the request, `warn` lets it through with a
 warning, `audit` only records it. Defaults (DF) are filled in at admission where a field is absent.
 `rayfit explain RF105` shows a section of this page in the terminal.
 ";

@@ -57,9 +57,12 @@ impl From<&Rule> for Page {
             texts: vec![
                 ("What it does", rule.what),
                 ("Why", rule.why),
-                ("Without it", rule.without),
+                ("Without this rule", rule.without),
             ],
-            examples: vec![("Reported", rule.bad.trim()), ("Instead", rule.good.trim())],
+            examples: vec![
+                ("Reported", rule.bad.trim()),
+                ("Corrected", rule.good.trim()),
+            ],
             without_webhook: rule.cel.said(),
             since: rule.since,
         }

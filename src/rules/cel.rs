@@ -1,8 +1,8 @@
-//! What of a rule the API server can judge by itself, in CEL: the source of `rayfit vap`.
+//! The part of a rule that the API server can check by itself, in CEL: the source of `rayfit vap`.
 //!
-//! Each rule says so beside its check, so that the two are read and changed together. What an
-//! expression finds must be a finding of the rule; `tests/e2e/vap` holds both against each other
-//! on a real API server.
+//! Each rule has it next to its check, so that the two are read and changed together. Everything
+//! that an expression reports must be a finding of the rule; `tests/e2e/vap` compares both on a
+//! real API server.
 
 use crate::policy::Mode;
 
@@ -11,7 +11,7 @@ use crate::policy::Mode;
 pub enum Cel {
     /// All of it.
     Covered(&'static [Check]),
-    /// What is found is a finding; the sentence says what passes although the rule would find it.
+    /// Everything reported is a finding; the sentence says which findings of the rule are missed.
     InPart(&'static [Check], &'static str),
     /// Nothing; the sentence says why.
     NotCovered(&'static str),
@@ -45,12 +45,12 @@ pub const PLAIN: &str = "An annotation in which a group contains an object, a li
 /// One expression of a rule.
 #[derive(Debug)]
 pub struct Check {
-    /// For what it is evaluated.
+    /// What it is evaluated for.
     pub each: Each,
-    /// The mode of what it finds, where no setting says otherwise.
+    /// The mode of its findings, where no setting changes it.
     pub mode: Mode,
-    /// A list of texts, one for each fault: the place and what is wrong there. Two faults of one
-    /// object are told apart by their texts, so these hold what makes the fault (path, value).
+    /// A list of texts, one for each fault: the place and the problem. Faults of one object are
+    /// distinguished by their texts, so these contain path and value.
     ///
     /// `s` is the object as [`crate::vap::variables`] describes it; a text may be empty (no fault)
     /// or hold several faults in lines.
@@ -59,7 +59,7 @@ pub struct Check {
     pub fix: &'static str,
 }
 
-/// For what an expression is evaluated, and the name by which it finds it.
+/// What an expression is evaluated for, and the name of that variable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Each {
     /// The object: `s`.

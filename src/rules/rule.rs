@@ -27,27 +27,27 @@ pub struct Rule {
     pub mode: OwnMode,
     /// One line for tables.
     pub summary: &'static str,
-    /// What is looked at and what is reported.
+    /// What the rule checks and reports.
     pub what: &'static str,
     /// What happens because of it: the sentence that findings carry as their reason.
     pub why: &'static str,
-    /// A manifest (YAML) with a finding; only what matters is in it.
+    /// A manifest (YAML) with a finding, reduced to the relevant fields.
     pub bad: &'static str,
-    /// The same manifest, mended.
+    /// The same manifest, corrected.
     pub good: &'static str,
     /// How Ray, KubeRay or Kubernetes behaves without the rule, with the source of the fact.
     pub without: &'static str,
     /// The first release that has it.
     pub since: &'static str,
-    /// What of it the API server can judge by itself.
+    /// The part of it that the API server can check by itself.
     pub cel: Cel,
-    /// Reports what it finds.
+    /// Reports its findings.
     pub check: fn(&Subject<'_>, &mut Findings),
 }
 
 impl Rule {
-    /// A finding of this rule: what is wrong at `path` and what to write instead. Mode and reason
-    /// are the rule's own (Enforce where the rule goes by case) until changed.
+    /// A finding of this rule: the problem at `path` and its fix. Mode and reason are the rule's
+    /// own (Enforce where the mode depends on the case) until changed.
     pub fn finding(
         &self,
         path: FieldPath,

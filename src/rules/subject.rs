@@ -53,8 +53,8 @@ impl<'a> Subject<'a> {
             .filter_map(|group| Some((group, object.ippr.caps(group.name?)?)))
     }
 
-    /// The listed groups whose pods somebody will really try to resize: autoscaling is on (else
-    /// rule RF111 speaks) and the annotation reaches the cluster (else RF116 does).
+    /// The listed groups whose pods will actually be resized: autoscaling is on (otherwise RF111
+    /// reports) and the annotation reaches the cluster (otherwise RF116 reports).
     pub fn resized_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
         let reaches = self.kind() != Kind::RayCronJob && self.autoscaled().is_some();
         self.listed_groups().filter(move |_| reaches)

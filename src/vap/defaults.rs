@@ -1,8 +1,8 @@
 //! DF01 and DF02 as `MutatingAdmissionPolicies`: requests and resize policy of groups that grow in
 //! place. The API server has them switched on from Kubernetes 1.36 on.
 //!
-//! Like the webhook they touch nothing that is there, and on an update they fill in only what the
-//! update itself asks for or what it lost. The lists of groups and containers are atomic in
+//! Like the webhook they change no present value, and on an update they fill in only what the
+//! update itself makes necessary or has removed. The lists of groups and containers are atomic in
 //! KubeRay's definitions, so the policies write JSON patches and no apply configurations.
 
 use serde_json::{Value, json};
@@ -13,11 +13,11 @@ use crate::defaults::DefaultId;
 
 const POINTERS: &str = "s.object.kind == 'RayCluster' ? '/spec' : s.object.kind == 'RayJob' ? '/spec/rayClusterSpec' : '/spec/rayClusterConfig'";
 
-/// Of an object without the annotation there is nothing to look at.
+/// An object without the annotation is skipped.
 const GROWS: &str = "object.metadata.?annotations[?'ray.io/ippr'].orValue('') != ''";
 
 /// The listed groups of the object that can be filled in, with the stored groups of their names
-/// that were listed too. Two groups of one name are left alone (RF202 denies them).
+/// that were listed too. Groups that share a name are skipped (RF202 denies them).
 const PAIRS: &str = "(variables.listed[0]
 .filter(g, g.g.containers.size() > 0 && variables.listed[0].filter(h, h.g.name == g.g.name).size() == 1)
 .map(g, {
@@ -54,7 +54,7 @@ const RESIZE_POLICY: &str = "variables.pairs
   : [JSONPatch{op: 'add', path: p.at + '/resizePolicy', value: p.missing.map(r, {'resourceName': dyn(r), 'restartPolicy': dyn('NotRequired')})}])
 .flatten()";
 
-/// The default is among them.
+/// Whether the default is one of them.
 pub fn covers(default: DefaultId) -> bool {
     POLICIES.iter().any(|(id, ..)| *id == default)
 }
@@ -69,8 +69,8 @@ const POLICIES: [(DefaultId, &str, &str); 2] = [
     ),
 ];
 
-/// The policies and their bindings. A policy's variables are evaluated once, so that each has one
-/// mutation, on the object as it came.
+/// The policies and their bindings. A policy's variables are evaluated once, so each policy has one
+/// mutation, of the object as it arrived.
 pub fn objects(options: &VapOptions) -> Vec<Value> {
     POLICIES
         .into_iter()

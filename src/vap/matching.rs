@@ -1,4 +1,4 @@
-//! Which requests a policy is about: the same as the webhooks.
+//! The requests that a policy matches: the same as those of the webhooks.
 
 use serde_json::{Value, json};
 
@@ -10,8 +10,8 @@ use crate::ray::Kind;
 /// The API of policies and bindings. (Validating: Kubernetes 1.30; mutating: 1.36.)
 pub(super) const API_VERSION: &str = "admissionregistration.k8s.io/v1";
 
-/// A policy or binding of ours. The component differs from the webhooks', so that neither is
-/// deleted by the other's label.
+/// Labels of a policy or binding of Rayfit. The component differs from that of the webhooks, so
+/// that deleting one by label does not delete the other.
 pub(super) fn object(kind: &str, name: &str, spec: &Value) -> Value {
     json!({
         "apiVersion": API_VERSION,
@@ -27,7 +27,7 @@ pub(super) fn object(kind: &str, name: &str, spec: &Value) -> Value {
     })
 }
 
-/// Which objects, in which namespaces.
+/// The matched objects and namespaces.
 pub(super) fn constraints(options: &VapOptions) -> Value {
     let resources: Vec<&str> = Kind::ALL.iter().map(|kind| kind.plural()).collect();
     json!({
@@ -54,13 +54,14 @@ fn namespaces(options: &VapOptions) -> Vec<Value> {
     expressions
 }
 
-/// What is never judged: updates that end an object, updates of nothing that is judged, and what
-/// KubeRay's operator makes from a judged parent or writes to take its finalizer off.
+/// Requests that are never checked: updates that end an object, updates that change nothing that is
+/// checked, objects that KubeRay's operator creates from a checked parent, and updates by which it
+/// removes its finalizer.
 pub(super) fn judged(options: &VapOptions) -> Value {
     conditions(options, "not-ended-by-it", NOT_ENDED)
 }
 
-/// What is never defaulted: the same, and all else that is being deleted.
+/// Requests that never get defaults: the same, and all other objects that are being deleted.
 pub(super) fn defaulted(options: &VapOptions) -> Value {
     conditions(options, "not-being-deleted", NOT_DELETING)
 }
@@ -83,7 +84,7 @@ fn conditions(options: &VapOptions, name: &str, expression: &str) -> Value {
     ])
 }
 
-/// What a failing expression leads to.
+/// The consequence of a failing expression.
 pub(super) const fn failure_policy(options: &VapOptions) -> &'static str {
     match options.failure_policy {
         FailurePolicy::Open => "Ignore",

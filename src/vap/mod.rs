@@ -1,9 +1,9 @@
 //! The rules that CEL can express, as `ValidatingAdmissionPolicies` with bindings: for Kubernetes
-//! clusters that allow no webhooks. Pure.
+//! clusters that do not allow webhooks. Pure.
 //!
 //! Each policy is one rule in one mode, so that a rule is turned on or off by its binding, and an
-//! expression that fails concerns no other rule. What the expressions stand on is in
-//! [`variables`]; the expressions themselves stand beside the rules ([`crate::rules::Cel`]).
+//! expression that fails affects no other rule. [`variables`] has the variables that the
+//! expressions use; the expressions themselves are next to the rules ([`crate::rules::Cel`]).
 //! [`defaults`] holds the two defaults that an API server can fill in by itself.
 
 pub mod defaults;
@@ -33,8 +33,8 @@ fn rule_objects(rule: &Rule, options: &VapOptions) -> Vec<Value> {
         .collect()
 }
 
-/// The modes in which the rule's expressions are, each with the one that the settings make of it;
-/// nothing of a rule that is off.
+/// The modes of the rule's expressions, each with the mode under the settings; none for a rule that
+/// is off.
 fn modes(rule: &Rule, settings: &Settings) -> Vec<(Mode, Mode)> {
     let set = settings.modes.get(rule.id);
     let mut own: Vec<Mode> = rule.cel.checks().iter().map(|check| check.mode).collect();

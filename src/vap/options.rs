@@ -1,20 +1,20 @@
-//! What can be chosen about the policies.
+//! The options of the policies.
 
 use crate::manifests::FailurePolicy;
 use crate::policy::Settings;
 
-/// What can be chosen about the policies.
+/// The options of the policies.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VapOptions {
-    /// How far each rule is turned on, and KubeRay's account.
+    /// The mode of each rule, and KubeRay's account.
     pub settings: Settings,
     /// What happens to an object for which an expression fails, because the object is too large.
     pub failure_policy: FailurePolicy,
-    /// Namespaces beside kube-system that are left alone.
+    /// Excluded namespaces, besides kube-system.
     pub excluded_namespaces: Vec<String>,
-    /// The only namespaces whose Ray objects are judged; all, if none is named.
+    /// The only namespaces whose Ray objects are checked; all, if none is named.
     pub only_namespaces: Vec<String>,
-    /// With the defaults; they need Kubernetes 1.36.
+    /// Include the defaults, which need Kubernetes 1.36.
     pub defaults: bool,
 }
 

@@ -7,7 +7,8 @@ use super::{VapOptions, variables};
 use crate::policy::Mode;
 use crate::rules::{Check, Each, OwnMode, Rule};
 
-/// The policy and its binding. `own` is the mode of the expressions, `mode` what they lead to.
+/// The policy and its binding. `own` is the mode of the expressions, `mode` the one under the
+/// settings.
 pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) -> [Value; 2] {
     let name = name(rule, own);
     let policy = json!({
@@ -22,7 +23,7 @@ pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) 
         "validations": [{
             "expression": "variables.reported.size() == 0",
             "messageExpression": message_expression(rule, own),
-            // Where that would be longer than the API server allows.
+            // Where the message would be longer than the API server allows.
             "message": format!("{} {}: {}", rule.id, rule.name, plain(rule.summary)),
             "reason": "Invalid"
         }]
@@ -34,7 +35,7 @@ pub(super) fn objects(rule: &Rule, own: Mode, mode: Mode, options: &VapOptions) 
     ]
 }
 
-/// `rf105-ippr-start-params.rayfit.dev`; of a rule that goes by case the mode too.
+/// `rf105-ippr-start-params.rayfit.dev`; with the mode, if it depends on the case.
 fn name(rule: &Rule, own: Mode) -> String {
     let id = rule.id.to_string().to_lowercase();
     match rule.mode {
@@ -76,7 +77,7 @@ fn of_check(check: &Check) -> String {
             variables::LISTED,
             placed(found)
         ),
-        // Once: the stored object is not compared with itself.
+        // Evaluated once, for the pair of new and stored object.
         Each::Change => format!(
             "(variables.subjects.size() < 2 ? [] : [variables.subjects[1]].map(old, ({found}).join('\\n'))).join('\\n')"
         ),
@@ -88,8 +89,8 @@ fn placed(found: &str) -> String {
     format!("({found}).join('\\n').split('\\n').filter(f, f != '').map(f, g.path + f).join('\\n')")
 }
 
-/// What is reported of the faults. What an object had before an update never denies the update;
-/// warnings and records are about the object as it is.
+/// The faults that are reported. A fault that an object had before an update never denies the
+/// update; warnings and records include all faults of the new object.
 const fn reported(mode: Mode) -> &'static str {
     match mode {
         Mode::Enforce => {
@@ -99,7 +100,7 @@ const fn reported(mode: Mode) -> &'static str {
     }
 }
 
-/// One line, as the API server wants it.
+/// One line, as the API server requires.
 fn message_expression(rule: &Rule, own: Mode) -> String {
     let mut fixes: Vec<&str> = Vec::new();
     for check in rule.cel.checks().iter().filter(|check| check.mode == own) {

@@ -1,4 +1,4 @@
-//! What the rules' expressions stand on.
+//! The variables that the rules' expressions use.
 //!
 //! `s` is an object, the new one or the stored one:
 //!
@@ -6,8 +6,9 @@
 //! - `path`, `has`, `cluster`: where the RayClusterSpec is, whether there is one, and it
 //! - `auto`, `options`, `version`, `mode`: autoscaling is on; `autoscalerOptions`; its `version`;
 //!   the value of `rayfit.dev/reconcile`
-//! - `env`: the entries for the version of the autoscaler in the head's environment; the last holds
-//! - `kept`: how much of a group's name gets into names of pods
+//! - `env`: the entries for the version of the autoscaler in the head's environment; the last one
+//!   counts
+//! - `kept`: how many characters of a group's name are in names of pods
 //! - `ippr`, `entries`, `keys`: the text of `ray.io/ippr`; the texts of its groups' entries, if it
 //!   is plain; the names at their beginnings, in quotes
 //! - `groups`: the head group, then the worker groups
@@ -15,15 +16,16 @@
 //! `g` is a group: `name`, `head`, `path`, `spec`, `params` (`rayStartParams`), `resources`,
 //! `containers`, and `limits` and `requests` of the first container. What is absent is empty.
 //!
-//! `l` is a group that `ray.io/ippr` lists: `g`, `entry`, and its caps `cpu` and `memory`, `none`
-//! where there is none.
+//! `l` is a group that `ray.io/ippr` lists: `g`, `entry`, and its resize limits `cpu` and `memory`,
+//! `none` where there is none.
 //!
-//! `quantity()` must never see a large exponent: it takes the API server minutes to read
-//! `1e999999999`, whatever the limits of cost. Expressions look for it first.
+//! `quantity()` must never get a large exponent: the API server takes minutes to parse
+//! `1e999999999`, in spite of its cost limits. So expressions check for that first.
 //!
-//! Everything is a list or map of `dyn`: CEL as Kubernetes sets it up allows no others to be mixed.
+//! Everything is a list or map of `dyn`, because CEL as Kubernetes configures it does not allow
+//! mixing other types.
 
-/// The object, and the stored one if there is one.
+/// The object, and the stored object if there is one.
 pub const SUBJECTS: &str = r#"[object, oldObject].filter(o, o != null)
 .map(o, {
   'object': dyn(o),
@@ -83,8 +85,8 @@ pub const SUBJECTS: &str = r#"[object, oldObject].filter(o, o != null)
 
 /// The groups of `s` that `ray.io/ippr` lists, each once, with the last entry of its name.
 ///
-/// A cap is brought to the form that Kubernetes reads, as Ray does: blanks around the number and
-/// underscores in it are taken out, and `K` is `k`.
+/// A resize limit is converted to the form that Kubernetes parses, as Ray does: blanks around the
+/// number and underscores in it are removed, and `K` becomes `k`.
 pub const LISTED: &str = r#"s.groups.map(g, {'g': dyn(g), 'at': dyn(s.keys.lastIndexOf('"' + g.name + '"'))})
 .filter(l, l.at >= 0)
 .map(l, {'g': l.g, 'entry': dyn(s.entries[l.at])})

@@ -1,5 +1,5 @@
-//! What kubectl refuses although YAML allows it: directives, text beside a separator, tabs that begin
-//! a line, anchors with other characters than letters, digits, `-` and `_`.
+//! Syntax that kubectl refuses although YAML allows it: directives, text next to a separator, tabs
+//! that begin a line, anchors with other characters than letters, digits, `-` and `_`.
 //!
 //! (go-yaml v2 and the splitter of documents in apimachinery, `util/yaml`; confirmed with both.)
 
@@ -25,7 +25,7 @@ pub(super) fn between(
     None
 }
 
-/// A separator with something beside it, which begins at `offset`.
+/// A separator with other text on its line, which begins at `offset`.
 pub(super) fn separator(begin: Position, text: &str, offset: usize) -> Option<YamlFault> {
     let line = text.get(offset..)?.lines().next()?;
     let beside = line.strip_prefix("---")?.trim();

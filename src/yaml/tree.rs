@@ -88,7 +88,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// Takes what YAML allows, whatever kubectl says.
+    /// Accepts what YAML allows, even if kubectl does not.
     pub(super) fn lenient(mut self) -> Self {
         self.lenient = true;
         self
@@ -172,7 +172,7 @@ impl Iterator for Reader<'_> {
                 Ok(None) => break,
                 Err(fault) => Err(fault),
             };
-            // After a fault of grammar nobody can tell where the next document begins.
+            // After a syntax error it is unknown where the next document begins.
             self.done = document.is_err();
             return Some(document);
         }
@@ -187,7 +187,7 @@ struct Builder {
     /// The collections that are not closed yet, with the key that waits for its value.
     open: Vec<(NodeId, Option<NodeId>)>,
     anchors: HashMap<usize, NodeId>,
-    /// Texts of several lines, and collections in braces or brackets: what begins a line there is no
+    /// Multi-line strings, and collections in braces or brackets, in which leading spaces are not
     /// indentation.
     covered: Vec<Range<usize>>,
     /// How many such collections are open, and where the outermost began.
@@ -281,7 +281,8 @@ impl Builder {
     }
 }
 
-/// A quoted text is text; an unquoted one means what go-yaml takes it for; a tag decides both.
+/// A quoted scalar is a string; an unquoted one has the type that go-yaml gives it; a tag overrides
+/// both.
 fn scalar(
     text: &str,
     style: ScalarStyle,
@@ -309,7 +310,7 @@ fn wanted(tag: &Tag) -> Wanted {
         Some("float") => Wanted::Float,
         Some("null") => Wanted::Null,
         Some("timestamp") => Wanted::Timestamp,
-        // A tag of someone's own is carried as text.
+        // A custom tag is kept as text.
         _ => Wanted::Text,
     }
 }

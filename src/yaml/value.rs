@@ -1,4 +1,4 @@
-//! From what is written to the JSON value that kubectl sends.
+//! From YAML to the JSON value that kubectl sends.
 
 use std::collections::HashMap;
 
@@ -94,7 +94,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    /// Goes on with what an alias stands for.
+    /// Continues with the value that an alias stands for.
     fn alias<T>(
         &mut self,
         node: &Node,

@@ -136,7 +136,7 @@ fn binary_files_are_refused_with_their_line() {
     let run = rayfit(&["check", file.to_str().unwrap()]);
     assert_eq!(run.code, 2);
     assert!(
-        run.err.contains("line 2: this is no UTF-8 text"),
+        run.err.contains("line 2: this is not UTF-8 text"),
         "{}",
         run.err
     );

@@ -76,7 +76,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let Some(value) = group.start_param("num-gpus") else {
             continue;
         };
-        // No whole number is RF204's matter, and a GPU count in `resources` comes first.
+        // RF204 reports values that are not whole numbers, and a GPU count in `resources` takes
+        // precedence.
         let declared = start_integer(value).filter(|count| *count >= 0);
         let overridden = group.resources().is_some_and(|r| r.contains_key("GPU"));
         let (Some(declared), Some(present), false) =
@@ -143,7 +144,7 @@ impl Gpus {
     }
 }
 
-/// The GPUs in the limits; `None` if it cannot be told.
+/// The GPUs in the limits; `None` if the number is not certain.
 fn gpus(container: Container<'_>) -> Option<Gpus> {
     let limits = container.limits();
     let amounts = |of: fn(&str) -> bool| {

@@ -65,7 +65,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// What is wrong with a label, and what to write.
+/// The problem of a label, and its fix.
 fn fault(key: &str, value: &Value) -> Option<(String, String)> {
     if !label_key::is_key(key) {
         return Some((

@@ -1,4 +1,4 @@
-//! RF227: an amount in a group's `resources` that is no amount.
+//! RF227: an invalid quantity in a group's `resources`.
 
 use serde_json::Value;
 

@@ -96,7 +96,7 @@ fn by_resources(head: &Group<'_>) -> Option<Finding> {
 fn by_start_params(head: &Group<'_>) -> Option<Finding> {
     let fix = "Write num-cpus: \"0\" in the head group's rayStartParams.";
     match head.start_param("num-cpus").filter(|v| !v.is_null()) {
-        // What is no count at all is RF204's matter.
+        // RF204 reports values that are not counts.
         Some(cpus) if start_integer(cpus).is_none_or(|count| count <= 0) => None,
         Some(cpus) => Some(
             RULE.finding(head.start_param_path("num-cpus"), takes(cpus), fix)

@@ -115,7 +115,7 @@ fn check_order(group: &Group<'_>, autoscaling: bool, findings: &mut Findings) {
     }
     if let Some(replicas) = count("replicas").filter(|replicas| *replicas > max) {
         let fix = if autoscaling {
-            // The scaler writes replicas; whoever lowers it works against it (RF305).
+            // The scaler writes replicas; lowering it by hand works against the scaler (RF305).
             format!(
                 "Leave out replicas, which the autoscaler writes, or raise maxReplicas to \
                  {replicas}."

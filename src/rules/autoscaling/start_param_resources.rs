@@ -64,7 +64,7 @@ const SUGGESTED: usize = 200;
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for group in subject.autoscaled_groups() {
-        // Ray looks at one of the two only; both together are RF206's matter.
+        // Ray reads only one of the two; RF206 reports both together.
         if group.resources().is_some() {
             continue;
         }
@@ -109,7 +109,8 @@ fn report_text(
 }
 
 fn is_object(text: &str) -> bool {
-    // Whether there is one is told without its tree, which can be many times as large.
+    // Whether there is one is checked without parsing it into a tree, which can be many times as
+    // large.
     text.trim_start().starts_with('{') && serde_json::from_str::<IgnoredAny>(text).is_ok()
 }
 
@@ -143,7 +144,7 @@ fn check_amount(group: &Group<'_>, resource: &str, amount: &Value, findings: &mu
     );
 }
 
-/// The whole number of at least 0 that was probably meant.
+/// The whole number of at least 0 that was probably intended.
 fn meant(amount: &Value) -> String {
     let number = match amount {
         Value::Number(number) => number.as_f64(),

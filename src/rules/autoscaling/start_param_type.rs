@@ -1,4 +1,4 @@
-//! RF225: a start parameter that is no string.
+//! RF225: a start parameter that is not a string.
 
 use serde_json::Value;
 
@@ -73,7 +73,7 @@ fn finding(group: &Group<'_>, key: &str, value: &Value) -> Finding {
     found.valued(visible(key, value))
 }
 
-/// The value as a YAML string; what holds JSON needs quotes of its own for the shell, inside.
+/// The value as a YAML string; a value with JSON needs further quotes inside, for the shell.
 fn quoted(key: &str, value: &Value) -> String {
     if is_secret(key) {
         return "\"<the value>\"".to_owned();

@@ -1,4 +1,4 @@
-//! RF302: a worker group goes while its pods run.
+//! RF302: a worker group is removed while its pods run.
 
 use super::live_change::{LiveChange, pods};
 use crate::policy::Mode;

@@ -1,4 +1,4 @@
-//! RF3xx: changes, judged on updates only.
+//! RF3xx: changes, checked on updates only.
 
 pub mod cap_lowered;
 pub mod group_removed;

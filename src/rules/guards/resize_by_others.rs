@@ -68,7 +68,7 @@ pub fn find(pod: &Fields, old: &Fields, user: &str, settings: &Settings) -> Opti
     ))
 }
 
-/// Rayfit, kubelets, and whoever runs in the namespace: Ray's autoscaler is one of them.
+/// Rayfit, kubelets, and accounts of the namespace: Ray's autoscaler uses one of them.
 fn may_resize(user: &str, namespace: &str, settings: &Settings) -> bool {
     settings.is_rayfit(user)
         || user.starts_with("system:node:")

@@ -1,4 +1,4 @@
-//! RF111: nobody acts on `ray.io/ippr`, because autoscaling is off.
+//! RF111: `ray.io/ippr` has no effect, because autoscaling is off.
 
 use crate::policy::Mode;
 use crate::ray::Kind;

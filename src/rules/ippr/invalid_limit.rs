@@ -1,4 +1,4 @@
-//! RF104: a resize limit or time limit in `ray.io/ippr` that cannot be meant.
+//! RF104: an invalid resize limit or time limit in `ray.io/ippr`.
 
 use crate::finding::Finding;
 use crate::policy::Mode;
@@ -117,7 +117,7 @@ fn bad_cap(caps: &GroupCaps, cap: &Cap, resource: Resource, fault: CapFault) -> 
     }
 }
 
-/// What somebody means who writes `32GB`, `4gb` or `512MB`.
+/// The intended quantity of `32GB`, `4gb` or `512MB`.
 fn meant(text: &str, resource: Resource) -> Option<String> {
     let text = text.trim();
     let at = text.find(|c: char| c.is_ascii_alphabetic())?;

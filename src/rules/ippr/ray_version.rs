@@ -78,7 +78,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-/// Where the version stands, as it is written, and what it is; `rayVersion` goes first.
+/// The path of the version, its text, and the parsed version; `rayVersion` takes precedence.
 fn version_of(cluster: &Cluster<'_>) -> Option<(FieldPath, String, RayVersion)> {
     if let Some(text) = written(cluster) {
         let version = text.parse().ok()?;

@@ -99,7 +99,7 @@ fn check_total(
     findings.add(finding.valued(shown));
 }
 
-/// With all pods of a group; `None` if there is no end to it.
+/// The sum over all pods of a group; `None` if it is unlimited.
 fn plus(sum: Quantity, pod: Quantity, count: Count) -> Option<Quantity> {
     match count {
         _ if pod.is_zero() => Some(sum),

@@ -1,4 +1,4 @@
-//! How much a cluster and its pods may come to take, and the words for what is allowed.
+//! How much a cluster and its pods may use at most, and the text for what is allowed.
 
 use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
 use crate::finding::Finding;
@@ -9,7 +9,7 @@ use crate::ray::{Cluster, Group, Resource};
 use crate::rules::{Rule, Subject};
 use crate::text::shown_text;
 
-/// How many pods a group may come to have.
+/// The maximum number of pods of a group.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Count {
     /// So many.
@@ -48,10 +48,10 @@ impl Count {
     }
 }
 
-/// The first version in which a pod's own `resources` bound it where nobody switched that off.
+/// The first version in which a pod's own `resources` limit it by default.
 const POD_LEVEL: KubernetesVersion = KubernetesVersion::new(1, 34);
 
-/// The most that a pod of a group may come to take of a resource.
+/// The most that a pod of a group may use of a resource.
 pub(super) fn most_of_pod(
     subject: &Subject<'_>,
     (cluster, group): (&Cluster<'_>, &Group<'_>),

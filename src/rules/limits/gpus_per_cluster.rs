@@ -82,8 +82,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     findings.add(finding.valued(shown));
 }
 
-/// The GPUs of a pod: the larger of what Ray counts and what Kubernetes hands out. What Ray cannot
-/// read is another rule's matter.
+/// The GPUs of a pod: the larger of what Ray counts and what Kubernetes allocates. Other rules
+/// report what Ray cannot read.
 fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i64 {
     let derived = node_resources::gpu(group).ok().flatten();
     let by_ray = derived.map_or(0, |derived| derived.amount.max(0));

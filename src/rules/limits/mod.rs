@@ -1,4 +1,4 @@
-//! RF5xx: limits, judged only where a RayPolicy sets them.
+//! RF5xx: limits, checked only where a RayPolicy sets them.
 
 pub mod cluster_size;
 mod extent;

@@ -77,7 +77,8 @@ impl Demand {
     /// How much of a resource it takes in all.
     pub fn total(&self, resource: &str) -> f64 {
         let amounts = self.shapes().iter().filter_map(|shape| shape.get(resource));
-        amounts.sum()
+        // The sum of nothing would be -0.
+        amounts.fold(0.0, |sum, amount| sum + amount)
     }
 }
 

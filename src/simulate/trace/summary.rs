@@ -243,4 +243,12 @@ mod tests {
             }
         );
     }
+
+    #[test]
+    fn what_nobody_asks_for_is_nothing_and_not_less() {
+        let text = "seconds\n1\n";
+        let summary = Summary::of(&read(text, "x").unwrap());
+        assert_eq!(summary.gpu_hours.to_string(), "0");
+        assert_eq!(summary.widest.gpus.to_string(), "0");
+    }
 }

@@ -1,6 +1,6 @@
 //! What the GCS says.
 
-use super::Ray;
+use super::cluster::Ray;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::jobs::Need;
 use crate::simulate::ray::node::{RayNode, Stage};

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::World;
+use super::state::World;
 use crate::quantity::Quantity;
 use crate::reconcile::effects::effect::{ClusterPatch, Drain, DrainKind, PodPatch, RayletResize};
 use crate::reconcile::effects::failure::{ApiStatus, GcsKind};

@@ -1,6 +1,6 @@
 //! The kubelets: pods start, end, and get new sizes.
 
-use super::World;
+use super::state::World;
 use crate::simulate::ray::gcs::HEAD_RESOURCE;
 use crate::simulate::ray::node::{RayNode, Stage};
 use crate::simulate::ray::resources::Bundle;

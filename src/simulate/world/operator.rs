@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use super::World;
+use super::state::World;
 use crate::simulate::world::group::SimulatedGroup;
 use crate::simulate::world::objects::SimulatedPod;
 use crate::simulate::world::queue::Event;

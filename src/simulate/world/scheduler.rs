@@ -1,6 +1,6 @@
 //! The scheduler, and the node autoscaler beside it.
 
-use super::World;
+use super::state::World;
 use crate::simulate::moment::Moment;
 use crate::simulate::world::objects::{SimulatedNode, fits, left};
 use crate::simulate::world::queue::Event;

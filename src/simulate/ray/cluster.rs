@@ -1,0 +1,276 @@
+//! The state of a Ray cluster, and what happens in it.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::jobs::{JobState, Jobs, Need, Share};
+use super::node::{RayNode, Stage};
+use super::placing;
+use super::resources::{Bundle, ResourceNames};
+use crate::simulate::moment::Moment;
+use crate::simulate::trace::Trace;
+
+/// The Ray cluster of a world.
+#[derive(Debug, Clone)]
+pub struct Ray {
+    /// The names of resources.
+    pub names: ResourceNames,
+    /// All nodes that there ever were.
+    pub nodes: Vec<RayNode>,
+    /// All jobs.
+    pub jobs: Jobs,
+    /// The waiting tasks and actors, by shape.
+    pub(super) queues: BTreeMap<usize, VecDeque<usize>>,
+    /// The waiting placement groups.
+    pub(super) gangs: VecDeque<usize>,
+    /// How many of each shape waited when the GCS last collected that.
+    pub(super) pulled: Vec<(usize, i64)>,
+    /// The nodes as they were then.
+    pub(super) reported: Vec<RayNode>,
+    /// Whether anything has changed since.
+    pub has_changed: bool,
+    pub(super) random: fastrand::Rng,
+}
+
+/// What came of the loss of a node.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Lost {
+    /// Jobs that ran on it, and are tried again or lost.
+    pub jobs: usize,
+}
+
+impl Ray {
+    /// A Ray cluster without nodes, and the jobs of a trace.
+    pub fn new(trace: &Trace, seed: u64) -> Self {
+        let mut names = ResourceNames::default();
+        let jobs = Jobs::of(trace, &mut names);
+        Self {
+            names,
+            nodes: Vec::new(),
+            jobs,
+            queues: BTreeMap::new(),
+            gangs: VecDeque::new(),
+            pulled: Vec::new(),
+            reported: Vec::new(),
+            has_changed: false,
+            random: fastrand::Rng::with_seed(seed),
+        }
+    }
+
+    /// Adds a node, and returns its number.
+    pub fn join(&mut self, node: RayNode) -> usize {
+        self.nodes.push(node);
+        self.nodes.len() - 1
+    }
+
+    /// The number of the node of a pod that is not dead.
+    pub fn node_of(&self, pod: usize) -> Option<usize> {
+        let is = |node: &RayNode| node.pod == pod && node.stage != Stage::Dead;
+        self.nodes.iter().rposition(is)
+    }
+
+    /// A job is submitted.
+    pub fn submit(&mut self, job: usize, now: Moment) {
+        if self.jobs.may_be_ready(job, now) {
+            self.wait(job);
+        }
+    }
+
+    fn wait(&mut self, job: usize) {
+        self.has_changed = true;
+        match &self.jobs.all[job].need {
+            Need::Shape(shape) => self.queues.entry(*shape).or_default().push_back(job),
+            Need::Gang { .. } => self.gangs.push_back(job),
+        }
+    }
+
+    /// Whether any job runs.
+    pub fn is_running(&self) -> bool {
+        self.nodes.iter().any(|node| node.running > 0)
+    }
+
+    /// How much waits, and how much is in use and there, of a resource, in ten-thousandths.
+    pub fn demand_of(&self, resource: usize) -> Usage {
+        let mut usage = Usage::default();
+        for (shape, queue) in &self.queues {
+            let count = i64::try_from(queue.len()).unwrap_or(i64::MAX);
+            let each = self.jobs.shapes[*shape].get(resource);
+            usage.waiting = usage.waiting.saturating_add(each.saturating_mul(count));
+        }
+        for job in &self.gangs {
+            if let Need::Gang { bundles, .. } = &self.jobs.all[*job].need {
+                let sum: i64 = bundles.iter().map(|bundle| bundle.get(resource)).sum();
+                usage.waiting = usage.waiting.saturating_add(sum);
+            }
+        }
+        for node in self.nodes.iter().filter(|node| node.stage != Stage::Dead) {
+            usage.used = usage.used.saturating_add(node.used.get(resource));
+            usage.total = usage.total.saturating_add(node.total.get(resource));
+        }
+        usage
+    }
+
+    /// Starts what fits, and returns the jobs that started.
+    pub fn schedule(&mut self, now: Moment) -> Vec<usize> {
+        let mut started = Vec::new();
+        for job in std::mem::take(&mut self.gangs) {
+            let Need::Gang { strategy, bundles } = &self.jobs.all[job].need else {
+                continue;
+            };
+            let Some(places) = placing::gang(&self.nodes, *strategy, bundles) else {
+                self.gangs.push_back(job);
+                continue;
+            };
+            let shares = places.into_iter().zip(bundles.clone());
+            let shares = shares
+                .map(|(node, bundle)| Share { node, bundle })
+                .collect();
+            self.start(job, shares, now);
+            started.push(job);
+        }
+        let gpu = self.names.find("GPU");
+        let shapes: Vec<usize> = self.queues.keys().copied().collect();
+        for shape in shapes {
+            let bundle = self.jobs.shapes[shape].clone();
+            while let Some(job) = self
+                .queues
+                .get(&shape)
+                .and_then(|queue| queue.front().copied())
+            {
+                let mut draw = |below: usize| self.random.usize(..below);
+                let Some(node) = placing::hybrid(&self.nodes, &bundle, gpu, &mut draw) else {
+                    break;
+                };
+                self.queues.get_mut(&shape).map(VecDeque::pop_front);
+                let bundle = bundle.clone();
+                self.start(job, vec![Share { node, bundle }], now);
+                started.push(job);
+            }
+        }
+        self.queues.retain(|_, queue| !queue.is_empty());
+        started
+    }
+
+    fn start(&mut self, number: usize, shares: Vec<Share>, now: Moment) {
+        self.has_changed = true;
+        let job = &mut self.jobs.all[number];
+        let is_gang = matches!(job.need, Need::Gang { .. });
+        job.attempt += 1;
+        job.started = Some(now);
+        for share in &shares {
+            let node = &mut self.nodes[share.node];
+            node.used.add(&share.bundle);
+            node.running += 1;
+            if is_gang {
+                node.gangs.push(number);
+            }
+        }
+        job.state = JobState::Running(shares);
+    }
+
+    /// A job ends, unless it was lost meanwhile and tried again.
+    pub fn end(&mut self, number: usize, attempt: u32, now: Moment) {
+        let job = &self.jobs.all[number];
+        if job.attempt != attempt || !matches!(job.state, JobState::Running(_)) {
+            return;
+        }
+        self.give_back(number, now);
+        for ready in self.jobs.end(number, now) {
+            self.wait(ready);
+        }
+    }
+
+    fn give_back(&mut self, number: usize, now: Moment) {
+        self.has_changed = true;
+        let job = &mut self.jobs.all[number];
+        let JobState::Running(shares) = std::mem::replace(&mut job.state, JobState::Ready) else {
+            return;
+        };
+        for share in shares {
+            let node = &mut self.nodes[share.node];
+            node.used.subtract(&share.bundle);
+            node.running -= 1;
+            node.gangs.retain(|gang| *gang != number);
+            if node.running == 0 {
+                node.idle_since = now;
+            }
+        }
+    }
+
+    /// A node is gone, with what ran on it.
+    pub fn lose(&mut self, node: usize, now: Moment) -> Lost {
+        self.nodes[node].stage = Stage::Dead;
+        let runs_here = |state: &JobState| match state {
+            JobState::Running(shares) => shares.iter().any(|share| share.node == node),
+            _ => false,
+        };
+        let jobs = self.jobs.all.iter().enumerate();
+        let here: Vec<usize> = jobs
+            .filter(|(_, job)| runs_here(&job.state))
+            .map(|(number, _)| number)
+            .collect();
+        for number in &here {
+            self.give_back(*number, now);
+            let job = &mut self.jobs.all[*number];
+            if job.retries == 0 {
+                self.jobs.lose(*number);
+            } else {
+                job.retries -= 1;
+                self.wait(*number);
+            }
+        }
+        Lost { jobs: here.len() }
+    }
+
+    /// A node is drained: an idle one only, if so asked. Returns whether it accepts.
+    pub fn drain(&mut self, number: usize, only_idle: bool) -> bool {
+        self.has_changed = true;
+        let node = &mut self.nodes[number];
+        if only_idle && node.running > 0 {
+            return false;
+        }
+        if node.stage == Stage::Alive {
+            node.stage = Stage::Draining;
+        }
+        true
+    }
+
+    /// The pods of drained nodes whose work has ended since this was last asked.
+    pub fn ending(&mut self) -> Vec<usize> {
+        let is_ending =
+            |node: &RayNode| node.stage == Stage::Draining && node.running == 0 && !node.is_ending;
+        let nodes = self.nodes.iter_mut().filter(|node| is_ending(node));
+        nodes
+            .map(|node| {
+                node.is_ending = true;
+                node.pod
+            })
+            .collect()
+    }
+
+    /// A raylet is told its size. It never gives up what is in use. Returns what it has then.
+    pub fn resize(&mut self, number: usize, sizes: &[(&str, i64)], now: Moment) -> Bundle {
+        self.has_changed = true;
+        let node = &mut self.nodes[number];
+        let before = node.total.clone();
+        for (name, amount) in sizes {
+            let resource = self.names.number(name);
+            let least = node.used.get(resource);
+            node.total.set(resource, (*amount).max(least));
+        }
+        if node.total != before && node.running == 0 {
+            node.idle_since = now;
+        }
+        node.total.clone()
+    }
+}
+
+/// How much of a resource waits, is in use, and is there, in ten-thousandths.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Usage {
+    /// What jobs wait for.
+    pub waiting: i64,
+    /// What jobs use.
+    pub used: i64,
+    /// What the nodes have.
+    pub total: i64,
+}

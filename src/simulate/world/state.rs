@@ -1,0 +1,362 @@
+//! The state of the world, and what happens in it.
+
+use std::collections::BTreeMap;
+use std::rc::Rc;
+
+use serde_json::{Value, json};
+
+use super::group::{GroupError, SimulatedGroup, groups};
+use super::ledger::{Ledger, Point, Rate};
+use super::objects::{SimulatedNode, SimulatedPod};
+use super::queue::{Event, EventQueue};
+use crate::ray::ReconcileMode;
+use crate::simulate::moment::Moment;
+use crate::simulate::ray::Ray;
+use crate::simulate::ray::node::Stage;
+use crate::simulate::ray::resources::float;
+use crate::simulate::settings::WorldSettings;
+use crate::simulate::trace::Trace;
+use crate::snapshot::KubeNode;
+use crate::snapshot::cluster_object::ClusterObject;
+use crate::snapshot::kube_node::{NodeMetadata, NodeStatus};
+use crate::snapshot::pod_object::PodObject;
+
+/// The objects as watchers have them.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// The RayCluster.
+    pub cluster: Rc<ClusterObject>,
+    /// Its pods.
+    pub pods: Rc<Vec<PodObject>>,
+    /// The Kubernetes nodes; `None` where there is room for everything.
+    pub nodes: Option<Rc<Vec<KubeNode>>>,
+    /// The number of this view; it grows with each change.
+    pub version: u64,
+}
+
+/// The world.
+#[derive(Debug, Clone)]
+pub struct World {
+    /// How it behaves.
+    pub settings: WorldSettings,
+    /// The present moment.
+    pub now: Moment,
+    /// What it costs.
+    pub ledger: Ledger,
+    /// The Ray cluster.
+    pub ray: Ray,
+    /// The objects as watchers have them.
+    pub view: View,
+    /// Everything random.
+    pub random: fastrand::Rng,
+    pub(super) queue: EventQueue,
+    pub(super) cluster: ClusterObject,
+    pub(super) version: u64,
+    pub(super) groups: Vec<SimulatedGroup>,
+    /// All pods that there ever were.
+    pub(super) pods: Vec<SimulatedPod>,
+    /// The pods that exist, by name.
+    pub(super) present: BTreeMap<String, usize>,
+    pub(super) nodes: Vec<SimulatedNode>,
+    /// How many jobs are still to be submitted.
+    pub(super) submissions: usize,
+    /// Whether watchers, the operator, the GCS or the node autoscaler will act on a change anyway.
+    pub(super) is_watched: bool,
+    pub(super) is_pulled: bool,
+    pub(super) is_scanning: bool,
+}
+
+impl World {
+    /// The world at its beginning: the RayCluster has just been made, and has no pods yet.
+    ///
+    /// # Errors
+    ///
+    /// A group of the RayCluster cannot be read.
+    pub fn new(
+        cluster: &Value,
+        trace: &Trace,
+        settings: WorldSettings,
+    ) -> Result<Self, GroupError> {
+        let mut world = Self {
+            now: Moment::START,
+            ledger: Ledger::default(),
+            ray: Ray::new(trace, settings.seed),
+            view: View::default(),
+            random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
+            queue: EventQueue::default(),
+            cluster: ClusterObject::default(),
+            version: 0,
+            groups: Vec::new(),
+            pods: Vec::new(),
+            present: BTreeMap::new(),
+            nodes: Vec::new(),
+            submissions: 0,
+            is_watched: false,
+            is_pulled: false,
+            is_scanning: false,
+            settings,
+        };
+        world.set_cluster(prepared(cluster))?;
+        for pool in 0..world.settings.pools.len() {
+            for _ in 0..world.settings.pools[pool].min {
+                world.add_node(pool, true);
+            }
+        }
+        let head = world
+            .groups
+            .iter()
+            .find(|group| group.name == crate::ray::group::HEAD_NAME);
+        if let Some(head) = head.cloned() {
+            let name = format!("{}-head", world.name());
+            world.make_pod(&head, name, None);
+            world.after(0.0, Event::Scheduler);
+        }
+        Ok(world)
+    }
+
+    /// The next thing that happens by itself, and the world at its moment.
+    pub fn advance(&mut self) -> Option<Event> {
+        let (at, event) = self.queue.take()?;
+        self.now = at.max(self.now);
+        Some(event)
+    }
+
+    /// The next event, without letting it happen.
+    pub fn peek(&self) -> Option<Event> {
+        self.queue.peek().map(|(_, event)| event)
+    }
+
+    /// When the next event happens.
+    pub fn next_at(&self) -> Option<Moment> {
+        self.queue.peek().map(|(at, _)| at)
+    }
+
+    /// Whether jobs are still to be submitted.
+    pub fn has_submissions(&self) -> bool {
+        self.submissions > 0
+    }
+
+    /// Goes on to a moment before which nothing happens, and adds up the costs until then.
+    pub fn pass_to(&mut self, moment: Moment) {
+        self.now = moment.max(self.now);
+        self.ledger.set(self.ledger.rate(), self.now);
+    }
+
+    /// Sets an event so many seconds from now.
+    pub fn after(&mut self, seconds: f64, event: Event) {
+        self.queue.add(self.now.plus(seconds), event);
+    }
+
+    /// Lets an event happen. Looks and answers are the scaler's, and change nothing here.
+    pub fn happen(&mut self, event: Event) {
+        match event {
+            Event::Submitted(job) => {
+                self.submissions -= 1;
+                self.ray.submit(job, self.now);
+                self.ray_changed();
+            }
+            Event::JobEnds { job, attempt } => {
+                self.ray.end(job, attempt, self.now);
+                self.ray_changed();
+            }
+            Event::Operator => self.operate(),
+            Event::Scheduler => self.schedule_pods(),
+            Event::PodRuns(pod) => self.pod_runs(pod),
+            Event::RayJoins(pod) => self.ray_joins(pod),
+            Event::RayEnds(pod) => self.ray_ends(pod),
+            Event::PodEnds(pod) => self.pod_ends(pod),
+            Event::PodGone(pod) => self.pod_gone(pod),
+            Event::Kubelet(pod) => self.kubelet(pod),
+            Event::Resized { pod, generation } => self.resized(pod, generation),
+            Event::NodeReady(node) => self.node_ready(node),
+            Event::NodeAutoscaler => self.scan_nodes(),
+            Event::Pull => {
+                self.is_pulled = false;
+                self.ray.pull();
+            }
+            Event::Watched => self.watched(),
+            Event::Look(_) | Event::Answered(_) => {}
+        }
+    }
+
+    /// Whether the head and all workers that the RayCluster asks for have joined.
+    pub fn is_up(&self) -> bool {
+        let wanted = self.groups.iter().filter(|group| !group.is_suspended);
+        let wanted: i64 = wanted.map(|group| group.replicas * group.hosts).sum();
+        let alive = self
+            .ray
+            .nodes
+            .iter()
+            .filter(|node| node.stage == Stage::Alive);
+        i64::try_from(alive.count()).is_ok_and(|alive| alive >= wanted)
+    }
+
+    /// The jobs are submitted, each at its time from now on, and costs are counted from now on.
+    pub fn begin(&mut self, trace: &Trace) {
+        self.submissions = trace.jobs.len();
+        for (number, job) in trace.jobs.iter().enumerate() {
+            self.after(job.at, Event::Submitted(number));
+        }
+        let rate = self.ledger.rate();
+        self.ledger = Ledger::default();
+        self.ledger.set(Rate::default(), self.now);
+        self.ledger.set(rate, self.now);
+    }
+
+    /// The name of the RayCluster.
+    pub fn name(&self) -> String {
+        self.cluster_text("/metadata/name").unwrap_or_default()
+    }
+
+    pub(super) fn cluster_text(&self, pointer: &str) -> Option<String> {
+        let text = self
+            .cluster
+            .object()
+            .pointer(pointer)
+            .and_then(Value::as_str);
+        text.map(str::to_owned)
+    }
+
+    /// The number of the pod that has this name now.
+    pub(super) fn pod_named(&self, name: &str) -> Option<usize> {
+        self.present.get(name).copied()
+    }
+
+    /// Stores the RayCluster as it was changed.
+    pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), GroupError> {
+        cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
+        let cluster = ClusterObject::from(cluster);
+        self.groups = groups(&cluster)?;
+        self.version += 1;
+        self.cluster = cluster;
+        self.after(self.settings.operator_s, Event::Operator);
+        self.objects_changed();
+        Ok(())
+    }
+
+    /// An object has changed, of which watchers will hear.
+    pub(super) fn objects_changed(&mut self) {
+        if !self.is_watched {
+            self.is_watched = true;
+            self.after(self.settings.watch_lag_s, Event::Watched);
+        }
+    }
+
+    pub(super) fn watched(&mut self) {
+        self.is_watched = false;
+        let pods = self
+            .present
+            .values()
+            .map(|pod| self.pods[*pod].object.clone());
+        let nodes = self
+            .nodes
+            .iter()
+            .filter(|node| node.is_ready && node.removed.is_none());
+        let nodes = nodes.map(|node| KubeNode {
+            metadata: NodeMetadata {
+                name: node.name.clone(),
+            },
+            status: NodeStatus {
+                allocatable: self.settings.pools[node.pool].allocatable,
+            },
+        });
+        self.view = View {
+            cluster: Rc::new(self.cluster.clone()),
+            pods: Rc::new(pods.collect()),
+            nodes: (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
+            version: self.view.version + 1,
+        };
+    }
+
+    /// Something about Ray has changed: what fits is started, and drained nodes without work end.
+    pub(super) fn ray_changed(&mut self) {
+        for job in self.ray.schedule(self.now) {
+            let started = &self.ray.jobs.all[job];
+            let (seconds, attempt) = (started.seconds, started.attempt);
+            self.after(seconds, Event::JobEnds { job, attempt });
+        }
+        for pod in self.ray.ending() {
+            self.after(self.settings.ray_stop_s, Event::RayEnds(pod));
+        }
+        if self.ray.has_changed && !self.is_pulled {
+            self.is_pulled = true;
+            self.queue.add(
+                self.now.next_multiple(self.settings.gcs_pull_s),
+                Event::Pull,
+            );
+        }
+        self.draw();
+    }
+
+    pub(super) fn node_ready(&mut self, number: usize) {
+        let node = &mut self.nodes[number];
+        if node.removed.is_none() {
+            node.is_ready = true;
+            node.empty_since = Some(self.now);
+            self.after(0.0, Event::Scheduler);
+            self.objects_changed();
+        }
+    }
+
+    /// Counts from now on what worker pods and nodes take now.
+    #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
+    pub(super) fn count_cost(&mut self) {
+        let mut rate = Rate::default();
+        for pod in self.present.values().map(|pod| &self.pods[*pod]) {
+            if pod.is_head || pod.bound.is_none() || pod.has_ended() {
+                continue;
+            }
+            let size = pod.limits().max(pod.allocated());
+            rate.cpus += size.cpu.map_or(0.0, |cpu| cpu.ceil_milli() as f64 / 1000.0);
+            rate.memory += size.memory.map_or(0.0, |memory| memory.ceil_units() as f64);
+            rate.gpus += pod.gpus as f64;
+            rate.pods += 1.0;
+        }
+        rate.nodes = self
+            .nodes
+            .iter()
+            .filter(|node| node.removed.is_none())
+            .count() as f64;
+        self.ledger.set(rate, self.now);
+        self.draw();
+    }
+
+    pub(super) fn draw(&mut self) {
+        let usage = self
+            .ray
+            .names
+            .find("CPU")
+            .map(|cpu| self.ray.demand_of(cpu));
+        let usage = usage.unwrap_or_default();
+        let rate = self.ledger.rate();
+        self.ledger.draw(Point {
+            at: self.now.seconds(),
+            waiting: float(usage.waiting),
+            used: float(usage.used),
+            total: float(usage.total),
+            cores: rate.cpus,
+            nodes: rate.nodes,
+        });
+    }
+}
+
+/// The RayCluster as Rayfit scales it, with what the API server would add.
+fn prepared(cluster: &Value) -> Value {
+    let mut cluster = cluster.clone();
+    let metadata = &mut cluster["metadata"];
+    for (key, value) in [
+        ("name", "cluster"),
+        ("namespace", "default"),
+        ("uid", "cluster"),
+    ] {
+        if !metadata[key].is_string() {
+            metadata[key] = json!(value);
+        }
+    }
+    metadata["annotations"][crate::ray::reconcile::ANNOTATION] =
+        json!(ReconcileMode::Central.name());
+    let spec = &mut cluster["spec"];
+    spec["enableInTreeAutoscaling"] = json!(true);
+    spec["autoscalerOptions"]["version"] = json!("v2");
+    cluster
+}

@@ -255,7 +255,8 @@ async fn certificates_are_needed_where_ray_has_them() {
     let _turn = TURN.lock().await;
     let folder = tempfile::tempdir().unwrap();
     let authority = crate::tls_support::ca(1);
-    let pair = crate::tls_support::issue_for(&authority, &[HEAD, "localhost", "127.0.0.1"], 1);
+    let pair =
+        crate::tls_support::issue_for(&authority, &[HEAD.as_str(), "localhost", "127.0.0.1"], 1);
     let write = |name: &str, content: &str| {
         let path = folder.path().join(name);
         std::fs::write(&path, content).unwrap();

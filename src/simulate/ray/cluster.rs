@@ -9,6 +9,9 @@ use super::resources::{Bundle, ResourceNames};
 use crate::simulate::moment::Moment;
 use crate::simulate::trace::Trace;
 
+/// How many dead nodes the GCS goes on listing. It keeps more; the newest are enough here.
+const DEAD_NODES: usize = 100;
+
 /// The Ray cluster of a world.
 #[derive(Debug, Clone)]
 pub struct Ray {
@@ -16,6 +19,10 @@ pub struct Ray {
     pub names: ResourceNames,
     /// All nodes that there ever were.
     pub nodes: Vec<RayNode>,
+    /// The numbers of those that are not dead, in their order.
+    pub(super) alive: Vec<usize>,
+    /// The numbers of those that died last.
+    pub(super) dead: VecDeque<usize>,
     /// All jobs.
     pub jobs: Jobs,
     /// The waiting tasks and actors, by shape.
@@ -25,7 +32,7 @@ pub struct Ray {
     /// How many of each shape waited when the GCS last collected that.
     pub(super) pulled: Vec<(usize, i64)>,
     /// The nodes as they were then.
-    pub(super) reported: Vec<RayNode>,
+    pub(super) reported: BTreeMap<usize, RayNode>,
     /// Whether anything has changed since.
     pub has_changed: bool,
     pub(super) random: fastrand::Rng,
@@ -46,11 +53,13 @@ impl Ray {
         Self {
             names,
             nodes: Vec::new(),
+            alive: Vec::new(),
+            dead: VecDeque::new(),
             jobs,
             queues: BTreeMap::new(),
             gangs: VecDeque::new(),
             pulled: Vec::new(),
-            reported: Vec::new(),
+            reported: BTreeMap::new(),
             has_changed: false,
             random: fastrand::Rng::with_seed(seed),
         }
@@ -58,14 +67,23 @@ impl Ray {
 
     /// Adds a node, and returns its number.
     pub fn join(&mut self, node: RayNode) -> usize {
+        self.has_changed = true;
+        self.alive.push(self.nodes.len());
         self.nodes.push(node);
         self.nodes.len() - 1
     }
 
+    /// The nodes that are not dead, with their numbers.
+    pub fn living(&self) -> impl Iterator<Item = (usize, &RayNode)> {
+        self.alive
+            .iter()
+            .map(|number| (*number, &self.nodes[*number]))
+    }
+
     /// The number of the node of a pod that is not dead.
     pub fn node_of(&self, pod: usize) -> Option<usize> {
-        let is = |node: &RayNode| node.pod == pod && node.stage != Stage::Dead;
-        self.nodes.iter().rposition(is)
+        let mut alive = self.alive.iter().rev().copied();
+        alive.find(|number| self.nodes[*number].pod == pod)
     }
 
     /// A job is submitted.
@@ -85,7 +103,7 @@ impl Ray {
 
     /// Whether any job runs.
     pub fn is_running(&self) -> bool {
-        self.nodes.iter().any(|node| node.running > 0)
+        self.living().any(|(_, node)| node.running > 0)
     }
 
     /// How much waits, and how much is in use and there, of a resource, in ten-thousandths.
@@ -102,7 +120,7 @@ impl Ray {
                 usage.waiting = usage.waiting.saturating_add(sum);
             }
         }
-        for node in self.nodes.iter().filter(|node| node.stage != Stage::Dead) {
+        for (_, node) in self.living() {
             usage.used = usage.used.saturating_add(node.used.get(resource));
             usage.total = usage.total.saturating_add(node.total.get(resource));
         }
@@ -116,7 +134,7 @@ impl Ray {
             let Need::Gang { strategy, bundles } = &self.jobs.all[job].need else {
                 continue;
             };
-            let Some(places) = placing::gang(&self.nodes, *strategy, bundles) else {
+            let Some(places) = placing::gang(&self.nodes, &self.alive, *strategy, bundles) else {
                 self.gangs.push_back(job);
                 continue;
             };
@@ -137,7 +155,8 @@ impl Ray {
                 .and_then(|queue| queue.front().copied())
             {
                 let mut draw = |below: usize| self.random.usize(..below);
-                let Some(node) = placing::hybrid(&self.nodes, &bundle, gpu, &mut draw) else {
+                let Some(node) = placing::hybrid(&self.nodes, &self.alive, &bundle, gpu, &mut draw)
+                else {
                     break;
                 };
                 self.queues.get_mut(&shape).map(VecDeque::pop_front);
@@ -198,7 +217,16 @@ impl Ray {
 
     /// A node is gone, with what ran on it.
     pub fn lose(&mut self, node: usize, now: Moment) -> Lost {
+        self.has_changed = true;
         self.nodes[node].stage = Stage::Dead;
+        self.alive.retain(|alive| *alive != node);
+        self.dead.push_back(node);
+        if self.dead.len() > DEAD_NODES {
+            self.dead.pop_front();
+        }
+        if self.nodes[node].running == 0 {
+            return Lost::default();
+        }
         let runs_here = |state: &JobState| match state {
             JobState::Running(shares) => shares.iter().any(|share| share.node == node),
             _ => false,

@@ -14,14 +14,14 @@ use crate::snapshot::gcs::{
 /// The resource that marks the head, by which Ray's autoscaler finds it.
 pub const HEAD_RESOURCE: &str = "node:__internal_head__";
 
-/// How many dead nodes the GCS goes on listing. It keeps more; the newest are enough here.
-const DEAD_NODES: usize = 100;
-
 impl Ray {
     /// The GCS collects how its nodes are, and what waits on them.
     pub fn pull(&mut self) {
         self.has_changed = false;
-        self.reported.clone_from(&self.nodes);
+        self.reported = self
+            .living()
+            .map(|(number, node)| (number, node.clone()))
+            .collect();
         let count = |length: usize| i64::try_from(length).unwrap_or(i64::MAX);
         let queues = self.queues.iter();
         self.pulled = queues
@@ -36,19 +36,15 @@ impl Ray {
             label_selectors: vec![LabelSelector::default()],
             ..ResourceRequest::default()
         };
-        let dead = self.nodes.iter().filter(|node| node.stage == Stage::Dead);
-        let forgotten = dead.count().saturating_sub(DEAD_NODES);
-        let mut dead = 0;
-        let states = self.nodes.iter().enumerate().filter_map(|(number, node)| {
-            if node.stage == Stage::Dead {
-                dead += 1;
-                return (dead > forgotten).then(|| dead_state(node));
-            }
-            let reported = self.reported.get(number).unwrap_or(node);
-            Some(self.node_state(reported, now))
-        });
+        let reported = |(number, node)| self.reported.get(&number).unwrap_or(node);
+        let alive = self.living().map(reported);
+        let alive = alive.map(|node| self.node_state(node, now));
+        let dead = self
+            .dead
+            .iter()
+            .map(|number| dead_state(&self.nodes[*number]));
         ClusterResourceState {
-            node_states: states.collect(),
+            node_states: alive.chain(dead).collect(),
             pending_resource_requests: self
                 .pulled
                 .iter()

@@ -11,17 +11,19 @@ const SPREAD_THRESHOLD: f64 = 0.5;
 /// Of how large a part of the nodes, the best ones, one is drawn. (`scheduler_top_k_fraction`)
 const TOP_PART: f64 = 0.2;
 
-/// The node for a task or an actor, by Ray's hybrid policy. (`hybrid_scheduling_policy.cc`.) `gpu` is
-/// the number of the resource GPU; nodes that have it are kept for tasks that ask for it while others
+/// The node for a task or an actor, by Ray's hybrid policy. (`hybrid_scheduling_policy.cc`.) `alive`
+/// are the numbers of the nodes that are not dead. `gpu` is the number of the resource GPU; nodes that have it are kept for tasks that ask for it while others
 /// have room. `draw` gives a number below its argument.
 pub(super) fn hybrid(
     nodes: &[RayNode],
+    alive: &[usize],
     bundle: &Bundle,
     gpu: Option<usize>,
     draw: &mut impl FnMut(usize) -> usize,
 ) -> Option<usize> {
     let mut found: Vec<(bool, f64, usize)> = Vec::new();
-    for (number, node) in nodes.iter().enumerate() {
+    for number in alive.iter().copied() {
+        let node = &nodes[number];
         if !node.takes(bundle) {
             continue;
         }
@@ -40,7 +42,7 @@ pub(super) fn hybrid(
             .then(one.2.cmp(&other.2))
     });
     let first = found.first()?.0;
-    let alike = found
+    let candidates = found
         .iter()
         .take_while(|(spares, ..)| *spares == first)
         .count();
@@ -50,7 +52,7 @@ pub(super) fn hybrid(
         clippy::cast_precision_loss,
         reason = "a part of a count"
     )]
-    let best = ((nodes.len() as f64 * TOP_PART) as usize).clamp(1, alike);
+    let best = ((alive.len() as f64 * TOP_PART) as usize).clamp(1, candidates);
     found.get(draw(best)).map(|(_, _, number)| *number)
 }
 
@@ -58,13 +60,15 @@ pub(super) fn hybrid(
 /// all fit. (`bundle_scheduling_policy.cc`.)
 pub(super) fn gang(
     nodes: &[RayNode],
+    alive: &[usize],
     strategy: Strategy,
     bundles: &[Bundle],
 ) -> Option<Vec<usize>> {
-    let alive = nodes.iter().enumerate();
-    let mut free: Vec<(usize, Bundle)> = alive
-        .filter(|(_, node)| node.stage == Stage::Alive)
-        .map(|(number, node)| (number, node.free()))
+    let takes_work = alive
+        .iter()
+        .filter(|number| nodes[**number].stage == Stage::Alive);
+    let mut free: Vec<(usize, Bundle)> = takes_work
+        .map(|number| (*number, nodes[*number].free()))
         .collect();
     if strategy == Strategy::StrictPack {
         let mut sum = Bundle::default();

@@ -7,7 +7,6 @@ use crate::quantity::Quantity;
 use crate::reconcile::effects::effect::{ClusterPatch, Drain, DrainKind, PodPatch, RayletResize};
 use crate::reconcile::effects::failure::{ApiStatus, GcsKind};
 use crate::reconcile::{Effect, Failure, Reply};
-use crate::simulate::ray::node::Stage;
 use crate::simulate::ray::resources::{fixed, float};
 use crate::simulate::world::objects::fits;
 use crate::simulate::world::queue::Event;
@@ -136,10 +135,10 @@ impl World {
 
     /// The Ray node with that id, if it is alive.
     fn ray_node(&self, id: NodeId) -> Option<usize> {
-        let nodes = &self.ray.nodes;
-        nodes
-            .iter()
-            .position(|node| node.id == id && node.stage != Stage::Dead)
+        let mut living = self.ray.living();
+        living
+            .find(|(_, node)| node.id == id)
+            .map(|(number, _)| number)
     }
 
     fn resize_raylet(&mut self, resize: &RayletResize) -> Result<Reply, Failure> {

@@ -185,9 +185,8 @@ impl World {
         let wanted: i64 = wanted.map(|group| group.replicas * group.hosts).sum();
         let alive = self
             .ray
-            .nodes
-            .iter()
-            .filter(|node| node.stage == Stage::Alive);
+            .living()
+            .filter(|(_, node)| node.stage == Stage::Alive);
         i64::try_from(alive.count()).is_ok_and(|alive| alive >= wanted)
     }
 

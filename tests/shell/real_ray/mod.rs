@@ -10,13 +10,18 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::LazyLock;
 
 use rayfit::gcs::{Address, Client, Endpoint, GcsLimits, from_environment};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
 
-/// The head's address. Not 127.0.0.1, for which Ray takes the machine's own address instead.
-pub const HEAD: &str = "127.0.0.2";
+/// The head's address. Not 127.0.0.1, for which Ray takes the machine's own address instead; and
+/// another one in each process, as two runs on one machine would find each other's GCS.
+pub static HEAD: LazyLock<String> = LazyLock::new(|| {
+    let [.., high, low] = std::process::id().to_be_bytes();
+    format!("127.{}.{}.2", 64 + high % 64, low)
+});
 
 /// A Ray cluster. Its processes are ended when it is dropped.
 pub struct Ray {
@@ -45,7 +50,7 @@ impl Ray {
         let port = ray.port.to_string();
         let folder = ray.folder.path().to_str().unwrap();
         let args = ["start", "--head", "--port", &port, "--temp-dir", folder];
-        let node = ["--node-ip-address", HEAD, "--num-cpus", "2"];
+        let node = ["--node-ip-address", &HEAD, "--num-cpus", "2"];
         let less = ["--include-dashboard=false", "--disable-usage-stats"];
         ray.run(&[args.as_slice(), &node, &less].concat());
         ray
@@ -61,7 +66,7 @@ impl Ray {
 
     /// Where its GCS listens.
     pub fn address(&self) -> Address {
-        Address::new(HEAD, self.port)
+        Address::new(HEAD.as_str(), self.port)
     }
 
     /// A client with the credentials that the cluster's own environment names.
@@ -200,6 +205,6 @@ fn bin() -> PathBuf {
 fn free_port() -> u16 {
     (0..200)
         .map(|_| fastrand::u16(30_000..32_700))
-        .find(|&port| std::net::TcpListener::bind((HEAD, port)).is_ok())
+        .find(|&port| std::net::TcpListener::bind((HEAD.as_str(), port)).is_ok())
         .expect("one of 2,700 ports is free")
 }

@@ -6,7 +6,7 @@
 //! - [`patience`]: `Retry-After` in one answer holds for every request of the client
 //! - [`gate`], [`queue`]: requests about clusters keep to one rate, and the clusters take turns
 //! - [`informers`]: what the process watches, each collection of objects once for all who read it
-//! - [`informer`], [`pages`]: the one loop that lists and watches; objects are read one by one
+//! - `informer`, [`pages`]: the one loop that lists and watches; objects are read one by one
 //! - [`backoff`]: how long to wait after a failure
 //! - [`health`]: which watches are well, since when they are not, and why
 

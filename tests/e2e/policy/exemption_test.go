@@ -42,7 +42,7 @@ func TestAnExemptionEndsByItself(t *testing.T) {
 		return is(said, "spec.exemptions[0] (RAY-12) ended at "+end.UTC().Format(time.RFC3339)+": renew or remove it")
 	})
 	// Whoever changes the policy is told, and not kept from it.
-	if said := change(t, "exempting", `{"priority":1}`); !strings.Contains(said, "spec.exemptions[0].expires: ") || !strings.Contains(said, " is over") {
+	if said := change(t, "exempting", `{"priority":1}`); !strings.Contains(said, "spec.exemptions[0].expires: ") || !strings.Contains(said, " is in the past") {
 		t.Errorf("a change of the policy: %s", said)
 	}
 	if now := shared.Lab.PID(shared.Server.Name); now != processes {

@@ -19,7 +19,8 @@ use crate::ray::{Kind, RayObject};
 use crate::reconcile::ReconcilerSettings;
 use crate::report::json::pretty;
 use crate::simulate::pools;
-use crate::simulate::result::{Cost, SimulationResult};
+use crate::simulate::report::page;
+use crate::simulate::report::table::{LEGEND, StudyTable, headline};
 use crate::simulate::settings::{NodePool, WorldSettings};
 use crate::simulate::study::{MOST_SIMULATIONS, Study, StudyRow};
 use crate::simulate::trace::{self, Trace};
@@ -36,10 +37,11 @@ const MAX_BYTES: usize = 512 << 20;
 /// results.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
-    rayfit simulate trace.jsonl --cluster ray.yaml\n  \
+    rayfit simulate examples/trace.jsonl --cluster examples/good.yaml\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml --vary idleTimeoutSeconds=10,60,300\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml --nodes pools.yaml --strategy rayfit\n  \
-    rayfit simulate trace.jsonl --cluster ray.yaml -o json > result.json")]
+    rayfit simulate trace.jsonl --cluster ray.yaml -o html > simulation.html\n  \
+    rayfit simulate trace.jsonl --cluster ray.yaml -o json > simulation.json")]
 pub(super) struct Simulate {
     /// The workload: a trace in JSON lines, or another form that `rayfit trace` reads; - for standard
     /// input
@@ -89,11 +91,13 @@ enum Way {
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum Format {
-    /// For people
+    /// A table
     #[default]
     Text,
-    /// For programs
+    /// Everything, for programs
     Json,
+    /// One page with charts, to read and to send
+    Html,
 }
 
 fn seconds(text: &str) -> Result<f64, String> {
@@ -119,6 +123,7 @@ impl Simulate {
                 "apiVersion": "rayfit.dev/v1alpha1", "kind": "Simulation",
                 "trace": study.trace.name, "jobs": study.trace.jobs.len(), "rows": rows,
             })),
+            Format::Html => page::html(&study, &rows),
         };
         anstream::stdout().write_all(text.as_bytes())?;
         Ok(Outcome::Clean)
@@ -197,110 +202,12 @@ fn cluster(path: &Path) -> anyhow::Result<Value> {
 }
 
 fn text(study: &Study, rows: &[StudyRow]) -> String {
-    let trace = &study.trace;
-    let Some(first) = rows.first().map(|row| &row.result) else {
-        return String::new();
-    };
-    let mut out = format!(
-        "{}: {}, {:.2} CPU-hours of work, {} if nothing ever waited\n\n",
-        trace.name,
-        jobs(trace.jobs.len()),
-        first.cpu_hours.work,
-        duration(first.endless_makespan),
-    );
-    let has_gpus = rows.iter().any(|row| row.result.gpu_hours.paid > 0.0);
-    let has_nodes = !study.world.pools.is_empty();
-    let mut titles: Vec<&str> = study.variations.iter().map(|_| "").collect();
-    let names: Vec<String> = study
-        .variations
-        .iter()
-        .map(|one| one.field.to_string())
-        .collect();
-    titles.clone_from(&names.iter().map(String::as_str).collect());
-    titles.extend([
-        "STRATEGY",
-        "WAIT",
-        "P50",
-        "P99",
-        "MAKESPAN",
-        "CPU-HOURS",
-        "OF WORK",
-    ]);
-    titles.extend(has_gpus.then_some("GPU-HOURS"));
-    titles.extend(has_nodes.then_some("NODE-HOURS"));
-    titles.extend([
-        "PODS",
-        "RESIZES",
-        "HARMED",
-        "UNFINISHED",
-        "WAIT TO FIRST",
-        "COST TO FIRST",
-    ]);
+    let StudyTable { titles, lines } = StudyTable::of(study, rows);
+    let titles: Vec<&str> = titles.iter().map(String::as_str).collect();
     let mut table = Table::new(&titles);
-    for row in rows {
-        table.line(cells(row, first, has_gpus, has_nodes));
+    for line in lines {
+        table.line(line);
     }
-    out.push_str(&table.to_string());
-    out.push_str(
-        "\nWAIT: from when a job was ready until it started, as the mean, the median, and what 99 of 100 \
-         jobs waited at most.\nOF WORK: CPU-hours of worker pods as a multiple of what jobs asked for. \
-         HARMED: jobs that ran when their pod went.\n",
-    );
-    out
-}
-
-fn cells(row: &StudyRow, first: &SimulationResult, has_gpus: bool, has_nodes: bool) -> Vec<String> {
-    let result = &row.result;
-    let mut cells: Vec<String> = row.set.iter().map(|(_, value)| value.to_string()).collect();
-    cells.push(format!("{:?}", row.strategy).to_lowercase());
-    let wait = result.wait;
-    cells.extend([wait.mean, wait.p50, wait.p99].map(|seconds| format!("{seconds:.1} s")));
-    cells.push(duration(result.makespan));
-    cells.push(format!("{:.2}", result.cpu_hours.paid));
-    cells.push(times(result.cpu_hours));
-    cells.extend(has_gpus.then(|| format!("{:.2}", result.gpu_hours.paid)));
-    cells.extend(has_nodes.then(|| format!("{:.2}", result.node_hours)));
-    cells.extend([result.pods, result.resizes, result.harmed].map(|count| count.to_string()));
-    cells.push(result.jobs.unfinished.to_string());
-    cells.push(change(result.wait.mean, first.wait.mean));
-    cells.push(change(result.cpu_hours.paid, first.cpu_hours.paid));
-    cells
-}
-
-fn times(cost: Cost) -> String {
-    cost.ratio()
-        .map(|ratio| format!("{ratio:.2}x"))
-        .unwrap_or_default()
-}
-
-/// How much more or less than before; nothing where that says nothing.
-fn change(now: f64, before: f64) -> String {
-    if before <= 0.0 {
-        return String::new();
-    }
-    let percent = (now / before - 1.0) * 100.0;
-    if percent.abs() < 0.05 {
-        "same".to_owned()
-    } else {
-        format!("{percent:+.1} %")
-    }
-}
-
-fn jobs(count: usize) -> String {
-    if count == 1 {
-        "1 job".to_owned()
-    } else {
-        format!("{count} jobs")
-    }
-}
-
-/// Seconds as people say them.
-fn duration(seconds: f64) -> String {
-    if seconds < 120.0 {
-        format!("{seconds:.1} s")
-    } else if seconds < 7200.0 {
-        format!("{:.1} min", seconds / 60.0)
-    } else {
-        format!("{:.1} h", seconds / 3600.0)
-    }
+    let (name, headline) = (&study.trace.name, headline(study, rows));
+    format!("{name}: {headline}\n\n{table}\n{}\n", LEGEND.join("\n"))
 }

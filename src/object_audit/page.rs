@@ -4,39 +4,29 @@ use std::fmt::Write as _;
 
 use crate::object_audit::table::shown;
 use crate::object_audit::{AuditTally, Judged};
+use crate::report::html::{document, escaped};
 use crate::rule_id::RuleId;
 use crate::rules;
-
-const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;\
-                     padding:0 1rem;color:#222;background:#fff}\
-                     table{border-collapse:collapse;width:100%}\
-                     th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #ddd}\
-                     td.n,th.n{text-align:right;font-variant-numeric:tabular-nums}\
-                     details{margin:.5rem 0}summary{cursor:pointer}\
-                     .hot{color:#a00;font-weight:600}code{font-size:13px}";
 
 /// The page. `title` says which objects were audited, and when.
 pub fn html(judged: &[Judged], title: &str) -> String {
     let tally = AuditTally::of(judged);
-    let title = escaped(title);
     let mut out = format!(
-        "<!doctype html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><meta name=\"viewport\" \
-         content=\"width=device-width\"><title>{title}</title><style>{STYLE}</style></head><body>\n<h1>{title}</h1>\n<p>{} \
-         Ray objects: <b>{}</b> would be denied if they were created now, <b>{}</b> more if \
+        "<p>{} Ray objects: <b>{}</b> would be denied if they were created now, <b>{}</b> more if \
          everything were enforced.</p>\n",
         tally.objects, tally.denied, tally.would_deny
     );
     out.push_str(
-        "<table><thead><tr><th>Rule</th><th>What</th><th class=n>Denied</th>\
-         <th class=n>Warned</th><th class=n>Recorded</th><th class=n>Exempt</th>\
-         <th class=n>Would be denied</th></tr></thead><tbody>\n",
+        "<table><thead><tr><th>Rule</th><th>What</th><th class=\"n\">Denied</th>\
+         <th class=\"n\">Warned</th><th class=\"n\">Recorded</th><th class=\"n\">Exempt</th>\
+         <th class=\"n\">Would be denied</th></tr></thead><tbody>\n",
     );
     for (rule, counts) in &tally.rules {
         let summary = rules::find(*rule).map_or("", |rule| rule.summary);
         let _ = writeln!(
             out,
-            "<tr><td><a href=\"#{rule}\">{rule}</a></td><td>{}</td><td class=n>{}</td>\
-             <td class=n>{}</td><td class=n>{}</td><td class=n>{}</td><td class=\"n hot\">{}</td></tr>",
+            "<tr><td><a href=\"#{rule}\">{rule}</a></td><td>{}</td><td class=\"n\">{}</td>\
+             <td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n\">{}</td><td class=\"n hot\">{}</td></tr>",
             escaped(summary),
             counts.denied,
             counts.warned,
@@ -49,8 +39,7 @@ pub fn html(judged: &[Judged], title: &str) -> String {
     for rule in tally.rules.keys() {
         section(&mut out, *rule, judged);
     }
-    out.push_str("</body></html>\n");
-    out
+    document(title, "", &out)
 }
 
 fn section(out: &mut String, rule: RuleId, judged: &[Judged]) {
@@ -86,23 +75,12 @@ fn section(out: &mut String, rule: RuleId, judged: &[Judged]) {
     }
 }
 
-fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;")
-        .replace('<', "&lt;")
-        .replace('>', "&gt;")
-        .replace('"', "&quot;")
-}
-
 #[cfg(test)]
 mod tests {
     use crate::object_audit::page::*;
 
     #[test]
     fn names_cannot_become_markup() {
-        assert_eq!(
-            escaped("<a href=\"x\">&"),
-            "&lt;a href=&quot;x&quot;&gt;&amp;"
-        );
         let page = html(&[], "<script>");
         assert!(!page.contains("<script>") && page.contains("&lt;script&gt;"));
     }

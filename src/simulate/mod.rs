@@ -12,12 +12,14 @@
 //! - [`run`]: one simulation from beginning to end
 //! - [`result`]: what came of it
 //! - [`pools`], [`vary`], [`study`]: what users ask: node pools, what is varied, all simulations of it
+//! - [`report`]: what came of it as people read it: a table, a page with charts
 //!
 //! What always holds: equal arguments give equal results, on every machine.
 
 pub mod moment;
 pub mod pools;
 pub mod ray;
+pub mod report;
 pub mod result;
 pub mod run;
 pub mod scaler;

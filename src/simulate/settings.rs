@@ -27,9 +27,9 @@ pub struct WorldSettings {
     pub operator_s: f64,
     /// How long a call of the API server or the GCS takes.
     pub call_s: f64,
-    /// The interval at which the GCS collects pending tasks from its nodes
-    /// (`gcs_pull_resource_loads_period_milliseconds`, 1000). Actors and placement groups wait in the
-    /// GCS itself, which knows them at once.
+    /// The interval at which the GCS collects from its nodes what waits on them, and how they are
+    /// (`gcs_pull_resource_loads_period_milliseconds`, 1000). Placement groups wait in the GCS itself,
+    /// which knows them at once.
     pub gcs_pull_s: f64,
     /// The Kubernetes nodes. Without any there is room for every pod, and no pod's growth is limited
     /// by its node.

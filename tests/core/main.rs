@@ -17,4 +17,5 @@ mod rules;
 mod scenarios;
 mod schemas;
 mod simulate;
+mod simulation_page;
 mod traces;

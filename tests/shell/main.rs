@@ -17,6 +17,7 @@ mod plan_cli;
 mod reconcile;
 mod serve;
 mod sidecar;
+mod simulate_cli;
 mod tls;
 mod trace_cli;
 

@@ -140,6 +140,7 @@ impl World {
     pub fn pass_to(&mut self, moment: Moment) {
         self.now = moment.max(self.now);
         self.ledger.set(self.ledger.rate(), self.now);
+        self.draw();
     }
 
     /// Sets an event so many seconds from now.
@@ -200,6 +201,7 @@ impl World {
         self.ledger = Ledger::default();
         self.ledger.set(Rate::default(), self.now);
         self.ledger.set(rate, self.now);
+        self.draw();
     }
 
     /// The name of the RayCluster.

@@ -1,0 +1,15 @@
+//! A study as people read it: a table, and a page with charts. Everything here returns text and prints
+//! nothing; equal studies give equal bytes.
+//!
+//! - [`table`]: what each simulation led to, in columns
+//! - [`axis`], [`chart`]: axes with round numbers, and what is common to charts as SVG
+//! - [`curve`]: demand and capacity of one simulation over time
+//! - [`tradeoff`]: cost against waiting, of all simulations
+//! - [`page`]: all of this as one HTML page
+
+pub mod axis;
+pub mod chart;
+pub mod curve;
+pub mod page;
+pub mod table;
+pub mod tradeoff;

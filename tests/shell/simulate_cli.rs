@@ -1,0 +1,162 @@
+//! `rayfit simulate` as people and pipelines meet it.
+
+use std::path::{Path, PathBuf};
+
+use crate::command::{Run, rayfit, rayfit_reading};
+
+const EXAMPLE: [&str; 4] = [
+    "simulate",
+    "examples/trace.jsonl",
+    "--cluster",
+    "examples/good.yaml",
+];
+
+fn simulate(arguments: &[&str]) -> Run {
+    rayfit(&[&EXAMPLE, arguments].concat())
+}
+
+/// A file with that in it.
+fn file(name: &str, text: &str) -> PathBuf {
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// The page shows what the command prints.
+#[test]
+fn the_example_is_simulated() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let run = simulate(&["--vary", "idleTimeoutSeconds=10,120"]);
+    assert_eq!(
+        (run.code, run.err.as_str()),
+        (0, ""),
+        "progress is not for pipes"
+    );
+    let page = std::fs::read_to_string(root.join("docs/simulate.md")).unwrap();
+    assert!(
+        page.contains(&run.out),
+        "docs/simulate.md shows something else than {}",
+        run.out
+    );
+}
+
+#[test]
+fn programs_get_everything_and_the_same_each_time() {
+    let arguments = ["--vary", "maxReplicas=2,10", "-o", "json"];
+    let run = simulate(&arguments);
+    assert_eq!(run.code, 0, "{}", run.err);
+    let study = run.json();
+    assert_eq!(study["kind"], "Simulation");
+    assert_eq!(study["jobs"], 57);
+    let rows = study["rows"].as_array().unwrap();
+    assert_eq!(rows.len(), 4);
+    for row in rows {
+        assert_eq!(row["set"][0][0], "maxReplicas");
+        assert_eq!(row["result"]["jobs"]["ended"], 57);
+        assert!(row["result"]["curve"].as_array().unwrap().len() > 10);
+    }
+    let wait = |row: usize| rows[row]["result"]["wait"]["mean"].as_f64().unwrap();
+    assert!(
+        wait(0) > 2.0 * wait(2),
+        "fewer pods, longer waits: {}",
+        run.out
+    );
+    assert_eq!(simulate(&arguments).out, run.out);
+}
+
+#[test]
+fn readers_get_a_page() {
+    let run = simulate(&["--strategy", "rayfit", "-o", "html"]);
+    assert_eq!((run.code, run.err.as_str()), (0, ""));
+    assert!(run.out.starts_with("<!DOCTYPE html>\n"), "{}", run.out);
+    assert!(run.out.ends_with("</html>\n"));
+    assert!(run.out.contains("<section id=\"row-0\"><h3>rayfit</h3>"));
+    assert!(!run.out.contains("id=\"row-1\""));
+    assert_eq!(
+        run.out,
+        simulate(&["--strategy", "rayfit", "-o", "html"]).out
+    );
+}
+
+#[test]
+fn node_pools_are_read_and_counted() {
+    let pools = file(
+        "simulate-pools.yaml",
+        "- {name: cpu, cpu: 16, memory: 64Gi, max: 3, min: 1}\n",
+    );
+    let run = simulate(&["--nodes", pools.to_str().unwrap()]);
+    assert_eq!(run.code, 0, "{}", run.err);
+    assert!(run.out.contains("NODE-HOURS"), "{}", run.out);
+    let pools = file(
+        "simulate-bad-pools.yaml",
+        "- {name: cpu, cpu: 16, memory: 64Gi, maximum: 3}\n",
+    );
+    let run = simulate(&["--nodes", pools.to_str().unwrap()]);
+    assert_eq!(run.code, 2);
+    assert!(
+        run.err
+            .contains("simulate-bad-pools.yaml: node pools are a list of {name, cpu, memory,"),
+        "{}",
+        run.err
+    );
+}
+
+/// What cannot be simulated is refused before anything is printed, with what to write instead.
+#[test]
+fn mistakes_are_told_with_what_to_write() {
+    let many = format!("minReplicas={}", [const { "1" }; 50].join(","));
+    let more = format!("maxReplicas={}", [const { "9" }; 6].join(","));
+    for (arguments, says) in [
+        (
+            vec!["--vary", "idleTimeoutSecond=1"],
+            "did you mean idleTimeoutSeconds?",
+        ),
+        (
+            vec!["--vary", "idleTimeoutSeconds"],
+            "write for example idleTimeoutSeconds=10,60,300",
+        ),
+        (
+            vec!["--vary", "minReplicas=1.5"],
+            "write a whole number from 0 to 100000",
+        ),
+        (
+            vec!["--vary", &many, "--vary", &more],
+            "these are 600 simulations: vary less, up to 500",
+        ),
+        (vec!["--pod-start", "soon"], "write seconds from 0 to 86400"),
+        (vec!["--strategy", "fast"], "[possible values: rayfit, ray]"),
+    ] {
+        let run = simulate(&arguments);
+        assert_eq!((run.code, run.out.as_str()), (2, ""), "{arguments:?}");
+        assert!(run.err.contains(says), "{arguments:?}: {}", run.err);
+    }
+}
+
+#[test]
+fn files_without_what_is_needed_are_told() {
+    let trace = "examples/trace.jsonl";
+    let run = rayfit(&["simulate", trace, "--cluster", "examples/rayjob.yaml"]);
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+    assert!(
+        run.err
+            .contains("examples/rayjob.yaml: there is no RayCluster in it"),
+        "{}",
+        run.err
+    );
+    let run = rayfit(&["simulate", trace]);
+    assert_eq!(run.code, 2);
+    assert!(run.err.contains("--cluster <FILE>"), "{}", run.err);
+
+    let header = "{\"apiVersion\":\"rayfit.dev/v1alpha1\",\"kind\":\"Trace\",\"name\":\"none\"}\n";
+    let cluster = ["simulate", "-", "--cluster", "examples/good.yaml"];
+    let run = rayfit_reading(&cluster, header);
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+    assert!(
+        run.err.contains("<stdin>: there is no job in it"),
+        "{}",
+        run.err
+    );
+    let run = rayfit_reading(&cluster, "at,seconds,cpu\nsoon,1,1\n");
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+    assert!(run.err.contains("<stdin>: line 2"), "{}", run.err);
+}

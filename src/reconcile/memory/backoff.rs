@@ -176,6 +176,18 @@ mod tests {
     }
 
     #[test]
+    fn a_clock_that_is_set_back_prolongs_no_wait() {
+        let (mut waits, settings) = (Waits::default(), BackoffSettings::default());
+        waits.failed(key(), &failed(Meaning::Refused, 5000.0), &settings);
+        assert_eq!(
+            until(&waits, 4999.5),
+            Some(5010.0),
+            "a hair's breadth is no jump"
+        );
+        assert_eq!(until(&waits, 4000.0), None);
+    }
+
+    #[test]
     fn the_servers_own_wish_is_the_least() {
         let (mut waits, settings) = (Waits::default(), BackoffSettings::default());
         let busy = Meaning::Busy {

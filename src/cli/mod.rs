@@ -32,6 +32,7 @@ mod status;
 mod table;
 mod trace;
 mod vap;
+mod way;
 
 use std::process::ExitCode;
 

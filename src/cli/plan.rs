@@ -5,9 +5,10 @@ use std::path::{Path, PathBuf};
 
 use super::live::{self, LiveArgs, Look};
 use super::source::{self, InputSource};
+use super::way::Way;
 use super::{Outcome, outcome};
 use crate::controller::observe::Key;
-use crate::plan::{PlanLine, PlanSettings, Strategy, check, decide, schema};
+use crate::plan::{PlanLine, PlanSettings, check, decide, schema};
 use crate::report::json::pretty;
 use crate::snapshot::{self, Snapshot};
 
@@ -60,14 +61,6 @@ enum Described {
     Snapshot,
     /// The output
     Plan,
-}
-
-#[derive(Debug, Clone, Copy, clap::ValueEnum)]
-enum Way {
-    /// Ray's packing with Rayfit's improvements
-    Rayfit,
-    /// Exactly as Ray 2.60.0's autoscaler v2
-    Ray,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
@@ -170,11 +163,7 @@ impl Plan {
     /// The settings of the flags, and defaults where they are absent.
     fn settings(&self, usual: PlanSettings) -> PlanSettings {
         PlanSettings {
-            strategy: match self.strategy {
-                Some(Way::Rayfit) => Strategy::Rayfit,
-                Some(Way::Ray) => Strategy::Ray,
-                None => usual.strategy,
-            },
+            strategy: self.strategy.map_or(usual.strategy, Way::strategy),
             pending_idle_timeout_s: self.pending_idle_timeout.or(usual.pending_idle_timeout_s),
             ..usual
         }

@@ -10,10 +10,10 @@ use super::documents::documents;
 use super::policies::PolicyArgs;
 use super::progress::Progress;
 use super::table::Table;
+use super::way::Way;
 use super::{Outcome, source};
 use crate::facts::Facts;
 use crate::objects;
-use crate::plan::Strategy;
 use crate::policy::settings::ReconcileSettings;
 use crate::ray::{Kind, RayObject};
 use crate::reconcile::ReconcilerSettings;
@@ -81,14 +81,6 @@ pub(super) struct Simulate {
     policies: PolicyArgs,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq, clap::ValueEnum)]
-enum Way {
-    /// Ray's packing with Rayfit's improvements, as often as the controller looks
-    Rayfit,
-    /// Exactly as Ray 2.60.0's autoscaler v2, every five seconds
-    Ray,
-}
-
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
 enum Format {
     /// A table
@@ -136,8 +128,7 @@ impl Simulate {
             pools: self.pools()?,
             ..WorldSettings::default()
         };
-        world.ray_start_s = world.ray_start_s.min(self.pod_start);
-        world.pod_start_s = self.pod_start - world.ray_start_s;
+        world.set_pod_start(self.pod_start);
         Ok(Study {
             reconciler: self.reconciler(&cluster)?,
             cluster,
@@ -176,15 +167,6 @@ impl Simulate {
         let base = ReconcileSettings::default();
         let folded = policies.reconcile_for(&base, &object, &Facts::default());
         Ok(ReconcilerSettings::of(&folded))
-    }
-}
-
-impl Way {
-    fn strategy(self) -> Strategy {
-        match self {
-            Self::Rayfit => Strategy::Rayfit,
-            Self::Ray => Strategy::Ray,
-        }
     }
 }
 

@@ -2,9 +2,7 @@
 
 use std::time::Duration;
 
-/// The next look begins no sooner than this after the last one began, even if the objects have
-/// changed, so that a thousand pods that start do not cause a thousand looks.
-const TOGETHER: Duration = Duration::from_millis(50);
+use crate::reconcile::observed::cadence::TOGETHER_MS;
 
 /// The wait where a time cannot be expressed: a negative one, or one that is not a number.
 const OTHERWISE: Duration = Duration::from_secs(1);
@@ -28,5 +26,5 @@ impl Requeue {
 /// The earliest beginning of the next look after a change, counted from the beginning of a look
 /// that took `took`: at least half of the time is left to other clusters.
 pub fn together(took: Duration) -> Duration {
-    TOGETHER.max(took * 2)
+    Duration::from_millis(TOGETHER_MS).max(took * 2)
 }

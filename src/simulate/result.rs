@@ -5,7 +5,7 @@ use serde::Serialize;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::jobs::{JobState, SimulatedJob};
 use crate::simulate::scaler::Scaler;
-use crate::simulate::trace::{Demand, Trace};
+use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
 use crate::simulate::world::ledger::Point;
 
@@ -102,7 +102,7 @@ impl SimulationResult {
         let ledger = &world.ledger;
         let ends = jobs.iter().filter_map(|job| job.ended);
         let makespan = ends.max().map_or(0.0, |end| end.since(began));
-        let work = |resource: &str| work(trace, resource) / HOUR_S;
+        let work = |resource: &str| trace.work(resource) / HOUR_S;
         Self {
             jobs: JobCounts {
                 ended,
@@ -111,7 +111,7 @@ impl SimulationResult {
             },
             wait: WaitSummary::of(jobs, world.now),
             makespan,
-            endless_makespan: endless_makespan(trace),
+            endless_makespan: Trace::span(&trace.runs()),
             cpu_hours: Cost {
                 paid: ledger.integral.cpus / HOUR_S,
                 work: work("CPU"),
@@ -174,30 +174,4 @@ impl WaitSummary {
             longest: waits[last],
         }
     }
-}
-
-/// The resource-seconds that jobs ask for while they run.
-fn work(trace: &Trace, resource: &str) -> f64 {
-    let amount =
-        |shape: &crate::simulate::trace::Shape| shape.get(resource).copied().unwrap_or(0.0);
-    let jobs = trace.jobs.iter();
-    jobs.map(|job| {
-        job.seconds
-            * match &job.demand {
-                Demand::Task(shape) | Demand::Actor(shape) => amount(shape),
-                Demand::PlacementGroup { bundles, .. } => bundles.iter().map(amount).sum(),
-            }
-    })
-    .sum()
-}
-
-/// When the last job would end if each started as soon as it is ready.
-fn endless_makespan(trace: &Trace) -> f64 {
-    let mut ends: Vec<f64> = Vec::with_capacity(trace.jobs.len());
-    for job in &trace.jobs {
-        let parents = job.after.iter().filter_map(|parent| ends.get(*parent));
-        let ready = parents.copied().fold(job.at, f64::max);
-        ends.push(ready + job.seconds);
-    }
-    ends.into_iter().fold(0.0, f64::max)
 }

@@ -52,24 +52,8 @@ pub fn run(
     let began = run.world.now;
     run.world.begin(trace);
     run.until_done(trace.jobs.len(), progress);
-    run.pass(idle_timeout_s(cluster) + TAIL_S);
+    run.pass(run.world.longest_idle_s() + TAIL_S);
     Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
-}
-
-/// The longest time for which an idle worker is kept, in seconds.
-fn idle_timeout_s(cluster: &Value) -> f64 {
-    let global = cluster.pointer("/spec/autoscalerOptions/idleTimeoutSeconds");
-    let groups = cluster
-        .pointer("/spec/workerGroupSpecs")
-        .and_then(Value::as_array);
-    let groups = groups.into_iter().flatten();
-    let own = groups.filter_map(|group| group.get("idleTimeoutSeconds")?.as_f64());
-    let longest = own.fold(f64::NEG_INFINITY, f64::max);
-    global
-        .and_then(Value::as_f64)
-        .unwrap_or(60.0)
-        .max(longest)
-        .clamp(0.0, 86_400.0)
 }
 
 /// A world with its scaler.

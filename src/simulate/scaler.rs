@@ -16,9 +16,6 @@ use crate::snapshot::{API_VERSION, ClusterId, KIND, NodeLoads, OwnPods, Snapshot
 /// (`AUTOSCALER_UPDATE_INTERVAL_S`)
 const RAY_INTERVAL_S: f64 = 5.0;
 
-/// The next look begins no sooner than this after the last one, even if objects have changed.
-const TOGETHER_S: f64 = 0.05;
-
 /// How long a look waits for a head, or for the hand-over.
 const RETRY_S: f64 = 1.0;
 
@@ -36,12 +33,7 @@ pub struct Scaler {
     last_look: Moment,
     /// How many rounds were made.
     pub rounds: u64,
-    /// Everything that was announced, the newest last, as far as it is kept.
-    pub events: Vec<(Moment, String)>,
 }
-
-/// The most announcements that are kept.
-const MOST_EVENTS: usize = 10_000;
 
 /// A round whose effects are being performed.
 #[derive(Debug, Clone)]
@@ -65,7 +57,6 @@ impl Scaler {
             token: 0,
             last_look: Moment::START,
             rounds: 0,
-            events: Vec::new(),
         }
     }
 
@@ -82,8 +73,10 @@ impl Scaler {
     /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
     pub fn wake(&mut self, world: &mut World) {
         if self.performing.is_none() && self.is_rayfit() {
+            #[expect(clippy::cast_precision_loss, reason = "some milliseconds")]
+            let together = cadence::TOGETHER_MS as f64 / 1000.0;
             let rested = world.now.since(self.last_look);
-            self.look_after((TOGETHER_S - rested).max(0.0), world);
+            self.look_after((together - rested).max(0.0), world);
         }
     }
 
@@ -195,14 +188,10 @@ impl Scaler {
     fn finish(&mut self, round: &Round, done: &[Done], world: &mut World) {
         let now = world.now.epoch_seconds();
         let random = &mut world.random;
-        let said = self
+        // What it would announce interests nobody here.
+        let _ = self
             .memory
             .fold(round, done, &self.settings, now, || random.f64());
-        for event in said.news {
-            if self.events.len() < MOST_EVENTS {
-                self.events.push((world.now, event.message));
-            }
-        }
         self.pause(round.busy, world);
     }
 

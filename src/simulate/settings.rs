@@ -55,6 +55,15 @@ pub struct NodePool {
     pub idle_s: f64,
 }
 
+impl WorldSettings {
+    /// Sets how long a pod takes from its node to its Ray node, in seconds. The start of Ray itself is
+    /// a part of it.
+    pub fn set_pod_start(&mut self, seconds: f64) {
+        self.ray_start_s = self.ray_start_s.min(seconds);
+        self.pod_start_s = seconds - self.ray_start_s;
+    }
+}
+
 impl Default for WorldSettings {
     fn default() -> Self {
         Self {

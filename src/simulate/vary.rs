@@ -113,11 +113,7 @@ impl Field {
             Self::MaxReplicas => each_group(cluster, |group| {
                 group.insert("maxReplicas".to_owned(), json!(whole));
             }),
-            Self::PodStartSeconds => {
-                // The start of Ray itself is a part of it.
-                world.ray_start_s = world.ray_start_s.min(value);
-                world.pod_start_s = value - world.ray_start_s;
-            }
+            Self::PodStartSeconds => world.set_pod_start(value),
             Self::NodeStartSeconds => {
                 for pool in &mut world.pools {
                     pool.start_s = value;

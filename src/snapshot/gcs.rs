@@ -33,6 +33,9 @@ pub struct ClusterResourceState {
     pub cluster_resource_constraints: Vec<ClusterResourceConstraint>,
 }
 
+/// The resource that marks the head. (Ray, `ray_constants.py`, `HEAD_NODE_RESOURCE_NAME`.)
+pub const HEAD_RESOURCE: &str = "node:__internal_head__";
+
 /// A Ray node.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
@@ -269,7 +272,7 @@ impl NodeState {
 
     /// Whether it is the head: only the head has this resource.
     pub fn is_head(&self) -> bool {
-        self.total_resources.contains_key("node:__internal_head__")
+        self.total_resources.contains_key(HEAD_RESOURCE)
     }
 }
 

@@ -90,6 +90,14 @@ fn pool(cores: i64, max: u32) -> NodePool {
     }
 }
 
+/// A world whose nodes are all of one pool.
+fn one_pool(pool: NodePool) -> WorldSettings {
+    WorldSettings {
+        pools: vec![pool],
+        ..WorldSettings::default()
+    }
+}
+
 fn simulate(
     cluster: &Value,
     trace: &Trace,
@@ -174,10 +182,7 @@ fn pods_grow_before_others_come() {
     let mut cluster = growing(&[("cpu", 1, 8, 1)], 4);
     cluster["spec"]["workerGroupSpecs"][0]["minReplicas"] = json!(1);
     cluster["spec"]["workerGroupSpecs"][0]["replicas"] = json!(1);
-    let world = WorldSettings {
-        pools: vec![pool(16, 1)],
-        ..WorldSettings::default()
-    };
+    let world = one_pool(pool(16, 1));
     for strategy in BOTH {
         let result = simulate(&cluster, &trace(tasks(4, 5.0, 60.0, 1.0)), &world, strategy);
         assert_eq!(
@@ -195,10 +200,7 @@ fn growth_is_bounded_by_the_node() {
     let mut cluster = growing(&[("cpu", 1, 1, 1)], 8);
     cluster["spec"]["workerGroupSpecs"][0]["minReplicas"] = json!(1);
     cluster["spec"]["workerGroupSpecs"][0]["replicas"] = json!(1);
-    let world = WorldSettings {
-        pools: vec![pool(5, 1)],
-        ..WorldSettings::default()
-    };
+    let world = one_pool(pool(5, 1));
     let result = simulate(
         &cluster,
         &trace(tasks(8, 5.0, 10.0, 1.0)),
@@ -217,10 +219,7 @@ fn growth_is_bounded_by_the_node() {
 /// Nodes come for pods that fit nowhere, and go when they have been empty for long.
 #[test]
 fn nodes_come_and_go() {
-    let world = WorldSettings {
-        pools: vec![pool(4, 5)],
-        ..WorldSettings::default()
-    };
+    let world = one_pool(pool(4, 5));
     for strategy in BOTH {
         let result = simulate(
             &cluster(&[("cpu", 2, 10, 1)]),

@@ -199,13 +199,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
             cpu: cores(cpu),
             memory: bytes(memory),
         }),
-        to_delete: group
-            .to_delete
-            .iter()
-            .flatten()
-            .flatten()
-            .cloned()
-            .collect(),
+        to_delete: group.listed().map(str::to_owned).collect(),
         suspended: group.suspended,
     })
 }

@@ -100,7 +100,8 @@ pub struct Allocatable {
 /// The message of the 422 that answers a JSON patch in which a test fails or a path is missing,
 /// which means that the object has changed meanwhile. A 422 from validation names the object and
 /// its causes instead. (Kubernetes, `apiserver/pkg/endpoints/handlers/patch.go`.)
-const PATCH_DOES_NOT_FIT: &str = "the server rejected our request due to an error in our request";
+pub const PATCH_DOES_NOT_FIT: &str =
+    "the server rejected our request due to an error in our request";
 
 impl Failure {
     /// The meaning of this failure, which decides what to do next.

@@ -2,6 +2,10 @@
 
 use crate::reconcile::settings::Pace;
 
+/// The next look begins no sooner than this after the last one began, in milliseconds, even if the
+/// objects have changed, so that a thousand pods that start do not cause a thousand looks.
+pub const TOGETHER_MS: u64 = 50;
+
 /// The seconds until the next look at a busy cluster, given the number of busy clusters that this
 /// process scales: a thousand clusters that all wait for pods must not delay each other's rounds.
 pub fn busy_s(busy: usize, pace: &Pace) -> f64 {

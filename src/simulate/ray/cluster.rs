@@ -38,13 +38,6 @@ pub struct Ray {
     pub(super) random: fastrand::Rng,
 }
 
-/// What came of the loss of a node.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Lost {
-    /// Jobs that ran on it, and are tried again or lost.
-    pub jobs: usize,
-}
-
 impl Ray {
     /// A Ray cluster without nodes, and the jobs of a trace.
     pub fn new(trace: &Trace, seed: u64) -> Self {
@@ -65,12 +58,11 @@ impl Ray {
         }
     }
 
-    /// Adds a node, and returns its number.
-    pub fn join(&mut self, node: RayNode) -> usize {
+    /// Adds a node.
+    pub fn join(&mut self, node: RayNode) {
         self.has_changed = true;
         self.alive.push(self.nodes.len());
         self.nodes.push(node);
-        self.nodes.len() - 1
     }
 
     /// The nodes that are not dead, with their numbers.
@@ -215,8 +207,8 @@ impl Ray {
         }
     }
 
-    /// A node is gone, with what ran on it.
-    pub fn lose(&mut self, node: usize, now: Moment) -> Lost {
+    /// A node is gone. Returns how many jobs ran on it; each is tried again, or lost.
+    pub fn lose(&mut self, node: usize, now: Moment) -> usize {
         self.has_changed = true;
         self.nodes[node].stage = Stage::Dead;
         self.alive.retain(|alive| *alive != node);
@@ -225,7 +217,7 @@ impl Ray {
             self.dead.pop_front();
         }
         if self.nodes[node].running == 0 {
-            return Lost::default();
+            return 0;
         }
         let runs_here = |state: &JobState| match state {
             JobState::Running(shares) => shares.iter().any(|share| share.node == node),
@@ -246,7 +238,7 @@ impl Ray {
                 self.wait(*number);
             }
         }
-        Lost { jobs: here.len() }
+        here.len()
     }
 
     /// A node is drained: an idle one only, if so asked. Returns whether it accepts.
@@ -264,15 +256,15 @@ impl Ray {
 
     /// The pods of drained nodes whose work has ended since this was last asked.
     pub fn ending(&mut self) -> Vec<usize> {
-        let is_ending =
-            |node: &RayNode| node.stage == Stage::Draining && node.running == 0 && !node.is_ending;
-        let nodes = self.nodes.iter_mut().filter(|node| is_ending(node));
-        nodes
-            .map(|node| {
+        let mut ending = Vec::new();
+        for number in &self.alive {
+            let node = &mut self.nodes[*number];
+            if node.stage == Stage::Draining && node.running == 0 && !node.is_ending {
                 node.is_ending = true;
-                node.pod
-            })
-            .collect()
+                ending.push(node.pod);
+            }
+        }
+        ending
     }
 
     /// A raylet is told its size. It never gives up what is in use. Returns what it has then.

@@ -11,9 +11,6 @@ use crate::snapshot::gcs::{
     NodeStatus, PlacementConstraint, ResourceRequest, ResourceRequestByCount,
 };
 
-/// The resource that marks the head, by which Ray's autoscaler finds it.
-pub const HEAD_RESOURCE: &str = "node:__internal_head__";
-
 impl Ray {
     /// The GCS collects how its nodes are, and what waits on them.
     pub fn pull(&mut self) {
@@ -69,7 +66,7 @@ impl Ray {
                     let requests: Vec<ResourceRequest> = bundles.iter().map(bundle).collect();
                     GangResourceRequest {
                         requests: requests.clone(),
-                        details: format!("{}:{}|PENDING", group_id(*job), name(strategy)),
+                        details: format!("{}:{}|PENDING", group_id(*job), strategy.name()),
                         bundle_selectors: vec![BundleSelector {
                             resource_requests: requests,
                         }],
@@ -145,14 +142,5 @@ fn constraints(job: usize, strategy: Strategy) -> Vec<PlacementConstraint> {
             affinity: None,
             anti_affinity: label,
         }],
-    }
-}
-
-fn name(strategy: Strategy) -> &'static str {
-    match strategy {
-        Strategy::Pack => "PACK",
-        Strategy::Spread => "SPREAD",
-        Strategy::StrictPack => "STRICT_PACK",
-        Strategy::StrictSpread => "STRICT_SPREAD",
     }
 }

@@ -6,10 +6,10 @@
 //! reduced by less than what was in use.
 
 mod cluster;
-pub mod gcs;
+mod gcs;
 pub mod jobs;
 pub mod node;
 mod placing;
 pub mod resources;
 
-pub use cluster::{Lost, Ray, Usage};
+pub use cluster::{Ray, Usage};

@@ -99,11 +99,6 @@ impl Bundle {
         parts.map(part).fold(0.0, f64::max)
     }
 
-    /// Whether there is nothing in it.
-    pub fn is_empty(&self) -> bool {
-        self.0.iter().all(|amount| *amount == 0)
-    }
-
     /// The sum of all amounts, by which bundles are compared in size.
     pub fn weight(&self) -> i64 {
         self.0

@@ -14,6 +14,32 @@ pub struct Trace {
     pub jobs: Vec<Job>,
 }
 
+impl Trace {
+    /// How much of a resource the jobs ask for while they run, in amounts times seconds.
+    pub fn work(&self, resource: &str) -> f64 {
+        let jobs = self.jobs.iter();
+        jobs.fold(0.0, |sum, job| {
+            sum + job.demand.total(resource) * job.seconds
+        })
+    }
+
+    /// From when to when each job would run, in seconds, if it had a place as soon as it was ready.
+    pub fn runs(&self) -> Vec<(f64, f64)> {
+        let mut runs: Vec<(f64, f64)> = Vec::with_capacity(self.jobs.len());
+        for job in &self.jobs {
+            let parents = job.after.iter().map(|index| runs[*index].1);
+            let start = parents.fold(job.at, f64::max);
+            runs.push((start, start + job.seconds));
+        }
+        runs
+    }
+
+    /// When the last of these runs ends, in seconds.
+    pub fn span(runs: &[(f64, f64)]) -> f64 {
+        runs.iter().map(|(_, end)| *end).fold(0.0, f64::max)
+    }
+}
+
 /// A task, an actor or a placement group.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Job {

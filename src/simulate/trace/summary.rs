@@ -70,19 +70,15 @@ pub struct Chain {
 impl Summary {
     /// The summary of a trace.
     pub fn of(trace: &Trace) -> Self {
-        let hours = |resource: &str| -> f64 {
-            let jobs = trace.jobs.iter();
-            jobs.map(|job| job.demand.total(resource) * job.seconds / HOUR)
-                .sum()
-        };
-        let runs = runs(&trace.jobs);
+        let hours = |resource: &str| trace.work(resource) / HOUR;
+        let runs = trace.runs();
         Self {
             name: trace.name.clone(),
             jobs: trace.jobs.len(),
             shapes: shapes(&trace.jobs),
             cpu_hours: hours("CPU"),
             gpu_hours: hours("GPU"),
-            span: runs.iter().map(|(_, end)| *end).fold(0.0, f64::max),
+            span: Trace::span(&runs),
             widest: widest(&trace.jobs, &runs),
             chain: longest(&trace.jobs),
         }
@@ -136,17 +132,6 @@ fn amounts(shape: &Shape) -> String {
         format!("{resource} {amount}")
     });
     amounts.collect::<Vec<String>>().join(", ")
-}
-
-/// From when to when each job would run, if it had a place as soon as it was ready.
-fn runs(jobs: &[Job]) -> Vec<(f64, f64)> {
-    let mut runs: Vec<(f64, f64)> = Vec::with_capacity(jobs.len());
-    for job in jobs {
-        let parents = job.after.iter().map(|index| runs[*index].1);
-        let start = parents.fold(job.at, f64::max);
-        runs.push((start, start + job.seconds));
-    }
-    runs
 }
 
 fn widest(jobs: &[Job], runs: &[(f64, f64)]) -> Widest {

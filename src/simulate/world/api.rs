@@ -4,18 +4,14 @@ use serde_json::Value;
 
 use super::state::World;
 use crate::quantity::Quantity;
-use crate::reconcile::effects::effect::{ClusterPatch, Drain, DrainKind, PodPatch, RayletResize};
-use crate::reconcile::effects::failure::{ApiStatus, GcsKind};
+use crate::reconcile::effects::effect::{Drain, DrainKind, PodPatch, RayletResize};
+use crate::reconcile::effects::failure::{ApiStatus, GcsKind, PATCH_DOES_NOT_FIT};
 use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::ray::resources::{fixed, float};
 use crate::simulate::world::objects::fits;
 use crate::simulate::world::queue::Event;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
-
-/// The message of the 422 to a JSON patch whose test fails. (Kubernetes,
-/// `apiserver/pkg/endpoints/handlers/patch.go`.)
-const DOES_NOT_FIT: &str = "the server rejected our request due to an error in our request";
 
 impl World {
     /// Does what an effect asks for.
@@ -28,18 +24,15 @@ impl World {
             self.ledger.api_calls += 1;
         }
         match effect {
-            Effect::PatchCluster(patch) => self.patch_groups(patch),
+            Effect::PatchCluster(patch) => {
+                self.patch_cluster(&patch.operations).map(|()| Reply::Ok)
+            }
             Effect::NotePod(patch) => self.note_pod(patch),
             Effect::ResizePod(patch) => self.resize_pod(patch),
             Effect::ResizeRaylet(resize) => self.resize_raylet(resize),
             Effect::Drain(drain) => Ok(self.drain(drain)),
             Effect::Report(_) | Effect::PutError(_) => Ok(Reply::Ok),
         }
-    }
-
-    fn patch_groups(&mut self, patch: &ClusterPatch) -> Result<Reply, Failure> {
-        self.patch_cluster(&patch.operations)?;
-        Ok(Reply::Ok)
     }
 
     /// Patches the RayCluster.
@@ -49,7 +42,8 @@ impl World {
     /// A test of the patch fails, or the groups cannot be read afterwards, which admission refuses.
     pub fn patch_cluster(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
         let mut patched = self.cluster.object().clone();
-        json_patch::patch(&mut patched, patch).map_err(|_| refused(422, DOES_NOT_FIT, &[]))?;
+        json_patch::patch(&mut patched, patch)
+            .map_err(|_| refused(422, PATCH_DOES_NOT_FIT, &[]))?;
         self.set_cluster(patched)
             .map_err(|error| refused(422, &error.to_string(), &["FieldValueInvalid"]))
     }
@@ -85,7 +79,7 @@ impl World {
 
     fn resize_pod(&mut self, patch: &PodPatch) -> Result<Reply, Failure> {
         let number = self.patched_pod(patch)?;
-        let mut object = self.pods[number].object.clone();
+        let mut resized = self.pods[number].clone();
         let changes = patch
             .body
             .pointer("/spec/containers")
@@ -95,7 +89,7 @@ impl World {
                 .get("name")
                 .and_then(Value::as_str)
                 .unwrap_or_default();
-            let mut containers = object.spec.containers.iter_mut();
+            let mut containers = resized.object.spec.containers.iter_mut();
             let Some(container) = containers.find(|container| container.name == name) else {
                 return Err(refused(
                     422,
@@ -115,8 +109,6 @@ impl World {
             resources.requests = amounts("requests").or(resources.requests);
             resources.limits = amounts("limits").or(resources.limits);
         }
-        let mut resized = self.pods[number].clone();
-        resized.object = object;
         if let Some(allocatable) = self.allocatable_of(number)
             && !fits(resized.wanted(), allocatable)
         {

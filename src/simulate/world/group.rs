@@ -83,13 +83,7 @@ fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, GroupError>
         name: group.name.clone().unwrap_or_default(),
         replicas: if is_head { 1 } else { replicas },
         hosts: group.hosts.unwrap_or(1).max(1),
-        to_delete: group
-            .to_delete
-            .iter()
-            .flatten()
-            .flatten()
-            .cloned()
-            .collect(),
+        to_delete: group.listed().map(str::to_owned).collect(),
         is_suspended: group.suspended,
         // What the API server would refuse is left out: rules say what is wrong with a pod's spec.
         pod: template

@@ -1,13 +1,13 @@
 //! The kubelets: pods start, end, and get new sizes.
 
 use super::state::World;
-use crate::simulate::ray::gcs::HEAD_RESOURCE;
 use crate::simulate::ray::node::{RayNode, Stage};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::world::objects::{fits, left};
 use crate::simulate::world::queue::Event;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
+use crate::snapshot::gcs::HEAD_RESOURCE;
 
 impl World {
     /// The containers of a pod run.
@@ -91,7 +91,7 @@ impl World {
         }
         pod.set_phase("Succeeded");
         let node = pod.node;
-        self.room_came_free(node, self.now);
+        self.room_came_free(node);
         self.objects_changed();
         self.after(self.settings.operator_s, Event::Operator);
         self.count_cost();
@@ -123,15 +123,14 @@ impl World {
         pod.is_gone = true;
         let (name, node) = (pod.name().to_owned(), pod.node);
         self.present.remove(&name);
-        self.room_came_free(node, self.now);
+        self.room_came_free(node);
         self.after(self.settings.operator_s, Event::Operator);
         self.objects_changed();
         self.count_cost();
     }
 
     fn lose_ray_node(&mut self, node: usize) {
-        let lost = self.ray.lose(node, self.now);
-        self.ledger.harmed += lost.jobs as u64;
+        self.ledger.harmed += self.ray.lose(node, self.now) as u64;
         self.ray_changed();
     }
 
@@ -184,7 +183,7 @@ impl World {
         pod.actuate();
         self.ledger.resizes += 1;
         let node = pod.node;
-        self.room_came_free(node, self.now);
+        self.room_came_free(node);
         self.objects_changed();
         self.count_cost();
     }

@@ -11,8 +11,6 @@ pub struct Rate {
     pub memory: f64,
     /// GPUs of worker pods.
     pub gpus: f64,
-    /// Worker pods.
-    pub pods: f64,
     /// Kubernetes nodes.
     pub nodes: f64,
 }

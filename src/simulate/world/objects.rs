@@ -139,8 +139,6 @@ pub struct SimulatedNode {
     pub is_ready: bool,
     /// Since when it has had no pod.
     pub empty_since: Option<Moment>,
-    /// When it was asked for.
-    pub asked: Moment,
     /// When it was removed.
     pub removed: Option<Moment>,
 }

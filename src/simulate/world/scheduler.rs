@@ -1,7 +1,6 @@
 //! The scheduler, and the node autoscaler beside it.
 
 use super::state::World;
-use crate::simulate::moment::Moment;
 use crate::simulate::world::objects::{SimulatedNode, fits, left};
 use crate::simulate::world::queue::Event;
 use crate::snapshot::amounts::Amounts;
@@ -26,9 +25,8 @@ impl World {
                 unbound = true;
             }
         }
-        if unbound && !self.is_scanning {
-            self.is_scanning = true;
-            self.after(0.0, Event::NodeAutoscaler);
+        if unbound {
+            self.scan_after(0.0);
         }
     }
 
@@ -88,6 +86,14 @@ impl World {
         self.present.values().copied().filter(on)
     }
 
+    /// The node autoscaler looks so many seconds from now, unless it will anyway.
+    fn scan_after(&mut self, seconds: f64) {
+        if !self.is_scanning {
+            self.is_scanning = true;
+            self.after(seconds, Event::NodeAutoscaler);
+        }
+    }
+
     /// Adds nodes for pods that fit nowhere, and removes nodes that have been empty for long.
     pub(super) fn scan_nodes(&mut self) {
         self.is_scanning = false;
@@ -98,8 +104,7 @@ impl World {
             .values()
             .any(|pod| self.pods[*pod].bound.is_none());
         if is_waiting {
-            self.is_scanning = true;
-            self.after(SCAN_S, Event::NodeAutoscaler);
+            self.scan_after(SCAN_S);
         }
         self.count_cost();
     }
@@ -167,7 +172,6 @@ impl World {
             pool,
             is_ready,
             empty_since: is_ready.then_some(self.now),
-            asked: self.now,
             removed: None,
         });
         number
@@ -198,14 +202,11 @@ impl World {
     }
 
     /// A node has lost a pod: others may get its room.
-    pub(super) fn room_came_free(&mut self, node: Option<usize>, now: Moment) {
+    pub(super) fn room_came_free(&mut self, node: Option<usize>) {
         if let Some(node) = node {
             if self.pods_on(node).next().is_none() {
-                self.nodes[node].empty_since = Some(now);
-                if !self.is_scanning {
-                    self.is_scanning = true;
-                    self.after(SCAN_S, Event::NodeAutoscaler);
-                }
+                self.nodes[node].empty_since = Some(self.now);
+                self.scan_after(SCAN_S);
             }
             let waiting: Vec<usize> = self.pods_on(node).collect();
             for pod in waiting {

@@ -204,6 +204,16 @@ impl World {
         self.draw();
     }
 
+    /// The longest time for which an idle worker is kept, in seconds.
+    pub fn longest_idle_s(&self) -> f64 {
+        let mut spec = self.cluster.spec.iter();
+        let own = spec.clone().flat_map(|spec| &spec.groups);
+        let own = own.filter_map(|group| group.idle_timeout.seconds());
+        let common = spec.find_map(|spec| spec.idle_timeout.seconds());
+        own.fold(common.unwrap_or(60.0), f64::max)
+            .clamp(0.0, 86_400.0)
+    }
+
     /// The name of the RayCluster.
     pub fn name(&self) -> String {
         self.cluster_text("/metadata/name").unwrap_or_default()
@@ -311,7 +321,6 @@ impl World {
             rate.cpus += size.cpu.map_or(0.0, |cpu| cpu.ceil_milli() as f64 / 1000.0);
             rate.memory += size.memory.map_or(0.0, |memory| memory.ceil_units() as f64);
             rate.gpus += pod.gpus as f64;
-            rate.pods += 1.0;
         }
         rate.nodes = self
             .nodes

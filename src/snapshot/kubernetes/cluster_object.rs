@@ -158,6 +158,12 @@ impl ClusterSpec {
 }
 
 impl GroupSpec {
+    /// The names of the pods that are to be deleted.
+    pub fn listed(&self) -> impl Iterator<Item = &str> {
+        let pods = self.to_delete.iter().flatten();
+        pods.filter_map(Option::as_deref)
+    }
+
     fn of(group: &Group<'_>) -> Self {
         let labels = || object_at(group.spec, "labels").into_iter().flatten();
         let is_good = |(key, value): &(&String, &Value)| {

@@ -64,7 +64,7 @@ fn lists_a_group(object: &RayObject<'_>, cluster: &Cluster<'_>) -> bool {
             .ippr
             .groups
             .iter()
-            .any(|caps| cluster.group(&caps.name).is_some())
+            .any(|resize_limits| cluster.group(&resize_limits.name).is_some())
 }
 
 fn has_v2_field(cluster: &Cluster<'_>) -> bool {

@@ -92,8 +92,10 @@ fn apply(draft: &mut Draft<'_>) {
 
 /// The group's `max-cpu`, rounded up.
 fn whole_cpus(draft: &Draft<'_>, group: &Group<'_>) -> Option<i128> {
-    let caps = draft.object.ippr.caps(group.name?)?;
-    caps.amount(Resource::Cpu).map(Quantity::ceil_units)
+    let resize_limits = draft.object.ippr.resize_limits(group.name?)?;
+    resize_limits
+        .amount(Resource::Cpu)
+        .map(Quantity::ceil_units)
 }
 
 fn has(container: &Container<'_>, name: &str) -> bool {

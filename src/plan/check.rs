@@ -207,9 +207,17 @@ impl Checker<'_> {
         let Some(group) = pod.and_then(|pod| self.group(pod.group)) else {
             return;
         };
-        if let Some(caps) = group.caps {
-            let cpu = (resize.cpu_milli, resize.cpu_milli_now, milli(caps.cpu));
-            let memory = (resize.memory_bytes, resize.memory_bytes_now, caps.memory);
+        if let Some(resize_limits) = group.resize_limits {
+            let cpu = (
+                resize.cpu_milli,
+                resize.cpu_milli_now,
+                milli(resize_limits.cpu),
+            );
+            let memory = (
+                resize.memory_bytes,
+                resize.memory_bytes_now,
+                resize_limits.memory,
+            );
             for (text, (then, now, cap)) in
                 [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
             {

@@ -66,9 +66,9 @@ impl<'a> Decision<'a> {
         }
         let (mut world, demands) = self.world(&config, &list, now, &mut problems);
         if self.settings.strategy.is_rayfit() {
-            let leaving = assemble::leaving(&config, &leftovers);
-            for (group, leaving) in world.groups.iter_mut().zip(leaving) {
-                group.leaving = leaving;
+            let draining = assemble::draining(&config, &leftovers);
+            for (group, draining) in world.groups.iter_mut().zip(draining) {
+                group.draining = draining;
             }
         }
         // This is Ray's order: the minima of the groups, then the maxima, then the demands, and
@@ -80,9 +80,9 @@ impl<'a> Decision<'a> {
         let unneeded_since = self.idle(&mut world, &config, now);
         world.hold_back();
         problems.extend(world.is_cut.then(|| limits::cut_short(world.max_workers)));
-        let stunted = self.stunted(&config, now);
+        let growth_backoffs = self.growth_backoffs(&config, now);
         Decided {
-            stunted,
+            growth_backoffs,
             world,
             config,
             demands,
@@ -136,7 +136,7 @@ impl<'a> Decision<'a> {
         let preferences = availability::preferences(&config.groups, unavailable, now);
         assemble::size(
             config,
-            &self.stunted(config, now),
+            &self.growth_backoffs(config, now),
             (cpu, memory),
             &mut templates,
             &mut list,
@@ -152,7 +152,7 @@ impl<'a> Decision<'a> {
             preference,
             base,
             template,
-            leaving: 0,
+            draining: 0,
         };
         let groups = groups.map(group).collect();
         let world = World {
@@ -178,7 +178,7 @@ impl<'a> Decision<'a> {
 
     /// The groups in growth back-off, whose new nodes count at their base size, with the end of
     /// each back-off in seconds since 1970.
-    fn stunted(&self, config: &ClusterConfig, now: f64) -> BTreeMap<String, f64> {
+    fn growth_backoffs(&self, config: &ClusterConfig, now: f64) -> BTreeMap<String, f64> {
         let history = &self.snapshot.history;
         let until = |group: &GroupConfig| {
             let until = growth_backoff::until(history, &group.name, now)?;

@@ -53,7 +53,7 @@ pub use crate::plan::outcome::plan::{
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 pub use crate::plan::outcome::problem_reason::{
-    CapsError, GroupError, ProblemReason, ReasonIdentity, ResizeError,
+    GroupError, ProblemReason, ReasonIdentity, ResizeError, ResizeLimitsError,
 };
 pub use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 pub use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};

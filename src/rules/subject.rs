@@ -2,7 +2,7 @@
 
 use crate::facts::Facts;
 use crate::policy::Settings;
-use crate::ray::ippr::GroupCaps;
+use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::{Cluster, Group, Kind, RayObject, ReconcileMode};
 
 /// What a rule looks at: one object in its circumstances.
@@ -47,15 +47,15 @@ impl<'a> Subject<'a> {
     }
 
     /// The groups that `ray.io/ippr` lists, with their resize limits.
-    pub fn listed_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
+    pub fn listed_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupResizeLimits)> {
         let object = self.object;
         self.groups()
-            .filter_map(|group| Some((group, object.ippr.caps(group.name?)?)))
+            .filter_map(|group| Some((group, object.ippr.resize_limits(group.name?)?)))
     }
 
     /// The listed groups whose pods will actually be resized: autoscaling is on (otherwise RF111
     /// reports) and the annotation reaches the cluster (otherwise RF116 reports).
-    pub fn resized_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupCaps)> {
+    pub fn resized_groups(&self) -> impl Iterator<Item = (&'a Group<'a>, &'a GroupResizeLimits)> {
         let reaches = self.kind() != Kind::RayCronJob && self.autoscaled().is_some();
         self.listed_groups().filter(move |_| reaches)
     }

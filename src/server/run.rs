@@ -151,7 +151,7 @@ async fn serve(
         if let Some(serving) = serving {
             tokio::join!(stop(&options, &shutdown, serving), ended(scaling));
         } else {
-            shutdown.enter(Phase::Leaving);
+            shutdown.enter(Phase::Unready);
             ended(scaling).await;
         }
     };
@@ -338,7 +338,7 @@ async fn learn(
 /// Goes through the phases of stopping.
 async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     let half = options.shutdown_delay / 2;
-    for (phase, pause) in [(Phase::Leaving, half), (Phase::Shedding, half)] {
+    for (phase, pause) in [(Phase::Unready, half), (Phase::Shedding, half)] {
         tracing::info!(?phase, "stopping");
         shutdown.enter(phase);
         tokio::time::sleep(pause).await;

@@ -13,7 +13,7 @@ pub enum Phase {
     /// Not stopping.
     Serving,
     /// Unready; otherwise as before.
-    Leaving,
+    Unready,
     /// Every HTTP/1.1 answer asks the client to close the connection and take another replica.
     Shedding,
     /// No new connections; existing ones may still send a request.

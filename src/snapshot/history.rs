@@ -23,14 +23,14 @@ pub struct History {
     /// Groups in growth back-off: their new pods did not grow to the size that they were launched
     /// for.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    pub stunted: BTreeMap<String, Stunted>,
+    pub growth_backoffs: BTreeMap<String, GrowthBackoff>,
 }
 
 /// The growth back-off of a group whose new pods did not grow to the size that they were launched
 /// for.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default, deny_unknown_fields)]
-pub struct Stunted {
+pub struct GrowthBackoff {
     /// How often in a row that happened.
     pub failures: u32,
     /// When it happened last, in seconds since 1970.

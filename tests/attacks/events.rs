@@ -324,6 +324,6 @@ fn with_stunted_group() -> Value {
                 "totalResources": { "node:__internal_head__": 1 } }],
             "pendingResourceRequests": [{ "count": 1, "request": {
                 "resourcesBundle": { "CPU": 3 }, "labelSelectors": [{}] } }] },
-        "history": { "stunted": { "cpu": { "failures": 9, "at": 1_768_391_990.0 } } },
+        "history": { "growthBackoffs": { "cpu": { "failures": 9, "at": 1_768_391_990.0 } } },
     })
 }

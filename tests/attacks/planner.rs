@@ -241,7 +241,7 @@ fn a_decision_that_costs_too_much_is_none() {
             .fold(0.0, |sum, byte| sum * 3.0 + byte);
         node["availableResources"]["memory"] = json!(1e9 + own);
     }
-    snapshot["history"]["stunted"] = json!({"cpu": {"failures": 1, "at": 1_768_391_000.0}});
+    snapshot["history"]["growthBackoffs"] = json!({"cpu": {"failures": 1, "at": 1_768_391_000.0}});
     let snapshot = read(snapshot);
     for strategy in STRATEGIES {
         let (plan, memory) = decided(&snapshot, &settings(strategy));

@@ -289,7 +289,7 @@ async fn load(address: SocketAddr, worker: usize, stop: Arc<AtomicBool>, calls: 
 async fn shedding_asks_every_client_to_reconnect_and_closing_keeps_the_promise() {
     let server = start(Times::default(), AdmissionLimits::default()).await;
     let mut connection = Connection::open(server.address).await.unwrap();
-    server.shutdown.enter(Phase::Leaving);
+    server.shutdown.enter(Phase::Unready);
     assert!(!connection.review(&review()).await.unwrap().closes());
     server.shutdown.enter(Phase::Shedding);
     assert!(connection.review(&review()).await.unwrap().closes());

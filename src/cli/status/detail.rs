@@ -123,16 +123,16 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
 
 /// Sizes and resize limits of pods that may grow or are being resized.
 fn pods(snapshot: &Snapshot) -> Table {
-    let caps = &snapshot.ray_cluster.ippr;
+    let resize_limits = &snapshot.ray_cluster.ippr;
     let mut table = Table::new(&["POD", "GROUP", "CPU", "CAP", "MEMORY", "CAP", "RESIZE"]);
     let pods = snapshot.pods.iter();
     for pod in pods.filter(|pod| pod.role != PodRole::Other && !pod.ended) {
         let resize = resize(&pod);
-        let grows = caps.caps(group_name(&pod));
+        let grows = resize_limits.resize_limits(group_name(&pod));
         if grows.is_none() && resize.is_empty() || table.len() > PODS && resize.is_empty() {
             continue;
         }
-        let cap = |resource| grows.and_then(|caps| caps.amount(resource));
+        let cap = |resource| grows.and_then(|resize_limits| resize_limits.amount(resource));
         table.line([
             pod.name.to_owned(),
             pod.group.to_owned(),

@@ -54,7 +54,7 @@ pub struct LeaseLedger {
     /// When this replica last tried to write each Lease.
     tried: BTreeMap<LeaseName, Duration>,
     /// The shards that are draining: they are released once no write for them is under way.
-    leaving: BTreeSet<u32>,
+    draining: BTreeSet<u32>,
     /// Whether all Leases were listed once; before that, a Lease that was not seen may exist.
     complete: bool,
     /// Whether a list, made since this replica has its own Lease, has shown that no other replica
@@ -83,7 +83,7 @@ impl LeaseLedger {
             held: BTreeSet::new(),
             released_dead: BTreeMap::new(),
             tried: BTreeMap::new(),
-            leaving: BTreeSet::new(),
+            draining: BTreeSet::new(),
             complete: false,
             agreed: false,
             looked: None,
@@ -175,7 +175,7 @@ impl LeaseLedger {
         match name {
             LeaseName::Shard(shard) => {
                 self.held.remove(shard);
-                self.leaving.remove(shard);
+                self.draining.remove(shard);
             }
             LeaseName::Replica(_) => self.fall(),
         }
@@ -214,7 +214,7 @@ impl LeaseLedger {
     /// Until when this replica may write, by shard. Draining shards are not included.
     pub fn trusted(&self) -> impl Iterator<Item = (u32, Duration)> {
         let until = self.until().filter(|_| self.agreed && !self.stopping);
-        let stays = |shard: &&u32| !self.leaving.contains(*shard);
+        let stays = |shard: &&u32| !self.draining.contains(*shard);
         let held = self.held.iter().filter(stays);
         held.filter_map(move |shard| Some((*shard, until?)))
     }
@@ -245,7 +245,7 @@ impl LeaseLedger {
             let members = self.members(now);
             for shard in 0..self.shards {
                 let step = if preferred(&members, shard) == Some(&self.me) {
-                    self.leaving.remove(&shard);
+                    self.draining.remove(&shard);
                     self.take(shard, now)
                 } else {
                     self.give(shard, &busy)
@@ -260,7 +260,7 @@ impl LeaseLedger {
 
     /// When to compute the steps again if no Lease changes before.
     pub fn look_again(&self, now: Duration) -> Duration {
-        if self.stopping || !self.leaving.is_empty() {
+        if self.stopping || !self.draining.is_empty() {
             return now + Duration::from_millis(50);
         }
         now + (self.terms.renew / 5).max(Duration::from_millis(50))
@@ -331,7 +331,7 @@ impl LeaseLedger {
     /// meanwhile.
     fn give(&mut self, shard: u32, busy: &impl Fn(u32) -> bool) -> Option<LeaseStep> {
         let step = self.release(shard)?;
-        let closed = !self.leaving.insert(shard);
+        let closed = !self.draining.insert(shard);
         (closed && !busy(shard)).then_some(step)
     }
 

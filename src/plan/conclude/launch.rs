@@ -86,7 +86,7 @@ fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
     });
     let get = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
     let bounded = |(number, group): (usize, &PlannedGroup)| {
-        let taken = get(&present, number).saturating_add(group.leaving);
+        let taken = get(&present, number).saturating_add(group.draining);
         let places = group.config.max.saturating_sub(taken);
         let pace = get(&running, number)
             .max(1)

@@ -123,7 +123,7 @@ fn why_not(
                 resource: world.names.text(name).to_owned(),
                 has,
                 needed,
-                stunted_until: decided.stunted.get(&config.name).copied(),
+                growth_backoff_until: decided.growth_backoffs.get(&config.name).copied(),
             };
         }
     }

@@ -28,13 +28,13 @@ pub(crate) struct Around {
 /// The resize of a pod whose group may grow. Returns an error where Ray's loop would abort.
 pub(crate) fn resize(
     pod: &Pod<'_>,
-    caps: ResizeLimits,
+    limits: ResizeLimits,
     base: Size,
     around: Around,
 ) -> Result<Resize, ResizeError> {
     let container = ContainerAmounts::of(pod);
     let mut resize = Resize {
-        caps,
+        limits,
         base,
         current: size(container.given_requests, container.given_limits)?,
         desired: size(container.requests, container.limits)?,
@@ -177,13 +177,13 @@ fn fail(resize: &mut Resize, now: f64) {
 /// Keeps what is asked for from shrinking below the base size or the resources in use, and from
 /// growing beyond the resize limits.
 fn bound(resize: &mut Resize, used: Size) {
-    let (now, base, caps) = (resize.current, resize.base, resize.caps);
+    let (now, base, limits) = (resize.current, resize.base, resize.limits);
     let cpu = |then: f64| {
         let floor = base.cpu.max(used.cpu).min(now.cpu);
         if then < now.cpu {
             then.max(floor)
         } else {
-            then.min(caps.cpu.max(now.cpu))
+            then.min(limits.cpu.max(now.cpu))
         }
     };
     let memory = |then: i64| {
@@ -191,7 +191,7 @@ fn bound(resize: &mut Resize, used: Size) {
         if then < now.memory {
             then.max(floor)
         } else {
-            then.min(caps.memory.max(now.memory))
+            then.min(limits.memory.max(now.memory))
         }
     };
     resize.suggested_cpu = resize.suggested_cpu.map(|then| cpu(then.max(now.cpu)));

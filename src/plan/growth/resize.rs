@@ -35,7 +35,7 @@ pub(crate) enum ResizeProgress {
 /// The in-place growth of one pod.
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Resize {
-    pub(crate) caps: ResizeLimits,
+    pub(crate) limits: ResizeLimits,
     /// The base size, with which the pod was made.
     pub(crate) base: Size,
     /// The size that its container has.
@@ -111,8 +111,8 @@ impl Resize {
     /// The size up to which the pod may grow: what its node suggested, or else its resize limits.
     pub(crate) fn limit(&self) -> Size {
         Size {
-            cpu: self.suggested_cpu.unwrap_or(self.caps.cpu),
-            memory: self.suggested_memory.unwrap_or(self.caps.memory),
+            cpu: self.suggested_cpu.unwrap_or(self.limits.cpu),
+            memory: self.suggested_memory.unwrap_or(self.limits.memory),
         }
     }
 
@@ -144,7 +144,7 @@ impl Resize {
     /// Whether Kubernetes was asked for the resize too long ago.
     pub(crate) fn is_timed_out(&self, now: f64) -> bool {
         #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
-        let deadline = |at: i64| at.saturating_add(self.caps.timeout) as f64;
+        let deadline = |at: i64| at.saturating_add(self.limits.timeout) as f64;
         // A resize that is complete and only waits for its raylet has not timed out.
         !self.is_to_sync() && self.resizing_at.is_some_and(|at| deadline(at) < now)
     }

@@ -16,39 +16,39 @@ use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::fit::Trial;
 use crate::snapshot::History;
-use crate::snapshot::history::Stunted;
+use crate::snapshot::history::GrowthBackoff;
 
 /// After how many of the longest waits a failure is forgotten.
 const FORGOTTEN_AFTER: f64 = 2.0;
 
 /// Until when new pods of the group count at their base size, in seconds since 1970.
 pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
-    let stunted = history.stunted.get(group)?;
-    Some(stunted.at + wait_after(stunted.failures)).filter(|until| *until > now)
+    let backoff = history.growth_backoffs.get(group)?;
+    Some(backoff.at + wait_after(backoff.failures)).filter(|until| *until > now)
 }
 
 /// The growth back-offs to remember after a decision.
-pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, Stunted> {
+pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, GrowthBackoff> {
     let (world, now) = (&decided.world, decided.now);
-    let mut stunted = history.stunted.clone();
-    stunted.retain(|_, stunted| now - stunted.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
+    let mut growth_backoffs = history.growth_backoffs.clone();
+    growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
     let (grown, small) = (world.count(has_grown), world.count(goes_small));
     let any = |counts: &[u64], number: usize| counts.get(number).is_some_and(|count| *count > 0);
     for (number, group) in world.groups.iter().enumerate() {
         let group = &group.config;
         if any(&grown, number) {
-            stunted.remove(&group.name);
+            growth_backoffs.remove(&group.name);
         } else if world.strategy.is_rayfit()
             && until(history, &group.name, now).is_none()
             && any(&small, number)
             && is_wanted(decided, number)
         {
-            let entry = stunted.entry(group.name.clone()).or_default();
+            let entry = growth_backoffs.entry(group.name.clone()).or_default();
             entry.failures = entry.failures.saturating_add(1);
             entry.at = now;
         }
     }
-    stunted
+    growth_backoffs
 }
 
 /// Whether a resize of the node has just reached the resize limits.
@@ -65,8 +65,8 @@ fn goes_small(node: &PlannedNode) -> bool {
 }
 
 fn is_small(resize: &Resize) -> bool {
-    let (caps, size) = (resize.caps, resize.current);
-    size.cpu < caps.cpu || size.memory < caps.memory
+    let (resize_limits, size) = (resize.limits, resize.current);
+    size.cpu < resize_limits.cpu || size.memory < resize_limits.memory
 }
 
 /// Whether some demand waits that a pod of the group could take at its resize limits: another pod

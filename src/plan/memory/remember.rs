@@ -33,7 +33,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     unavailable.retain(|group, at| !runs(group) || decided.now - *at < 600.0);
     History {
         instances,
-        stunted: growth_backoff::after(before, decided),
+        growth_backoffs: growth_backoff::after(before, decided),
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
         resizes: decided

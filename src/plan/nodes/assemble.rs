@@ -70,7 +70,7 @@ impl NodeAssembly<'_> {
             node.amounts.iter_mut().for_each(NodeResource::fill);
         }
         if strategy.is_rayfit() && row.stage == Stage::Stopping {
-            node.fate = Fate::Remove(RemovalCause::Leaving);
+            node.fate = Fate::Remove(RemovalCause::StopRequested);
         }
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
@@ -93,11 +93,11 @@ impl NodeAssembly<'_> {
 
     fn resize(&self, row: &Row<'_>, node: &PlannedNode) -> Result<Option<Resize>, ResizeError> {
         let group = node.group().and_then(|group| self.config.groups.get(group));
-        let (caps, base) = (
-            group.and_then(|group| group.caps),
+        let (resize_limits, base) = (
+            group.and_then(|group| group.resize_limits),
             group.and_then(|group| group.base),
         );
-        let (Some(pod), Some(caps), Some(base)) = (row.pod, caps, base) else {
+        let (Some(pod), Some(resize_limits), Some(base)) = (row.pod, resize_limits, base) else {
             return Ok(None);
         };
         let memory = self
@@ -112,7 +112,7 @@ impl NodeAssembly<'_> {
             memory,
             used: used(row),
         };
-        let mut resize = pod_size::resize(pod, caps, base, around)?;
+        let mut resize = pod_size::resize(pod, resize_limits, base, around)?;
         if let Some(id) = node.ray_id() {
             resize.raylet = Some(id.to_owned());
         }
@@ -122,7 +122,7 @@ impl NodeAssembly<'_> {
 }
 
 /// By group, how many pods are draining and still count towards their group's maximum.
-pub(crate) fn leaving(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<u64> {
+pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<u64> {
     let mut draining: HashMap<&str, u64> = HashMap::new();
     for pod in &leftovers.draining {
         if !config.is_listed(pod.group, pod.name) {
@@ -159,11 +159,11 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 }
 
 /// Counts new nodes of groups that may grow at their resize limits. With the improved order it does
-/// so with pending nodes too, and counts nodes that shrink as if they had shrunk already. `stunted`
+/// so with pending nodes too, and counts nodes that shrink as if they had shrunk already. `growth_backoffs`
 /// has the groups in growth back-off, whose new nodes count at their base size.
 pub(crate) fn size(
     config: &ClusterConfig,
-    stunted: &BTreeMap<String, f64>,
+    growth_backoffs: &BTreeMap<String, f64>,
     (cpu, memory): (Option<Name>, Option<Name>),
     templates: &mut [PlannedNode],
     nodes: &mut [PlannedNode],
@@ -179,19 +179,19 @@ pub(crate) fn size(
     };
     let group = |node: &PlannedNode| config.groups.get(node.group()?);
     let at_cap = |node: &mut PlannedNode| {
-        let Some(caps) = group(node).and_then(|group| group.caps) else {
+        let Some(resize_limits) = group(node).and_then(|group| group.resize_limits) else {
             return;
         };
         node.at_cap = true;
         let grown = node.resize.as_ref().map(|resize| resize.current);
         let (more, most) = grown.map_or((0.0, 0), |size| (size.cpu, size.memory));
-        node.set_total(cpu, caps.cpu.max(more).max(total(node, cpu)));
+        node.set_total(cpu, resize_limits.cpu.max(more).max(total(node, cpu)));
         #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
-        let most = caps.memory.max(most) as f64;
+        let most = resize_limits.memory.max(most) as f64;
         node.set_total(memory, most.max(total(node, memory)));
     };
     let grow = |node: &&mut PlannedNode| {
-        group(node).is_none_or(|group| !stunted.contains_key(&group.name))
+        group(node).is_none_or(|group| !growth_backoffs.contains_key(&group.name))
     };
     templates.iter_mut().filter(grow).for_each(at_cap);
     if !strategy.is_rayfit() {

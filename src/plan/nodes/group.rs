@@ -6,7 +6,7 @@ use std::collections::{HashMap, HashSet};
 use crate::plan::growth::resize::ResizeLimits;
 use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
-use crate::plan::outcome::problem_reason::{CapsError, GroupError, ProblemReason};
+use crate::plan::outcome::problem_reason::{GroupError, ProblemReason, ResizeLimitsError};
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Ippr, Role};
 use crate::snapshot::cluster_object::{ClusterObject, ClusterSpec, GroupSpec};
@@ -36,7 +36,7 @@ pub(crate) struct GroupConfig {
     pub(crate) idle_timeout_s: Option<f64>,
     pub(crate) priority: i64,
     /// The sizes up to which its pods may grow.
-    pub(crate) caps: Option<ResizeLimits>,
+    pub(crate) resize_limits: Option<ResizeLimits>,
     /// The base size, with which its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
     /// The pods in `scaleStrategy.workersToDelete`.
@@ -151,7 +151,7 @@ impl ClusterConfig {
                 continue;
             };
             match read_caps(group, ippr, &config.name) {
-                Ok(caps) => config.caps = caps,
+                Ok(resize_limits) => config.resize_limits = resize_limits,
                 Err(fault) => self.problems.push(Problem {
                     at: ProblemPlace::Ippr {
                         group: Some(config.name.clone()),
@@ -194,7 +194,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         labels: group.labels.clone(),
         idle_timeout_s: group.idle_timeout.seconds(),
         priority: group.priority.unwrap_or(0),
-        caps: None,
+        resize_limits: None,
         base: group.size.map(|(cpu, memory)| Size {
             cpu: cores(cpu),
             memory: bytes(memory),
@@ -227,15 +227,15 @@ fn read_caps(
     group: &GroupSpec,
     ippr: &Ippr,
     name: &str,
-) -> Result<Option<ResizeLimits>, CapsError> {
+) -> Result<Option<ResizeLimits>, ResizeLimitsError> {
     if let Some(param) = group.fixed_by {
-        return Err(CapsError::StartParam(param));
+        return Err(ResizeLimitsError::StartParam(param));
     }
-    group.size.ok_or(CapsError::NoRequests)?;
+    group.size.ok_or(ResizeLimitsError::NoRequests)?;
     if group.restarts {
-        return Err(CapsError::Restarts);
+        return Err(ResizeLimitsError::Restarts);
     }
-    let Some(entry) = ippr.caps(name) else {
+    let Some(entry) = ippr.resize_limits(name) else {
         return Ok(None);
     };
     let cap = |cap: &Option<crate::ray::ippr::Cap>| cap.as_ref().and_then(|cap| cap.quantity.ok());
@@ -249,6 +249,6 @@ fn read_caps(
             memory: bytes(memory),
             timeout,
         })),
-        _ => Err(CapsError::Incomplete),
+        _ => Err(ResizeLimitsError::Incomplete),
     }
 }

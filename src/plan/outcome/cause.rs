@@ -17,7 +17,7 @@ pub enum RemovalCause {
     /// Its group is no longer in the RayCluster.
     GroupGone,
     /// It was asked to stop in an earlier round.
-    Leaving,
+    StopRequested,
     /// Its Ray node has stopped; only the pod is left.
     Stopped,
 }
@@ -30,7 +30,7 @@ impl RemovalCause {
             Self::ClusterMax => "the cluster is above its maximum",
             Self::Idle => "idle",
             Self::GroupGone => "its group was removed",
-            Self::Leaving => "it was asked to stop",
+            Self::StopRequested => "it was asked to stop",
             Self::Stopped => "Ray has stopped in it",
         }
     }

@@ -16,7 +16,7 @@ pub enum ProblemReason {
     Ippr(ippr::Problem),
     /// A group that the annotation `ray.io/ippr` lists cannot grow in place.
     #[error(transparent)]
-    Caps(#[from] CapsError),
+    ResizeLimits(#[from] ResizeLimitsError),
     /// The size of a pod cannot be told.
     #[error(transparent)]
     Resize(#[from] ResizeError),
@@ -94,7 +94,7 @@ pub enum GroupError {
 
 /// Why a group that the annotation `ray.io/ippr` lists cannot grow in place.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum CapsError {
+pub enum ResizeLimitsError {
     /// A start parameter fixes the size.
     #[error("rayStartParams has {0:?}, which fixes the size: remove it")]
     StartParam(&'static str),
@@ -153,7 +153,7 @@ impl ProblemReason {
                 | GroupError::NoMaxReplicas,
             )
             | Self::Ippr(_)
-            | Self::Caps(_)
+            | Self::ResizeLimits(_)
             | Self::Resize(ResizeError::NoAmount(_) | ResizeError::NoRequest(_))
             | Self::NoWorkerGroups
             | Self::BadLabel { .. }

@@ -82,7 +82,7 @@ pub enum Shortfall {
         needed: f64,
         /// Until when new nodes count at their base size because others could not grow, in seconds
         /// since 1970.
-        stunted_until: Option<f64>,
+        growth_backoff_until: Option<f64>,
     },
     /// The group is the head group, of which there is one node.
     OneHead,
@@ -125,11 +125,11 @@ impl fmt::Display for Shortfall {
                 resource,
                 has,
                 needed,
-                stunted_until,
+                growth_backoff_until,
             } => {
                 let (has, needed) = (amount_text(resource, *has), amount_text(resource, *needed));
                 write!(f, "a node has {resource} {has}, {needed} is needed")?;
-                let Some(until) = stunted_until else {
+                let Some(until) = growth_backoff_until else {
                     return Ok(());
                 };
                 // The text names a moment and not the seconds until it, because the text is sent to

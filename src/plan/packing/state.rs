@@ -53,7 +53,7 @@ pub(crate) struct PlannedGroup {
     /// A node of the group at the largest size that the group's resize limits allow.
     pub(crate) template: PlannedNode,
     /// How many pods are draining and still count towards the group's maximum.
-    pub(crate) leaving: u64,
+    pub(crate) draining: u64,
 }
 
 impl World {
@@ -136,7 +136,7 @@ impl World {
     pub(crate) fn launchable(&self) -> Vec<u64> {
         let present = self.count(|_| true);
         let left = |(group, present): (&PlannedGroup, u64)| {
-            let taken = present.saturating_add(group.leaving);
+            let taken = present.saturating_add(group.draining);
             group.config.max.saturating_sub(taken)
         };
         self.groups.iter().zip(present).map(left).collect()
@@ -220,8 +220,8 @@ impl World {
         if !self.strategy.is_rayfit() {
             return 0;
         }
-        let leaving = self.in_order().filter(|node| !node.stays());
-        leaving.fold(0, |sum: u64, node| sum.saturating_add(node.count))
+        let draining = self.in_order().filter(|node| !node.stays());
+        draining.fold(0, |sum: u64, node| sum.saturating_add(node.count))
     }
 
     /// Adds new nodes of a group, which are launched for its minimum. Returns the number of their
@@ -255,7 +255,7 @@ impl World {
 /// The node is to be removed, and was not asked to stop before.
 fn goes_now(node: &PlannedNode) -> bool {
     node.pod().is_some()
-        && matches!(node.fate, Fate::Remove(cause) if cause != RemovalCause::Leaving)
+        && matches!(node.fate, Fate::Remove(cause) if cause != RemovalCause::StopRequested)
 }
 
 /// The list, with the entries that were split off each entry in front of it.

@@ -9,7 +9,7 @@ use crate::ray::Resource;
 
 /// The entry of one group.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct GroupCaps {
+pub struct GroupResizeLimits {
     /// The name of the group, as the annotation lists it.
     pub name: String,
     /// `max-cpu`, if it is there and of a type that Ray accepts.
@@ -29,7 +29,7 @@ pub(super) enum Entry {
     WrongType(&'static str, &'static str),
 }
 
-impl GroupCaps {
+impl GroupResizeLimits {
     pub(super) fn of(name: &str) -> Self {
         Self {
             name: name.to_owned(),

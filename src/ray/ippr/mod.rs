@@ -10,7 +10,7 @@ mod json;
 mod key_place;
 
 pub use cap::{Cap, CapFault};
-pub use group_caps::GroupCaps;
+pub use group_caps::GroupResizeLimits;
 pub use key_place::{ANNOTATION, KeyPlace};
 
 use std::collections::HashMap;
@@ -40,7 +40,7 @@ const MAX_FAULTS: usize = 100;
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Ippr {
     /// The groups that it lists, in their order, with each name once.
-    pub groups: Vec<GroupCaps>,
+    pub groups: Vec<GroupResizeLimits>,
     /// What keeps Ray from reading it, with at most 100 problems.
     pub problems: Vec<Problem>,
     /// The keys that Ray does not know, with the way to each of them, 100 at the most.
@@ -116,11 +116,11 @@ impl Ippr {
 
     /// Whether the annotation lists a group with that name.
     pub fn lists(&self, group: &str) -> bool {
-        self.caps(group).is_some()
+        self.resize_limits(group).is_some()
     }
 
     /// The resize limits of the group with that name.
-    pub fn caps(&self, group: &str) -> Option<&GroupCaps> {
+    pub fn resize_limits(&self, group: &str) -> Option<&GroupResizeLimits> {
         self.groups.get(*self.positions.get(group)?)
     }
 
@@ -173,9 +173,9 @@ impl Ippr {
 
     fn read_group(&mut self, name: &str, entry: &Object) {
         self.note_duplicates(entry, &["groups", name]);
-        let mut caps = GroupCaps::of(name);
+        let mut resize_limits = GroupResizeLimits::of(name);
         for (key, value) in &entry.entries {
-            match caps.read(key, value) {
+            match resize_limits.read(key, value) {
                 Entry::Fine => {}
                 Entry::Unknown => self.unknown(place(&["groups", name], key)),
                 Entry::WrongType(key, wanted) => self.fault(Problem::WrongType {
@@ -191,7 +191,7 @@ impl Ippr {
             self.fault(Problem::Missing { group, key });
         }
         self.positions.insert(name.to_owned(), self.groups.len());
-        self.groups.push(caps);
+        self.groups.push(resize_limits);
     }
 
     fn note_duplicates(&mut self, object: &Object, parents: &[&str]) {
@@ -216,16 +216,16 @@ mod tests {
     fn reads_the_example() {
         let ippr = Ippr::parse(EXAMPLE);
         assert!(ippr.is_well_formed() && ippr.unknown_keys.is_empty());
-        let caps = ippr.caps("workers").unwrap();
+        let resize_limits = ippr.resize_limits("workers").unwrap();
         assert_eq!(
-            caps.max_cpu.as_ref().unwrap().quantity,
+            resize_limits.max_cpu.as_ref().unwrap().quantity,
             Quantity::parse("8")
         );
         assert_eq!(
-            caps.max_memory.as_ref().unwrap().quantity,
+            resize_limits.max_memory.as_ref().unwrap().quantity,
             Quantity::parse("32Gi")
         );
-        assert_eq!(caps.resize_timeout, Some(300));
+        assert_eq!(resize_limits.resize_timeout, Some(300));
     }
 
     #[test]
@@ -244,7 +244,7 @@ mod tests {
         );
         assert_eq!(ippr.problems.len(), 5, "{:?}", ippr.problems);
         assert_eq!(
-            ippr.caps("b").unwrap().resize_timeout,
+            ippr.resize_limits("b").unwrap().resize_timeout,
             Some(60),
             "the last one counts"
         );

@@ -21,7 +21,7 @@ pub(crate) fn of(planned: &plan::NodeDrain) -> Result<Drain, NotANodeId> {
             DrainKind::WhenDone,
             "Rayfit: its group is no longer in the RayCluster".to_owned(),
         ),
-        RemovalCause::Leaving => (DrainKind::WhenDone, "Rayfit: it is to leave".to_owned()),
+        RemovalCause::StopRequested => (DrainKind::WhenDone, "Rayfit: it is to leave".to_owned()),
     };
     Ok(Drain {
         pod: planned.pod.clone(),

@@ -64,7 +64,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
         let listed = || {
             group
                 .name
-                .is_some_and(|name| subject.object.ippr.caps(name).is_some())
+                .is_some_and(|name| subject.object.ippr.resize_limits(name).is_some())
         };
         if let Some((container, request)) = request_only(group)
             && !listed()

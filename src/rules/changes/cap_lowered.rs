@@ -48,12 +48,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let (Some(_), Some(old)) = (LiveChange::of(subject), subject.old) else {
         return;
     };
-    for (group, caps) in subject.resized_groups() {
-        let Some(before) = group.name.and_then(|name| old.ippr.caps(name)) else {
+    for (group, resize_limits) in subject.resized_groups() {
+        let Some(before) = group.name.and_then(|name| old.ippr.resize_limits(name)) else {
             continue;
         };
         for resource in Resource::ALL {
-            let (Some(cap), Some(was)) = (caps.amount(resource), before.amount(resource)) else {
+            let (Some(cap), Some(was)) = (resize_limits.amount(resource), before.amount(resource))
+            else {
                 continue;
             };
             let size = |pod: &RayPod| pod.amount(resource);
@@ -73,7 +74,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
                 "Write {:?} or more, or replace the pod when the cluster tolerates that.",
                 resource.show(has)
             );
-            let path = caps.key_path(resource.cap_key());
+            let path = resize_limits.key_path(resource.cap_key());
             findings.add(RULE.finding(path, problem, fix).valued(cap));
         }
     }

@@ -278,6 +278,8 @@ fn report(subject: &Subject<'_>, place: TemplatePlace<'_>, findings: &mut Findin
 
 /// This update lists the group in `ray.io/ippr`, so defaults may have completed its template.
 fn is_newly_listed(subject: &Subject<'_>, name: &str) -> bool {
-    subject.object.ippr.caps(name).is_some()
-        && subject.old.is_some_and(|old| old.ippr.caps(name).is_none())
+    subject.object.ippr.resize_limits(name).is_some()
+        && subject
+            .old
+            .is_some_and(|old| old.ippr.resize_limits(name).is_none())
 }

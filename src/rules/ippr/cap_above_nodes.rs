@@ -5,7 +5,7 @@ use crate::facts::scheduling::Demands;
 use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
-use crate::ray::ippr::GroupCaps;
+use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Group, Resource};
 use crate::rule_id::RuleId;
@@ -65,14 +65,14 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     else {
         return;
     };
-    for (group, caps) in subject.resized_groups() {
-        check_group(subject, (cluster, group, caps), findings);
+    for (group, resize_limits) in subject.resized_groups() {
+        check_group(subject, (cluster, group, resize_limits), findings);
     }
 }
 
 fn check_group(
     subject: &Subject<'_>,
-    (cluster, group, caps): (&Cluster<'_>, &Group<'_>, &GroupCaps),
+    (cluster, group, resize_limits): (&Cluster<'_>, &Group<'_>, &GroupResizeLimits),
     findings: &mut Findings,
 ) {
     let Some(demands) = group.pod_spec().map(Demands::of) else {
@@ -80,8 +80,8 @@ fn check_group(
     };
     let nodes = &subject.facts.nodes;
     let may = |node: &Node| demands.admit(node);
-    let cpu = Need::of(cluster, group, caps, Resource::Cpu);
-    let memory = Need::of(cluster, group, caps, Resource::Memory);
+    let cpu = Need::of(cluster, group, resize_limits, Resource::Cpu);
+    let memory = Need::of(cluster, group, resize_limits, Resource::Memory);
     let amount = |need: &Option<Need>| need.as_ref().map(|need| need.requested).unwrap_or_default();
     if nodes.any_holds(amount(&cpu), amount(&memory), may) {
         return;
@@ -93,10 +93,10 @@ fn check_group(
     };
     let alone: Vec<Finding> = [(cpu, most_cpu), (memory, most_memory)]
         .into_iter()
-        .filter_map(|(need, node)| need?.finding(caps, node))
+        .filter_map(|(need, node)| need?.finding(resize_limits, node))
         .collect();
     if alone.is_empty() {
-        findings.add(not_together(caps, most_cpu, most_memory));
+        findings.add(not_together(resize_limits, most_cpu, most_memory));
     }
     for finding in alone {
         findings.add(finding);
@@ -116,10 +116,10 @@ impl Need {
     fn of(
         cluster: &Cluster<'_>,
         group: &Group<'_>,
-        caps: &GroupCaps,
+        resize_limits: &GroupResizeLimits,
         resource: Resource,
     ) -> Option<Self> {
-        let cap = caps.amount(resource)?;
+        let cap = resize_limits.amount(resource)?;
         let beside = BesideRay::of(cluster, group, resource).requests;
         let slack = group.ray_container()?.gap(resource).checked_sub(beside)?;
         Some(Self {
@@ -131,7 +131,7 @@ impl Need {
     }
 
     /// The finding, if even the largest node is too small for it.
-    fn finding(&self, caps: &GroupCaps, largest: &Node) -> Option<Finding> {
+    fn finding(&self, resize_limits: &GroupResizeLimits, largest: &Node) -> Option<Finding> {
         let (resource, has) = (self.resource, largest.allocatable(self.resource));
         if has >= self.requested {
             return None;
@@ -151,12 +151,12 @@ impl Need {
             shown_text(&largest.name),
             resource.say(has),
         );
-        let finding = RULE.finding(caps.key_path(resource.cap_key()), problem, fix);
+        let finding = RULE.finding(resize_limits.key_path(resource.cap_key()), problem, fix);
         Some(finding.valued(cap))
     }
 }
 
-fn not_together(caps: &GroupCaps, most_cpu: &Node, most_memory: &Node) -> Finding {
+fn not_together(resize_limits: &GroupResizeLimits, most_cpu: &Node, most_memory: &Node) -> Finding {
     let size = |node: &Node| {
         format!(
             "{} ({}, {})",
@@ -166,7 +166,7 @@ fn not_together(caps: &GroupCaps, most_cpu: &Node, most_memory: &Node) -> Findin
         )
     };
     RULE.finding(
-        caps.path(),
+        resize_limits.path(),
         format!(
             "both resize limits together fit on no node: the largest are {} and {}",
             size(most_cpu),

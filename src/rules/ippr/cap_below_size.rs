@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
-use crate::ray::ippr::GroupCaps;
+use crate::ray::ippr::GroupResizeLimits;
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 
@@ -80,24 +80,31 @@ const CEL: Cel = Cel::InPart(
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    for (group, caps) in subject.listed_groups() {
+    for (group, resize_limits) in subject.listed_groups() {
         let Some(container) = group.ray_container() else {
             continue;
         };
         for resource in Resource::ALL {
-            let pair = caps.amount(resource).zip(container.size(resource.name()));
+            let pair = resize_limits
+                .amount(resource)
+                .zip(container.size(resource.name()));
             if let Some((cap, size)) = pair.filter(|(cap, size)| cap < size) {
-                findings.add(finding(caps, resource, cap, size));
+                findings.add(finding(resize_limits, resource, cap, size));
             }
         }
     }
 }
 
-fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, size: Quantity) -> Finding {
+fn finding(
+    resize_limits: &GroupResizeLimits,
+    resource: Resource,
+    cap: Quantity,
+    size: Quantity,
+) -> Finding {
     let text = resource.show(size);
     let (cap, size) = (resource.say(cap), resource.say(size));
     RULE.finding(
-        caps.key_path(resource.cap_key()),
+        resize_limits.key_path(resource.cap_key()),
         format!("{cap} is below the {size} that the pods start with"),
         format!(
             "Write {text:?} to keep the {} as it is, or more to let it grow.",

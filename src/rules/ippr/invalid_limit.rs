@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
-use crate::ray::ippr::{Cap, CapFault, GroupCaps};
+use crate::ray::ippr::{Cap, CapFault, GroupResizeLimits};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown_text;
@@ -66,22 +66,27 @@ const CEL: Cel = Cel::InPart(
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    for (_, caps) in subject.listed_groups() {
+    for (_, resize_limits) in subject.listed_groups() {
         for resource in Resource::ALL {
-            let Some(cap) = caps.cap(resource) else {
+            let Some(cap) = resize_limits.cap(resource) else {
                 continue;
             };
             if let Err(fault) = cap.check(resource) {
-                findings.add(bad_cap(caps, cap, resource, fault));
+                findings.add(bad_cap(resize_limits, cap, resource, fault));
             }
         }
-        if let Some(seconds) = caps.resize_timeout.filter(|seconds| *seconds <= 0) {
-            findings.add(bad_timeout(caps, seconds));
+        if let Some(seconds) = resize_limits.resize_timeout.filter(|seconds| *seconds <= 0) {
+            findings.add(bad_timeout(resize_limits, seconds));
         }
     }
 }
 
-fn bad_cap(caps: &GroupCaps, cap: &Cap, resource: Resource, fault: CapFault) -> Finding {
+fn bad_cap(
+    resize_limits: &GroupResizeLimits,
+    cap: &Cap,
+    resource: Resource,
+    fault: CapFault,
+) -> Finding {
     let text = shown_text(&cap.text);
     let sample = match resource {
         Resource::Cpu => "\"8\" or \"7500m\"",
@@ -104,7 +109,7 @@ fn bad_cap(caps: &GroupCaps, cap: &Cap, resource: Resource, fault: CapFault) -> 
         ),
     };
     let finding = RULE
-        .finding(caps.key_path(resource.cap_key()), problem, fix)
+        .finding(resize_limits.key_path(resource.cap_key()), problem, fix)
         .valued(text);
     match fault {
         CapFault::Unreadable(_) => finding,
@@ -135,9 +140,9 @@ fn meant(text: &str, resource: Resource) -> Option<String> {
     (fits && quantity > Quantity::ZERO).then_some(meant)
 }
 
-fn bad_timeout(caps: &GroupCaps, seconds: i64) -> Finding {
+fn bad_timeout(resize_limits: &GroupResizeLimits, seconds: i64) -> Finding {
     RULE.finding(
-        caps.key_path("resize-timeout"),
+        resize_limits.key_path("resize-timeout"),
         format!("{seconds} is not above 0"),
         "Write the seconds that a resize may take, such as 300.",
     )

@@ -4,7 +4,7 @@ use crate::facts::{DEFAULT_NAMESPACE, Facts, LimitRange, ResourceQuota};
 use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
-use crate::ray::ippr::GroupCaps;
+use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::pod_size::BesideRay;
 use crate::ray::{Cluster, Container, Group, Resource};
 use crate::rule_id::RuleId;
@@ -60,17 +60,17 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let Some(cluster) = subject.autoscaled().filter(|_| !rooms.is_empty()) else {
         return;
     };
-    for (group, caps) in subject.resized_groups() {
+    for (group, resize_limits) in subject.resized_groups() {
         let Some(container) = group.ray_container() else {
             continue;
         };
         for resource in Resource::ALL {
-            let Some(cap) = caps.amount(resource) else {
+            let Some(cap) = resize_limits.amount(resource) else {
                 continue;
             };
             let room = rooms.least(cluster, group, &container, resource);
             if let Some(room) = room.filter(|room| room.cap < cap) {
-                findings.add(finding(caps, resource, cap, &room));
+                findings.add(finding(resize_limits, resource, cap, &room));
             }
         }
     }
@@ -198,7 +198,12 @@ impl Room<'_> {
     }
 }
 
-fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, room: &Room<'_>) -> Finding {
+fn finding(
+    resize_limits: &GroupResizeLimits,
+    resource: Resource,
+    cap: Quantity,
+    room: &Room<'_>,
+) -> Finding {
     let cap = resource.say(cap);
     let fix = if room.cap.is_negative() || room.cap.is_zero() {
         "Remove the group from the annotation, or have the limit raised.".to_owned()
@@ -210,6 +215,6 @@ fn finding(caps: &GroupCaps, resource: Resource, cap: Quantity, room: &Room<'_>)
         "{cap} is more than this namespace allows: {}",
         room.describe(resource)
     );
-    RULE.finding(caps.key_path(resource.cap_key()), problem, fix)
+    RULE.finding(resize_limits.key_path(resource.cap_key()), problem, fix)
         .valued(cap)
 }

@@ -3,7 +3,7 @@
 use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
-use crate::ray::ippr::GroupCaps;
+use crate::ray::ippr::GroupResizeLimits;
 use crate::ray::{Group, Resource};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
@@ -67,32 +67,39 @@ const CEL: Cel = Cel::InPart(
 );
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
-    for (group, caps) in subject.listed_groups() {
-        let cpu = cap_that_is_the_size(group, caps, Resource::Cpu);
-        let memory = cap_that_is_the_size(group, caps, Resource::Memory);
+    for (group, resize_limits) in subject.listed_groups() {
+        let cpu = cap_that_is_the_size(group, resize_limits, Resource::Cpu);
+        let memory = cap_that_is_the_size(group, resize_limits, Resource::Memory);
         if let Some((cpu, memory)) = cpu.zip(memory) {
-            findings.add(finding(group, caps, cpu, memory));
+            findings.add(finding(group, resize_limits, cpu, memory));
         }
     }
 }
 
 fn cap_that_is_the_size(
     group: &Group<'_>,
-    caps: &GroupCaps,
+    resize_limits: &GroupResizeLimits,
     resource: Resource,
 ) -> Option<Quantity> {
     let size = group.ray_container()?.size(resource.name());
-    caps.amount(resource).filter(|cap| Some(*cap) == size)
+    resize_limits
+        .amount(resource)
+        .filter(|cap| Some(*cap) == size)
 }
 
-fn finding(group: &Group<'_>, caps: &GroupCaps, cpu: Quantity, memory: Quantity) -> Finding {
+fn finding(
+    group: &Group<'_>,
+    resize_limits: &GroupResizeLimits,
+    cpu: Quantity,
+    memory: Quantity,
+) -> Finding {
     let size = format!(
         "{} and {}",
         Resource::Cpu.say(cpu),
         Resource::Memory.say(memory)
     );
     RULE.finding(
-        caps.path(),
+        resize_limits.path(),
         format!("both resize limits equal the size that the pods start with: {size}"),
         format!(
             "Raise max-cpu or max-memory above that, or remove {} from the annotation.",

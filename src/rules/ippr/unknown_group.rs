@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::ray::group::HEAD_NAME;
-use crate::ray::ippr::GroupCaps;
+use crate::ray::ippr::GroupResizeLimits;
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::{nearest, shown_text};
@@ -72,13 +72,13 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let known: HashSet<&str> = names.iter().copied().chain([HEAD_NAME]).collect();
     listed
         .iter()
-        .filter(|caps| !known.contains(caps.name.as_str()))
+        .filter(|resize_limits| !known.contains(resize_limits.name.as_str()))
         .take(MOST)
-        .for_each(|caps| findings.add(finding(caps, &names)));
+        .for_each(|resize_limits| findings.add(finding(resize_limits, &names)));
 }
 
-fn finding(caps: &GroupCaps, names: &[&str]) -> Finding {
-    let fix = match nearest(&caps.name, names.iter().copied().take(SEARCHED)) {
+fn finding(resize_limits: &GroupResizeLimits, names: &[&str]) -> Finding {
+    let fix = match nearest(&resize_limits.name, names.iter().copied().take(SEARCHED)) {
         Some(meant) => format!(
             "Write {} if you mean that, or remove the entry.",
             shown_text(meant)
@@ -89,10 +89,10 @@ fn finding(caps: &GroupCaps, names: &[&str]) -> Finding {
         ),
     };
     RULE.finding(
-        caps.path(),
+        resize_limits.path(),
         format!(
             "names a group that this cluster does not have: {}",
-            shown_text(&caps.name)
+            shown_text(&resize_limits.name)
         ),
         fix,
     )

@@ -58,7 +58,7 @@ pub(super) fn most_of_pod(
     resource: Resource,
 ) -> PodMost {
     let object = subject.object;
-    let caps = group.name.and_then(|name| object.ippr.caps(name));
+    let resize_limits = group.name.and_then(|name| object.ippr.resize_limits(name));
     let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
     let ranges = subject.facts.limit_ranges_in(namespace).iter();
     let bounds = Bounds {
@@ -70,7 +70,7 @@ pub(super) fn most_of_pod(
             .kubernetes
             .is_none_or(|version| version >= POD_LEVEL),
     };
-    let cap = caps.and_then(|caps| caps.amount(resource));
+    let cap = resize_limits.and_then(|resize_limits| resize_limits.amount(resource));
     PodMost::of((cluster, group), resource, cap, bounds)
 }
 

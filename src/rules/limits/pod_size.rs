@@ -77,9 +77,12 @@ fn check_group(
     if written <= limit.most {
         return;
     }
-    let caps = group.name.and_then(|name| subject.object.ippr.caps(name));
-    let path = match caps.filter(|caps| caps.amount(resource).is_some()) {
-        Some(caps) => caps.key_path(resource.cap_key()),
+    let resize_limits = group
+        .name
+        .and_then(|name| subject.object.ippr.resize_limits(name));
+    let path = match resize_limits.filter(|resize_limits| resize_limits.amount(resource).is_some())
+    {
+        Some(resize_limits) => resize_limits.key_path(resource.cap_key()),
         None => group.ray_container_path().key("resources"),
     };
     let shown = resource.say(written);

@@ -25,7 +25,8 @@ use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{PlannedGroup, World};
-use crate::plan::removal::limits;
+use crate::plan::removal::shrink::Hold;
+use crate::plan::removal::{limits, shrink};
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::Pod;
 
@@ -51,6 +52,10 @@ struct Decision<'a> {
 }
 
 impl<'a> Decision<'a> {
+    fn is_rayfit(&self) -> bool {
+        self.settings.strategy.is_rayfit()
+    }
+
     fn run(&self) -> Decided<'a> {
         let now = self.snapshot.seconds().unwrap_or_default();
         let mut config = ClusterConfig::of(&self.snapshot.ray_cluster);
@@ -58,14 +63,14 @@ impl<'a> Decision<'a> {
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
         let (mut list, leftovers) = rows::rows(self.snapshot, self.own, now);
-        if self.settings.strategy.is_rayfit() {
+        if self.is_rayfit() {
             rows::add_awaited(&mut list, &config, self.own);
         }
-        if self.settings.strategy.is_rayfit() {
+        if self.is_rayfit() {
             rows::by_name(&mut list);
         }
         let (mut world, demands) = self.world(&config, &list, now, &mut problems);
-        if self.settings.strategy.is_rayfit() {
+        if self.is_rayfit() {
             let draining = assemble::draining(&config, &leftovers);
             for (group, draining) in world.groups.iter_mut().zip(draining) {
                 group.draining = draining;
@@ -77,7 +82,16 @@ impl<'a> Decision<'a> {
         limits::enforce_group_maxima(&mut world);
         limits::enforce_cluster_maximum(&mut world);
         let left = serve(&mut world, &demands);
-        let unneeded_since = self.idle(&mut world, &config, now);
+        let demand_waits = !left.is_empty() || self.own.iter().any(is_unscheduled);
+        let unneeded_since = self.idle(&mut world, &config, demand_waits, now);
+        if let Some(seconds) = self.settings.shrink_after_s.filter(|_| self.is_rayfit()) {
+            let hold = Hold {
+                seconds,
+                demand_waits,
+                now,
+            };
+            shrink::shrink(&mut world, hold);
+        }
         world.hold_back();
         problems.extend(world.is_cut.then(|| limits::cut_short(world.max_workers)));
         let growth_backoffs = self.growth_backoffs(&config, now);
@@ -185,13 +199,13 @@ impl<'a> Decision<'a> {
             Some((group.name.clone(), until))
         };
         let groups = config.groups.iter();
-        let groups = groups.filter(|_| self.settings.strategy.is_rayfit());
+        let groups = groups.filter(|_| self.is_rayfit());
         groups.filter_map(until).collect()
     }
 
     fn rooms(&self) -> (Vec<NodeHeadroom>, std::collections::HashMap<String, usize>) {
         match &self.snapshot.nodes {
-            Some(nodes) if self.settings.strategy.is_rayfit() => {
+            Some(nodes) if self.is_rayfit() => {
                 NodeHeadroom::all(nodes, self.own, &self.snapshot.loads)
             }
             _ => (Vec::new(), std::collections::HashMap::new()),
@@ -202,8 +216,10 @@ impl<'a> Decision<'a> {
         &self,
         world: &mut World,
         config: &ClusterConfig,
+        demand_waits: bool,
         now: f64,
     ) -> BTreeMap<String, Vec<f64>> {
+        let small = self.settings.keep_small_s;
         let pending = self.settings.pending_idle_timeout_s;
         let remembered = &self.snapshot.history.unneeded_since;
         let mut notes = match pending {
@@ -215,11 +231,21 @@ impl<'a> Decision<'a> {
             limits::Timeouts {
                 cluster: config.idle_timeout_s,
                 pending,
+                small: small.filter(|_| self.is_rayfit() && !demand_waits),
             },
         );
         limits::forget_removed(world, &mut notes);
         notes
     }
+}
+
+/// Whether the scheduler has found no room for the pod on any Kubernetes node.
+fn is_unscheduled(pod: &Pod<'_>) -> bool {
+    let scheduled = pod.condition("PodScheduled");
+    let refused = scheduled.is_some_and(|condition| {
+        !condition.is_true() && condition.reason.as_deref() == Some("Unschedulable")
+    });
+    refused && pod.node.is_none() && !pod.ended && !pod.deleting
 }
 
 /// Serves the demands in order. Returns the request batches that could not be placed.

@@ -63,4 +63,4 @@ pub use crate::plan::outcome::unmet::{DemandKind, GroupLimit, Shortfall, Unmet, 
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
-pub use settings::{MAX_WORKERS, PlanSettings};
+pub use settings::{KEEP_SMALL_S, MAX_WORKERS, PlanSettings, SHRINK_AFTER_S};

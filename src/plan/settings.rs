@@ -14,10 +14,22 @@ pub struct PlanSettings {
     pub conserve_gpus: bool,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
     pub max_workers: u64,
+    /// After how many seconds a pod that has grown gives up CPU that was spare; `None` keeps it.
+    pub shrink_after_s: Option<f64>,
+    /// For how many seconds at the most an idle pod is kept that is below its resize limits. It is
+    /// kept for as long as a pod at its limits would cost the same within the idle timeout. `None`
+    /// keeps it no longer than other pods.
+    pub keep_small_s: Option<f64>,
 }
 
 /// The most workers that a cluster may have where no RayPolicy says otherwise.
 pub const MAX_WORKERS: u32 = 10_000;
+
+/// After how many seconds spare CPU is given up where no RayPolicy says otherwise.
+pub const SHRINK_AFTER_S: u32 = 15;
+
+/// For how many seconds small pods are kept at the most where no RayPolicy says otherwise.
+pub const KEEP_SMALL_S: u32 = 120;
 
 impl Default for PlanSettings {
     fn default() -> Self {
@@ -26,6 +38,8 @@ impl Default for PlanSettings {
             pending_idle_timeout_s: None,
             conserve_gpus: true,
             max_workers: MAX_WORKERS.into(),
+            shrink_after_s: Some(SHRINK_AFTER_S.into()),
+            keep_small_s: Some(KEEP_SMALL_S.into()),
         }
     }
 }

@@ -66,6 +66,8 @@ pub struct PartialReconcile {
     pub(crate) pending_idle_timeout_seconds: Option<u32>,
     pub(crate) conserve_gpus: Option<bool>,
     pub(crate) max_workers_per_cluster: Option<u32>,
+    pub(crate) shrink_after_seconds: Option<u32>,
+    pub(crate) keep_small_seconds: Option<u32>,
     pub(crate) back_off_initial_seconds: Option<u32>,
     pub(crate) back_off_max_seconds: Option<u32>,
 }
@@ -112,6 +114,14 @@ impl PartialReconcile {
         write(
             &mut settings.max_workers_per_cluster,
             self.max_workers_per_cluster.as_ref(),
+        );
+        write(
+            &mut settings.in_place.shrink_after_seconds,
+            self.shrink_after_seconds.as_ref(),
+        );
+        write(
+            &mut settings.in_place.keep_small_seconds,
+            self.keep_small_seconds.as_ref(),
         );
         let back_off = &mut settings.back_off;
         back_off.initial_seconds = self.back_off_initial_seconds.or(back_off.initial_seconds);

@@ -1,7 +1,7 @@
 //! The settings with which objects are checked and defaulted.
 
 use super::{Limits, Modes};
-use crate::plan::{MAX_WORKERS, Strategy};
+use crate::plan::{KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, Strategy};
 use crate::ray::ReconcileMode;
 
 /// The settings with which objects are checked and defaulted.
@@ -37,8 +37,20 @@ pub struct ReconcileSettings {
     pub conserve_gpus: bool,
     /// The number of workers above which no launch takes a cluster.
     pub max_workers_per_cluster: u32,
+    /// How pods that can be resized in place are kept small.
+    pub in_place: InPlaceSettings,
     /// How long to wait after a failed request.
     pub back_off: BackOffSettings,
+}
+
+/// How pods that can be resized in place are kept small.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InPlaceSettings {
+    /// The seconds after which a pod gives up CPU that was spare all the time; 0 stands for never.
+    pub shrink_after_seconds: u32,
+    /// The longest time for which an idle pod below its resize limits is kept, in seconds; 0 keeps
+    /// it no longer than other pods.
+    pub keep_small_seconds: u32,
 }
 
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
@@ -129,7 +141,17 @@ impl Default for ReconcileSettings {
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
             max_workers_per_cluster: MAX_WORKERS,
+            in_place: InPlaceSettings::default(),
             back_off: BackOffSettings::default(),
+        }
+    }
+}
+
+impl Default for InPlaceSettings {
+    fn default() -> Self {
+        Self {
+            shrink_after_seconds: SHRINK_AFTER_S,
+            keep_small_seconds: KEEP_SMALL_S,
         }
     }
 }

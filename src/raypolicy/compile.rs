@@ -238,7 +238,9 @@ fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
         return PartialReconcile::default();
     };
     let seconds = |written: Option<i64>| u32::try_from(written?).ok().filter(|s| *s > 0);
+    let or_never = |written: Option<i64>| u32::try_from(written?).ok();
     let back_off = written.back_off.clone().unwrap_or_default();
+    let in_place = written.in_place.clone().unwrap_or_default();
     PartialReconcile {
         mode: written.mode,
         allowed_modes: written.allowed_modes.clone(),
@@ -248,6 +250,8 @@ fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
         max_workers_per_cluster: written
             .max_workers_per_cluster
             .and_then(|most| u32::try_from(most).ok()),
+        shrink_after_seconds: or_never(in_place.shrink_after_seconds),
+        keep_small_seconds: or_never(in_place.keep_small_seconds),
         back_off_initial_seconds: seconds(back_off.initial_seconds),
         back_off_max_seconds: seconds(back_off.max_seconds),
     }

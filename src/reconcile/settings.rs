@@ -46,12 +46,16 @@ impl ReconcilerSettings {
         let (asked, usual) = (policy.back_off, BackoffSettings::default());
         let first_s = asked.initial_seconds.map_or(usual.first_s, f64::from);
         let longest_s = asked.max_seconds.map_or(usual.longest_s, f64::from);
+        let unless_zero = |seconds: u32| (seconds > 0).then_some(f64::from(seconds));
+        let in_place = policy.in_place;
         Self {
             plan: plan::PlanSettings {
                 strategy: policy.strategy,
                 pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
                 conserve_gpus: policy.conserve_gpus,
                 max_workers: policy.max_workers_per_cluster.into(),
+                shrink_after_s: unless_zero(in_place.shrink_after_seconds),
+                keep_small_s: unless_zero(in_place.keep_small_seconds),
             },
             pace: Pace::default(),
             backoff: match asked.max_seconds {
@@ -94,7 +98,7 @@ impl Default for BackoffSettings {
 mod tests {
     use super::*;
     use crate::plan::Strategy;
-    use crate::policy::settings::BackOffSettings;
+    use crate::policy::settings::{BackOffSettings, InPlaceSettings};
 
     #[test]
     fn without_policies_it_is_as_it_is_by_itself() {
@@ -112,6 +116,10 @@ mod tests {
             pending_idle_timeout_seconds: Some(90),
             conserve_gpus: false,
             max_workers_per_cluster: 50,
+            in_place: InPlaceSettings {
+                shrink_after_seconds: 90,
+                keep_small_seconds: 0,
+            },
             back_off: BackOffSettings {
                 initial_seconds: Some(3),
                 max_seconds: None,
@@ -122,6 +130,8 @@ mod tests {
             pending_idle_timeout_s: Some(90.0),
             conserve_gpus: false,
             max_workers: 50,
+            shrink_after_s: Some(90.0),
+            keep_small_s: None,
         };
         assert_eq!(settings.plan, plan);
         let waits = |initial_seconds, max_seconds| {

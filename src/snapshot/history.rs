@@ -98,6 +98,65 @@ pub struct ResizeMemory {
     /// asked for and then failed is noted on the pod.)
     #[serde(skip_serializing_if = "Option::is_none")]
     pub failed_at: Option<f64>,
+    /// How much CPU the pod has needed while it had some to spare; absent while it has none.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare: Option<SpareCpu>,
+    /// How often the pod could not be made smaller.
+    #[serde(skip_serializing_if = "ShrinkFailures::is_none")]
+    pub shrink_failures: ShrinkFailures,
+}
+
+/// How often a pod could not be made smaller.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct ShrinkFailures {
+    /// How often that was so.
+    pub count: u32,
+    /// When it was so for the last time, in seconds since 1970.
+    pub at: f64,
+}
+
+impl ShrinkFailures {
+    /// After how many seconds failures are forgotten.
+    const FORGOTTEN_AFTER_S: f64 = 3600.0;
+
+    /// How often that was so, unless it was long ago.
+    pub fn lately(self, now: f64) -> u32 {
+        if (0.0..Self::FORGOTTEN_AFTER_S).contains(&(now - self.at)) {
+            self.count
+        } else {
+            0
+        }
+    }
+
+    /// The same with one more failure.
+    pub fn and_one(self, now: f64) -> Self {
+        Self {
+            count: self.lately(now).saturating_add(1),
+            at: now,
+        }
+    }
+
+    #[expect(
+        clippy::trivially_copy_pass_by_ref,
+        reason = "the signature that serde calls"
+    )]
+    fn is_none(&self) -> bool {
+        self.count == 0
+    }
+}
+
+/// How much CPU a pod has needed while it had some to spare.
+#[derive(Debug, Clone, Copy, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SpareCpu {
+    /// When the present half of the hold began, in seconds since 1970.
+    pub since: f64,
+    /// The most that the pod has needed since then, in cores.
+    pub most: f64,
+    /// The most that it needed in the half before, in cores.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub earlier: Option<f64>,
 }
 
 #[expect(

@@ -115,9 +115,19 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
             cpu_milli: milli(then.cpu),
             memory_bytes: then.memory,
             raylet_first: then.is_below(now),
+            spare_seconds: resize.shrinks_for.map(whole_seconds),
         })
     };
     decided.world.in_order().filter_map(resize).collect()
+}
+
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturating, and never negative"
+)]
+fn whole_seconds(seconds: f64) -> u32 {
+    seconds.round() as u32
 }
 
 /// The resize of a node, unless the node is to be removed: such a node keeps its size.

@@ -51,11 +51,14 @@ pub(crate) fn resize(
         never_shrinks: around.strategy.is_rayfit(),
         noted: None,
         barred_until: None,
+        shrink_failures: around.memory.shrink_failures,
+        spare: around.memory.spare,
+        shrinks_for: None,
     };
     restore(&mut resize, pod)?;
     forget_old(&mut resize, around);
     read_conditions(&mut resize, pod, &container, around)?;
-    fail(&mut resize, around.now);
+    fail(&mut resize, around);
     resize.noted_sync = resize.is_to_sync();
     if around.strategy.is_rayfit() {
         bound(&mut resize, around.used);
@@ -154,12 +157,17 @@ fn is_of_now(condition: &Condition, pod: &Pod<'_>) -> bool {
 }
 
 /// Takes back a resize that failed or took too long.
-fn fail(resize: &mut Resize, now: f64) {
+fn fail(resize: &mut Resize, around: Around) {
+    let now = around.now;
     let errored = resize.progress == ResizeProgress::Error;
     if !errored && !resize.is_timed_out(now) {
         return;
     }
-    if resize.failed_at.is_none() {
+    // A pod that could not be made smaller, because it uses more memory than that, may still grow.
+    let shrinks = resize.desired.is_below(resize.current);
+    if around.strategy.is_rayfit() && shrinks && !resize.current.is_below(resize.desired) {
+        resize.shrink_failures = resize.shrink_failures.and_one(now);
+    } else if resize.failed_at.is_none() {
         #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
         let at = now as i64;
         resize.failed_at = Some(at);

@@ -4,6 +4,7 @@
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::size::Size;
 use crate::plan::outcome::resize_note::ResizeNote;
+use crate::snapshot::history::{ShrinkFailures, SpareCpu};
 
 /// The limits up to which a group's pods may be resized in place.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -65,6 +66,12 @@ pub(crate) struct Resize {
     pub(crate) noted: Option<ResizeNote>,
     /// Until when the pod must not grow after a failure, whatever Ray thinks, in seconds since 1970.
     pub(crate) barred_until: Option<f64>,
+    /// How often the pod could not be made smaller.
+    pub(crate) shrink_failures: ShrinkFailures,
+    /// How much CPU the pod has needed while it had some to spare.
+    pub(crate) spare: Option<SpareCpu>,
+    /// For how many seconds the CPU was spare that the pod is now asked to give up.
+    pub(crate) shrinks_for: Option<f64>,
 }
 
 impl Resize {

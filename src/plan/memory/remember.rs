@@ -155,10 +155,17 @@ fn resize(snapshot: &Snapshot, decided: &Decided<'_>, node: &PlannedNode) -> Opt
             in_a_row(before.suggestions, suggested && known.is_none())
         },
         failed_at: before.failed_at.filter(|_| !done),
+        spare: resize.spare,
+        shrink_failures: resize.shrink_failures,
     };
     let grown =
         resize.failed_at.is_none() && !resize.base.is_below(resize.current) && before.failures == 0;
-    (!grown || memory.suggested_at.is_some() || memory.failures > 0).then_some(memory)
+    (!grown
+        || memory.suggested_at.is_some()
+        || memory.failures > 0
+        || memory.spare.is_some()
+        || memory.shrink_failures.lately(decided.now) > 0)
+        .then_some(memory)
 }
 
 /// Whether the resize failed in this round, so that the note on the pod does not say so yet.

@@ -94,7 +94,11 @@ impl PodResize {
         if self.is_rollback() {
             format!("back to {to} CPU, {more}")
         } else {
-            format!("{from} -> {to} CPU, {less} -> {more}")
+            let sizes = format!("{from} -> {to} CPU, {less} -> {more}");
+            match self.spare_seconds {
+                Some(seconds) => format!("{sizes} (the rest was spare for {seconds} s)"),
+                None => sizes,
+            }
         }
     }
 
@@ -102,6 +106,13 @@ impl PodResize {
     pub fn size_now(&self) -> String {
         let (cpu, memory) = (cpu(self.cpu_milli_now), memory(self.memory_bytes_now));
         format!("{cpu} CPU, {memory}")
+    }
+
+    /// Whether the pod only gives something up.
+    pub fn only_shrinks(&self) -> bool {
+        let grows =
+            self.cpu_milli > self.cpu_milli_now || self.memory_bytes > self.memory_bytes_now;
+        self.raylet_first && !grows
     }
 
     /// Whether it asks for the size that the pod has, which takes an earlier resize back.

@@ -104,6 +104,10 @@ pub struct PodResize {
     pub memory_bytes: i64,
     /// Whether CPU or memory shrinks, so that the raylet must give it up before the pod does.
     pub raylet_first: bool,
+    /// For how many seconds the CPU was spare that the pod gives up; absent where the pod is
+    /// resized for another reason.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spare_seconds: Option<u32>,
 }
 
 /// A raylet that is to be told the size of its pod.

@@ -4,6 +4,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
+use crate::plan::growth::resize::Resize;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
@@ -159,6 +160,9 @@ pub(crate) struct Timeouts {
     pub(crate) cluster: f64,
     /// The timeout for pending nodes that no demand needs; `None` keeps them.
     pub(crate) pending: Option<f64>,
+    /// The longest timeout of nodes below their resize limits; `None` gives them the same timeout
+    /// as all others.
+    pub(crate) small: Option<f64>,
 }
 
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
@@ -210,8 +214,22 @@ fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts) -> Opt
     if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
         timeouts.pending
     } else {
-        Some(of_group.unwrap_or(timeouts.cluster))
+        let timeout = of_group.unwrap_or(timeouts.cluster);
+        let small = timeouts.small.zip(node.resize.as_ref());
+        Some(small.map_or(timeout, |(longest, resize)| {
+            timeout.max(longest.min(timeout * cost_ratio(resize)))
+        }))
     }
+}
+
+/// How many times as much the pod would cost at its resize limits, in CPU or in memory, whichever
+/// is less.
+#[expect(clippy::cast_precision_loss, reason = "a ratio")]
+fn cost_ratio(resize: &Resize) -> f64 {
+    let (most, now) = (resize.limits, resize.current);
+    let cpu = most.cpu / now.cpu.max(f64::MIN_POSITIVE);
+    let memory = most.memory as f64 / (now.memory.max(1) as f64);
+    cpu.min(memory).max(1.0)
 }
 
 #[expect(

@@ -162,9 +162,30 @@ pub struct Reconcile {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_workers_per_cluster: Option<i64>,
 
+    /// How pods that can be resized in place are kept small (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub in_place: Option<InPlace>,
+
     /// The delay after a failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
+}
+
+/// How pods that can be resized in place are kept small.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct InPlace {
+    /// The seconds after which a pod that has grown gives up CPU that was spare all the time; 15
+    /// if it is left out, and 0 never shrinks a pod.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86_400))]
+    pub shrink_after_seconds: Option<i64>,
+
+    /// The longest time for which an idle pod is kept that is below its resize limits; 120 if it
+    /// is left out, and 0 keeps it no longer than other pods.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86_400))]
+    pub keep_small_seconds: Option<i64>,
 }
 
 /// The delay after a failed request, which doubles each time.

@@ -94,9 +94,10 @@ impl PodSteps {
                 self.keep(*cpu, *memory);
             }
             (_, Ok(_)) => {}
-            (ResizeCall::Resize { mut note, .. }, Err(failure)) => {
+            (ResizeCall::Resize { mut note, wanted }, Err(failure)) => {
                 self.calls.clear();
-                if self.learn(&mut note, failure, now) {
+                let only_shrinks = self.pod.only_shrinks(wanted);
+                if self.learn(&mut note, failure, only_shrinks, now) {
                     self.calls.push_back(ResizeCall::Note(note));
                 }
             }
@@ -123,14 +124,21 @@ impl PodSteps {
     /// Writes into the note why the pod was not resized, and says whether the note has changed. A
     /// failure that may not happen again is not noted: the entry that a resize was requested then
     /// ends by itself, when the raylet is told the size that the pod has.
-    fn learn(&self, note: &mut ResizeNote, failure: &Failure, now: f64) -> bool {
+    fn learn(
+        &self,
+        note: &mut ResizeNote,
+        failure: &Failure,
+        only_shrinks: bool,
+        now: f64,
+    ) -> bool {
         let told = match failure.meaning() {
             Meaning::TooLarge(allocatable) => self.pod.learn(note, allocatable),
             Meaning::Refused | Meaning::Forbidden => false,
             _ => return false,
         };
         note.resizing_at = None;
-        if !told {
+        // A pod that could not be made smaller has its size, and may still grow.
+        if !told && !only_shrinks {
             #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
             let at = now as i64;
             note.last_failed_at = Some(at);

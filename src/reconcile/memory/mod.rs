@@ -178,7 +178,7 @@ impl RoundMemory {
         let EffectTarget::Pod(pod) = &done.about else {
             return;
         };
-        let grows = round.plan.resizes.iter().any(|resize| resize.pod == *pod);
+        let resize = round.plan.resizes.iter().find(|resize| resize.pod == *pod);
         let patient = match meaning {
             // An API server that is overloaded says nothing about the pod.
             Meaning::Stale | Meaning::Gone | Meaning::Busy { .. } => true,
@@ -188,10 +188,15 @@ impl RoundMemory {
             }
             Meaning::TooLarge(_) | Meaning::Refused | Meaning::Forbidden => false,
         };
-        if !grows || done.effect.task() != EffectClass::Resize || patient {
+        let Some(resize) = resize else { return };
+        if done.effect.task() != EffectClass::Resize || patient {
             return;
         }
         let memory = self.history.resizes.entry(pod.clone()).or_default();
+        if resize.only_shrinks() {
+            memory.shrink_failures = memory.shrink_failures.and_one(now);
+            return;
+        }
         memory.failures = memory.failures.saturating_add(1);
         if !matches!(meaning, Meaning::TooLarge(_)) {
             memory.failed_at = Some(now);

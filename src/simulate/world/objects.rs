@@ -116,6 +116,21 @@ impl SimulatedPod {
         pairs.all(|(container, status)| status.resources == Some(container.resources))
     }
 
+    /// The scheduler has found no room for it. Returns whether that is new.
+    pub fn refuse(&mut self) -> bool {
+        let is_new = self.object.status.conditions.is_empty();
+        if is_new {
+            self.object.status.conditions = vec![Condition {
+                kind: "PodScheduled".to_owned(),
+                status: "False".to_owned(),
+                reason: Some("Unschedulable".to_owned()),
+                message: None,
+                observed_generation: None,
+            }];
+        }
+        is_new
+    }
+
     /// Replaces the conditions of its resize.
     pub fn set_resize(&mut self, kind: &str, reason: Option<&str>, message: Option<String>) {
         self.object.status.conditions = vec![Condition {

@@ -23,6 +23,9 @@ impl World {
                 self.bind(pod, Some(node));
             } else {
                 unbound = true;
+                if self.pods[pod].refuse() {
+                    self.objects_changed();
+                }
             }
         }
         if unbound {
@@ -36,6 +39,7 @@ impl World {
         bound.object.spec.node_name = Some(name);
         bound.node = node;
         bound.bound = Some(self.now);
+        bound.object.status.conditions.clear();
         bound.allocate();
         if let Some(node) = node {
             self.nodes[node].empty_since = None;

@@ -1,0 +1,148 @@
+//! Shrinking in place: a pod that has grown comes down to the CPU that it uses, once the rest has
+//! been spare for long enough.
+//!
+//! Ray leaves a pod at the size to which it has grown until the pod is removed. A small pod costs
+//! little to keep, and it grows again within a second, without a new pod. Ray's report does not say
+//! how much memory is really in use, so memory comes down only in a pod in which nothing has run
+//! for as long. The kubelet refuses that if the pod still uses more.
+
+use crate::plan::demand::names::Name;
+use crate::plan::growth::resize::{Resize, ResizeProgress};
+use crate::plan::growth::size::Size;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode};
+use crate::plan::packing::state::World;
+use crate::snapshot::history::SpareCpu;
+
+/// For how many seconds CPU must have been spare while other demand waits for room.
+const WHILE_DEMAND_WAITS_S: f64 = 10.0;
+
+/// Amounts of CPU that differ by less are the same: Ray keeps four decimals.
+const SAME: f64 = 1e-4;
+
+/// For how long CPU must have been spare before a pod shrinks.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Hold {
+    /// The seconds that the settings ask for.
+    pub(crate) seconds: f64,
+    /// Whether some demand waits for room, so that pods shrink sooner.
+    pub(crate) demand_waits: bool,
+    /// The time of the decision, in seconds since 1970.
+    pub(crate) now: f64,
+}
+
+impl Hold {
+    fn seconds(self) -> f64 {
+        if self.demand_waits {
+            self.seconds.min(WHILE_DEMAND_WAITS_S)
+        } else {
+            self.seconds
+        }
+    }
+
+    /// Whether half of the hold has passed since then.
+    fn half_is_over(self, since: f64) -> bool {
+        self.now - since >= self.seconds() / 2.0
+    }
+}
+
+/// Notes how much CPU each pod has to spare, and asks the pods to shrink whose CPU has been spare
+/// for long enough.
+///
+/// The hold is watched in two halves. A pod whose need was higher in the first half than in the
+/// second waits for one half more, so that it shrinks once instead of step by step.
+pub(crate) fn shrink(world: &mut World, hold: Hold) {
+    let Some(cpu) = world.cpu else { return };
+    for node in &mut world.nodes {
+        let spare = spare(node, needed(node, cpu), hold);
+        let Some(resize) = &mut node.resize else {
+            continue;
+        };
+        resize.spare = spare;
+        let Some(spare) = spare.filter(|spare| hold.half_is_over(spare.since)) else {
+            continue;
+        };
+        let size = smallest(resize, spare.most, hold);
+        match spare.earlier {
+            Some(earlier) if !size.is_below(smallest(resize, earlier, hold)) => {
+                resize.ask(Some(size.cpu), Some(size.memory));
+                resize.shrinks_for = Some(hold.seconds());
+                // A pod that is still seen at its old size later on shrinks after another hold
+                // only.
+                resize.spare = None;
+            }
+            _ => {
+                resize.spare = Some(SpareCpu {
+                    since: hold.now,
+                    most: 0.0,
+                    earlier: Some(spare.most),
+                });
+            }
+        }
+    }
+}
+
+/// How much of its CPU a node needs: what is in use, and what demand was placed on it.
+fn needed(node: &PlannedNode, cpu: Name) -> f64 {
+    let amount = node.amount(cpu);
+    let total = amount.and_then(|amount| amount.total).unwrap_or(0.0);
+    let free = |source| {
+        let free = amount.and_then(|amount| amount.free[source as usize]);
+        free.unwrap_or(total)
+    };
+    total - free(DemandSource::Demand).min(free(DemandSource::Constraint))
+}
+
+/// What the pod has had to spare, if it has anything to spare now.
+fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
+    let resize = node.resize.as_ref().filter(|resize| may_shrink(resize))?;
+    // Actors that ask for no CPU keep a node busy without using any of it in Ray's books. How much
+    // they really use is not known.
+    let uses_unknown = needed < SAME && node.idle_ms == 0;
+    if node.head || node.fate != Fate::Stay || node.stage() != Stage::Running || uses_unknown {
+        return None;
+    }
+    let mut spare = resize.spare.unwrap_or(SpareCpu {
+        since: hold.now,
+        most: 0.0,
+        earlier: None,
+    });
+    // The clock may have been set back.
+    spare.since = spare.since.min(hold.now);
+    spare.most = spare.most.max(needed);
+    let most = spare.most.max(spare.earlier.unwrap_or(0.0));
+    let size = smallest(resize, most, hold);
+    size.is_below(resize.current).then_some(spare)
+}
+
+/// Whether nothing else goes on with the size of the pod.
+fn may_shrink(resize: &Resize) -> bool {
+    resize.raylet.is_some()
+        && resize.progress == ResizeProgress::Finished
+        && resize.resizing_at.is_none()
+        && resize.failed_at.is_none()
+        && resize.barred_until.is_none()
+        && !resize.noted_sync
+        && resize.base.cpu > 0.0
+}
+
+/// The smallest size of a pod that needs so much CPU: a multiple of the base size, so that what the
+/// pod leaves to others on its Kubernetes node is of use to them. A pod that could not shrink keeps
+/// its memory the next time, and after that its CPU too.
+fn smallest(resize: &Resize, cpu: f64, hold: Hold) -> Size {
+    let (now, base) = (resize.current, resize.base);
+    let failures = resize.shrink_failures.lately(hold.now);
+    let steps = ((cpu - SAME) / base.cpu).ceil().max(1.0);
+    Size {
+        cpu: if failures < 2 {
+            (steps * base.cpu).min(now.cpu)
+        } else {
+            now.cpu
+        },
+        memory: if failures < 1 && cpu < SAME {
+            base.memory.min(now.memory)
+        } else {
+            now.memory
+        },
+    }
+}

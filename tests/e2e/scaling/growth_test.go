@@ -33,6 +33,9 @@ func TestGrowth(t *testing.T) {
 			scene := growth{w, *c, d}
 			t.Run("a running pod grows", scene.runningPodGrows)
 			t.Run("a pod that is still to come will grow", scene.comingPodGrows)
+			if mode != scaling.Ray { // which leaves pods at the size to which they have grown
+				t.Run("gives up what it does not use, and takes it back", scene.shrinks)
+			}
 			if i > 0 && !full() {
 				return // the same code acts; the first mode shows the rest
 			}
@@ -134,6 +137,35 @@ func (g growth) comingPodGrows(t *testing.T) {
 		t.Errorf("%d pods were made for what one can grow to", made)
 	}
 	g.none(t, "coming")
+}
+
+// Two of three tasks end: the pod comes down to what the third one uses, which
+// goes on. Two more tasks come: the same pod grows again, and runs them.
+func (g growth) shrinks(t *testing.T) {
+	g.hold(t, "one", "stays", 1)
+	g.atWork(t, "stays", 1)
+	g.hold(t, "one", "ends", 2)
+	g.atWork(t, "ends", 2)
+	pod := g.onlyPod(t, "one").Name()
+	g.grown(t, pod, "3")
+	made := len(g.w.EverWorkers(g.c, ""))
+	g.w.Board.Release(batch(g.c, "ends"))
+	do(t, g.d, `drop("ends")`)
+	g.grown(t, pod, "1")
+	begin := time.Now()
+	g.hold(t, "one", "again", 2)
+	g.atWork(t, "again", 2)
+	for _, task := range g.w.Board.Tasks(batch(g.c, "again")) {
+		t.Logf("%s began after %s", task.Name, task.Began.Sub(begin).Round(time.Millisecond))
+	}
+	g.grown(t, pod, "3")
+	if more := len(g.w.EverWorkers(g.c, "")) - made; more != 0 {
+		t.Errorf("%d pods were made for what one can grow to", more)
+	}
+	if err := g.w.Board.AtWork(batch(g.c, "stays"), 1); err != nil {
+		t.Errorf("the task that ran while its pod shrank: %v", err)
+	}
+	g.none(t, "stays", "again")
 }
 
 // What a pod cannot grow to is put beside it.

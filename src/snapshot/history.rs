@@ -22,7 +22,7 @@ pub struct History {
     pub resizes: BTreeMap<String, ResizeMemory>,
     /// Groups in growth back-off: their new pods did not grow to the size that they were launched
     /// for.
-    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[serde(alias = "stunted", skip_serializing_if = "BTreeMap::is_empty")]
     pub growth_backoffs: BTreeMap<String, GrowthBackoff>,
 }
 

@@ -84,13 +84,16 @@ impl<'a> Decision<'a> {
         let left = serve(&mut world, &demands);
         let demand_waits = !left.is_empty() || self.own.iter().any(is_unscheduled);
         let unneeded_since = self.idle(&mut world, &config, demand_waits, now);
-        if let Some(seconds) = self.settings.shrink_after_s.filter(|_| self.is_rayfit()) {
-            let hold = Hold {
-                seconds,
-                demand_waits,
-                now,
-            };
-            shrink::shrink(&mut world, hold);
+        match self.settings.shrink_after_s.filter(|_| self.is_rayfit()) {
+            Some(seconds) => {
+                let hold = Hold {
+                    seconds,
+                    demand_waits,
+                    now,
+                };
+                shrink::shrink(&mut world, hold);
+            }
+            None => shrink::forget(&mut world),
         }
         world.hold_back();
         problems.extend(world.is_cut.then(|| limits::cut_short(world.max_workers)));

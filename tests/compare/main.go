@@ -28,9 +28,10 @@ func run(ctx context.Context) error {
 	docs := flag.String("docs", "", "the folder with benchmarks.md, to be brought up to date; without it, only the table is printed")
 	rounds := flag.Int("rounds", 3, "how often each is measured")
 	only := flag.String("only", "", "one of ray, central, sidecar")
+	part := flag.String("script", "", "one of bursts, grow, gaps")
 	flag.Parse()
 	if *rayfit == "" || flag.NArg() > 0 || *rounds < 1 {
-		return fmt.Errorf("usage: compare --rayfit FILE [--docs FOLDER] [--rounds N] [--only MODE]")
+		return fmt.Errorf("usage: compare --rayfit FILE [--docs FOLDER] [--rounds N] [--only MODE] [--script NAME]")
 	}
 	if err := os.Setenv("RAYFIT_BIN", *rayfit); err != nil {
 		return fmt.Errorf("name the binary: %w", err)
@@ -60,7 +61,7 @@ func run(ctx context.Context) error {
 			if *only != "" && string(mode) != *only {
 				continue
 			}
-			got, err := measure(ctx, w, mode, round)
+			got, err := measure(ctx, w, mode, *part, round)
 			if err != nil {
 				return fmt.Errorf("mode %s: %w", mode, err)
 			}

@@ -44,11 +44,15 @@ type figures struct {
 	ownCalls    float64              // the same, of the process for itself, however many clusters it has
 	memory      float64              // MiB, after the bursts
 	growth      [3]float64           // from demand until so many tasks run on the growing pod
+	waited      float64              // the mean wait of tasks that come again and again
+	cpuSeconds  float64              // what the workers had meanwhile
+	made        float64              // the workers that were made for them
+	harmed      float64              // those of the tasks that were lost
 	grown       float64              // from demand until Kubernetes has grown the pod
 }
 
-// measure runs all scripts once.
-func measure(ctx context.Context, w *scaling.World, mode scaling.Mode, round int) (figures, error) {
+// measure runs all scripts once, or only the one that is named.
+func measure(ctx context.Context, w *scaling.World, mode scaling.Mode, only string, round int) (figures, error) {
 	var got figures
 	var controller *scaling.Controller
 	if mode == scaling.Central {
@@ -59,10 +63,23 @@ func measure(ctx context.Context, w *scaling.World, mode scaling.Mode, round int
 		defer func() { _ = controller.Stop() }()
 	}
 	s := script{w: w, mode: mode, round: round, controller: controller, got: &got}
-	if err := s.inCluster(ctx, s.burstCluster(), s.burst); err != nil {
-		return got, err
+	for _, part := range []struct {
+		name    string
+		cluster scaling.Cluster
+		do      func(context.Context, scaling.Cluster, *scaling.Driver) error
+	}{
+		{"bursts", s.burstCluster(), s.burst},
+		{growing, s.growthCluster(), s.grow},
+		{gapped, s.gapsCluster(), s.gaps},
+	} {
+		if only != "" && only != part.name {
+			continue
+		}
+		if err := s.inCluster(ctx, part.cluster, part.do); err != nil {
+			return got, err
+		}
 	}
-	return got, s.inCluster(ctx, s.growthCluster(), s.grow)
+	return got, nil
 }
 
 // script is one round of one scaler.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, HashMap};
 use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::growth::resize::{Resize, ResizeProgress};
-use crate::plan::growth::size::from_cores;
+use crate::plan::growth::size::{from_cores, milli};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
@@ -184,6 +184,12 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
         .filter(|_| resize.failed_at.is_some())
     {
         return Some(NodeRemark::FailedForGood(reason.clone()));
+    }
+    if let Some(spare) = resize.spare {
+        return Some(NodeRemark::Spare {
+            needed_milli: milli(spare.most.max(spare.earlier.unwrap_or(0.0))),
+            has_milli: milli(resize.current.cpu),
+        });
     }
     if !resize.current.is_below(resize.limit()) {
         return Some(NodeRemark::AtCap);

@@ -44,6 +44,13 @@ pub enum NodeRemark {
     Failed,
     /// Its resize failed and is not asked for again, for the reason in its note.
     FailedForGood(String),
+    /// It has had more CPU than it needs.
+    Spare {
+        /// The most that it has needed of late, in thousandths of cores.
+        needed_milli: i64,
+        /// How much it has, in thousandths of cores.
+        has_milli: i64,
+    },
     /// It has all that it may have.
     AtCap,
     /// Its Kubernetes node has too little left for it to reach its cap.
@@ -81,6 +88,18 @@ impl fmt::Display for NodeRemark {
             Self::Underway => f.write_str("its resize is under way"),
             Self::Failed => f.write_str("its resize failed"),
             Self::FailedForGood(why) => write!(f, "its resize failed for good: {why}"),
+            Self::Spare {
+                needed_milli,
+                has_milli,
+            } => {
+                let cpu = |milli: i64| Quantity::from_milli(milli).display_cpu();
+                write!(
+                    f,
+                    "has needed {} of its {} CPU of late, and gives up the rest if it stays so",
+                    cpu(*needed_milli),
+                    cpu(*has_milli)
+                )
+            }
             Self::AtCap => f.write_str("at its cap"),
             Self::NodeFull {
                 node,

@@ -82,6 +82,14 @@ pub(crate) fn shrink(world: &mut World, hold: Hold) {
     }
 }
 
+/// Forgets what pods had to spare, where pods do not shrink.
+pub(crate) fn forget(world: &mut World) {
+    let resizes = world.nodes.iter_mut();
+    for resize in resizes.filter_map(|node| node.resize.as_mut()) {
+        resize.spare = None;
+    }
+}
+
 /// How much of its CPU a node needs: what is in use, and what demand was placed on it.
 fn needed(node: &PlannedNode, cpu: Name) -> f64 {
     let amount = node.amount(cpu);

@@ -157,6 +157,7 @@ impl<'a> Decision<'a> {
             (cpu, memory),
             &mut templates,
             &mut list,
+            &rooms.0,
             self.settings.strategy,
         );
         let mut shapes = Shapes::default();

@@ -7,8 +7,9 @@
 //!   then on new nodes. Ray mixes running and pending nodes, and counts launches without a pod at
 //!   their base size, so it launches again for the same demand in every round.
 //! - **node room**: A pod is never asked to grow beyond the headroom of its Kubernetes node: it
-//!   grows to the largest size that fits, or a new pod is launched. Ray asks for the resize
-//!   limits and learns the rest by refusals.
+//!   grows to the largest size that fits, or a new pod is launched. A pod that starts counts as
+//!   large as its node lets it become. Ray asks for the resize limits and learns the rest by
+//!   refusals.
 //! - **bounded suggestions**: The size that a refused resize suggests never goes below the base
 //!   size or the resources in use, and it is forgotten: the first suggestion after one minute,
 //!   the next one in a row after two, up to ten. Ray takes any number, even a negative one, and

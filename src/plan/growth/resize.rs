@@ -17,6 +17,16 @@ pub(crate) struct ResizeLimits {
     pub(crate) timeout: i64,
 }
 
+impl ResizeLimits {
+    /// The largest size.
+    pub(crate) fn size(self) -> Size {
+        Size {
+            cpu: self.cpu,
+            memory: self.memory,
+        }
+    }
+}
+
 /// The progress of the last resize, as Kubernetes reports it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum ResizeProgress {

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use crate::plan::demand::names::{Name, Names};
+use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::pod_size;
 use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
@@ -159,14 +160,16 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 }
 
 /// Counts new nodes of groups that may grow at their resize limits. With the improved order it does
-/// so with pending nodes too, and counts nodes that shrink as if they had shrunk already. `growth_backoffs`
-/// has the groups in growth back-off, whose new nodes count at their base size.
+/// so with pending nodes too, as far as the Kubernetes node has headroom on which the pod is, and
+/// counts nodes that shrink as if they had shrunk already. `growth_backoffs` has the groups in growth
+/// back-off, whose new nodes count at their base size.
 pub(crate) fn size(
     config: &ClusterConfig,
     growth_backoffs: &BTreeMap<String, f64>,
     (cpu, memory): (Option<Name>, Option<Name>),
     templates: &mut [PlannedNode],
     nodes: &mut [PlannedNode],
+    rooms: &[NodeHeadroom],
     strategy: Strategy,
 ) {
     let (Some(cpu), Some(memory)) = (cpu, memory) else {
@@ -178,11 +181,21 @@ pub(crate) fn size(
             .unwrap_or(0.0)
     };
     let group = |node: &PlannedNode| config.groups.get(node.group()?);
-    let at_cap = |node: &mut PlannedNode| {
-        let Some(resize_limits) = group(node).and_then(|group| group.resize_limits) else {
+    // Pods on one Kubernetes node grow one after the other, so each leaves less to the next.
+    let mut rooms = rooms.to_vec();
+    let mut at_cap = |node: &mut PlannedNode| {
+        let Some(mut resize_limits) = group(node).and_then(|group| group.resize_limits) else {
             return;
         };
         node.at_cap = true;
+        if let Some(resize) = &node.resize
+            && let Some(room) = resize.room.and_then(|room| rooms.get_mut(room))
+        {
+            let goal = room.bound(resize.current, resize_limits.size());
+            room.give(resize.current, goal);
+            resize_limits.cpu = goal.cpu;
+            resize_limits.memory = goal.memory;
+        }
         let grown = node.resize.as_ref().map(|resize| resize.current);
         let (more, most) = grown.map_or((0.0, 0), |size| (size.cpu, size.memory));
         node.set_total(cpu, resize_limits.cpu.max(more).max(total(node, cpu)));
@@ -193,7 +206,7 @@ pub(crate) fn size(
     let grow = |node: &&mut PlannedNode| {
         group(node).is_none_or(|group| !growth_backoffs.contains_key(&group.name))
     };
-    templates.iter_mut().filter(grow).for_each(at_cap);
+    templates.iter_mut().filter(grow).for_each(&mut at_cap);
     if !strategy.is_rayfit() {
         return;
     }

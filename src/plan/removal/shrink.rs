@@ -105,8 +105,8 @@ fn needed(node: &PlannedNode, cpu: Name) -> f64 {
 fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
     let resize = node.resize.as_ref().filter(|resize| may_shrink(resize))?;
     // Actors that ask for no CPU keep a node busy without using any of it in Ray's books. How much
-    // they really use is not known.
-    let uses_unknown = needed < SAME && node.idle_ms == 0;
+    // they really use is not known, and demand that is placed here may want memory only.
+    let uses_unknown = needed < SAME && (node.idle_ms == 0 || !node.is_unneeded());
     if node.head || node.fate != Fate::Stay || node.stage() != Stage::Running || uses_unknown {
         return None;
     }
@@ -134,16 +134,18 @@ fn may_shrink(resize: &Resize) -> bool {
         && resize.base.cpu > 0.0
 }
 
-/// The smallest size of a pod that needs so much CPU: a multiple of the base size, so that what the
-/// pod leaves to others on its Kubernetes node is of use to them. A pod that could not shrink keeps
+/// The smallest size of a pod that needs so much CPU: a multiple of the base size in whole cores, as
+/// Ray counts them where it starts, so that what the pod leaves to others on its Kubernetes node is of
+/// use to them. A pod that could not shrink keeps
 /// its memory the next time, and after that its CPU too.
 fn smallest(resize: &Resize, cpu: f64, hold: Hold) -> Size {
     let (now, base) = (resize.current, resize.base);
     let failures = resize.shrink_failures.lately(hold.now);
-    let steps = ((cpu - SAME) / base.cpu).ceil().max(1.0);
+    let step = base.cpu.ceil();
+    let steps = ((cpu - SAME) / step).ceil().max(1.0);
     Size {
         cpu: if failures < 2 {
-            (steps * base.cpu).min(now.cpu)
+            (steps * step).min(now.cpu)
         } else {
             now.cpu
         },

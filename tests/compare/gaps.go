@@ -34,7 +34,7 @@ func (s *script) gapsCluster() scaling.Cluster {
 func (s *script) gaps(ctx context.Context, c scaling.Cluster, d *scaling.Driver) error {
 	tick := time.NewTicker(sampled)
 	defer tick.Stop()
-	var waited, cores float64
+	var cores float64
 	begin := time.Now()
 	for i := range waves {
 		batch := fmt.Sprintf("wave-%d", i)
@@ -60,13 +60,12 @@ func (s *script) gaps(ctx context.Context, c scaling.Cluster, d *scaling.Driver)
 			return fmt.Errorf("%d of %d tasks of %s have begun within %s", len(tasks), each, batch, wave)
 		}
 		for _, task := range tasks {
-			waited += task.Began.Sub(asked).Seconds()
+			s.got.waited[i] += task.Began.Sub(asked).Seconds() / each
 			if task.Lost {
 				s.got.harmed++
 			}
 		}
 	}
-	s.got.waited = waited / (waves * each)
 	s.got.cpuSeconds = cores
 	s.got.made = float64(len(s.w.EverWorkers(c, "")))
 	return nil

@@ -44,7 +44,7 @@ type figures struct {
 	ownCalls    float64              // the same, of the process for itself, however many clusters it has
 	memory      float64              // MiB, after the bursts
 	growth      [3]float64           // from demand until so many tasks run on the growing pod
-	waited      float64              // the mean wait of tasks that come again and again
+	waited      [waves]float64       // the mean wait of tasks that come again and again
 	cpuSeconds  float64              // what the workers had meanwhile
 	made        float64              // the workers that were made for them
 	harmed      float64              // those of the tasks that were lost

@@ -5,6 +5,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
 use crate::plan::growth::resize::Resize;
+use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
@@ -222,14 +223,16 @@ fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts) -> Opt
     }
 }
 
-/// How many times as much the pod would cost at its resize limits, in CPU or in memory, whichever
-/// is less.
-#[expect(clippy::cast_precision_loss, reason = "a ratio")]
+/// The memory that costs as much as a core, in bytes: 8 GiB, as clouds sell them. (OpenCost's default
+/// prices give 7.5 GiB.)
+const MEMORY_OF_A_CORE: f64 = 8.0 * 1_073_741_824.0;
+
+/// How many times as much the pod would cost at its resize limits.
 fn cost_ratio(resize: &Resize) -> f64 {
-    let (most, now) = (resize.limits, resize.current);
-    let cpu = most.cpu / now.cpu.max(f64::MIN_POSITIVE);
-    let memory = most.memory as f64 / (now.memory.max(1) as f64);
-    cpu.min(memory).max(1.0)
+    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
+    let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;
+    let now = cost(resize.current).max(f64::MIN_POSITIVE);
+    (cost(resize.limits.size()) / now).max(1.0)
 }
 
 #[expect(

@@ -98,6 +98,11 @@ bench-plan: tools ## Rayfit's planner beside Ray's scheduler, into docs/benchmar
 compare: tools release ## Ray's own autoscaler and Rayfit on the same scripts, into docs/benchmarks.md
 	cd tests && $(GO) run ./compare --rayfit $(RELEASE) --docs $(CURDIR)/docs
 
+.PHONY: outcome
+outcome: tools-rust ## Ray's and Rayfit's strategy in simulations, into docs/outcome.md (SETS=bursts POD_START=60 IDLE=60 SEEDS=1: a table)
+	$(CARGO) bench --locked --bench outcome -- $(if $(SETS),--sets $(SETS)) $(if $(POD_START),--pod-start $(POD_START)) \
+		$(if $(IDLE),--idle $(IDLE)) $(if $(SEEDS),--seeds $(SEEDS)) $(if $(TRACES),--traces $(TRACES))
+
 .PHONY: bench-reconcile
 bench-reconcile: tools release ## From demand in the GCS to the accepted PATCH, into docs/benchmarks.md
 	cd tests && $(GO) run ./latency --rayfit $(RELEASE) --docs $(CURDIR)/docs

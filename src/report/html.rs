@@ -1,11 +1,12 @@
 //! The frame of a page that stands alone: it has no script and loads nothing.
 
-/// Light or dark as the reader's screen is, and light on paper.
-const STYLE: &str = ":root{color-scheme:light dark;--text:#222;--ground:#fff;--faint:#666;\
+/// The colours: light or dark as the reader's screen is, and light on paper.
+pub(crate) const COLOURS: &str = ":root{color-scheme:light dark;--text:#222;--ground:#fff;--faint:#666;\
     --line:#ddd;--hot:#a00;--link:#0b57b0}\
     @media screen and (prefers-color-scheme:dark){:root{--text:#e4e4e4;--ground:#16181c;\
-    --faint:#a0a4ab;--line:#3a3e45;--hot:#ff8a80;--link:#8ab8f5}}\
-    body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;\
+    --faint:#a0a4ab;--line:#3a3e45;--hot:#ff8a80;--link:#8ab8f5}}";
+
+const STYLE: &str = "body{font:15px/1.5 system-ui,sans-serif;max-width:72rem;margin:2rem auto;padding:0 1rem;\
     color:var(--text);background:var(--ground);overflow-wrap:anywhere}\
     a{color:var(--link)}table{border-collapse:collapse;width:100%}\
     th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid var(--line)}\
@@ -18,7 +19,7 @@ pub(crate) fn document(title: &str, style: &str, body: &str) -> String {
     let title = escaped(title);
     format!(
         "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"/><meta name=\"viewport\" \
-         content=\"width=device-width\"/><title>{title}</title><style>{STYLE}{style}</style></head>\
+         content=\"width=device-width\"/><title>{title}</title><style>{COLOURS}{STYLE}{style}</style></head>\
          <body>\n<h1>{title}</h1>\n{body}</body></html>\n"
     )
 }

@@ -10,6 +10,9 @@ mod docs;
 mod judge;
 mod malformed;
 mod manifests;
+mod outcome;
+#[path = "../outcome/mod.rs"]
+mod outcome_support;
 mod plan_properties;
 mod protos;
 mod ray_parity;

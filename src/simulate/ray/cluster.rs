@@ -8,6 +8,7 @@ use super::placing;
 use super::resources::{Bundle, ResourceNames};
 use crate::simulate::moment::Moment;
 use crate::simulate::trace::Trace;
+use crate::snapshot::gcs::NodeState;
 
 /// How many dead nodes the GCS goes on listing. It keeps more; the newest are enough here.
 const DEAD_NODES: usize = 100;
@@ -21,8 +22,8 @@ pub struct Ray {
     pub nodes: Vec<RayNode>,
     /// The numbers of those that are not dead, in their order.
     pub(super) alive: Vec<usize>,
-    /// The numbers of those that died last.
-    pub(super) dead: VecDeque<usize>,
+    /// What the GCS says of those that died last.
+    pub(super) dead: VecDeque<NodeState>,
     /// All jobs.
     pub jobs: Jobs,
     /// The waiting tasks and actors, by shape.
@@ -212,7 +213,7 @@ impl Ray {
         self.has_changed = true;
         self.nodes[node].stage = Stage::Dead;
         self.alive.retain(|alive| *alive != node);
-        self.dead.push_back(node);
+        self.dead.push_back(self.nodes[node].dead_state());
         if self.dead.len() > DEAD_NODES {
             self.dead.pop_front();
         }

@@ -36,12 +36,8 @@ impl Ray {
         let reported = |(number, node)| self.reported.get(&number).unwrap_or(node);
         let alive = self.living().map(reported);
         let alive = alive.map(|node| self.node_state(node, now));
-        let dead = self
-            .dead
-            .iter()
-            .map(|number| dead_state(&self.nodes[*number]));
         ClusterResourceState {
-            node_states: alive.chain(dead).collect(),
+            node_states: alive.chain(self.dead.iter().cloned()).collect(),
             pending_resource_requests: self
                 .pulled
                 .iter()
@@ -103,16 +99,6 @@ impl Ray {
             idle_duration_ms: if idle { idle_ms } else { 0 },
             labels: labels.collect(),
         }
-    }
-}
-
-fn dead_state(node: &RayNode) -> NodeState {
-    NodeState {
-        node_id: node.id.to_string(),
-        instance_id: node.pod_name.clone(),
-        ray_node_type_name: node.group.clone(),
-        status: NodeStatus::Dead,
-        ..NodeState::default()
     }
 }
 

@@ -3,6 +3,7 @@
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::Bundle;
 use crate::snapshot::NodeId;
+use crate::snapshot::gcs::{NodeState, NodeStatus};
 
 /// A Ray node.
 #[derive(Debug, Clone)]
@@ -54,6 +55,17 @@ impl RayNode {
 
     /// Whether it takes this much more work.
     pub fn takes(&self, bundle: &Bundle) -> bool {
-        self.stage == Stage::Alive && bundle.fits(&self.free())
+        self.stage == Stage::Alive && bundle.fits_beside(&self.used, &self.total)
+    }
+
+    /// What the GCS goes on saying of the node once it is dead.
+    pub fn dead_state(&self) -> NodeState {
+        NodeState {
+            node_id: self.id.to_string(),
+            instance_id: self.pod_name.clone(),
+            ray_node_type_name: self.group.clone(),
+            status: NodeStatus::Dead,
+            ..NodeState::default()
+        }
     }
 }

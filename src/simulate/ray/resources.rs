@@ -76,6 +76,14 @@ impl Bundle {
         amounts.all(|(number, amount)| *amount <= 0 || *amount <= free.get(number))
     }
 
+    /// Whether this bundle is nowhere above what is left of `total` beside `used`.
+    pub fn fits_beside(&self, used: &Self, total: &Self) -> bool {
+        let mut amounts = self.0.iter().enumerate();
+        amounts.all(|(number, amount)| {
+            *amount <= 0 || *amount <= total.get(number).saturating_sub(used.get(number))
+        })
+    }
+
     /// Adds a bundle.
     pub fn add(&mut self, other: &Self) {
         for (number, amount) in other.0.iter().enumerate() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::html::escaped;
+use crate::report::html::{COLOURS, escaped};
 use crate::simulate::report::axis::Axis;
 
 /// The colours of charts, light and dark, and how their texts look.
@@ -101,5 +101,42 @@ pub fn svg(id: &str, size: (f64, f64), title: &str, description: &str, body: &st
     format!(
         "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-text\">\
          <title id=\"{id}-title\">{title}</title><desc id=\"{id}-text\">{description}</desc>{body}</svg>\n"
+    )
+}
+
+/// A chart of a picture.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Panel {
+    /// Its height; its width is that of the picture.
+    pub height: f64,
+    /// What it is of, as a text.
+    pub title: String,
+    /// What is in it, as a text for who cannot see it.
+    pub description: String,
+    /// What is drawn, as markup.
+    pub body: String,
+}
+
+/// A picture that is a file of its own, with its charts one under the other. It has the colours of the
+/// reader's screen.
+pub fn picture(width: f64, panels: &[Panel]) -> String {
+    let (mut body, mut top) = (String::new(), 0.0);
+    for (number, panel) in panels.iter().enumerate() {
+        let (title, description) = (escaped(&panel.title), escaped(&panel.description));
+        let _ = writeln!(
+            body,
+            "<g role=\"img\" aria-labelledby=\"title-{number} text-{number}\" transform=\"translate(0 {})\">\
+             <title id=\"title-{number}\">{title}</title><desc id=\"text-{number}\">{description}</desc>\
+             <text class=\"title\" x=\"4\" y=\"17\">{title}</text>{}</g>",
+            coordinate(top),
+            panel.body,
+        );
+        top += panel.height;
+    }
+    let (width, height) = (coordinate(width), coordinate(top));
+    format!(
+        "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {width} {height}\" \
+         style=\"width:{width}px;height:{height}px\"><style>{COLOURS}{STYLE}svg .title{{font-weight:600}}</style>\
+         <rect width=\"{width}\" height=\"{height}\" style=\"fill:var(--ground)\"/>\n{body}</svg>\n"
     )
 }

@@ -5,18 +5,11 @@ use std::fmt::Write as _;
 use crate::plan::Strategy;
 use crate::report::html::escaped;
 use crate::simulate::report::axis::{Axis, number_of};
-use crate::simulate::report::chart::{Frame, coordinate, svg};
+use crate::simulate::report::chart::{Frame, Panel, coordinate, svg};
 use crate::simulate::report::table::{row_name, strategy_name};
 use crate::simulate::study::StudyRow;
 
 const SIZE: (f64, f64) = (1000.0, 400.0);
-
-const FRAME: Frame = Frame {
-    left: 56.0,
-    top: 50.0,
-    right: 984.0,
-    bottom: 350.0,
-};
 
 /// What a simulation cost, and in which unit: a multiple of the work, or CPU-hours where jobs ask for
 /// no CPUs.
@@ -27,8 +20,22 @@ fn cost(row: &StudyRow) -> (f64, &'static str) {
         .map_or((hours.paid, " CPU-hours"), |ratio| (ratio, "x"))
 }
 
-/// The chart. Simulations of one strategy that differ in the last field that is varied are joined.
+/// The chart.
 pub fn chart(rows: &[StudyRow]) -> String {
+    let title = "Cost against mean wait, by simulation";
+    let panel = panel(rows, title, SIZE);
+    svg("tradeoff", SIZE, title, &panel.description, &panel.body)
+}
+
+/// The chart as a part of a picture, in a size. Simulations of one strategy that differ in the last field
+/// that is varied are joined.
+pub fn panel(rows: &[StudyRow], title: &str, size: (f64, f64)) -> Panel {
+    let frame = Frame {
+        left: 56.0,
+        top: 50.0,
+        right: size.0 - 16.0,
+        bottom: size.1 - 50.0,
+    };
     let costs = rows.iter().map(|row| cost(row).0);
     let waits = rows.iter().map(|row| row.result.wait.mean);
     let unit = rows.first().map_or("", |row| cost(row).1);
@@ -42,13 +49,13 @@ pub fn chart(rows: &[StudyRow]) -> String {
         "CPU-hours of worker pods"
     };
     let place = |row: &StudyRow| {
-        let x = FRAME.x(&across, cost(row).0);
-        (x, FRAME.y(&up, row.result.wait.mean))
+        let x = frame.x(&across, cost(row).0);
+        (x, frame.y(&up, row.result.wait.mean))
     };
     let mut body = String::new();
-    FRAME.draw_height(&mut body, &up, "mean wait (s)");
-    FRAME.draw_width(&mut body, &across, what);
-    legend(&mut body, rows);
+    frame.draw_height(&mut body, &up, "mean wait (s)");
+    frame.draw_width(&mut body, &across, what);
+    legend(&mut body, rows, frame.left + 160.0);
     for line in lines(rows) {
         let places = line.iter().map(|row| {
             let (x, y) = place(row);
@@ -67,21 +74,19 @@ pub fn chart(rows: &[StudyRow]) -> String {
         let mark = mark(row.strategy, x, y);
         let _ = write!(body, "<g class=\"{class}\"><title>{text}</title>{mark}</g>");
     }
-    labels(&mut body, rows, place);
+    labels(&mut body, rows, &frame, place);
     let description: Vec<String> = rows.iter().take(MOST_SAID).map(said).collect();
     let more = if rows.len() > MOST_SAID {
         " The table below has them all."
     } else {
         ""
     };
-    let description = format!("{}.{more}", description.join("; "));
-    svg(
-        "tradeoff",
-        SIZE,
-        "Cost against mean wait, by simulation",
-        &description,
-        &body,
-    )
+    Panel {
+        height: size.1,
+        title: title.to_owned(),
+        description: format!("{}.{more}", description.join("; ")),
+        body,
+    }
 }
 
 /// How many simulations the description names.
@@ -136,8 +141,8 @@ fn mark(strategy: Strategy, x: f64, y: f64) -> String {
     }
 }
 
-fn legend(out: &mut String, rows: &[StudyRow]) {
-    let mut x = FRAME.left + 160.0;
+/// What is drawn how, from `x` on.
+fn legend(out: &mut String, rows: &[StudyRow], mut x: f64) {
     for strategy in [Strategy::Rayfit, Strategy::Ray] {
         if !rows.iter().any(|row| row.strategy == strategy) {
             continue;
@@ -153,7 +158,12 @@ fn legend(out: &mut String, rows: &[StudyRow]) {
 }
 
 /// Writes the varied values beside the points, where there is room.
-fn labels(out: &mut String, rows: &[StudyRow], place: impl Fn(&StudyRow) -> (f64, f64)) {
+fn labels(
+    out: &mut String,
+    rows: &[StudyRow],
+    within: &Frame,
+    place: impl Fn(&StudyRow) -> (f64, f64),
+) {
     const HEIGHT: f64 = 14.0;
     let around = |(x, y): (f64, f64)| Frame {
         left: x - 6.0,
@@ -180,9 +190,9 @@ fn labels(out: &mut String, rows: &[StudyRow], place: impl Fn(&StudyRow) -> (f64
             bottom: top + HEIGHT,
         });
         let is_free = |frame: &Frame| {
-            frame.right <= SIZE.0
-                && frame.left >= FRAME.left
-                && frame.bottom <= FRAME.bottom
+            frame.right <= within.right + 16.0
+                && frame.left >= within.left
+                && frame.bottom <= within.bottom
                 && !taken.iter().any(|other| overlap(frame, other))
         };
         if let Some(frame) = boxes.into_iter().find(is_free).filter(|_| !text.is_empty()) {

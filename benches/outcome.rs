@@ -1,0 +1,304 @@
+//! Simulates the sets of `tests/outcome` with both strategies: `make outcome`. All of them in all settings
+//! make docs/outcome.md; a part is printed beside the figures of the page.
+#![allow(
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::print_stderr
+)]
+
+#[path = "../tests/outcome/mod.rs"]
+mod outcome;
+
+use std::io::IsTerminal as _;
+use std::num::NonZero;
+use std::path::{Path, PathBuf};
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, OnceLock};
+use std::time::Instant;
+
+use clap::Parser;
+use outcome::compare::{CPU_HOURS, Metric, WAIT};
+use outcome::figures::{Figures, Results, SetFigures, mean};
+use outcome::measure::{Settings, measure};
+use outcome::page::{markdown, number};
+use outcome::pictures;
+use outcome::sets::{self, Set};
+use rayfit::simulate::trace::Trace;
+
+/// The allocator of the program that ships; a simulation allocates much.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Rayfit's strategy beside Ray's, in simulations.
+#[derive(Debug, Parser)]
+struct Arguments {
+    /// The sets: their names, `made` or `recorded`; `none` writes the page again from its figures
+    /// [default: all]
+    #[arg(long, value_delimiter = ',')]
+    sets: Vec<String>,
+
+    /// Seconds from a pod's node to its Ray node [default: 1,60,300]
+    #[arg(long, value_delimiter = ',')]
+    pod_start: Vec<u32>,
+
+    /// `idleTimeoutSeconds` [default: 10,60,300]
+    #[arg(long, value_delimiter = ',')]
+    idle: Vec<u32>,
+
+    /// Seeds [default: 1,2,3]
+    #[arg(long, value_delimiter = ',')]
+    seeds: Vec<u64>,
+
+    /// The folder of downloads
+    #[arg(long, default_value = ".work/outcome")]
+    traces: PathBuf,
+
+    /// Given by `cargo bench`
+    #[arg(long, hide = true)]
+    bench: bool,
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().run() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("error: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// What was given; what the page has if nothing was.
+fn or<T: Clone>(given: &[T], page: Vec<T>) -> Vec<T> {
+    if given.is_empty() {
+        page
+    } else {
+        given.to_vec()
+    }
+}
+
+impl Arguments {
+    fn run(&self) -> Result<(), String> {
+        let docs = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs");
+        let known = known(&docs);
+        if self.sets == ["none"] {
+            return write(&docs, &known?);
+        }
+        let (sets, settings) = (self.chosen()?, self.settings());
+        let sets = self.read(sets)?;
+        let results = Results {
+            sets: simulate(&sets, &settings),
+            seeds: settings.seeds.clone(),
+        };
+        if self.sets.is_empty() && settings == Settings::of_page() {
+            return write(&docs, &results);
+        }
+        print(&results, &known.unwrap_or_default());
+        Ok(())
+    }
+
+    fn settings(&self) -> Settings {
+        let page = Settings::of_page();
+        Settings {
+            pod_starts: or(&self.pod_start, page.pod_starts),
+            idles: or(&self.idle, page.idles),
+            seeds: or(&self.seeds, page.seeds),
+        }
+    }
+
+    fn chosen(&self) -> Result<Vec<Set>, String> {
+        let mut sets = sets::all();
+        let is = |set: &Set, name: &str| match name {
+            "made" => set.recording().is_none(),
+            "recorded" => set.recording().is_some(),
+            name => set.name == name,
+        };
+        if let Some(name) = (self.sets.iter()).find(|name| !sets.iter().any(|set| is(set, name))) {
+            let names: Vec<&str> = sets.iter().map(|set| set.name).collect();
+            return Err(format!(
+                "there is no set {name:?}; these are: made, recorded, {}",
+                names.join(", ")
+            ));
+        }
+        sets.retain(|set| self.sets.is_empty() || self.sets.iter().any(|name| is(set, name)));
+        Ok(sets)
+    }
+
+    /// Reads all workloads, so that a missing one is told before anything runs.
+    fn read(&self, sets: Vec<Set>) -> Result<Vec<(Set, Trace)>, String> {
+        let (mut read, mut missing) = (Vec::new(), Vec::new());
+        for set in sets {
+            match set.trace(&self.traces) {
+                Ok(trace) => read.push((set, trace)),
+                Err(error) if !missing.contains(&error) => missing.push(error),
+                Err(_) => {}
+            }
+        }
+        if missing.is_empty() {
+            return Ok(read);
+        }
+        Err(format!(
+            "{}\nor run only those that need no download: make outcome SETS=made",
+            missing.join("\n")
+        ))
+    }
+}
+
+/// Simulates the sets, as many at a time as there are cores.
+fn simulate(sets: &[(Set, Trace)], settings: &Settings) -> Vec<SetFigures> {
+    let (next, progress) = (AtomicUsize::new(0), Progress::of(sets.len()));
+    let found: Vec<OnceLock<SetFigures>> = sets.iter().map(|_| OnceLock::new()).collect();
+    let work = || {
+        loop {
+            // The last set takes longest, and so begins first.
+            let number = sets
+                .len()
+                .checked_sub(1 + next.fetch_add(1, Ordering::Relaxed));
+            let Some(number) = number else {
+                return;
+            };
+            let (set, trace) = &sets[number];
+            let mut told = |part| progress.share(number, part);
+            let figures = measure(set, trace.clone(), settings, &mut told);
+            progress.done(set.name, figures.jobs, settings.simulations());
+            found[number].set(figures).unwrap();
+        }
+    };
+    let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..cores {
+            scope.spawn(work);
+        }
+    });
+    let found = found.into_iter().map(OnceLock::into_inner);
+    found.flatten().collect()
+}
+
+/// Tells on standard error how far all sets are.
+struct Progress {
+    began: Instant,
+    shares: Mutex<Vec<f64>>,
+    is_terminal: bool,
+}
+
+impl Progress {
+    fn of(sets: usize) -> Self {
+        Self {
+            began: Instant::now(),
+            shares: Mutex::new(vec![0.0; sets]),
+            is_terminal: std::io::stderr().is_terminal(),
+        }
+    }
+
+    fn share(&self, number: usize, part: f64) {
+        let mut shares = self.shares.lock().unwrap();
+        shares[number] = part;
+        if self.is_terminal {
+            eprint!("\rsimulated {:.0} %", mean(&shares) * 100.0);
+        }
+    }
+
+    fn done(&self, set: &str, jobs: usize, simulations: usize) {
+        let shares = self.shares.lock().unwrap();
+        let (line, percent) = (
+            if self.is_terminal { "\r" } else { "" },
+            mean(&shares) * 100.0,
+        );
+        let seconds = self.began.elapsed().as_secs();
+        eprintln!(
+            "{line}{set}: {jobs} jobs, {simulations} simulations; all sets: {percent:.0} % in {seconds} s"
+        );
+    }
+}
+
+/// The figures of the page.
+fn known(docs: &Path) -> Result<Results, String> {
+    let path = docs.join("outcome/results.json");
+    let error = |error: &dyn std::fmt::Display| format!("{}: {error}", path.display());
+    let text = std::fs::read_to_string(&path).map_err(|found| error(&found))?;
+    serde_json::from_str(&text).map_err(|found| error(&found))
+}
+
+/// Writes the page with its figures and pictures, in place of all that there were.
+fn write(docs: &Path, results: &Results) -> Result<(), String> {
+    let mut files = vec![
+        ("outcome.md".to_owned(), markdown(results)),
+        ("outcome/results.json".to_owned(), results.json()),
+    ];
+    files.extend(pictures::all(results));
+    let replace = || -> std::io::Result<()> {
+        let folder = docs.join("outcome");
+        std::fs::create_dir_all(&folder)?;
+        for old in std::fs::read_dir(folder)? {
+            std::fs::remove_file(old?.path())?;
+        }
+        for (file, text) in files {
+            std::fs::write(docs.join(file), text)?;
+        }
+        Ok(())
+    };
+    replace().map_err(|error| format!("{}: {error}", docs.display()))?;
+    println!("written: docs/outcome.md and docs/outcome/");
+    Ok(())
+}
+
+/// A table of what there is now, and of what Rayfit has now as a multiple of what it has on the page.
+fn print(results: &Results, page: &Results) {
+    println!(
+        "{:<20} {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>8} {:>8} {:>6}  {:>9} {:>9}",
+        "", "POD", "", "WAIT", "WAIT", "", "CPU-H", "CPU-H", "", "WAIT", "CPU-H"
+    );
+    println!(
+        "{:<20} {:>6} {:>5}  {:>8} {:>8} {:>6}  {:>8} {:>8} {:>6}  {:>9} {:>9}",
+        "SET",
+        "START",
+        "IDLE",
+        "ray",
+        "rayfit",
+        "RATIO",
+        "ray",
+        "rayfit",
+        "RATIO",
+        "TO PAGE",
+        "TO PAGE"
+    );
+    let has_seeds = page.seeds.starts_with(&results.seeds);
+    for set in &results.sets {
+        for setting in &set.settings {
+            let known = page.set(&set.name).filter(|_| has_seeds);
+            let known = known.and_then(|set| set.setting(setting.pod_start, setting.idle));
+            let cells = |metric: Metric| {
+                let (ray, rayfit) = (metric.mean(&setting.ray), metric.mean(&setting.rayfit));
+                let ratio = metric.ratio(setting);
+                format!("{:>8} {:>8} {ratio:>6.2}", number(ray), number(rayfit))
+            };
+            let to_page = |metric: Metric| {
+                let known = known.map(|known| since(metric, &known.rayfit, &setting.rayfit));
+                known.map_or_else(|| "-".to_owned(), |ratio| format!("{ratio:.3}"))
+            };
+            println!(
+                "{:<20} {:>6} {:>5}  {}  {}  {:>9} {:>9}",
+                set.name,
+                setting.pod_start,
+                setting.idle,
+                cells(WAIT),
+                cells(CPU_HOURS),
+                to_page(WAIT),
+                to_page(CPU_HOURS),
+            );
+        }
+    }
+    println!(
+        "\nRATIO: rayfit to ray. TO PAGE: rayfit now to rayfit in docs/outcome.md, with the same seeds."
+    );
+}
+
+/// What there is now as a multiple of what there was with the same seeds.
+fn since(metric: Metric, before: &Figures, now: &Figures) -> f64 {
+    let (before, now) = ((metric.of)(before), (metric.of)(now));
+    let seeds = now.len().min(before.len());
+    mean(now).max(metric.floor) / mean(&before[..seeds]).max(metric.floor)
+}

@@ -1,0 +1,31 @@
+//! What Rayfit's strategy brings beside Ray's: sets of workloads, each simulated with both, and the page
+//! that tells what came of it, docs/outcome.md.
+//!
+//! `benches/outcome.rs` runs it (`make outcome`); `tests/core/outcome.rs` runs a part of it and compares.
+//!
+//! - [`made`]: workloads that are made; [`recorded`]: those that others have recorded
+//! - [`sets`]: which workload on which RayCluster
+//! - [`figures`]: what simulations led to, as docs/outcome/results.json keeps it
+//! - [`measure`]: from a set to its figures
+//! - [`compare`]: the two strategies beside each other: ratios, and who is better
+//! - [`page`], [`pictures`]: how that is told
+
+#![allow(
+    dead_code,
+    unreachable_pub,
+    missing_docs,
+    unused_imports,
+    clippy::unwrap_used,
+    clippy::expect_used,
+    clippy::panic,
+    reason = "two programs include it and use a part of it"
+)]
+
+pub mod compare;
+pub mod figures;
+pub mod made;
+pub mod measure;
+pub mod page;
+pub mod pictures;
+pub mod recorded;
+pub mod sets;

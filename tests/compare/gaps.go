@@ -14,7 +14,7 @@ const (
 	// waves is how often the same tasks come, and wave is from one time to the next: longer than
 	// the idle time of workers, so that who does not keep any has to make new ones.
 	waves = 3
-	wave  = 100 * time.Second
+	wave  = 120 * time.Second
 	// each is how many tasks of one CPU a wave has, and runs for how long each of them runs.
 	each = 8
 	runs = 8 * time.Second

@@ -19,6 +19,7 @@ mod own_certificates;
 mod plan;
 mod policies;
 mod progress;
+mod recommend;
 mod record;
 mod release;
 mod rollout;
@@ -33,6 +34,7 @@ mod table;
 mod trace;
 mod vap;
 mod way;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -63,6 +65,7 @@ enum Command {
     Plan(plan::Plan),
     Trace(trace::Trace),
     Record(record::Record),
+    Recommend(recommend::Recommend),
     Simulate(simulate::Simulate),
     Status(status::Status),
     Explain(explain::Explain),
@@ -86,6 +89,7 @@ impl Command {
             Self::Plan(command) => command.run(),
             Self::Trace(command) => command.run(),
             Self::Record(command) => command.run(),
+            Self::Recommend(command) => command.run(),
             Self::Simulate(command) => command.run(),
             Self::Status(command) => command.run(),
             Self::Explain(command) => command.run(),

@@ -13,6 +13,7 @@ mod manifests;
 mod plan_properties;
 mod protos;
 mod ray_parity;
+mod recommend;
 mod rules;
 mod scenarios;
 mod schemas;

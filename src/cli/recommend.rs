@@ -6,8 +6,10 @@ use std::path::PathBuf;
 use anyhow::{Context as _, bail};
 
 use super::Outcome;
+use super::live::{self, LiveArgs};
 use super::outcome;
 use super::progress::Progress;
+use super::record_trace::{self, RecordingArgs};
 use super::table::Table;
 use super::way::Way;
 use super::workload::{self, WorldArgs};
@@ -25,23 +27,24 @@ use crate::simulate::report::recommendation::Report;
 /// Searches by simulation: idle timeouts, numbers of replicas, sizes of pods, limits of growth in
 /// place. Shows the choices than which none is better in waiting and in cost, with today's settings
 /// among them, in which part of the workload each was worse than today, and the patch. Applies
-/// nothing, and asks no cluster. Equal arguments give equal results.
+/// nothing. Equal arguments give equal results. Of a live cluster the workload is recorded first.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit recommend examples/trace.jsonl --cluster examples/good.yaml\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --max-wait 10         # the cheapest that waits no longer\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --max-cost 25         # the fastest that costs no more\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --within maxReplicas=1..20 --within podCpus=today\n  \
-    rayfit recommend trace.jsonl --cluster ray.yaml --choose 3 -o patch > patch.yaml")]
+    rayfit recommend trace.jsonl --cluster ray.yaml --choose 3 -o patch > patch.yaml\n  \
+    rayfit recommend ray/demo --for 2h                                    # a live cluster, recorded first")]
 pub(super) struct Recommend {
     /// The workload: a trace in JSON lines, or another form that `rayfit trace` reads; - for standard
-    /// input
-    #[arg(value_name = "TRACE|-")]
+    /// input; or a live cluster, to record it first
+    #[arg(value_name = "TRACE|-|NAMESPACE/NAME")]
     trace: PathBuf,
 
-    /// The RayCluster; the first one of the file
+    /// The RayCluster; the first one of the file [default for a live cluster: as it is]
     #[arg(long, value_name = "FILE")]
-    cluster: PathBuf,
+    cluster: Option<PathBuf>,
 
     /// How the cluster is scaled [default: by rayfit if its annotation rayfit.dev/reconcile says so,
     /// else by ray]
@@ -79,6 +82,12 @@ pub(super) struct Recommend {
 
     #[command(flatten)]
     world: WorldArgs,
+
+    #[command(flatten)]
+    recording: RecordingArgs,
+
+    #[command(flatten)]
+    live: LiveArgs,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
@@ -110,7 +119,7 @@ impl Recommend {
         let mut progress = Progress::new("simulated");
         let searched = search.run(&mut |part| progress.share(part));
         drop(progress);
-        let searched = searched.with_context(|| self.cluster.display().to_string())?;
+        let searched = searched.context("the RayCluster cannot be simulated")?;
         let wanted = Wanted {
             max_wait: self.max_wait,
             max_cost: self.max_cost,
@@ -139,8 +148,16 @@ impl Recommend {
     }
 
     fn search(&self) -> anyhow::Result<Search> {
-        let cluster = workload::cluster(&self.cluster)?;
-        let trace = workload::trace(&self.trace)?;
+        let key = live::named(&self.trace);
+        let cluster = match (&self.cluster, &key) {
+            (Some(file), _) => workload::cluster(file)?,
+            (None, Some(key)) => self.live.cluster(key)?,
+            (None, None) => bail!("name the file of the RayCluster: --cluster FILE"),
+        };
+        let trace = match &key {
+            Some(key) => record_trace::record(key, &self.live, &self.recording)?,
+            None => workload::trace(&self.trace)?,
+        };
         let world = self.world.world()?;
         let ruled = self.world.ruled(&cluster)?;
         let space = Space::of(&cluster, &trace, &world.pools, &self.within);

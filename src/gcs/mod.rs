@@ -17,6 +17,7 @@ mod endpoint;
 mod environment;
 mod error;
 mod excess;
+mod history;
 mod link;
 mod material;
 mod seen;

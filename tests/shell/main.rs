@@ -16,6 +16,7 @@ mod hostile;
 mod plan_cli;
 mod recommend_cli;
 mod reconcile;
+mod record_trace;
 mod serve;
 mod sidecar;
 mod simulate_cli;

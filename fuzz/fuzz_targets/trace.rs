@@ -1,4 +1,4 @@
-//! A recorded workload of any form: refused, or a trace whose lines are read as the same trace again.
+//! A recorded workload of any form: refused, or a trace whose lines are read as the same jobs again.
 #![no_main]
 
 use rayfit::simulate::trace::{lines, read};
@@ -10,5 +10,6 @@ libfuzzer_sys::fuzz_target!(|text: &str| {
         return;
     }
     let written: Vec<String> = lines(&trace).collect();
-    assert_eq!(read(&written.join("\n"), "trace").as_ref(), Ok(&trace));
+    let again = read(&written.join("\n"), "trace").map(|again| again.jobs);
+    assert_eq!(again.as_ref(), Ok(&trace.jobs));
 });

@@ -72,7 +72,7 @@ pub(super) struct Recommend {
     #[arg(long, value_name = "HOURS", default_value_t = 20.0, value_parser = hours)]
     gpu_weight: f64,
 
-    /// Print the patch of this choice [default: of the knee, or of the one that is as wanted]
+    /// Take this choice, and print its patch [default: one that is better than today, or the knee]
     #[arg(long, value_name = "CHOICE")]
     choose: Option<usize>,
 

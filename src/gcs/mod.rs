@@ -17,7 +17,6 @@ mod endpoint;
 mod environment;
 mod error;
 mod excess;
-mod history;
 mod link;
 mod material;
 mod seen;

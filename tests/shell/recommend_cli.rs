@@ -118,10 +118,6 @@ fn mistakes_are_told_with_what_to_write() {
             vec!["--within", "minReplicas"],
             "write for example idleTimeoutSeconds=30..600",
         ),
-        (
-            vec!["--simulations", "0"],
-            "write a whole number from 1 to 5000",
-        ),
         (vec!["--max-wait", "soon"], "write seconds from 0 to 86400"),
         (vec!["--max-cost=-1"], "write hours from 0 to 1e9"),
         (
@@ -137,6 +133,23 @@ fn mistakes_are_told_with_what_to_write() {
         assert_eq!((run.code, run.out.as_str()), (2, ""), "{arguments:?}");
         assert!(run.err.contains(says), "{arguments:?}: {}", run.err);
     }
+    let trace = ["recommend", "examples/trace.jsonl"];
+    let run = rayfit(
+        &[
+            &trace[..],
+            &["--cluster", "examples/good.yaml", "--simulations", "0"],
+        ]
+        .concat(),
+    );
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+    assert!(
+        run.err.contains("write a whole number from 1 to 5000"),
+        "{}",
+        run.err
+    );
+    let run = rayfit(&trace);
+    assert_eq!((run.code, run.out.as_str()), (2, ""));
+    assert!(run.err.contains("--cluster FILE"), "{}", run.err);
     let fields = [
         "idleTimeoutSeconds",
         "minReplicas",

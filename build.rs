@@ -6,7 +6,12 @@
 use std::error::Error;
 use std::path::{Path, PathBuf};
 
-const PROTOS: &[&str] = &["autoscaler.proto", "common.proto", "gcs_service.proto"];
+const PROTOS: &[&str] = &[
+    "autoscaler.proto",
+    "common.proto",
+    "gcs.proto",
+    "gcs_service.proto",
+];
 
 #[expect(
     clippy::disallowed_methods,

@@ -13,7 +13,7 @@ if ! "$root/bin/cargo-fuzz" --version >/dev/null 2>&1; then
   cargo install cargo-fuzz --locked --version 0.13.2 --root "$root" --quiet
 fi
 export PATH="$root/bin:$PATH"
-for target in review object yaml ippr answer decide; do
+for target in review object yaml ippr answer decide trace; do
   echo "== $target"
   cargo +nightly fuzz run "$target" -- -max_total_time="$seconds" -timeout=10 -rss_limit_mb=1024
 done

@@ -12,6 +12,7 @@ mod default;
 mod dev_certs;
 mod documents;
 mod explain;
+mod hashing;
 mod live;
 mod manifests;
 mod outcome;
@@ -19,7 +20,9 @@ mod own_certificates;
 mod plan;
 mod policies;
 mod progress;
+mod recommend;
 mod record;
+mod record_trace;
 mod release;
 mod rollout;
 mod rules;
@@ -33,6 +36,7 @@ mod table;
 mod trace;
 mod vap;
 mod way;
+mod workload;
 
 use std::process::ExitCode;
 
@@ -63,6 +67,7 @@ enum Command {
     Plan(plan::Plan),
     Trace(trace::Trace),
     Record(record::Record),
+    Recommend(recommend::Recommend),
     Simulate(simulate::Simulate),
     Status(status::Status),
     Explain(explain::Explain),
@@ -86,6 +91,7 @@ impl Command {
             Self::Plan(command) => command.run(),
             Self::Trace(command) => command.run(),
             Self::Record(command) => command.run(),
+            Self::Recommend(command) => command.run(),
             Self::Simulate(command) => command.run(),
             Self::Status(command) => command.run(),
             Self::Explain(command) => command.run(),

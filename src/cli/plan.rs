@@ -91,7 +91,7 @@ impl Plan {
 
     /// A snapshot that cannot be read is reported, and the others are still planned.
     fn plan_input(&self, input: &Path, out: &mut impl Write) -> anyhow::Result<Outcome> {
-        if let Some(cluster) = live_cluster(input) {
+        if let Some(cluster) = live::named(input) {
             return match self.look(&cluster) {
                 Ok((snapshot, usual)) => self.plan(&snapshot, usual, out).map(|()| Outcome::Clean),
                 Err(error) => unread(&cluster, anyhow::anyhow!("{error:#}").as_ref(), out),
@@ -168,12 +168,6 @@ impl Plan {
             ..usual
         }
     }
-}
-
-/// An argument that is not a file or folder and looks like NAMESPACE/NAME is a live cluster.
-fn live_cluster(input: &Path) -> Option<Key> {
-    let name = input.to_str().filter(|_| !input.exists())?;
-    live::cluster_name(name).ok()
 }
 
 /// Reports what could not be read, after the output so far.

@@ -38,6 +38,14 @@ impl Progress {
         self.show(&format_args!("{:.0} %", part * 100.0));
     }
 
+    /// Says how much was recorded, and for how long of the whole time.
+    pub(super) fn time(&mut self, past: Duration, all: Duration, count: usize) {
+        let (past, all) = (past.as_secs(), all.as_secs());
+        self.show(&format_args!(
+            "{count} tasks and calls in {past} of {all} s; Ctrl-C ends it and writes them"
+        ));
+    }
+
     fn show(&mut self, how_far: &dyn fmt::Display) {
         if self.next.is_some_and(|next| Instant::now() >= next) {
             // A failure to show progress is ignored.

@@ -2,27 +2,50 @@
 
 use std::io::{self, Write as _};
 
+use super::hashing::HashArgs;
 use super::live::{self, LiveArgs};
+use super::record_trace::{self, RecordingArgs};
 use super::{Outcome, outcome};
 use crate::controller::observe::Key;
 
-/// Write a snapshot of a live cluster: everything that decisions about it need
+/// Write a snapshot of a live cluster: everything that decisions about it need; or its workload
 ///
 /// For bug reports, and for rayfit plan. It writes only a fixed list of fields (see docs/planner.md): no
 /// environment variables, volumes, commands or passwords, no annotations of other tools, and only those
-/// start parameters that decide the size of nodes.
+/// start parameters that decide the size of nodes. With --trace it writes what the cluster runs, as JSON
+/// lines for rayfit simulate and rayfit recommend: when tasks and actors ran and what they asked for,
+/// never their arguments.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:\n  \
     rayfit record ray/demo > snapshot.yaml\n  \
-    rayfit record ray/demo -o json | rayfit plan -")]
+    rayfit record ray/demo -o json | rayfit plan -\n  \
+    rayfit record --trace ray/demo --for 1h > trace.jsonl\n  \
+    rayfit record --trace ray/demo --for 8h --hash-names > trace.jsonl")]
 pub(super) struct Record {
     /// The RayCluster
     #[arg(value_name = "NAMESPACE/NAME", value_parser = live::cluster_name)]
     cluster: Key,
 
-    /// Output format
-    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    /// Output format of a snapshot
+    #[arg(
+        short,
+        long,
+        value_enum,
+        default_value_t,
+        value_name = "FORMAT",
+        conflicts_with = "trace"
+    )]
     output: Format,
+
+    /// Record the workload of the cluster instead: tasks, actors and placement groups
+    #[arg(long)]
+    trace: bool,
+
+    #[command(flatten)]
+    recording: RecordingArgs,
+
+    #[command(flatten)]
+    hashing: HashArgs,
 
     #[command(flatten)]
     live: LiveArgs,
@@ -39,6 +62,13 @@ enum Format {
 
 impl Record {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        if self.trace {
+            return record_trace::run(&self.cluster, &self.live, &self.recording, &self.hashing);
+        }
+        anyhow::ensure!(
+            !self.hashing.is_wanted(),
+            "a snapshot has its names: --hash-names goes with --trace"
+        );
         let look = self.live.look_once(&self.cluster)?;
         let mut out = io::BufWriter::new(io::stdout());
         match self.output {

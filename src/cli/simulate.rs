@@ -1,33 +1,21 @@
 //! `rayfit simulate`: what a workload would have waited and cost.
 
 use std::io::Write as _;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::{Context as _, bail};
-use serde_json::{Value, json};
+use serde_json::json;
 
-use super::documents::documents;
-use super::policies::PolicyArgs;
+use super::Outcome;
 use super::progress::Progress;
 use super::table::Table;
 use super::way::Way;
-use super::{Outcome, source};
-use crate::facts::Facts;
-use crate::objects;
-use crate::policy::settings::ReconcileSettings;
-use crate::ray::{Kind, RayObject};
-use crate::reconcile::ReconcilerSettings;
+use super::workload::{self, WorldArgs};
 use crate::report::json::pretty;
-use crate::simulate::pools;
 use crate::simulate::report::page;
 use crate::simulate::report::table::{LEGEND, StudyTable, headline};
-use crate::simulate::settings::{NodePool, WorldSettings};
 use crate::simulate::study::{MOST_SIMULATIONS, Study, StudyRow};
-use crate::simulate::trace::{self, Trace};
 use crate::simulate::vary::Variation;
-
-/// The largest trace, in bytes.
-const MAX_BYTES: usize = 512 << 20;
 
 /// What a workload would have waited and cost on a RayCluster
 ///
@@ -52,10 +40,6 @@ pub(super) struct Simulate {
     #[arg(long, value_name = "FILE")]
     cluster: PathBuf,
 
-    /// The Kubernetes nodes, as a list of pools in YAML [default: room for everything]
-    #[arg(long, value_name = "FILE")]
-    nodes: Option<PathBuf>,
-
     /// The strategies to compare
     #[arg(long, value_enum, value_delimiter = ',', default_values_t = [Way::Rayfit, Way::Ray])]
     strategy: Vec<Way>,
@@ -65,20 +49,12 @@ pub(super) struct Simulate {
     #[arg(long, value_name = "FIELD=VALUE,...")]
     vary: Vec<Variation>,
 
-    /// How long a pod takes from its node to its Ray node
-    #[arg(long, value_name = "SECONDS", default_value_t = 7.0, value_parser = seconds)]
-    pod_start: f64,
-
-    /// The seed of everything random
-    #[arg(long, default_value_t = 1)]
-    seed: u64,
-
     /// How to print it
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
 
     #[command(flatten)]
-    policies: PolicyArgs,
+    world: WorldArgs,
 }
 
 #[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
@@ -90,12 +66,6 @@ enum Format {
     Json,
     /// One page with charts, to read and to send
     Html,
-}
-
-fn seconds(text: &str) -> Result<f64, String> {
-    let value: Option<f64> = text.parse().ok();
-    let value = value.filter(|value| (0.0..=86_400.0).contains(value));
-    value.ok_or_else(|| "write seconds from 0 to 86400".to_owned())
 }
 
 impl Simulate {
@@ -122,65 +92,16 @@ impl Simulate {
     }
 
     fn study(&self) -> anyhow::Result<Study> {
-        let cluster = cluster(&self.cluster)?;
-        let mut world = WorldSettings {
-            seed: self.seed,
-            pools: self.pools()?,
-            ..WorldSettings::default()
-        };
-        world.set_pod_start(self.pod_start);
+        let cluster = workload::cluster(&self.cluster)?;
         Ok(Study {
-            reconciler: self.reconciler(&cluster)?,
+            reconciler: self.world.ruled(&cluster)?.reconciler,
             cluster,
-            trace: self.trace()?,
-            world,
+            trace: workload::trace(&self.trace)?,
+            world: self.world.world()?,
             strategies: self.strategy.iter().map(|way| way.strategy()).collect(),
             variations: self.vary.clone(),
         })
     }
-
-    fn trace(&self) -> anyhow::Result<Trace> {
-        let source = source::single(&self.trace);
-        let name = source.name();
-        let text = source.read_up_to(MAX_BYTES).with_context(|| name.clone())?;
-        let trace = trace::read(&text, &name).with_context(|| name.clone())?;
-        if trace.jobs.is_empty() {
-            bail!("{name}: there is no job in it");
-        }
-        Ok(trace)
-    }
-
-    fn pools(&self) -> anyhow::Result<Vec<NodePool>> {
-        let Some(path) = &self.nodes else {
-            return Ok(Vec::new());
-        };
-        let document = documents(path)?.into_iter().next();
-        let document = document.with_context(|| format!("{}: it is empty", path.display()))?;
-        pools::read(&document.value).with_context(|| path.display().to_string())
-    }
-
-    fn reconciler(&self, cluster: &Value) -> anyhow::Result<ReconcilerSettings> {
-        let policies = self.policies.policies()?;
-        let Some(object) = RayObject::parse(cluster) else {
-            return Ok(ReconcilerSettings::default());
-        };
-        let base = ReconcileSettings::default();
-        let folded = policies.reconcile_for(&base, &object, &Facts::default());
-        Ok(ReconcilerSettings::of(&folded))
-    }
-}
-
-/// The first RayCluster of a file.
-fn cluster(path: &Path) -> anyhow::Result<Value> {
-    for document in documents(path)? {
-        for item in objects::items(&document.value) {
-            let is = RayObject::parse(&item.object).is_some_and(|ray| ray.kind == Kind::RayCluster);
-            if is {
-                return Ok(item.object.into_owned());
-            }
-        }
-    }
-    bail!("{}: there is no RayCluster in it", path.display())
 }
 
 fn text(study: &Study, rows: &[StudyRow]) -> String {

@@ -1,11 +1,11 @@
 //! `rayfit trace`: recorded workloads of all forms, as one.
 
 use std::io::{self, Write};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Context as _;
-use ring::rand::{SecureRandom as _, SystemRandom};
 
+use super::hashing::HashArgs;
 use super::source::{self, InputSource};
 use super::table::Table;
 use super::{Outcome, outcome};
@@ -17,9 +17,6 @@ const MAX_BYTES: usize = 512 << 20;
 
 /// How many shapes the summary shows for people.
 const SHAPES: usize = 20;
-
-/// Bytes of a key for names.
-const KEY: usize = 32;
 
 /// A recorded workload as JSON lines, whatever form it comes in
 ///
@@ -54,13 +51,8 @@ pub(super) struct Trace {
     )]
     output: Format,
 
-    /// Replace all names but those of resources by hashes with a key that is forgotten
-    #[arg(long)]
-    hash_names: bool,
-
-    /// Hash with the key in this file instead, so that several traces have the same hashes
-    #[arg(long, value_name = "FILE", requires = "hash_names")]
-    hash_key: Option<PathBuf>,
+    #[command(flatten)]
+    hashing: HashArgs,
 
     /// Print the JSON schema of a line of a trace, and stop
     #[arg(long)]
@@ -82,23 +74,17 @@ impl Trace {
         if self.schema {
             out.write_all(pretty(&trace::schema()).as_bytes())?;
         } else if let Some(file) = &self.file {
-            self.print(&read(&source::single(file))?, &mut out)?;
+            self.print(read(&source::single(file))?, &mut out)?;
         }
         out.flush()?;
         Ok(Outcome::Clean)
     }
 
-    fn print(&self, read: &Imported, out: &mut impl Write) -> anyhow::Result<()> {
+    fn print(&self, read: Imported, out: &mut impl Write) -> anyhow::Result<()> {
         for loss in &read.losses {
             outcome::warn(loss);
         }
-        let hashed;
-        let shown = if self.hash_names {
-            hashed = trace::hash_names(&read.trace, &key(self.hash_key.as_deref())?);
-            &hashed
-        } else {
-            &read.trace
-        };
+        let shown = &self.hashing.hashed(read.trace)?;
         match (self.summary, self.output) {
             (false, _) => {
                 for line in trace::lines(shown) {
@@ -125,24 +111,6 @@ fn read(source: &InputSource) -> anyhow::Result<Imported> {
         }
     };
     trace::import(&text, &name).context(source.name())
-}
-
-/// The key in a file, or a new one that nobody will know.
-fn key(file: Option<&Path>) -> anyhow::Result<Vec<u8>> {
-    let Some(file) = file else {
-        let mut key = vec![0; KEY];
-        let random = SystemRandom::new().fill(&mut key);
-        random.map_err(|_| anyhow::anyhow!("this machine gives no random numbers for a key"))?;
-        return Ok(key);
-    };
-    let key = std::fs::read(file).with_context(|| file.display().to_string())?;
-    anyhow::ensure!(
-        key.len() >= KEY,
-        "{}: a key has {KEY} bytes or more; make one: head -c {KEY} /dev/urandom > {}",
-        file.display(),
-        file.display()
-    );
-    Ok(key)
 }
 
 fn text(summary: &Summary) -> String {

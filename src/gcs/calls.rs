@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use prost::Message as _;
 use tonic::transport::Channel;
 
+use super::wire::ray::rpc::actor_info_gcs_service_client::ActorInfoGcsServiceClient;
 use super::wire::ray::rpc::autoscaler::autoscaler_state_service_client::AutoscalerStateServiceClient;
 use super::wire::ray::rpc::autoscaler::{
     DrainNodeReason, DrainNodeRequest, GetClusterResourceStateRequest,
@@ -12,11 +13,15 @@ use super::wire::ray::rpc::autoscaler::{
 };
 use super::wire::ray::rpc::internal_kv_gcs_service_client::InternalKvGcsServiceClient;
 use super::wire::ray::rpc::node_info_gcs_service_client::NodeInfoGcsServiceClient;
+use super::wire::ray::rpc::placement_group_info_gcs_service_client::PlacementGroupInfoGcsServiceClient;
+use super::wire::ray::rpc::task_info_gcs_service_client::TaskInfoGcsServiceClient;
 use super::wire::ray::rpc::{
-    DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, InternalKvDelRequest,
-    InternalKvGetRequest, InternalKvPutRequest,
+    DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, GetAllActorInfoRequest,
+    GetAllPlacementGroupRequest, GetTaskEventsRequest, InternalKvDelRequest, InternalKvGetRequest,
+    InternalKvPutRequest,
 };
 use super::{Call, CallError, Client, ClientPlace, GcsFault, seen};
+use crate::simulate::trace::{RayGroup, RayHistory, RayRun};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -238,6 +243,64 @@ impl Client {
             })
             .await?;
         self.checked(Call::KvDel, reply.status)
+    }
+
+    /// Attempts of tasks, ends of actors, and placement groups. A GCS keeps a hundred thousand
+    /// attempts (`task_events_max_num_task_in_gcs`), and gives them whole: with a limit it would give
+    /// the oldest ones.
+    pub async fn history(&self) -> Result<RayHistory, CallError> {
+        let limit = self.largest_answer();
+        let call = Call::TaskEvents;
+        let tasks = self
+            .call(
+                call,
+                GetTaskEventsRequest {},
+                |channel, request| async move {
+                    TaskInfoGcsServiceClient::new(channel)
+                        .max_decoding_message_size(limit)
+                        .get_task_events(request)
+                        .await
+                },
+            )
+            .await?;
+        self.checked(call, tasks.status)?;
+        let call = Call::Actors;
+        let all = GetAllActorInfoRequest {
+            show_dead_jobs: true,
+        };
+        let actors = self
+            .call(call, all, |channel, request| async move {
+                ActorInfoGcsServiceClient::new(channel)
+                    .max_decoding_message_size(limit)
+                    .get_all_actor_info(request)
+                    .await
+            })
+            .await?;
+        self.checked(call, actors.status)?;
+        let call = Call::PlacementGroups;
+        let groups = self
+            .call(
+                call,
+                GetAllPlacementGroupRequest {},
+                |channel, request| async move {
+                    PlacementGroupInfoGcsServiceClient::new(channel)
+                        .max_decoding_message_size(limit)
+                        .get_all_placement_group(request)
+                        .await
+                },
+            )
+            .await?;
+        self.checked(call, groups.status)?;
+        let runs = tasks.events_by_task.into_iter();
+        let groups = groups.placement_group_table_data.into_iter();
+        Ok(RayHistory {
+            runs: runs.filter_map(Option::<RayRun>::from).collect(),
+            actor_ends: (actors.actor_table_data.into_iter())
+                .filter_map(Into::into)
+                .collect(),
+            groups: groups.map(<(String, RayGroup)>::from).collect(),
+            forgotten: u64::try_from(tasks.num_status_task_events_dropped).unwrap_or(0),
+        })
     }
 
     /// The status inside an answer: absent or 0 means success.

@@ -83,6 +83,15 @@ impl Client {
         other
     }
 
+    /// The same connection with other limits.
+    #[must_use]
+    pub fn with_limits(&self, limits: GcsLimits) -> Self {
+        Self {
+            limits,
+            ..self.clone()
+        }
+    }
+
     /// The most bytes of an answer without a permit.
     pub(super) fn usual_answer(&self) -> usize {
         self.limits.answer.min(USUAL_ANSWER)

@@ -52,7 +52,7 @@ impl<A: Message + Answer + Default> Decoder for BoundedDecoder<A> {
     fn decode(&mut self, bytes: &mut DecodeBuf<'_>) -> Result<Option<A>, Status> {
         aside(bytes.remaining() > LARGE, || {
             let answer = bytes.copy_to_bytes(bytes.remaining());
-            bounds::check(&answer, A::SHAPE)
+            bounds::check_within(&answer, A::SHAPE, A::MEMORY)
                 .map_err(|excess| Status::from_error(Box::new(excess)))?;
             let decoded = A::decode(answer);
             decoded

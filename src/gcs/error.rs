@@ -29,6 +29,12 @@ pub enum Call {
     KvPut,
     /// `InternalKVDel`
     KvDel,
+    /// `GetTaskEvents`
+    TaskEvents,
+    /// `GetAllActorInfo`
+    Actors,
+    /// `GetAllPlacementGroup`
+    PlacementGroups,
 }
 
 /// A failed call.
@@ -203,6 +209,9 @@ impl Call {
             Self::KvGet => "InternalKVGet",
             Self::KvPut => "InternalKVPut",
             Self::KvDel => "InternalKVDel",
+            Self::TaskEvents => "GetTaskEvents",
+            Self::Actors => "GetAllActorInfo",
+            Self::PlacementGroups => "GetAllPlacementGroup",
         }
     }
 }

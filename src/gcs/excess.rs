@@ -6,6 +6,10 @@ use std::fmt;
 /// six labels each take 60 MiB.
 pub(super) const MEMORY: usize = 96 << 20;
 
+/// The same of an answer with tasks, of which a GCS keeps a hundred thousand. Only a person's command
+/// asks for these.
+pub(super) const RECORDED_MEMORY: usize = 768 << 20;
+
 /// The longest name, label or text.
 pub(super) const TEXT: usize = 4_096;
 
@@ -37,11 +41,19 @@ pub enum Counted {
     Gangs,
     /// Bundles, selectors and other parts of requests.
     Parts,
+    /// Attempts of tasks, or actors.
+    Tasks,
 }
 
 impl Counted {
     /// Everything that is counted.
-    pub(super) const ALL: [Self; 4] = [Self::Nodes, Self::Requests, Self::Gangs, Self::Parts];
+    pub(super) const ALL: [Self; 5] = [
+        Self::Nodes,
+        Self::Requests,
+        Self::Gangs,
+        Self::Parts,
+        Self::Tasks,
+    ];
 
     /// The most of it.
     pub(super) fn most(self) -> usize {
@@ -49,6 +61,7 @@ impl Counted {
             Self::Nodes => 20_000,
             Self::Requests | Self::Gangs => 50_000,
             Self::Parts => 400_000,
+            Self::Tasks => 200_000,
         }
     }
 }
@@ -62,6 +75,7 @@ impl fmt::Display for Excess {
                     Counted::Requests => "different requests",
                     Counted::Gangs => "placement groups",
                     Counted::Parts => "bundles and selectors",
+                    Counted::Tasks => "tasks or actors",
                 };
                 write!(f, "it has more than {} {what}", counted.most())
             }
@@ -70,7 +84,7 @@ impl fmt::Display for Excess {
                 "a text in it is longer than {TEXT} bytes, or a node or request has more than \
                  {ENTRIES} resources or labels"
             ),
-            Self::Memory => write!(f, "it would take more than {} MiB", MEMORY >> 20),
+            Self::Memory => write!(f, "it would take more memory than an answer may"),
             Self::Malformed => write!(f, "it is not a message in Ray's format"),
         }
     }

@@ -12,6 +12,7 @@
 //! - [`run`]: one simulation from beginning to end
 //! - [`result`]: what came of it
 //! - [`pools`], [`vary`], [`study`]: what users ask: node pools, what is varied, all simulations of it
+//! - [`recommend`]: a search for settings that suit a workload better
 //! - [`report`]: what came of it as people read it: a table, a page with charts
 //!
 //! What always holds: equal arguments give equal results, on every machine.
@@ -19,6 +20,7 @@
 pub mod moment;
 pub mod pools;
 pub mod ray;
+pub mod recommend;
 pub mod report;
 pub mod result;
 pub mod run;

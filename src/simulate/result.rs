@@ -21,6 +21,9 @@ pub struct SimulationResult {
     /// From when jobs were ready until they started, in seconds. On a cluster without end each would
     /// start at once.
     pub wait: WaitSummary,
+    /// The mean wait of each tenth of the jobs, in the order in which they were submitted. With fewer
+    /// than ten jobs each is a part of its own.
+    pub wait_by_tenth: Vec<f64>,
     /// From the first submission to the last end, in seconds.
     pub makespan: f64,
     /// The makespan on a cluster without end, in seconds.
@@ -110,6 +113,7 @@ impl SimulationResult {
                 unfinished: jobs.len() - ended - lost,
             },
             wait: WaitSummary::of(jobs, world.now),
+            wait_by_tenth: tenths(jobs, world.now),
             makespan,
             endless_makespan: Trace::span(&trace.runs()),
             cpu_hours: Cost {
@@ -141,16 +145,30 @@ impl SimulationResult {
     }
 }
 
+/// How long a job waited; `None` if it was never ready.
+fn waited(job: &SimulatedJob, now: Moment) -> Option<f64> {
+    let ready = job.ready?;
+    let waits = job.state == JobState::Ready;
+    let until = job.started.filter(|_| !waits).unwrap_or(now);
+    Some(until.since(ready))
+}
+
+/// The mean waits of ten parts of the jobs that are equally large but for one job.
+fn tenths(jobs: &[SimulatedJob], now: Moment) -> Vec<f64> {
+    let parts = jobs.len().min(10);
+    let part = |number: usize| {
+        let part = &jobs[number * jobs.len() / parts..(number + 1) * jobs.len() / parts];
+        let waits = part.iter().filter_map(|job| waited(job, now));
+        let (sum, count) = waits.fold((0.0, 0.0), |(sum, count), wait| (sum + wait, count + 1.0));
+        if count > 0.0 { sum / count } else { 0.0 }
+    };
+    (0..parts).map(part).collect()
+}
+
 impl WaitSummary {
     /// The waits of all jobs that were ready. One that never started has waited until now.
     fn of(jobs: &[SimulatedJob], now: Moment) -> Self {
-        let wait = |job: &SimulatedJob| {
-            let ready = job.ready?;
-            let waits = job.state == JobState::Ready;
-            let until = job.started.filter(|_| !waits).unwrap_or(now);
-            Some(until.since(ready))
-        };
-        let mut waits: Vec<f64> = jobs.iter().filter_map(wait).collect();
+        let mut waits: Vec<f64> = jobs.iter().filter_map(|job| waited(job, now)).collect();
         waits.sort_by(f64::total_cmp);
         let Some(last) = waits.len().checked_sub(1) else {
             return Self::default();

@@ -24,7 +24,7 @@ const STUCK_S: f64 = 7200.0;
 
 /// How long the simulation goes on after the last job, beyond the cluster's idle timeout, in seconds:
 /// what stays longer would stay for good.
-const TAIL_S: f64 = 60.0;
+pub const TAIL_S: f64 = 60.0;
 
 /// Runs the jobs of a trace on a RayCluster. `progress` hears the share of the jobs that have ended,
 /// from 0 to 1, now and then.
@@ -52,7 +52,7 @@ pub fn run(
     let began = run.world.now;
     run.world.begin(trace);
     run.until_done(trace.jobs.len(), progress);
-    run.pass(run.world.longest_idle_s() + TAIL_S);
+    run.pass((run.world.longest_idle_s() + TAIL_S).max(settings.tail_s));
     Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
 }
 

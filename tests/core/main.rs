@@ -16,6 +16,7 @@ mod outcome_support;
 mod plan_properties;
 mod protos;
 mod ray_parity;
+mod recommend;
 mod rules;
 mod scenarios;
 mod schemas;

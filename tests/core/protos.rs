@@ -12,7 +12,12 @@ fn ours() -> DescriptorPool {
     let proto = Path::new(env!("CARGO_MANIFEST_DIR")).join("proto");
     let mut compiler = Compiler::new([proto]).unwrap();
     compiler.include_imports(true);
-    let files = ["autoscaler.proto", "common.proto", "gcs_service.proto"];
+    let files = [
+        "autoscaler.proto",
+        "common.proto",
+        "gcs.proto",
+        "gcs_service.proto",
+    ];
     compiler.open_files(files).unwrap().descriptor_pool()
 }
 

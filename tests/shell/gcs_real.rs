@@ -2,17 +2,13 @@
 
 use std::time::Duration;
 
-use crate::real_ray::{HEAD, Ray, client_with};
+use crate::real_ray::{HEAD, Ray, TURN, client_with};
 use rayfit::gcs::{Client, DrainCall, Endpoint, GcsFault, RayletSize, TokenSource};
 use rayfit::snapshot::NodeId;
 use rayfit::snapshot::autoscaling_state::{
     AutoscalingState, FailedRequest, PendingInstance, PendingRequest,
 };
 use rayfit::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
-use tokio::sync::Mutex;
-
-/// One Ray at a time is enough for the machine.
-static TURN: Mutex<()> = Mutex::const_new(());
 
 /// Asks until the state is as wanted, for at most two minutes.
 async fn until(

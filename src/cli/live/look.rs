@@ -19,7 +19,7 @@ use crate::controller::head::address::Head;
 use crate::controller::head::credentials::Credentials;
 use crate::controller::observe::Key;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
-use crate::gcs::Address;
+use crate::gcs::{self, Address};
 use crate::ray::ippr;
 use crate::reconcile::effects::effect::ERROR_KEY;
 use crate::snapshot::allowed::ray_cluster;
@@ -54,12 +54,9 @@ pub(crate) async fn look(
     key: &Key,
     address: Option<Address>,
 ) -> anyhow::Result<Look> {
-    let cluster = cluster(client, key).await?;
-    let labelled = format!("{CLUSTER_LABEL}={}", key.name);
-    let labelled = pods(client, Some(&key.namespace), &labelled, "").await?;
-    let (pods, _) = OwnPods::divide(ClusterId::of(&cluster), labelled);
+    let (cluster, pods) = objects(client, key).await?;
     let asked = ask(client, key, &cluster, &pods, address).await;
-    let (gcs, error, unreachable) = match asked {
+    let (state, error, unreachable) = match asked {
         Ok((state, error)) => (state, error, None),
         Err(error) => (
             ClusterResourceState::default(),
@@ -76,7 +73,7 @@ pub(crate) async fn look(
         pods,
         nodes,
         loads,
-        gcs,
+        gcs: state,
         history: History::default(),
     };
     Ok(Look {
@@ -86,7 +83,8 @@ pub(crate) async fn look(
     })
 }
 
-async fn cluster(client: &Client, key: &Key) -> anyhow::Result<Value> {
+/// A RayCluster as it is.
+pub(crate) async fn cluster(client: &Client, key: &Key) -> anyhow::Result<Value> {
     let path = format!("/apis/ray.io/v1/namespaces/{}/rayclusters", key.namespace);
     let request = Request::new(path).get(&key.name, &kube::api::GetParams::default())?;
     let cluster = client.request(request).await;
@@ -153,6 +151,20 @@ async fn ask(
     pods: &OwnPods,
     address: Option<Address>,
 ) -> anyhow::Result<(ClusterResourceState, String)> {
+    let gcs = connect(client, key, cluster, pods, address).await?;
+    let state = gcs.cluster_resource_state().await?;
+    let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
+    Ok((state, String::from_utf8_lossy(&error).into_owned()))
+}
+
+/// A client of a cluster's GCS at `address`, or through a forwarded port.
+async fn connect(
+    client: &Client,
+    key: &Key,
+    cluster: &Value,
+    pods: &OwnPods,
+    address: Option<Address>,
+) -> anyhow::Result<gcs::Client> {
     let head = address::head(key, cluster, pods)?;
     let address = if let Some(address) = address {
         address
@@ -163,12 +175,27 @@ async fn ask(
     let head = Head { address, ..head };
     // These requests belong to one observation, and no other requests wait for them.
     let gate = Gate::new(1, 4, Patience::default());
-    let gcs = Credentials::secrets(client.clone(), gate)
-        .client(key, &head)
-        .await?;
-    let state = gcs.cluster_resource_state().await?;
-    let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
-    Ok((state, String::from_utf8_lossy(&error).into_owned()))
+    let credentials = Credentials::secrets(client.clone(), gate);
+    Ok(credentials.client(key, &head).await?)
+}
+
+/// A client of the GCS of a cluster.
+pub(crate) async fn gcs_of(
+    client: &Client,
+    key: &Key,
+    address: Option<Address>,
+) -> anyhow::Result<gcs::Client> {
+    let (cluster, pods) = objects(client, key).await?;
+    connect(client, key, &cluster, &pods, address).await
+}
+
+/// A cluster and its pods.
+async fn objects(client: &Client, key: &Key) -> anyhow::Result<(Value, OwnPods)> {
+    let cluster = cluster(client, key).await?;
+    let labelled = format!("{CLUSTER_LABEL}={}", key.name);
+    let labelled = pods(client, Some(&key.namespace), &labelled, "").await?;
+    let (pods, _) = OwnPods::divide(ClusterId::of(&cluster), labelled);
+    Ok((cluster, pods))
 }
 
 /// The pods of all RayClusters, of one namespace or of all.

@@ -6,17 +6,18 @@ mod list;
 mod look;
 mod settings;
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use kube::config::{KubeConfigOptions, Kubeconfig};
 use kube::{Client, Config};
+use serde_json::Value;
 
 pub(super) use list::{list, policies};
-use look::look;
 pub(super) use look::{Look, clusters, ray_pods};
+use look::{cluster, gcs_of, look};
 
 use crate::controller::observe::Key;
-use crate::gcs::Address;
+use crate::gcs::{self, Address};
 use crate::plan;
 
 /// Flags that select the Kubernetes cluster, shared by several commands.
@@ -70,6 +71,20 @@ impl LiveArgs {
         self.cluster.client().await
     }
 
+    /// The RayCluster as it is.
+    pub(super) fn cluster(&self, key: &Key) -> anyhow::Result<Value> {
+        block_on(async {
+            let client = self.client().await?;
+            cluster(&client, key).await
+        })
+    }
+
+    /// A client of the GCS of a cluster.
+    pub(super) async fn gcs(&self, key: &Key) -> anyhow::Result<gcs::Client> {
+        let client = self.client().await?;
+        gcs_of(&client, key, self.gcs_address.clone()).await
+    }
+
     /// Observes a cluster, and reads how policies say that it is scaled.
     pub(super) fn look_to_plan(&self, key: &Key) -> anyhow::Result<(Look, plan::PlanSettings)> {
         block_on(async {
@@ -98,6 +113,12 @@ pub(super) fn block_on<T>(work: impl Future<Output = anyhow::Result<T>>) -> anyh
     // A forwarded port may still be open.
     runtime.shutdown_background();
     result
+}
+
+/// The live cluster that an argument names: it looks like NAMESPACE/NAME, and is no file or folder.
+pub(super) fn named(input: &Path) -> Option<Key> {
+    let name = input.to_str().filter(|_| !input.exists())?;
+    cluster_name(name).ok()
 }
 
 /// Reads `NAMESPACE/NAME`.

@@ -9,7 +9,7 @@ use std::mem::size_of;
 
 use super::generated::ray::rpc;
 use super::generated::ray::rpc::autoscaler as wire;
-use crate::gcs::excess::{Counted, ENTRIES, Excess, MEMORY, TEXT};
+use crate::gcs::excess::{Counted, ENTRIES, Excess, MEMORY, RECORDED_MEMORY, TEXT};
 
 /// A kind of message: what one takes in memory, and which fields take more.
 pub(in crate::gcs) struct Shape {
@@ -31,6 +31,8 @@ enum Field {
 pub(in crate::gcs) trait Answer {
     /// It.
     const SHAPE: &'static Shape;
+    /// The memory that it may take.
+    const MEMORY: usize = MEMORY;
 }
 
 /// Messages in lists, which have capacity for twice as many in the worst case.
@@ -142,6 +144,69 @@ impl Answer for wire::GetClusterResourceStateReply {
     };
 }
 
+const TASK_INFO: Shape = Shape {
+    size: 0,
+    counted: None,
+    fields: &[
+        (2, Field::Text),
+        (4, Field::Text),
+        (8, Field::Text),
+        (13, AMOUNT),
+        (25, Field::Text),
+        (26, Field::Text),
+    ],
+};
+const TASK_STATES: Shape = Shape {
+    size: 0,
+    counted: None,
+    fields: &[(14, Field::Entry(size_of::<(i32, i64)>()))],
+};
+const TASK: Shape = listed(
+    size_of::<rpc::TaskEvents>(),
+    Counted::Tasks,
+    &[
+        (1, Field::Text),
+        (3, Field::Message(&TASK_INFO)),
+        (4, Field::Message(&TASK_STATES)),
+    ],
+);
+const ACTOR: Shape = listed(
+    size_of::<rpc::ActorTableData>(),
+    Counted::Tasks,
+    &[(1, Field::Text)],
+);
+const GROUP_BUNDLE: Shape = listed(size_of::<rpc::Bundle>(), Counted::Parts, &[(2, AMOUNT)]);
+const GROUP: Shape = listed(
+    size_of::<rpc::PlacementGroupTableData>(),
+    Counted::Gangs,
+    &[(1, Field::Text), (3, Field::Message(&GROUP_BUNDLE))],
+);
+
+impl Answer for rpc::GetTaskEventsReply {
+    const SHAPE: &'static Shape = &Shape {
+        size: 0,
+        counted: None,
+        fields: &[(2, Field::Message(&TASK))],
+    };
+    const MEMORY: usize = RECORDED_MEMORY;
+}
+
+impl Answer for rpc::GetAllActorInfoReply {
+    const SHAPE: &'static Shape = &Shape {
+        size: 0,
+        counted: None,
+        fields: &[(2, Field::Message(&ACTOR))],
+    };
+}
+
+impl Answer for rpc::GetAllPlacementGroupReply {
+    const SHAPE: &'static Shape = &Shape {
+        size: 0,
+        counted: None,
+        fields: &[(2, Field::Message(&GROUP))],
+    };
+}
+
 impl Answer for wire::ResizeRayletResourceInstancesReply {
     const SHAPE: &'static Shape = &Shape {
         size: 0,
@@ -170,8 +235,17 @@ plain!(
 
 /// Whether an answer of this shape may be decoded.
 pub(in crate::gcs) fn check(bytes: &[u8], shape: &Shape) -> Result<(), Excess> {
+    check_within(bytes, shape, MEMORY)
+}
+
+/// Whether an answer of this shape may be decoded into so much memory.
+pub(in crate::gcs) fn check_within(
+    bytes: &[u8],
+    shape: &Shape,
+    memory: usize,
+) -> Result<(), Excess> {
     let mut scan = Scan {
-        memory: MEMORY,
+        memory,
         left: Counted::ALL.map(Counted::most),
     };
     scan.message(bytes, shape)
@@ -180,7 +254,7 @@ pub(in crate::gcs) fn check(bytes: &[u8], shape: &Shape) -> Result<(), Excess> {
 struct Scan {
     memory: usize,
     /// By [`Counted`].
-    left: [usize; 4],
+    left: [usize; Counted::ALL.len()],
 }
 
 impl Scan {

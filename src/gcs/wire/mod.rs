@@ -7,6 +7,7 @@ mod autoscaling_state;
 pub(super) mod bounds;
 mod cluster_state;
 mod generated;
+mod tasks;
 
 pub(super) use generated::ray;
 

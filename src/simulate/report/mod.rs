@@ -6,10 +6,12 @@
 //! - [`curve`]: demand and capacity of one simulation over time
 //! - [`tradeoff`]: cost against waiting, of all simulations
 //! - [`page`]: all of this as one HTML page
+//! - [`recommendation`]: what a search has found
 
 pub mod axis;
 pub mod chart;
 pub mod curve;
 pub mod page;
+pub mod recommendation;
 pub mod table;
 pub mod tradeoff;

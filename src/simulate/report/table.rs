@@ -7,11 +7,12 @@ use crate::simulate::result::{Cost, SimulationResult};
 use crate::simulate::study::{Study, StudyRow};
 
 /// What the titles of the columns mean.
-pub const LEGEND: [&str; 2] = [
+pub const LEGEND: [&str; 3] = [
     "WAIT: from when a job was ready until it started, as the mean, the median, and what 99 of 100 jobs \
      waited at most.",
     "OF WORK: CPU-hours of worker pods as a multiple of what jobs asked for. HARMED: jobs that ran when \
      their pod went.",
+    "LOST: those of them that were not tried again, and jobs that waited for these.",
 ];
 
 /// Titles, and for each simulation a line of as many cells. A cell that says nothing is empty.
@@ -50,6 +51,7 @@ impl StudyTable {
             "PODS",
             "RESIZES",
             "HARMED",
+            "LOST",
             "UNFINISHED",
             "WAIT TO FIRST",
             "COST TO FIRST",
@@ -77,7 +79,7 @@ fn cells(row: &StudyRow, first: &SimulationResult, has_gpus: bool, has_nodes: bo
     cells.extend(has_gpus.then(|| format!("{:.2}", result.gpu_hours.paid)));
     cells.extend(has_nodes.then(|| format!("{:.2}", result.node_hours)));
     cells.extend([result.pods, result.resizes, result.harmed].map(|count| count.to_string()));
-    cells.push(result.jobs.unfinished.to_string());
+    cells.extend([result.jobs.lost, result.jobs.unfinished].map(|count| count.to_string()));
     cells.push(change(result.wait.mean, first.wait.mean));
     cells.push(change(result.cpu_hours.paid, first.cpu_hours.paid));
     cells
@@ -123,7 +125,7 @@ fn times(cost: Cost) -> String {
 }
 
 /// How much more or less than before; nothing where that says nothing.
-fn change(now: f64, before: f64) -> String {
+pub(super) fn change(now: f64, before: f64) -> String {
     if before <= 0.0 {
         return String::new();
     }

@@ -17,6 +17,9 @@ pub enum Loss {
     Resources(usize),
     /// So many tasks are recorded as Ray lists at most, so that there may be more.
     Limit(usize),
+    /// Attempts of tasks that the GCS forgot while it was recorded, or that had no room; some of them
+    /// may be known from before.
+    Forgotten(usize),
 }
 
 impl Loss {
@@ -28,7 +31,8 @@ impl Loss {
             | Self::UnusedGroups(count)
             | Self::Strategy(count)
             | Self::Resources(count)
-            | Self::Limit(count) => *count,
+            | Self::Limit(count)
+            | Self::Forgotten(count) => *count,
         }
     }
 }
@@ -55,6 +59,12 @@ impl fmt::Display for Loss {
             Self::Resources(count) => write!(
                 f,
                 "taken to ask for 1 CPU, as a timeline says nothing of resources: {count}"
+            ),
+            Self::Forgotten(count) => write!(
+                f,
+                "the GCS forgot {count} attempts of tasks while it was recorded: those of them that it was \
+                 not asked for before are missing (record with a shorter --interval, or set \
+                 RAY_task_events_max_num_task_in_gcs on the head)"
             ),
             Self::Limit(count) => write!(
                 f,

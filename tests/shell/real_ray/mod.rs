@@ -15,6 +15,7 @@ use std::sync::LazyLock;
 use rayfit::gcs::{Address, Client, Endpoint, GcsLimits, from_environment};
 use rustix::process::{Pid, Signal, kill_process};
 use tempfile::TempDir;
+use tokio::sync::Mutex;
 
 /// The head's address. Not 127.0.0.1, for which Ray takes the machine's own address instead; and
 /// another one in each process, as two runs on one machine would find each other's GCS.
@@ -22,6 +23,9 @@ pub static HEAD: LazyLock<String> = LazyLock::new(|| {
     let [.., high, low] = std::process::id().to_be_bytes();
     format!("127.{}.{}.2", 64 + high % 64, low)
 });
+
+/// One Ray at a time is enough for the machine.
+pub static TURN: Mutex<()> = Mutex::const_new(());
 
 /// A Ray cluster. Its processes are ended when it is dropped.
 pub struct Ray {

@@ -2,7 +2,7 @@
 
 pub(super) mod line;
 pub(super) mod lines;
-mod ray_runs;
+pub(super) mod ray_runs;
 pub(super) mod ray_tasks;
 pub(super) mod ray_timeline;
 pub(super) mod table;

@@ -13,7 +13,7 @@ use crate::simulate::trace::loss::Loss;
 
 /// What kind of task ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub enum Kind {
     /// A task of its own.
     Task,
     /// The creation of an actor.
@@ -23,8 +23,8 @@ pub(super) enum Kind {
 }
 
 /// One attempt of a task.
-#[derive(Debug, Clone)]
-pub(super) struct Run {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Run {
     /// Its id, that of all its attempts.
     pub task: String,
     /// The name of the function or class.
@@ -35,6 +35,8 @@ pub(super) struct Run {
     pub actor: Option<String>,
     /// The placement group in which it runs.
     pub group: Option<String>,
+    /// The task that submitted it.
+    pub parent: Option<String>,
     /// When it was ready to run, in seconds of some clock.
     pub ready: f64,
     /// When it ran, from and to; absent as long as it has not ended.
@@ -46,8 +48,21 @@ pub(super) struct Run {
 /// What Ray appends to the name of a class where it names its creation.
 const CREATION: &str = ".__init__";
 
-/// The bundles of each placement group, by its id.
-pub(super) type Groups = HashMap<String, Vec<Shape>>;
+/// A placement group.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Group {
+    /// What each of its bundles holds.
+    pub bundles: Vec<Shape>,
+    /// How they lie on nodes, if that is recorded.
+    pub strategy: Option<Strategy>,
+}
+
+/// The placement groups by their ids.
+pub(in crate::simulate::trace) type Groups = HashMap<String, Group>;
+
+/// When actors ended, by their ids, in seconds of the same clock as runs. Of others the last call is
+/// taken for the end.
+pub(in crate::simulate::trace) type ActorEnds = HashMap<String, f64>;
 
 /// A time during which something was there.
 #[derive(Debug, Clone, Copy)]
@@ -57,9 +72,10 @@ struct Life {
 }
 
 /// Makes descriptions of all that has run, beginning at 0.
-pub(super) fn drafts(
+pub(in crate::simulate::trace) fn drafts(
     runs: Vec<Run>,
     groups: &Groups,
+    actor_ends: &ActorEnds,
 ) -> Result<(Vec<Draft>, Vec<Loss>), TraceError> {
     let (runs, unfinished) = last_attempts(runs);
     let mut calls: HashMap<String, (f64, usize)> = HashMap::new();
@@ -71,6 +87,7 @@ pub(super) fn drafts(
     }
     let mut drafts = Vec::new();
     let mut used: BTreeMap<String, Life> = BTreeMap::new();
+    let ends = task_ends(&runs);
     for (run, start, mut end) in runs {
         if run.kind == Kind::Call {
             continue;
@@ -78,22 +95,29 @@ pub(super) fn drafts(
         if run.kind == Kind::Creation {
             let called = run.actor.as_ref().and_then(|actor| calls.remove(actor));
             end = called.map_or(end, |(last, _)| end.max(last));
+            let ended = run.actor.as_ref().and_then(|actor| actor_ends.get(actor));
+            end = ended.map_or(end, |ended| end.max(*ended));
         }
-        match &run.group {
-            Some(group) => {
-                let ready = run.ready;
-                let life = used.entry(group.clone()).or_insert(Life { ready, end });
-                life.ready = life.ready.min(ready);
-                life.end = life.end.max(end);
-            }
-            None => drafts.push(draft(run, end - start)),
+        if let Some(group) = &run.group {
+            let ready = run.ready;
+            let life = used.entry(group.clone()).or_insert(Life { ready, end });
+            life.ready = life.ready.min(ready);
+            life.end = life.end.max(end);
+        } else {
+            let after = parent(&run, &ends);
+            let draft = draft(run, end - start);
+            drafts.push(Draft { after, ..draft });
         }
     }
     let losses = [
         Loss::Unfinished(unfinished),
         Loss::CallsOnly(calls.values().map(|(_, count)| count).sum()),
         Loss::UnusedGroups(groups.keys().filter(|id| !used.contains_key(*id)).count()),
-        Loss::Strategy(used.len()),
+        Loss::Strategy(
+            (used.keys().filter_map(|id| groups.get(id)))
+                .filter(|group| group.strategy.is_none())
+                .count(),
+        ),
     ];
     for (id, life) in used {
         drafts.push(group(id, life, groups)?);
@@ -108,6 +132,24 @@ pub(super) fn drafts(
         draft.seconds = to_microseconds(draft.seconds).max(0.0);
     }
     Ok((drafts, losses.into()))
+}
+
+/// When the tasks that become jobs ended. What ran in a placement group is a part of it, and calls of
+/// actors are of them.
+fn task_ends(runs: &[(Run, f64, f64)]) -> HashMap<String, f64> {
+    let tasks = runs.iter();
+    let tasks = tasks.filter(|(run, ..)| run.kind == Kind::Task && run.group.is_none());
+    tasks
+        .map(|(run, _, end)| (run.task.clone(), *end))
+        .collect()
+}
+
+/// The task that submitted this one, if that had ended when this one was ready: then it came first,
+/// however long it took. A task that goes on meanwhile says only when this one was submitted.
+fn parent(run: &Run, ends: &HashMap<String, f64>) -> Vec<String> {
+    let parent = run.parent.as_ref();
+    let parent = parent.filter(|parent| ends.get(*parent).is_some_and(|end| *end <= run.ready));
+    parent.cloned().into_iter().collect()
 }
 
 /// The last attempt of each task that ended, with the moment at which the first was ready, and how
@@ -159,7 +201,7 @@ fn draft(run: Run, seconds: f64) -> Draft {
 }
 
 fn group(id: String, life: Life, groups: &Groups) -> Result<Draft, TraceError> {
-    let Some(bundles) = groups.get(&id) else {
+    let Some(group) = groups.get(&id) else {
         return Err(Place::Whole.fault(Fault::UnknownName {
             what: "placement group",
             found: format!("{id:?}"),
@@ -169,8 +211,8 @@ fn group(id: String, life: Life, groups: &Groups) -> Result<Draft, TraceError> {
         }));
     };
     let demand = Demand::PlacementGroup {
-        strategy: Strategy::Pack,
-        bundles: bundles.clone(),
+        strategy: group.strategy.unwrap_or(Strategy::Pack),
+        bundles: group.bundles.clone(),
     };
     Ok(Draft {
         at: life.ready,

@@ -7,7 +7,7 @@ use k8s_openapi::jiff::tz::Offset;
 use serde::Deserialize;
 use serde_json::Deserializer;
 
-use super::ray_runs::{Groups, Kind, Run, drafts};
+use super::ray_runs::{ActorEnds, Group, Groups, Kind, Run, drafts};
 use crate::simulate::trace::draft::Draft;
 use crate::simulate::trace::error::{Fault, Place, TraceError, syntax};
 use crate::simulate::trace::job::Shape;
@@ -30,6 +30,7 @@ struct Record {
     func_or_class_name: Option<String>,
     actor_id: Option<String>,
     placement_group_id: Option<String>,
+    parent_task_id: Option<String>,
     required_resources: Option<Shape>,
     events: Option<Vec<Event>>,
     creation_time_ms: Option<Moment>,
@@ -97,13 +98,17 @@ pub(in crate::simulate::trace) fn read(text: &str) -> Result<(Vec<Draft>, Vec<Lo
                 (false, Some(bundles)) => {
                     let bundles = bundles.iter().map(|bundle| bundle.unit_resources.clone());
                     let id = record.placement_group_id.unwrap_or_default();
-                    groups.insert(id, bundles.collect());
+                    let group = Group {
+                        bundles: bundles.collect(),
+                        strategy: None,
+                    };
+                    groups.insert(id, group);
                 }
                 (false, None) => {}
             }
         }
     }
-    let (drafts, mut losses) = drafts(runs, &groups)?;
+    let (drafts, mut losses) = drafts(runs, &groups, &ActorEnds::new())?;
     losses.extend(cut);
     Ok((drafts, losses))
 }
@@ -145,6 +150,7 @@ fn run(record: Record) -> Result<Option<Run>, TraceError> {
         kind,
         actor: full(record.actor_id),
         group: full(record.placement_group_id),
+        parent: full(record.parent_task_id),
         ready,
         ran: start.zip(end),
         shape: record.required_resources.unwrap_or_default(),

@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::ray_runs::{Groups, Kind, Run, drafts};
+use super::ray_runs::{ActorEnds, Groups, Kind, Run, drafts};
 use crate::simulate::trace::draft::Draft;
 use crate::simulate::trace::error::{TraceError, syntax};
 use crate::simulate::trace::loss::Loss;
@@ -54,7 +54,7 @@ pub(in crate::simulate::trace) fn read(text: &str) -> Result<(Vec<Draft>, Vec<Lo
     let runs: Vec<Run> = runs
         .filter_map(|(index, event)| run(event, index))
         .collect();
-    let (drafts, mut losses) = drafts(runs, &Groups::new())?;
+    let (drafts, mut losses) = drafts(runs, &Groups::new(), &ActorEnds::new())?;
     losses.push(Loss::Resources(drafts.len()));
     Ok((drafts, losses))
 }
@@ -71,6 +71,7 @@ fn run(event: Event, index: usize) -> Option<Run> {
         kind,
         actor,
         group: None,
+        parent: None,
         ready: begin,
         ran: Some((begin, end)),
         shape: [("CPU".to_owned(), 1.0)].into(),

@@ -1,0 +1,208 @@
+//! `rayfit recommend`: settings of a RayCluster that suit a workload better.
+
+use std::io::Write as _;
+use std::path::PathBuf;
+
+use anyhow::{Context as _, bail};
+
+use super::Outcome;
+use super::live::{self, LiveArgs};
+use super::outcome;
+use super::progress::Progress;
+use super::record_trace::{self, RecordingArgs};
+use super::table::Table;
+use super::way::Way;
+use super::workload::{self, WorldArgs};
+use crate::plan::Strategy;
+use crate::ray::RayObject;
+use crate::report::json::pretty;
+use crate::simulate::recommend::bounds::Bounds;
+use crate::simulate::recommend::recommendation::{Recommendation, Wanted};
+use crate::simulate::recommend::search::{MOST_SIMULATIONS, Search};
+use crate::simulate::recommend::space::Space;
+use crate::simulate::report::recommendation::Report;
+
+/// Settings of a RayCluster with which a workload waits less or costs less
+///
+/// Searches by simulation: idle timeouts, numbers of replicas, sizes of pods, limits of growth in
+/// place. Shows the choices than which none is better in waiting and in cost, with today's settings
+/// among them, in which part of the workload each was worse than today, and the patch. Applies
+/// nothing. Equal arguments give equal results. Of a live cluster the workload is recorded first.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:\n  \
+    rayfit recommend examples/trace.jsonl --cluster examples/good.yaml\n  \
+    rayfit recommend trace.jsonl --cluster ray.yaml --max-wait 10         # the cheapest that waits no longer\n  \
+    rayfit recommend trace.jsonl --cluster ray.yaml --max-cost 25         # the fastest that costs no more\n  \
+    rayfit recommend trace.jsonl --cluster ray.yaml --within maxReplicas=1..20 --within podCpus=today\n  \
+    rayfit recommend trace.jsonl --cluster ray.yaml --choose 3 -o patch > patch.yaml\n  \
+    rayfit recommend ray/demo --for 2h                                    # a live cluster, recorded first")]
+pub(super) struct Recommend {
+    /// The workload: a trace in JSON lines, or another form that `rayfit trace` reads; - for standard
+    /// input; or a live cluster, to record it first
+    #[arg(value_name = "TRACE|-|NAMESPACE/NAME")]
+    trace: PathBuf,
+
+    /// The RayCluster; the first one of the file [default for a live cluster: as it is]
+    #[arg(long, value_name = "FILE")]
+    cluster: Option<PathBuf>,
+
+    /// How the cluster is scaled [default: by rayfit if its annotation rayfit.dev/reconcile says so,
+    /// else by ray]
+    #[arg(long, value_enum)]
+    strategy: Option<Way>,
+
+    /// The bounds of a field: idleTimeoutSeconds, minReplicas, maxReplicas, podCpus or resizeCpus, or
+    /// `today` to leave it as it is; can be repeated
+    #[arg(long, value_name = "FIELD=LOW..HIGH")]
+    within: Vec<Bounds>,
+
+    /// The most simulations
+    #[arg(long, value_name = "COUNT", default_value_t = 200, value_parser = simulations)]
+    simulations: usize,
+
+    /// Take the cheapest choice whose mean wait is no longer
+    #[arg(long, value_name = "SECONDS", value_parser = workload::seconds)]
+    max_wait: Option<f64>,
+
+    /// Take the choice with the least waiting that costs no more CPU-hours
+    #[arg(long, value_name = "HOURS", value_parser = hours)]
+    max_cost: Option<f64>,
+
+    /// How many CPU-hours a GPU-hour counts for in the cost
+    #[arg(long, value_name = "HOURS", default_value_t = 20.0, value_parser = hours)]
+    gpu_weight: f64,
+
+    /// Take this choice, and print its patch [default: one that is better than today, or the knee]
+    #[arg(long, value_name = "CHOICE")]
+    choose: Option<usize>,
+
+    /// How to print it
+    #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
+    output: Format,
+
+    #[command(flatten)]
+    world: WorldArgs,
+
+    #[command(flatten)]
+    recording: RecordingArgs,
+
+    #[command(flatten)]
+    live: LiveArgs,
+}
+
+#[derive(Debug, Clone, Copy, Default, clap::ValueEnum)]
+enum Format {
+    /// A table, and a patch
+    #[default]
+    Text,
+    /// Everything, for programs
+    Json,
+    /// The patch alone, for kubectl patch --type json --patch-file
+    Patch,
+}
+
+fn simulations(text: &str) -> Result<usize, String> {
+    let count: Option<usize> = text.parse().ok();
+    let count = count.filter(|count| (1..=MOST_SIMULATIONS).contains(count));
+    count.ok_or_else(|| format!("write a whole number from 1 to {MOST_SIMULATIONS}"))
+}
+
+fn hours(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok();
+    let value = value.filter(|value| (0.0..=1e9).contains(value));
+    value.ok_or_else(|| "write hours from 0 to 1e9".to_owned())
+}
+
+impl Recommend {
+    pub(super) fn run(self) -> anyhow::Result<Outcome> {
+        let search = self.search()?;
+        let mut progress = Progress::new("simulated");
+        let searched = search.run(&mut |part| progress.share(part));
+        drop(progress);
+        let searched = searched.context("the RayCluster cannot be simulated")?;
+        let wanted = Wanted {
+            max_wait: self.max_wait,
+            max_cost: self.max_cost,
+        };
+        let recommendation = Recommendation::of(&searched, wanted);
+        let report = Report {
+            search: &search,
+            searched: &searched,
+            recommendation: &recommendation,
+            is_wanted: self.max_wait.is_some() || self.max_cost.is_some(),
+        };
+        let text = match (self.output, self.chosen(&recommendation)?) {
+            (Format::Json, _) => pretty(&report.json()),
+            (Format::Patch, Some(chosen)) => {
+                let patch = report.bare_patch(chosen);
+                if patch.trim() == "[]" {
+                    outcome::warn("this choice is what holds today: there is nothing to patch");
+                }
+                patch
+            }
+            (Format::Patch, None) => bail!("no choice is as wanted: look at all without -o patch"),
+            (Format::Text, chosen) => text(&report, chosen),
+        };
+        anstream::stdout().write_all(text.as_bytes())?;
+        Ok(Outcome::Clean)
+    }
+
+    fn search(&self) -> anyhow::Result<Search> {
+        let key = live::named(&self.trace);
+        let cluster = match (&self.cluster, &key) {
+            (Some(file), _) => workload::cluster(file)?,
+            (None, Some(key)) => self.live.cluster(key)?,
+            (None, None) => bail!("name the file of the RayCluster: --cluster FILE"),
+        };
+        let trace = match &key {
+            Some(key) => record_trace::record(key, &self.live, &self.recording)?,
+            None => workload::trace(&self.trace)?,
+        };
+        let world = self.world.world()?;
+        let ruled = self.world.ruled(&cluster)?;
+        let space = Space::of(&cluster, &trace, &world.pools, &self.within);
+        if space.parameters.is_empty() {
+            bail!("there is nothing to search within these bounds: widen --within");
+        }
+        let mut reconciler = ruled.reconciler;
+        let is_ours = RayObject::parse(&cluster).is_some_and(|ray| ray.reconcile_mode().is_ours());
+        reconciler.plan.strategy = match self.strategy {
+            Some(way) => way.strategy(),
+            None if is_ours => reconciler.plan.strategy,
+            None => Strategy::Ray,
+        };
+        Ok(Search {
+            space,
+            trace,
+            world,
+            reconciler,
+            admission: ruled.admission,
+            simulations: self.simulations,
+            gpu_weight: self.gpu_weight,
+        })
+    }
+
+    /// The choice whose patch is printed, by its position in the front.
+    fn chosen(&self, recommendation: &Recommendation) -> anyhow::Result<Option<usize>> {
+        let Some(number) = self.choose else {
+            return Ok(recommendation.taken);
+        };
+        let count = recommendation.trials.len();
+        if !(1..=count).contains(&number) {
+            bail!("there is no choice {number}: choose one from 1 to {count}");
+        }
+        Ok(Some(number - 1))
+    }
+}
+
+fn text(report: &Report<'_>, chosen: Option<usize>) -> String {
+    let (titles, lines) = report.table();
+    let mut table = Table::new(&titles);
+    for line in lines {
+        table.line(line);
+    }
+    let (headline, legend) = (report.headline(), report.legend());
+    let patch = chosen.map(|chosen| format!("\n{}", report.patch(chosen)));
+    let patch = patch.unwrap_or_default();
+    format!("{headline}\n\n{table}\n{legend}{patch}")
+}

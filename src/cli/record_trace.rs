@@ -1,0 +1,159 @@
+//! `rayfit record --trace`: the workload of a live cluster, while it runs.
+
+use std::io::{self, Write as _};
+use std::time::Duration;
+
+use k8s_openapi::jiff::Timestamp;
+
+use super::hashing::HashArgs;
+use super::live::{self, LiveArgs};
+use super::progress::Progress;
+use super::{Outcome, outcome};
+use crate::controller::observe::Key;
+use crate::gcs::{Client, GcsLimits};
+use crate::simulate::trace::{self, Recording, Trace};
+
+/// What a GCS may take to tell all that it knows of tasks, and how much that may be: a hundred
+/// thousand attempts.
+const LIMITS: GcsLimits = GcsLimits {
+    deadline: Duration::from_mins(1),
+    answer: 256 << 20,
+};
+
+/// Flags of a recording.
+#[derive(Debug, Clone, clap::Args)]
+#[command(next_help_heading = "Traces")]
+pub(super) struct RecordingArgs {
+    /// For how long to record, such as 90s, 30m or 1h; Ctrl-C ends it before
+    #[arg(long = "for", value_name = "TIME", default_value = "1h", value_parser = duration, requires = "trace")]
+    length: Duration,
+
+    /// How often the GCS is asked: it keeps only its last hundred thousand tasks
+    #[arg(long, value_name = "TIME", default_value = "10s", value_parser = duration, requires = "trace")]
+    interval: Duration,
+}
+
+/// Reads `90s`, `30m` or `1h`.
+fn duration(text: &str) -> Result<Duration, String> {
+    let wrong = || "write a number and s, m or h, such as 90s or 1h, up to 168h".to_owned();
+    let unit = text.chars().last().ok_or_else(wrong)?;
+    let seconds = match unit {
+        's' => 1,
+        'm' => 60,
+        'h' => 3600,
+        _ => return Err(wrong()),
+    };
+    let number: Option<u64> = text[..text.len() - 1].parse().ok();
+    let seconds = number.and_then(|number| number.checked_mul(seconds));
+    let seconds = seconds.filter(|seconds| (1..=168 * 3600).contains(seconds));
+    seconds.map(Duration::from_secs).ok_or_else(wrong)
+}
+
+/// Records a cluster, and writes its trace.
+pub(super) fn run(
+    cluster: &Key,
+    live: &LiveArgs,
+    recording: &RecordingArgs,
+    hashing: &HashArgs,
+) -> anyhow::Result<Outcome> {
+    let trace = record(cluster, live, recording)?;
+    let trace = hashing.hashed(trace)?;
+    let mut out = io::BufWriter::new(io::stdout());
+    for line in trace::lines(&trace) {
+        writeln!(out, "{line}")?;
+    }
+    out.flush()?;
+    Ok(Outcome::Clean)
+}
+
+/// The trace of what a cluster runs from now on, and of what its GCS still knows. What was left out is
+/// told on standard error.
+pub(super) fn record(
+    cluster: &Key,
+    live: &LiveArgs,
+    args: &RecordingArgs,
+) -> anyhow::Result<Trace> {
+    let recording = live::block_on(async {
+        let gcs = live.gcs(cluster).await?.with_limits(LIMITS);
+        follow(&gcs, args).await
+    })?;
+    #[expect(
+        clippy::disallowed_methods,
+        reason = "actors that live now have lived until now"
+    )]
+    let now = Timestamp::now().as_duration().as_secs_f64();
+    let (trace, losses) = recording.finish(&cluster.name, now)?;
+    for loss in losses {
+        outcome::warn(loss);
+    }
+    Ok(trace)
+}
+
+/// Asks a GCS again and again, until the time is over, somebody ends it, or there is no room. A GCS
+/// that cannot be asked for a while is asked again.
+async fn follow(gcs: &Client, args: &RecordingArgs) -> anyhow::Result<Recording> {
+    let mut recording = Recording::default();
+    recording.add(gcs.history().await?);
+    let mut progress = Progress::new("recorded");
+    let start = tokio::time::Instant::now();
+    let mut failed = None;
+    let interrupt = tokio::signal::ctrl_c();
+    tokio::pin!(interrupt);
+    while !recording.is_full() {
+        let past = start.elapsed();
+        progress.time(past, args.length, recording.len());
+        let Some(left) = args.length.checked_sub(past) else {
+            break;
+        };
+        let is_last = left <= args.interval;
+        tokio::select! {
+            _ = &mut interrupt => break,
+            () = tokio::time::sleep(left.min(args.interval)) => {}
+        }
+        match gcs.history().await {
+            Ok(history) => recording.add(history),
+            Err(error) => failed = Some(error),
+        }
+        if is_last {
+            break;
+        }
+    }
+    drop(progress);
+    if let Some(error) = failed {
+        outcome::warn(format_args!(
+            "the GCS could not be asked all the time: {error}"
+        ));
+    }
+    if recording.is_full() {
+        let most = trace::MOST_RUNS;
+        outcome::warn(format_args!(
+            "the recording ended early: {most} tasks are as many as are kept"
+        ));
+    }
+    Ok(recording)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn times_have_a_unit() {
+        assert_eq!(duration("90s"), Ok(Duration::from_secs(90)));
+        assert_eq!(duration("2h"), Ok(Duration::from_hours(2)));
+        for wrong in [
+            "",
+            "s",
+            "90",
+            "0s",
+            "-1s",
+            "1d",
+            "169h",
+            "1.5h",
+            "ä",
+            "9999999999999999999h",
+        ] {
+            assert!(duration(wrong).is_err(), "{wrong}");
+        }
+    }
+}

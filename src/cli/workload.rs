@@ -1,0 +1,127 @@
+//! A workload and the world that it is simulated in, as flags that several commands share.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context as _, bail};
+use serde_json::Value;
+
+use super::documents::{documents, facts};
+use super::policies::PolicyArgs;
+use super::source;
+use crate::facts::Facts;
+use crate::objects;
+use crate::policy::settings::ReconcileSettings;
+use crate::policy::{Policies, Settings};
+use crate::ray::{Kind, RayObject};
+use crate::reconcile::ReconcilerSettings;
+use crate::simulate::pools;
+use crate::simulate::settings::{NodePool, WorldSettings};
+use crate::simulate::trace::{self, Trace};
+
+/// The largest trace, in bytes.
+const MAX_BYTES: usize = 512 << 20;
+
+/// Flags that describe the world.
+#[derive(Debug, clap::Args)]
+pub(super) struct WorldArgs {
+    /// The Kubernetes nodes, as a list of pools in YAML [default: room for everything]
+    #[arg(long, value_name = "FILE")]
+    nodes: Option<PathBuf>,
+
+    /// How long a pod takes from its node to its Ray node
+    #[arg(long, value_name = "SECONDS", default_value_t = 7.0, value_parser = seconds)]
+    pod_start: f64,
+
+    /// The seed of everything random
+    #[arg(long, default_value_t = 1)]
+    seed: u64,
+
+    #[command(flatten)]
+    policies: PolicyArgs,
+
+    /// Facts about the Kubernetes cluster, such as the labels of namespaces, by which policies select
+    #[arg(long, value_name = "FILE", help_heading = "Policies")]
+    facts: Option<PathBuf>,
+}
+
+/// What policies say about a RayCluster.
+pub(super) struct Ruled {
+    /// How it is scaled.
+    pub(super) reconciler: ReconcilerSettings,
+    /// What admission refuses.
+    pub(super) admission: Settings,
+}
+
+/// Reads seconds of a flag.
+pub(super) fn seconds(text: &str) -> Result<f64, String> {
+    let value: Option<f64> = text.parse().ok();
+    let value = value.filter(|value| (0.0..=86_400.0).contains(value));
+    value.ok_or_else(|| "write seconds from 0 to 86400".to_owned())
+}
+
+impl WorldArgs {
+    /// The world.
+    pub(super) fn world(&self) -> anyhow::Result<WorldSettings> {
+        let mut world = WorldSettings {
+            seed: self.seed,
+            pools: self.pools()?,
+            ..WorldSettings::default()
+        };
+        world.set_pod_start(self.pod_start);
+        Ok(world)
+    }
+
+    fn pools(&self) -> anyhow::Result<Vec<NodePool>> {
+        let Some(path) = &self.nodes else {
+            return Ok(Vec::new());
+        };
+        let document = documents(path)?.into_iter().next();
+        let document = document.with_context(|| format!("{}: it is empty", path.display()))?;
+        pools::read(&document.value).with_context(|| path.display().to_string())
+    }
+
+    /// What policies say about a RayCluster.
+    pub(super) fn ruled(&self, cluster: &Value) -> anyhow::Result<Ruled> {
+        let policies: Policies = self.policies.policies()?;
+        let facts = match &self.facts {
+            Some(path) => facts(path)?,
+            None => Facts::default(),
+        };
+        let Some(object) = RayObject::parse(cluster) else {
+            bail!("this is not a RayCluster");
+        };
+        let base = ReconcileSettings::default();
+        let folded = policies.reconcile_for(&base, &object, &facts);
+        let (base, now) = (Settings::default(), self.policies.now());
+        let admission = policies.settings_for(&base, &object, &facts, now);
+        Ok(Ruled {
+            reconciler: ReconcilerSettings::of(&folded),
+            admission: admission.into_owned(),
+        })
+    }
+}
+
+/// The trace in a file, of any form.
+pub(super) fn trace(path: &Path) -> anyhow::Result<Trace> {
+    let source = source::single(path);
+    let name = source.name();
+    let text = source.read_up_to(MAX_BYTES).with_context(|| name.clone())?;
+    let trace = trace::read(&text, &name).with_context(|| name.clone())?;
+    if trace.jobs.is_empty() {
+        bail!("{name}: there is no job in it");
+    }
+    Ok(trace)
+}
+
+/// The first RayCluster of a file.
+pub(super) fn cluster(path: &Path) -> anyhow::Result<Value> {
+    for document in documents(path)? {
+        for item in objects::items(&document.value) {
+            let is = RayObject::parse(&item.object).is_some_and(|ray| ray.kind == Kind::RayCluster);
+            if is {
+                return Ok(item.object.into_owned());
+            }
+        }
+    }
+    bail!("{}: there is no RayCluster in it", path.display())
+}

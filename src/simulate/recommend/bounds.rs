@@ -1,0 +1,169 @@
+//! Within which bounds users let the search go.
+
+use std::fmt;
+use std::str::FromStr;
+
+use crate::text::nearest;
+
+/// A field that the search sets.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SearchField {
+    /// `idleTimeoutSeconds` of the cluster, and of each worker group where several are scaled by
+    /// version 2 of the autoscaler.
+    IdleTimeoutSeconds,
+    /// `minReplicas` of a worker group.
+    MinReplicas,
+    /// `maxReplicas` of a worker group.
+    MaxReplicas,
+    /// The cores of a worker pod; its memory goes with them.
+    PodCpus,
+    /// The cores up to which a pod may grow in place; its memory goes with them.
+    ResizeCpus,
+}
+
+/// The bounds of one field, for every group that has it.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Bounds {
+    /// The field.
+    pub field: SearchField,
+    /// The lowest and the highest value; `None` leaves the field as it is.
+    pub range: Option<(f64, f64)>,
+}
+
+/// Bounds that cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum BoundsError {
+    /// They are not `FIELD=LOW..HIGH` or `FIELD=today`.
+    #[error(
+        "{0:?} is not FIELD=LOW..HIGH or FIELD=today: write for example idleTimeoutSeconds=30..600"
+    )]
+    Form(String),
+    /// There is no such field.
+    #[error("there is no field {field:?} to search{}; there are: {}", suggestion(.field), names())]
+    Field {
+        /// The name that was written.
+        field: String,
+    },
+    /// The bounds make no sense for the field.
+    #[error("{field} cannot be within {range:?}: write {wanted}, the lower one first")]
+    Range {
+        /// The field.
+        field: SearchField,
+        /// What was written.
+        range: String,
+        /// What can be written.
+        wanted: &'static str,
+    },
+}
+
+fn suggestion(name: &str) -> String {
+    let near = nearest(name, SearchField::ALL.into_iter().map(SearchField::name));
+    near.map(|name| format!(" (did you mean {name}?)"))
+        .unwrap_or_default()
+}
+
+fn names() -> String {
+    SearchField::ALL.map(SearchField::name).join(", ")
+}
+
+impl SearchField {
+    /// All fields.
+    pub const ALL: [Self; 5] = [
+        Self::IdleTimeoutSeconds,
+        Self::MinReplicas,
+        Self::MaxReplicas,
+        Self::PodCpus,
+        Self::ResizeCpus,
+    ];
+
+    /// The name by which users know it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::IdleTimeoutSeconds => "idleTimeoutSeconds",
+            Self::MinReplicas => "minReplicas",
+            Self::MaxReplicas => "maxReplicas",
+            Self::PodCpus => "podCpus",
+            Self::ResizeCpus => "resizeCpus",
+        }
+    }
+
+    /// The lowest and the highest value that it can have, and how to say that.
+    fn extent(self) -> (f64, f64, &'static str) {
+        match self {
+            Self::IdleTimeoutSeconds => (0.0, 86_400.0, "whole seconds from 0 to 86400"),
+            Self::MinReplicas | Self::MaxReplicas => {
+                (0.0, 100_000.0, "whole numbers from 0 to 100000")
+            }
+            Self::PodCpus | Self::ResizeCpus => (1.0, 10_000.0, "whole numbers from 1 to 10000"),
+        }
+    }
+}
+
+impl fmt::Display for SearchField {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+impl FromStr for Bounds {
+    type Err = BoundsError;
+
+    fn from_str(text: &str) -> Result<Self, BoundsError> {
+        let form = || BoundsError::Form(text.to_owned());
+        let (name, range) = text.split_once('=').ok_or_else(form)?;
+        let mut fields = SearchField::ALL.into_iter();
+        let field = fields.find(|field| field.name() == name);
+        let field = field.ok_or_else(|| BoundsError::Field {
+            field: name.to_owned(),
+        })?;
+        if range == "today" {
+            return Ok(Self { field, range: None });
+        }
+        let (low, high) = range.split_once("..").ok_or_else(form)?;
+        let (least, most, wanted) = field.extent();
+        let number = |text: &str| {
+            let value: Option<f64> = text.trim().parse().ok();
+            value.filter(|value| (least..=most).contains(value) && value.fract() == 0.0)
+        };
+        let range = number(low).zip(number(high));
+        let range = range.filter(|(low, high)| low <= high);
+        let fault = || BoundsError::Range {
+            field,
+            range: format!("{low}..{high}"),
+            wanted,
+        };
+        Ok(Self {
+            field,
+            range: Some(range.ok_or_else(fault)?),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bounds_are_a_field_and_two_numbers_or_today() {
+        let read: Bounds = "maxReplicas=2..40".parse().unwrap();
+        assert_eq!(
+            (read.field, read.range),
+            (SearchField::MaxReplicas, Some((2.0, 40.0)))
+        );
+        let today: Bounds = "podCpus=today".parse().unwrap();
+        assert_eq!(today.range, None);
+        for (wrong, says) in [
+            ("idleTimeoutSeconds", "is not FIELD=LOW..HIGH"),
+            ("idleTimeoutSeconds=60", "is not FIELD=LOW..HIGH"),
+            ("idleTimeoutSecond=1..2", "did you mean idleTimeoutSeconds?"),
+            ("minReplicas=3..2", "the lower one first"),
+            ("minReplicas=0.5..2", "whole numbers from 0"),
+            ("podCpus=0..2", "whole numbers from 1"),
+            ("idleTimeoutSeconds=NaN..9", "whole seconds from 0"),
+            ("idleTimeoutSeconds=1..1e9", "whole seconds from 0"),
+        ] {
+            let error = wrong.parse::<Bounds>().unwrap_err().to_string();
+            assert!(error.contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! What is recommended: the choices than which none is better, which of them to take, and how often
+//! each would have been worse than today.
+
+use serde::Serialize;
+
+use super::front::{front, knee, nearest};
+use super::search::Searched;
+use super::trial::Trial;
+
+/// What users ask of a choice.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Wanted {
+    /// The longest mean wait, in seconds.
+    pub max_wait: Option<f64>,
+    /// The highest cost, in hours.
+    pub max_cost: Option<f64>,
+}
+
+/// The choices than which none is better in all of wait, slowest wait and cost.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Recommendation {
+    /// They, by their positions among the trials, from the cheapest to the dearest.
+    pub trials: Vec<usize>,
+    /// Which of them is the knee, by its position here: where less waiting begins to cost much more.
+    /// `None` where that is nowhere.
+    pub knee: Option<usize>,
+    /// Which of them to take: as wanted, or, where nothing is wanted, the one nearest to the knee that is
+    /// better than today's settings, or else the knee. `None` if none is as wanted.
+    pub taken: Option<usize>,
+}
+
+impl Recommendation {
+    /// The front of a search.
+    pub fn of(searched: &Searched, wanted: Wanted) -> Self {
+        let scores = searched.scores();
+        let trials = front(&scores);
+        let place = |at: &usize| {
+            let trial = &searched.trials[*at];
+            (trial.cost, trial.result.wait.mean)
+        };
+        let places: Vec<(f64, f64)> = trials.iter().map(place).collect();
+        let knee = knee(&places);
+        let is_wanted = |at: &usize| {
+            let (cost, wait) = places[*at];
+            wanted.max_wait.is_none_or(|most| wait <= most)
+                && wanted.max_cost.is_none_or(|most| cost <= most)
+        };
+        let mut good = (0..places.len()).filter(is_wanted);
+        let taken = match (wanted.max_wait, wanted.max_cost) {
+            (None, None) => {
+                let better = (0..trials.len()).filter(|at| searched.is_better(trials[*at]));
+                let today = trials.iter().position(|trial| *trial == 0);
+                nearest(&places, better).or(knee).or(today).or(good.next())
+            }
+            (Some(_), None) => good.next(),
+            (None, Some(_)) => {
+                good.min_by(|one, other| places[*one].1.total_cmp(&places[*other].1))
+            }
+            (Some(_), Some(_)) => nearest(&places, good),
+        };
+        Self {
+            trials,
+            knee,
+            taken,
+        }
+    }
+
+    /// Whether today's settings are on it.
+    pub fn has_today(&self) -> bool {
+        self.trials.contains(&0)
+    }
+}
+
+/// In how many parts of the trace a choice let jobs wait longer than today, of how many, and by how
+/// much at the worst, in seconds.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub struct Risk {
+    /// The parts in which the mean wait was longer.
+    pub worse_parts: usize,
+    /// All parts.
+    pub parts: usize,
+    /// By how much it was longer in the worst of them, in seconds; 0 if it was in none.
+    pub worst_by: f64,
+}
+
+impl Risk {
+    /// The risk of a trial.
+    pub fn of(searched: &Searched, trial: &Trial) -> Self {
+        let today = &searched.trials[0].result.wait_by_tenth;
+        let both = trial.result.wait_by_tenth.iter().zip(today);
+        let worse = both.filter(|(wait, before)| searched.grain.is_longer(**wait, **before));
+        let by: Vec<f64> = worse.map(|(wait, before)| wait - before).collect();
+        Self {
+            worse_parts: by.len(),
+            parts: today.len(),
+            worst_by: by.into_iter().fold(0.0, f64::max),
+        }
+    }
+}

@@ -1,0 +1,281 @@
+//! Which choices are tried: each field by itself, then what lies around the best ones.
+
+use std::collections::HashSet;
+
+use super::front::{front, nearest};
+use super::patch::ChoicePatch;
+use super::space::{Choice, Space};
+use super::trial::{Grain, Score, Trial};
+use crate::facts::Facts;
+use crate::judge::judge;
+use crate::policy::Settings;
+use crate::ray::RayObject;
+use crate::reconcile::ReconcilerSettings;
+use crate::simulate::run::{TAIL_S, run};
+use crate::simulate::settings::WorldSettings;
+use crate::simulate::trace::Trace;
+use crate::simulate::world::group::GroupError;
+
+/// The most simulations of one search.
+pub const MOST_SIMULATIONS: usize = 5_000;
+
+/// Of how many simulations so many may go to single fields; the others go to what lies around the
+/// best choices.
+const SINGLE: (usize, usize) = (2, 3);
+
+/// What is searched.
+#[derive(Debug, Clone)]
+pub struct Search {
+    /// What can be chosen.
+    pub space: Space,
+    /// The workload.
+    pub trace: Trace,
+    /// How the world behaves.
+    pub world: WorldSettings,
+    /// How the cluster is scaled.
+    pub reconciler: ReconcilerSettings,
+    /// What admission refuses.
+    pub admission: Settings,
+    /// The most simulations.
+    pub simulations: usize,
+    /// How many CPU-hours a GPU-hour counts for.
+    pub gpu_weight: f64,
+}
+
+/// What a search has found.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Searched {
+    /// All choices that were simulated, today's first.
+    pub trials: Vec<Trial>,
+    /// Which differences count.
+    pub grain: Grain,
+    /// Choices that were not simulated because admission would refuse them.
+    pub refused: usize,
+    /// Which trials are within the bounds.
+    within: Vec<bool>,
+}
+
+impl Searched {
+    /// The scores of the trials; `None` for what is out of bounds.
+    pub fn scores(&self) -> Vec<Option<Score>> {
+        let both = self.trials.iter().zip(&self.within);
+        both.map(|(trial, within)| within.then(|| self.grain.score(trial)))
+            .collect()
+    }
+
+    /// Whether a trial is better than today's settings: no worse in anything that counts, and better in
+    /// something.
+    pub fn is_better(&self, trial: usize) -> bool {
+        let score = |trial: &Trial| self.grain.score(trial);
+        let trial = self.trials.get(trial);
+        trial.is_some_and(|trial| score(trial).beats(&score(self.today())))
+    }
+
+    /// Today's settings.
+    pub fn today(&self) -> &Trial {
+        &self.trials[0]
+    }
+}
+
+impl Search {
+    /// Searches. `progress` hears the share of the simulations that are done, from 0 to 1.
+    ///
+    /// # Errors
+    ///
+    /// A group of the RayCluster cannot be read.
+    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Searched, GroupError> {
+        let today = self.trial(self.space.today(), 0, progress)?;
+        let is_within = self.space.is_within(&today.choice);
+        let mut walk = Walk {
+            search: self,
+            tried: HashSet::from([today.choice.clone()]),
+            found: Searched {
+                grain: Grain::of(&today),
+                trials: vec![today],
+                refused: 0,
+                within: vec![is_within],
+            },
+            progress,
+        };
+        walk.try_out(self.space.start());
+        walk.singly();
+        walk.around();
+        Ok(walk.found)
+    }
+
+    fn trial(
+        &self,
+        choice: Choice,
+        done: usize,
+        progress: &mut dyn FnMut(f64),
+    ) -> Result<Trial, GroupError> {
+        let patch = ChoicePatch::of(&self.space, &choice);
+        let cluster = patch.apply(&self.space.cluster);
+        #[expect(clippy::cast_precision_loss, reason = "some thousands")]
+        let (done, all) = (done as f64, self.simulations.max(1) as f64);
+        let mut part = |part: f64| progress(((done + part) / all).min(1.0));
+        let world = WorldSettings {
+            tail_s: self.space.longest_idle_s() + TAIL_S,
+            ..self.world.clone()
+        };
+        let mut result = run(&cluster, &self.trace, &world, self.reconciler, &mut part)?;
+        // Thousands of curves would not be small.
+        result.curve = Vec::new();
+        Ok(Trial {
+            cost: result.cpu_hours.paid + self.gpu_weight * result.gpu_hours.paid,
+            choice,
+            patch,
+            result,
+        })
+    }
+
+    /// Whether admission would refuse what a choice makes of the cluster, and does not refuse today's.
+    fn is_refused(&self, choice: &Choice) -> bool {
+        if !self.space.is_sensible(choice) {
+            return true;
+        }
+        let cluster = ChoicePatch::of(&self.space, choice).apply(&self.space.cluster);
+        let (old, new) = (
+            RayObject::parse(&self.space.cluster),
+            RayObject::parse(&cluster),
+        );
+        new.is_some_and(|new| {
+            let facts = Facts::default();
+            !judge(&new, old.as_ref(), None, &facts, &self.admission).is_allowed()
+        })
+    }
+}
+
+/// A search on its way.
+struct Walk<'a> {
+    search: &'a Search,
+    tried: HashSet<Choice>,
+    found: Searched,
+    progress: &'a mut dyn FnMut(f64),
+}
+
+impl Walk<'_> {
+    fn has_left(&self, most: usize) -> bool {
+        self.found.trials.len() < most
+    }
+
+    /// Simulates a choice, unless that was done already, or admission would refuse it.
+    fn try_out(&mut self, choice: Choice) {
+        if !self.has_left(self.search.simulations)
+            || !self.search.space.is_within(&choice)
+            || !self.tried.insert(choice.clone())
+        {
+            return;
+        }
+        let done = self.found.trials.len();
+        if !self.search.is_refused(&choice)
+            && let Ok(trial) = self.search.trial(choice, done, self.progress)
+        {
+            self.found.trials.push(trial);
+            self.found.within.push(true);
+        } else {
+            self.found.refused += 1;
+        }
+    }
+
+    /// Changes one field at a time, first by one step, then by two, four and so on.
+    fn singly(&mut self) {
+        let (space, start) = (&self.search.space, self.search.space.start());
+        let longest = space.parameters.iter().map(|one| one.values.len()).max();
+        let most = (self.search.simulations * SINGLE.0 / SINGLE.1).max(2);
+        let steps = std::iter::successors(Some(1), |step: &usize| step.checked_mul(2));
+        for step in steps.take_while(|step| *step < longest.unwrap_or(0)) {
+            for at in 0..start.len() {
+                for choice in [up(&start, at, step, space), down(&start, at, step)] {
+                    if let Some(choice) = choice.filter(|_| self.has_left(most)) {
+                        self.try_out(choice);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Tries what lies around each choice of the front, nearest to the knee first, until there is
+    /// nothing new, or there are no simulations left.
+    fn around(&mut self) {
+        let mut expanded: HashSet<usize> = HashSet::new();
+        while self.has_left(self.search.simulations) {
+            let front = front(&self.found.scores());
+            let place = |at: &usize| {
+                let trial = &self.found.trials[*at];
+                (trial.cost, trial.result.wait.mean)
+            };
+            let places: Vec<(f64, f64)> = front.iter().map(place).collect();
+            let knee = nearest(&places, 0..places.len()).unwrap_or(0);
+            let new = (0..front.len()).filter(|at| !expanded.contains(&front[*at]));
+            let Some(next) = new.min_by_key(|at| at.abs_diff(knee)).map(|at| front[at]) else {
+                return;
+            };
+            expanded.insert(next);
+            let others: Vec<Choice> = (front.iter())
+                .map(|at| self.found.trials[*at].choice.clone())
+                .collect();
+            for choice in self.moves(&self.found.trials[next].choice, &others) {
+                self.try_out(choice);
+            }
+        }
+    }
+
+    /// What lies around a choice: one change less, what the others change as well, one step of each
+    /// field that matters.
+    fn moves(&self, from: &Choice, others: &[Choice]) -> Vec<Choice> {
+        let (space, start) = (&self.search.space, self.search.space.start());
+        let mut moves = Vec::new();
+        for at in 0..from.len() {
+            if from[at] != start[at] {
+                let mut less = from.clone();
+                less[at] = start[at];
+                moves.push(less);
+            }
+        }
+        for other in others {
+            let both = from.iter().zip(other).zip(&start);
+            let both = both.map(|((own, other), start)| if own == start { *other } else { *own });
+            moves.push(both.collect());
+        }
+        for at in (0..from.len()).filter(|at| self.matters(*at, &start)) {
+            moves.extend(up(from, at, 1, space));
+            moves.extend(down(from, at, 1));
+        }
+        moves
+    }
+
+    /// Whether a field by itself made any difference, as far as that was tried.
+    fn matters(&self, at: usize, start: &Choice) -> bool {
+        let is_single = |choice: &Choice| {
+            let mut both = choice.iter().zip(start).enumerate();
+            both.all(|(index, (one, other))| (one == other) != (index == at))
+        };
+        let amounts = |trial: &Trial| Score {
+            changes: 0,
+            ..self.found.grain.score(trial)
+        };
+        let mut trials = self.found.trials.iter();
+        let from = trials.clone().find(|trial| trial.choice == *start);
+        let mut alone = trials.by_ref().filter(|trial| is_single(&trial.choice));
+        let Some(from) = from.map(amounts) else {
+            return true;
+        };
+        let Some(first) = alone.next() else {
+            return true;
+        };
+        amounts(first) != from || alone.any(|trial| amounts(trial) != from)
+    }
+}
+
+fn up(from: &Choice, at: usize, step: usize, space: &Space) -> Option<Choice> {
+    let mut choice = from.clone();
+    choice[at] = from[at].checked_add(step)?;
+    (choice[at] < space.parameters[at].values.len()).then_some(choice)
+}
+
+fn down(from: &Choice, at: usize, step: usize) -> Option<Choice> {
+    let mut choice = from.clone();
+    choice[at] = from[at].checked_sub(step)?;
+    Some(choice)
+}

@@ -1,0 +1,134 @@
+//! What came of a choice, and which of two is better.
+
+use super::patch::ChoicePatch;
+use super::space::Choice;
+use crate::simulate::result::SimulationResult;
+
+/// The smallest difference of waits that counts, in seconds, and as a share of today's.
+const WAIT: (f64, f64) = (0.2, 0.02);
+
+/// The same of what the slowest jobs wait, which a few of them decide.
+const P99: (f64, f64) = (1.0, 0.05);
+
+/// The same of the cost, in hours.
+const COST: (f64, f64) = (1e-4, 0.01);
+
+/// A choice that was simulated.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Trial {
+    /// The choice.
+    pub choice: Choice,
+    /// What it changes.
+    pub patch: ChoicePatch,
+    /// What came of it, without the curve.
+    pub result: SimulationResult,
+    /// CPU-hours, with GPU-hours at their weight.
+    pub cost: f64,
+}
+
+/// Which differences count: those below are chance.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Grain {
+    mean: f64,
+    p99: f64,
+    cost: f64,
+}
+
+/// What is compared of a trial, in whole grains; the smaller the better.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Score {
+    /// Jobs that never ran, were lost, or ran when their pod went.
+    pub failed: u64,
+    /// The cost.
+    pub cost: u64,
+    /// The mean wait.
+    pub mean: u64,
+    /// What 99 of 100 jobs waited at most.
+    pub p99: u64,
+    /// How many fields change.
+    pub changes: usize,
+}
+
+impl Grain {
+    /// The grain of a search that begins with this trial.
+    pub fn of(today: &Trial) -> Self {
+        let step = |(least, share): (f64, f64), value: f64| least.max(share * value);
+        Self {
+            mean: step(WAIT, today.result.wait.mean),
+            p99: step(P99, today.result.wait.p99),
+            cost: step(COST, today.cost),
+        }
+    }
+
+    /// The score of a trial.
+    pub fn score(&self, trial: &Trial) -> Score {
+        let result = &trial.result;
+        Score {
+            failed: trial.failed(),
+            cost: whole(trial.cost / self.cost),
+            mean: whole(result.wait.mean / self.mean),
+            p99: whole(result.wait.p99 / self.p99),
+            changes: trial.patch.changes.len(),
+        }
+    }
+
+    /// Whether this wait is longer than that one by as much as counts.
+    pub fn is_longer(&self, wait: f64, than: f64) -> bool {
+        wait - than > self.mean.max(WAIT.1 * than)
+    }
+}
+
+impl Trial {
+    /// Jobs that never ran, were lost, or ran when their pod went.
+    pub fn failed(&self) -> u64 {
+        let jobs = self.result.jobs;
+        let lost = u64::try_from(jobs.lost + jobs.unfinished).unwrap_or(u64::MAX);
+        lost.saturating_add(self.result.harmed)
+    }
+}
+
+impl Score {
+    /// Whether nothing speaks for the other one, and something against it; of two that are equal
+    /// the one that changes less is better.
+    pub fn beats(&self, other: &Self) -> bool {
+        let amounts = |score: &Self| (score.cost, score.mean, score.p99);
+        let (own, others) = (amounts(self), amounts(other));
+        let is_no_worse = self.failed <= other.failed
+            && own.0 <= others.0
+            && own.1 <= others.1
+            && own.2 <= others.2;
+        let is_equal = own == others && self.failed == other.failed;
+        is_no_worse && (!is_equal || self.changes < other.changes)
+    }
+}
+
+fn whole(grains: f64) -> u64 {
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "a float is cast to the nearest number that there is"
+    )]
+    let whole = grains.round() as u64;
+    whole
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn better_is_what_nothing_speaks_against() {
+        let score = |failed, cost, mean, changes| Score {
+            failed,
+            cost,
+            mean,
+            p99: 0,
+            changes,
+        };
+        let one = score(0, 10, 10, 1);
+        assert!(one.beats(&score(0, 11, 10, 0)) && one.beats(&score(1, 10, 10, 0)));
+        assert!(one.beats(&score(0, 10, 10, 2)) && !one.beats(&one));
+        let trade = score(0, 9, 11, 1);
+        assert!(!one.beats(&trade) && !trade.beats(&one));
+    }
+}

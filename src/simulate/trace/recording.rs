@@ -1,0 +1,216 @@
+//! A trace that grows while a cluster runs, from what its GCS knows again and again.
+
+use std::collections::HashMap;
+
+use super::assemble::{assemble, some};
+use super::draft::as_name;
+use super::error::TraceError;
+use super::forms::ray_runs::{ActorEnds, Group, Groups, Kind, Run, drafts};
+use super::job::Trace;
+use super::loss::Loss;
+
+/// The most attempts of tasks that are kept: about a hundred megabytes.
+pub const MOST_RUNS: usize = 250_000;
+
+/// The most actors, and the most placement groups.
+const MOST_OTHERS: usize = 100_000;
+
+/// What a GCS knows at one moment of what ran.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RayHistory {
+    /// Attempts of tasks.
+    pub runs: Vec<Run>,
+    /// When actors ended, by their ids, in seconds since 1970.
+    pub actor_ends: Vec<(String, f64)>,
+    /// Placement groups by their ids.
+    pub groups: Vec<(String, Group)>,
+    /// How many attempts the GCS has forgotten since it started.
+    pub forgotten: u64,
+}
+
+/// What was learned since the recording began.
+#[derive(Debug, Clone, Default)]
+pub struct Recording {
+    /// Attempts by their task and when they were ready. Of the calls of an actor only the last is
+    /// kept: it says how long the actor was needed.
+    runs: HashMap<(String, u64), Run>,
+    actor_ends: ActorEnds,
+    groups: Groups,
+    /// What the GCS had forgotten when the recording began, and last.
+    forgotten: Option<(u64, u64)>,
+}
+
+impl Recording {
+    /// How many attempts are kept.
+    pub fn len(&self) -> usize {
+        self.runs.len()
+    }
+
+    /// Whether nothing was learned yet.
+    pub fn is_empty(&self) -> bool {
+        self.runs.is_empty()
+    }
+
+    /// Whether more would be too much to keep.
+    pub fn is_full(&self) -> bool {
+        self.runs.len() >= MOST_RUNS
+    }
+
+    /// Learns what a GCS knows now. What has no room is left out, and counts as forgotten.
+    pub fn add(&mut self, history: RayHistory) {
+        let mut left_out = 0;
+        for run in history.runs {
+            let key = match (&run.actor, run.kind) {
+                (Some(actor), Kind::Call) => (actor.clone(), u64::MAX),
+                _ => (run.task.clone(), run.ready.to_bits()),
+            };
+            let end = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(_, end)| end);
+            let has_room = self.runs.len() < MOST_RUNS;
+            match self.runs.get_mut(&key) {
+                Some(known) if end(known) <= end(&run) => *known = run,
+                Some(_) => {}
+                None if has_room => {
+                    self.runs.insert(key, run);
+                }
+                None => left_out += 1,
+            }
+        }
+        let room = MOST_OTHERS.saturating_sub(self.actor_ends.len());
+        self.actor_ends
+            .extend(history.actor_ends.into_iter().take(room));
+        let room = MOST_OTHERS.saturating_sub(self.groups.len());
+        self.groups.extend(history.groups.into_iter().take(room));
+        let (first, _) = self.forgotten.unwrap_or((history.forgotten, 0));
+        self.forgotten = Some((first.min(history.forgotten), history.forgotten + left_out));
+    }
+
+    /// The trace, and what was left out of it. Actors that live now, in seconds since 1970, have lived
+    /// until now.
+    ///
+    /// # Errors
+    ///
+    /// Nothing has ended, or the GCS told of amounts that Ray does not have.
+    pub fn finish(mut self, name: &str, now: f64) -> Result<(Trace, Vec<Loss>), TraceError> {
+        for run in self.runs.values() {
+            if let (Kind::Creation, Some(actor), Some(_)) = (run.kind, &run.actor, run.ran) {
+                self.actor_ends.entry(actor.clone()).or_insert(now);
+            }
+        }
+        let mut runs: Vec<((String, u64), Run)> = self.runs.into_iter().collect();
+        runs.sort_by(|(one, _), (other, _)| one.cmp(other));
+        let runs = runs.into_iter().map(|(_, run)| run).collect();
+        let (drafts, mut losses) = drafts(runs, &self.groups, &self.actor_ends)?;
+        let (first, last) = self.forgotten.unwrap_or_default();
+        losses.push(Loss::Forgotten(
+            usize::try_from(last.saturating_sub(first)).unwrap_or(usize::MAX),
+        ));
+        losses.retain(|loss| loss.count() > 0);
+        some(&drafts, " that has ended")?;
+        Ok((assemble(as_name(name), drafts)?, losses))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::trace::job::{Demand, Shape, Strategy};
+
+    fn run(task: &str, kind: Kind, from: f64, to: Option<f64>) -> Run {
+        Run {
+            task: task.to_owned(),
+            name: "f".to_owned(),
+            kind,
+            actor: None,
+            group: None,
+            parent: None,
+            ready: from,
+            ran: to.map(|to| (from + 0.5, to)),
+            shape: Shape::from([("CPU".to_owned(), 1.0)]),
+        }
+    }
+
+    fn history(runs: Vec<Run>) -> RayHistory {
+        RayHistory {
+            runs,
+            ..RayHistory::default()
+        }
+    }
+
+    #[test]
+    fn what_is_told_again_counts_once_and_what_has_ended_is_known_then() {
+        let mut recording = Recording::default();
+        recording.add(history(vec![run("t", Kind::Task, 100.0, None)]));
+        recording.add(history(vec![run("t", Kind::Task, 100.0, Some(103.0))]));
+        // The GCS has forgotten the first, and tells of another.
+        let mut later = history(vec![
+            run("u", Kind::Task, 104.0, Some(105.0)),
+            run("v", Kind::Task, 104.0, None),
+        ]);
+        later.forgotten = 2;
+        recording.add(later);
+        let (trace, losses) = recording.finish("n", 110.0).unwrap();
+        let jobs: Vec<(&str, f64, f64)> = (trace.jobs.iter())
+            .map(|job| (job.id.as_str(), job.at, job.seconds))
+            .collect();
+        assert_eq!(jobs, [("t", 0.0, 2.5), ("u", 4.0, 0.5)]);
+        assert_eq!(losses, [Loss::Unfinished(1), Loss::Forgotten(2)]);
+    }
+
+    #[test]
+    fn actors_live_until_they_end_and_parents_come_first_where_they_did() {
+        let actor = |id: &str, run: Run| Run {
+            actor: Some(id.to_owned()),
+            ..run
+        };
+        let child = |at: f64| Run {
+            parent: Some("t".to_owned()),
+            ..run("late", Kind::Task, at, Some(at + 2.0))
+        };
+        let mut told = history(vec![
+            run("t", Kind::Task, 100.0, Some(103.0)),
+            child(104.0),
+            Run {
+                task: "early".to_owned(),
+                ..child(101.0)
+            },
+            actor("a", run("made-a", Kind::Creation, 100.0, Some(101.0))),
+            actor("b", run("made-b", Kind::Creation, 100.0, Some(101.0))),
+            actor("b", run("call", Kind::Call, 102.0, Some(103.0))),
+        ]);
+        told.actor_ends = vec![("a".to_owned(), 150.5)];
+        let mut recording = Recording::default();
+        recording.add(told);
+        let (trace, _) = recording.finish("n", 200.5).unwrap();
+        let job = |id: &str| trace.jobs.iter().find(|job| job.id == id).unwrap();
+        let after = |id: &str| job(id).after.iter().map(|at| trace.jobs[*at].id.as_str());
+        assert_eq!(after("late").collect::<Vec<_>>(), ["t"]);
+        assert_eq!(after("early").count(), 0, "its parent went on");
+        let seconds = |id: &str| job(id).seconds.to_string();
+        assert_eq!(
+            (seconds("made-a"), seconds("made-b")),
+            ("50".into(), "100".into())
+        );
+    }
+
+    #[test]
+    fn strategies_of_placement_groups_are_known() {
+        let mut told = history(vec![Run {
+            group: Some("g".to_owned()),
+            ..run("t", Kind::Task, 1.0, Some(4.0))
+        }]);
+        let group = Group {
+            bundles: vec![Shape::from([("CPU".to_owned(), 1.0)]); 2],
+            strategy: Some(Strategy::StrictSpread),
+        };
+        told.groups = vec![("g".to_owned(), group.clone())];
+        let mut recording = Recording::default();
+        recording.add(told);
+        let (trace, losses) = recording.finish("n", 9.0).unwrap();
+        assert_eq!(losses, []);
+        let expected = Demand::PlacementGroup {
+            strategy: Strategy::StrictSpread,
+            bundles: group.bundles,
+        };
+        assert_eq!(trace.jobs[0].demand, expected);
+    }
+}

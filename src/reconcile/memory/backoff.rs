@@ -15,6 +15,9 @@ const PATIENCE: f64 = 20.0;
 /// The largest part of a back-off by which jitter makes it shorter or longer.
 const SPREAD: f64 = 0.25;
 
+/// By how many seconds a clock may go back without ending back-offs.
+const SKEW_S: f64 = 1.0;
+
 /// The back-offs that hold, by target and class of work.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Waits(BTreeMap<(EffectTarget, EffectClass), Wait>);
@@ -24,6 +27,8 @@ pub struct Waits(BTreeMap<(EffectTarget, EffectClass), Wait>);
 pub struct Wait {
     /// The number of failures in a row.
     pub failures: u32,
+    /// The beginning of the back-off, in seconds since 1970.
+    pub from: f64,
     /// The end of the back-off, in seconds since 1970.
     pub until: f64,
     /// The reason, for people.
@@ -31,10 +36,11 @@ pub struct Wait {
 }
 
 impl Waits {
-    /// The back-off that holds now, if there is one.
+    /// The back-off that holds now, if there is one. One that begins later was recorded by a clock
+    /// that has been set back since: it holds no longer, or it would last as much longer.
     pub fn of(&self, about: &EffectTarget, task: EffectClass, now: f64) -> Option<&Wait> {
         let wait = self.0.get(&(about.clone(), task))?;
-        (wait.until > now).then_some(wait)
+        (wait.from <= now + SKEW_S && now < wait.until).then_some(wait)
     }
 
     /// Records a failure. `jitter` is from 0 to 1 and spreads the back-offs, so that a thousand
@@ -60,6 +66,7 @@ impl Waits {
         let wait_s = (doubled.min(settings.longest_s) * spread).max(asked);
         let wait = Wait {
             failures,
+            from: failed.now,
             until: failed.now + wait_s,
             why: failed.why.clone(),
         };
@@ -67,11 +74,18 @@ impl Waits {
         self.bound();
     }
 
-    /// Backs off the work on a target for a fixed time.
-    pub(crate) fn pause(&mut self, key: (EffectTarget, EffectClass), until: f64, why: &str) {
+    /// Backs off the work on a target for so many seconds.
+    pub(crate) fn pause(
+        &mut self,
+        key: (EffectTarget, EffectClass),
+        now: f64,
+        seconds: f64,
+        why: &str,
+    ) {
         let wait = Wait {
             failures: 0,
-            until,
+            from: now,
+            until: now + seconds,
             why: why.to_owned(),
         };
         self.0.insert(key, wait);

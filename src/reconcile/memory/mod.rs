@@ -147,7 +147,7 @@ impl RoundMemory {
         let key = (done.about.clone(), task);
         if reply == Reply::DrainRefused {
             let why = "it has work again and is not drained";
-            self.waits.pause(key, now + REFUSED_DRAIN_S, why);
+            self.waits.pause(key, now, REFUSED_DRAIN_S, why);
         } else {
             self.waits.went_well(&key);
         }

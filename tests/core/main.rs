@@ -17,4 +17,5 @@ mod rules;
 mod scenarios;
 mod schemas;
 mod simulate;
+mod simulate_faults;
 mod traces;

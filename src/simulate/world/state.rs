@@ -5,10 +5,12 @@ use std::rc::Rc;
 
 use serde_json::{Value, json};
 
+use super::deeds::Deeds;
 use super::group::{GroupError, SimulatedGroup, groups};
 use super::ledger::{Ledger, Point, Rate};
 use super::objects::{SimulatedNode, SimulatedPod};
 use super::queue::{Event, EventQueue};
+use super::trouble::Trouble;
 use crate::ray::ReconcileMode;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
@@ -47,12 +49,18 @@ pub struct World {
     pub ray: Ray,
     /// The objects as watchers have them.
     pub view: View,
+    /// What is wrong with it.
+    pub trouble: Trouble,
+    /// What was done in it.
+    pub deeds: Deeds,
     /// Everything random.
     pub random: fastrand::Rng,
     pub(super) queue: EventQueue,
     pub(super) cluster: ClusterObject,
     pub(super) version: u64,
     pub(super) groups: Vec<SimulatedGroup>,
+    /// The groups that were removed: their pods may still be there.
+    pub(super) former: Vec<SimulatedGroup>,
     /// All pods that there ever were.
     pub(super) pods: Vec<SimulatedPod>,
     /// The pods that exist, by name.
@@ -82,11 +90,14 @@ impl World {
             ledger: Ledger::default(),
             ray: Ray::new(trace, settings.seed),
             view: View::default(),
+            trouble: Trouble::default(),
+            deeds: Deeds::default(),
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),
             version: 0,
             groups: Vec::new(),
+            former: Vec::new(),
             pods: Vec::new(),
             present: BTreeMap::new(),
             nodes: Vec::new(),
@@ -176,7 +187,7 @@ impl World {
                 self.ray.pull();
             }
             Event::Watched => self.watched(),
-            Event::Look(_) | Event::Answered(_) => {}
+            Event::Look(_) | Event::Answered { .. } => {}
         }
     }
 
@@ -237,7 +248,11 @@ impl World {
     pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), GroupError> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let cluster = ClusterObject::from(cluster);
-        self.groups = groups(&cluster)?;
+        let groups = groups(&cluster)?;
+        let before = std::mem::replace(&mut self.groups, groups);
+        let is_gone =
+            |group: &SimulatedGroup| !self.groups.iter().any(|known| known.name == group.name);
+        self.former.extend(before.into_iter().filter(is_gone));
         self.version += 1;
         self.cluster = cluster;
         self.after(self.settings.operator_s, Event::Operator);
@@ -254,6 +269,9 @@ impl World {
     }
 
     pub(super) fn watched(&mut self) {
+        if self.trouble.is_watch_lost {
+            return;
+        }
         self.is_watched = false;
         let pods = self
             .present

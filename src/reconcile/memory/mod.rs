@@ -2,6 +2,7 @@
 
 pub mod backoff;
 pub mod reported;
+pub(crate) mod unobserved;
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,7 @@ use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::Announcements;
 use crate::reconcile::memory::backoff::{FailedTry, Waits};
 use crate::reconcile::memory::reported::ReportedState;
+use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::recorder::EventRecorder;
@@ -40,6 +42,7 @@ pub struct RoundMemory {
     /// When anything in the cluster last changed, in seconds since 1970.
     pub changed_at: f64,
     pub(super) told: ReportedState,
+    pub(super) unobserved: Unobserved,
     recorder: EventRecorder,
     split_until: f64,
     pub(super) stabilisation: Stabilisation,
@@ -62,9 +65,14 @@ impl RoundMemory {
         self.outage.clone_from(&round.outage);
         self.forget_what_was_not_asked(round, done);
         self.waits.forget_old(now, &settings.backoff);
+        self.unobserved.note(done, now);
+        let has_failed = |of: &Done| {
+            let mut failed = done.iter().filter(|done| done.result.is_err());
+            failed.any(|one| one.about == of.about && one.effect.task() == of.effect.task())
+        };
         for done in done {
             match &done.result {
-                Ok(reply) => self.went_well(done, *reply, now),
+                Ok(reply) => self.went_well(done, *reply, has_failed(done), now),
                 Err(failure) => {
                     self.failed(done, failure, settings, now, jitter());
                     self.note_refused(done, failure.meaning(), now);
@@ -128,7 +136,9 @@ impl RoundMemory {
         });
     }
 
-    fn went_well(&mut self, done: &Done, reply: Reply, now: f64) {
+    /// Takes in a call that succeeded. `has_failed` says that another call of the same chain has
+    /// not: a note that was written does not make up for the resize that was refused.
+    fn went_well(&mut self, done: &Done, reply: Reply, has_failed: bool, now: f64) {
         let task = done.effect.task();
         match &done.effect {
             Effect::PatchCluster(patch) => {
@@ -148,7 +158,7 @@ impl RoundMemory {
         if reply == Reply::DrainRefused {
             let why = "it has work again and is not drained";
             self.waits.pause(key, now, REFUSED_DRAIN_S, why);
-        } else {
+        } else if !has_failed {
             self.waits.went_well(&key);
         }
     }
@@ -225,6 +235,43 @@ impl RoundMemory {
                 }
             }
             _ => done.about.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::reconcile::effects::effect::PodPatch;
+
+    /// What was failed and noted for a pod in one round: as often as it happens, the wait grows.
+    #[test]
+    fn a_note_that_was_written_does_not_make_up_for_a_resize_that_failed() {
+        let patch = PodPatch {
+            pod: "w".to_owned(),
+            body: json!({}),
+        };
+        let (note, resize) = (Effect::NotePod(patch.clone()), Effect::ResizePod(patch));
+        let failure = Failure::NoAnswer(String::new());
+        let done = [
+            (note.clone(), Ok(Reply::Ok)),
+            (resize, Err(failure)),
+            (note, Ok(Reply::Ok)),
+        ];
+        let about = EffectTarget::Pod("w".to_owned());
+        let done = done.map(|(effect, result)| Done {
+            about: about.clone(),
+            effect,
+            result,
+        });
+        let mut memory = RoundMemory::default();
+        for failures in 1..=TRIES {
+            let (round, settings) = (Round::default(), ReconcilerSettings::default());
+            memory.fold(&round, &done, &settings, 100.0, || 0.5);
+            let wait = memory.waits.of(&about, EffectClass::Resize, 100.0);
+            assert_eq!(wait.map(|wait| wait.failures), Some(failures));
         }
     }
 }

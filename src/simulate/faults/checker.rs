@@ -51,9 +51,7 @@ impl Checker {
                 self.deeds.pop_front();
             }
             self.deeds.push_back(format!("{:.3} {deed}", at.seconds()));
-            let usual = scene.world.watch_lag_s;
-            let is_late = world.trouble.is_watch_lost || world.settings.watch_lag_s > usual;
-            self.count(at, &deed, is_late)?;
+            self.count(at, &deed)?;
             judge(scene, world, &deed)?;
         }
         match scaler.broken.pop() {
@@ -62,7 +60,7 @@ impl Checker {
         }
     }
 
-    fn count(&mut self, at: Moment, deed: &Deed, is_watch_late: bool) -> Result<(), Violation> {
+    fn count(&mut self, at: Moment, deed: &Deed) -> Result<(), Violation> {
         let is_change = match deed {
             Deed::Called { effect, .. } => {
                 !matches!(**effect, Effect::Report(_) | Effect::PutError(_))
@@ -73,9 +71,7 @@ impl Checker {
         if is_change {
             self.last_change = Some((at, deed.to_string()));
         }
-        // A resize that pods as watchers have them do not show yet is asked for again at each look.
-        let is_blind = is_watch_late && matches!(deed, Deed::Called { .. });
-        if deed.is_api_write() && !is_blind {
+        if deed.is_api_write() {
             self.writes.push_back(at);
         }
         self.writes.retain(|write| at.since(*write) < 60.0);

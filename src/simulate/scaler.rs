@@ -29,6 +29,8 @@ pub struct Scaler {
     handover: Handover,
     /// The check that spares a round, and the view that it is of.
     unchanged: Option<(UnchangedCheck, u64)>,
+    /// The view that shows that this scaler owns the cluster: it is asked anew of another one only.
+    owned: Option<u64>,
     performing: Option<Performing>,
     /// The number of the next look; earlier ones do not count any more.
     token: u64,
@@ -65,6 +67,7 @@ impl Scaler {
             memory: RoundMemory::default(),
             handover: Handover::default(),
             unchanged: None,
+            owned: None,
             performing: None,
             token: 0,
             looked: 0,
@@ -125,7 +128,8 @@ impl Scaler {
         let snapshot = self.snapshot(world, gcs);
         let round = round(&snapshot, &self.memory, &self.settings);
         self.rounds += 1;
-        if self.is_checked {
+        // What is barred shows as skipped for long.
+        if self.is_checked && round.skipped.iter().any(|skipped| skipped.lasting) {
             self.broken.extend(check::check(&snapshot, &round.plan));
         }
         if round.chains.is_empty() {
@@ -151,10 +155,16 @@ impl Scaler {
 
     /// Whether this scaler owns the cluster. The ownership record is written if it has to be.
     fn may_act(&mut self, world: &mut World) -> bool {
+        if self.owned == Some(world.view.version) {
+            return true;
+        }
         let (view, now) = (world.view.cluster.clone(), world.now.seconds());
         let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
         match self.handover.turn(view.object(), &ours, &role, now) {
-            HandoverStep::Act => true,
+            HandoverStep::Act => {
+                self.owned = Some(world.view.version);
+                true
+            }
             HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
                 // A record that cannot be written is tried again at the next look.
                 let _ = world.claim(&patch);

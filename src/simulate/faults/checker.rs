@@ -17,6 +17,9 @@ use crate::simulate::world::deeds::{Deed, DeletionCause};
 /// of which may be resized up and down once in some seconds, by two writes.
 const MOST_WRITES: usize = 120;
 
+/// The most drains and resizes of raylets within a minute.
+const MOST_GCS_CALLS: usize = 120;
+
 /// How many deeds are kept for people.
 const KEPT_DEEDS: usize = 30;
 
@@ -26,6 +29,7 @@ pub struct Checker {
     /// When the last write or drain was made.
     pub last_change: Option<(Moment, String)>,
     writes: VecDeque<Moment>,
+    gcs_calls: VecDeque<Moment>,
     deeds: VecDeque<String>,
 }
 
@@ -71,14 +75,19 @@ impl Checker {
         if is_change {
             self.last_change = Some((at, deed.to_string()));
         }
-        if deed.is_api_write() {
-            self.writes.push_back(at);
-        }
-        self.writes.retain(|write| at.since(*write) < 60.0);
-        let writes = self.writes.len();
-        if writes > MOST_WRITES {
-            let most = MOST_WRITES;
-            return Err(Violation::Storm { writes, most });
+        let is_gcs_call = matches!(deed, Deed::Called { .. }) && is_change && !deed.is_api_write();
+        for (calls, is_one, most) in [
+            (&mut self.writes, deed.is_api_write(), MOST_WRITES),
+            (&mut self.gcs_calls, is_gcs_call, MOST_GCS_CALLS),
+        ] {
+            if is_one {
+                calls.push_back(at);
+            }
+            calls.retain(|call| at.since(*call) < 60.0);
+            let calls = calls.len();
+            if calls > most {
+                return Err(Violation::Storm { calls, most });
+            }
         }
         Ok(())
     }
@@ -92,10 +101,18 @@ fn judge(scene: &Scene, world: &World, deed: &Deed) -> Result<(), Violation> {
             cause: DeletionCause::Listed,
             jobs,
             ..
-        } if *jobs > 0 && !has_hosts(scene, group) => Err(Violation::DeletesBusy {
-            pod: name.clone(),
-            jobs: *jobs,
-        }),
+        } if *jobs > 0
+            && scene.settings.strategy.is_rayfit()
+            && is_listed(world, scene, name, group) =>
+        {
+            Err(Violation::DeletesBusy {
+                pod: name.clone(),
+                jobs: *jobs,
+            })
+        }
+        Deed::Called { effect, .. } if is_foreign(world, effect) => {
+            Err(Violation::TouchesForeign(effect.to_string()))
+        }
         Deed::Called {
             effect,
             is_done: true,
@@ -109,10 +126,24 @@ fn judge(scene: &Scene, world: &World, deed: &Deed) -> Result<(), Violation> {
     }
 }
 
-/// Where a replica has several hosts, KubeRay deletes all of them with the first whose containers have
-/// ended. (docs/operations.md.)
-fn has_hosts(scene: &Scene, group: &str) -> bool {
-    (scene.groups.iter()).any(|known| known.name == group && known.hosts > 1)
+/// Whether a pod that was deleted was listed itself. Where a replica has several hosts, KubeRay deletes
+/// all of them with the first that is listed. (docs/operations.md.)
+fn is_listed(world: &World, scene: &Scene, pod: &str, group: &str) -> bool {
+    let known = scene.groups.iter().find(|known| known.name == group);
+    let mut groups = world.groups().iter();
+    known.is_none_or(|known| known.hosts == 1)
+        || groups.any(|group| group.to_delete.iter().any(|name| name == pod))
+}
+
+/// Whether a call is about a pod of somebody else.
+fn is_foreign(world: &World, effect: &Effect) -> bool {
+    let pod = match effect {
+        Effect::NotePod(patch) | Effect::ResizePod(patch) => &patch.pod,
+        Effect::ResizeRaylet(resize) => &resize.pod,
+        Effect::Drain(drain) => &drain.pod,
+        Effect::PatchCluster(_) | Effect::Report(_) | Effect::PutError(_) => return false,
+    };
+    world.pod(pod).is_none()
 }
 
 fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Violation> {
@@ -144,7 +175,7 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Vio
     let workers = world.groups().iter().filter(|group| !group.is_head());
     let workers = workers.map(|group| group.replicas.saturating_mul(group.hosts));
     let workers = workers.fold(0, i64::saturating_add);
-    let max = scene.reconciler.plan.max_workers;
+    let max = scene.settings.max_workers.unwrap_or(u64::MAX);
     // A launch may be rounded up to a whole replica.
     let rounded = scene
         .groups
@@ -157,13 +188,22 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Vio
     Ok(())
 }
 
-fn max_replicas(cluster: &Value, group: &str) -> i64 {
-    let groups = cluster
-        .pointer("/spec/workerGroupSpecs")
-        .and_then(Value::as_array);
-    let mut groups = groups.into_iter().flatten();
-    let group = groups.find(|known| known["groupName"] == group);
-    group.map_or(0, |group| group["maxReplicas"].as_i64().unwrap_or(i64::MAX))
+/// `maxReplicas` of a group; 0 if there is no such group.
+pub(super) fn max_replicas(cluster: &Value, group: &str) -> i64 {
+    let max = group_field(cluster, group, "maxReplicas");
+    max.map_or(0, |max| max.as_i64().unwrap_or(i64::MAX))
+}
+
+/// `minReplicas` of a group.
+pub(super) fn least_replicas(cluster: &Value, group: &str) -> i64 {
+    let min = group_field(cluster, group, "minReplicas");
+    min.and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn group_field<'a>(cluster: &'a Value, group: &str, field: &str) -> Option<&'a Value> {
+    let groups = cluster.pointer("/spec/workerGroupSpecs")?.as_array()?;
+    let group = groups.iter().find(|known| known["groupName"] == group)?;
+    Some(&group[field])
 }
 
 fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), Violation> {
@@ -174,18 +214,27 @@ fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), Violati
     let Some(group) = known else {
         return Ok(());
     };
-    let wanted = pod.wanted().cpu.unwrap_or_default();
-    let milli = i64::try_from(wanted.ceil_milli()).unwrap_or(i64::MAX);
-    let (pod, most) = (
-        patch.pod.clone(),
-        group.most_cores.unwrap_or(group.cores) * 1000,
-    );
-    if milli > most {
-        return Err(Violation::AboveCap { pod, milli, most });
-    }
-    let least = (group.cores * 1000).max(world.used_milli(&pod));
-    if milli < least {
-        return Err(Violation::TooSmall { pod, milli, least });
+    let used = world.used(&patch.pod);
+    let parts = ["thousandths of a core", "bytes of memory"];
+    for (part, unit) in parts.into_iter().enumerate() {
+        let (size, most) = (pod.size()[part], group.most()[part]);
+        if size > most {
+            return Err(Violation::AboveCap {
+                pod: patch.pod.clone(),
+                size,
+                unit,
+                most,
+            });
+        }
+        let least = group.least()[part].max(used[part]);
+        if size < least {
+            return Err(Violation::TooSmall {
+                pod: patch.pod.clone(),
+                size,
+                unit,
+                least,
+            });
+        }
     }
     Ok(())
 }

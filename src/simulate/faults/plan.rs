@@ -1,14 +1,15 @@
-//! Faults and their times, as lines of JSON.
+//! A scene, faults and their times, as lines of JSON.
 
 use serde::{Deserialize, Serialize};
 
-use crate::simulate::world::trouble::{Answer, ResizeRefusal};
+use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
+use crate::simulate::world::trouble::{Answer, CallKind, ResizeRefusal, Watches};
 
 /// What goes wrong in a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct FaultPlan {
-    /// The seed of the cluster, its jobs and everything random.
-    pub seed: u64,
+    /// The cluster, its jobs and its world.
+    pub scene: Scene,
     /// The faults.
     pub faults: Vec<Fault>,
 }
@@ -28,7 +29,7 @@ pub struct Fault {
 /// groups; `pick` says which of those that there are, counted round and round.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
 #[serde(
-    tag = "fault",
+    tag = "kind",
     rename_all = "camelCase",
     rename_all_fields = "camelCase"
 )]
@@ -52,6 +53,21 @@ pub enum FaultKind {
         /// Whether the calls are carried out, unless the answer is a refusal.
         is_done: bool,
     },
+    /// The Lease of the cluster's shard goes to another replica: calls that have not begun are not
+    /// sent, and the other replica knows nothing of this one's rounds.
+    LeaseLost {
+        /// Until the other replica looks at the cluster.
+        seconds: f64,
+    },
+    /// All calls of one kind are answered wrongly.
+    CallsRefused {
+        /// The kind.
+        of: CallKind,
+        /// The answer.
+        answer: Answer,
+        /// For how long.
+        seconds: f64,
+    },
     /// Watchers hear of changes later.
     WatchLags {
         /// How much later, in seconds.
@@ -59,10 +75,18 @@ pub enum FaultKind {
         /// For how long.
         seconds: f64,
     },
-    /// Watchers hear nothing until they list again.
+    /// Watchers hear nothing of some objects, or of all, until they list again.
     WatchStops {
+        /// Of which.
+        of: Watches,
         /// For how long.
         seconds: f64,
+    },
+    /// Watchers hear again what was so many seconds ago, as from an API server that lags behind the
+    /// one that they watched before, and then what is so now.
+    WatchRepeats {
+        /// How long ago.
+        ago: f64,
     },
     /// The GCS does not answer.
     GcsAway {
@@ -123,9 +147,32 @@ pub enum FaultKind {
         /// The value.
         replicas: i64,
     },
-    /// The scaler's clock is ahead, and is then set back.
+    /// People set `minReplicas` of a group, and later set it back.
+    MinReplicas {
+        /// The group.
+        group: usize,
+        /// The value.
+        min: i64,
+        /// For how long.
+        seconds: f64,
+    },
+    /// A tool applies the RayCluster as its repository has it, without what was added since.
+    ManifestApplied,
+    /// People remove the annotation that lets pods grow, and later write it again.
+    GrowthRemoved {
+        /// For how long.
+        seconds: f64,
+    },
+    /// People delete a worker pod.
+    PodDeleted {
+        /// Which one.
+        pick: usize,
+    },
+    /// People remove Ray's notes about resizes from all pods.
+    NotesRemoved,
+    /// The scaler's clock is ahead, or behind, and is then set right.
     ClockAhead {
-        /// By how many seconds.
+        /// By how many seconds; below 0 it is behind.
         by: f64,
         /// For how long.
         seconds: f64,
@@ -138,59 +185,76 @@ impl FaultKind {
     pub fn seconds(&self) -> f64 {
         match self {
             Self::ScalerDies { .. } | Self::CallsFail { .. } => 30.0,
-            Self::WatchLags { seconds, .. }
-            | Self::WatchStops { seconds }
+            Self::CallsRefused { seconds, .. }
+            | Self::WatchLags { seconds, .. }
+            | Self::WatchStops { seconds, .. }
             | Self::GcsAway { seconds }
             | Self::GcsRestarts { seconds }
             | Self::ResizesRefused { seconds, .. }
             | Self::PodsStartSlowly { seconds, .. }
             | Self::MaxReplicas { seconds, .. }
+            | Self::MinReplicas { seconds, .. }
             | Self::GroupSuspended { seconds, .. }
+            | Self::GrowthRemoved { seconds }
             | Self::ClockAhead { seconds, .. } => *seconds,
-            Self::NodeLost { .. }
+            Self::WatchRepeats { .. } => 1.0,
+            Self::LeaseLost { .. }
+            | Self::NodeLost { .. }
             | Self::PodFails { .. }
+            | Self::PodDeleted { .. }
             | Self::GroupRemoved
+            | Self::ManifestApplied
+            | Self::NotesRemoved
             | Self::ReplicasReset { .. } => 0.0,
         }
     }
 }
 
-/// The first line of a plan.
+/// A line of a plan.
 #[derive(Serialize, Deserialize)]
-struct Head {
-    seed: u64,
+#[serde(rename_all = "camelCase")]
+enum Line {
+    Scene(SceneSettings),
+    Group(SceneGroup),
+    Job(SceneJob),
+    Fault(Fault),
 }
 
 impl FaultPlan {
-    /// The plan as lines of JSON: the seed, then each fault.
+    /// The plan as lines of JSON: the scene, its groups, its jobs, then each fault.
     ///
     /// # Errors
     ///
     /// A number is not finite.
     pub fn lines(&self) -> Result<String, serde_json::Error> {
-        let mut lines = serde_json::to_string(&Head { seed: self.seed })?;
-        for fault in &self.faults {
-            lines.push('\n');
-            lines.push_str(&serde_json::to_string(fault)?);
+        let scene = &self.scene;
+        let settings = std::iter::once(Line::Scene(scene.settings.clone()));
+        let groups = scene.groups.iter().cloned().map(Line::Group);
+        let jobs = scene.jobs.iter().cloned().map(Line::Job);
+        let faults = self.faults.iter().copied().map(Line::Fault);
+        let mut text = String::new();
+        for line in settings.chain(groups).chain(jobs).chain(faults) {
+            text.push_str(&serde_json::to_string(&line)?);
+            text.push('\n');
         }
-        lines.push('\n');
-        Ok(lines)
+        Ok(text)
     }
 
     /// Reads what [`FaultPlan::lines`] writes.
     ///
     /// # Errors
     ///
-    /// A line is not JSON, or is no fault. Without lines there is no seed, which is an error too.
+    /// A line is not JSON, or none of these.
     pub fn read(text: &str) -> Result<Self, serde_json::Error> {
-        let mut lines = text.lines();
-        let head: Head = serde_json::from_str(lines.next().unwrap_or_default())?;
-        let faults = lines
-            .filter(|line| !line.trim().is_empty())
-            .map(serde_json::from_str);
-        Ok(Self {
-            seed: head.seed,
-            faults: faults.collect::<Result<_, _>>()?,
-        })
+        let mut plan = Self::default();
+        for line in text.lines().filter(|line| !line.trim().is_empty()) {
+            match serde_json::from_str(line)? {
+                Line::Scene(settings) => plan.scene.settings = settings,
+                Line::Group(group) => plan.scene.groups.push(group),
+                Line::Job(job) => plan.scene.jobs.push(job),
+                Line::Fault(fault) => plan.faults.push(fault),
+            }
+        }
+        Ok(plan)
     }
 }

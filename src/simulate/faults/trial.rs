@@ -1,33 +1,46 @@
 //! One simulation with faults.
 
+use std::collections::VecDeque;
+
 use serde_json::{Value, json};
 
-use super::checker::Checker;
+use super::checker::{Checker, least_replicas, max_replicas};
 use super::plan::{FaultKind, FaultPlan};
 use super::scene::Scene;
 use super::violation::Violation;
 use crate::simulate::moment::Moment;
+use crate::simulate::ray::Ray;
 use crate::simulate::ray::jobs::{JobState, Need, SimulatedJob};
+use crate::simulate::ray::resources::Bundle;
 use crate::simulate::scaler::Scaler;
-use crate::simulate::world::World;
+use crate::simulate::settings::WorldSettings;
+use crate::simulate::trace::{Strategy, Trace};
 use crate::simulate::world::deeds::Deed;
 use crate::simulate::world::group::GroupError;
 use crate::simulate::world::queue::Event;
 use crate::simulate::world::trouble::BadAnswer;
+use crate::simulate::world::{View, World};
+use crate::snapshot::pod_object::{OwnerReference, PodObject};
+
+/// The annotation that lets pods grow.
+const GROWTH: &str = "ray.io/ippr";
 
 /// How long the cluster may take to come up, in seconds.
 const START_S: f64 = 600.0;
 
 /// How long after the last fault and the last submission jobs may wait that could run, in seconds:
 /// the longest back-off and the longest node's start several times over, and the work itself.
-const SERVED_S: f64 = 1800.0;
+const SERVED_S: f64 = 1200.0;
 
 /// How long after the last job something may still be done, beyond the idle timeout, in seconds: the
 /// longest back-off, and what is removed one after the other.
-const SETTLING_S: f64 = 240.0;
+const SETTLING_S: f64 = 150.0;
 
 /// For how long nothing must be done after that, in seconds.
-const QUIET_S: f64 = 120.0;
+const QUIET_S: f64 = 60.0;
+
+/// How many views are kept for being repeated.
+const KEPT_VIEWS: usize = 300;
 
 /// How a trial failed.
 #[derive(Debug, Clone, PartialEq)]
@@ -44,16 +57,24 @@ pub struct Failed {
 ///
 /// A group of the scene cannot be read.
 pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
-    let scene = Scene::of(plan.seed);
-    let mut world = World::new(&scene.cluster, &scene.trace, scene.world.clone())?;
+    let scene = plan.scene.clone();
+    let trace = scene.trace();
+    let mut world = World::new(&scene.cluster(), &trace, scene.world())?;
     world.deeds.is_kept = true;
-    let mut scaler = Scaler::new(scene.reconciler);
+    if scene.settings.stranger {
+        world.strangers.push(stranger());
+    }
+    let mut scaler = Scaler::new(scene.reconciler());
     scaler.is_checked = true;
     scaler.look_after(0.0, &mut world);
     let mut trial = Trial {
+        usual: scene.world(),
+        manifest: world.stored_cluster().clone(),
+        trace,
         scene,
         world,
         scaler,
+        views: VecDeque::new(),
         checker: Checker::default(),
         steps: Vec::new(),
         dying: None,
@@ -64,8 +85,34 @@ pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
     }))
 }
 
+/// A pod that says that it is of the cluster, and is somebody else's.
+fn stranger() -> PodObject {
+    let mut pod = PodObject::default();
+    pod.metadata.name = "stranger".to_owned();
+    pod.metadata.namespace = Some("ray".to_owned());
+    pod.metadata.uid = Some("stranger".to_owned());
+    pod.metadata.labels.cluster = Some("demo".to_owned());
+    pod.metadata.labels.node_type = Some("worker".to_owned());
+    pod.metadata.labels.group = Some("small".to_owned());
+    pod.metadata.owner_references = vec![OwnerReference {
+        kind: "RayCluster".to_owned(),
+        name: "demo".to_owned(),
+        uid: "another".to_owned(),
+        controller: Some(true),
+    }];
+    pod.status.phase = Some("Running".to_owned());
+    pod
+}
+
 struct Trial {
     scene: Scene,
+    trace: Trace,
+    /// How the world behaves while nothing is wrong.
+    usual: WorldSettings,
+    /// The RayCluster as it was at first.
+    manifest: Value,
+    /// What watchers had, and since when.
+    views: VecDeque<(Moment, View)>,
     world: World,
     scaler: Scaler,
     checker: Checker,
@@ -94,7 +141,7 @@ impl Trial {
         while self.world.now < limit && !self.world.is_up() {
             self.step()?;
         }
-        self.world.begin(&self.scene.trace);
+        self.world.begin(&self.trace);
         let began = self.world.now;
         for fault in &plan.faults {
             let at = began.plus(fault.at);
@@ -121,7 +168,8 @@ impl Trial {
     /// After the last job everything comes to rest.
     fn settle(&mut self) -> Result<(), Violation> {
         let last = self.world.now;
-        self.pass(last.plus(self.scene.idle_s + SETTLING_S))?;
+        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds);
+        self.pass(last.plus(idle_s + SETTLING_S))?;
         let settled = self.world.now;
         self.pass(settled.plus(QUIET_S))?;
         let seconds = self.world.now.since(last);
@@ -131,17 +179,18 @@ impl Trial {
             let deed = deed.clone();
             return Err(Violation::NotQuiet { deed, seconds });
         }
-        let groups = self.world.groups().iter().filter(|group| !group.is_head());
-        let wanted = groups.map(|group| {
-            let known = self
-                .scene
-                .groups
-                .iter()
-                .find(|known| known.name == group.name);
-            known.map_or(0, |known| known.min * known.hosts)
-        });
+        let cluster = self.world.stored_cluster();
+        let groups = || self.world.groups().iter().filter(|group| !group.is_head());
+        let wanted = groups().map(|group| least_replicas(cluster, &group.name) * group.hosts);
         let wanted = usize::try_from(wanted.sum::<i64>()).unwrap_or_default();
-        let pods = self.world.workers();
+        // Ray leaves the pods of a group that was removed as they are.
+        let is_rayfit = self.scene.settings.strategy.is_rayfit();
+        let counts = |of: &str| is_rayfit || groups().any(|group| group.name == of);
+        let pods = self
+            .world
+            .workers()
+            .filter(|pod| counts(pod.group()))
+            .count();
         let is_needed = self.unservable() > 0;
         if pods != wanted && !is_needed {
             return Err(Violation::NotScaledDown {
@@ -192,6 +241,11 @@ impl Trial {
             event => self.world.happen(event),
         }
         if event == Event::Watched {
+            if self.views.len() == KEPT_VIEWS {
+                self.views.pop_front();
+            }
+            let view = self.world.view.clone();
+            self.views.push_back((self.world.now, view));
             self.scaler.wake(&mut self.world);
         }
     }
@@ -249,7 +303,20 @@ impl Trial {
                 world.trouble.answers.extend(answers);
             }
             FaultKind::WatchLags { lag, .. } => world.settings.watch_lag_s = lag,
-            FaultKind::WatchStops { .. } => world.trouble.is_watch_lost = true,
+            FaultKind::LeaseLost { seconds } => {
+                self.scaler.die(seconds, world);
+            }
+            FaultKind::CallsRefused { of, answer, .. } => {
+                world.trouble.refused = Some((of, answer));
+            }
+            FaultKind::WatchStops { of, .. } => world.trouble.lost = Some(of),
+            FaultKind::WatchRepeats { ago } => {
+                let is_old = |(at, _): &&(Moment, View)| world.now.since(*at) >= ago;
+                if let Some((_, view)) = self.views.iter().rev().find(is_old) {
+                    world.repeat(view);
+                    self.scaler.wake(world);
+                }
+            }
             FaultKind::GcsAway { .. } | FaultKind::GcsRestarts { .. } => {
                 world.trouble.is_gcs_away = true;
             }
@@ -276,12 +343,34 @@ impl Trial {
             FaultKind::ReplicasReset { group, replicas } => {
                 self.set(group, "replicas", json!(replicas));
             }
+            FaultKind::MinReplicas { group, min, .. } => {
+                self.set(group, "minReplicas", json!(min));
+            }
+            FaultKind::ManifestApplied => {
+                let manifest = self.manifest.clone();
+                world.edit(|cluster| {
+                    let spec = manifest["spec"].clone();
+                    // What was suspended by hand stays so: the tool does not know of it.
+                    cluster["spec"] = spec;
+                });
+            }
+            FaultKind::GrowthRemoved { .. } => world.edit(|cluster| {
+                let annotations = cluster.pointer_mut("/metadata/annotations");
+                if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+                    annotations.remove(GROWTH);
+                }
+            }),
+            FaultKind::PodDeleted { pick } => {
+                let deleted = world.remove_pod(pick);
+                self.say(format!("deleted by people: {deleted:?}"));
+            }
+            FaultKind::NotesRemoved => world.remove_notes(),
             FaultKind::ClockAhead { by, .. } => self.scaler.clock_ahead_s = by,
         }
     }
 
     fn end(&mut self, kind: FaultKind) {
-        let (world, usual) = (&mut self.world, &self.scene.world);
+        let (world, usual) = (&mut self.world, &self.usual);
         match kind {
             FaultKind::ScalerDies { .. } => self.die(),
             FaultKind::CallsFail { .. } => world.trouble.answers.clear(),
@@ -301,11 +390,27 @@ impl Trial {
                 let max = self.scene.groups.get(group).map_or(1, |group| group.max);
                 self.set(group, "maxReplicas", json!(max));
             }
+            FaultKind::MinReplicas { group, .. } => {
+                let min = self.scene.groups.get(group).map_or(0, |group| group.min);
+                self.set(group, "minReplicas", json!(min));
+            }
             FaultKind::GroupSuspended { group, .. } => self.set(group, "suspend", json!(false)),
+            FaultKind::GrowthRemoved { .. } => {
+                if let Some(growth) = self.manifest["metadata"]["annotations"].get(GROWTH) {
+                    let growth = growth.clone();
+                    world.edit(|cluster| cluster["metadata"]["annotations"][GROWTH] = growth);
+                }
+            }
+            FaultKind::CallsRefused { .. } => world.trouble.refused = None,
             FaultKind::ClockAhead { .. } => self.scaler.clock_ahead_s = 0.0,
-            FaultKind::NodeLost { .. }
+            FaultKind::LeaseLost { .. }
+            | FaultKind::WatchRepeats { .. }
+            | FaultKind::NodeLost { .. }
             | FaultKind::PodFails { .. }
+            | FaultKind::PodDeleted { .. }
             | FaultKind::GroupRemoved
+            | FaultKind::ManifestApplied
+            | FaultKind::NotesRemoved
             | FaultKind::ReplicasReset { .. } => {}
         }
     }
@@ -320,7 +425,7 @@ impl Trial {
         });
     }
 
-    /// How many jobs wait that fit in a pod as a group makes it.
+    /// How many jobs wait that fit in pods as the groups make them.
     fn waiting(&self) -> usize {
         let jobs = self.world.ray.jobs.all.iter();
         jobs.filter(|job| job.state == JobState::Ready && self.fits(job))
@@ -334,24 +439,47 @@ impl Trial {
             .count()
     }
 
+    /// Whether new pods of the groups would hold a job, if nothing else ran.
     fn fits(&self, job: &SimulatedJob) -> bool {
-        let ray = &self.world.ray;
-        let bundles = match &job.need {
-            Need::Shape(shape) => std::slice::from_ref(&ray.jobs.shapes[*shape]),
-            Need::Gang { bundles, .. } => bundles,
+        let (ray, one) = (&self.world.ray, Strategy::Pack);
+        let (bundles, strategy) = match &job.need {
+            Need::Shape(shape) => (std::slice::from_ref(&ray.jobs.shapes[*shape]), one),
+            Need::Gang { bundles, strategy } => (&bundles[..], *strategy),
         };
-        let cpu = ray.names.find("CPU");
-        let needs = bundles.iter().filter_map(|bundle| Some(bundle.get(cpu?)));
-        let needs = needs.max().unwrap_or_default();
-        let groups = self.world.groups().iter().filter(|group| !group.is_head());
-        let cores = groups.filter_map(|group| {
-            let known = self
-                .scene
-                .groups
-                .iter()
-                .find(|known| known.name == group.name);
-            known.map(|known| known.cores)
-        });
-        cores.max().is_some_and(|cores| needs <= cores * 10_000)
+        let workers = || self.world.groups().iter().filter(|group| !group.is_head());
+        let cluster = self.world.stored_cluster();
+        let least: i64 = workers()
+            .map(|group| least_replicas(cluster, &group.name) * group.hosts)
+            .sum();
+        // Workers that a minimum keeps may be of no use.
+        let max = self.scene.settings.max_workers.unwrap_or(u64::MAX);
+        let mut room = i64::try_from(max).unwrap_or(i64::MAX).saturating_sub(least);
+        let mut places = 0;
+        for group in workers() {
+            let each = places_in(&bundles[0], &group.resources, ray);
+            let each = if strategy == Strategy::StrictSpread {
+                each.min(1)
+            } else {
+                each
+            };
+            let most = max_replicas(cluster, &group.name).min(room / group.hosts) * group.hosts;
+            if each > 0 && most > 0 {
+                places += each * most;
+                room -= most;
+            }
+        }
+        usize::try_from(places).unwrap_or_default() >= bundles.len()
     }
+}
+
+/// How often a bundle fits in a new pod.
+fn places_in(bundle: &Bundle, resources: &[(String, f64)], ray: &Ray) -> i64 {
+    let amounts = ray.names.amounts(bundle).into_iter();
+    let counts = amounts.map(|(name, amount)| {
+        let there = resources.iter().find(|(known, _)| *known == name);
+        #[expect(clippy::cast_possible_truncation, reason = "a small count")]
+        let count = there.map_or(0, |(_, there)| (there / amount) as i64);
+        count
+    });
+    counts.min().unwrap_or_default()
 }

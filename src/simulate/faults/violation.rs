@@ -22,22 +22,26 @@ pub enum Violation {
         group: String,
     },
     /// A pod was asked to be larger than it may be.
-    #[error("pod {pod} was resized to {milli} thousandths of a core, above {most}")]
+    #[error("pod {pod} was resized to {size} {unit}, above {most}")]
     AboveCap {
         /// The pod.
         pod: String,
         /// Its new size.
-        milli: i64,
+        size: i64,
+        /// What the size counts.
+        unit: &'static str,
         /// The largest size of its group.
         most: i64,
     },
     /// A pod was asked to be smaller than its template, or than what jobs use on it.
-    #[error("pod {pod} was resized to {milli} thousandths of a core, below {least}")]
+    #[error("pod {pod} was resized to {size} {unit}, below {least}")]
     TooSmall {
         /// The pod.
         pod: String,
         /// Its new size.
-        milli: i64,
+        size: i64,
+        /// What the size counts.
+        unit: &'static str,
         /// The smallest size that it may have now.
         least: i64,
     },
@@ -62,11 +66,16 @@ pub enum Violation {
     /// A plan breaks a rule of its own.
     #[error("a plan breaks a rule: {0}")]
     Plan(check::Violation),
-    /// There were too many writes.
-    #[error("{writes} writes to the API server within a minute, more than {most}")]
+    /// A call is about what is not the cluster's.
+    #[error("{0}, which is not the cluster's")]
+    TouchesForeign(String),
+    /// There were too many calls.
+    #[error(
+        "{calls} writes to the API server, or calls of the GCS, within a minute, more than {most}"
+    )]
     Storm {
         /// How many.
-        writes: usize,
+        calls: usize,
         /// How many there may be.
         most: usize,
     },

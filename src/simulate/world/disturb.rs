@@ -9,7 +9,8 @@ use super::trouble::Answer;
 use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::ray::resources::ResourceNames;
 use crate::simulate::world::queue::Event;
-use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::NodeId;
+use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
 impl World {
     /// Makes a call of the scaler, which may get a wrong answer.
@@ -21,6 +22,8 @@ impl World {
         let is_kubernetes = effect.is_kubernetes();
         let (is_done, result) = if !is_kubernetes && self.trouble.is_gcs_away {
             (false, Err(Answer::Silence.failure(false)))
+        } else if let Some((_, answer)) = self.trouble.refused.filter(|(of, _)| of.is_of(effect)) {
+            (false, Err(answer.failure(is_kubernetes)))
         } else if let Some(bad) = self.trouble.answers.pop_front() {
             let is_done = bad.is_done && !bad.answer.refuses() && self.perform(effect).is_ok();
             (is_done, Err(bad.answer.failure(is_kubernetes)))
@@ -56,7 +59,20 @@ impl World {
 
     /// What the GCS says of the cluster; `None` if it does not answer.
     pub fn gcs_state(&self) -> Option<ClusterResourceState> {
-        (!self.trouble.is_gcs_away).then(|| self.ray.state(self.now))
+        if self.trouble.is_gcs_away {
+            return None;
+        }
+        let mut state = self.ray.state(self.now);
+        let strange = self.strangers.iter().map(|pod| NodeState {
+            node_id: NodeId::from([0xEE; 28]).to_string(),
+            instance_id: pod.metadata.name.clone(),
+            ray_node_type_name: pod.metadata.labels.group.clone().unwrap_or_default(),
+            status: NodeStatus::Idle,
+            idle_duration_ms: 3_600_000,
+            ..NodeState::default()
+        });
+        state.node_states.extend(strange);
+        Some(state)
     }
 
     /// The GCS has been started anew: it knows the nodes by what they registered with, and hears
@@ -81,17 +97,21 @@ impl World {
         }
     }
 
-    /// Watchers hear again of everything.
-    pub fn watch_again(&mut self) {
-        self.trouble.is_watch_lost = false;
-        self.is_watched = false;
-        self.objects_changed();
+    /// People delete a worker pod; `pick` says which. Returns its name.
+    pub fn remove_pod(&mut self, pick: usize) -> Option<String> {
+        let of = |pod: &usize| !self.pods[*pod].is_head && !self.pods[*pod].is_deleting();
+        let there: Vec<usize> = self.present.values().copied().filter(of).collect();
+        let number = *there.get(pick.checked_rem(there.len())?)?;
+        self.delete_pod(number);
+        Some(self.pods[number].name().to_owned())
     }
 
-    /// The watchers know the RayCluster as it is, because they have read or written it.
-    pub fn learn_cluster(&mut self) {
-        self.view.cluster = std::rc::Rc::new(self.cluster.clone());
-        self.view.version += 1;
+    /// Ray's notes about resizes are removed from all pods.
+    pub fn remove_notes(&mut self) {
+        for number in self.present.values() {
+            self.pods[*number].object.metadata.annotations.resize_status = None;
+        }
+        self.objects_changed();
     }
 
     /// The containers of a worker end with an error. Of all that run, `pick` says which. Returns its

@@ -23,16 +23,19 @@ impl World {
     }
 
     /// The worker pods that exist.
-    pub fn workers(&self) -> usize {
+    pub fn workers(&self) -> impl Iterator<Item = &SimulatedPod> {
         let pods = self.present.values().map(|pod| &self.pods[*pod]);
-        pods.filter(|pod| !pod.is_head).count()
+        pods.filter(|pod| !pod.is_head)
     }
 
-    /// The CPUs that jobs use in a pod, in thousandths of cores.
-    pub fn used_milli(&self, pod: &str) -> i64 {
+    /// The thousandths of cores and the bytes of memory that jobs use in a pod.
+    pub fn used(&self, pod: &str) -> [i64; 2] {
         let is_here = |number: usize| self.pods[number].name() == pod;
         let node = self.ray.nodes.iter().rfind(|node| is_here(node.pod));
-        let used = node.and_then(|node| Some(node.used.get(self.ray.names.find("CPU")?)));
-        used.unwrap_or_default() / 10
+        let used = |name: &str| {
+            let number = self.ray.names.find(name)?;
+            Some(node?.used.get(number))
+        };
+        [("CPU", 10), ("memory", 10_000)].map(|(name, unit)| used(name).unwrap_or_default() / unit)
     }
 }

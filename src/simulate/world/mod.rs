@@ -19,5 +19,7 @@ pub mod queue;
 mod scheduler;
 mod state;
 pub mod trouble;
+mod watch;
 
-pub use state::{View, World};
+pub use state::World;
+pub use watch::View;

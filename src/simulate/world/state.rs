@@ -1,7 +1,6 @@
 //! The state of the world, and what happens in it.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use serde_json::{Value, json};
 
@@ -11,6 +10,7 @@ use super::ledger::{Ledger, Point, Rate};
 use super::objects::{SimulatedNode, SimulatedPod};
 use super::queue::{Event, EventQueue};
 use super::trouble::Trouble;
+use super::watch::View;
 use crate::ray::ReconcileMode;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
@@ -18,23 +18,8 @@ use crate::simulate::ray::node::Stage;
 use crate::simulate::ray::resources::float;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::kube_node::{NodeMetadata, NodeStatus};
 use crate::snapshot::pod_object::PodObject;
-
-/// The objects as watchers have them.
-#[derive(Debug, Clone, Default)]
-pub struct View {
-    /// The RayCluster.
-    pub cluster: Rc<ClusterObject>,
-    /// Its pods.
-    pub pods: Rc<Vec<PodObject>>,
-    /// The Kubernetes nodes; `None` where there is room for everything.
-    pub nodes: Option<Rc<Vec<KubeNode>>>,
-    /// The number of this view; it grows with each change.
-    pub version: u64,
-}
 
 /// The world.
 #[derive(Debug, Clone)]
@@ -53,6 +38,8 @@ pub struct World {
     pub trouble: Trouble,
     /// What was done in it.
     pub deeds: Deeds,
+    /// Pods that carry the cluster's labels and are somebody else's.
+    pub strangers: Vec<PodObject>,
     /// Everything random.
     pub random: fastrand::Rng,
     pub(super) queue: EventQueue,
@@ -92,6 +79,7 @@ impl World {
             view: View::default(),
             trouble: Trouble::default(),
             deeds: Deeds::default(),
+            strangers: Vec::new(),
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),
@@ -258,43 +246,6 @@ impl World {
         self.after(self.settings.operator_s, Event::Operator);
         self.objects_changed();
         Ok(())
-    }
-
-    /// An object has changed, of which watchers will hear.
-    pub(super) fn objects_changed(&mut self) {
-        if !self.is_watched {
-            self.is_watched = true;
-            self.after(self.settings.watch_lag_s, Event::Watched);
-        }
-    }
-
-    pub(super) fn watched(&mut self) {
-        if self.trouble.is_watch_lost {
-            return;
-        }
-        self.is_watched = false;
-        let pods = self
-            .present
-            .values()
-            .map(|pod| self.pods[*pod].object.clone());
-        let nodes = self
-            .nodes
-            .iter()
-            .filter(|node| node.is_ready && node.removed.is_none());
-        let nodes = nodes.map(|node| KubeNode {
-            metadata: NodeMetadata {
-                name: node.name.clone(),
-            },
-            status: NodeStatus {
-                allocatable: self.settings.pools[node.pool].allocatable,
-            },
-        });
-        self.view = View {
-            cluster: Rc::new(self.cluster.clone()),
-            pods: Rc::new(pods.collect()),
-            nodes: (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
-            version: self.view.version + 1,
-        };
     }
 
     /// Something about Ray has changed: what fits is started, and drained nodes without work end.

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 
 use serde::{Deserialize, Serialize};
 
+use crate::reconcile::Effect;
 use crate::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
 
 /// What is wrong with a world now.
@@ -14,10 +15,65 @@ pub struct Trouble {
     pub answers: VecDeque<BadAnswer>,
     /// Whether the GCS does not answer.
     pub is_gcs_away: bool,
-    /// Whether watchers hear nothing.
-    pub is_watch_lost: bool,
+    /// How all calls of a kind are answered.
+    pub refused: Option<(CallKind, Answer)>,
+    /// Of which objects watchers hear nothing.
+    pub lost: Option<Watches>,
     /// What kubelets say to every resize.
     pub resizes: Option<ResizeRefusal>,
+}
+
+/// Objects that are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Watches {
+    /// All of them.
+    All,
+    /// The RayCluster.
+    RayCluster,
+    /// Its pods.
+    Pods,
+    /// The Kubernetes nodes.
+    Nodes,
+}
+
+/// Calls of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CallKind {
+    /// Patches of the RayCluster.
+    PatchCluster,
+    /// Notes on pods.
+    NotePod,
+    /// Resizes of pods.
+    ResizePod,
+    /// Resizes of raylets.
+    ResizeRaylet,
+    /// Drains.
+    Drain,
+}
+
+impl CallKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::PatchCluster,
+        Self::NotePod,
+        Self::ResizePod,
+        Self::ResizeRaylet,
+        Self::Drain,
+    ];
+
+    /// Whether an effect is such a call.
+    pub(super) fn is_of(self, effect: &Effect) -> bool {
+        matches!(
+            (self, effect),
+            (Self::PatchCluster, Effect::PatchCluster(_))
+                | (Self::NotePod, Effect::NotePod(_))
+                | (Self::ResizePod, Effect::ResizePod(_))
+                | (Self::ResizeRaylet, Effect::ResizeRaylet(_))
+                | (Self::Drain, Effect::Drain(_))
+        )
+    }
 }
 
 /// A call that is not answered as it should be.
@@ -38,6 +94,8 @@ pub enum Answer {
     Conflict,
     /// 422 of a validation
     Invalid,
+    /// 403 of a quota.
+    QuotaExceeded,
     /// 429 with `Retry-After`
     TooManyRequests,
     /// 500
@@ -61,7 +119,10 @@ pub enum ResizeRefusal {
 impl Answer {
     /// Whether it says that the call was not carried out.
     pub(super) fn refuses(self) -> bool {
-        matches!(self, Self::Conflict | Self::Invalid | Self::TooManyRequests)
+        matches!(
+            self,
+            Self::Conflict | Self::Invalid | Self::QuotaExceeded | Self::TooManyRequests
+        )
     }
 
     /// What the scaler gets to know.
@@ -80,6 +141,7 @@ impl Answer {
                 vec!["FieldValueInvalid".to_owned()],
                 None,
             ),
+            Self::QuotaExceeded => (403, "played: exceeded quota", vec![], None),
             Self::TooManyRequests => (429, "played: too many requests", vec![], Some(2.0)),
             Self::InternalError => (500, "played: internal error", vec![], None),
             Self::Unavailable => (503, "played: unavailable", vec![], None),

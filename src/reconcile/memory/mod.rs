@@ -29,6 +29,9 @@ const SPLIT_S: f64 = 300.0;
 /// that it has work.
 const REFUSED_DRAIN_S: f64 = 3.0;
 
+/// By how many seconds a clock may go back without what was remembered being forgotten.
+const SKEW_S: f64 = 1.0;
+
 /// How many resizes in a row have to fail until their pod is passed over for a while.
 const TRIES: u32 = 3;
 
@@ -44,6 +47,8 @@ pub struct RoundMemory {
     pub(super) told: ReportedState,
     pub(super) unobserved: Unobserved,
     recorder: EventRecorder,
+    /// When the last round was taken in, in seconds since 1970.
+    at: f64,
     split_until: f64,
     pub(super) stabilisation: Stabilisation,
     pub(super) outage: Option<Outage>,
@@ -60,6 +65,17 @@ impl RoundMemory {
         now: f64,
         mut jitter: impl FnMut() -> f64,
     ) -> Announcements {
+        if now + SKEW_S < self.at {
+            // The clock was set back: whatever waits for a time would wait as much longer.
+            *self = Self {
+                recorder: std::mem::take(&mut self.recorder),
+                at: now,
+                changed_at: now,
+                ..Self::default()
+            };
+            return self.recorder.tell(round, done, now);
+        }
+        self.at = now;
         self.history = round.plan.remember.clone();
         self.stabilisation = round.stabilisation.unwrap_or(self.stabilisation);
         self.outage.clone_from(&round.outage);
@@ -245,6 +261,22 @@ mod tests {
 
     use super::*;
     use crate::reconcile::effects::effect::PodPatch;
+
+    #[test]
+    fn what_was_remembered_by_a_clock_that_was_set_back_is_forgotten() {
+        let mut round = Round::default();
+        let remembered = &mut round.plan.remember.unavailable;
+        remembered.insert("cpu".to_owned(), 5000.0);
+        let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
+        let mut known = |now| {
+            memory.fold(&round, &[], &settings, now, || 0.5);
+            !memory.history.unavailable.is_empty()
+        };
+        assert!(known(5000.0));
+        assert!(known(4999.5), "a hair's breadth is no jump");
+        assert!(!known(4000.0));
+        assert!(known(4001.0), "it goes on");
+    }
 
     /// What was failed and noted for a pod in one round: as often as it happens, the wait grows.
     #[test]

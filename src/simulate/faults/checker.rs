@@ -15,10 +15,10 @@ use crate::simulate::world::deeds::{Deed, DeletionCause};
 
 /// The most writes to the API server within a minute. These clusters have at most a dozen pods, each
 /// of which may be resized up and down once in some seconds, by two writes.
-const MOST_WRITES: usize = 120;
+const MOST_WRITES: usize = 80;
 
 /// The most drains and resizes of raylets within a minute.
-const MOST_GCS_CALLS: usize = 120;
+const MOST_GCS_CALLS: usize = 60;
 
 /// How many deeds are kept for people.
 const KEPT_DEEDS: usize = 30;
@@ -27,16 +27,19 @@ const KEPT_DEEDS: usize = 30;
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     /// When the last write or drain was made.
-    pub last_change: Option<(Moment, String)>,
+    pub last_change: Option<(Moment, Deed)>,
     writes: VecDeque<Moment>,
     gcs_calls: VecDeque<Moment>,
-    deeds: VecDeque<String>,
+    deeds: VecDeque<(Moment, Deed)>,
 }
 
 impl Checker {
     /// The last deeds, for people.
     pub fn deeds(self) -> Vec<String> {
-        self.deeds.into()
+        let deeds = self.deeds.into_iter();
+        deeds
+            .map(|(at, deed)| format!("{:.3} {deed}", at.seconds()))
+            .collect()
     }
 
     /// Takes in what was done since it was last called.
@@ -51,10 +54,13 @@ impl Checker {
         scaler: &mut Scaler,
     ) -> Result<(), Violation> {
         while let Some((at, deed)) = world.deeds.take() {
-            if self.deeds.len() == KEPT_DEEDS {
-                self.deeds.pop_front();
+            let is_report = matches!(&deed, Deed::Called { effect, .. } if matches!(**effect, Effect::Report(_)));
+            if !is_report {
+                if self.deeds.len() == KEPT_DEEDS {
+                    self.deeds.pop_front();
+                }
+                self.deeds.push_back((at, deed.clone()));
             }
-            self.deeds.push_back(format!("{:.3} {deed}", at.seconds()));
             self.count(at, &deed)?;
             judge(scene, world, &deed)?;
         }
@@ -73,7 +79,7 @@ impl Checker {
             Deed::Fault(_) => false,
         };
         if is_change {
-            self.last_change = Some((at, deed.to_string()));
+            self.last_change = Some((at, deed.clone()));
         }
         let is_gcs_call = matches!(deed, Deed::Called { .. }) && is_change && !deed.is_api_write();
         for (calls, is_one, most) in [
@@ -97,19 +103,13 @@ fn judge(scene: &Scene, world: &World, deed: &Deed) -> Result<(), Violation> {
     match deed {
         Deed::Deleted {
             name,
-            group,
             cause: DeletionCause::Listed,
             jobs,
             ..
-        } if *jobs > 0
-            && scene.settings.strategy.is_rayfit()
-            && is_listed(world, scene, name, group) =>
-        {
-            Err(Violation::DeletesBusy {
-                pod: name.clone(),
-                jobs: *jobs,
-            })
-        }
+        } if *jobs > 0 && scene.settings.strategy.is_rayfit() => Err(Violation::DeletesBusy {
+            pod: name.clone(),
+            jobs: *jobs,
+        }),
         Deed::Called { effect, .. } if is_foreign(world, effect) => {
             Err(Violation::TouchesForeign(effect.to_string()))
         }
@@ -124,15 +124,6 @@ fn judge(scene: &Scene, world: &World, deed: &Deed) -> Result<(), Violation> {
         },
         _ => Ok(()),
     }
-}
-
-/// Whether a pod that was deleted was listed itself. Where a replica has several hosts, KubeRay deletes
-/// all of them with the first that is listed. (docs/operations.md.)
-fn is_listed(world: &World, scene: &Scene, pod: &str, group: &str) -> bool {
-    let known = scene.groups.iter().find(|known| known.name == group);
-    let mut groups = world.groups().iter();
-    known.is_none_or(|known| known.hosts == 1)
-        || groups.any(|group| group.to_delete.iter().any(|name| name == pod))
 }
 
 /// Whether a call is about a pod of somebody else.

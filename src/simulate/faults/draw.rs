@@ -7,10 +7,10 @@ use crate::simulate::trace::Strategy as BundleStrategy;
 use crate::simulate::world::trouble::{Answer, CallKind, ResizeRefusal, Watches};
 
 /// In how many seconds from the first job on jobs are submitted and faults begin.
-const SPAN_S: f64 = 120.0;
+const SPAN_S: f64 = 90.0;
 
 /// The most faults of a plan.
-const MOST_FAULTS: usize = 6;
+const MOST_FAULTS: usize = 5;
 
 /// The plan of a seed.
 pub fn plan(seed: u64) -> FaultPlan {
@@ -74,7 +74,7 @@ impl Draw {
             stranger: self.one_in(4),
         };
         let uses_memory = self.one_in(3);
-        let jobs = (0..self.0.usize(10..=20)).map(|_| self.job(uses_memory));
+        let jobs = (0..self.0.usize(8..=15)).map(|_| self.job(uses_memory));
         Scene {
             settings,
             groups: vec![small, large],

@@ -110,7 +110,7 @@ impl Scene {
             // to looks at once.
             pace: Pace {
                 busy_s: 1.0,
-                calm_s: 3.0,
+                calm_s: 4.0,
                 ..Pace::default()
             },
             backoff: BackoffSettings {

@@ -9,8 +9,13 @@ use rayfit::simulate::faults::trial::{Failed, trial};
 /// How many seeds are tried, unless `RAYFIT_SEEDS` says something else: how many, or `FIRST..END`.
 const SEEDS: std::ops::Range<u64> = 0..300;
 
+fn setting(name: &str) -> Option<String> {
+    let value = std::env::vars_os().find(|(key, _)| key == name)?.1;
+    Some(value.into_string().unwrap())
+}
+
 fn seeds() -> std::ops::Range<u64> {
-    let Ok(text) = std::env::var("RAYFIT_SEEDS") else {
+    let Some(text) = setting("RAYFIT_SEEDS") else {
         return SEEDS;
     };
     let (first, end) = text.split_once("..").unwrap_or(("0", &text));
@@ -78,7 +83,7 @@ fn nothing_breaks_whatever_goes_wrong() {
         failed
             .take(3)
             .map(|(plan, failed)| {
-                if std::env::var_os("RAYFIT_UNSHRUNK").is_some() {
+                if setting("RAYFIT_UNSHRUNK").is_some() {
                     return told(&plan, &failed);
                 }
                 let plan = shrunk(plan, &failed);

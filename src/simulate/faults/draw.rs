@@ -61,7 +61,12 @@ impl Draw {
             max_cores: (grows && self.0.bool()).then_some(4),
             min: 0,
             max: self.0.i64(1..=3),
-            hosts: if self.one_in(4) { 2 } else { 1 },
+            // Ray rounds launches down to whole replicas, and so may never make one.
+            hosts: if strategy == Strategy::Rayfit && self.one_in(4) {
+                2
+            } else {
+                1
+            },
         };
         let settings = SceneSettings {
             seed,

@@ -16,7 +16,7 @@ use crate::snapshot::amounts::Amounts;
 const MEMORY_GI: i64 = 4;
 
 /// Bytes of a GiB.
-const GI: f64 = (1_u64 << 30) as f64;
+const GI: f64 = 1_073_741_824.0;
 
 /// Where faults happen.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -45,10 +45,6 @@ impl Trial {
             } else {
                 each
             };
-            // Ray rounds launches down to whole replicas, so that it may make none.
-            if group.hosts > 1 && !self.scene.settings.strategy.is_rayfit() {
-                continue;
-            }
             let most = max_replicas(cluster, &group.name).min(room / group.hosts) * group.hosts;
             if each > 0 && most > 0 {
                 places += each * most;

@@ -15,7 +15,7 @@ use crate::simulate::trace::Trace;
 use crate::simulate::world::group::GroupError;
 use crate::simulate::world::queue::Event;
 use crate::simulate::world::{View, World};
-use crate::snapshot::pod_object::{OwnerReference, PodObject};
+use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
 /// How long the cluster may take to come up, in seconds.
 const START_S: f64 = 600.0;
@@ -80,21 +80,32 @@ pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
 
 /// A pod that says that it is of the cluster, and is somebody else's.
 fn stranger() -> PodObject {
-    let mut pod = PodObject::default();
-    pod.metadata.name = "stranger".to_owned();
-    pod.metadata.namespace = Some("ray".to_owned());
-    pod.metadata.uid = Some("stranger".to_owned());
-    pod.metadata.labels.cluster = Some("demo".to_owned());
-    pod.metadata.labels.node_type = Some("worker".to_owned());
-    pod.metadata.labels.group = Some("small".to_owned());
-    pod.metadata.owner_references = vec![OwnerReference {
-        kind: "RayCluster".to_owned(),
-        name: "demo".to_owned(),
-        uid: "another".to_owned(),
-        controller: Some(true),
-    }];
-    pod.status.phase = Some("Running".to_owned());
-    pod
+    let text = str::to_owned;
+    PodObject {
+        metadata: PodMetadata {
+            name: text("stranger"),
+            namespace: Some(text("ray")),
+            uid: Some(text("stranger")),
+            labels: PodLabels {
+                cluster: Some(text("demo")),
+                node_type: Some(text("worker")),
+                group: Some(text("small")),
+                replica: None,
+            },
+            owner_references: vec![OwnerReference {
+                kind: text("RayCluster"),
+                name: text("demo"),
+                uid: text("another"),
+                controller: Some(true),
+            }],
+            ..PodMetadata::default()
+        },
+        status: PodStatus {
+            phase: Some(text("Running")),
+            ..PodStatus::default()
+        },
+        ..PodObject::default()
+    }
 }
 
 /// A simulation with faults.

@@ -12,7 +12,7 @@ set -euo pipefail
 cd "$(dirname "$0")/.."
 # shellcheck source=scripts/parts.sh
 . scripts/parts.sh
-all=(build random parity lab scaling scale ray)
+all=(build random faults parity lab scaling scale ray)
 cargo=${CARGO:-cargo} go=${GO:-go}
 cases=${CASES:-5000} seed=${SEED:-$(date +%s)} count=${COUNT:-20000} rounds=${ROUNDS:-1}
 # Optimised a little, with every check that a debug build has.
@@ -31,6 +31,14 @@ random() {
   "$cargo" test --locked --profile "$profile" --no-fail-fast --lib &&
     "$cargo" test --locked --profile "$profile" --no-fail-fast --test core --test shell -- \
       plan_properties:: defaults:: detail:: hostile::
+}
+
+# Simulations in which things go wrong: 10,000 seeds, and whether faults put in on purpose are found.
+faults() {
+  local first=$((seed % 1000000 * 10000))
+  echo "again: RAYFIT_SEEDS=$first..$((first + 10000)) $cargo test --profile $profile --test core simulate_faults"
+  RAYFIT_SEEDS=$first..$((first + 10000)) "$cargo" test --locked --profile "$profile" --test core simulate_faults:: &&
+    PROFILE=$profile scripts/mutants.py
 }
 
 # Ray's own code decides the same fresh snapshots.

@@ -14,6 +14,7 @@ use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
 use crate::reconcile::effects::{drain, replicas};
 use crate::reconcile::memory::backoff::Waits;
+use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::activity;
 use crate::reconcile::observed::blind::Blind;
 use crate::reconcile::observed::outage::Outage;
@@ -32,6 +33,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSet
         snapshot,
         plan: &plan,
         waits: &memory.waits,
+        unobserved: &memory.unobserved,
         max_workers: settings.plan.max_workers,
         now,
         chains: Vec::new(),
@@ -95,6 +97,7 @@ struct Making<'a> {
     snapshot: &'a Snapshot,
     plan: &'a Plan,
     waits: &'a Waits,
+    unobserved: &'a Unobserved,
     max_workers: u64,
     now: f64,
     chains: Vec<Chain>,
@@ -235,9 +238,19 @@ impl Making<'_> {
             if barred.contains(&about) || self.waits(&about, EffectClass::Resize) {
                 continue;
             }
+            let pod = pods.get(name).copied();
+            if let Some(until) = pod.and_then(|pod| self.unobserved.until(&pod, self.now)) {
+                self.skipped.push(Skipped {
+                    about,
+                    why: "it has been patched, and the watch does not show that yet".to_owned(),
+                    until: Some(until),
+                    lasting: false,
+                });
+                continue;
+            }
             let node = live.get(name).filter(|node| node.is_running());
             planned.node_id = node.and_then(|node| node.node_id.parse().ok());
-            let pod = pods.get(name).copied().and_then(PodSize::of);
+            let pod = pod.and_then(PodSize::of);
             let why = why_resized(planned);
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
                 self.chains.push(Chain::pod(about, why, steps));

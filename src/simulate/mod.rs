@@ -11,12 +11,14 @@
 //! - [`scaler`]: the reconciler in this world
 //! - [`run`]: one simulation from beginning to end
 //! - [`result`]: what came of it
+//! - [`faults`]: simulations in which things go wrong
 //! - [`pools`], [`vary`], [`study`]: what users ask: node pools, what is varied, all simulations of it
 //! - [`recommend`]: a search for settings that suit a workload better
 //! - [`report`]: what came of it as people read it: a table, a page with charts
 //!
 //! What always holds: equal arguments give equal results, on every machine.
 
+pub mod faults;
 pub mod moment;
 pub mod pools;
 pub mod ray;

@@ -70,7 +70,7 @@ impl Run {
         };
         match event {
             Event::Look(token) => self.scaler.look(token, &mut self.world),
-            Event::Answered(chain) => self.scaler.answered(chain, &mut self.world),
+            Event::Answered { look, chain } => self.scaler.answered(look, chain, &mut self.world),
             event => self.world.happen(event),
         }
         if event == Event::Watched {

@@ -2,10 +2,12 @@
 //! controller, with calls that the world answers.
 
 use crate::plan::Strategy;
+use crate::plan::check::{self, Violation};
+use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
 use crate::reconcile::{
-    Chain, Done, Eligibility, Handover, HandoverStep, ReconcilerSettings, Round, RoundMemory,
-    ScalerRole, UnchangedCheck, round,
+    Blind, Chain, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning,
+    ReconcilerSettings, Round, RoundMemory, ScalerRole, UnchangedCheck, blind, round,
 };
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
@@ -27,10 +29,22 @@ pub struct Scaler {
     handover: Handover,
     /// The check that spares a round, and the view that it is of.
     unchanged: Option<(UnchangedCheck, u64)>,
+    /// The view that shows that this scaler owns the cluster: it is asked anew of another one only.
+    owned: Option<u64>,
     performing: Option<Performing>,
     /// The number of the next look; earlier ones do not count any more.
     token: u64,
+    /// The number of the look whose round is being performed.
+    looked: u64,
+    /// By how many seconds its clock is ahead.
+    pub clock_ahead_s: f64,
+    /// Whether plans are checked here too, for who wants to know; `broken` has what was found.
+    pub is_checked: bool,
+    /// The rules that plans broke.
+    pub broken: Vec<Violation>,
     last_look: Moment,
+    /// Since when the process runs.
+    started: Moment,
     /// How many rounds were made.
     pub rounds: u64,
 }
@@ -53,9 +67,15 @@ impl Scaler {
             memory: RoundMemory::default(),
             handover: Handover::default(),
             unchanged: None,
+            owned: None,
             performing: None,
             token: 0,
+            looked: 0,
+            clock_ahead_s: 0.0,
+            is_checked: false,
+            broken: Vec::new(),
             last_look: Moment::START,
+            started: Moment::START,
             rounds: 0,
         }
     }
@@ -72,7 +92,7 @@ impl Scaler {
 
     /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
     pub fn wake(&mut self, world: &mut World) {
-        if self.performing.is_none() && self.is_rayfit() {
+        if self.performing.is_none() && self.is_rayfit() && world.now >= self.started {
             #[expect(clippy::cast_precision_loss, reason = "some milliseconds")]
             let together = cadence::TOGETHER_MS as f64 / 1000.0;
             let rested = world.now.since(self.last_look);
@@ -89,8 +109,10 @@ impl Scaler {
         if !self.may_act(world) {
             return self.look_after(RETRY_S, world);
         }
-        let now = world.now.epoch_seconds();
-        let gcs = world.ray.state(world.now);
+        let now = self.clock(world);
+        let Some(gcs) = world.gcs_state() else {
+            return self.blind(world);
+        };
         if gcs.node_states.is_empty() {
             return self.look_after(RETRY_S, world);
         }
@@ -106,6 +128,10 @@ impl Scaler {
         let snapshot = self.snapshot(world, gcs);
         let round = round(&snapshot, &self.memory, &self.settings);
         self.rounds += 1;
+        // What is barred shows as skipped for long.
+        if self.is_checked && round.skipped.iter().any(|skipped| skipped.lasting) {
+            self.broken.extend(check::check(&snapshot, &round.plan));
+        }
         if round.chains.is_empty() {
             self.finish(&round, &[], world);
             let check = UnchangedCheck::of(&round, snapshot, &self.memory, &self.settings);
@@ -114,8 +140,10 @@ impl Scaler {
         }
         self.unchanged = None;
         let chains = round.chains.clone();
-        for number in 0..chains.len() {
-            world.after(world.settings.call_s, Event::Answered(number));
+        self.looked = token;
+        for chain in 0..chains.len() {
+            let look = token;
+            world.after(world.settings.call_s, Event::Answered { look, chain });
         }
         self.performing = Some(Performing {
             left: chains.len(),
@@ -127,13 +155,20 @@ impl Scaler {
 
     /// Whether this scaler owns the cluster. The ownership record is written if it has to be.
     fn may_act(&mut self, world: &mut World) -> bool {
+        if self.owned == Some(world.view.version) {
+            return true;
+        }
         let (view, now) = (world.view.cluster.clone(), world.now.seconds());
         let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
         match self.handover.turn(view.object(), &ours, &role, now) {
-            HandoverStep::Act => true,
+            HandoverStep::Act => {
+                self.owned = Some(world.view.version);
+                true
+            }
             HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
                 // A record that cannot be written is tried again at the next look.
-                let _ = world.patch_cluster(&patch);
+                let _ = world.claim(&patch);
+                world.learn_cluster();
                 false
             }
             HandoverStep::Wait { .. } | HandoverStep::Rest => false,
@@ -147,7 +182,7 @@ impl Scaler {
         Snapshot {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
-            time: world.now.precise(),
+            time: world.now.plus(self.clock_ahead_s).precise(),
             ray_cluster: (*view.cluster).clone(),
             pods,
             nodes: view.nodes.as_ref().map(|nodes| (**nodes).clone()),
@@ -158,7 +193,11 @@ impl Scaler {
     }
 
     /// The next call of a chain has arrived: the world does it, and answers.
-    pub fn answered(&mut self, number: usize, world: &mut World) {
+    pub fn answered(&mut self, look: u64, number: usize, world: &mut World) {
+        let now = self.clock(world);
+        if look != self.looked {
+            return;
+        }
         let Some(performing) = &mut self.performing else {
             return;
         };
@@ -166,8 +205,8 @@ impl Scaler {
             return;
         };
         if let Some(effect) = chain.next() {
-            let result = world.perform(&effect);
-            chain.answered(result.as_ref(), world.now.epoch_seconds());
+            let result = world.call(&effect);
+            chain.answered(result.as_ref(), now);
             performing.done.push(Done {
                 about: chain.about.clone(),
                 effect,
@@ -175,18 +214,67 @@ impl Scaler {
             });
         }
         if chain.next().is_some() {
-            return world.after(world.settings.call_s, Event::Answered(number));
+            let chain = number;
+            return world.after(world.settings.call_s, Event::Answered { look, chain });
         }
         performing.left -= 1;
         if performing.left == 0
             && let Some(Performing { round, done, .. }) = self.performing.take()
         {
+            // The answer to a patch shows the RayCluster, and after a stale one it is read.
+            let shows = |done: &Done| match &done.result {
+                Ok(_) => matches!(done.effect, Effect::PatchCluster(_)),
+                Err(failure) => failure.meaning() == Meaning::Stale,
+            };
+            if done.iter().any(shows) {
+                world.learn_cluster();
+            }
             self.finish(&round, &done, world);
         }
     }
 
+    /// The calls that are on their way.
+    pub fn calls(&self) -> Vec<Effect> {
+        let chains = self.performing.iter().flat_map(|of| &of.chains);
+        chains.filter_map(Chain::next).collect()
+    }
+
+    /// The process is killed, and another one starts after so many seconds.
+    pub fn die(&mut self, seconds: f64, world: &mut World) {
+        *self = Self {
+            token: self.token,
+            clock_ahead_s: self.clock_ahead_s,
+            is_checked: self.is_checked,
+            broken: std::mem::take(&mut self.broken),
+            rounds: self.rounds,
+            started: world.now.plus(seconds),
+            ..Self::new(self.settings)
+        };
+        self.look_after(seconds, world);
+    }
+
+    /// The round of a cluster whose GCS does not answer.
+    fn blind(&mut self, world: &mut World) {
+        self.unchanged = None;
+        let why = Blind::Gcs {
+            head: HeadPod {
+                name: "head".to_owned(),
+                ready: true,
+            },
+            kind: GcsKind::Unreachable,
+            reason: "it does not answer".to_owned(),
+        };
+        let round = blind(&self.memory, &why, self.clock(world));
+        self.finish(&round, &[], world);
+    }
+
+    /// The time by its own clock, in seconds since 1970.
+    fn clock(&self, world: &World) -> f64 {
+        world.now.epoch_seconds() + self.clock_ahead_s
+    }
+
     fn finish(&mut self, round: &Round, done: &[Done], world: &mut World) {
-        let now = world.now.epoch_seconds();
+        let now = self.clock(world);
         let random = &mut world.random;
         // What it would announce interests nobody here.
         let _ = self
@@ -200,9 +288,7 @@ impl Scaler {
         let seconds = match (self.is_rayfit(), busy) {
             (false, _) => RAY_INTERVAL_S,
             (true, true) => cadence::busy_s(1, pace),
-            (true, false) => {
-                cadence::quiet_s(self.memory.changed_at, world.now.epoch_seconds(), pace)
-            }
+            (true, false) => cadence::quiet_s(self.memory.changed_at, self.clock(world), pace),
         };
         self.look_after(seconds, world);
     }

@@ -21,5 +21,6 @@ mod rules;
 mod scenarios;
 mod schemas;
 mod simulate;
+mod simulate_faults;
 mod simulation_page;
 mod traces;

@@ -142,6 +142,10 @@ fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
     let note = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
         let mut note = resize.note();
+        if resize.noted_sync {
+            // The raylet is told first. (Ray, `ippr_provider.py`, `sync_with_raylets`.)
+            note.resizing_at = None;
+        }
         let noted = resize.noted.clone().unwrap_or_default();
         if plan.waiting.is_some() && !resize.noted_sync {
             return None;

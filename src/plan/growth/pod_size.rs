@@ -15,6 +15,9 @@ use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::Condition;
 
+/// By how many seconds a time in a note may lie ahead.
+const SKEW_S: i64 = 5;
+
 /// What is known about a pod's resizes besides the pod itself.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Around {
@@ -103,6 +106,16 @@ fn forget_old(resize: &mut Resize, around: Around) {
     if suggestion::is_old(around.memory, around.now) {
         resize.suggested_cpu = None;
         resize.suggested_memory = None;
+    }
+    // A clock that has been set back since would let a resize, or the wait after it, last as much
+    // longer. The clocks of two replicas may differ a little.
+    #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+    let now = around.now as i64;
+    let times = [&mut resize.resizing_at, &mut resize.failed_at];
+    for at in times.into_iter().flatten() {
+        if *at > now.saturating_add(SKEW_S) {
+            *at = now;
+        }
     }
 }
 
@@ -244,4 +257,49 @@ pub(crate) fn gap(pod: &Pod<'_>) -> (Quantity, Quantity) {
         )
     };
     (gap("cpu"), gap("memory"))
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::outcome::resize_note::STATUS_ANNOTATION;
+
+    #[test]
+    fn times_of_a_clock_that_was_set_back_count_as_now() {
+        let noted = ResizeNote {
+            resizing_at: Some(5000),
+            last_failed_at: Some(1003),
+            ..ResizeNote::default()
+        };
+        let resources = json!({"limits": {"cpu": "1", "memory": "1Gi"}});
+        let pod = serde_json::from_value(json!({
+            "metadata": {"name": "w", "annotations": {STATUS_ANNOTATION: noted.text()}},
+            "spec": {"containers": [{"name": "ray", "resources": resources}]},
+            "status": {"containerStatuses": [{"name": "ray", "resources": resources}]},
+        }));
+        let pod = pod.unwrap();
+        let size = Size {
+            cpu: 1.0,
+            memory: 1 << 30,
+        };
+        let limits = ResizeLimits {
+            cpu: 4.0,
+            memory: 4 << 30,
+            timeout: 30,
+        };
+        let times = |strategy| {
+            let around = Around {
+                now: 1000.0,
+                strategy,
+                memory: ResizeMemory::default(),
+                used: size,
+            };
+            let resize = resize(&Pod::of(&pod), limits, size, around).unwrap();
+            (resize.resizing_at, resize.failed_at)
+        };
+        assert_eq!(times(Strategy::Rayfit), (Some(1000), Some(1003)));
+        assert_eq!(times(Strategy::Ray), (Some(5000), Some(1003)), "as Ray");
+    }
 }

@@ -15,6 +15,10 @@ const PATIENCE: f64 = 20.0;
 /// The largest part of a back-off by which jitter makes it shorter or longer.
 const SPREAD: f64 = 0.25;
 
+/// How often in a row an object may have changed meanwhile until that is backed off: a race is lost
+/// once or twice, and not for ever.
+const RACES: u32 = 2;
+
 /// By how many seconds a clock may go back without ending back-offs.
 const SKEW_S: f64 = 1.0;
 
@@ -52,12 +56,20 @@ impl Waits {
         settings: &BackoffSettings,
     ) {
         let first = match failed.meaning {
-            Meaning::Stale | Meaning::Gone | Meaning::TooLarge(_) => return,
+            Meaning::Gone | Meaning::TooLarge(_) => return,
             Meaning::Refused | Meaning::Forbidden => settings.first_s * PATIENCE,
-            Meaning::Busy { .. } | Meaning::Transient => settings.first_s,
+            Meaning::Stale | Meaning::Busy { .. } | Meaning::Transient => settings.first_s,
         };
         let failures = self.0.get(&key).map_or(0, |wait| wait.failures) + 1;
-        let doubled = first * f64::from(1_u32 << (failures - 1).min(16));
+        let free = if failed.meaning == Meaning::Stale {
+            RACES
+        } else {
+            0
+        };
+        let doubled = match failures.saturating_sub(free) {
+            0 => 0.0,
+            counted => first * f64::from(1_u32 << (counted - 1).min(16)),
+        };
         let spread = 1.0 + SPREAD * (2.0 * failed.jitter.clamp(0.0, 1.0) - 1.0);
         let asked = match failed.meaning {
             Meaning::Busy { retry_after_s } => retry_after_s.unwrap_or_default(),
@@ -166,10 +178,15 @@ mod tests {
     }
 
     #[test]
-    fn refusals_wait_longer_and_races_not_at_all() {
+    fn refusals_wait_longer_and_races_only_if_they_go_on() {
         let (mut waits, settings) = (Waits::default(), BackoffSettings::default());
+        for _ in 0..RACES {
+            waits.failed(key(), &failed(Meaning::Stale, 0.0), &settings);
+            assert_eq!(until(&waits, 0.0), None);
+        }
         waits.failed(key(), &failed(Meaning::Stale, 0.0), &settings);
-        assert_eq!(until(&waits, 0.0), None);
+        assert_eq!(until(&waits, 0.0), Some(0.5), "it goes on and on");
+        waits.went_well(&key());
         waits.failed(key(), &failed(Meaning::Refused, 0.0), &settings);
         assert_eq!(until(&waits, 0.0), Some(10.0));
         assert_eq!(until(&waits, 10.0), None);

@@ -2,6 +2,7 @@
 
 pub mod backoff;
 pub mod reported;
+pub(crate) mod unobserved;
 
 use std::collections::BTreeSet;
 
@@ -13,6 +14,7 @@ use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::Announcements;
 use crate::reconcile::memory::backoff::{FailedTry, Waits};
 use crate::reconcile::memory::reported::ReportedState;
+use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::outage::Outage;
 use crate::reconcile::observed::stabilisation::Stabilisation;
 use crate::reconcile::recorder::EventRecorder;
@@ -27,6 +29,9 @@ const SPLIT_S: f64 = 300.0;
 /// that it has work.
 const REFUSED_DRAIN_S: f64 = 3.0;
 
+/// By how many seconds a clock may go back without what was remembered being forgotten.
+const SKEW_S: f64 = 1.0;
+
 /// How many resizes in a row have to fail until their pod is passed over for a while.
 const TRIES: u32 = 3;
 
@@ -40,7 +45,10 @@ pub struct RoundMemory {
     /// When anything in the cluster last changed, in seconds since 1970.
     pub changed_at: f64,
     pub(super) told: ReportedState,
+    pub(super) unobserved: Unobserved,
     recorder: EventRecorder,
+    /// When the last round was taken in, in seconds since 1970.
+    at: f64,
     split_until: f64,
     pub(super) stabilisation: Stabilisation,
     pub(super) outage: Option<Outage>,
@@ -57,14 +65,30 @@ impl RoundMemory {
         now: f64,
         mut jitter: impl FnMut() -> f64,
     ) -> Announcements {
+        if now + SKEW_S < self.at {
+            // The clock was set back: whatever waits for a time would wait as much longer.
+            *self = Self {
+                recorder: std::mem::take(&mut self.recorder),
+                at: now,
+                changed_at: now,
+                ..Self::default()
+            };
+            return self.recorder.tell(round, done, now);
+        }
+        self.at = now;
         self.history = round.plan.remember.clone();
         self.stabilisation = round.stabilisation.unwrap_or(self.stabilisation);
         self.outage.clone_from(&round.outage);
         self.forget_what_was_not_asked(round, done);
         self.waits.forget_old(now, &settings.backoff);
+        self.unobserved.note(done, now);
+        let has_failed = |of: &Done| {
+            let mut failed = done.iter().filter(|done| done.result.is_err());
+            failed.any(|one| one.about == of.about && one.effect.task() == of.effect.task())
+        };
         for done in done {
             match &done.result {
-                Ok(reply) => self.went_well(done, *reply, now),
+                Ok(reply) => self.went_well(done, *reply, has_failed(done), now),
                 Err(failure) => {
                     self.failed(done, failure, settings, now, jitter());
                     self.note_refused(done, failure.meaning(), now);
@@ -128,7 +152,9 @@ impl RoundMemory {
         });
     }
 
-    fn went_well(&mut self, done: &Done, reply: Reply, now: f64) {
+    /// Takes in a call that succeeded. `has_failed` says that another call of the same chain has
+    /// not: a note that was written does not make up for the resize that was refused.
+    fn went_well(&mut self, done: &Done, reply: Reply, has_failed: bool, now: f64) {
         let task = done.effect.task();
         match &done.effect {
             Effect::PatchCluster(patch) => {
@@ -148,7 +174,7 @@ impl RoundMemory {
         if reply == Reply::DrainRefused {
             let why = "it has work again and is not drained";
             self.waits.pause(key, now, REFUSED_DRAIN_S, why);
-        } else {
+        } else if !has_failed {
             self.waits.went_well(&key);
         }
     }
@@ -230,6 +256,59 @@ impl RoundMemory {
                 }
             }
             _ => done.about.clone(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::reconcile::effects::effect::PodPatch;
+
+    #[test]
+    fn what_was_remembered_by_a_clock_that_was_set_back_is_forgotten() {
+        let mut round = Round::default();
+        let remembered = &mut round.plan.remember.unavailable;
+        remembered.insert("cpu".to_owned(), 5000.0);
+        let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
+        let mut known = |now| {
+            memory.fold(&round, &[], &settings, now, || 0.5);
+            !memory.history.unavailable.is_empty()
+        };
+        assert!(known(5000.0));
+        assert!(known(4999.5), "a hair's breadth is no jump");
+        assert!(!known(4000.0));
+        assert!(known(4001.0), "it goes on");
+    }
+
+    /// What was failed and noted for a pod in one round: as often as it happens, the wait grows.
+    #[test]
+    fn a_note_that_was_written_does_not_make_up_for_a_resize_that_failed() {
+        let patch = PodPatch {
+            pod: "w".to_owned(),
+            body: json!({}),
+        };
+        let (note, resize) = (Effect::NotePod(patch.clone()), Effect::ResizePod(patch));
+        let failure = Failure::NoAnswer(String::new());
+        let done = [
+            (note.clone(), Ok(Reply::Ok)),
+            (resize, Err(failure)),
+            (note, Ok(Reply::Ok)),
+        ];
+        let about = EffectTarget::Pod("w".to_owned());
+        let done = done.map(|(effect, result)| Done {
+            about: about.clone(),
+            effect,
+            result,
+        });
+        let mut memory = RoundMemory::default();
+        for failures in 1..=TRIES {
+            let (round, settings) = (Round::default(), ReconcilerSettings::default());
+            memory.fold(&round, &done, &settings, 100.0, || 0.5);
+            let wait = memory.waits.of(&about, EffectClass::Resize, 100.0);
+            assert_eq!(wait.map(|wait| wait.failures), Some(failures));
         }
     }
 }

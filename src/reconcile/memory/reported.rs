@@ -40,8 +40,9 @@ impl ReportedState {
     }
 }
 
+/// Whether it was told long ago, or by a clock that has been set back since.
 fn is_old(at: f64, now: f64) -> bool {
-    now - at >= AGAIN_S
+    !(0.0..AGAIN_S).contains(&(now - at))
 }
 
 fn without_version(state: &AutoscalingState) -> AutoscalingState {

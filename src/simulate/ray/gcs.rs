@@ -4,7 +4,7 @@ use super::cluster::Ray;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::jobs::Need;
 use crate::simulate::ray::node::{RayNode, Stage};
-use crate::simulate::ray::resources::Bundle;
+use crate::simulate::ray::resources::{Bundle, ResourceNames};
 use crate::simulate::trace::Strategy;
 use crate::snapshot::gcs::{
     BundleSelector, ClusterResourceState, GangResourceRequest, Label, LabelSelector, NodeState,
@@ -24,6 +24,32 @@ impl Ray {
         self.pulled = queues
             .map(|(shape, queue)| (*shape, count(queue.len())))
             .collect();
+    }
+
+    /// The GCS has lost what it knew but for the nodes, which are free and have the amounts with which
+    /// they registered: those that `registered` gives for a group, where it knows the group.
+    pub fn forget(
+        &mut self,
+        now: Moment,
+        registered: impl Fn(&str, &mut ResourceNames) -> Option<Bundle>,
+    ) {
+        self.has_changed = true;
+        self.pulled.clear();
+        self.reported = self
+            .living()
+            .map(|(number, node)| (number, node.clone()))
+            .collect();
+        for node in self.reported.values_mut() {
+            let total = registered(&node.group, &mut self.names);
+            node.total = total.unwrap_or_else(|| node.total.clone());
+            node.used = Bundle::default();
+            node.running = 0;
+            node.gangs.clear();
+            node.idle_since = now;
+            if node.stage == Stage::Draining {
+                node.stage = Stage::Alive;
+            }
+        }
     }
 
     /// What `GetClusterResourceState` answers.

@@ -31,6 +31,11 @@ pub struct SimulatedGroup {
 }
 
 impl SimulatedGroup {
+    /// Whether it is the head group.
+    pub fn is_head(&self) -> bool {
+        self.name == crate::ray::group::HEAD_NAME
+    }
+
     /// How many replicas there should be now.
     pub fn replicas_wanted(&self) -> i64 {
         if self.is_suspended { 0 } else { self.replicas }

@@ -5,6 +5,7 @@ use crate::simulate::ray::node::{RayNode, Stage};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::world::objects::{fits, left};
 use crate::simulate::world::queue::Event;
+use crate::simulate::world::trouble::ResizeRefusal;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::gcs::HEAD_RESOURCE;
@@ -42,7 +43,8 @@ impl World {
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
         }
-        let Some(group) = self.groups.iter().find(|group| group.name == pod.group()) else {
+        let mut groups = self.groups.iter().chain(&self.former);
+        let Some(group) = groups.find(|group| group.name == pod.group()) else {
             return;
         };
         let amounts = group
@@ -85,11 +87,16 @@ impl World {
 
     /// The containers of a pod have ended.
     pub(super) fn pod_ends(&mut self, number: usize) {
+        self.end_pod(number, "Succeeded");
+    }
+
+    /// The containers of a pod have ended, in one phase or the other.
+    pub(super) fn end_pod(&mut self, number: usize, phase: &str) {
         let pod = &mut self.pods[number];
         if pod.is_gone || pod.has_ended() {
             return;
         }
-        pod.set_phase("Succeeded");
+        pod.set_phase(phase);
         let node = pod.node;
         self.room_came_free(node);
         self.objects_changed();
@@ -129,7 +136,7 @@ impl World {
         self.count_cost();
     }
 
-    fn lose_ray_node(&mut self, node: usize) {
+    pub(super) fn lose_ray_node(&mut self, node: usize) {
         self.ledger.harmed += self.ray.lose(node, self.now) as u64;
         self.ray_changed();
     }
@@ -143,11 +150,24 @@ impl World {
     /// The kubelet of a pod admits its new size if the node has room for it, and otherwise defers it.
     pub(super) fn kubelet(&mut self, number: usize) {
         let pod = &self.pods[number];
-        if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" || pod.is_actuated() {
+        if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
+            return;
+        }
+        if pod.is_actuated() {
+            // The spec asks for what there is again: what was said of another size is over.
+            if !pod.object.status.conditions.is_empty() {
+                let pod = &mut self.pods[number];
+                pod.allocate();
+                pod.actuate();
+                self.objects_changed();
+            }
             return;
         }
         let generation = pod.object.metadata.generation.unwrap_or(0);
         let wanted = pod.wanted();
+        if let Some(refusal) = self.trouble.resizes {
+            return self.refuse_resize(number, refusal);
+        }
         if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {
             let others = self.pods_on(node).filter(|other| *other != number);
             let others = others.fold(Amounts::default(), |sum, other| {
@@ -172,6 +192,18 @@ impl World {
         );
         self.objects_changed();
         self.count_cost();
+    }
+
+    /// The kubelet does not resize a pod, whatever room there is. It looks again at what it deferred.
+    /// What it calls infeasible stays so until the pod's spec is changed.
+    fn refuse_resize(&mut self, number: usize, refusal: ResizeRefusal) {
+        let reason = match refusal {
+            ResizeRefusal::Deferred => "Deferred",
+            ResizeRefusal::Infeasible => "Infeasible",
+        };
+        let message = "the kubelet of this simulation does not resize now".to_owned();
+        self.pods[number].set_resize("PodResizePending", Some(reason), Some(message));
+        self.objects_changed();
     }
 
     /// The containers of a pod have their new size.

@@ -7,7 +7,10 @@
 //! settings and the seed alone, so equal runs are equal in everything.
 
 mod api;
+pub mod deeds;
+mod disturb;
 pub mod group;
+mod inspect;
 mod kubelet;
 pub mod ledger;
 pub mod objects;
@@ -15,5 +18,8 @@ mod operator;
 pub mod queue;
 mod scheduler;
 mod state;
+pub mod trouble;
+mod watch;
 
-pub use state::{View, World};
+pub use state::World;
+pub use watch::View;

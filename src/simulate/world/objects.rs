@@ -82,6 +82,16 @@ impl SimulatedPod {
             .fold(Amounts::default(), Amounts::plus)
     }
 
+    /// What it should request, as thousandths of cores and as bytes.
+    pub fn size(&self) -> [i64; 2] {
+        let wanted = self.wanted();
+        let whole = |amount: i128| i64::try_from(amount).unwrap_or(i64::MAX);
+        [
+            whole(wanted.cpu.unwrap_or_default().ceil_milli()),
+            whole(wanted.memory.unwrap_or_default().ceil_units()),
+        ]
+    }
+
     /// The limits that its containers have been given; requests where there are no limits.
     pub fn limits(&self) -> Amounts {
         let statuses = self.object.status.container_statuses.iter();

@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use super::deeds::{Deed, DeletionCause};
 use super::state::World;
 use crate::simulate::world::group::SimulatedGroup;
 use crate::simulate::world::objects::SimulatedPod;
@@ -18,6 +19,10 @@ impl World {
     /// One look: what is listed or has ended goes, what is missing comes, and nothing is deleted at
     /// random. A group whose deletions are not over is left alone (`scale_expectations.go`).
     pub(super) fn operate(&mut self) {
+        // It refuses to act on such a cluster. (`validation.go`.)
+        if self.groups.iter().any(|group| group.is_suspended) {
+            return;
+        }
         for group in self.groups.clone() {
             let pods = self.pods_of(&group.name);
             if pods.iter().any(|pod| self.pods[*pod].is_awaited) {
@@ -45,7 +50,7 @@ impl World {
         let ended = pods.iter().filter(|pod| self.pods[**pod].has_ended());
         let ended: Vec<usize> = ended.copied().collect();
         if !ended.is_empty() {
-            self.delete_and_wait(&ended);
+            self.delete_and_wait(&ended, DeletionCause::Ended);
             return false;
         }
         let is_listed = |pod: &&usize| {
@@ -54,8 +59,11 @@ impl World {
                 .iter()
                 .any(|name| *name == self.pods[**pod].name())
         };
-        let (listed, others): (Vec<usize>, Vec<usize>) = pods.iter().partition(is_listed);
-        self.delete_and_wait(&listed);
+        let (_, others): (Vec<usize>, Vec<usize>) = pods.iter().partition(is_listed);
+        // By name, of whatever group they are.
+        let names = group.to_delete.iter();
+        let listed: Vec<usize> = names.filter_map(|name| self.pod_named(name)).collect();
+        self.delete_and_wait(&listed, DeletionCause::Listed);
         let there = i64::try_from(others.len()).unwrap_or(i64::MAX);
         for _ in there..group.replicas_wanted() {
             self.make_replica(group);
@@ -76,18 +84,18 @@ impl World {
         }
         let hosts = usize::try_from(group.hosts).unwrap_or(usize::MAX);
         if let Some(incomplete) = replicas.values().find(|pods| pods.len() < hosts) {
-            self.delete_and_wait(incomplete);
+            self.delete_and_wait(&incomplete.clone(), DeletionCause::Replica);
             return false;
         }
         let has_ended = |pods: &Vec<usize>| pods.iter().any(|pod| self.pods[*pod].has_ended());
         let (ended, others): (Vec<_>, Vec<_>) = replicas.into_values().partition(has_ended);
-        self.delete_and_wait(&ended.concat());
+        self.delete_and_wait(&ended.concat(), DeletionCause::Replica);
         let is_listed = |pods: &Vec<usize>| {
             let mut names = pods.iter().map(|pod| self.pods[*pod].name());
             names.any(|name| group.to_delete.iter().any(|listed| listed == name))
         };
         let (listed, others): (Vec<_>, Vec<_>) = others.into_iter().partition(is_listed);
-        self.delete_and_wait(&listed.concat());
+        self.delete_and_wait(&listed.concat(), DeletionCause::Listed);
         if !listed.is_empty() {
             return false;
         }
@@ -98,11 +106,26 @@ impl World {
         true
     }
 
-    fn delete_and_wait(&mut self, pods: &[usize]) {
+    fn delete_and_wait(&mut self, pods: &[usize], cause: DeletionCause) {
         for pod in pods {
             self.pods[*pod].is_awaited = true;
+            if !self.pods[*pod].is_deleting() {
+                self.note_deletion(*pod, cause);
+            }
             self.delete_pod(*pod);
         }
+    }
+
+    fn note_deletion(&mut self, number: usize, cause: DeletionCause) {
+        let pod = &self.pods[number];
+        let node = self.ray.node_of(number);
+        self.deeds.add(self.now, || Deed::Deleted {
+            pod: number,
+            name: pod.name().to_owned(),
+            group: pod.group().to_owned(),
+            cause,
+            jobs: node.map_or(0, |node| self.ray.nodes[node].running),
+        });
     }
 
     fn make_replica(&mut self, group: &SimulatedGroup) {

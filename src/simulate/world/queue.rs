@@ -52,7 +52,12 @@ pub enum Event {
     /// The scaler looks at the cluster, unless another look has been set since.
     Look(u64),
     /// The next call of a chain of the scaler's round is answered.
-    Answered(usize),
+    Answered {
+        /// The number of the look that led to the round.
+        look: u64,
+        /// The number of the chain.
+        chain: usize,
+    },
 }
 
 /// The events to come, in the order of time; those of one moment in the order in which they were

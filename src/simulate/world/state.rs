@@ -1,14 +1,16 @@
 //! The state of the world, and what happens in it.
 
 use std::collections::BTreeMap;
-use std::rc::Rc;
 
 use serde_json::{Value, json};
 
+use super::deeds::Deeds;
 use super::group::{GroupError, SimulatedGroup, groups};
 use super::ledger::{Ledger, Point, Rate};
 use super::objects::{SimulatedNode, SimulatedPod};
 use super::queue::{Event, EventQueue};
+use super::trouble::Trouble;
+use super::watch::View;
 use crate::ray::ReconcileMode;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
@@ -16,23 +18,8 @@ use crate::simulate::ray::node::Stage;
 use crate::simulate::ray::resources::float;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::kube_node::{NodeMetadata, NodeStatus};
 use crate::snapshot::pod_object::PodObject;
-
-/// The objects as watchers have them.
-#[derive(Debug, Clone, Default)]
-pub struct View {
-    /// The RayCluster.
-    pub cluster: Rc<ClusterObject>,
-    /// Its pods.
-    pub pods: Rc<Vec<PodObject>>,
-    /// The Kubernetes nodes; `None` where there is room for everything.
-    pub nodes: Option<Rc<Vec<KubeNode>>>,
-    /// The number of this view; it grows with each change.
-    pub version: u64,
-}
 
 /// The world.
 #[derive(Debug, Clone)]
@@ -47,12 +34,20 @@ pub struct World {
     pub ray: Ray,
     /// The objects as watchers have them.
     pub view: View,
+    /// What is wrong with it.
+    pub trouble: Trouble,
+    /// What was done in it.
+    pub deeds: Deeds,
+    /// Pods that carry the cluster's labels and are somebody else's.
+    pub strangers: Vec<PodObject>,
     /// Everything random.
     pub random: fastrand::Rng,
     pub(super) queue: EventQueue,
     pub(super) cluster: ClusterObject,
     pub(super) version: u64,
     pub(super) groups: Vec<SimulatedGroup>,
+    /// The groups that were removed: their pods may still be there.
+    pub(super) former: Vec<SimulatedGroup>,
     /// All pods that there ever were.
     pub(super) pods: Vec<SimulatedPod>,
     /// The pods that exist, by name.
@@ -82,11 +77,15 @@ impl World {
             ledger: Ledger::default(),
             ray: Ray::new(trace, settings.seed),
             view: View::default(),
+            trouble: Trouble::default(),
+            deeds: Deeds::default(),
+            strangers: Vec::new(),
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),
             version: 0,
             groups: Vec::new(),
+            former: Vec::new(),
             pods: Vec::new(),
             present: BTreeMap::new(),
             nodes: Vec::new(),
@@ -176,7 +175,7 @@ impl World {
                 self.ray.pull();
             }
             Event::Watched => self.watched(),
-            Event::Look(_) | Event::Answered(_) => {}
+            Event::Look(_) | Event::Answered { .. } => {}
         }
     }
 
@@ -237,46 +236,16 @@ impl World {
     pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), GroupError> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let cluster = ClusterObject::from(cluster);
-        self.groups = groups(&cluster)?;
+        let groups = groups(&cluster)?;
+        let before = std::mem::replace(&mut self.groups, groups);
+        let is_gone =
+            |group: &SimulatedGroup| !self.groups.iter().any(|known| known.name == group.name);
+        self.former.extend(before.into_iter().filter(is_gone));
         self.version += 1;
         self.cluster = cluster;
         self.after(self.settings.operator_s, Event::Operator);
         self.objects_changed();
         Ok(())
-    }
-
-    /// An object has changed, of which watchers will hear.
-    pub(super) fn objects_changed(&mut self) {
-        if !self.is_watched {
-            self.is_watched = true;
-            self.after(self.settings.watch_lag_s, Event::Watched);
-        }
-    }
-
-    pub(super) fn watched(&mut self) {
-        self.is_watched = false;
-        let pods = self
-            .present
-            .values()
-            .map(|pod| self.pods[*pod].object.clone());
-        let nodes = self
-            .nodes
-            .iter()
-            .filter(|node| node.is_ready && node.removed.is_none());
-        let nodes = nodes.map(|node| KubeNode {
-            metadata: NodeMetadata {
-                name: node.name.clone(),
-            },
-            status: NodeStatus {
-                allocatable: self.settings.pools[node.pool].allocatable,
-            },
-        });
-        self.view = View {
-            cluster: Rc::new(self.cluster.clone()),
-            pods: Rc::new(pods.collect()),
-            nodes: (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
-            version: self.view.version + 1,
-        };
     }
 
     /// Something about Ray has changed: what fits is started, and drained nodes without work end.

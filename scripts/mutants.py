@@ -1,0 +1,112 @@
+#!/usr/bin/env python3
+"""Puts faults into a copy of the code on purpose, and says which of them simulations do not find.
+
+    scripts/mutants.py [TITLE..]
+
+The faults are those of tests/fixtures/simulate/mutants.txt, or those whose titles contain one of the
+arguments. All of them are built into one program, in which a variable of the environment turns one
+on. Each is tried with the scripts of tests/fixtures/simulate/faults and the seeds of `make test`.
+Ends with 1 if one is not found, or if a line that is to be changed is not in its file exactly once.
+
+PROFILE  of cargo (default soak)
+SEEDS    how many (default 300)
+"""
+
+import os
+import pathlib
+import re
+import shutil
+import subprocess
+import sys
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+COPY = ROOT / "target" / "mutants"
+SWITCH = """
+/// Whether a fault that was put in on purpose is on.
+pub fn mutant(number: usize) -> bool {
+    static ON: std::sync::OnceLock<usize> = std::sync::OnceLock::new();
+    let read = || std::env::var("RAYFIT_MUTANT").ok()?.parse().ok();
+    *ON.get_or_init(|| read().unwrap_or(0)) == number
+}
+"""
+
+
+def mutants():
+    """Title, file, what is replaced, and by what."""
+    text = (ROOT / "tests/fixtures/simulate/mutants.txt").read_text()
+    for block in text.split("\n\n")[1:]:
+        title, path, before, after = block.strip().splitlines()
+        yield title, path, before.removeprefix("- "), after.removeprefix("+ ")
+
+
+def copy():
+    """The files that git knows, as they are now. Files that did not change keep their times."""
+    names = subprocess.check_output(
+        ["git", "ls-files", "-co", "--exclude-standard"], cwd=ROOT, text=True
+    ).split("\n")
+    kept = {name for name in names if name and (ROOT / name).is_file()}
+    for name in kept:
+        (COPY / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copy2(ROOT / name, COPY / name)
+    for path in (COPY / "src").rglob("*.rs"):
+        if str(path.relative_to(COPY)) not in kept:
+            path.unlink()
+
+
+def put_in(listed):
+    (COPY / "src/lib.rs").open("a").write(SWITCH)
+    for number, (title, path, before, after) in enumerate(listed, 1):
+        text = (COPY / path).read_text()
+        if text.count(before) != 1:
+            sys.exit(f"mutants.py: {path} has {text.count(before)} times: {before}\n  ({title})")
+        after = after.replace("MUTANT", f"crate::mutant({number})")
+        (COPY / path).write_text(text.replace(before, after))
+
+
+def program(profile):
+    """Builds the tests, and returns the path of their program."""
+    command = ["cargo", "test", "--locked", "--profile", profile, "--test", "core", "--no-run"]
+    env = {**os.environ, "CARGO_TARGET_DIR": str(ROOT / "target"), "RUSTFLAGS": ""}
+    done = subprocess.run(command, cwd=COPY, env=env, stderr=subprocess.PIPE, text=True)
+    found = re.search(r"Executable.*\((.*)\)", done.stderr)
+    if done.returncode != 0 or not found:
+        sys.exit(done.stderr)
+    return found.group(1)
+
+
+def run(tests, number, seeds):
+    env = {
+        **os.environ,
+        "RAYFIT_MUTANT": str(number),
+        "RAYFIT_SEEDS": seeds,
+        "RAYFIT_UNSHRUNK": "1",
+        "RUST_BACKTRACE": "0",
+    }
+    return subprocess.run(
+        [tests, "simulate_faults::"], cwd=COPY, env=env, stdout=subprocess.PIPE, text=True
+    )
+
+
+def main():
+    wanted = sys.argv[1:]
+    listed = list(mutants())
+    copy()
+    put_in(listed)
+    tests = program(os.environ.get("PROFILE", "soak"))
+    seeds = os.environ.get("SEEDS", "300")
+    if run(tests, 0, seeds).returncode != 0:
+        sys.exit("mutants.py: the tests fail without any fault that was put in")
+    missed = 0
+    for number, (title, *_) in enumerate(listed, 1):
+        if wanted and not any(word in title for word in wanted):
+            continue
+        done = run(tests, number, seeds)
+        found = re.search(r"^.*seed \d+: .*$", done.stdout, re.M)
+        by = found.group(0)[-100:] if found else "another test" if done.returncode else None
+        print(f"{'found' if by else 'MISSED':<7} {title}" + (f"\n        {by}" if by else ""), flush=True)
+        missed += by is None
+    sys.exit(1 if missed else 0)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,166 @@
+//! Unobserved patches: what the API server accepted for a pod and the watch of pods does not show
+//! yet.
+//!
+//! A plan is made of pods as they were observed. While a watch lags or hangs, each look would ask
+//! anew for what has been done. So a pod that was patched is left alone until it is observed as
+//! accepted, or until the patch is so old that somebody else must have changed the pod since.
+
+use std::collections::BTreeMap;
+
+use serde::Deserialize as _;
+
+use crate::plan::STATUS_ANNOTATION;
+use crate::reconcile::effects::done::Done;
+use crate::reconcile::effects::effect::{Effect, PodPatch};
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::pod::Pod;
+use crate::snapshot::pod_object::{Container, PodObject};
+
+/// For how many seconds a patch that is not observed holds up further ones: many times longer than a
+/// watch of a healthy API server lags.
+const LONGEST_S: f64 = 30.0;
+
+/// By how many seconds a clock may go back without ending a hold.
+const SKEW_S: f64 = 1.0;
+
+/// The patches that may not be observed yet, by the pod's name.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Unobserved(BTreeMap<String, Accepted>);
+
+/// What the API server last accepted for a pod.
+#[derive(Debug, Clone, Default, PartialEq)]
+struct Accepted {
+    /// When, in seconds since 1970.
+    at: f64,
+    /// The note about resizes.
+    note: Option<String>,
+    /// The containers, with the resources that were asked for.
+    containers: Vec<Container>,
+}
+
+impl Unobserved {
+    /// Until when the pod is left alone, in seconds since 1970; `None` if it is observed as it was
+    /// patched.
+    pub(crate) fn until(&self, pod: &Pod<'_>, now: f64) -> Option<f64> {
+        let accepted = self.0.get(pod.name)?;
+        (accepted.holds(now) && !accepted.is_shown(pod.object)).then_some(accepted.at + LONGEST_S)
+    }
+
+    /// Takes in what came of a round.
+    pub(crate) fn note(&mut self, done: &[Done], now: f64) {
+        self.0.retain(|_, accepted| accepted.holds(now));
+        for done in done.iter().filter(|done| done.result.is_ok()) {
+            match &done.effect {
+                Effect::NotePod(patch) => {
+                    let note = patch.body.pointer("/metadata/annotations");
+                    let note = note.and_then(|all| all.get(STATUS_ANNOTATION)?.as_str());
+                    self.of(patch, now).note = note.map(str::to_owned);
+                }
+                Effect::ResizePod(patch) => {
+                    let containers = patch.body.pointer("/spec/containers");
+                    let containers = containers.map(Vec::<Container>::deserialize);
+                    let containers = containers.and_then(Result::ok).unwrap_or_default();
+                    self.of(patch, now).containers = containers;
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn of(&mut self, patch: &PodPatch, now: f64) -> &mut Accepted {
+        let accepted = self.0.entry(patch.pod.clone()).or_default();
+        accepted.at = now;
+        accepted
+    }
+}
+
+impl Accepted {
+    /// Whether it is young enough. One that was accepted later was timed by a clock that has been set
+    /// back since.
+    fn holds(&self, now: f64) -> bool {
+        self.at <= now + SKEW_S && now < self.at + LONGEST_S
+    }
+
+    fn is_shown(&self, pod: &PodObject) -> bool {
+        let noted = pod.metadata.annotations.resize_status.as_ref();
+        let has = |asked: &Container| {
+            let mut there = pod.spec.containers.iter();
+            let there = there.find(|there| there.name == asked.name);
+            there.is_some_and(|there| {
+                has_all(there.resources.requests, asked.resources.requests)
+                    && has_all(there.resources.limits, asked.resources.limits)
+            })
+        };
+        (self.note.is_none() || self.note.as_ref() == noted) && self.containers.iter().all(has)
+    }
+}
+
+/// Whether a list has all amounts of another one, which may lack some.
+fn has_all(there: Amounts, asked: Amounts) -> bool {
+    asked.or(there) == there
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::reconcile::{EffectTarget, Failure, Reply};
+
+    fn pod(cpu: &str, note: &str) -> PodObject {
+        serde_json::from_value(json!({
+            "metadata": {"name": "w", "annotations": {STATUS_ANNOTATION: note}},
+            "spec": {"containers": [
+                {"name": "ray", "resources": {"requests": {"cpu": cpu, "memory": "1Gi"}}},
+            ]},
+        }))
+        .unwrap()
+    }
+
+    fn accepted() -> [Done; 2] {
+        let patch = |body| PodPatch {
+            pod: "w".to_owned(),
+            body,
+        };
+        let container = json!({"name": "ray", "resources": {"requests": {"cpu": "2000m"}}});
+        [
+            Effect::NotePod(patch(
+                json!({"metadata": {"annotations": {STATUS_ANNOTATION: "new"}}}),
+            )),
+            Effect::ResizePod(patch(json!({"spec": {"containers": [container]}}))),
+        ]
+        .map(|effect| Done {
+            about: EffectTarget::Pod("w".to_owned()),
+            effect,
+            result: Ok(Reply::Ok),
+        })
+    }
+
+    #[test]
+    fn a_pod_is_left_alone_until_it_is_observed_as_patched() {
+        let mut unobserved = Unobserved::default();
+        let until = |unobserved: &Unobserved, pod: &PodObject, now| {
+            unobserved.until(&Pod::of(pod), now).is_some()
+        };
+        assert!(!until(&unobserved, &pod("1", "old"), 100.0));
+        unobserved.note(&accepted(), 100.0);
+        assert!(until(&unobserved, &pod("1", "old"), 101.0));
+        assert!(until(&unobserved, &pod("1", "new"), 101.0), "half of it");
+        assert!(!until(&unobserved, &pod("2", "new"), 101.0), "observed");
+        assert!(!until(&unobserved, &pod("1", "old"), 130.0), "too old");
+        assert!(!until(&unobserved, &pod("1", "old"), 90.0), "set back");
+        unobserved.note(&[], 130.0);
+        assert_eq!(unobserved, Unobserved::default(), "forgotten");
+    }
+
+    #[test]
+    fn what_was_refused_holds_up_nothing() {
+        let mut unobserved = Unobserved::default();
+        let refused = accepted().map(|done| Done {
+            result: Err(Failure::NoAnswer(String::new())),
+            ..done
+        });
+        unobserved.note(&refused, 100.0);
+        assert_eq!(unobserved, Unobserved::default());
+    }
+}

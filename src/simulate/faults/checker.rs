@@ -1,0 +1,231 @@
+//! Holds the rules against a world after every event.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::scene::Scene;
+use super::violation::Violation;
+use crate::reconcile::Effect;
+use crate::reconcile::effects::effect::{ClusterPatch, PodPatch};
+use crate::simulate::moment::Moment;
+use crate::simulate::scaler::Scaler;
+use crate::simulate::world::World;
+use crate::simulate::world::deeds::{Deed, DeletionCause};
+
+/// The most writes to the API server within a minute. These clusters have at most a dozen pods, each
+/// of which may be resized up and down once in some seconds, by two writes.
+const MOST_WRITES: usize = 80;
+
+/// The most drains and resizes of raylets within a minute.
+const MOST_GCS_CALLS: usize = 60;
+
+/// How many deeds are kept for people.
+const KEPT_DEEDS: usize = 30;
+
+/// What has been seen of a world.
+#[derive(Debug, Clone, Default)]
+pub struct Checker {
+    /// When the last write or drain was made.
+    pub last_change: Option<(Moment, Deed)>,
+    writes: VecDeque<Moment>,
+    gcs_calls: VecDeque<Moment>,
+    deeds: VecDeque<(Moment, Deed)>,
+}
+
+impl Checker {
+    /// The last deeds, for people.
+    pub fn deeds(self) -> Vec<String> {
+        let deeds = self.deeds.into_iter();
+        deeds
+            .map(|(at, deed)| format!("{:.3} {deed}", at.seconds()))
+            .collect()
+    }
+
+    /// Takes in what was done since it was last called.
+    ///
+    /// # Errors
+    ///
+    /// A rule was broken.
+    pub fn check(
+        &mut self,
+        scene: &Scene,
+        world: &mut World,
+        scaler: &mut Scaler,
+    ) -> Result<(), Violation> {
+        while let Some((at, deed)) = world.deeds.take() {
+            let is_report = matches!(&deed, Deed::Called { effect, .. } if matches!(**effect, Effect::Report(_)));
+            if !is_report {
+                if self.deeds.len() == KEPT_DEEDS {
+                    self.deeds.pop_front();
+                }
+                self.deeds.push_back((at, deed.clone()));
+            }
+            self.count(at, &deed)?;
+            judge(scene, world, &deed)?;
+        }
+        match scaler.broken.pop() {
+            Some(broken) => Err(Violation::Plan(broken)),
+            None => Ok(()),
+        }
+    }
+
+    fn count(&mut self, at: Moment, deed: &Deed) -> Result<(), Violation> {
+        let is_change = match deed {
+            Deed::Called { effect, .. } => {
+                !matches!(**effect, Effect::Report(_) | Effect::PutError(_))
+            }
+            Deed::Claimed(_) | Deed::Deleted { .. } => true,
+            Deed::Fault(_) => false,
+        };
+        if is_change {
+            self.last_change = Some((at, deed.clone()));
+        }
+        let is_gcs_call = matches!(deed, Deed::Called { .. }) && is_change && !deed.is_api_write();
+        for (calls, is_one, most) in [
+            (&mut self.writes, deed.is_api_write(), MOST_WRITES),
+            (&mut self.gcs_calls, is_gcs_call, MOST_GCS_CALLS),
+        ] {
+            if is_one {
+                calls.push_back(at);
+            }
+            calls.retain(|call| at.since(*call) < 60.0);
+            let calls = calls.len();
+            if calls > most {
+                return Err(Violation::Storm { calls, most });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn judge(scene: &Scene, world: &World, deed: &Deed) -> Result<(), Violation> {
+    match deed {
+        Deed::Deleted {
+            name,
+            cause: DeletionCause::Listed,
+            jobs,
+            ..
+        } if *jobs > 0 && scene.settings.strategy.is_rayfit() => Err(Violation::DeletesBusy {
+            pod: name.clone(),
+            jobs: *jobs,
+        }),
+        Deed::Called { effect, .. } if is_foreign(world, effect) => {
+            Err(Violation::TouchesForeign(effect.to_string()))
+        }
+        Deed::Called {
+            effect,
+            is_done: true,
+            ..
+        } => match &**effect {
+            Effect::PatchCluster(patch) => patched(scene, world, patch),
+            Effect::ResizePod(patch) => resized(scene, world, patch),
+            _ => Ok(()),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// Whether a call is about a pod of somebody else.
+fn is_foreign(world: &World, effect: &Effect) -> bool {
+    let pod = match effect {
+        Effect::NotePod(patch) | Effect::ResizePod(patch) => &patch.pod,
+        Effect::ResizeRaylet(resize) => &resize.pod,
+        Effect::Drain(drain) => &drain.pod,
+        Effect::PatchCluster(_) | Effect::Report(_) | Effect::PutError(_) => return false,
+    };
+    world.pod(pod).is_none()
+}
+
+fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Violation> {
+    for group in world.groups() {
+        let is_known = |name: &str| world.groups().iter().any(|group| group.name == name);
+        let is_foreign = |name: &&String| {
+            let pod = world.pod(name);
+            !pod.is_some_and(|pod| pod.group() == group.name || !is_known(pod.group()))
+        };
+        if let Some(pod) = group.to_delete.iter().find(is_foreign) {
+            return Err(Violation::DeletesForeign {
+                pod: pod.clone(),
+                group: group.name.clone(),
+            });
+        }
+    }
+    let mut is_growing = false;
+    for change in patch.changes.iter().filter(|change| change.launches > 0) {
+        is_growing |= change.then > change.now;
+        let max = max_replicas(world.stored_cluster(), &change.group);
+        if change.then > change.now && change.then > max {
+            return Err(Violation::AboveMax {
+                group: change.group.clone(),
+                replicas: change.then,
+                max,
+            });
+        }
+    }
+    let workers = world.groups().iter().filter(|group| !group.is_head());
+    let workers = workers.map(|group| group.replicas.saturating_mul(group.hosts));
+    let workers = workers.fold(0, i64::saturating_add);
+    let max = scene.settings.max_workers.unwrap_or(u64::MAX);
+    // A launch may be rounded up to a whole replica.
+    let rounded = scene
+        .groups
+        .iter()
+        .map(|group| group.hosts - 1)
+        .sum::<i64>();
+    if is_growing && u64::try_from(workers - rounded).is_ok_and(|workers| workers > max) {
+        return Err(Violation::AboveWorkers { workers, max });
+    }
+    Ok(())
+}
+
+/// `maxReplicas` of a group; 0 if there is no such group.
+pub(super) fn max_replicas(cluster: &Value, group: &str) -> i64 {
+    let max = group_field(cluster, group, "maxReplicas");
+    max.map_or(0, |max| max.as_i64().unwrap_or(i64::MAX))
+}
+
+/// `minReplicas` of a group.
+pub(super) fn least_replicas(cluster: &Value, group: &str) -> i64 {
+    let min = group_field(cluster, group, "minReplicas");
+    min.and_then(Value::as_i64).unwrap_or_default()
+}
+
+fn group_field<'a>(cluster: &'a Value, group: &str, field: &str) -> Option<&'a Value> {
+    let groups = cluster.pointer("/spec/workerGroupSpecs")?.as_array()?;
+    let group = groups.iter().find(|known| known["groupName"] == group)?;
+    Some(&group[field])
+}
+
+fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), Violation> {
+    let Some(pod) = world.pod(&patch.pod) else {
+        return Ok(());
+    };
+    let known = scene.groups.iter().find(|group| group.name == pod.group());
+    let Some(group) = known else {
+        return Ok(());
+    };
+    let used = world.used(&patch.pod);
+    let parts = ["thousandths of a core", "bytes of memory"];
+    for (part, unit) in parts.into_iter().enumerate() {
+        let (size, most) = (pod.size()[part], group.most()[part]);
+        if size > most {
+            return Err(Violation::AboveCap {
+                pod: patch.pod.clone(),
+                size,
+                unit,
+                most,
+            });
+        }
+        let least = group.least()[part].max(used[part]);
+        if size < least {
+            return Err(Violation::TooSmall {
+                pod: patch.pod.clone(),
+                size,
+                unit,
+                least,
+            });
+        }
+    }
+    Ok(())
+}

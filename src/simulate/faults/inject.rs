@@ -1,0 +1,173 @@
+//! What faults do to a world and to its scaler, when they begin and when they end.
+
+use serde_json::{Value, json};
+
+use super::plan::FaultKind;
+use super::trial::{Dying, Step, Trial};
+use crate::simulate::moment::Moment;
+use crate::simulate::world::View;
+use crate::simulate::world::deeds::Deed;
+use crate::simulate::world::trouble::BadAnswer;
+
+/// The annotation that lets pods grow.
+const GROWTH: &str = "ray.io/ippr";
+
+impl Trial {
+    pub(super) fn say(&mut self, text: String) {
+        self.world.deeds.add(self.world.now, || Deed::Fault(text));
+    }
+
+    pub(super) fn carry_out(&mut self, step: Step, kind: FaultKind) {
+        self.say(format!("{step:?}: {kind:?}"));
+        match step {
+            Step::Begins => self.begin(kind),
+            Step::Ends => self.end(kind),
+        }
+    }
+
+    fn begin(&mut self, kind: FaultKind) {
+        let world = &mut self.world;
+        match kind {
+            FaultKind::ScalerDies {
+                calls,
+                is_done,
+                seconds,
+            } => {
+                self.dying = Some(Dying {
+                    calls,
+                    is_done,
+                    seconds,
+                });
+            }
+            FaultKind::CallsFail {
+                calls,
+                answer,
+                is_done,
+            } => {
+                let bad = BadAnswer { answer, is_done };
+                let answers = std::iter::repeat_n(bad, calls.min(1000) as usize);
+                world.trouble.answers.extend(answers);
+            }
+            FaultKind::WatchLags { lag, .. } => world.settings.watch_lag_s = lag,
+            FaultKind::LeaseLost { seconds } => {
+                self.scaler.die(seconds, world);
+            }
+            FaultKind::CallsRefused { of, answer, .. } => {
+                world.trouble.refused = Some((of, answer));
+            }
+            FaultKind::WatchStops { of, .. } => world.trouble.lost = Some(of),
+            FaultKind::WatchRepeats { ago } => {
+                let is_old = |(at, _): &&(Moment, View)| world.now.since(*at) >= ago;
+                if let Some((_, view)) = self.views.iter().rev().find(is_old) {
+                    world.repeat(view);
+                    self.scaler.wake(world);
+                }
+            }
+            FaultKind::GcsAway { .. } | FaultKind::GcsRestarts { .. } => {
+                world.trouble.is_gcs_away = true;
+            }
+            FaultKind::ResizesRefused { refusal, .. } => world.trouble.resizes = Some(refusal),
+            FaultKind::NodeLost { pick } => {
+                let lost = world.lose_node(pick);
+                self.say(format!("lost: {lost:?}"));
+            }
+            FaultKind::PodFails { pick } => {
+                let failed = world.fail_pod(pick);
+                self.say(format!("failed: {failed:?}"));
+            }
+            FaultKind::PodsStartSlowly { takes, .. } => world.settings.pod_start_s = takes,
+            FaultKind::MaxReplicas { group, max, .. } => {
+                self.set(group, "maxReplicas", json!(max));
+            }
+            FaultKind::GroupSuspended { group, .. } => self.set(group, "suspend", json!(true)),
+            FaultKind::GroupRemoved => world.edit(|cluster| {
+                let groups = cluster.pointer_mut("/spec/workerGroupSpecs");
+                if let Some(groups) = groups.and_then(Value::as_array_mut) {
+                    groups.truncate(1);
+                }
+            }),
+            FaultKind::ReplicasReset { group, replicas } => {
+                self.set(group, "replicas", json!(replicas));
+            }
+            FaultKind::MinReplicas { group, min, .. } => {
+                self.set(group, "minReplicas", json!(min));
+            }
+            FaultKind::ManifestApplied => {
+                let manifest = self.manifest.clone();
+                world.edit(|cluster| {
+                    let spec = manifest["spec"].clone();
+                    // What was suspended by hand stays so: the tool does not know of it.
+                    cluster["spec"] = spec;
+                });
+            }
+            FaultKind::GrowthRemoved { .. } => world.edit(|cluster| {
+                let annotations = cluster.pointer_mut("/metadata/annotations");
+                if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
+                    annotations.remove(GROWTH);
+                }
+            }),
+            FaultKind::PodDeleted { pick } => {
+                let deleted = world.remove_pod(pick);
+                self.say(format!("deleted by people: {deleted:?}"));
+            }
+            FaultKind::NotesRemoved => world.remove_notes(),
+            FaultKind::ClockAhead { by, .. } => self.scaler.clock_ahead_s = by,
+        }
+    }
+
+    fn end(&mut self, kind: FaultKind) {
+        let (world, usual) = (&mut self.world, &self.usual);
+        match kind {
+            FaultKind::ScalerDies { .. } => self.die(),
+            FaultKind::CallsFail { .. } => world.trouble.answers.clear(),
+            FaultKind::WatchLags { .. } => world.settings.watch_lag_s = usual.watch_lag_s,
+            FaultKind::WatchStops { .. } => world.watch_again(),
+            FaultKind::GcsAway { .. } => world.trouble.is_gcs_away = false,
+            FaultKind::GcsRestarts { .. } => {
+                world.trouble.is_gcs_away = false;
+                world.gcs_restarted();
+            }
+            FaultKind::ResizesRefused { .. } => {
+                world.trouble.resizes = None;
+                world.kubelets_retry();
+            }
+            FaultKind::PodsStartSlowly { .. } => world.settings.pod_start_s = usual.pod_start_s,
+            FaultKind::MaxReplicas { group, .. } => {
+                let max = self.scene.groups.get(group).map_or(1, |group| group.max);
+                self.set(group, "maxReplicas", json!(max));
+            }
+            FaultKind::MinReplicas { group, .. } => {
+                let min = self.scene.groups.get(group).map_or(0, |group| group.min);
+                self.set(group, "minReplicas", json!(min));
+            }
+            FaultKind::GroupSuspended { group, .. } => self.set(group, "suspend", json!(false)),
+            FaultKind::GrowthRemoved { .. } => {
+                if let Some(growth) = self.manifest["metadata"]["annotations"].get(GROWTH) {
+                    let growth = growth.clone();
+                    world.edit(|cluster| cluster["metadata"]["annotations"][GROWTH] = growth);
+                }
+            }
+            FaultKind::CallsRefused { .. } => world.trouble.refused = None,
+            FaultKind::ClockAhead { .. } => self.scaler.clock_ahead_s = 0.0,
+            FaultKind::LeaseLost { .. }
+            | FaultKind::WatchRepeats { .. }
+            | FaultKind::NodeLost { .. }
+            | FaultKind::PodFails { .. }
+            | FaultKind::PodDeleted { .. }
+            | FaultKind::GroupRemoved
+            | FaultKind::ManifestApplied
+            | FaultKind::NotesRemoved
+            | FaultKind::ReplicasReset { .. } => {}
+        }
+    }
+
+    /// People set a field of a group, if the group is still there.
+    fn set(&mut self, group: usize, field: &str, value: Value) {
+        self.world.edit(|cluster| {
+            let group = cluster.pointer_mut(&format!("/spec/workerGroupSpecs/{group}"));
+            if let Some(group) = group.and_then(Value::as_object_mut) {
+                group.insert(field.to_owned(), value);
+            }
+        });
+    }
+}

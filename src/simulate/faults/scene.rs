@@ -1,0 +1,242 @@
+//! The cluster, the jobs and the world in which faults happen, as data: small ones, so that many can be
+//! tried, and a person can read them.
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+
+use crate::plan;
+use crate::quantity::Quantity;
+use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::settings::{BackoffSettings, Pace};
+use crate::simulate::settings::{NodePool, WorldSettings};
+use crate::simulate::trace::{Demand, Job, Shape, Strategy, Trace};
+use crate::snapshot::amounts::Amounts;
+
+/// The memory that goes with a core, in GiB.
+const MEMORY_GI: i64 = 4;
+
+/// Bytes of a GiB.
+const GI: f64 = 1_073_741_824.0;
+
+/// Where faults happen.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Scene {
+    /// What holds for all of it.
+    pub settings: SceneSettings,
+    /// The worker groups.
+    pub groups: Vec<SceneGroup>,
+    /// The jobs.
+    pub jobs: Vec<SceneJob>,
+}
+
+/// What holds for all of a scene.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SceneSettings {
+    /// The seed of everything random.
+    pub seed: u64,
+    /// How the planner decides.
+    pub strategy: plan::Strategy,
+    /// For how long idle workers are kept, in seconds.
+    pub idle_timeout_seconds: u32,
+    /// The cores of a Kubernetes node; there are 4 GiB for each.
+    pub node_cores: i64,
+    /// The most workers that a policy lets the cluster have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_workers: Option<u64>,
+    /// From when a raylet has ended until the containers of its pod have, in seconds; never without
+    /// it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pod_end_seconds: Option<f64>,
+    /// Whether there is a pod that carries the cluster's label and is somebody else's, with a Ray node
+    /// that the GCS lists as idle.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub stranger: bool,
+}
+
+/// A worker group.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SceneGroup {
+    /// Its name.
+    pub name: String,
+    /// The cores of a pod; there are 4 GiB for each.
+    pub cores: i64,
+    /// The cores up to which a pod may grow, if it may.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_cores: Option<i64>,
+    /// The fewest replicas.
+    pub min: i64,
+    /// The most replicas.
+    pub max: i64,
+    /// The pods of a replica.
+    pub hosts: i64,
+}
+
+/// A job.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SceneJob {
+    /// When it is submitted, in seconds.
+    pub at: f64,
+    /// For how long it runs, in seconds.
+    pub seconds: f64,
+    /// The CPUs that it takes; those of each bundle, where it has bundles.
+    pub cpu: f64,
+    /// The memory that it takes, in GiB.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub memory_gi: f64,
+    /// Whether it is an actor.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub actor: bool,
+    /// How the two bundles lie on nodes, if it is a placement group.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bundles: Option<Strategy>,
+}
+
+#[expect(
+    clippy::trivially_copy_pass_by_ref,
+    reason = "the signature that serde calls"
+)]
+fn is_zero(amount: &f64) -> bool {
+    *amount == 0.0
+}
+
+impl Scene {
+    /// How the cluster is scaled.
+    pub fn reconciler(&self) -> ReconcilerSettings {
+        let mut settings = ReconcilerSettings {
+            // Fewer looks and shorter waits make more seeds in the same time. Changes of objects lead
+            // to looks at once.
+            pace: Pace {
+                busy_s: 1.0,
+                calm_s: 4.0,
+                ..Pace::default()
+            },
+            backoff: BackoffSettings {
+                longest_s: 30.0,
+                ..BackoffSettings::default()
+            },
+            ..ReconcilerSettings::default()
+        };
+        settings.plan.strategy = self.settings.strategy;
+        if let Some(max) = self.settings.max_workers {
+            settings.plan.max_workers = max;
+        }
+        settings
+    }
+
+    /// How the world behaves.
+    pub fn world(&self) -> WorldSettings {
+        let cores = self.settings.node_cores;
+        WorldSettings {
+            seed: self.settings.seed,
+            pod_end_s: self.settings.pod_end_seconds,
+            pools: vec![NodePool {
+                name: "pool".to_owned(),
+                allocatable: Amounts::new(
+                    Quantity::from_units(cores),
+                    Quantity::from_units((MEMORY_GI * cores) << 30),
+                ),
+                gpus: 0,
+                min: 1,
+                max: 5,
+                start_s: 20.0,
+                idle_s: 60.0,
+            }],
+            ..WorldSettings::default()
+        }
+    }
+
+    /// The jobs.
+    pub fn trace(&self) -> Trace {
+        Trace {
+            name: "faults".to_owned(),
+            jobs: self.jobs.iter().map(SceneJob::job).collect(),
+        }
+    }
+
+    /// The RayCluster.
+    pub fn cluster(&self) -> Value {
+        let group = |group: &SceneGroup| {
+            json!({
+                "groupName": group.name, "replicas": group.min, "minReplicas": group.min,
+                "maxReplicas": group.max, "numOfHosts": group.hosts, "rayStartParams": {},
+                "template": {"spec": {"containers": [container("ray-worker", group.cores)]}},
+            })
+        };
+        let growing = self.groups.iter().filter_map(|group| {
+            let most = group.max_cores?;
+            let memory = format!("{}Gi", MEMORY_GI * most);
+            let limits = json!({"max-cpu": most, "max-memory": memory, "resize-timeout": 30});
+            Some((group.name.clone(), limits))
+        });
+        let growing: serde_json::Map<String, Value> = growing.collect();
+        let mut cluster = json!({
+            "apiVersion": "ray.io/v1", "kind": "RayCluster",
+            "metadata": {"name": "demo", "namespace": "ray", "annotations": {}},
+            "spec": {
+                "autoscalerOptions": {"idleTimeoutSeconds": self.settings.idle_timeout_seconds},
+                "headGroupSpec": {
+                    "rayStartParams": {"num-cpus": "0"},
+                    "template": {"spec": {"containers": [container("ray-head", 1)]}},
+                },
+                "workerGroupSpecs": self.groups.iter().map(group).collect::<Vec<_>>(),
+            },
+        });
+        if !growing.is_empty() {
+            let growing = json!({"groups": growing}).to_string();
+            cluster["metadata"]["annotations"]["ray.io/ippr"] = json!(growing);
+        }
+        cluster
+    }
+}
+
+impl SceneGroup {
+    /// The most that a pod of it may have, as thousandths of cores and as bytes.
+    pub fn most(&self) -> [i64; 2] {
+        amounts(self.max_cores.unwrap_or(self.cores))
+    }
+
+    /// What a pod of it has at first.
+    pub fn least(&self) -> [i64; 2] {
+        amounts(self.cores)
+    }
+}
+
+fn amounts(cores: i64) -> [i64; 2] {
+    [cores * 1000, (MEMORY_GI * cores) << 30]
+}
+
+impl SceneJob {
+    fn job(&self) -> Job {
+        let mut shape = Shape::from([("CPU".to_owned(), self.cpu)]);
+        if self.memory_gi > 0.0 {
+            shape.insert("memory".to_owned(), self.memory_gi * GI);
+        }
+        let demand = match self.bundles {
+            Some(strategy) => Demand::PlacementGroup {
+                strategy,
+                bundles: vec![shape; 2],
+            },
+            None if self.actor => Demand::Actor(shape),
+            None => Demand::Task(shape),
+        };
+        Job {
+            id: String::new(),
+            name: String::new(),
+            at: self.at,
+            after: Vec::new(),
+            seconds: self.seconds,
+            demand,
+            memory: Vec::new(),
+            // Whoever loses a node tries again.
+            retries: 1000,
+        }
+    }
+}
+
+fn container(name: &str, cores: i64) -> Value {
+    let size = json!({"cpu": cores.to_string(), "memory": format!("{}Gi", MEMORY_GI * cores)});
+    json!({"name": name, "image": "ray:2.60.0", "resources": {"limits": size, "requests": size}})
+}

@@ -1,0 +1,274 @@
+//! One simulation with faults.
+
+use std::collections::VecDeque;
+
+use serde_json::Value;
+
+use super::checker::{Checker, least_replicas};
+use super::plan::{FaultKind, FaultPlan};
+use super::scene::Scene;
+use super::violation::Violation;
+use crate::simulate::moment::Moment;
+use crate::simulate::scaler::Scaler;
+use crate::simulate::settings::WorldSettings;
+use crate::simulate::trace::Trace;
+use crate::simulate::world::group::GroupError;
+use crate::simulate::world::queue::Event;
+use crate::simulate::world::{View, World};
+use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
+
+/// How long the cluster may take to come up, in seconds.
+const START_S: f64 = 600.0;
+
+/// How long after the last fault and the last submission jobs may wait that could run, in seconds:
+/// the longest back-off and the longest node's start several times over, and the work itself. It is
+/// less than the time after which a launch counts as failed.
+const SERVED_S: f64 = 500.0;
+
+/// How long after the last job something may still be done, beyond the idle timeout, in seconds: the
+/// longest back-off, and what is removed one after the other.
+const SETTLING_S: f64 = 100.0;
+
+/// For how long nothing must be done after that, in seconds.
+const QUIET_S: f64 = 40.0;
+
+/// How many views are kept for being repeated.
+const KEPT_VIEWS: usize = 300;
+
+/// How a trial failed.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Failed {
+    /// The rule that was broken.
+    pub violation: Violation,
+    /// What was done last.
+    pub deeds: Vec<String>,
+}
+
+/// Tries a plan. Returns the first violation, if there is one.
+///
+/// # Errors
+///
+/// A group of the scene cannot be read.
+pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
+    let scene = plan.scene.clone();
+    let trace = scene.trace();
+    let mut world = World::new(&scene.cluster(), &trace, scene.world())?;
+    world.deeds.is_kept = true;
+    if scene.settings.stranger {
+        world.strangers.push(stranger());
+    }
+    let mut scaler = Scaler::new(scene.reconciler());
+    scaler.is_checked = true;
+    scaler.look_after(0.0, &mut world);
+    let mut trial = Trial {
+        usual: scene.world(),
+        manifest: world.stored_cluster().clone(),
+        trace,
+        scene,
+        world,
+        scaler,
+        views: VecDeque::new(),
+        checker: Checker::default(),
+        steps: Vec::new(),
+        dying: None,
+    };
+    Ok(trial.run(plan).err().map(|violation| Failed {
+        violation,
+        deeds: trial.checker.deeds(),
+    }))
+}
+
+/// A pod that says that it is of the cluster, and is somebody else's.
+fn stranger() -> PodObject {
+    let text = str::to_owned;
+    PodObject {
+        metadata: PodMetadata {
+            name: text("stranger"),
+            namespace: Some(text("ray")),
+            uid: Some(text("stranger")),
+            labels: PodLabels {
+                cluster: Some(text("demo")),
+                node_type: Some(text("worker")),
+                group: Some(text("small")),
+                replica: None,
+            },
+            owner_references: vec![OwnerReference {
+                kind: text("RayCluster"),
+                name: text("demo"),
+                uid: text("another"),
+                controller: Some(true),
+            }],
+            ..PodMetadata::default()
+        },
+        status: PodStatus {
+            phase: Some(text("Running")),
+            ..PodStatus::default()
+        },
+        ..PodObject::default()
+    }
+}
+
+/// A simulation with faults.
+pub(super) struct Trial {
+    pub(super) scene: Scene,
+    pub(super) trace: Trace,
+    /// How the world behaves while nothing is wrong.
+    pub(super) usual: WorldSettings,
+    /// The RayCluster as it was at first.
+    pub(super) manifest: Value,
+    /// What watchers had, and since when.
+    pub(super) views: VecDeque<(Moment, View)>,
+    pub(super) world: World,
+    pub(super) scaler: Scaler,
+    pub(super) checker: Checker,
+    /// Faults that begin or end, the last one first.
+    pub(super) steps: Vec<(Moment, Step, FaultKind)>,
+    pub(super) dying: Option<Dying>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) enum Step {
+    Begins,
+    Ends,
+}
+
+/// The scaler is about to be killed.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Dying {
+    pub(super) calls: u32,
+    pub(super) is_done: bool,
+    pub(super) seconds: f64,
+}
+
+impl Trial {
+    fn run(&mut self, plan: &FaultPlan) -> Result<(), Violation> {
+        let limit = Moment::at(START_S);
+        while self.world.now < limit && !self.world.is_up() {
+            self.step()?;
+        }
+        self.world.begin(&self.trace);
+        let began = self.world.now;
+        for fault in &plan.faults {
+            let at = began.plus(fault.at);
+            let end = at.plus(fault.kind.seconds());
+            self.steps.push((at, Step::Begins, fault.kind));
+            self.steps.push((end, Step::Ends, fault.kind));
+        }
+        self.steps.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
+        while !self.steps.is_empty() || self.world.has_submissions() {
+            self.step()?;
+        }
+        let calm = self.world.now;
+        while self.waiting() > 0 || self.world.ray.is_running() {
+            self.step()?;
+            let seconds = self.world.now.since(calm);
+            if seconds > SERVED_S {
+                let jobs = self.waiting();
+                return Err(Violation::NotServed { jobs, seconds });
+            }
+        }
+        self.settle()
+    }
+
+    /// After the last job everything comes to rest.
+    fn settle(&mut self) -> Result<(), Violation> {
+        let last = self.world.now;
+        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds);
+        self.pass(last.plus(idle_s + SETTLING_S))?;
+        let settled = self.world.now;
+        self.pass(settled.plus(QUIET_S))?;
+        let seconds = self.world.now.since(last);
+        if let Some((at, deed)) = &self.checker.last_change
+            && *at > settled
+        {
+            let deed = deed.to_string();
+            return Err(Violation::NotQuiet { deed, seconds });
+        }
+        let cluster = self.world.stored_cluster();
+        let groups = || self.world.groups().iter().filter(|group| !group.is_head());
+        let wanted = groups().map(|group| least_replicas(cluster, &group.name) * group.hosts);
+        let wanted = usize::try_from(wanted.sum::<i64>()).unwrap_or_default();
+        // Ray leaves the pods of a group that was removed as they are.
+        let is_rayfit = self.scene.settings.strategy.is_rayfit();
+        let counts = |of: &str| is_rayfit || groups().any(|group| group.name == of);
+        let pods = self
+            .world
+            .workers()
+            .filter(|pod| counts(pod.group()))
+            .count();
+        let is_needed = self.unservable() > 0;
+        if pods != wanted && !is_needed {
+            return Err(Violation::NotScaledDown {
+                pods,
+                wanted,
+                seconds,
+            });
+        }
+        Ok(())
+    }
+
+    fn pass(&mut self, end: Moment) -> Result<(), Violation> {
+        while self.world.next_at().is_some_and(|next| next <= end) {
+            self.step()?;
+        }
+        self.world.pass_to(end);
+        Ok(())
+    }
+
+    /// Lets the next event or the next fault happen, and checks what came of it.
+    fn step(&mut self) -> Result<(), Violation> {
+        let next = self.world.next_at();
+        let due = self.steps.last().map(|(at, ..)| *at);
+        if let Some(due) = due
+            && next.is_none_or(|next| due <= next)
+        {
+            self.world.pass_to(due);
+            if let Some((_, step, kind)) = self.steps.pop() {
+                self.carry_out(step, kind);
+            }
+        } else if let Some(event) = self.world.advance() {
+            self.happen(event);
+        }
+        (self.checker).check(&self.scene, &mut self.world, &mut self.scaler)
+    }
+
+    fn happen(&mut self, event: Event) {
+        match event {
+            Event::Look(token) => self.scaler.look(token, &mut self.world),
+            Event::Answered { look, chain } => match &mut self.dying {
+                Some(dying) if dying.calls == 0 => self.die(),
+                Some(dying) => {
+                    dying.calls -= 1;
+                    self.scaler.answered(look, chain, &mut self.world);
+                }
+                None => self.scaler.answered(look, chain, &mut self.world),
+            },
+            event => self.world.happen(event),
+        }
+        if event == Event::Watched {
+            if self.views.len() == KEPT_VIEWS {
+                self.views.pop_front();
+            }
+            let view = self.world.view.clone();
+            self.views.push_back((self.world.now, view));
+            self.scaler.wake(&mut self.world);
+        }
+    }
+
+    /// The process is killed, with what is under way.
+    pub(super) fn die(&mut self) {
+        let Some(dying) = self.dying.take() else {
+            return;
+        };
+        self.say(format!(
+            "the scaler is killed, calls done: {}",
+            dying.is_done
+        ));
+        if dying.is_done {
+            for effect in self.scaler.calls() {
+                let _ = self.world.call(&effect);
+            }
+        }
+        self.scaler.die(dying.seconds, &mut self.world);
+    }
+}

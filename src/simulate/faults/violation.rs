@@ -1,0 +1,108 @@
+//! What must never happen, whatever goes wrong.
+
+use crate::plan::check;
+
+/// A rule that was broken.
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
+pub enum Violation {
+    /// A pod was listed for deletion, and jobs ran on it when KubeRay deleted it.
+    #[error("pod {pod} was deleted by the scaler's doing while {jobs} jobs ran on it")]
+    DeletesBusy {
+        /// The pod.
+        pod: String,
+        /// How many jobs.
+        jobs: usize,
+    },
+    /// A list of pods to delete names something that was never a pod of the group.
+    #[error("workersToDelete of group {group} names {pod}, which was never a pod of it")]
+    DeletesForeign {
+        /// The name.
+        pod: String,
+        /// The group.
+        group: String,
+    },
+    /// A pod was asked to be larger than it may be.
+    #[error("pod {pod} was resized to {size} {unit}, above {most}")]
+    AboveCap {
+        /// The pod.
+        pod: String,
+        /// Its new size.
+        size: i64,
+        /// What the size counts.
+        unit: &'static str,
+        /// The largest size of its group.
+        most: i64,
+    },
+    /// A pod was asked to be smaller than its template, or than what jobs use on it.
+    #[error("pod {pod} was resized to {size} {unit}, below {least}")]
+    TooSmall {
+        /// The pod.
+        pod: String,
+        /// Its new size.
+        size: i64,
+        /// What the size counts.
+        unit: &'static str,
+        /// The smallest size that it may have now.
+        least: i64,
+    },
+    /// A group was asked to have more replicas than it may have.
+    #[error("group {group} was raised to {replicas} replicas, above {max}")]
+    AboveMax {
+        /// The group.
+        group: String,
+        /// The replicas.
+        replicas: i64,
+        /// `maxReplicas`
+        max: i64,
+    },
+    /// The cluster was asked to have more workers than the policy lets it have.
+    #[error("the cluster was raised to {workers} workers, above {max}")]
+    AboveWorkers {
+        /// The workers.
+        workers: i64,
+        /// The policy's maximum.
+        max: u64,
+    },
+    /// A plan breaks a rule of its own.
+    #[error("a plan breaks a rule: {0}")]
+    Plan(check::Violation),
+    /// A call is about what is not the cluster's.
+    #[error("{0}, which is not the cluster's")]
+    TouchesForeign(String),
+    /// There were too many calls.
+    #[error(
+        "{calls} writes to the API server, or calls of the GCS, within a minute, more than {most}"
+    )]
+    Storm {
+        /// How many.
+        calls: usize,
+        /// How many there may be.
+        most: usize,
+    },
+    /// Long after the last fault jobs still wait that could run.
+    #[error("{seconds:.0} s after the last fault {jobs} jobs wait that fit in a group")]
+    NotServed {
+        /// How many.
+        jobs: usize,
+        /// The seconds.
+        seconds: f64,
+    },
+    /// Long after the last job something is still written.
+    #[error("{seconds:.0} s after the last job something is still done: {deed}")]
+    NotQuiet {
+        /// What.
+        deed: String,
+        /// The seconds.
+        seconds: f64,
+    },
+    /// Long after the last job workers stay that nobody needs.
+    #[error("{seconds:.0} s after the last job there are {pods} workers in place of {wanted}")]
+    NotScaledDown {
+        /// How many.
+        pods: usize,
+        /// How many there should be.
+        wanted: usize,
+        /// The seconds.
+        seconds: f64,
+    },
+}

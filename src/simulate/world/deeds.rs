@@ -1,0 +1,124 @@
+//! What was done in a world, for who checks it.
+
+use std::collections::VecDeque;
+use std::fmt;
+
+use crate::reconcile::{Effect, Failure, Reply};
+use crate::simulate::moment::Moment;
+
+/// Something that was done.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Deed {
+    /// The scaler made a call.
+    Called {
+        /// The call.
+        effect: Box<Effect>,
+        /// Whether it was carried out, whatever the answer was.
+        is_done: bool,
+        /// The answer.
+        result: Result<Reply, Failure>,
+    },
+    /// The scaler patched the ownership record.
+    Claimed(Result<(), Failure>),
+    /// KubeRay's operator deleted a pod.
+    Deleted {
+        /// The number of the pod.
+        pod: usize,
+        /// Its name.
+        name: String,
+        /// Its group.
+        group: String,
+        /// Why.
+        cause: DeletionCause,
+        /// How many jobs ran on it.
+        jobs: usize,
+    },
+    /// Something went wrong in the world, or somebody changed an object.
+    Fault(String),
+}
+
+/// Why KubeRay's operator deletes a pod.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DeletionCause {
+    /// Its containers have ended.
+    Ended,
+    /// Its name is in `workersToDelete`.
+    Listed,
+    /// Another pod of its replica has ended, is listed or is missing.
+    Replica,
+}
+
+/// The deeds of a world that nobody has taken yet, in the order of time.
+#[derive(Debug, Clone, Default)]
+pub struct Deeds {
+    /// Whether deeds are kept at all.
+    pub is_kept: bool,
+    kept: VecDeque<(Moment, Deed)>,
+}
+
+impl Deeds {
+    /// Keeps a deed, if any are kept.
+    pub fn add(&mut self, at: Moment, deed: impl FnOnce() -> Deed) {
+        if self.is_kept {
+            self.kept.push_back((at, deed()));
+        }
+    }
+
+    /// Takes the oldest deed.
+    pub fn take(&mut self) -> Option<(Moment, Deed)> {
+        self.kept.pop_front()
+    }
+}
+
+impl Deed {
+    /// Whether it is a write to the API server that the scaler asked for.
+    pub fn is_api_write(&self) -> bool {
+        match self {
+            Self::Called { effect, .. } => effect.is_kubernetes(),
+            Self::Claimed(_) => true,
+            Self::Deleted { .. } | Self::Fault(_) => false,
+        }
+    }
+}
+
+impl fmt::Display for Deed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Called {
+                effect,
+                is_done,
+                result,
+            } => {
+                match &**effect {
+                    Effect::PatchCluster(patch) => {
+                        let lines = patch.changes.iter().map(|change| change.line.as_str());
+                        f.write_str(&lines.collect::<Vec<_>>().join("; "))?;
+                    }
+                    Effect::NotePod(patch) | Effect::ResizePod(patch) => {
+                        write!(f, "{effect}: {}", patch.body)?;
+                    }
+                    Effect::ResizeRaylet(resize) => {
+                        write!(f, "{effect}: {:?} thousandths of a CPU", resize.cpu_milli)?;
+                    }
+                    Effect::Drain(drain) => write!(f, "{effect}: {}", drain.message)?,
+                    Effect::PutError(text) => write!(f, "{effect}: {text:?}")?,
+                    Effect::Report(_) => write!(f, "{effect}")?,
+                }
+                match result {
+                    Ok(reply) => write!(f, ": {reply:?}"),
+                    Err(failure) if *is_done => write!(f, ": done, but {failure}"),
+                    Err(failure) => write!(f, ": {failure}"),
+                }
+            }
+            Self::Claimed(Ok(())) => f.write_str("the ownership record is written"),
+            Self::Claimed(Err(failure)) => write!(f, "the ownership record: {failure}"),
+            Self::Deleted {
+                name, cause, jobs, ..
+            } => write!(
+                f,
+                "KubeRay deletes {name} ({cause:?}), on which {jobs} jobs run"
+            ),
+            Self::Fault(text) => f.write_str(text),
+        }
+    }
+}

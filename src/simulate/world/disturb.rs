@@ -1,0 +1,164 @@
+//! Disturbances: calls with wrong answers, a GCS that starts anew, pods and nodes that are lost,
+//! objects that people change.
+
+use serde_json::Value;
+
+use super::deeds::Deed;
+use super::state::World;
+use super::trouble::Answer;
+use crate::reconcile::{Effect, Failure, Reply};
+use crate::simulate::ray::resources::ResourceNames;
+use crate::simulate::world::queue::Event;
+use crate::snapshot::NodeId;
+use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
+
+impl World {
+    /// Makes a call of the scaler, which may get a wrong answer.
+    ///
+    /// # Errors
+    ///
+    /// What is called refuses, as the real one would, or does not answer as it should.
+    pub fn call(&mut self, effect: &Effect) -> Result<Reply, Failure> {
+        let is_kubernetes = effect.is_kubernetes();
+        let (is_done, result) = if !is_kubernetes && self.trouble.is_gcs_away {
+            (false, Err(Answer::Silence.failure(false)))
+        } else if let Some((_, answer)) = self.trouble.refused.filter(|(of, _)| of.is_of(effect)) {
+            (false, Err(answer.failure(is_kubernetes)))
+        } else if let Some(bad) = self.trouble.answers.pop_front() {
+            let is_done = bad.is_done && !bad.answer.refuses() && self.perform(effect).is_ok();
+            (is_done, Err(bad.answer.failure(is_kubernetes)))
+        } else {
+            let result = self.perform(effect);
+            (result.is_ok(), result)
+        };
+        self.deeds.add(self.now, || Deed::Called {
+            effect: Box::new(effect.clone()),
+            is_done,
+            result: result.clone(),
+        });
+        result
+    }
+
+    /// Writes the ownership record.
+    ///
+    /// # Errors
+    ///
+    /// As of [`World::call`].
+    pub fn claim(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
+        let result = if let Some(bad) = self.trouble.answers.pop_front() {
+            if bad.is_done && !bad.answer.refuses() {
+                let _ = self.patch_cluster(patch);
+            }
+            Err(bad.answer.failure(true))
+        } else {
+            self.patch_cluster(patch)
+        };
+        self.deeds.add(self.now, || Deed::Claimed(result.clone()));
+        result
+    }
+
+    /// What the GCS says of the cluster; `None` if it does not answer.
+    pub fn gcs_state(&self) -> Option<ClusterResourceState> {
+        if self.trouble.is_gcs_away {
+            return None;
+        }
+        let mut state = self.ray.state(self.now);
+        let strange = self.strangers.iter().map(|pod| NodeState {
+            node_id: NodeId::from([0xEE; 28]).to_string(),
+            instance_id: pod.metadata.name.clone(),
+            ray_node_type_name: pod.metadata.labels.group.clone().unwrap_or_default(),
+            status: NodeStatus::Idle,
+            idle_duration_ms: 3_600_000,
+            ..NodeState::default()
+        });
+        state.node_states.extend(strange);
+        Some(state)
+    }
+
+    /// The GCS has been started anew: it knows the nodes by what they registered with, and hears
+    /// of loads and demand only when it next collects them. (`gcs_resource_manager.cc`, `OnNodeAdd`.)
+    pub fn gcs_restarted(&mut self) {
+        let groups = &self.groups;
+        let registered = |pod_group: &str, names: &mut ResourceNames| {
+            let group = groups.iter().find(|group| group.name == pod_group)?;
+            let amounts = group.resources.iter();
+            Some(names.bundle(amounts.map(|(name, amount)| (name.as_str(), *amount))))
+        };
+        self.ray.forget(self.now, registered);
+        self.ray_changed();
+    }
+
+    /// The people's change of the RayCluster. What admission refuses changes nothing.
+    pub fn edit(&mut self, change: impl FnOnce(&mut Value)) {
+        let mut edited = self.cluster.object().clone();
+        change(&mut edited);
+        if edited != *self.cluster.object() {
+            let _ = self.set_cluster(edited);
+        }
+    }
+
+    /// People delete a worker pod; `pick` says which. Returns its name.
+    pub fn remove_pod(&mut self, pick: usize) -> Option<String> {
+        let of = |pod: &usize| !self.pods[*pod].is_head && !self.pods[*pod].is_deleting();
+        let there: Vec<usize> = self.present.values().copied().filter(of).collect();
+        let number = *there.get(pick.checked_rem(there.len())?)?;
+        self.delete_pod(number);
+        Some(self.pods[number].name().to_owned())
+    }
+
+    /// Ray's notes about resizes are removed from all pods.
+    pub fn remove_notes(&mut self) {
+        for number in self.present.values() {
+            self.pods[*number].object.metadata.annotations.resize_status = None;
+        }
+        self.objects_changed();
+    }
+
+    /// The containers of a worker end with an error. Of all that run, `pick` says which. Returns its
+    /// name.
+    pub fn fail_pod(&mut self, pick: usize) -> Option<String> {
+        let of = |pod: &usize| {
+            let pod = &self.pods[*pod];
+            !pod.is_head && !pod.is_deleting() && pod.phase() == "Running"
+        };
+        let running: Vec<usize> = self.present.values().copied().filter(of).collect();
+        let number = *running.get(pick.checked_rem(running.len())?)?;
+        if let Some(node) = self.ray.node_of(number) {
+            self.lose_ray_node(node);
+        }
+        self.end_pod(number, "Failed");
+        Some(self.pods[number].name().to_owned())
+    }
+
+    /// A Kubernetes node without the head is gone with its pods. Returns its name.
+    pub fn lose_node(&mut self, pick: usize) -> Option<String> {
+        let has_head = |node: usize| self.pods_on(node).any(|pod| self.pods[pod].is_head);
+        let there = self.nodes.iter().enumerate();
+        let there = there.filter(|(_, node)| node.is_ready && node.removed.is_none());
+        let there: Vec<usize> = (there.map(|(number, _)| number))
+            .filter(|node| !has_head(*node))
+            .collect();
+        let node = *there.get(pick.checked_rem(there.len())?)?;
+        self.nodes[node].removed = Some(self.now);
+        let on = |pod: &usize| self.pods[*pod].node == Some(node);
+        let lost: Vec<usize> = self.present.values().copied().filter(on).collect();
+        for pod in lost {
+            self.pod_gone(pod);
+        }
+        self.objects_changed();
+        Some(self.nodes[node].name.clone())
+    }
+
+    /// Kubelets look again at the resizes that they deferred.
+    pub fn kubelets_retry(&mut self) {
+        let is_deferred = |pod: &usize| {
+            let conditions = self.pods[*pod].object.status.conditions.iter();
+            let mut reasons = conditions.filter_map(|one| one.reason.as_deref());
+            reasons.any(|reason| reason == "Deferred")
+        };
+        let deferred = self.present.values().copied().filter(is_deferred);
+        for pod in deferred.collect::<Vec<_>>() {
+            self.after(0.0, Event::Kubelet(pod));
+        }
+    }
+}

@@ -1,0 +1,41 @@
+//! What a world is like, for who checks it. Scalers see views instead.
+
+use serde_json::Value;
+
+use super::group::SimulatedGroup;
+use super::objects::SimulatedPod;
+use super::state::World;
+
+impl World {
+    /// The RayCluster as it is stored.
+    pub fn stored_cluster(&self) -> &Value {
+        self.cluster.object()
+    }
+
+    /// The head group and the worker groups.
+    pub fn groups(&self) -> &[SimulatedGroup] {
+        &self.groups
+    }
+
+    /// The newest pod that has or had a name.
+    pub fn pod(&self, name: &str) -> Option<&SimulatedPod> {
+        self.pods.iter().rev().find(|pod| pod.name() == name)
+    }
+
+    /// The worker pods that exist.
+    pub fn workers(&self) -> impl Iterator<Item = &SimulatedPod> {
+        let pods = self.present.values().map(|pod| &self.pods[*pod]);
+        pods.filter(|pod| !pod.is_head)
+    }
+
+    /// The thousandths of cores and the bytes of memory that jobs use in a pod.
+    pub fn used(&self, pod: &str) -> [i64; 2] {
+        let is_here = |number: usize| self.pods[number].name() == pod;
+        let node = self.ray.nodes.iter().rfind(|node| is_here(node.pod));
+        let used = |name: &str| {
+            let number = self.ray.names.find(name)?;
+            Some(node?.used.get(number))
+        };
+        [("CPU", 10), ("memory", 10_000)].map(|(name, unit)| used(name).unwrap_or_default() / unit)
+    }
+}

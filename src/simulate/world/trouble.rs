@@ -1,0 +1,158 @@
+//! What is wrong with a world: calls that are not answered as they should be, watches that stop,
+//! kubelets that refuse.
+
+use std::collections::VecDeque;
+
+use serde::{Deserialize, Serialize};
+
+use crate::reconcile::Effect;
+use crate::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
+
+/// What is wrong with a world now.
+#[derive(Debug, Clone, Default)]
+pub struct Trouble {
+    /// How the next calls of the scaler are answered, if not as they should be.
+    pub answers: VecDeque<BadAnswer>,
+    /// Whether the GCS does not answer.
+    pub is_gcs_away: bool,
+    /// How all calls of a kind are answered.
+    pub refused: Option<(CallKind, Answer)>,
+    /// Of which objects watchers hear nothing.
+    pub lost: Option<Watches>,
+    /// What kubelets say to every resize.
+    pub resizes: Option<ResizeRefusal>,
+}
+
+/// Objects that are watched.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Watches {
+    /// All of them.
+    All,
+    /// The RayCluster.
+    RayCluster,
+    /// Its pods.
+    Pods,
+    /// The Kubernetes nodes.
+    Nodes,
+}
+
+/// Calls of one kind.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum CallKind {
+    /// Patches of the RayCluster.
+    PatchCluster,
+    /// Notes on pods.
+    NotePod,
+    /// Resizes of pods.
+    ResizePod,
+    /// Resizes of raylets.
+    ResizeRaylet,
+    /// Drains.
+    Drain,
+}
+
+impl CallKind {
+    /// All of them.
+    pub const ALL: [Self; 5] = [
+        Self::PatchCluster,
+        Self::NotePod,
+        Self::ResizePod,
+        Self::ResizeRaylet,
+        Self::Drain,
+    ];
+
+    /// Whether an effect is such a call.
+    pub(super) fn is_of(self, effect: &Effect) -> bool {
+        matches!(
+            (self, effect),
+            (Self::PatchCluster, Effect::PatchCluster(_))
+                | (Self::NotePod, Effect::NotePod(_))
+                | (Self::ResizePod, Effect::ResizePod(_))
+                | (Self::ResizeRaylet, Effect::ResizeRaylet(_))
+                | (Self::Drain, Effect::Drain(_))
+        )
+    }
+}
+
+/// A call that is not answered as it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub struct BadAnswer {
+    /// The answer.
+    pub answer: Answer,
+    /// Whether the call is carried out. A call that is refused is not.
+    pub is_done: bool,
+}
+
+/// What the API server or the GCS answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum Answer {
+    /// 409
+    Conflict,
+    /// 422 of a validation
+    Invalid,
+    /// 403 of a quota.
+    QuotaExceeded,
+    /// 429 with `Retry-After`
+    TooManyRequests,
+    /// 500
+    InternalError,
+    /// 503
+    Unavailable,
+    /// None at all.
+    Silence,
+}
+
+/// What a kubelet says to a resize.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase")]
+pub enum ResizeRefusal {
+    /// Not now.
+    Deferred,
+    /// Never on this node.
+    Infeasible,
+}
+
+impl Answer {
+    /// Whether it says that the call was not carried out.
+    pub(super) fn refuses(self) -> bool {
+        matches!(
+            self,
+            Self::Conflict | Self::Invalid | Self::QuotaExceeded | Self::TooManyRequests
+        )
+    }
+
+    /// What the scaler gets to know.
+    pub(super) fn failure(self, is_kubernetes: bool) -> Failure {
+        if !is_kubernetes {
+            return Failure::Gcs {
+                kind: GcsKind::Unreachable,
+                message: "played: deadline exceeded".to_owned(),
+            };
+        }
+        let (code, message, causes, retry_after_s) = match self {
+            Self::Conflict => (409, "played: the object has been modified", vec![], None),
+            Self::Invalid => (
+                422,
+                "played: a webhook denied it",
+                vec!["FieldValueInvalid".to_owned()],
+                None,
+            ),
+            Self::QuotaExceeded => (403, "played: exceeded quota", vec![], None),
+            Self::TooManyRequests => (429, "played: too many requests", vec![], Some(2.0)),
+            Self::InternalError => (500, "played: internal error", vec![], None),
+            Self::Unavailable => (503, "played: unavailable", vec![], None),
+            Self::Silence => return Failure::NoAnswer("played: no answer".to_owned()),
+        };
+        Failure::Api(ApiStatus {
+            code,
+            message: message.to_owned(),
+            causes,
+            retry_after_s,
+            ..ApiStatus::default()
+        })
+    }
+}

@@ -1,0 +1,105 @@
+//! What watchers have: the objects as they were a moment ago, or longer where watches lag or stop.
+
+use std::rc::Rc;
+
+use super::state::World;
+use super::trouble::Watches;
+use crate::simulate::world::queue::Event;
+use crate::snapshot::KubeNode;
+use crate::snapshot::cluster_object::ClusterObject;
+use crate::snapshot::kube_node::{NodeMetadata, NodeStatus};
+use crate::snapshot::pod_object::PodObject;
+
+/// The objects as watchers have them.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// The RayCluster.
+    pub cluster: Rc<ClusterObject>,
+    /// Its pods.
+    pub pods: Rc<Vec<PodObject>>,
+    /// The Kubernetes nodes; `None` where there is room for everything.
+    pub nodes: Option<Rc<Vec<KubeNode>>>,
+    /// The number of this view; it grows with each change.
+    pub version: u64,
+}
+
+impl World {
+    /// An object has changed, of which watchers will hear.
+    pub(super) fn objects_changed(&mut self) {
+        if !self.is_watched {
+            self.is_watched = true;
+            self.after(self.settings.watch_lag_s, Event::Watched);
+        }
+    }
+
+    pub(super) fn watched(&mut self) {
+        let lost = self.trouble.lost;
+        if lost == Some(Watches::All) {
+            return;
+        }
+        self.is_watched = false;
+        let pods = self
+            .present
+            .values()
+            .map(|pod| self.pods[*pod].object.clone());
+        let nodes = self
+            .nodes
+            .iter()
+            .filter(|node| node.is_ready && node.removed.is_none());
+        let nodes = nodes.map(|node| KubeNode {
+            metadata: NodeMetadata {
+                name: node.name.clone(),
+            },
+            status: NodeStatus {
+                allocatable: self.settings.pools[node.pool].allocatable,
+            },
+        });
+        let before = &self.view;
+        self.view = View {
+            cluster: match lost {
+                Some(Watches::RayCluster) => before.cluster.clone(),
+                _ if is_same(&before.cluster, &self.cluster) => before.cluster.clone(),
+                _ => Rc::new(self.cluster.clone()),
+            },
+            pods: match lost {
+                Some(Watches::Pods) => before.pods.clone(),
+                _ => Rc::new(self.strangers.iter().cloned().chain(pods).collect()),
+            },
+            nodes: match lost {
+                Some(Watches::Nodes) => before.nodes.clone(),
+                _ => (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
+            },
+            version: before.version + 1,
+        };
+    }
+
+    /// Watchers hear again of everything.
+    pub fn watch_again(&mut self) {
+        self.trouble.lost = None;
+        self.is_watched = false;
+        self.objects_changed();
+    }
+
+    /// Watchers hear of everything but the RayCluster as it once was; a RayCluster of an older version
+    /// is not believed. What is so now follows.
+    pub fn repeat(&mut self, view: &View) {
+        self.view = View {
+            cluster: self.view.cluster.clone(),
+            version: self.view.version + 1,
+            ..view.clone()
+        };
+        self.objects_changed();
+    }
+
+    /// The watchers know the RayCluster as it is, because they have read or written it.
+    pub fn learn_cluster(&mut self) {
+        self.view.cluster = Rc::new(self.cluster.clone());
+        self.view.version += 1;
+    }
+}
+
+/// Whether a RayCluster is of the same version.
+fn is_same(one: &ClusterObject, other: &ClusterObject) -> bool {
+    let version = |of: &ClusterObject| of.object().pointer("/metadata/resourceVersion").cloned();
+    version(one).is_some() && version(one) == version(other)
+}

@@ -1,0 +1,129 @@
+//! Whatever goes wrong by seed, what must hold holds.
+
+use std::path::PathBuf;
+
+use rayfit::simulate::faults::draw;
+use rayfit::simulate::faults::plan::FaultPlan;
+use rayfit::simulate::faults::trial::{Failed, trial};
+
+/// How many seeds are tried, unless `RAYFIT_SEEDS` says something else: how many, or `FIRST..END`.
+const SEEDS: std::ops::Range<u64> = 0..300;
+
+fn setting(name: &str) -> Option<String> {
+    let value = std::env::vars_os().find(|(key, _)| key == name)?.1;
+    Some(value.into_string().unwrap())
+}
+
+fn seeds() -> std::ops::Range<u64> {
+    let Some(text) = setting("RAYFIT_SEEDS") else {
+        return SEEDS;
+    };
+    let (first, end) = text.split_once("..").unwrap_or(("0", &text));
+    first.parse().unwrap()..end.parse().unwrap()
+}
+
+fn failure(plan: &FaultPlan) -> Option<Failed> {
+    trial(plan).unwrap()
+}
+
+/// The plan without all jobs and faults that it does not need to break the same rule.
+fn shrunk(plan: FaultPlan, failed: &Failed) -> FaultPlan {
+    let rule = std::mem::discriminant(&failed.violation);
+    let fails = |plan: &FaultPlan| {
+        failure(plan).is_some_and(|failed| std::mem::discriminant(&failed.violation) == rule)
+    };
+    let plan = without(plan, |plan| &mut plan.faults, &fails);
+    let plan = without(plan, |plan| &mut plan.scene.jobs, &fails);
+    without(plan, |plan| &mut plan.faults, &fails)
+}
+
+/// The plan without what it does not need of a list: halves of it are left out, then quarters, down to
+/// single ones.
+fn without<T>(
+    mut plan: FaultPlan,
+    list: impl Fn(&mut FaultPlan) -> &mut Vec<T>,
+    fails: &impl Fn(&FaultPlan) -> bool,
+) -> FaultPlan {
+    let mut size = list(&mut plan).len().div_ceil(2);
+    while size > 0 {
+        let mut at = 0;
+        while at < list(&mut plan).len() {
+            let mut less = plan.clone();
+            let end = (at + size).min(list(&mut less).len());
+            list(&mut less).drain(at..end);
+            if fails(&less) {
+                plan = less;
+            } else {
+                at += size;
+            }
+        }
+        size /= 2;
+    }
+    plan
+}
+
+fn told(plan: &FaultPlan, failed: &Failed) -> String {
+    let (lines, deeds) = (plan.lines().unwrap(), failed.deeds.join("\n  "));
+    let seed = plan.scene.settings.seed;
+    format!(
+        "seed {seed}: {}\n  {deeds}\nTo keep it as a test, store these lines as \
+         tests/fixtures/simulate/faults/WHAT-HAPPENS.jsonl:\n{lines}",
+        failed.violation
+    )
+}
+
+/// Each failure names the seed: `RAYFIT_SEEDS=7..8 cargo test --test core simulate_faults` tries it
+/// alone.
+#[test]
+fn nothing_breaks_whatever_goes_wrong() {
+    let seeds = seeds();
+    let middle = seeds.start.midpoint(seeds.end);
+    let part = |seeds: std::ops::Range<u64>| -> Vec<String> {
+        let failed = seeds.filter_map(|seed| Some((draw::plan(seed), failure(&draw::plan(seed))?)));
+        failed
+            .take(3)
+            .map(|(plan, failed)| {
+                if setting("RAYFIT_UNSHRUNK").is_some() {
+                    return told(&plan, &failed);
+                }
+                let plan = shrunk(plan, &failed);
+                let failed = failure(&plan).unwrap();
+                told(&plan, &failed)
+            })
+            .collect()
+    };
+    let told = std::thread::scope(|scope| {
+        let first = scope.spawn(|| part(seeds.start..middle));
+        let mut told = part(middle..seeds.end);
+        told.extend(first.join().unwrap());
+        told
+    });
+    assert!(told.is_empty(), "{}", told.join("\n"));
+}
+
+/// What once broke a rule.
+#[test]
+fn what_once_broke_does_not_break_again() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/simulate/faults");
+    for entry in std::fs::read_dir(folder).unwrap() {
+        let path = entry.unwrap().path();
+        if path.extension().is_some_and(|end| end == "jsonl") {
+            let plan = FaultPlan::read(&std::fs::read_to_string(&path).unwrap()).unwrap();
+            if let Some(failed) = failure(&plan) {
+                panic!("{}: {}", path.display(), told(&plan, &failed));
+            }
+        }
+    }
+}
+
+#[test]
+fn plans_are_written_as_they_are_read_and_trials_are_equal() {
+    for seed in 0..20 {
+        let plan = draw::plan(seed);
+        let read = FaultPlan::read(&plan.lines().unwrap()).unwrap();
+        assert_eq!(read, plan);
+        assert_eq!(failure(&read), failure(&plan));
+    }
+    assert!(FaultPlan::read("{}").is_err());
+    assert!(FaultPlan::read("{\"fault\": {\"at\": 1, \"kind\": \"rain\"}}").is_err());
+}

@@ -130,6 +130,7 @@ impl ShrinkFailures {
     }
 
     /// The same with one more failure.
+    #[must_use]
     pub fn and_one(self, now: f64) -> Self {
         Self {
             count: self.lately(now).saturating_add(1),
@@ -137,10 +138,6 @@ impl ShrinkFailures {
         }
     }
 
-    #[expect(
-        clippy::trivially_copy_pass_by_ref,
-        reason = "the signature that serde calls"
-    )]
     fn is_none(&self) -> bool {
         self.count == 0
     }

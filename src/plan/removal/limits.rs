@@ -223,8 +223,8 @@ fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts) -> Opt
     }
 }
 
-/// The memory that costs as much as a core, in bytes: 8 GiB, as clouds sell them. (OpenCost's default
-/// prices give 7.5 GiB.)
+/// The memory that costs as much as a core, in bytes: 8 GiB, as clouds sell them. (The default
+/// prices of `OpenCost` give 7.5 GiB.)
 const MEMORY_OF_A_CORE: f64 = 8.0 * 1_073_741_824.0;
 
 /// How many times as much the pod would cost at its resize limits.

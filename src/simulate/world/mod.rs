@@ -21,5 +21,5 @@ mod state;
 pub mod trouble;
 mod watch;
 
+pub use objects::View;
 pub use state::World;
-pub use watch::View;

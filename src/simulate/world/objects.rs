@@ -1,10 +1,27 @@
 //! Pods and Kubernetes nodes of a world.
 
+use std::rc::Rc;
+
 use crate::quantity::Quantity;
 use crate::simulate::moment::Moment;
+use crate::snapshot::KubeNode;
 use crate::snapshot::amounts::Amounts;
+use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::pod_object::{Condition, PodObject};
 use crate::snapshot::requests::requests;
+
+/// The objects as watchers have them.
+#[derive(Debug, Clone, Default)]
+pub struct View {
+    /// The RayCluster.
+    pub cluster: Rc<ClusterObject>,
+    /// Its pods.
+    pub pods: Rc<Vec<PodObject>>,
+    /// The Kubernetes nodes; `None` where there is room for everything.
+    pub nodes: Option<Rc<Vec<KubeNode>>>,
+    /// The number of this view; it grows with each change.
+    pub version: u64,
+}
 
 /// A pod, with what its object does not say.
 #[derive(Debug, Clone)]

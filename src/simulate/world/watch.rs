@@ -2,26 +2,13 @@
 
 use std::rc::Rc;
 
+use super::objects::View;
 use super::state::World;
 use super::trouble::Watches;
 use crate::simulate::world::queue::Event;
 use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
 use crate::snapshot::kube_node::{NodeMetadata, NodeStatus};
-use crate::snapshot::pod_object::PodObject;
-
-/// The objects as watchers have them.
-#[derive(Debug, Clone, Default)]
-pub struct View {
-    /// The RayCluster.
-    pub cluster: Rc<ClusterObject>,
-    /// Its pods.
-    pub pods: Rc<Vec<PodObject>>,
-    /// The Kubernetes nodes; `None` where there is room for everything.
-    pub nodes: Option<Rc<Vec<KubeNode>>>,
-    /// The number of this view; it grows with each change.
-    pub version: u64,
-}
 
 impl World {
     /// An object has changed, of which watchers will hear.

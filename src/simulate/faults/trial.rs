@@ -8,6 +8,7 @@ use super::checker::{Checker, least_replicas};
 use super::plan::{FaultKind, FaultPlan};
 use super::scene::Scene;
 use super::violation::Violation;
+use crate::plan::KEEP_SMALL_S;
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
@@ -173,7 +174,8 @@ impl Trial {
     /// After the last job everything comes to rest.
     fn settle(&mut self) -> Result<(), Violation> {
         let last = self.world.now;
-        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds);
+        // Pods below their resize limits are kept for longer than others.
+        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds.max(KEEP_SMALL_S));
         self.pass(last.plus(idle_s + SETTLING_S))?;
         let settled = self.world.now;
         self.pass(settled.plus(QUIET_S))?;

@@ -49,8 +49,13 @@ impl Unobserved {
     /// Takes in what came of a round.
     pub(crate) fn note(&mut self, done: &[Done], now: f64) {
         self.0.retain(|_, accepted| accepted.holds(now));
-        for done in done.iter().filter(|done| done.result.is_ok()) {
+        for done in done {
             match &done.effect {
+                // A patch that was not answered may have been accepted all the same, and then the
+                // pod is never observed as it was patched before.
+                Effect::NotePod(patch) | Effect::ResizePod(patch) if done.result.is_err() => {
+                    self.0.remove(&patch.pod);
+                }
                 Effect::NotePod(patch) => {
                     let note = patch.body.pointer("/metadata/annotations");
                     let note = note.and_then(|all| all.get(STATUS_ANNOTATION)?.as_str());
@@ -162,5 +167,16 @@ mod tests {
         });
         unobserved.note(&refused, 100.0);
         assert_eq!(unobserved, Unobserved::default());
+        let [note, resize] = accepted();
+        let unanswered = Done {
+            result: Err(Failure::NoAnswer(String::new())),
+            ..note.clone()
+        };
+        unobserved.note(&[note, resize, unanswered], 100.0);
+        assert_eq!(
+            unobserved,
+            Unobserved::default(),
+            "which note it has is not known"
+        );
     }
 }

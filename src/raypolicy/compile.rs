@@ -237,8 +237,8 @@ fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
     let Some(written) = written else {
         return PartialReconcile::default();
     };
-    let seconds = |written: Option<i64>| u32::try_from(written?).ok().filter(|s| *s > 0);
-    let or_never = |written: Option<i64>| u32::try_from(written?).ok();
+    let number = |written: Option<i64>| u32::try_from(written?).ok();
+    let seconds = |written: Option<i64>| number(written).filter(|seconds| *seconds > 0);
     let back_off = written.back_off.clone().unwrap_or_default();
     let in_place = written.in_place.clone().unwrap_or_default();
     PartialReconcile {
@@ -247,11 +247,9 @@ fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
         strategy: written.strategy,
         pending_idle_timeout_seconds: seconds(written.pending_idle_timeout_seconds),
         conserve_gpus: written.conserve_gpus,
-        max_workers_per_cluster: written
-            .max_workers_per_cluster
-            .and_then(|most| u32::try_from(most).ok()),
-        shrink_after_seconds: or_never(in_place.shrink_after_seconds),
-        keep_small_seconds: or_never(in_place.keep_small_seconds),
+        max_workers_per_cluster: number(written.max_workers_per_cluster),
+        shrink_after_seconds: number(in_place.shrink_after_seconds),
+        keep_small_seconds: number(in_place.keep_small_seconds),
         back_off_initial_seconds: seconds(back_off.initial_seconds),
         back_off_max_seconds: seconds(back_off.max_seconds),
     }

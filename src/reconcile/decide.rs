@@ -130,7 +130,7 @@ impl Making<'_> {
             .map(|violation| (concerns(violation), format!("not done: {violation}")))
             .collect();
         for (about, why) in &barred {
-            self.skip(about.clone(), why.clone());
+            self.skip(about.clone(), why.clone(), None, true);
         }
         barred.into_iter().map(|(about, _)| about).collect()
     }
@@ -143,12 +143,13 @@ impl Making<'_> {
         })
     }
 
-    fn skip(&mut self, about: EffectTarget, why: String) {
+    /// Says that something was not done, and until when. Users are told of what is `lasting`.
+    fn skip(&mut self, about: EffectTarget, why: String, until: Option<f64>, lasting: bool) {
         self.skipped.push(Skipped {
             about,
             why,
-            until: None,
-            lasting: true,
+            until,
+            lasting,
         });
     }
 
@@ -158,12 +159,8 @@ impl Making<'_> {
         let Some(wait) = self.waits.of(about, task, self.now) else {
             return false;
         };
-        self.skipped.push(Skipped {
-            about: about.clone(),
-            why: wait.why.clone(),
-            until: Some(wait.until),
-            lasting: wait.failures > 2,
-        });
+        let (why, until, lasting) = (wait.why.clone(), wait.until, wait.failures > 2);
+        self.skip(about.clone(), why, Some(until), lasting);
         true
     }
 
@@ -182,8 +179,11 @@ impl Making<'_> {
         let mut allowed: Vec<Change<'_>> = Vec::new();
         for change in changes {
             let about = EffectTarget::Group(change.group.name.clone());
+            // The demand may be counted twice for a moment. The race ends by itself, so users are
+            // not told.
             if change.launches() && stabilisation.is_unsettled(self.now) {
-                self.hold(about);
+                let why = "a node has just taken work; whether more is needed shows in a moment";
+                self.skip(about, why.to_owned(), None, false);
                 continue;
             }
             if !barred.contains(&about) && !self.waits(&about, EffectClass::Replicas) {
@@ -204,17 +204,6 @@ impl Making<'_> {
             self.chains
                 .push(Chain::one(EffectTarget::Cluster, why, effect));
         }
-    }
-
-    /// Delays the launches of a worker group, because the demand may be counted twice for a moment.
-    /// The race ends by itself, so users are not told.
-    fn hold(&mut self, about: EffectTarget) {
-        self.skipped.push(Skipped {
-            about,
-            why: "a node has just taken work; whether more is needed shows in a moment".to_owned(),
-            until: None,
-            lasting: false,
-        });
     }
 
     /// The chains for pods: resizes, sizes that raylets are told, and the notes on both.
@@ -240,12 +229,8 @@ impl Making<'_> {
             }
             let pod = pods.get(name).copied();
             if let Some(until) = pod.and_then(|pod| self.unobserved.until(&pod, self.now)) {
-                self.skipped.push(Skipped {
-                    about,
-                    why: "it has been patched, and the watch does not show that yet".to_owned(),
-                    until: Some(until),
-                    lasting: false,
-                });
+                let why = "it has been patched, and the watch does not show that yet";
+                self.skip(about, why.to_owned(), Some(until), false);
                 continue;
             }
             let node = live.get(name).filter(|node| node.is_running());
@@ -270,7 +255,7 @@ impl Making<'_> {
                     let effect = Effect::Drain(drain);
                     self.chains.push(Chain::one(about, why, effect));
                 }
-                Err(error) => self.skip(about, format!("not drained: {error}")),
+                Err(error) => self.skip(about, format!("not drained: {error}"), None, true),
             }
         }
     }

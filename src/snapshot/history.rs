@@ -156,6 +156,13 @@ pub struct SpareCpu {
     pub earlier: Option<f64>,
 }
 
+impl SpareCpu {
+    /// The most that the pod has needed in both halves, in cores.
+    pub fn peak(self) -> f64 {
+        self.most.max(self.earlier.unwrap_or(0.0))
+    }
+}
+
 #[expect(
     clippy::trivially_copy_pass_by_ref,
     reason = "the signature that serde calls"

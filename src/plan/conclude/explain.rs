@@ -187,7 +187,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     }
     if let Some(spare) = resize.spare {
         return Some(NodeRemark::Spare {
-            needed_milli: milli(spare.most.max(spare.earlier.unwrap_or(0.0))),
+            needed_milli: milli(spare.peak()),
             has_milli: milli(resize.current.cpu),
         });
     }

@@ -65,8 +65,7 @@ fn goes_small(node: &PlannedNode) -> bool {
 }
 
 fn is_small(resize: &Resize) -> bool {
-    let (resize_limits, size) = (resize.limits, resize.current);
-    size.cpu < resize_limits.cpu || size.memory < resize_limits.memory
+    resize.current.is_below(resize.limits.size())
 }
 
 /// Whether some demand waits that a pod of the group could take at its resize limits: another pod

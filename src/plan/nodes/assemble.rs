@@ -182,15 +182,17 @@ pub(crate) fn size(
     };
     let group = |node: &PlannedNode| config.groups.get(node.group()?);
     // Pods on one Kubernetes node grow one after the other, so each leaves less to the next.
-    let mut rooms = rooms.to_vec();
+    let mut left: HashMap<usize, NodeHeadroom> = HashMap::new();
     let mut at_cap = |node: &mut PlannedNode| {
         let Some(mut resize_limits) = group(node).and_then(|group| group.resize_limits) else {
             return;
         };
         node.at_cap = true;
         if let Some(resize) = &node.resize
-            && let Some(room) = resize.room.and_then(|room| rooms.get_mut(room))
+            && let Some(number) = resize.room
+            && let Some(room) = rooms.get(number)
         {
+            let room = left.entry(number).or_insert_with(|| room.clone());
             let goal = room.bound(resize.current, resize_limits.size());
             room.give(resize.current, goal);
             resize_limits.cpu = goal.cpu;

@@ -9,7 +9,9 @@ use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::{GroupError, ProblemReason, ResizeLimitsError};
 use crate::ray::group::HEAD_NAME;
 use crate::ray::{Ippr, Role};
-use crate::snapshot::cluster_object::{ClusterObject, ClusterSpec, GroupSpec};
+use crate::snapshot::cluster_object::{
+    ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S, GroupSpec,
+};
 
 /// More nodes than any cluster has. Numbers above it, which KubeRay's own types cannot hold, are
 /// read as this number, so that sums of them stay in range.
@@ -99,7 +101,8 @@ impl ClusterConfig {
         // Ray turns seconds into minutes and back. The same arithmetic gives the same number to the
         // last bit.
         let idle = spec.idle_timeout.seconds();
-        config.idle_timeout_s = idle.map_or(60.0, |seconds| seconds / 60.0 * 60.0);
+        config.idle_timeout_s =
+            idle.map_or(DEFAULT_IDLE_TIMEOUT_S, |seconds| seconds / 60.0 * 60.0);
         config.read_caps(spec, &cluster.ippr);
         config
     }

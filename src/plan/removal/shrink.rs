@@ -118,8 +118,7 @@ fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
     // The clock may have been set back.
     spare.since = spare.since.min(hold.now);
     spare.most = spare.most.max(needed);
-    let most = spare.most.max(spare.earlier.unwrap_or(0.0));
-    let size = smallest(resize, most, hold);
+    let size = smallest(resize, spare.peak(), hold);
     size.is_below(resize.current).then_some(spare)
 }
 
@@ -135,9 +134,9 @@ fn may_shrink(resize: &Resize) -> bool {
 }
 
 /// The smallest size of a pod that needs so much CPU: a multiple of the base size in whole cores, as
-/// Ray counts them where it starts, so that what the pod leaves to others on its Kubernetes node is of
-/// use to them. A pod that could not shrink keeps
-/// its memory the next time, and after that its CPU too.
+/// Ray counts them where it starts, so that what the pod leaves to others on its Kubernetes node is
+/// of use to them. A pod that could not shrink keeps its memory the next time, and after that its
+/// CPU too.
 fn smallest(resize: &Resize, cpu: f64, hold: Hold) -> Size {
     let (now, base) = (resize.current, resize.base);
     let failures = resize.shrink_failures.lately(hold.now);

@@ -29,6 +29,8 @@ enum ResizeCall {
     Resize {
         wanted: WantedSize,
         note: ResizeNote,
+        /// Whether the plan only gives something up.
+        only_shrinks: bool,
     },
 }
 
@@ -65,6 +67,7 @@ impl PodSteps {
                     memory_bytes: resize.memory_bytes,
                 },
                 note: planned.note.cloned().unwrap_or_default(),
+                only_shrinks: resize.only_shrinks(),
             });
         }
         (!calls.is_empty()).then_some(Self { pod, calls })
@@ -94,9 +97,15 @@ impl PodSteps {
                 self.keep(*cpu, *memory);
             }
             (_, Ok(_)) => {}
-            (ResizeCall::Resize { mut note, wanted }, Err(failure)) => {
+            (
+                ResizeCall::Resize {
+                    mut note,
+                    only_shrinks,
+                    ..
+                },
+                Err(failure),
+            ) => {
                 self.calls.clear();
-                let only_shrinks = self.pod.only_shrinks(wanted);
                 if self.learn(&mut note, failure, only_shrinks, now) {
                     self.calls.push_back(ResizeCall::Note(note));
                 }

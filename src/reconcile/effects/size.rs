@@ -90,12 +90,6 @@ impl PodSize {
         json!({"spec": {"containers": [container]}})
     }
 
-    /// Whether the pod has no less of anything than is wanted, and more of something.
-    pub(crate) fn only_shrinks(&self, wanted: WantedSize) -> bool {
-        let sizes = self.sizes(wanted);
-        sizes.iter().all(|(_, amount, size)| amount.size() >= *size) && self.differs(wanted)
-    }
-
     /// Whether the pod's spec differs from the wanted size.
     pub(crate) fn differs(&self, wanted: WantedSize) -> bool {
         self.sizes(wanted)

@@ -19,8 +19,8 @@ const SPREAD: f64 = 0.25;
 /// once or twice, and not for ever.
 const RACES: u32 = 2;
 
-/// By how many seconds a clock may go back without ending back-offs.
-const SKEW_S: f64 = 1.0;
+/// By how many seconds a clock may go back without what was remembered by it losing its force.
+pub(crate) const SKEW_S: f64 = 1.0;
 
 /// The back-offs that hold, by target and class of work.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -12,7 +12,7 @@ use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::Announcements;
-use crate::reconcile::memory::backoff::{FailedTry, Waits};
+use crate::reconcile::memory::backoff::{FailedTry, SKEW_S, Waits};
 use crate::reconcile::memory::reported::ReportedState;
 use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::outage::Outage;
@@ -28,9 +28,6 @@ const SPLIT_S: f64 = 300.0;
 /// For how many seconds a Ray node that refused a drain is not asked again; by then the GCS reports
 /// that it has work.
 const REFUSED_DRAIN_S: f64 = 3.0;
-
-/// By how many seconds a clock may go back without what was remembered being forgotten.
-const SKEW_S: f64 = 1.0;
 
 /// How many resizes in a row have to fail until their pod is passed over for a while.
 const TRIES: u32 = 3;
@@ -82,13 +79,12 @@ impl RoundMemory {
         self.forget_what_was_not_asked(round, done);
         self.waits.forget_old(now, &settings.backoff);
         self.unobserved.note(done, now);
-        let has_failed = |of: &Done| {
-            let mut failed = done.iter().filter(|done| done.result.is_err());
-            failed.any(|one| one.about == of.about && one.effect.task() == of.effect.task())
-        };
+        let chain = |done: &'_ Done| (done.about.clone(), done.effect.task());
+        let failed = done.iter().filter(|done| done.result.is_err());
+        let failed: BTreeSet<(EffectTarget, EffectClass)> = failed.map(chain).collect();
         for done in done {
             match &done.result {
-                Ok(reply) => self.went_well(done, *reply, has_failed(done), now),
+                Ok(reply) => self.went_well(done, *reply, failed.contains(&chain(done)), now),
                 Err(failure) => {
                     self.failed(done, failure, settings, now, jitter());
                     self.note_refused(done, failure.meaning(), now);

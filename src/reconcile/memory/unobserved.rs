@@ -12,6 +12,7 @@ use serde::Deserialize as _;
 use crate::plan::STATUS_ANNOTATION;
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::effect::{Effect, PodPatch};
+use crate::reconcile::memory::backoff::SKEW_S;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 use crate::snapshot::pod_object::{Container, PodObject};
@@ -19,9 +20,6 @@ use crate::snapshot::pod_object::{Container, PodObject};
 /// For how many seconds a patch that is not observed holds up further ones: many times longer than a
 /// watch of a healthy API server lags.
 const LONGEST_S: f64 = 30.0;
-
-/// By how many seconds a clock may go back without ending a hold.
-const SKEW_S: f64 = 1.0;
 
 /// The patches that may not be observed yet, by the pod's name.
 #[derive(Debug, Clone, Default, PartialEq)]

@@ -2,8 +2,6 @@
 
 use std::collections::VecDeque;
 
-use serde_json::Value;
-
 use super::scene::Scene;
 use super::violation::Violation;
 use crate::reconcile::Effect;
@@ -154,7 +152,7 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Vio
     let mut is_growing = false;
     for change in patch.changes.iter().filter(|change| change.launches > 0) {
         is_growing |= change.then > change.now;
-        let max = max_replicas(world.stored_cluster(), &change.group);
+        let max = max_replicas(world, &change.group);
         if change.then > change.now && change.then > max {
             return Err(Violation::AboveMax {
                 group: change.group.clone(),
@@ -180,21 +178,9 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Vio
 }
 
 /// `maxReplicas` of a group; 0 if there is no such group.
-pub(super) fn max_replicas(cluster: &Value, group: &str) -> i64 {
-    let max = group_field(cluster, group, "maxReplicas");
-    max.map_or(0, |max| max.as_i64().unwrap_or(i64::MAX))
-}
-
-/// `minReplicas` of a group.
-pub(super) fn least_replicas(cluster: &Value, group: &str) -> i64 {
-    let min = group_field(cluster, group, "minReplicas");
-    min.and_then(Value::as_i64).unwrap_or_default()
-}
-
-fn group_field<'a>(cluster: &'a Value, group: &str, field: &str) -> Option<&'a Value> {
-    let groups = cluster.pointer("/spec/workerGroupSpecs")?.as_array()?;
-    let group = groups.iter().find(|known| known["groupName"] == group)?;
-    Some(&group[field])
+pub(super) fn max_replicas(world: &World, group: &str) -> i64 {
+    let group = world.group_spec(group);
+    group.map_or(0, |group| group.max_replicas.unwrap_or(i64::MAX))
 }
 
 fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), Violation> {

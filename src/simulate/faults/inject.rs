@@ -4,13 +4,11 @@ use serde_json::{Value, json};
 
 use super::plan::FaultKind;
 use super::trial::{Dying, Step, Trial};
+use crate::ray::ippr::ANNOTATION;
 use crate::simulate::moment::Moment;
 use crate::simulate::world::View;
 use crate::simulate::world::deeds::Deed;
 use crate::simulate::world::trouble::BadAnswer;
-
-/// The annotation that lets pods grow.
-const GROWTH: &str = "ray.io/ippr";
 
 impl Trial {
     pub(super) fn say(&mut self, text: String) {
@@ -93,17 +91,13 @@ impl Trial {
                 self.set(group, "minReplicas", json!(min));
             }
             FaultKind::ManifestApplied => {
-                let manifest = self.manifest.clone();
-                world.edit(|cluster| {
-                    let spec = manifest["spec"].clone();
-                    // What was suspended by hand stays so: the tool does not know of it.
-                    cluster["spec"] = spec;
-                });
+                let spec = self.manifest["spec"].clone();
+                world.edit(|cluster| cluster["spec"] = spec);
             }
             FaultKind::GrowthRemoved { .. } => world.edit(|cluster| {
                 let annotations = cluster.pointer_mut("/metadata/annotations");
                 if let Some(annotations) = annotations.and_then(Value::as_object_mut) {
-                    annotations.remove(GROWTH);
+                    annotations.remove(ANNOTATION);
                 }
             }),
             FaultKind::PodDeleted { pick } => {
@@ -142,9 +136,9 @@ impl Trial {
             }
             FaultKind::GroupSuspended { group, .. } => self.set(group, "suspend", json!(false)),
             FaultKind::GrowthRemoved { .. } => {
-                if let Some(growth) = self.manifest["metadata"]["annotations"].get(GROWTH) {
+                if let Some(growth) = self.manifest["metadata"]["annotations"].get(ANNOTATION) {
                     let growth = growth.clone();
-                    world.edit(|cluster| cluster["metadata"]["annotations"][GROWTH] = growth);
+                    world.edit(|cluster| cluster["metadata"]["annotations"][ANNOTATION] = growth);
                 }
             }
             FaultKind::CallsRefused { .. } => world.trouble.refused = None,

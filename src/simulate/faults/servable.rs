@@ -1,6 +1,6 @@
 //! Which jobs that wait could run: only those count as not served.
 
-use super::checker::{least_replicas, max_replicas};
+use super::checker::max_replicas;
 use super::trial::Trial;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::jobs::{JobState, Need, SimulatedJob};
@@ -10,16 +10,17 @@ use crate::simulate::trace::Strategy;
 impl Trial {
     /// How many jobs wait that fit in pods as the groups make them.
     pub(super) fn waiting(&self) -> usize {
-        let jobs = self.world.ray.jobs.all.iter();
-        jobs.filter(|job| job.state == JobState::Ready && self.fits(job))
-            .count()
+        self.ready().filter(|job| self.fits(job)).count()
     }
 
     /// How many jobs wait that fit only in pods that have grown, or nowhere any more.
     pub(super) fn unservable(&self) -> usize {
+        self.ready().filter(|job| !self.fits(job)).count()
+    }
+
+    fn ready(&self) -> impl Iterator<Item = &SimulatedJob> {
         let jobs = self.world.ray.jobs.all.iter();
-        jobs.filter(|job| job.state == JobState::Ready && !self.fits(job))
-            .count()
+        jobs.filter(|job| job.state == JobState::Ready)
     }
 
     /// Whether new pods of the groups would hold a job, if nothing else ran.
@@ -30,13 +31,10 @@ impl Trial {
             Need::Gang { bundles, strategy } => (&bundles[..], *strategy),
         };
         let workers = || self.world.groups().iter().filter(|group| !group.is_head());
-        let cluster = self.world.stored_cluster();
-        let least: i64 = workers()
-            .map(|group| least_replicas(cluster, &group.name) * group.hosts)
-            .sum();
         // Workers that a minimum keeps may be of no use.
         let max = self.scene.settings.max_workers.unwrap_or(u64::MAX);
-        let mut room = i64::try_from(max).unwrap_or(i64::MAX).saturating_sub(least);
+        let mut room = i64::try_from(max).unwrap_or(i64::MAX);
+        room = room.saturating_sub(self.world.least_workers());
         let mut places = 0;
         for group in workers() {
             let each = places_in(&bundles[0], &group.resources, ray);
@@ -45,7 +43,7 @@ impl Trial {
             } else {
                 each
             };
-            let most = max_replicas(cluster, &group.name).min(room / group.hosts) * group.hosts;
+            let most = max_replicas(&self.world, &group.name).min(room / group.hosts) * group.hosts;
             if each > 0 && most > 0 {
                 places += each * most;
                 room -= most;

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::checker::{Checker, least_replicas};
+use super::checker::Checker;
 use super::plan::{FaultKind, FaultPlan};
 use super::scene::Scene;
 use super::violation::Violation;
@@ -186,13 +186,10 @@ impl Trial {
             let deed = deed.to_string();
             return Err(Violation::NotQuiet { deed, seconds });
         }
-        let cluster = self.world.stored_cluster();
-        let groups = || self.world.groups().iter().filter(|group| !group.is_head());
-        let wanted = groups().map(|group| least_replicas(cluster, &group.name) * group.hosts);
-        let wanted = usize::try_from(wanted.sum::<i64>()).unwrap_or_default();
+        let wanted = usize::try_from(self.world.least_workers()).unwrap_or_default();
         // Ray leaves the pods of a group that was removed as they are.
         let is_rayfit = self.scene.settings.strategy.is_rayfit();
-        let counts = |of: &str| is_rayfit || groups().any(|group| group.name == of);
+        let counts = |of: &str| is_rayfit || self.world.group_spec(of).is_some();
         let pods = self
             .world
             .workers()

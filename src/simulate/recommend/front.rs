@@ -14,9 +14,8 @@ pub fn front(scores: &[Option<Score>]) -> Vec<usize> {
     all.sort_by_key(|(at, score)| (**score, *at));
     let mut kept: Vec<(usize, &Score)> = Vec::new();
     for (at, score) in all {
-        let amounts = |score: &Score| (score.cost, score.mean, score.p99);
         let is_beaten =
-            |(_, other): &(usize, &Score)| other.beats(score) || amounts(other) == amounts(score);
+            |(_, other): &(usize, &Score)| other.beats(score) || other.amounts() == score.amounts();
         if !kept.iter().any(is_beaten) {
             kept.push((at, score));
         }

@@ -74,7 +74,7 @@ impl ChoicePatch {
             draft.limits(group, limit);
         }
         if let Some(ippr) = draft.ippr.take() {
-            let pointer = format!("/metadata/annotations/{}", ANNOTATION.replace('/', "~1"));
+            let pointer = ippr_pointer();
             draft.add(&pointer, Value::String(ippr.to_string()));
         }
         draft.out
@@ -89,6 +89,11 @@ impl ChoicePatch {
             Err(_) => cluster.clone(),
         }
     }
+}
+
+/// Where `ray.io/ippr` stands in a RayCluster, as a JSON pointer.
+fn ippr_pointer() -> String {
+    format!("/metadata/annotations/{}", ANNOTATION.replace('/', "~1"))
 }
 
 /// The value of a parameter today and as chosen, and whether these differ.
@@ -199,7 +204,7 @@ impl Draft<'_> {
         else {
             return;
         };
-        let pointer = format!("/metadata/annotations/{}", ANNOTATION.replace('/', "~1"));
+        let pointer = ippr_pointer();
         let written = self.at(&pointer).and_then(Value::as_str);
         let written = written.and_then(|text| serde_json::from_str(text).ok());
         let mut ippr = self.ippr.take().or(written).unwrap_or_default();

@@ -34,11 +34,8 @@ impl Recommendation {
     pub fn of(searched: &Searched, wanted: Wanted) -> Self {
         let scores = searched.scores();
         let trials = front(&scores);
-        let place = |at: &usize| {
-            let trial = &searched.trials[*at];
-            (trial.cost, trial.result.wait.mean)
-        };
-        let places: Vec<(f64, f64)> = trials.iter().map(place).collect();
+        let chosen = trials.iter().map(|at| &searched.trials[*at]);
+        let places: Vec<(f64, f64)> = chosen.map(Trial::place).collect();
         let knee = knee(&places);
         let is_wanted = |at: &usize| {
             let (cost, wait) = places[*at];

@@ -84,7 +84,9 @@ impl Search {
     ///
     /// A group of the RayCluster cannot be read.
     pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Searched, GroupError> {
-        let today = self.trial(self.space.today(), 0, progress)?;
+        let today = self.space.today();
+        let patch = ChoicePatch::of(&self.space, &today);
+        let today = self.trial(today, patch, 0, progress)?;
         let is_within = self.space.is_within(&today.choice);
         let mut walk = Walk {
             search: self,
@@ -106,10 +108,10 @@ impl Search {
     fn trial(
         &self,
         choice: Choice,
+        patch: ChoicePatch,
         done: usize,
         progress: &mut dyn FnMut(f64),
     ) -> Result<Trial, GroupError> {
-        let patch = ChoicePatch::of(&self.space, &choice);
         let cluster = patch.apply(&self.space.cluster);
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         let (done, all) = (done as f64, self.simulations.max(1) as f64);
@@ -130,11 +132,11 @@ impl Search {
     }
 
     /// Whether admission would refuse what a choice makes of the cluster, and does not refuse today's.
-    fn is_refused(&self, choice: &Choice) -> bool {
+    fn is_refused(&self, choice: &Choice, patch: &ChoicePatch) -> bool {
         if !self.space.is_sensible(choice) {
             return true;
         }
-        let cluster = ChoicePatch::of(&self.space, choice).apply(&self.space.cluster);
+        let cluster = patch.apply(&self.space.cluster);
         let (old, new) = (
             RayObject::parse(&self.space.cluster),
             RayObject::parse(&cluster),
@@ -168,8 +170,9 @@ impl Walk<'_> {
             return;
         }
         let done = self.found.trials.len();
-        if !self.search.is_refused(&choice)
-            && let Ok(trial) = self.search.trial(choice, done, self.progress)
+        let patch = ChoicePatch::of(&self.search.space, &choice);
+        if !self.search.is_refused(&choice, &patch)
+            && let Ok(trial) = self.search.trial(choice, patch, done, self.progress)
         {
             self.found.trials.push(trial);
             self.found.within.push(true);
@@ -201,11 +204,8 @@ impl Walk<'_> {
         let mut expanded: HashSet<usize> = HashSet::new();
         while self.has_left(self.search.simulations) {
             let front = front(&self.found.scores());
-            let place = |at: &usize| {
-                let trial = &self.found.trials[*at];
-                (trial.cost, trial.result.wait.mean)
-            };
-            let places: Vec<(f64, f64)> = front.iter().map(place).collect();
+            let trials = front.iter().map(|at| &self.found.trials[*at]);
+            let places: Vec<(f64, f64)> = trials.map(Trial::place).collect();
             let knee = nearest(&places, 0..places.len()).unwrap_or(0);
             let new = (0..front.len()).filter(|at| !expanded.contains(&front[*at]));
             let Some(next) = new.min_by_key(|at| at.abs_diff(knee)).map(|at| front[at]) else {

@@ -7,7 +7,7 @@ use crate::quantity::Quantity;
 use crate::ray::{RayObject, Resource, Role};
 use crate::simulate::settings::NodePool;
 use crate::simulate::trace::{Summary, Trace, Widest};
-use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
+use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S, GroupSpec};
 
 /// Idle timeouts to try, in seconds.
 const IDLE_TIMEOUTS: [f64; 11] = [
@@ -23,12 +23,6 @@ const SIZES: [f64; 7] = [0.125, 0.25, 0.5, 1.0, 2.0, 4.0, 8.0];
 
 /// How many times today's size a pod may have where no node pool says what fits.
 const LARGER: f64 = 4.0;
-
-/// Ray's idle timeout where KubeRay sets none, in seconds.
-const USUAL_IDLE_S: f64 = 60.0;
-
-/// What KubeRay takes for an absent `maxReplicas`: the largest number of 32 bits.
-const UNLIMITED: f64 = 2_147_483_647.0;
 
 /// A worker group, as far as the search needs it.
 #[derive(Debug, Clone, PartialEq)]
@@ -93,7 +87,7 @@ impl Space {
             widest: summary.widest,
             longest_idle: summary.span / PARTS,
             largest: largest(pools),
-            idle: common.unwrap_or(USUAL_IDLE_S),
+            idle: common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S),
             has_own_idle: uses_v2 && workers.len() > 1,
         };
         let mut parameters = Vec::new();
@@ -128,7 +122,7 @@ impl Space {
         let all = self.parameters.iter();
         let idle = all.filter(|one| one.field == SearchField::IdleTimeoutSeconds);
         let values = idle.filter_map(|one| one.values.last());
-        values.copied().fold(USUAL_IDLE_S, f64::max)
+        values.copied().fold(DEFAULT_IDLE_TIMEOUT_S, f64::max)
     }
 
     /// Today's settings, or the nearest that are within the bounds.
@@ -196,7 +190,7 @@ impl Draft<'_> {
         range: (f64, f64),
         values: &[f64],
     ) -> Option<Parameter> {
-        let given = self.bounds.iter().rev().find(|one| one.field == field);
+        let given = self.given(field);
         let range = given.map_or(Some(range), |given| given.range)?;
         let (low, high) = range;
         let mut values: Vec<f64> = values.to_vec();
@@ -304,8 +298,12 @@ impl Draft<'_> {
 
     /// The highest value that users give for a field.
     fn high(&self, field: SearchField) -> Option<f64> {
-        let given = self.bounds.iter().rev().find(|one| one.field == field)?;
-        given.range.map(|(_, high)| high)
+        self.given(field)?.range.map(|(_, high)| high)
+    }
+
+    /// The bounds that users give for a field; of several the last.
+    fn given(&self, field: SearchField) -> Option<&Bounds> {
+        self.bounds.iter().rev().find(|one| one.field == field)
     }
 }
 
@@ -344,7 +342,8 @@ impl SearchedGroup {
 }
 
 fn max_replicas(spec: &GroupSpec) -> f64 {
-    spec.max_replicas.map_or(UNLIMITED, integer)
+    // KubeRay takes the largest number of 32 bits for an absent field.
+    spec.max_replicas.map_or(f64::from(i32::MAX), integer)
 }
 
 /// Numbers of replicas up to the highest, closer to each other where there are few.

@@ -79,6 +79,11 @@ impl Grain {
 }
 
 impl Trial {
+    /// Its place between waiting and cost: the cost, and the mean wait in seconds.
+    pub fn place(&self) -> (f64, f64) {
+        (self.cost, self.result.wait.mean)
+    }
+
     /// Jobs that never ran, were lost, or ran when their pod went.
     pub fn failed(&self) -> u64 {
         let jobs = self.result.jobs;
@@ -88,11 +93,15 @@ impl Trial {
 }
 
 impl Score {
+    /// The cost, the mean wait and that of the slowest jobs.
+    pub fn amounts(&self) -> (u64, u64, u64) {
+        (self.cost, self.mean, self.p99)
+    }
+
     /// Whether nothing speaks for the other one, and something against it; of two that are equal
     /// the one that changes less is better.
     pub fn beats(&self, other: &Self) -> bool {
-        let amounts = |score: &Self| (score.cost, score.mean, score.p99);
-        let (own, others) = (amounts(self), amounts(other));
+        let (own, others) = (self.amounts(), other.amounts());
         let is_no_worse = self.failed <= other.failed
             && own.0 <= others.0
             && own.1 <= others.1

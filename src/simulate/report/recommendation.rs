@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use serde_json::{Value, json};
 
-use super::table::{change, duration, strategy_name};
+use super::table::{change, duration, jobs, strategy_name};
 use crate::plan::Strategy;
 use crate::simulate::recommend::patch::{Change, written};
 use crate::simulate::recommend::recommendation::{Recommendation, Risk};
@@ -32,10 +32,7 @@ impl Report<'_> {
     /// What was simulated, in a line.
     pub fn headline(&self) -> String {
         let (search, today) = (self.search, &self.searched.today().result);
-        let jobs = match search.trace.jobs.len() {
-            1 => "1 job".to_owned(),
-            count => format!("{count} jobs"),
-        };
+        let jobs = jobs(&search.trace);
         format!(
             "{} on {}, scaled by {}: {jobs}, {:.2} CPU-hours of work, {} if nothing ever waited",
             search.trace.name,

@@ -5,6 +5,7 @@ use std::fmt::Write as _;
 use crate::plan::Strategy;
 use crate::simulate::result::{Cost, SimulationResult};
 use crate::simulate::study::{Study, StudyRow};
+use crate::simulate::trace::Trace;
 
 /// What the titles of the columns mean.
 pub const LEGEND: [&str; 3] = [
@@ -85,12 +86,17 @@ fn cells(row: &StudyRow, first: &SimulationResult, has_gpus: bool, has_nodes: bo
     cells
 }
 
-/// What was simulated, in a line; the trace is named elsewhere.
-pub fn headline(study: &Study, rows: &[StudyRow]) -> String {
-    let jobs = match study.trace.jobs.len() {
+/// How many jobs a trace has, in words.
+pub fn jobs(trace: &Trace) -> String {
+    match trace.jobs.len() {
         1 => "1 job".to_owned(),
         count => format!("{count} jobs"),
-    };
+    }
+}
+
+/// What was simulated, in a line; the trace is named elsewhere.
+pub fn headline(study: &Study, rows: &[StudyRow]) -> String {
+    let jobs = jobs(&study.trace);
     let Some(StudyRow { result, .. }) = rows.first() else {
         return jobs;
     };

@@ -22,12 +22,8 @@ pub enum Deed {
     Claimed(Result<(), Failure>),
     /// KubeRay's operator deleted a pod.
     Deleted {
-        /// The number of the pod.
-        pod: usize,
-        /// Its name.
+        /// The name of the pod.
         name: String,
-        /// Its group.
-        group: String,
         /// Why.
         cause: DeletionCause,
         /// How many jobs ran on it.

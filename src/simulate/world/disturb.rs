@@ -4,6 +4,7 @@
 use serde_json::Value;
 
 use super::deeds::Deed;
+use super::objects::SimulatedPod;
 use super::state::World;
 use super::trouble::Answer;
 use crate::reconcile::{Effect, Failure, Reply};
@@ -24,12 +25,8 @@ impl World {
             (false, Err(Answer::Silence.failure(false)))
         } else if let Some((_, answer)) = self.trouble.refused.filter(|(of, _)| of.is_of(effect)) {
             (false, Err(answer.failure(is_kubernetes)))
-        } else if let Some(bad) = self.trouble.answers.pop_front() {
-            let is_done = bad.is_done && !bad.answer.refuses() && self.perform(effect).is_ok();
-            (is_done, Err(bad.answer.failure(is_kubernetes)))
         } else {
-            let result = self.perform(effect);
-            (result.is_ok(), result)
+            self.answer(is_kubernetes, |world| world.perform(effect))
         };
         self.deeds.add(self.now, || Deed::Called {
             effect: Box::new(effect.clone()),
@@ -45,16 +42,24 @@ impl World {
     ///
     /// As of [`World::call`].
     pub fn claim(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
-        let result = if let Some(bad) = self.trouble.answers.pop_front() {
-            if bad.is_done && !bad.answer.refuses() {
-                let _ = self.patch_cluster(patch);
-            }
-            Err(bad.answer.failure(true))
-        } else {
-            self.patch_cluster(patch)
-        };
+        let (_, result) = self.answer(true, |world| world.patch_cluster(patch));
         self.deeds.add(self.now, || Deed::Claimed(result.clone()));
         result
+    }
+
+    /// Makes a call, or gives the next wrong answer to it, whether it is made or not. Returns whether
+    /// it was made, and the answer.
+    fn answer<T>(
+        &mut self,
+        is_kubernetes: bool,
+        call: impl FnOnce(&mut Self) -> Result<T, Failure>,
+    ) -> (bool, Result<T, Failure>) {
+        let Some(bad) = self.trouble.answers.pop_front() else {
+            let result = call(self);
+            return (result.is_ok(), result);
+        };
+        let is_done = bad.is_done && !bad.answer.refuses() && call(self).is_ok();
+        (is_done, Err(bad.answer.failure(is_kubernetes)))
     }
 
     /// What the GCS says of the cluster; `None` if it does not answer.
@@ -99,9 +104,7 @@ impl World {
 
     /// People delete a worker pod; `pick` says which. Returns its name.
     pub fn remove_pod(&mut self, pick: usize) -> Option<String> {
-        let of = |pod: &usize| !self.pods[*pod].is_head && !self.pods[*pod].is_deleting();
-        let there: Vec<usize> = self.present.values().copied().filter(of).collect();
-        let number = *there.get(pick.checked_rem(there.len())?)?;
+        let number = self.pick_worker(pick, |_| true)?;
         self.delete_pod(number);
         Some(self.pods[number].name().to_owned())
     }
@@ -117,12 +120,7 @@ impl World {
     /// The containers of a worker end with an error. Of all that run, `pick` says which. Returns its
     /// name.
     pub fn fail_pod(&mut self, pick: usize) -> Option<String> {
-        let of = |pod: &usize| {
-            let pod = &self.pods[*pod];
-            !pod.is_head && !pod.is_deleting() && pod.phase() == "Running"
-        };
-        let running: Vec<usize> = self.present.values().copied().filter(of).collect();
-        let number = *running.get(pick.checked_rem(running.len())?)?;
+        let number = self.pick_worker(pick, |pod| pod.phase() == "Running")?;
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
         }
@@ -135,10 +133,8 @@ impl World {
         let has_head = |node: usize| self.pods_on(node).any(|pod| self.pods[pod].is_head);
         let there = self.nodes.iter().enumerate();
         let there = there.filter(|(_, node)| node.is_ready && node.removed.is_none());
-        let there: Vec<usize> = (there.map(|(number, _)| number))
-            .filter(|node| !has_head(*node))
-            .collect();
-        let node = *there.get(pick.checked_rem(there.len())?)?;
+        let there = there.map(|(number, _)| number);
+        let node = picked(there.filter(|node| !has_head(*node)), pick)?;
         self.nodes[node].removed = Some(self.now);
         let on = |pod: &usize| self.pods[*pod].node == Some(node);
         let lost: Vec<usize> = self.present.values().copied().filter(on).collect();
@@ -147,6 +143,15 @@ impl World {
         }
         self.objects_changed();
         Some(self.nodes[node].name.clone())
+    }
+
+    /// One of the workers that are not being deleted, of those that `is_one` says are meant.
+    fn pick_worker(&self, pick: usize, is_one: impl Fn(&SimulatedPod) -> bool) -> Option<usize> {
+        let is_one = |number: &usize| {
+            let pod = &self.pods[*number];
+            !pod.is_head && !pod.is_deleting() && is_one(pod)
+        };
+        picked(self.present.values().copied().filter(is_one), pick)
     }
 
     /// Kubelets look again at the resizes that they deferred.
@@ -161,4 +166,10 @@ impl World {
             self.after(0.0, Event::Kubelet(pod));
         }
     }
+}
+
+/// One of several; any number picks one.
+fn picked(of: impl Iterator<Item = usize>, pick: usize) -> Option<usize> {
+    let there: Vec<usize> = of.collect();
+    there.get(pick.checked_rem(there.len())?).copied()
 }

@@ -5,11 +5,30 @@ use serde_json::Value;
 use super::group::SimulatedGroup;
 use super::objects::SimulatedPod;
 use super::state::World;
+use crate::snapshot::cluster_object::GroupSpec;
 
 impl World {
     /// The RayCluster as it is stored.
     pub fn stored_cluster(&self) -> &Value {
         self.cluster.object()
+    }
+
+    /// A worker group as it is stored.
+    pub fn group_spec(&self, name: &str) -> Option<&GroupSpec> {
+        let spec = self.cluster.spec.as_ref()?;
+        spec.worker_group(name).map(|(_, group)| group)
+    }
+
+    /// How many workers the minima of all groups keep.
+    pub fn least_workers(&self) -> i64 {
+        let workers = self.groups.iter().filter(|group| !group.is_head());
+        let least = |group: &SimulatedGroup| {
+            let min = self
+                .group_spec(&group.name)
+                .and_then(|spec| spec.min_replicas);
+            min.unwrap_or_default() * group.hosts
+        };
+        workers.map(least).sum()
     }
 
     /// The head group and the worker groups.

@@ -53,18 +53,16 @@ impl World {
             self.delete_and_wait(&ended, DeletionCause::Ended);
             return false;
         }
-        let is_listed = |pod: &&usize| {
-            group
-                .to_delete
-                .iter()
-                .any(|name| *name == self.pods[**pod].name())
+        let is_listed = |pod: usize| {
+            let mut names = group.to_delete.iter();
+            names.any(|name| *name == self.pods[pod].name())
         };
-        let (_, others): (Vec<usize>, Vec<usize>) = pods.iter().partition(is_listed);
+        let others = pods.iter().filter(|pod| !is_listed(**pod)).count();
         // By name, of whatever group they are.
         let names = group.to_delete.iter();
         let listed: Vec<usize> = names.filter_map(|name| self.pod_named(name)).collect();
         self.delete_and_wait(&listed, DeletionCause::Listed);
-        let there = i64::try_from(others.len()).unwrap_or(i64::MAX);
+        let there = i64::try_from(others).unwrap_or(i64::MAX);
         for _ in there..group.replicas_wanted() {
             self.make_replica(group);
         }
@@ -83,8 +81,9 @@ impl World {
                 .push(*pod);
         }
         let hosts = usize::try_from(group.hosts).unwrap_or(usize::MAX);
-        if let Some(incomplete) = replicas.values().find(|pods| pods.len() < hosts) {
-            self.delete_and_wait(&incomplete.clone(), DeletionCause::Replica);
+        let incomplete = replicas.values().find(|pods| pods.len() < hosts).cloned();
+        if let Some(incomplete) = incomplete {
+            self.delete_and_wait(&incomplete, DeletionCause::Replica);
             return false;
         }
         let has_ended = |pods: &Vec<usize>| pods.iter().any(|pod| self.pods[*pod].has_ended());
@@ -120,9 +119,7 @@ impl World {
         let pod = &self.pods[number];
         let node = self.ray.node_of(number);
         self.deeds.add(self.now, || Deed::Deleted {
-            pod: number,
             name: pod.name().to_owned(),
-            group: pod.group().to_owned(),
             cause,
             jobs: node.map_or(0, |node| self.ray.nodes[node].running),
         });

@@ -17,7 +17,7 @@ use crate::simulate::ray::node::Stage;
 use crate::simulate::ray::resources::float;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::snapshot::cluster_object::ClusterObject;
+use crate::snapshot::cluster_object::{ClusterObject, DEFAULT_IDLE_TIMEOUT_S};
 use crate::snapshot::pod_object::PodObject;
 
 /// The world.
@@ -208,7 +208,7 @@ impl World {
         let own = spec.clone().flat_map(|spec| &spec.groups);
         let own = own.filter_map(|group| group.idle_timeout.seconds());
         let common = spec.find_map(|spec| spec.idle_timeout.seconds());
-        own.fold(common.unwrap_or(60.0), f64::max)
+        own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max)
             .clamp(0.0, 86_400.0)
     }
 

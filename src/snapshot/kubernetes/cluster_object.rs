@@ -81,6 +81,9 @@ pub struct GroupSpec {
     pub to_delete: Option<Vec<Option<String>>>,
 }
 
+/// How long nodes may be idle where nothing is set, in seconds (Ray's `kuberay_provider`).
+pub const DEFAULT_IDLE_TIMEOUT_S: f64 = 60.0;
+
 /// How long nodes may be idle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IdleTimeout {

@@ -5,8 +5,8 @@
 //! The core is pure: functions of values, without clock, I/O, client or environment.
 //! `tests/core/architecture.rs` checks that.
 //!
-//! - [`quantity`], [`path`], [`text`]: exact quantities; paths into an object; how messages show
-//!   text
+//! - [`quantity`], [`path`], [`text`], [`schedule`]: exact quantities; paths into an object; how
+//!   messages show text; recurring hours
 //! - [`ray`]: a borrowed view of RayCluster, RayJob, RayService and RayCronJob
 //! - [`facts`]: facts about the Kubernetes cluster around an object
 //! - [`rule_id`], [`finding`], [`rules`]: the rules, one documented module per rule, and what they
@@ -78,6 +78,7 @@ pub mod reconcile;
 pub mod report;
 pub mod rule_id;
 pub mod rules;
+pub mod schedule;
 pub mod server;
 pub mod shares;
 pub mod sidecar;

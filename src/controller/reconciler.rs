@@ -233,7 +233,7 @@ impl Reconciler {
         let settings = self.tuning.of(&scene.cluster);
         if settings != self.state.settings {
             let cluster = self.judge.key.to_string();
-            let (plan, backoff) = (settings.plan, settings.backoff);
+            let (plan, backoff) = (&settings.plan, settings.backoff);
             tracing::info!(
                 cluster,
                 ?plan,

@@ -48,7 +48,7 @@ impl Tuning {
     /// The settings of a RayCluster.
     pub fn of(&self, cluster: &Value) -> ReconcilerSettings {
         match self {
-            Self::Fixed(settings) => *settings,
+            Self::Fixed(settings) => settings.clone(),
             Self::Policies(in_force) => {
                 let policy = in_force.policy.load();
                 let base = &policy.settings.reconcile;

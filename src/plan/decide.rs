@@ -1,7 +1,7 @@
 //! The phases of a decision, in their order: from a snapshot to a plan. (Ray, `scheduler.py`,
 //! `ResourceDemandScheduler.schedule`.)
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashSet};
 
 use super::decided::Decided;
 use super::settings::PlanSettings;
@@ -16,7 +16,7 @@ use crate::plan::memory::{availability, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
-use crate::plan::nodes::rows::Row;
+use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, problems, rows, view};
 use crate::plan::outcome::plan::Plan;
@@ -27,19 +27,31 @@ use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{PlannedGroup, World};
 use crate::plan::removal::shrink::Hold;
 use crate::plan::removal::{limits, shrink};
+use crate::plan::standby::claims::is_unscheduled;
+use crate::plan::standby::keep;
+use crate::plan::standby::keep::{StandbyContext, StandbyDemand};
+use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod::Pod;
 
 /// Decides what is to be done about the RayCluster of a snapshot. This is a pure function: equal
 /// snapshots give equal plans.
 pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport) {
     let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
+    let now = snapshot.seconds().unwrap_or_default();
+    let wanted = if settings.strategy.is_rayfit() {
+        Wanted::at(&settings.headroom, &settings.schedules, now)
+    } else {
+        Wanted::default()
+    };
     let decided = Decision {
         snapshot,
         settings,
+        wanted,
         own: &own,
     }
-    .run();
+    .run(now);
     let plan = actions::plan(snapshot, settings, &decided);
     let report = explain::report(&decided, &plan);
     (plan, report)
@@ -48,6 +60,7 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
 struct Decision<'a> {
     snapshot: &'a Snapshot,
     settings: &'a PlanSettings,
+    wanted: Wanted,
     own: &'a [Pod<'a>],
 }
 
@@ -56,8 +69,7 @@ impl<'a> Decision<'a> {
         self.settings.strategy.is_rayfit()
     }
 
-    fn run(&self) -> Decided<'a> {
-        let now = self.snapshot.seconds().unwrap_or_default();
+    fn run(&self, now: f64) -> Decided<'a> {
         let mut config = ClusterConfig::of(&self.snapshot.ray_cluster);
         let faults = problems::all(self.snapshot, self.own);
         let mut problems = std::mem::take(&mut config.problems);
@@ -82,7 +94,10 @@ impl<'a> Decision<'a> {
         limits::enforce_group_maxima(&mut world);
         limits::enforce_cluster_maximum(&mut world);
         let left = serve(&mut world, &demands);
-        let demand_waits = !left.is_empty() || self.own.iter().any(is_unscheduled);
+        let (standby, only_ready) = self.standby(&mut world, &demands, &leftovers, now);
+        problems.extend(standby.is_none().then(keep::given_up));
+        let waits = |pod: &Pod<'_>| is_unscheduled(pod) && !only_ready.contains(pod.name);
+        let demand_waits = !left.is_empty() || self.own.iter().any(waits);
         let unneeded_since = self.idle(&mut world, &config, demand_waits, now);
         match self.settings.shrink_after_s.filter(|_| self.is_rayfit()) {
             Some(seconds) => {
@@ -104,6 +119,7 @@ impl<'a> Decision<'a> {
             config,
             demands,
             left,
+            standby: standby.unwrap_or_default(),
             own: self.own,
             leftovers,
             unneeded_since,
@@ -122,10 +138,11 @@ impl<'a> Decision<'a> {
     ) -> (World, Vec<Demand<'a>>) {
         let gcs = &self.snapshot.gcs;
         let mut texts = requests::texts(gcs);
+        texts.extend(self.wanted.resources());
         view::texts(self.snapshot, config, &mut texts);
         let names = Names::of(texts);
         let sight = NodeReader {
-            wanted: wanted(gcs, &names),
+            wanted: wanted(gcs, &self.wanted, &names),
             labels: labels(gcs, &names),
             names: &names,
         };
@@ -171,6 +188,7 @@ impl<'a> Decision<'a> {
             base,
             template,
             draining: 0,
+            floor: None,
         };
         let groups = groups.map(group).collect();
         let world = World {
@@ -216,6 +234,29 @@ impl<'a> Decision<'a> {
         }
     }
 
+    /// What is kept ready for demand to come, `None` if that takes too many steps to find out, and
+    /// the pods on their way that are for that alone.
+    fn standby(
+        &self,
+        world: &mut World,
+        demands: &[Demand<'_>],
+        leftovers: &Leftovers<'_>,
+        now: f64,
+    ) -> (Option<Vec<StandbyDemand>>, HashSet<String>) {
+        let remembered = &self.snapshot.history.standby;
+        if self.wanted.is_nothing() && remembered.is_empty() || world.work.is_over() {
+            return (Some(Vec::new()), HashSet::new());
+        }
+        let context = StandbyContext {
+            own: self.own,
+            draining: &leftovers.draining,
+            remembered,
+            demands: demands.len(),
+            now,
+        };
+        keep::keep_ready(world, &self.wanted, &context)
+    }
+
     fn idle(
         &self,
         world: &mut World,
@@ -235,21 +276,13 @@ impl<'a> Decision<'a> {
             limits::Timeouts {
                 cluster: config.idle_timeout_s,
                 pending,
+                now,
                 small: small.filter(|_| self.is_rayfit() && !demand_waits),
             },
         );
         limits::forget_removed(world, &mut notes);
         notes
     }
-}
-
-/// Whether the scheduler has found no room for the pod on any Kubernetes node.
-fn is_unscheduled(pod: &Pod<'_>) -> bool {
-    let scheduled = pod.condition("PodScheduled");
-    let refused = scheduled.is_some_and(|condition| {
-        !condition.is_true() && condition.reason.as_deref() == Some("Unschedulable")
-    });
-    refused && pod.node.is_none() && !pod.ended && !pod.deleting
 }
 
 /// Serves the demands in order. Returns the request batches that could not be placed.
@@ -295,15 +328,16 @@ fn all_or_nothing(
     }
 }
 
-fn wanted(gcs: &crate::snapshot::gcs::ClusterResourceState, names: &Names) -> BTreeSet<Name> {
+fn wanted(gcs: &ClusterResourceState, standby: &Wanted, names: &Names) -> BTreeSet<Name> {
     let requested = requests::requests(gcs).flat_map(|request| request.resources_bundle.keys());
     let wanted = requested
         .map(String::as_str)
+        .chain(standby.resources())
         .chain(["CPU", "memory", "GPU"]);
     wanted.filter_map(|name| names.get(name)).collect()
 }
 
-fn labels(gcs: &crate::snapshot::gcs::ClusterResourceState, names: &Names) -> BTreeSet<Name> {
+fn labels(gcs: &ClusterResourceState, names: &Names) -> BTreeSet<Name> {
     let of = |request: &crate::snapshot::gcs::ResourceRequest| {
         let selected = request
             .label_selectors

@@ -9,6 +9,7 @@ use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::packing::state::World;
+use crate::plan::standby::keep::StandbyDemand;
 use crate::snapshot::pod::Pod;
 
 /// The results of all phases of one decision.
@@ -18,6 +19,8 @@ pub(crate) struct Decided<'a> {
     pub(crate) demands: Vec<Demand<'a>>,
     /// The request batches that could not be placed, in the order of packing.
     pub(crate) left: Vec<RequestBatch>,
+    /// What is to be kept ready, numbered after the demands.
+    pub(crate) standby: Vec<StandbyDemand>,
     pub(crate) own: &'a [Pod<'a>],
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,

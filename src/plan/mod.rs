@@ -15,6 +15,7 @@
 //! - `memory`: what one decision leaves for the next, and what the next makes of it
 //! - `removal`: which nodes go: before packing those above a maximum, after it those that are idle
 //! - `packing`: which demand goes to which node, and which new nodes are needed
+//! - `standby`: what is kept ready though no demand needs it: headroom, and the minima of schedules
 //! - `conclude`: from packed nodes to the plan and its reasons
 //! - `outcome`: plan and report as data, and how people read them
 //!
@@ -42,6 +43,7 @@ mod packing;
 mod removal;
 pub mod schema;
 mod settings;
+mod standby;
 pub(crate) mod strategy;
 
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
@@ -56,10 +58,14 @@ pub use crate::plan::outcome::problem_reason::{
     GroupError, ProblemReason, ReasonIdentity, ResizeError, ResizeLimitsError,
 };
 pub use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
-pub use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
+pub use crate::plan::outcome::report::{
+    DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
+};
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
+pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};
 pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::outcome::unmet::{DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason};
+pub use crate::plan::standby::spec::{Headroom, HeadroomRequest, ScheduledStandby};
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;

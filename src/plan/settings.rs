@@ -1,9 +1,12 @@
 //! The settings of a decision, besides the snapshot.
 
+use std::sync::Arc;
+
+use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::plan::strategy::Strategy;
 
 /// The settings of a decision, besides the snapshot.
-#[derive(Debug, Clone, Copy, PartialEq)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct PlanSettings {
     /// Whether to decide as Ray does, or with Rayfit's improvements.
     pub strategy: Strategy,
@@ -20,6 +23,10 @@ pub struct PlanSettings {
     /// kept for as long as a pod at its limits would cost the same within the idle timeout. `None`
     /// keeps it no longer than other pods.
     pub keep_small_s: Option<f64>,
+    /// Room to keep free for demand to come (strategy rayfit).
+    pub headroom: Arc<Headroom>,
+    /// What is kept ready at certain hours (strategy rayfit).
+    pub schedules: Arc<[ScheduledStandby]>,
 }
 
 /// The most workers that a cluster may have where no RayPolicy says otherwise.
@@ -40,6 +47,8 @@ impl Default for PlanSettings {
             max_workers: MAX_WORKERS.into(),
             shrink_after_s: Some(SHRINK_AFTER_S.into()),
             keep_small_s: Some(KEEP_SMALL_S.into()),
+            headroom: Arc::default(),
+            schedules: Arc::default(),
         }
     }
 }

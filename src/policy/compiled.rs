@@ -7,7 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::settings::{DefaultValues, ReconcileSettings};
 use super::{Exemption, Limits, Mode, Scope};
-use crate::plan::Strategy;
+use crate::plan::{Headroom, ScheduledStandby, Strategy};
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;
 
@@ -68,6 +68,8 @@ pub struct PartialReconcile {
     pub(crate) max_workers_per_cluster: Option<u32>,
     pub(crate) shrink_after_seconds: Option<u32>,
     pub(crate) keep_small_seconds: Option<u32>,
+    pub(crate) headroom: Option<Arc<Headroom>>,
+    pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
     pub(crate) back_off_initial_seconds: Option<u32>,
     pub(crate) back_off_max_seconds: Option<u32>,
 }
@@ -123,6 +125,8 @@ impl PartialReconcile {
             &mut settings.in_place.keep_small_seconds,
             self.keep_small_seconds.as_ref(),
         );
+        write(&mut settings.headroom, self.headroom.as_ref());
+        write(&mut settings.schedules, self.schedules.as_ref());
         let back_off = &mut settings.back_off;
         back_off.initial_seconds = self.back_off_initial_seconds.or(back_off.initial_seconds);
         back_off.max_seconds = self.back_off_max_seconds.or(back_off.max_seconds);

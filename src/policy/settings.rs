@@ -1,7 +1,11 @@
 //! The settings with which objects are checked and defaulted.
 
+use std::sync::Arc;
+
 use super::{Limits, Modes};
-use crate::plan::{KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, Strategy};
+use crate::plan::{
+    Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScheduledStandby, Strategy,
+};
 use crate::ray::ReconcileMode;
 
 /// The settings with which objects are checked and defaulted.
@@ -39,6 +43,10 @@ pub struct ReconcileSettings {
     pub max_workers_per_cluster: u32,
     /// How pods that can be resized in place are kept small.
     pub in_place: InPlaceSettings,
+    /// Room to keep free for demand to come.
+    pub headroom: Arc<Headroom>,
+    /// What is kept ready at certain hours.
+    pub schedules: Arc<[ScheduledStandby]>,
     /// How long to wait after a failed request.
     pub back_off: BackOffSettings,
 }
@@ -142,6 +150,8 @@ impl Default for ReconcileSettings {
             conserve_gpus: true,
             max_workers_per_cluster: MAX_WORKERS,
             in_place: InPlaceSettings::default(),
+            headroom: Arc::default(),
+            schedules: Arc::default(),
             back_off: BackOffSettings::default(),
         }
     }

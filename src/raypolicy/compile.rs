@@ -2,7 +2,6 @@
 //! applies, and so do all other policies.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::sync::Arc;
 
 use serde_json::Value;
@@ -12,38 +11,11 @@ use crate::policy::exemption::Objects;
 use crate::policy::resource::{Amount, RayPolicy, RayPolicySpec};
 use crate::policy::selector::{Labels, Pattern};
 use crate::policy::{Exemption, Limit, Limits, Policy, Scope, resource};
-use crate::quantity::Quantity;
 use crate::ray::Kind;
+use crate::raypolicy::fault::{Faults, PolicyFault, Weight, amount};
+use crate::raypolicy::standby;
 use crate::rule_id::RuleId;
 use crate::rules;
-
-/// A problem in a policy.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct PolicyFault {
-    /// Where: `spec.exemptions[0].rules[1]`.
-    pub place: String,
-    /// What is wrong there, and how to fix it.
-    pub problem: String,
-    /// The effect on the policy.
-    pub weight: Weight,
-}
-
-/// The effect of a problem on the policy.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Weight {
-    /// None: it is only unlikely to be intended.
-    Doubt,
-    /// This part of the policy does not apply.
-    Part,
-    /// The whole policy does not apply.
-    Whole,
-}
-
-impl fmt::Display for PolicyFault {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}: {}", self.place, self.problem)
-    }
-}
 
 /// Reads a policy as it is stored or written in a file.
 pub fn read(object: &Value) -> Result<RayPolicy, PolicyFault> {
@@ -75,32 +47,12 @@ pub fn compile(policy: &RayPolicy) -> (Option<Policy>, Vec<PolicyFault>) {
         rules: modes(spec, &mut faults),
         limits: limits(spec.limits.as_ref(), &name, &mut faults),
         defaults: defaults(spec.defaults.as_ref(), &mut faults),
-        reconcile: reconcile(spec.reconcile.as_ref()),
+        reconcile: reconcile(spec.reconcile.as_ref(), &mut faults),
         exemptions: exemptions(&spec.exemptions, &mut faults),
         fail_closed: fail_closed(spec, &mut faults),
         name,
     });
     (policy, faults.0)
-}
-
-#[derive(Default)]
-struct Faults(Vec<PolicyFault>);
-
-impl Faults {
-    fn add(&mut self, weight: Weight, place: impl Into<String>, problem: impl fmt::Display) {
-        self.0.push(PolicyFault {
-            place: place.into(),
-            problem: problem.to_string(),
-            weight,
-        });
-    }
-
-    /// The value, or a problem because of which this part is left out.
-    fn part<T, E: fmt::Display>(&mut self, place: &str, value: Result<T, E>) -> Option<T> {
-        value
-            .map_err(|error| self.add(Weight::Part, place, error))
-            .ok()
-    }
 }
 
 /// With a scope that cannot be read, the whole policy is left out, because it is unknown which
@@ -165,17 +117,6 @@ fn modes(spec: &RayPolicySpec, faults: &mut Faults) -> BTreeMap<RuleId, crate::p
     modes.collect()
 }
 
-fn amount(written: Option<&Amount>, place: &str, faults: &mut Faults) -> Option<Quantity> {
-    let parsed = Quantity::from_json(&written?.0).map_err(|error| error.to_string());
-    let parsed = parsed.and_then(|amount| {
-        if amount.is_negative() {
-            return Err("is negative; write 0 or more".to_owned());
-        }
-        Ok(amount)
-    });
-    faults.part(place, parsed)
-}
-
 fn limits(written: Option<&resource::Limits>, policy: &Arc<str>, faults: &mut Faults) -> Limits {
     let Some(written) = written else {
         return Limits::default();
@@ -233,7 +174,7 @@ fn defaults(written: Option<&resource::Defaults>, faults: &mut Faults) -> Partia
 }
 
 /// The schema bounds the numbers; a number beyond the bounds counts as absent.
-fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
+fn reconcile(written: Option<&resource::Reconcile>, faults: &mut Faults) -> PartialReconcile {
     let Some(written) = written else {
         return PartialReconcile::default();
     };
@@ -250,6 +191,8 @@ fn reconcile(written: Option<&resource::Reconcile>) -> PartialReconcile {
         max_workers_per_cluster: number(written.max_workers_per_cluster),
         shrink_after_seconds: number(in_place.shrink_after_seconds),
         keep_small_seconds: number(in_place.keep_small_seconds),
+        headroom: standby::headroom(written, faults),
+        schedules: standby::schedules(written, faults),
         back_off_initial_seconds: seconds(back_off.initial_seconds),
         back_off_max_seconds: seconds(back_off.max_seconds),
     }

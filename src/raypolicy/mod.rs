@@ -1,15 +1,18 @@
 //! Reading and validating RayPolicy objects.
 //!
-//! [`mod@compile`] reads one policy. The other files find problems that its author should know:
+//! [`mod@compile`] reads one policy, `standby` what it keeps ready. The other files find problems that its author should know:
 //! unknown keys (`unknown_keys`), selectors that match nothing (`vacuous`) and limits that users
 //! can avoid (`avoidable`). [`review`] combines all of them for the admission of policies.
 
 pub(crate) mod avoidable;
 pub mod compile;
+pub(crate) mod fault;
 pub mod review;
+pub(crate) mod standby;
 pub(crate) mod unknown_keys;
 pub(crate) mod vacuous;
 
 pub use avoidable::avoidable;
-pub use compile::{PolicyFault, Weight, compile};
+pub use compile::compile;
+pub use fault::{PolicyFault, Weight};
 pub use unknown_keys::unknown;

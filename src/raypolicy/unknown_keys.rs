@@ -67,6 +67,17 @@ const KEYS: &[&str] = &[
     "namespace",
     "name",
     "kind",
+    "headroom",
+    "sharePercent",
+    "cpus",
+    "requests",
+    "resources",
+    "schedules",
+    "start",
+    "end",
+    "durationSeconds",
+    "timeZone",
+    "minReplicas",
 ];
 
 fn fault(place: &str, key: &str) -> PolicyFault {

@@ -1,10 +1,12 @@
 //! All settings of the reconciler, with their defaults.
 
+use std::sync::Arc;
+
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;
 
 /// The settings by which a cluster is scaled.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct ReconcilerSettings {
     /// The planner's settings: the strategy and its switches.
     pub plan: plan::PlanSettings,
@@ -56,6 +58,8 @@ impl ReconcilerSettings {
                 max_workers: policy.max_workers_per_cluster.into(),
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
+                headroom: Arc::clone(&policy.headroom),
+                schedules: Arc::clone(&policy.schedules),
             },
             pace: Pace::default(),
             backoff: match asked.max_seconds {
@@ -97,7 +101,7 @@ impl Default for BackoffSettings {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::plan::Strategy;
+    use crate::plan::{Headroom, Strategy};
     use crate::policy::settings::{BackOffSettings, InPlaceSettings};
 
     #[test]
@@ -110,8 +114,14 @@ mod tests {
 
     #[test]
     fn what_a_policy_says_holds() {
+        let headroom = Arc::new(Headroom {
+            cpus: 8,
+            ..Headroom::default()
+        });
         let settings = ReconcilerSettings::of(&ReconcileSettings {
             mode: None,
+            headroom: Arc::clone(&headroom),
+            schedules: Arc::default(),
             strategy: Strategy::Ray,
             pending_idle_timeout_seconds: Some(90),
             conserve_gpus: false,
@@ -132,6 +142,8 @@ mod tests {
             max_workers: 50,
             shrink_after_s: Some(90.0),
             keep_small_s: None,
+            headroom,
+            schedules: Arc::default(),
         };
         assert_eq!(settings.plan, plan);
         let waits = |initial_seconds, max_seconds| {

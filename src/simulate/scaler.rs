@@ -248,7 +248,7 @@ impl Scaler {
             broken: std::mem::take(&mut self.broken),
             rounds: self.rounds,
             started: world.now.plus(seconds),
-            ..Self::new(self.settings)
+            ..Self::new(self.settings.clone())
         };
         self.look_after(seconds, world);
     }

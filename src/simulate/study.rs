@@ -73,7 +73,7 @@ impl Study {
                 field.set(*value, &mut cluster, &mut world);
             }
             for strategy in &self.strategies {
-                let mut reconciler = self.reconciler;
+                let mut reconciler = self.reconciler.clone();
                 reconciler.plan.strategy = *strategy;
                 let mut part = |part: f64| progress((done + part) / all);
                 let result = run(&cluster, &self.trace, &world, reconciler, &mut part)?;

@@ -24,6 +24,18 @@ pub struct History {
     /// for.
     #[serde(alias = "stunted", skip_serializing_if = "BTreeMap::is_empty")]
     pub growth_backoffs: BTreeMap<String, GrowthBackoff>,
+    /// Idle pods that are, or were, needed for headroom, by the name of the pod.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub standby: BTreeMap<String, StandbyMemory>,
+}
+
+/// What is remembered of an idle pod that was needed for headroom.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct StandbyMemory {
+    /// Since when it has not been needed any more, in seconds since 1970; absent while it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub released_at: Option<f64>,
 }
 
 /// The growth back-off of a group whose new pods did not grow to the size that they were launched

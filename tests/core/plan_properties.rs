@@ -7,16 +7,20 @@
 )]
 
 use std::cell::Cell;
+use std::collections::BTreeSet;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use flate2::read::GzDecoder;
+use jiff::SignedDuration;
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{
-    DemandKind, GroupPlan, GroupReport, Plan, PlanSettings, Strategy, apply, decide,
+    DemandKind, GroupPlan, GroupReport, Headroom, HeadroomRequest, Plan, PlanSettings,
+    RemovalCause, ScheduledStandby, Strategy, apply, decide,
 };
 use rayfit::quantity::Quantity;
+use rayfit::schedule::{self, CronExpression, Hours, HoursEnd};
 use rayfit::snapshot::Snapshot;
 use rayfit::snapshot::gcs::LabelSelector;
 use serde_json::{Value, json};
@@ -41,6 +45,96 @@ fn settings(strategy: Strategy) -> PlanSettings {
         strategy,
         ..PlanSettings::default()
     }
+}
+
+/// Settings that keep something ready in every cluster: CPUs, requests of memory and of a GPU, and
+/// pods of a group at hours that always hold.
+fn with_standby() -> PlanSettings {
+    let amount = |text: &str| Quantity::parse(text).unwrap();
+    let request = |resources: &[(&str, &str)], count| HeadroomRequest {
+        resources: (resources.iter())
+            .map(|(name, one)| ((*name).to_owned(), amount(one)))
+            .collect(),
+        count,
+    };
+    let headroom = Headroom {
+        share_percent: 50,
+        cpus: 3,
+        requests: vec![
+            request(&[("CPU", "2"), ("memory", "3Gi")], 2),
+            request(&[("CPU", "1"), ("GPU", "1")], 1),
+        ],
+    };
+    let always = ScheduledStandby {
+        name: "always".to_owned(),
+        hours: Hours {
+            start: CronExpression::parse("0 0 * * *").unwrap(),
+            end: HoursEnd::After(SignedDuration::from_hours(25)),
+            zone: schedule::zone("Europe/Berlin").unwrap(),
+        },
+        min_replicas: [("g0".to_owned(), 3), ("worker".to_owned(), 2)].into(),
+        headroom: Headroom::default(),
+    };
+    PlanSettings {
+        headroom: Arc::new(headroom),
+        schedules: [always].into(),
+        ..settings(Strategy::Rayfit)
+    }
+}
+
+/// What is kept ready changes nothing about demand: it is placed on the same nodes, by the same
+/// growth, and no fewer nodes are launched. No pod grows that would not grow without it, and none
+/// goes unless demand needs its room.
+fn standby_takes_nothing(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), String> {
+    let without = PlanSettings {
+        headroom: Arc::default(),
+        schedules: Arc::default(),
+        ..settings.clone()
+    };
+    let ((plan, report), (alone, why)) = (decide(snapshot, settings), decide(snapshot, &without));
+    let unmet = |plan: &Plan| -> Vec<_> {
+        let unmet = plan.unmet.iter();
+        unmet.map(|one| (one.kind, one.index, one.count)).collect()
+    };
+    if report.demands != why.demands || unmet(&plan) != unmet(&alone) {
+        return Err(format!("demand is served otherwise:\n{why}\n{report}"));
+    }
+    let goes = |plan: &Plan| -> BTreeSet<String> {
+        let deleted = plan.groups.iter().flat_map(GroupPlan::deletions);
+        let deleted = deleted.filter(|one| one.cause != RemovalCause::GivesWay);
+        let drained = plan.drains.iter();
+        let drained = drained.filter(|one| one.cause != RemovalCause::GivesWay);
+        let deleted = deleted.map(|one| one.pod.clone());
+        deleted.chain(drained.map(|one| one.pod.clone())).collect()
+    };
+    let (gone, gone_alone) = (goes(&plan), goes(&alone));
+    if gone.len() > gone_alone.len() {
+        return Err(format!("more pods go:\n{alone}\n{plan}"));
+    }
+    // A pod that is kept goes on with what it had begun.
+    let kept = |pod: &str| gone_alone.contains(pod) || gone.contains(pod);
+    let grows = |plan: &Plan| -> Vec<(String, i64, i64)> {
+        let resizes = plan.resizes.iter().filter(|resize| !resize.only_shrinks());
+        let resizes = resizes.filter(|resize| !kept(&resize.pod));
+        let sizes = resizes.map(|one| (one.pod.clone(), one.cpu_milli, one.memory_bytes));
+        sizes.collect()
+    };
+    if grows(&plan) != grows(&alone) {
+        return Err(format!("pods grow otherwise:\n{alone}\n{plan}"));
+    }
+    for (with, alone) in plan.groups.iter().zip(&alone.groups) {
+        let ready: u64 = with.standby.iter().map(|launch| launch.nodes).sum();
+        if with.launch - ready != alone.launch {
+            return Err(format!("launches differ: {alone:?} {with:?}"));
+        }
+    }
+    for kept in &report.standby {
+        let placed: u64 = kept.placed.iter().map(|placed| placed.count).sum();
+        if placed + kept.unmet != kept.count {
+            return Err(format!("{kept:?}"));
+        }
+    }
+    Ok(())
 }
 
 /// Every unit of every demand is placed or reported with a reason.
@@ -220,13 +314,19 @@ fn all_recorded(
     strategy: Strategy,
     property: impl Fn(&Snapshot, &Plan, &PlanSettings) -> Result<(), String>,
 ) {
-    let settings = settings(strategy);
+    all_recorded_with(&settings(strategy), property);
+}
+
+fn all_recorded_with(
+    settings: &PlanSettings,
+    property: impl Fn(&Snapshot, &Plan, &PlanSettings) -> Result<(), String>,
+) {
     let mut failures = Vec::new();
     let mut count = 0;
     for (seed, snapshot) in RECORDED.iter() {
         count += 1;
-        let (plan, _) = decide(snapshot, &settings);
-        if let Err(failure) = property(snapshot, &plan, &settings) {
+        let (plan, _) = decide(snapshot, settings);
+        if let Err(failure) = property(snapshot, &plan, settings) {
             failures.push(format!("seed {seed}: {failure}"));
         }
     }
@@ -351,6 +451,37 @@ fn what_cannot_be_met_has_no_room_anywhere() {
 #[test]
 fn a_plan_that_was_sent_settles() {
     all_recorded(Strategy::Rayfit, settles);
+}
+
+#[test]
+fn what_is_kept_ready_takes_nothing_from_demand() {
+    all_recorded_with(&with_standby(), |snapshot, plan, settings| {
+        standby_takes_nothing(snapshot, settings)?;
+        match check(snapshot, plan)[..] {
+            [] => Ok(()),
+            [ref violation, ..] => Err(violation.to_string()),
+        }
+    });
+}
+
+#[test]
+fn a_plan_that_keeps_something_ready_settles() {
+    all_recorded_with(&with_standby(), settles);
+}
+
+#[test]
+fn strategy_ray_keeps_nothing_ready() {
+    let ray = PlanSettings {
+        strategy: Strategy::Ray,
+        ..with_standby()
+    };
+    all_recorded_with(&ray, |snapshot, plan, _| {
+        if decide(snapshot, &settings(Strategy::Ray)).0 == *plan {
+            Ok(())
+        } else {
+            Err("another plan".to_owned())
+        }
+    });
 }
 
 /// Of the first, all but two CPUs are needed, so the requests only fit in the order in which they
@@ -482,5 +613,11 @@ proptest::proptest! {
                 proptest::prop_assert_eq!(settles_when_made(&snapshot, &plan, &settings), Ok(()));
             }
         }
+        let settings = with_standby();
+        let (plan, _) = decide(&snapshot, &settings);
+        proptest::prop_assert_eq!(check(&snapshot, &plan), []);
+        proptest::prop_assert_eq!(standby_takes_nothing(&snapshot, &settings), Ok(()));
+        proptest::prop_assert_eq!(settles(&snapshot, &plan, &settings), Ok(()));
+        proptest::prop_assert_eq!(settles_when_made(&snapshot, &plan, &settings), Ok(()));
     }
 }

@@ -60,9 +60,10 @@ fn cause(cause: RemovalCause) -> &'static str {
         RemovalCause::GroupMax => "MAX_NUM_NODE_PER_TYPE",
         RemovalCause::ClusterMax => "MAX_NUM_NODES",
         RemovalCause::Idle => "IDLE",
-        RemovalCause::GroupGone | RemovalCause::StopRequested | RemovalCause::Stopped => {
-            "none of Ray's"
-        }
+        RemovalCause::GivesWay
+        | RemovalCause::GroupGone
+        | RemovalCause::StopRequested
+        | RemovalCause::Stopped => "none of Ray's",
     }
 }
 

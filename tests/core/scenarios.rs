@@ -6,13 +6,20 @@
 //! groups: {cpu: {cpu: 1, memory: 2Gi, max: 3, replicas: 1, caps: {cpu: 4, memory: 8Gi}}}
 //! pods: {cpu-1: {group: cpu, free: {CPU: 0}}}     # Ray runs in it, `pending: true` if not
 //! tasks: [{CPU: 2, count: 3}]                     # also: gangs, ask (request_resources)
+//! reconcile: {headroom: {cpus: 4}}                # of a RayPolicy
 //! ```
 
 use std::path::Path;
 
+use rayfit::facts::Facts;
 use rayfit::plan::check::check;
 use rayfit::plan::{PlanSettings, Strategy, decide};
+use rayfit::policy::Policies;
+use rayfit::policy::settings::ReconcileSettings;
 use rayfit::quantity::Quantity;
+use rayfit::ray::RayObject;
+use rayfit::raypolicy::compile;
+use rayfit::reconcile::ReconcilerSettings;
 use rayfit::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
@@ -143,7 +150,9 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     }
     if of["condition"].is_object() {
         let mut condition = of["condition"].clone();
-        condition["status"] = json!("True");
+        if condition["status"].is_null() {
+            condition["status"] = json!("True");
+        }
         pod["status"]["conditions"] = json!([condition]);
         pod["metadata"]["generation"] = of["generation"].clone();
     }
@@ -220,14 +229,27 @@ fn constraints(asked: &Value) -> Value {
     }
 }
 
-fn told(snapshot: &Snapshot, strategy: Strategy) -> String {
-    let (plan, report) = decide(
-        snapshot,
-        &PlanSettings {
-            strategy,
-            ..PlanSettings::default()
-        },
+/// The settings of a policy with that section `reconcile`.
+fn settings(reconcile: &Value, strategy: Strategy) -> PlanSettings {
+    let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
+        "metadata": {"name": "story"}, "spec": {"reconcile": reconcile}});
+    let (policy, faults) = compile(&compile::read(&written).unwrap());
+    assert_eq!(faults, []);
+    let cluster = json!({"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": {}});
+    let folded = Policies::new(policy.into_iter().collect()).reconcile_for(
+        &ReconcileSettings::default(),
+        &RayObject::parse(&cluster).unwrap(),
+        &Facts::default(),
     );
+    PlanSettings {
+        strategy,
+        ..ReconcilerSettings::of(&folded).plan
+    }
+}
+
+fn told(snapshot: &Snapshot, settings: &PlanSettings) -> String {
+    let (plan, report) = decide(snapshot, settings);
+    let strategy = settings.strategy;
     let violations = check(snapshot, &plan)
         .iter()
         .fold(String::new(), |text, violation| {
@@ -250,14 +272,15 @@ fn every_story_is_told_as_recorded() {
         kept.ray_cluster =
             rayfit::snapshot::allowed::ray_cluster(snapshot.ray_cluster.object()).into();
         for strategy in [Strategy::Rayfit, Strategy::Ray] {
-            let (whole, kept) = (told(&snapshot, strategy), told(&kept, strategy));
+            let settings = settings(&story["reconcile"], strategy);
+            let (whole, kept) = (told(&snapshot, &settings), told(&kept, &settings));
             assert_eq!(whole, kept, "{}", path.display());
         }
         let text = format!(
             "{}\n\n{}\n{}",
             story["story"].as_str().unwrap(),
-            told(&snapshot, Strategy::Rayfit),
-            told(&snapshot, Strategy::Ray)
+            told(&snapshot, &settings(&story["reconcile"], Strategy::Rayfit)),
+            told(&snapshot, &settings(&story["reconcile"], Strategy::Ray))
         );
         insta::with_settings!({omit_expression => true, prepend_module_to_snapshot => false, snapshot_path => &folder, snapshot_suffix => ""}, {
             insta::assert_snapshot!(path.file_stem().unwrap().to_str().unwrap(), text);

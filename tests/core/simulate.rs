@@ -1,6 +1,8 @@
 //! Simulations: what a person would reckon, and what always holds.
 
-use rayfit::plan::{PlanSettings, Strategy};
+use std::sync::Arc;
+
+use rayfit::plan::{Headroom, PlanSettings, Strategy};
 use rayfit::quantity::Quantity;
 use rayfit::reconcile::ReconcilerSettings;
 use rayfit::simulate::result::SimulationResult;
@@ -104,11 +106,21 @@ fn simulate(
     world: &WorldSettings,
     strategy: Strategy,
 ) -> SimulationResult {
+    let settings = PlanSettings {
+        strategy,
+        ..PlanSettings::default()
+    };
+    simulate_with(cluster, trace, world, settings)
+}
+
+fn simulate_with(
+    cluster: &Value,
+    trace: &Trace,
+    world: &WorldSettings,
+    plan: PlanSettings,
+) -> SimulationResult {
     let settings = ReconcilerSettings {
-        plan: PlanSettings {
-            strategy,
-            ..PlanSettings::default()
-        },
+        plan,
         ..ReconcilerSettings::default()
     };
     run(cluster, trace, world, settings, &mut |_| {}).unwrap()
@@ -153,6 +165,32 @@ fn equal_simulations_are_equal_and_seeds_differ() {
     assert_eq!(first, simulate(&cluster, &jobs, &world, Strategy::Rayfit));
     let other = WorldSettings { seed: 2, ..world };
     assert_ne!(first, simulate(&cluster, &jobs, &other, Strategy::Rayfit));
+}
+
+/// Bursts of four CPUs, five minutes apart. With four CPUs of headroom a pod is there for each of
+/// them, and a second one comes while the first one is busy; no more than these two are ever paid.
+#[test]
+fn headroom_is_there_when_a_burst_comes() {
+    let cluster = cluster(&[("cpu", 4, 10, 1)]);
+    let bursts = (1..6).flat_map(|burst| tasks(4, f64::from(burst) * 300.0, 60.0, 1.0));
+    let (bursts, world) = (trace(bursts.collect()), WorldSettings::default());
+    let headroom = PlanSettings {
+        headroom: Arc::new(Headroom {
+            cpus: 4,
+            ..Headroom::default()
+        }),
+        ..PlanSettings::default()
+    };
+    let without = simulate(&cluster, &bursts, &world, Strategy::Rayfit);
+    let with = simulate_with(&cluster, &bursts, &world, headroom);
+    assert_eq!((with.jobs.ended, with.harmed), (20, 0));
+    within(without.wait.mean, 7.0, 10.0);
+    within(with.wait.mean, 0.0, 2.0);
+    assert!(
+        with.pods <= 6,
+        "they come and go once a burst at the most: {}",
+        with.pods
+    );
 }
 
 /// A task waits for those before it, and its wait is counted from when they have ended.

@@ -85,7 +85,7 @@ impl Run {
 
     /// One round and the time until the next.
     fn round(&mut self, fate: &mut impl FnMut(usize) -> Fate) -> bool {
-        let settings = self.settings;
+        let settings = self.settings.clone();
         let snapshot = self.world.snapshot(self.memory.history.clone());
         let planned = round(&snapshot, &self.memory, &settings);
         assert_eq!(

@@ -6,7 +6,7 @@ use super::overview::{resize_conditions, scaler};
 use crate::cli::live::Look;
 use crate::cli::table::Table;
 use crate::controller::observe::Key;
-use crate::plan::{Plan, PlanReport, PlanSettings, decide};
+use crate::plan::{NodeRemark, NodeReport, Placed, Plan, PlanReport, PlanSettings, decide};
 use crate::quantity::Quantity;
 use crate::ray::{Kind, RayObject, Resource};
 use crate::snapshot::Snapshot;
@@ -19,9 +19,9 @@ use crate::snapshot::pod_object::Resources;
 const PODS: usize = 50;
 
 /// A cluster, as far as it can be observed.
-pub(super) fn text(key: &Key, look: &Look) -> String {
+pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
     let snapshot = &look.snapshot;
-    let (plan, report) = decide(snapshot, &PlanSettings::default());
+    let (plan, report) = decide(snapshot, settings);
     let mut text = head(key, look);
     let _ = write!(text, "\n{}", groups(snapshot, &report));
     let pods = pods(snapshot);
@@ -31,6 +31,7 @@ pub(super) fn text(key: &Key, look: &Look) -> String {
     if look.unreachable.is_none() {
         let _ = write!(text, "\n{}", demand(&report));
         text += &unmet(&plan);
+        text += &kept(&report);
     }
     for problem in &plan.problems {
         let _ = writeln!(text, "\nproblem: {problem}");
@@ -189,20 +190,50 @@ fn resize(pod: &Pod<'_>) -> String {
 }
 
 fn demand(report: &PlanReport) -> String {
-    if report.demands.is_empty() {
-        return "nothing is pending\n".to_owned();
+    let mut text = if report.demands.is_empty() {
+        "nothing is pending\n".to_owned()
+    } else {
+        let mut table = Table::new(&["PENDING", "UNITS", "NOT MET", "GOES TO"]);
+        for demand in &report.demands {
+            let units = (demand.count, demand.unmet);
+            table.line(line(&demand.demand, units, &demand.placed));
+        }
+        table.to_string()
+    };
+    if !report.standby.is_empty() {
+        let mut table = Table::new(&["KEPT READY", "UNITS", "NOT MET", "IS ON"]);
+        for kept in &report.standby {
+            table.line(line(&kept.demand, (kept.count, kept.unmet), &kept.placed));
+        }
+        let _ = write!(text, "\n{table}");
     }
-    let mut table = Table::new(&["PENDING", "UNITS", "NOT MET", "GOES TO"]);
-    for demand in &report.demands {
-        let placed: Vec<String> = demand.placed.iter().map(ToString::to_string).collect();
-        table.line([
-            demand.demand.clone(),
-            demand.count.to_string(),
-            demand.unmet.to_string(),
-            placed.join("; "),
-        ]);
+    text
+}
+
+fn line(what: &str, (count, unmet): (u64, u64), placed: &[Placed]) -> [String; 4] {
+    let placed: Vec<String> = placed.iter().map(ToString::to_string).collect();
+    [
+        what.to_owned(),
+        count.to_string(),
+        unmet.to_string(),
+        placed.join("; "),
+    ]
+}
+
+/// Idle pods that are kept, with the reason.
+fn kept(report: &PlanReport) -> String {
+    let kept = |node: &&NodeReport| {
+        matches!(
+            node.reason,
+            NodeRemark::Kept(_) | NodeRemark::Released { .. }
+        )
+    };
+    let lines = report.nodes.iter().filter(kept);
+    let lines: Vec<String> = lines.map(|node| format!("{node}\n")).collect();
+    if lines.is_empty() {
+        return String::new();
     }
-    table.to_string()
+    format!("\n{}", lines.concat())
 }
 
 fn unmet(plan: &Plan) -> String {

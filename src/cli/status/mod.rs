@@ -34,7 +34,10 @@ pub(super) struct Status {
 impl Status {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let text = match &self.cluster {
-            Some(cluster) => detail::text(cluster, &self.live.look_once(cluster)?),
+            Some(cluster) => {
+                let (look, settings) = self.live.look_to_plan(cluster)?;
+                detail::text(cluster, &look, &settings)
+            }
             None => live::block_on(async {
                 let client = self.live.client().await?;
                 let namespace = self.namespace.as_deref();

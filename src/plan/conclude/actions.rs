@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::plan::conclude::reasons::Reasons;
-use crate::plan::conclude::{explain, launch, orphans};
+use crate::plan::conclude::{launch, orphans, words};
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
@@ -16,6 +16,7 @@ use crate::plan::outcome::plan::{
     Deletion, GroupPlan, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
 };
 use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::Unmet;
 use crate::plan::packing::budget;
 use crate::plan::settings::PlanSettings;
@@ -193,6 +194,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
             replicas: 0,
             launch: count(&launches, number),
             launch_now: count(&launch_now, number),
+            standby: ready(decided, number),
             cancel: count(&cancelled, number),
             delete: deletions.remove(&number).unwrap_or_default(),
             orphans: Vec::new(),
@@ -213,6 +215,29 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
         };
     }
     plans
+}
+
+/// The new nodes of a group that no demand needs, by what they are for.
+fn ready(decided: &Decided<'_>, group: usize) -> Vec<StandbyLaunch> {
+    let mut launches: Vec<StandbyLaunch> = Vec::new();
+    for node in decided.world.in_order() {
+        let is_one = node.only_ready && node.group() == Some(group);
+        let kept = node.standby.filter(|_| is_one);
+        let Some(kept) = kept.and_then(|number| decided.standby.get(number)) else {
+            continue;
+        };
+        let same = launches
+            .iter_mut()
+            .find(|launch| launch.reason == kept.reason);
+        match same {
+            Some(launch) => launch.nodes = launch.nodes.saturating_add(node.count),
+            None => launches.push(StandbyLaunch {
+                nodes: node.count,
+                reason: kept.reason.clone(),
+            }),
+        }
+    }
+    launches
 }
 
 /// Whether a launch of an earlier round is given up: nothing has needed it, and it has no pod yet.
@@ -353,7 +378,7 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
             kind,
             index,
             count,
-            demand: explain::title(demand),
+            demand: words::demand(demand),
             reasons,
         })
     };

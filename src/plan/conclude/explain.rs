@@ -2,20 +2,23 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use crate::plan::conclude::words;
 use crate::plan::decided::Decided;
-use crate::plan::demand::requests::{Demand, DemandOrigin};
+use crate::plan::demand::requests::Demand;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::{Fate, Kept, PlannedNode};
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
-use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
+use crate::plan::outcome::report::{
+    DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
+};
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::outcome::unmet::{GroupLimit, amount_text};
+use crate::plan::outcome::unmet::GroupLimit;
 use crate::plan::packing::state::World;
+use crate::plan::standby::keep::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
-use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 
 /// How many pods a report names, where one reason holds for many.
 const NAMED: usize = 3;
@@ -26,8 +29,10 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
         // A decision that was given up has no reasons to report.
         return PlanReport::default();
     }
+    let (demands, standby) = demands(decided, plan);
     PlanReport {
-        demands: demands(decided, plan),
+        demands,
+        standby,
         groups: groups(decided),
         nodes: nodes(decided),
     }
@@ -36,8 +41,9 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
 /// How many units were placed on how many nodes, by step and group.
 type Places = BTreeMap<(PlacementStep, Option<usize>), (u64, u64)>;
 
-fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
-    let mut placed: Vec<Places> = vec![Places::new(); decided.demands.len()];
+fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<StandbyReport>) {
+    let all = decided.demands.len() + decided.standby.len();
+    let mut placed: Vec<Places> = vec![Places::new(); all];
     for node in decided.world.in_order() {
         for take in &node.takes {
             let at = placed
@@ -58,24 +64,45 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
         let (kind, index) = demand.place();
         let units = demand.runs.iter().flatten().map(|run| run.count);
         let units = units.fold(0, u64::saturating_add);
-        let placed = placed
-            .into_iter()
-            .map(|((step, group), (count, nodes))| Placed {
-                step,
-                group: group_name(&decided.world, group),
-                count,
-                nodes,
-            });
         DemandReport {
             kind,
             index,
-            demand: title(demand),
+            demand: words::demand(demand),
             count: units,
-            placed: placed.collect(),
+            placed: in_words(&decided.world, placed),
             unmet: unmet.get(&(kind, index)).copied().unwrap_or(0),
         }
     };
-    decided.demands.iter().zip(placed).map(report).collect()
+    let of_standby = placed.split_off(decided.demands.len());
+    let demands = decided.demands.iter().zip(placed).map(report).collect();
+    let standby = decided.standby.iter().zip(of_standby);
+    let ready = standby.map(|(kept, placed)| ready(&decided.world, kept, placed));
+    (demands, ready.collect())
+}
+
+fn ready(world: &World, kept: &StandbyDemand, rooms: Places) -> StandbyReport {
+    let places = match &kept.what {
+        StandbyKind::Room(..) => rooms,
+        StandbyKind::Nodes(group) => (kept.nodes.iter())
+            .map(|(step, count)| ((*step, Some(*group)), (*count, *count)))
+            .collect(),
+    };
+    StandbyReport {
+        demand: words::standby(world, kept),
+        count: kept.count,
+        placed: in_words(world, places),
+        unmet: kept.left,
+    }
+}
+
+fn in_words(world: &World, places: Places) -> Vec<Placed> {
+    let words = |((step, group), (count, nodes))| Placed {
+        step,
+        group: group_name(world, group),
+        count,
+        nodes,
+    };
+    places.into_iter().map(words).collect()
 }
 
 fn group_name(world: &World, group: Option<usize>) -> String {
@@ -149,6 +176,17 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }
+    match node.kept {
+        Some(Kept::Standby(number)) => {
+            let reason = decided.standby.get(number)?.reason.clone();
+            return Some(NodeRemark::Kept(reason));
+        }
+        Some(Kept::Released(since)) => {
+            let seconds = whole(decided.now - since);
+            return Some(NodeRemark::Released { seconds });
+        }
+        None => {}
+    }
     if node.stage() == Stage::Stopping {
         return Some(NodeRemark::Stopping);
     }
@@ -218,41 +256,4 @@ fn short(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     }
     let lacking = Quantity::from_units(limit.memory - goal.memory);
     (!lacking.is_zero()).then(|| full(ResizedResource::Memory, room.memory, lacking))
-}
-
-/// A demand in words.
-pub(crate) fn title(demand: &Demand<'_>) -> String {
-    match demand.kind {
-        DemandOrigin::Constraint(_) => "request_resources()".to_owned(),
-        DemandOrigin::Gang(_, gang) => format!("placement group {}", gang.title()),
-        DemandOrigin::Tasks(_, by_count) => bundle(&by_count.request),
-    }
-}
-
-/// A request in words: `{CPU: 2, memory: 4Gi} where zone in [a]`.
-fn bundle(request: &ResourceRequest) -> String {
-    let amounts: Vec<String> = request
-        .resources_bundle
-        .iter()
-        .map(|(name, amount)| format!("{name}: {}", amount_text(name, *amount)))
-        .collect();
-    let mut text = format!("{{{}}}", amounts.join(", "));
-    let conditions: Vec<String> = request
-        .label_selectors
-        .iter()
-        .flat_map(|s| &s.label_constraints)
-        .map(|c| {
-            let operator = if c.operator == LabelOperator::NotIn {
-                "not in"
-            } else {
-                "in"
-            };
-            format!("{} {operator} [{}]", c.label_key, c.label_values.join(", "))
-        })
-        .collect();
-    if !conditions.is_empty() {
-        text.push_str(" where ");
-        text.push_str(&conditions.join(" and "));
-    }
-    text
 }

@@ -9,3 +9,4 @@ pub(crate) mod explain;
 pub(crate) mod launch;
 pub(crate) mod orphans;
 pub(crate) mod reasons;
+pub(crate) mod words;

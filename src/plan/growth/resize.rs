@@ -143,6 +143,25 @@ impl Resize {
         }
     }
 
+    /// The size that it has or is about to have, and that counts as a load on its Kubernetes node.
+    pub(crate) fn has(&self) -> Size {
+        match self.progress {
+            ResizeProgress::Pending(_) | ResizeProgress::Error => self.current,
+            _ => self.current.max(self.desired),
+        }
+    }
+
+    /// The size to which it could grow once what goes on with its size is over.
+    pub(crate) fn most(&self, room: Option<&NodeHeadroom>) -> Size {
+        let has = self.has();
+        let fails = self.failed_at.is_some() || self.barred_until.is_some();
+        match room {
+            _ if fails || self.raylet.is_none() => has,
+            Some(room) => room.bound(has, self.limit()),
+            None => self.limit().max(has),
+        }
+    }
+
     /// The headroom of its Kubernetes node, if that is known.
     pub(crate) fn room_of<'r>(&self, rooms: &'r [NodeHeadroom]) -> Option<&'r NodeHeadroom> {
         rooms.get(self.room?)

@@ -10,7 +10,7 @@ use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
 use crate::snapshot::Snapshot;
-use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory};
+use crate::snapshot::history::{History, Instance, InstanceStatus, ResizeMemory, StandbyMemory};
 
 /// Returns the history after a plan.
 pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -> History {
@@ -41,7 +41,21 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
             .in_order()
             .filter_map(|node| Some((node.pod()?.to_owned(), resize(snapshot, decided, node)?)))
             .collect(),
+        standby: decided
+            .world
+            .in_order()
+            .filter_map(|node| Some((node.pod()?.to_owned(), standby(node)?)))
+            .collect(),
     }
+}
+
+/// What is remembered of an idle node that is, or was, needed for headroom.
+fn standby(node: &PlannedNode) -> Option<StandbyMemory> {
+    let is_idle = node.stage() == Stage::Running && node.idle_ms > 0 && node.stays();
+    let is_known = node.standby.is_some() || node.released_at.is_some();
+    (is_idle && is_known).then_some(StandbyMemory {
+        released_at: node.released_at,
+    })
 }
 
 /// The launches that have no pod yet, and the pods whose Ray node was asked to stop.

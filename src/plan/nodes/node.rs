@@ -115,6 +115,23 @@ pub(crate) struct PlannedNode {
     pub(crate) count: u64,
     /// The number under which it, or the node that it was split off, was made.
     pub(crate) born: usize,
+    /// The number of what is kept ready for which it is needed, if it is.
+    pub(crate) standby: Option<usize>,
+    /// Whether it is launched to be ready only.
+    pub(crate) only_ready: bool,
+    /// Since when it has not been needed on standby any more, in seconds since 1970.
+    pub(crate) released_at: Option<f64>,
+    /// Why it is kept though it has been idle for long enough to go.
+    pub(crate) kept: Option<Kept>,
+}
+
+/// Why a node is kept though it has been idle for long enough to go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(crate) enum Kept {
+    /// It is kept ready, by the number of what that is.
+    Standby(usize),
+    /// It was needed on standby until then, in seconds since 1970.
+    Released(f64),
 }
 
 impl PlannedNode {

@@ -157,6 +157,10 @@ fn empty(group: NodeGroup) -> PlannedNode {
         class: [None; 2],
         count: 1,
         born: 0,
+        standby: None,
+        only_ready: false,
+        released_at: None,
+        kept: None,
     }
 }
 

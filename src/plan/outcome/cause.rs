@@ -14,6 +14,8 @@ pub enum RemovalCause {
     /// It has been idle for longer than the timeout, or was pending for longer without any demand
     /// that needs it.
     Idle,
+    /// It was kept ready, and other demand needs its room.
+    GivesWay,
     /// Its group is no longer in the RayCluster.
     GroupGone,
     /// It was asked to stop in an earlier round.
@@ -29,6 +31,7 @@ impl RemovalCause {
             Self::GroupMax => "its group is above maxReplicas",
             Self::ClusterMax => "the cluster is above its maximum",
             Self::Idle => "idle",
+            Self::GivesWay => "it was only kept ready, and demand needs its room",
             Self::GroupGone => "its group was removed",
             Self::StopRequested => "it was asked to stop",
             Self::Stopped => "Ray has stopped in it",

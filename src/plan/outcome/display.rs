@@ -66,10 +66,11 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
     let now = group.replicas_now.unwrap_or(0);
     if group.replicas != now || *launch > 0 {
         write!(f, "  group {name}: {now} -> {} replicas", group.replicas)?;
+        let why = group.standby_reasons();
         match (launch, launch_now) {
             (0, 0) => writeln!(f)?,
-            (launch, now) if now >= launch => writeln!(f, " ({})", new_nodes(*now))?,
-            (launch, now) => writeln!(f, " ({now} of {launch} new nodes in this round)")?,
+            (launch, now) if now >= launch => writeln!(f, " ({}{why})", new_nodes(*now))?,
+            (launch, now) => writeln!(f, " ({now} of {launch} new nodes in this round{why})")?,
         }
     }
     for deletion in group.deletions() {
@@ -83,6 +84,15 @@ fn new_nodes(count: u64) -> String {
         "1 new node".to_owned()
     } else {
         format!("{count} new nodes")
+    }
+}
+
+impl GroupPlan {
+    /// How many of the new nodes no demand needs, and why they are launched, in words for people;
+    /// empty if there are none.
+    pub fn standby_reasons(&self) -> String {
+        let reasons = self.standby.iter().map(|launch| format!(", {launch}"));
+        reasons.collect()
     }
 }
 

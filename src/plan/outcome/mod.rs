@@ -15,5 +15,6 @@ pub(crate) mod problem_reason;
 pub(crate) mod remark;
 pub(crate) mod report;
 pub(crate) mod resize_note;
+pub(crate) mod standby_reason;
 pub(crate) mod step;
 pub(crate) mod unmet;

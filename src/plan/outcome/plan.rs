@@ -10,6 +10,7 @@ use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::resize_note::PodNote;
+use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::Unmet;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
@@ -61,6 +62,9 @@ pub struct GroupPlan {
     /// How many nodes KubeRay is asked for in this round, including nodes that were decided on in
     /// earlier rounds.
     pub launch_now: u64,
+    /// Those of the new nodes that no demand needs, and why they are launched.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standby: Vec<StandbyLaunch>,
     /// How many launches of earlier rounds are not needed any more.
     pub cancel: u64,
     /// The pods to delete, and why. Ray runs in none of them.

@@ -46,6 +46,8 @@ pub enum ProblemPlace {
     Demand,
     /// All workers of the cluster.
     Workers,
+    /// What is kept ready: headroom and schedules.
+    Standby,
 }
 
 /// What is not done, or done otherwise, because of a problem.
@@ -84,6 +86,8 @@ pub enum ProblemEffect {
     OnlyFirst,
     /// The placement group is not placed.
     NotPlaced,
+    /// Nothing is kept ready.
+    NothingKept,
     /// The decision is given up.
     NothingDone,
     /// Launches end at the most workers that a cluster may have.
@@ -114,6 +118,7 @@ impl fmt::Display for ProblemPlace {
             Self::PlacementGroup(title) => write!(f, "placement group {title}"),
             Self::Demand => f.write_str("the cluster's demand"),
             Self::Workers => f.write_str("the cluster's workers"),
+            Self::Standby => f.write_str("the cluster's headroom"),
         }
     }
 }
@@ -144,6 +149,7 @@ impl fmt::Display for ProblemEffect {
             Self::NothingDone => {
                 "nothing is launched, resized or removed; ask with fewer different requests at once"
             }
+            Self::NothingKept => "nothing is kept ready; ask for fewer different requests",
             Self::NoMoreLaunched => {
                 "no more are launched; set reconcile.maxWorkersPerCluster in a RayPolicy if so \
                  many are meant"

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::json_text::text_in_json;
+use crate::plan::outcome::standby_reason::StandbyReason;
 use crate::quantity::Quantity;
 
 /// A resource that can be resized in place.
@@ -22,6 +23,13 @@ pub enum NodeRemark {
     Goes(RemovalCause),
     /// It is to be removed, and waits for the other hosts of its replica.
     WaitsForHosts(RemovalCause),
+    /// It has been idle for long enough to go, and is kept ready.
+    Kept(StandbyReason),
+    /// It has been idle for long enough to go, and was kept ready until a moment ago.
+    Released {
+        /// For how long it has not been needed, in whole seconds.
+        seconds: i64,
+    },
     /// It was asked to stop in an earlier round.
     Stopping,
     /// Kubernetes was asked for a resize.
@@ -74,6 +82,13 @@ impl fmt::Display for NodeRemark {
                 f,
                 "is to go ({}) with the other hosts of its replica, and waits for them",
                 cause.words()
+            ),
+            Self::Kept(StandbyReason::Headroom) => f.write_str("idle, and kept as headroom"),
+            Self::Kept(reason) => write!(f, "idle, and kept by {reason}"),
+            Self::Released { seconds } => write!(
+                f,
+                "idle, and not needed as headroom since {seconds} s; goes when that has been so for \
+                 as long as its idle timeout"
             ),
             Self::Stopping => f.write_str("was asked to stop"),
             Self::InFlight { seconds } => write!(f, "resize in flight since {seconds} s"),

@@ -15,6 +15,9 @@ use crate::plan::outcome::unmet::{DemandKind, GroupLimit};
 pub struct PlanReport {
     /// Every demand, in the order in which the demands were served.
     pub demands: Vec<DemandReport>,
+    /// What is to be kept ready for demand to come: headroom, and the minima of schedules.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub standby: Vec<StandbyReport>,
     /// Every group, the head first.
     pub groups: Vec<GroupReport>,
     /// Nodes that are not grown or that are removed, with the reason. Nodes of one group with the
@@ -28,7 +31,7 @@ pub struct PlanReport {
 pub struct DemandReport {
     /// The kind of the demand.
     pub kind: DemandKind,
-    /// The position of the demand in the list of its kind in Ray's report.
+    /// The position of the demand in the list of its kind, in Ray's report.
     pub index: usize,
     /// The demand in words, for people.
     pub demand: String,
@@ -37,6 +40,20 @@ pub struct DemandReport {
     /// Where the units were placed.
     pub placed: Vec<Placed>,
     /// How many units could not be placed.
+    pub unmet: u64,
+}
+
+/// Where something is kept ready.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StandbyReport {
+    /// What is kept ready, and why, in words, for people.
+    pub demand: String,
+    /// For how many requests there is to be room, or how many nodes there are to be.
+    pub count: u64,
+    /// Where they are.
+    pub placed: Vec<Placed>,
+    /// How many of them there is no room for.
     pub unmet: u64,
 }
 
@@ -96,6 +113,7 @@ impl PlacementStep {
             Self::Free => "free room",
             Self::InFlight => "a resize in flight",
             Self::Grow => "growing pods",
+            Self::RoomToGrow => "room to grow in place, which costs nothing",
             Self::Pending => "nodes on their way",
             Self::Launch => "new nodes",
         }
@@ -117,13 +135,16 @@ impl fmt::Display for Placed {
 impl fmt::Display for PlanReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for demand in &self.demands {
-            writeln!(f, "  {} x {}", demand.count, demand.demand)?;
-            for placed in &demand.placed {
-                writeln!(f, "    {placed}")?;
-            }
-            if demand.unmet > 0 {
-                writeln!(f, "    {} not met", demand.unmet)?;
-            }
+            write_demand(
+                f,
+                &demand.demand,
+                demand.count,
+                &demand.placed,
+                demand.unmet,
+            )?;
+        }
+        for kept in &self.standby {
+            write_demand(f, &kept.demand, kept.count, &kept.placed, kept.unmet)?;
         }
         for group in &self.groups {
             let GroupReport {
@@ -149,14 +170,36 @@ impl fmt::Display for PlanReport {
             )?;
         }
         for node in &self.nodes {
-            let more = node.count.saturating_sub(node.pods.len() as u64);
-            let more = if more > 0 {
-                format!(" and {more} more")
-            } else {
-                String::new()
-            };
-            writeln!(f, "  {}{more}: {}", node.pods.join(", "), node.reason)?;
+            writeln!(f, "  {node}")?;
         }
         Ok(())
+    }
+}
+
+fn write_demand(
+    f: &mut fmt::Formatter<'_>,
+    demand: &str,
+    count: u64,
+    placed: &[Placed],
+    unmet: u64,
+) -> fmt::Result {
+    writeln!(f, "  {count} x {demand}")?;
+    for placed in placed {
+        writeln!(f, "    {placed}")?;
+    }
+    if unmet > 0 {
+        writeln!(f, "    {unmet} not met")?;
+    }
+    Ok(())
+}
+
+impl fmt::Display for NodeReport {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let more = self.count.saturating_sub(self.pods.len() as u64);
+        f.write_str(&self.pods.join(", "))?;
+        if more > 0 {
+            write!(f, " and {more} more")?;
+        }
+        write!(f, ": {}", self.reason)
     }
 }

@@ -13,6 +13,8 @@ pub enum PlacementStep {
     InFlight,
     /// Resources that a running pod gets by growing now.
     Grow,
+    /// Room into which a running pod could grow, and for which nothing is asked now.
+    RoomToGrow,
     /// A pending node, which was launched earlier and in which Ray does not run yet.
     Pending,
     /// A new node, which is launched now.

@@ -14,5 +14,6 @@ pub(crate) mod grow;
 pub(crate) mod pack;
 pub(crate) mod placing;
 pub(crate) mod rank;
+pub(crate) mod standby;
 pub(crate) mod state;
 pub(crate) mod steps;

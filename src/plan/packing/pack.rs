@@ -10,7 +10,7 @@ use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member, Pick};
 use crate::plan::packing::placing::{apply, show_resize, step_of};
-use crate::plan::packing::state::{World, with_parts};
+use crate::plan::packing::state::{PlannedGroup, World, with_parts};
 
 /// The result of packing. Nothing of it is in effect before [`World::commit`].
 pub(crate) struct Packed {
@@ -25,13 +25,29 @@ pub(crate) struct Packed {
 impl World {
     /// Packs requests. Changes no node of the world, except that resizes in progress may be shown
     /// at another size.
-    pub(crate) fn pack(&mut self, mut runs: Vec<RequestBatch>, source: DemandSource) -> Packed {
+    pub(crate) fn pack(&mut self, runs: Vec<RequestBatch>, source: DemandSource) -> Packed {
+        let mut packing = self.packing(runs, source);
+        let order = if packing.world.strategy.is_rayfit() {
+            packing.by_steps()
+        } else {
+            packing.as_ray()
+        };
+        let order = packing.launch(order, |_, _| true);
+        packing.done(order)
+    }
+
+    /// Begins to pack requests.
+    pub(crate) fn packing(
+        &mut self,
+        mut runs: Vec<RequestBatch>,
+        source: DemandSource,
+    ) -> Packing<'_> {
         self.sort(&mut runs);
         // Every packing goes over all nodes and groups a few times, whatever is asked for.
         let passes = 4 * (self.order.len() + self.groups.len()) + runs.len();
         self.work.spend(passes);
         let rooms = self.rooms.clone();
-        let mut packing = Packing {
+        Packing {
             world: self,
             source,
             runs,
@@ -39,24 +55,6 @@ impl World {
             fresh: Vec::new(),
             parts: HashMap::new(),
             rooms,
-        };
-        let order = if packing.world.strategy.is_rayfit() {
-            packing.by_steps()
-        } else {
-            packing.as_ray()
-        };
-        let order = packing.launch(order);
-        let left = packing
-            .runs
-            .into_iter()
-            .filter(|run| run.count > 0)
-            .collect();
-        Packed {
-            order,
-            changed: packing.changed,
-            fresh: packing.fresh,
-            rooms: packing.rooms,
-            left,
         }
     }
 
@@ -108,6 +106,18 @@ pub(crate) struct Packing<'a> {
 }
 
 impl Packing<'_> {
+    /// The result, with the list of nodes in its new order.
+    pub(crate) fn done(self, order: Vec<usize>) -> Packed {
+        let left = self.runs.into_iter().filter(|run| run.count > 0);
+        Packed {
+            order,
+            changed: self.changed,
+            fresh: self.fresh,
+            rooms: self.rooms,
+            left: left.collect(),
+        }
+    }
+
     /// Packs in Ray's order. The list is then: nodes that were picked, nodes that were not, nodes
     /// on which nothing fits, and at last the pods that may grow.
     fn as_ray(&mut self) -> Vec<usize> {
@@ -279,8 +289,13 @@ impl Packing<'_> {
         );
     }
 
-    /// Launches new nodes for the requests that are left, as many as the maxima allow.
-    fn launch(&mut self, mut order: Vec<usize>) -> Vec<usize> {
+    /// Launches new nodes for the requests that are left, as many as the maxima allow, of the groups
+    /// that `may` allows.
+    pub(crate) fn launch(
+        &mut self,
+        mut order: Vec<usize>,
+        may: impl Fn(&World, &PlannedGroup) -> bool,
+    ) -> Vec<usize> {
         if self.runs.iter().all(|run| run.count == 0) {
             return order;
         }
@@ -298,7 +313,8 @@ impl Packing<'_> {
             pool = pool.moving(launchable.len());
         }
         for (group, left) in launchable.iter().enumerate() {
-            if *left > 0 && world.may_launch(group) {
+            let is_allowed = world.may_launch(group) && may(world, &world.groups[group]);
+            if *left > 0 && is_allowed {
                 let member = Member {
                     position: group,
                     number: group,

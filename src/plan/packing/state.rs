@@ -54,6 +54,17 @@ pub(crate) struct PlannedGroup {
     pub(crate) template: PlannedNode,
     /// How many pods are draining and still count towards the group's maximum.
     pub(crate) draining: u64,
+    /// What a schedule keeps of the group beyond its minimum.
+    pub(crate) floor: Option<Floor>,
+}
+
+/// What a schedule keeps of a group beyond its minimum.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Floor {
+    /// How many nodes.
+    pub(crate) nodes: u64,
+    /// The number of what is kept ready.
+    pub(crate) standby: usize,
 }
 
 impl World {
@@ -130,6 +141,19 @@ impl World {
         let workers = self.in_order().filter(|node| node.stays() && !node.head);
         let there = workers.fold(0, |sum: u64, node| sum.saturating_add(node.count));
         self.max_workers.saturating_sub(there)
+    }
+
+    /// Whether a node has room that is kept ready, or is one of those that a schedule may keep.
+    pub(crate) fn is_on_standby(&self, node: &PlannedNode) -> bool {
+        let floor = self.group(node).and_then(|group| group.floor);
+        node.standby.is_some() || floor.is_some()
+    }
+
+    /// How many more nodes the cluster may have, the head included.
+    pub(crate) fn nodes_left(&self) -> u64 {
+        let listed = self.in_order().filter(|node| node.stays());
+        let listed = listed.fold(0, |sum: u64, node| sum.saturating_add(node.count));
+        self.max_nodes.saturating_sub(listed)
     }
 
     /// How many nodes each group may still launch.

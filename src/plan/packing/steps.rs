@@ -51,7 +51,11 @@ impl Packing<'_> {
         }
     }
 
-    fn those(&self, numbers: &[usize], are: impl Fn(&PlannedNode) -> bool) -> Vec<usize> {
+    pub(crate) fn those(
+        &self,
+        numbers: &[usize],
+        are: impl Fn(&PlannedNode) -> bool,
+    ) -> Vec<usize> {
         let are = |number: &usize| self.world.nodes.get(*number).is_some_and(&are);
         numbers.iter().copied().filter(are).collect()
     }
@@ -60,7 +64,7 @@ impl Packing<'_> {
     /// needs, then other nodes with a pod, then other nodes without a pod, each part sorted by
     /// group. In the round that asked for them the first part was there already and the last part
     /// was launched, so each request finds the node that was launched for it.
-    fn pending(&mut self, order: &[usize]) -> [Vec<usize>; 3] {
+    pub(crate) fn pending(&mut self, order: &[usize]) -> [Vec<usize>; 3] {
         let mut parts = <[Vec<usize>; 3]>::default();
         let mut numbers = self.those(order, is_pending);
         if numbers.is_empty() {

@@ -7,11 +7,11 @@ use std::collections::{BTreeMap, HashMap};
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::nodes::node::{Fate, Kept, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::plan::packing::state::{World, with_parts};
+use crate::plan::packing::state::{Floor, World, with_parts};
 
 /// For how many pods of a group, at the most, it is remembered since when no demand has needed
 /// them.
@@ -164,10 +164,12 @@ pub(crate) struct Timeouts {
     /// The longest timeout of nodes below their resize limits; `None` gives them the same timeout
     /// as all others.
     pub(crate) small: Option<f64>,
+    /// The time of the decision, in seconds since 1970.
+    pub(crate) now: f64,
 }
 
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
-/// that its group's minimum needs.
+/// that its group's minimum needs, or that is kept ready.
 pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
     let mut left = world.count(PlannedNode::stays);
     let mut numbers = world.order.clone();
@@ -177,7 +179,7 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
         let Some(node) = world.nodes.get(number) else {
             continue;
         };
-        let Some(group) = world.group(node).map(|group| &group.config) else {
+        let Some((group, floor)) = world.group(node).map(|of| (&of.config, of.floor)) else {
             continue;
         };
         let timeout = timeout(node, group.idle_timeout_s, timeouts);
@@ -191,7 +193,15 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
         {
             continue;
         }
-        let count = node.count.min(counted - group.min);
+        let least = floor.map_or(group.min, |floor| group.min.max(floor.nodes));
+        let kept = kept(node, counted, floor, timeout.unwrap_or(0.0), timeouts.now);
+        if kept.is_some() {
+            if let Some(node) = world.nodes.get_mut(number) {
+                node.kept = kept;
+            }
+            continue;
+        }
+        let count = node.count.min(counted - least);
         let is_part = count < node.count;
         if let Some(counted) = of_group {
             *counted -= count;
@@ -209,6 +219,21 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
         }
     }
     world.order = with_parts(std::mem::take(&mut world.order), &parts);
+}
+
+/// Why a node that has been idle for long enough is kept, if it is.
+fn kept(
+    node: &PlannedNode,
+    counted: u64,
+    floor: Option<Floor>,
+    timeout: f64,
+    now: f64,
+) -> Option<Kept> {
+    let of_floor = floor.filter(|floor| counted <= floor.nodes);
+    let standby = of_floor.map(|floor| floor.standby).or(node.standby);
+    let is_late = |released: &f64| now - released <= timeout;
+    let released = || node.released_at.filter(is_late).map(Kept::Released);
+    standby.map(Kept::Standby).or_else(released)
 }
 
 fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64> {

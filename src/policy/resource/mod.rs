@@ -10,7 +10,9 @@
     reason = "the derive repeats the types in a private place"
 )]
 
+pub mod amount;
 pub mod exemption;
+pub mod headroom;
 pub mod scope;
 pub mod status;
 pub mod values;
@@ -21,10 +23,12 @@ use kube::{CustomResource, CustomResourceExt as _, KubeSchema};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use amount::Amount;
 pub use exemption::{ExemptObjects, Exemption};
+pub use headroom::{Headroom, HeadroomRequest, Schedule};
 pub use scope::{LabelExpression, LabelOperator, LabelSelector, Match};
 pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
-pub use values::{Amount, BackOff, ContainerSize, Defaults, Limits, RayfitContainer, Reconcile};
+pub use values::{BackOff, ContainerSize, Defaults, Limits, RayfitContainer, Reconcile};
 
 use super::Mode;
 

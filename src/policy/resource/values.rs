@@ -1,10 +1,11 @@
 //! `limits`, `defaults` and `reconcile`: the values that a policy sets.
 
 use kube::KubeSchema;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use serde_json::Value;
 
+use super::amount::Amount;
+use super::headroom::{Headroom, Schedule};
 use crate::plan::Strategy;
 use crate::ray::ReconcileMode;
 
@@ -48,25 +49,6 @@ pub struct Limits {
     /// The most memory of a cluster with all its workers, at their resize limits (RF506).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_memory_per_cluster: Option<Amount>,
-}
-
-/// A quantity as Kubernetes writes it: 500m, 4, 16Gi.
-#[derive(Debug, Clone, PartialEq, Deserialize, Serialize)]
-#[serde(transparent)]
-pub struct Amount(pub Value);
-
-impl JsonSchema for Amount {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Amount".into()
-    }
-
-    fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({
-            "x-kubernetes-int-or-string": true,
-            "pattern": "^\\+?([0-9]+(\\.[0-9]*)?|\\.[0-9]+)([numkMGTPE]|[KMGTPE]i|[eE][+-]?[0-9]{1,3})?$",
-            "maxLength": 40,
-        })
-    }
 }
 
 /// Values that defaults fill in instead of Rayfit's own.
@@ -165,6 +147,15 @@ pub struct Reconcile {
     /// How pods that can be resized in place are kept small (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<InPlace>,
+
+    /// Room that is kept free for demand to come (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub headroom: Option<Headroom>,
+
+    /// What is kept ready at certain hours (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(length(max = 20))]
+    pub schedules: Option<Vec<Schedule>>,
 
     /// The delay after a failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]

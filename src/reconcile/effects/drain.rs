@@ -15,6 +15,10 @@ pub(crate) fn of(planned: &plan::NodeDrain) -> Result<Drain, NotANodeId> {
             DrainKind::Idle,
             format!("Rayfit: idle for {seconds} seconds"),
         ),
+        RemovalCause::GivesWay => (
+            DrainKind::Idle,
+            "Rayfit: other demand needs its room".to_owned(),
+        ),
         RemovalCause::GroupMax => (DrainKind::WhenDone, above("its group")),
         RemovalCause::ClusterMax => (DrainKind::WhenDone, above("the cluster")),
         RemovalCause::GroupGone => (

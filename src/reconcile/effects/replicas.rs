@@ -157,7 +157,11 @@ impl Change<'_> {
             parts.push(format!("{now} -> {then} replicas"));
         }
         if self.group.launch_now > 0 {
-            parts.push(format!("{} new nodes are needed", self.group.launch_now));
+            let why = self.group.standby_reasons();
+            parts.push(format!(
+                "{} new nodes are needed{why}",
+                self.group.launch_now
+            ));
         }
         if self.group.cancel > 0 {
             parts.push(format!(

@@ -36,7 +36,10 @@ impl Message {
             RemovalCause::GroupMax => "max number of worker nodes per type reached",
             RemovalCause::ClusterMax => "max number of worker nodes reached",
             RemovalCause::GroupGone => "outdated",
-            RemovalCause::Idle | RemovalCause::StopRequested | RemovalCause::Stopped => "idle",
+            RemovalCause::Idle
+            | RemovalCause::GivesWay
+            | RemovalCause::StopRequested
+            | RemovalCause::Stopped => "idle",
         };
         Self::info(format!("Removing {count} nodes of type {group} ({why})."))
     }

@@ -120,7 +120,13 @@ impl Search {
             tail_s: self.space.longest_idle_s() + TAIL_S,
             ..self.world.clone()
         };
-        let mut result = run(&cluster, &self.trace, &world, self.reconciler, &mut part)?;
+        let mut result = run(
+            &cluster,
+            &self.trace,
+            &world,
+            self.reconciler.clone(),
+            &mut part,
+        )?;
         // Thousands of curves would not be small.
         result.curve = Vec::new();
         Ok(Trial {

@@ -1,0 +1,53 @@
+//! Why something is kept ready though no demand needs it.
+
+use std::fmt;
+
+use jiff::Timestamp;
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::plan::outcome::json_text::text_in_json;
+
+/// Why something is kept ready though no demand needs it.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub enum StandbyReason {
+    /// A RayPolicy asks for headroom.
+    Headroom,
+    /// The hours of a schedule.
+    Schedule {
+        /// The name of the schedule.
+        name: String,
+        /// Until when they last.
+        until: Timestamp,
+    },
+}
+
+/// New nodes that are launched to be ready, and not for demand.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct StandbyLaunch {
+    /// How many of the new nodes.
+    pub nodes: u64,
+    /// Why they are launched.
+    pub reason: StandbyReason,
+}
+
+impl fmt::Display for StandbyReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Headroom => f.write_str("headroom"),
+            Self::Schedule { name, until } if *until == Timestamp::MAX => {
+                write!(f, "schedule {name}")
+            }
+            Self::Schedule { name, until } => write!(f, "schedule {name} until {until}"),
+        }
+    }
+}
+
+impl fmt::Display for StandbyLaunch {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} for {}", self.nodes, self.reason)
+    }
+}
+
+text_in_json!(StandbyReason);

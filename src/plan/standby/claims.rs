@@ -1,0 +1,95 @@
+//! What demand that was served before still waits for, so that nothing that is kept ready stands in
+//! its way.
+
+use std::collections::{HashMap, HashSet};
+
+use crate::plan::growth::size::cores;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::PlannedNode;
+use crate::plan::packing::state::World;
+use crate::snapshot::pod::Pod;
+
+/// What demand still needs that was served before.
+pub(crate) struct Claims {
+    /// How many cores the demand waits for that only fewer nodes on standby can give it.
+    pub(crate) cores_short: f64,
+    /// Whether a node that demand needs has no Kubernetes node yet, so that nothing is launched
+    /// that could take its place.
+    pub(crate) begins: bool,
+}
+
+impl Claims {
+    pub(crate) fn of(world: &World, own: &[Pod<'_>], draining: &[&Pod<'_>]) -> Self {
+        let pods: HashMap<&str, &Pod<'_>> = own.iter().map(|pod| (pod.name, pod)).collect();
+        let required = required(world);
+        let (mut cores_short, mut begins) = (0.0, false);
+        for number in &world.order {
+            let is_required = required.get(*number).copied().unwrap_or(false);
+            let Some(node) = world.nodes.get(*number).filter(|_| is_required) else {
+                continue;
+            };
+            let pod = node.pod().and_then(|name| pods.get(name));
+            match node.stage() {
+                Stage::Running | Stage::Stopping => {}
+                _ => begins |= pod.is_none_or(|pod| pod.node.is_none()),
+            }
+            if let Some(pod) = pod.filter(|pod| is_unscheduled(pod)) {
+                cores_short += cpu(pod);
+            }
+        }
+        if cores_short > 0.0 {
+            // What goes already makes room, too.
+            let leaves = own.iter().filter(|pod| pod.deleting && !pod.ended);
+            let leaves = leaves.chain(draining.iter().copied());
+            let goes = |node: &&PlannedNode| !node.stays();
+            let goes = world.in_order().filter(goes).filter_map(PlannedNode::pod);
+            let goes = goes.filter_map(|name| pods.get(name).copied());
+            let mut seen = HashSet::new();
+            let freed = leaves.chain(goes).filter(|pod| seen.insert(pod.name));
+            cores_short = (cores_short - freed.map(cpu).sum::<f64>()).max(f64::MIN_POSITIVE);
+        }
+        if world.is_cut {
+            cores_short = f64::INFINITY;
+        }
+        Self {
+            cores_short,
+            begins,
+        }
+    }
+
+    /// Whether demand waits for room that nodes on standby take.
+    pub(crate) fn is_short(&self) -> bool {
+        self.cores_short > 0.0
+    }
+}
+
+fn cpu(pod: &Pod<'_>) -> f64 {
+    pod.requests().cpu.map_or(0.0, cores)
+}
+
+/// Whether the scheduler has found no room for the pod on any Kubernetes node.
+pub(crate) fn is_unscheduled(pod: &Pod<'_>) -> bool {
+    let scheduled = pod.condition("PodScheduled");
+    let refused = scheduled.is_some_and(|condition| {
+        !condition.is_true() && condition.reason.as_deref() == Some("Unschedulable")
+    });
+    refused && pod.node.is_none() && !pod.ended && !pod.deleting
+}
+
+/// By number, the nodes that demand or the minimum of their group needs.
+pub(crate) fn required(world: &World) -> Vec<bool> {
+    let staying = world.count(PlannedNode::stays);
+    let at_minimum = |node: &PlannedNode| {
+        let group = node
+            .group()
+            .and_then(|group| Some((world.groups.get(group)?, group)));
+        group.is_some_and(|(planned, group)| {
+            staying
+                .get(group)
+                .is_some_and(|there| *there <= planned.config.min)
+        })
+    };
+    let is_required =
+        |node: &PlannedNode| node.stays() && (node.head || !node.is_unneeded() || at_minimum(node));
+    world.nodes.iter().map(is_required).collect()
+}

@@ -1,0 +1,331 @@
+//! Finding nodes for what is to be kept ready, and giving them up where demand needs their room.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::plan::demand::batch::RequestBatch;
+use crate::plan::demand::shape::Shape;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode};
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::outcome::problem_reason::ProblemReason;
+use crate::plan::outcome::standby_reason::StandbyReason;
+use crate::plan::outcome::step::PlacementStep;
+use crate::plan::packing::budget::WorkBudget;
+use crate::plan::packing::standby::StandbyNodes;
+use crate::plan::packing::state::{Floor, PlannedGroup, World};
+use crate::plan::removal::give_way;
+use crate::plan::standby::claims::{Claims, required};
+use crate::plan::standby::wanted::Wanted;
+use crate::snapshot::gcs::ResourceRequest;
+use crate::snapshot::history::StandbyMemory;
+use crate::snapshot::pod::Pod;
+
+/// How many steps it may take to find room for what is kept ready. What it takes never counts
+/// towards what the decision about demand may take.
+const STEPS: u64 = 4_000_000;
+
+/// Something that is to be kept ready.
+#[derive(Debug)]
+pub(crate) struct StandbyDemand {
+    pub(crate) what: StandbyKind,
+    pub(crate) reason: StandbyReason,
+    /// How many requests there is to be room for, or how many nodes there are to be.
+    pub(crate) count: u64,
+    /// How many of them there is no room for.
+    pub(crate) left: u64,
+    /// Of a minimum, how many nodes there are, by the step in which they come.
+    pub(crate) nodes: Vec<(PlacementStep, u64)>,
+}
+
+/// What is to be kept ready.
+#[derive(Debug)]
+pub(crate) enum StandbyKind {
+    /// Room for requests; with the percentage of so many CPUs in use, if it follows from that.
+    Room(ResourceRequest, Option<(u32, f64)>),
+    /// Nodes of a group, by its number.
+    Nodes(usize),
+}
+
+/// What finding room needs to know besides the nodes.
+pub(crate) struct StandbyContext<'a> {
+    pub(crate) own: &'a [Pod<'a>],
+    /// The pods whose Ray node is draining.
+    pub(crate) draining: &'a [&'a Pod<'a>],
+    /// What was kept ready in earlier rounds, by the name of the pod.
+    pub(crate) remembered: &'a BTreeMap<String, StandbyMemory>,
+    /// How many demands there are; what is kept ready is numbered after them.
+    pub(crate) demands: usize,
+    /// The time of the decision, in seconds since 1970.
+    pub(crate) now: f64,
+}
+
+/// Finds nodes for what is wanted, when all demand has been served, and gives up what that demand
+/// needs more. Returns what was wanted, `None` if finding nodes takes too many steps, and the pods on
+/// their way that are for that alone.
+pub(crate) fn keep_ready(
+    world: &mut World,
+    wanted: &Wanted,
+    context: &StandbyContext<'_>,
+) -> (Option<Vec<StandbyDemand>>, HashSet<String>) {
+    let claims = Claims::of(world, context.own, context.draining);
+    let launch = !claims.is_short() && !claims.begins;
+    let kept = place(world, wanted, context.demands, launch);
+    let only_ready = pending_pods(world);
+    if claims.is_short() {
+        give_way::give_way(world, claims.cores_short);
+        for node in &mut world.nodes {
+            node.standby = None;
+        }
+        for group in &mut world.groups {
+            group.floor = None;
+        }
+    } else {
+        remember(world, context);
+    }
+    (kept, only_ready)
+}
+
+/// The problem that says that finding room took too many steps.
+pub(crate) fn given_up() -> Problem {
+    Problem {
+        at: ProblemPlace::Standby,
+        reason: ProblemReason::TooMuchWork,
+        effect: ProblemEffect::NothingKept,
+    }
+}
+
+/// Places what is wanted. `None` if that takes too many steps; then nothing is kept ready.
+fn place(
+    world: &mut World,
+    wanted: &Wanted,
+    first: usize,
+    launch: bool,
+) -> Option<Vec<StandbyDemand>> {
+    let before = world.nodes.clone();
+    let (order, rooms, is_cut) = (world.order.clone(), world.rooms.clone(), world.is_cut);
+    let work = std::mem::replace(&mut world.work, WorkBudget::new(STEPS));
+    for (number, node) in world.nodes.iter_mut().enumerate() {
+        // A part that is split off says so by this number.
+        node.born = number;
+    }
+    let mut kept = Vec::new();
+    minima(world, wanted, launch, &mut kept);
+    headroom(world, wanted, first, launch, &mut kept);
+    let is_over = world.work.is_over();
+    (world.rooms, world.is_cut, world.work) = (rooms, is_cut, work);
+    if is_over {
+        (world.nodes, world.order) = (before, order);
+        world.groups.iter_mut().for_each(|group| group.floor = None);
+        return None;
+    }
+    take_back(world, &before, first);
+    Some(kept)
+}
+
+/// The nodes of the groups for which schedules have minima.
+fn minima(world: &mut World, wanted: &Wanted, launch: bool, kept: &mut Vec<StandbyDemand>) {
+    for (name, (replicas, reason)) in &wanted.minima {
+        let named =
+            |group: &PlannedGroup| group.config.index.is_some() && group.config.name == *name;
+        let Some(number) = world.groups.iter().position(named) else {
+            continue;
+        };
+        let config = &world.groups[number].config;
+        let nodes = config.nodes((*replicas).into()).min(config.max);
+        if nodes <= config.min {
+            continue;
+        }
+        let count = |world: &World, is: fn(&PlannedNode) -> bool| {
+            let counts = world.count(|node| node.stays() && is(node));
+            counts.get(number).copied().unwrap_or(0)
+        };
+        let running = count(world, |node| node.stage() == Stage::Running).min(nodes);
+        let pending = count(world, |node| node.stage() != Stage::Running).min(nodes - running);
+        let lacking = nodes - running - pending;
+        let places = world.launchable().get(number).copied().unwrap_or(0);
+        let places = places.min(world.places()).min(world.nodes_left());
+        let launched = if launch { lacking.min(places) } else { 0 };
+        if let Some(entry) = (launched > 0)
+            .then(|| world.launch(number, launched))
+            .flatten()
+        {
+            world.nodes[entry].standby = Some(kept.len());
+            world.order.push(entry);
+        }
+        world.groups[number].floor = Some(Floor {
+            nodes,
+            standby: kept.len(),
+        });
+        let places = [
+            (PlacementStep::Free, running),
+            (PlacementStep::Pending, pending),
+            (PlacementStep::Launch, launched),
+        ];
+        kept.push(StandbyDemand {
+            what: StandbyKind::Nodes(number),
+            reason: reason.clone(),
+            count: nodes,
+            left: lacking - launched,
+            nodes: places.into_iter().filter(|(_, count)| *count > 0).collect(),
+        });
+    }
+}
+
+/// Room for requests.
+fn headroom(
+    world: &mut World,
+    wanted: &Wanted,
+    first: usize,
+    launch: bool,
+    kept: &mut Vec<StandbyDemand>,
+) {
+    let requests = wanted.requests.iter();
+    let mut rooms: Vec<StandbyDemand> = requests
+        .map(|(request, count, reason)| room(request.clone(), u64::from(*count), reason, None))
+        .collect();
+    rooms.extend(cpus(world, wanted));
+    let staying = world.count(PlannedNode::stays);
+    let required = required(world);
+    let stays_anyway = |(number, node): (usize, &PlannedNode)| {
+        let floor = node.group().and_then(|group| {
+            let floor = world.groups.get(group)?.floor?;
+            Some(staying.get(group).copied().unwrap_or(0) <= floor.nodes)
+        });
+        let is_busy = node.stage() == Stage::Running && node.idle_ms == 0;
+        let is_required = required.get(number).copied().unwrap_or(false);
+        node.stays() && (is_required || is_busy || floor == Some(true))
+    };
+    let needed: Vec<bool> = world.nodes.iter().enumerate().map(stays_anyway).collect();
+    let (mut with_gpus, mut others) = (Vec::new(), Vec::new());
+    for room in rooms {
+        let StandbyKind::Room(request, _) = &room.what else {
+            continue;
+        };
+        let shape = world.shapes.number(Shape::of(request, &world.names));
+        let batch = RequestBatch {
+            shape,
+            count: room.count,
+            demand: first + kept.len(),
+        };
+        if world.shapes.get(shape).names_gpu {
+            with_gpus.push(batch);
+        } else {
+            others.push(batch);
+        }
+        kept.push(room);
+    }
+    for (runs, gpus) in [(with_gpus, true), (others, false)] {
+        if runs.is_empty() {
+            continue;
+        }
+        let nodes = StandbyNodes {
+            needed: &needed,
+            gpus,
+            launch,
+        };
+        let packed = world.pack_standby(runs, nodes);
+        for run in &packed.left {
+            if let Some(kept) = kept.get_mut(run.demand - first) {
+                kept.left = kept.left.saturating_add(run.count);
+            }
+        }
+        world.commit(packed);
+    }
+}
+
+/// The CPUs to keep free: the larger one of the share of those in use and of the fixed number.
+fn cpus(world: &World, wanted: &Wanted) -> Option<StandbyDemand> {
+    let in_use: f64 = world.cpu.map_or(0.0, |cpu| {
+        let staying = world.in_order().filter(|node| node.stays());
+        let used = |node: &PlannedNode| {
+            let amount = node.amount(cpu)?;
+            let free = amount.free[DemandSource::Demand as usize].unwrap_or(0.0);
+            #[expect(clippy::cast_precision_loss, reason = "a number of nodes")]
+            let count = node.count as f64;
+            Some((amount.total? - free).max(0.0) * count)
+        };
+        staying.filter_map(used).sum()
+    });
+    let share = wanted.share_percent.as_ref().map(|(percent, reason)| {
+        // Ray counts in ten-thousandths; a sum may be a little off.
+        let cpus = (in_use * f64::from(*percent) / 100.0 - 1e-4)
+            .ceil()
+            .max(0.0);
+        (cpus, reason, Some((*percent, in_use)))
+    });
+    let fixed = wanted.cpus.as_ref();
+    let fixed = fixed.map(|(cpus, reason)| (f64::from(*cpus), reason, None));
+    let larger = match (fixed, share) {
+        (Some(fixed), Some(share)) if share.0 > fixed.0 => Some(share),
+        (fixed, share) => fixed.or(share),
+    };
+    let (cpus, reason, share) = larger.filter(|(cpus, ..)| *cpus > 0.0)?;
+    let request = ResourceRequest {
+        resources_bundle: BTreeMap::from([("CPU".to_owned(), 1.0)]),
+        ..ResourceRequest::default()
+    };
+    #[expect(
+        clippy::cast_possible_truncation,
+        clippy::cast_sign_loss,
+        reason = "whole, not negative, and saturates"
+    )]
+    let count = cpus as u64;
+    Some(room(request, count, reason, share))
+}
+
+fn room(
+    request: ResourceRequest,
+    count: u64,
+    reason: &StandbyReason,
+    share: Option<(u32, f64)>,
+) -> StandbyDemand {
+    StandbyDemand {
+        what: StandbyKind::Room(request, share),
+        reason: reason.clone(),
+        count,
+        left: 0,
+        nodes: Vec::new(),
+    }
+}
+
+/// Leaves the nodes as they were, apart from what was launched, and notes which of them have room
+/// that is kept ready.
+fn take_back(world: &mut World, before: &[PlannedNode], first: usize) {
+    for (number, node) in world.nodes.iter_mut().enumerate() {
+        let (takes, count) = (std::mem::take(&mut node.takes), node.count);
+        let standby = takes.iter().find_map(|take| take.demand.checked_sub(first));
+        let standby = node.standby.or(standby);
+        if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
+            node.clone_from(was);
+        } else {
+            node.placed = [Vec::new(), Vec::new()];
+            node.only_ready = true;
+        }
+        (node.takes, node.count, node.standby) = (takes, count, standby);
+    }
+}
+
+/// Notes for idle nodes that are not needed on standby any more since when that has been so. What is
+/// needed goes up and down with demand, and nodes should not come and go with it.
+fn remember(world: &mut World, context: &StandbyContext<'_>) {
+    for node in &mut world.nodes {
+        let is_idle = node.stage() == Stage::Running && node.idle_ms > 0;
+        let known = node.pod().and_then(|pod| context.remembered.get(pod));
+        node.released_at = known
+            .filter(|_| is_idle && node.standby.is_none() && node.fate == Fate::Stay)
+            .map(|memory| memory.released_at.unwrap_or(context.now).min(context.now));
+    }
+}
+
+/// The pods that are on their way and that only standby needs.
+fn pending_pods(world: &World) -> HashSet<String> {
+    let required = required(world);
+    let numbers = world.order.iter();
+    let pods = numbers.filter_map(|number| {
+        let is_required = required.get(*number).copied().unwrap_or(false);
+        let node = world.nodes.get(*number)?;
+        let is_one = world.is_on_standby(node) && !is_required && node.stage() != Stage::Running;
+        node.pod().filter(|_| is_one).map(str::to_owned)
+    });
+    pods.collect()
+}

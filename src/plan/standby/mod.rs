@@ -1,0 +1,14 @@
+//! Standby: what is kept ready though no demand needs it yet, which is [headroom](spec::Headroom)
+//! and the minima of [schedules](spec::ScheduledStandby).
+//!
+//! It is demand of least priority. It is placed when all other demand has been; it takes no node, no
+//! launch and no growth from that demand, and gives way to it. No pod grows because of it: room to
+//! grow into counts as free, because it costs nothing until somebody needs it.
+//!
+//! `wanted` says what is to be kept ready at a moment, `keep` finds the nodes for it, and `claims` what
+//! demand still waits for.
+
+pub(crate) mod claims;
+pub(crate) mod keep;
+pub(crate) mod spec;
+pub(crate) mod wanted;

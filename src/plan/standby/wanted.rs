@@ -1,0 +1,102 @@
+//! What is to be kept ready at a moment: where several schedules hold, the largest value of each
+//! kind.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::plan::outcome::standby_reason::StandbyReason;
+use crate::plan::standby::spec::{Headroom, ScheduledStandby};
+use crate::quantity::Quantity;
+use crate::snapshot::gcs::ResourceRequest;
+
+/// What is to be kept ready at a moment, each with the reason.
+#[derive(Debug, Default)]
+pub(crate) struct Wanted {
+    /// The largest share of the CPUs in use, in percent.
+    pub(crate) share_percent: Option<(u32, StandbyReason)>,
+    /// The largest number of CPUs.
+    pub(crate) cpus: Option<(u32, StandbyReason)>,
+    /// For how many equal requests there is to be room.
+    pub(crate) requests: Vec<(ResourceRequest, u32, StandbyReason)>,
+    /// The least replicas by worker group.
+    pub(crate) minima: BTreeMap<String, (u32, StandbyReason)>,
+}
+
+impl Wanted {
+    /// What is to be kept ready at `now`, in seconds since 1970.
+    pub(crate) fn at(headroom: &Headroom, schedules: &[ScheduledStandby], now: f64) -> Self {
+        let mut wanted = Self::default();
+        wanted.raise_headroom(headroom, &StandbyReason::Headroom);
+        #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
+        let Ok(now) = Timestamp::from_second(now.floor() as i64) else {
+            return wanted;
+        };
+        for schedule in schedules {
+            let Some(until) = schedule.hours.until(now) else {
+                continue;
+            };
+            let reason = StandbyReason::Schedule {
+                name: schedule.name.clone(),
+                until,
+            };
+            wanted.raise_headroom(&schedule.headroom, &reason);
+            for (group, replicas) in &schedule.min_replicas {
+                let entry = wanted.minima.entry(group.clone());
+                let least = entry.or_insert_with(|| (0, reason.clone()));
+                if *replicas > least.0 {
+                    *least = (*replicas, reason.clone());
+                }
+            }
+        }
+        wanted
+    }
+
+    /// The names of the resources that the requests name.
+    pub(crate) fn resources(&self) -> impl Iterator<Item = &str> {
+        let requests = self.requests.iter();
+        let names = requests.flat_map(|(request, ..)| request.resources_bundle.keys());
+        names.map(String::as_str)
+    }
+
+    /// Whether nothing is to be kept ready.
+    pub(crate) fn is_nothing(&self) -> bool {
+        self.share_percent.is_none()
+            && self.cpus.is_none()
+            && self.requests.is_empty()
+            && self.minima.is_empty()
+    }
+
+    fn raise_headroom(&mut self, headroom: &Headroom, reason: &StandbyReason) {
+        raise(&mut self.share_percent, headroom.share_percent, reason);
+        raise(&mut self.cpus, headroom.cpus, reason);
+        for request in &headroom.requests {
+            let amounts = request.resources.iter();
+            let asked = ResourceRequest {
+                resources_bundle: amounts
+                    .map(|(name, one)| (name.clone(), units(*one)))
+                    .collect(),
+                ..ResourceRequest::default()
+            };
+            let same = self.requests.iter_mut().find(|(known, ..)| *known == asked);
+            match same {
+                Some((_, count, why)) if request.count > *count => {
+                    (*count, *why) = (request.count, reason.clone());
+                }
+                Some(_) => {}
+                None => self.requests.push((asked, request.count, reason.clone())),
+            }
+        }
+    }
+}
+
+fn raise(most: &mut Option<(u32, StandbyReason)>, value: u32, reason: &StandbyReason) {
+    if value > most.as_ref().map_or(0, |(value, _)| *value) {
+        *most = Some((value, reason.clone()));
+    }
+}
+
+#[expect(clippy::cast_precision_loss, reason = "Ray counts in f64 too")]
+fn units(amount: Quantity) -> f64 {
+    amount.nanos() as f64 / 1e9
+}

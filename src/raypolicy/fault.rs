@@ -1,0 +1,81 @@
+//! Problems in a policy, and how they are collected.
+
+use std::fmt;
+
+use crate::policy::resource::Amount;
+use crate::quantity::Quantity;
+
+/// A problem in a policy.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct PolicyFault {
+    /// Where: `spec.exemptions[0].rules[1]`.
+    pub place: String,
+    /// What is wrong there, and how to fix it.
+    pub problem: String,
+    /// The effect on the policy.
+    pub weight: Weight,
+}
+
+/// The effect of a problem on the policy.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// None: it is only unlikely to be intended.
+    Doubt,
+    /// This part of the policy does not apply.
+    Part,
+    /// The whole policy does not apply.
+    Whole,
+}
+
+impl fmt::Display for PolicyFault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.place, self.problem)
+    }
+}
+
+/// The problems that were found so far.
+#[derive(Default)]
+pub(crate) struct Faults(pub(crate) Vec<PolicyFault>);
+
+impl Faults {
+    /// Adds a problem.
+    pub(crate) fn add(
+        &mut self,
+        weight: Weight,
+        place: impl Into<String>,
+        problem: impl fmt::Display,
+    ) {
+        self.0.push(PolicyFault {
+            place: place.into(),
+            problem: problem.to_string(),
+            weight,
+        });
+    }
+
+    /// The value, or a problem because of which this part is left out.
+    pub(crate) fn part<T, E: fmt::Display>(
+        &mut self,
+        place: &str,
+        value: Result<T, E>,
+    ) -> Option<T> {
+        value
+            .map_err(|error| self.add(Weight::Part, place, error))
+            .ok()
+    }
+}
+
+/// The amount that is written there, unless it is none.
+pub(crate) fn amount(
+    written: Option<&Amount>,
+    place: &str,
+    faults: &mut Faults,
+) -> Option<Quantity> {
+    let parsed = Quantity::from_json(&written?.0).map_err(|error| error.to_string());
+    let parsed = parsed.and_then(|amount| {
+        if amount.is_negative() {
+            return Err("is negative; write 0 or more".to_owned());
+        }
+        Ok(amount)
+    });
+    faults.part(place, parsed)
+}

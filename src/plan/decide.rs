@@ -12,7 +12,7 @@ use crate::plan::demand::requests;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::memory::{availability, growth_backoff};
+use crate::plan::memory::{at_work, availability, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
@@ -25,6 +25,7 @@ use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{PlannedGroup, World};
+use crate::plan::removal::keep::Keep;
 use crate::plan::removal::shrink::Hold;
 use crate::plan::removal::{limits, shrink};
 use crate::snapshot::Snapshot;
@@ -230,14 +231,16 @@ impl<'a> Decision<'a> {
             Some(_) => limits::note_unneeded(world, remembered, now),
             None => BTreeMap::new(),
         };
-        limits::enforce_idle(
-            world,
-            limits::Timeouts {
-                cluster: config.idle_timeout_s,
-                pending,
-                small: small.filter(|_| self.is_rayfit() && !demand_waits),
-            },
-        );
+        let small = small.filter(|_| self.is_rayfit() && !demand_waits);
+        let timeouts = limits::Timeouts {
+            cluster: config.idle_timeout_s,
+            pending,
+            small: small.map(|longest| Keep {
+                longest,
+                most: at_work::most(&self.snapshot.history, world),
+            }),
+        };
+        limits::enforce_idle(world, &timeouts);
         limits::forget_removed(world, &mut notes);
         notes
     }

@@ -56,7 +56,9 @@ pub use crate::plan::outcome::problem_reason::{
     GroupError, ProblemReason, ReasonIdentity, ResizeError, ResizeLimitsError,
 };
 pub use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
-pub use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
+pub use crate::plan::outcome::report::{
+    BelowLimits, DemandReport, GroupReport, NodeReport, Placed, PlanReport,
+};
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::step::PlacementStep;
 pub use crate::plan::outcome::unmet::{DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason};

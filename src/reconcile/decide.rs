@@ -235,6 +235,10 @@ impl Making<'_> {
             }
             let node = live.get(name).filter(|node| node.is_running());
             planned.node_id = node.and_then(|node| node.node_id.parse().ok());
+            let size = planned.raylet_size();
+            if size.is_some_and(|size| self.unobserved.is_told(&size, self.now)) {
+                planned.sync = None;
+            }
             let pod = pod.and_then(PodSize::of);
             let why = why_resized(planned);
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {

@@ -22,8 +22,8 @@ const START_S: f64 = 3600.0;
 /// without them: a job that fits nowhere would wait for ever.
 const STUCK_S: f64 = 7200.0;
 
-/// How long the simulation goes on after the last job, beyond the cluster's idle timeout, in seconds:
-/// what stays longer would stay for good.
+/// How long the simulation goes on after the last job, beyond the time for which idle pods are kept,
+/// in seconds: what stays longer would stay for good.
 pub const TAIL_S: f64 = 60.0;
 
 /// Runs the jobs of a trace on a RayCluster. `progress` hears the share of the jobs that have ended,
@@ -52,7 +52,8 @@ pub fn run(
     let began = run.world.now;
     run.world.begin(trace);
     run.until_done(trace.jobs.len(), progress);
-    run.pass((run.world.longest_idle_s() + TAIL_S).max(settings.tail_s));
+    let kept_s = (reconciler.plan.keep_small_s.unwrap_or_default()).max(run.world.longest_idle_s());
+    run.pass((kept_s + TAIL_S).max(settings.tail_s));
     Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
 }
 

@@ -12,6 +12,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::saved::SavedInPlace;
+use crate::plan::BelowLimits;
+
 /// Upper bounds of the round histogram, in seconds.
 const ROUND: [f64; 12] = [
     0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
@@ -40,6 +43,7 @@ pub struct ScalingMetrics {
     shards: Gauge,
     shards_held: Gauge,
     capacity: Histogram,
+    saved: SavedInPlace,
     wants: Mutex<HashMap<String, Want>>,
     silent: Mutex<HashMap<String, Instant>>,
 }
@@ -109,6 +113,7 @@ impl Default for ScalingMetrics {
             shards: Gauge::default(),
             shards_held: Gauge::default(),
             capacity: Histogram::new(CAPACITY),
+            saved: SavedInPlace::default(),
             wants: Mutex::default(),
             silent: Mutex::default(),
         };
@@ -189,6 +194,7 @@ impl ScalingMetrics {
             Unit::Seconds,
             self.capacity.clone(),
         );
+        self.saved.register(registry);
     }
 
     /// Records the duration of a round.
@@ -279,9 +285,21 @@ impl ScalingMetrics {
         self.sum(&wants);
     }
 
+    /// Records what the pods of each group of a cluster do not take of their resize limits from now
+    /// on.
+    pub fn below_limits(
+        &self,
+        cluster: &str,
+        groups: impl Iterator<Item = BelowLimits>,
+        now: Instant,
+    ) {
+        self.saved.note(cluster, groups, now);
+    }
+
     /// Records that a cluster is no longer scaled here.
     pub fn forget(&self, cluster: &str) {
         self.gcs_is_well(cluster, Instant::now());
+        self.saved.note(cluster, std::iter::empty(), Instant::now());
         let mut wants = lock(&self.wants);
         wants.remove(cluster);
         self.sum(&wants);

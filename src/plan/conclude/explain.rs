@@ -10,7 +10,9 @@ use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
-use crate::plan::outcome::report::{DemandReport, GroupReport, NodeReport, Placed, PlanReport};
+use crate::plan::outcome::report::{
+    BelowLimits, DemandReport, GroupReport, NodeReport, Placed, PlanReport,
+};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::{GroupLimit, amount_text};
 use crate::plan::packing::state::World;
@@ -90,6 +92,7 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     let pending = world.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
     let remove = world.count(|node| !node.stays());
     let get = |counts: &[u64], number: usize| counts.get(number).copied().unwrap_or(0);
+    let mut below = below_limits(world);
     let groups = world.groups.iter().enumerate().map(|(number, group)| {
         let group = &group.config;
         let (running, pending, launch) = (
@@ -107,9 +110,33 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
             remove: get(&remove, number),
             max: group.max,
             limit: full.then_some(GroupLimit::MaxReplicas(group.max_replicas)),
+            below_limits: below.remove(&number),
         }
     });
     groups.collect()
+}
+
+/// By the number of the group, what running pods do not take of their resize limits, if they were
+/// resized before.
+fn below_limits(world: &World) -> HashMap<usize, BelowLimits> {
+    let mut all: HashMap<usize, BelowLimits> = HashMap::new();
+    for node in world
+        .in_order()
+        .filter(|node| node.stage() == Stage::Running)
+    {
+        let resize = node.resize.as_ref();
+        let resize = resize.filter(|resize| resize.noted.is_some() && resize.failed_at.is_none());
+        let (Some(group), Some(resize)) = (node.group(), resize) else {
+            continue;
+        };
+        let (size, limits) = (resize.current, resize.limits.size());
+        if size.is_below(limits) {
+            let below = all.entry(group).or_default();
+            below.cpu_milli += milli((limits.cpu - size.cpu).max(0.0));
+            below.memory_bytes += (limits.memory - size.memory).max(0);
+        }
+    }
+    all
 }
 
 /// The reports on single nodes: why a pod did not grow, or why it is removed.
@@ -184,6 +211,11 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
         .filter(|_| resize.failed_at.is_some())
     {
         return Some(NodeRemark::FailedForGood(reason.clone()));
+    }
+    if let Some(kept) = resize.kept_for {
+        return Some(NodeRemark::KeptSmall {
+            seconds: whole(kept),
+        });
     }
     if let Some(spare) = resize.spare {
         return Some(NodeRemark::Spare {

@@ -57,6 +57,7 @@ pub(crate) fn resize(
         shrink_failures: around.memory.shrink_failures,
         spare: around.memory.spare,
         shrinks_for: None,
+        kept_for: None,
     };
     restore(&mut resize, pod)?;
     forget_old(&mut resize, around);

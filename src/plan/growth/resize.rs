@@ -82,6 +82,9 @@ pub(crate) struct Resize {
     pub(crate) spare: Option<SpareCpu>,
     /// For how many seconds the CPU was spare that the pod is now asked to give up.
     pub(crate) shrinks_for: Option<f64>,
+    /// For how many seconds the pod is kept while it is idle, if that is longer than others because
+    /// it is small.
+    pub(crate) kept_for: Option<f64>,
 }
 
 impl Resize {

@@ -129,10 +129,10 @@ impl RayletSync {
     }
 }
 
-fn cpu(milli: i64) -> String {
+pub(crate) fn cpu(milli: i64) -> String {
     Quantity::from_milli(milli).display_cpu()
 }
 
-fn memory(bytes: i64) -> String {
+pub(crate) fn memory(bytes: i64) -> String {
     Quantity::from_units(bytes).display_memory()
 }

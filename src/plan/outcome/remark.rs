@@ -51,6 +51,11 @@ pub enum NodeRemark {
         /// How much it has, in thousandths of cores.
         has_milli: i64,
     },
+    /// It is idle, and kept for longer than others because it is small.
+    KeptSmall {
+        /// For how many seconds it is kept while it is idle.
+        seconds: i64,
+    },
     /// It has all that it may have.
     AtCap,
     /// Its Kubernetes node has too little left for it to reach its cap.
@@ -100,6 +105,10 @@ impl fmt::Display for NodeRemark {
                     cpu(*has_milli)
                 )
             }
+            Self::KeptSmall { seconds } => write!(
+                f,
+                "idle, and kept for {seconds} s because it is below its resize limits"
+            ),
             Self::AtCap => f.write_str("at its cap"),
             Self::NodeFull {
                 node,

@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::{DemandKind, GroupLimit};
@@ -73,6 +74,20 @@ pub struct GroupReport {
     /// Why the group cannot get more nodes; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<GroupLimit>,
+    /// What running pods that were resized before do not take of their resize limits now; absent if
+    /// that is nothing. Ray's autoscaler would leave these pods at their limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below_limits: Option<BelowLimits>,
+}
+
+/// What pods do not take of their resize limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BelowLimits {
+    /// Thousandths of cores.
+    pub cpu_milli: i64,
+    /// Bytes of memory.
+    pub memory_bytes: i64,
 }
 
 /// Nodes of one group for which the same reason holds.
@@ -114,6 +129,13 @@ impl fmt::Display for Placed {
     }
 }
 
+impl fmt::Display for BelowLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
+        write!(f, "{cpu} CPU and {memory} below their resize limits")
+    }
+}
+
 impl fmt::Display for PlanReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for demand in &self.demands {
@@ -134,6 +156,7 @@ impl fmt::Display for PlanReport {
                 remove,
                 max,
                 limit,
+                below_limits,
             } = group;
             write!(
                 f,
@@ -141,10 +164,13 @@ impl fmt::Display for PlanReport {
             )?;
             writeln!(
                 f,
-                "{}",
+                "{}{}",
                 limit
                     .as_ref()
                     .map(|limit| format!("; {limit}"))
+                    .unwrap_or_default(),
+                below_limits
+                    .map(|below| format!("; {below}"))
                     .unwrap_or_default()
             )?;
         }

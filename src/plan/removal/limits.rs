@@ -4,14 +4,13 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::packing::state::{World, with_parts};
+use crate::plan::removal::keep::{Keep, keep_small};
 
 /// For how many pods of a group, at the most, it is remembered since when no demand has needed
 /// them.
@@ -156,22 +155,25 @@ fn removal_order(one: &PlannedNode, other: &PlannedNode) -> Ordering {
 }
 
 /// The timeouts after which idle nodes are removed, in seconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Timeouts {
     pub(crate) cluster: f64,
     /// The timeout for pending nodes that no demand needs; `None` keeps them.
     pub(crate) pending: Option<f64>,
-    /// The longest timeout of nodes below their resize limits; `None` gives them the same timeout
-    /// as all others.
-    pub(crate) small: Option<f64>,
+    /// How nodes below their resize limits are kept; `None` gives them the same timeout as all
+    /// others.
+    pub(crate) small: Option<Keep>,
 }
 
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
 /// that its group's minimum needs.
-pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
+pub(crate) fn enforce_idle(world: &mut World, timeouts: &Timeouts) {
     let mut left = world.count(PlannedNode::stays);
     let mut numbers = world.order.clone();
     sort_for_removal(world, &mut numbers);
+    if let Some(keep) = &timeouts.small {
+        keep_small(world, &numbers, keep, timeouts.cluster);
+    }
     let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
     for number in numbers {
         let Some(node) = world.nodes.get(number) else {
@@ -211,28 +213,13 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
     world.order = with_parts(std::mem::take(&mut world.order), &parts);
 }
 
-fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64> {
+fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: &Timeouts) -> Option<f64> {
     if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
         timeouts.pending
     } else {
-        let timeout = of_group.unwrap_or(timeouts.cluster);
-        let small = timeouts.small.zip(node.resize.as_ref());
-        Some(small.map_or(timeout, |(longest, resize)| {
-            timeout.max(longest.min(timeout * cost_ratio(resize)))
-        }))
+        let kept = node.resize.as_ref().and_then(|resize| resize.kept_for);
+        kept.or(of_group).or(Some(timeouts.cluster))
     }
-}
-
-/// The memory that costs as much as a core, in bytes: 8 GiB, as clouds sell them. (The default
-/// prices of `OpenCost` give 7.5 GiB.)
-const MEMORY_OF_A_CORE: f64 = 8.0 * 1_073_741_824.0;
-
-/// How many times as much the pod would cost at its resize limits.
-fn cost_ratio(resize: &Resize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
-    let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;
-    let now = cost(resize.current).max(f64::MIN_POSITIVE);
-    (cost(resize.limits.size()) / now).max(1.0)
 }
 
 #[expect(

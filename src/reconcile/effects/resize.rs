@@ -44,18 +44,24 @@ pub(crate) struct Planned<'a> {
     pub(crate) node_id: Option<NodeId>,
 }
 
+impl Planned<'_> {
+    /// The size that the raylet is to be told.
+    pub(crate) fn raylet_size(&self) -> Option<RayletResize> {
+        let sync = self.sync?;
+        Some(RayletResize {
+            pod: sync.pod.clone(),
+            node_id: self.node_id?,
+            cpu_milli: Some(sync.cpu_milli),
+            memory_bytes: Some(sync.memory_bytes),
+        })
+    }
+}
+
 impl PodSteps {
     /// The calls that are needed, in order; `None` if none is.
     pub(crate) fn of(pod: PodSize, planned: Planned<'_>) -> Option<Self> {
         let mut calls = VecDeque::new();
-        if let (Some(sync), Some(node_id)) = (planned.sync, planned.node_id) {
-            calls.push_back(ResizeCall::Sync(RayletResize {
-                pod: pod.name.clone(),
-                node_id,
-                cpu_milli: Some(sync.cpu_milli),
-                memory_bytes: Some(sync.memory_bytes),
-            }));
-        }
+        calls.extend(planned.raylet_size().map(ResizeCall::Sync));
         if let (Some(resize), Some(node_id)) = (planned.resize, planned.node_id) {
             calls.extend(shrink(resize, node_id).map(ResizeCall::Shrink));
         }

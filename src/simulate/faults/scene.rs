@@ -15,6 +15,9 @@ use crate::snapshot::amounts::Amounts;
 /// The memory that goes with a core, in GiB.
 const MEMORY_GI: i64 = 4;
 
+/// For how many seconds small pods are kept at the most.
+pub(super) const KEEP_SMALL_S: f64 = 120.0;
+
 /// Bytes of a GiB.
 const GI: f64 = 1_073_741_824.0;
 
@@ -120,6 +123,8 @@ impl Scene {
             ..ReconcilerSettings::default()
         };
         settings.plan.strategy = self.settings.strategy;
+        // What is kept for long makes a trial long.
+        settings.plan.keep_small_s = Some(KEEP_SMALL_S);
         if let Some(max) = self.settings.max_workers {
             settings.plan.max_workers = max;
         }

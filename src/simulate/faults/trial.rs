@@ -6,9 +6,8 @@ use serde_json::Value;
 
 use super::checker::Checker;
 use super::plan::{FaultKind, FaultPlan};
-use super::scene::Scene;
+use super::scene::{KEEP_SMALL_S, Scene};
 use super::violation::Violation;
-use crate::plan::KEEP_SMALL_S;
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
@@ -175,7 +174,7 @@ impl Trial {
     fn settle(&mut self) -> Result<(), Violation> {
         let last = self.world.now;
         // Pods below their resize limits are kept for longer than others.
-        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds.max(KEEP_SMALL_S));
+        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds).max(KEEP_SMALL_S);
         self.pass(last.plus(idle_s + SETTLING_S))?;
         let settled = self.world.now;
         self.pass(settled.plus(QUIET_S))?;

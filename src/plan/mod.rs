@@ -11,7 +11,7 @@
 //!
 //! - `nodes`: from the RayCluster, its pods and its Ray nodes to groups and nodes, each node once
 //! - `demand`: from what the GCS reports as pending to batches of equal requests, in Ray's order
-//! - `growth`: how far a pod can grow in place, by its group's caps and the room on its Kubernetes node
+//! - `growth`: how far a pod can grow in place, by its group's resize limits and the headroom of its Kubernetes node
 //! - `memory`: what one decision leaves for the next, and what the next makes of it
 //! - `removal`: which nodes go: before packing those above a maximum, after it those that are idle
 //! - `packing`: which demand goes to which node, and which new nodes are needed

@@ -33,7 +33,7 @@
 //!   new demand is placed on them. Ray stops them at once, together with their work.
 //! - **isolated faults**: The nodes of a removed group are drained, and a pod without the labels
 //!   that Ray needs is reported as a problem. Ray's loop aborts on both.
-//! - **no launch cap**: All nodes that are needed are launched at once. Ray launches ten nodes
+//! - **no launch limit**: All nodes that are needed are launched at once. Ray launches ten nodes
 //!   per round.
 //! - **steady choices**: Of several nodes that are equally good the first one by name wins, and a
 //!   resource that is used up still counts in scores, so that a round decides as the round before

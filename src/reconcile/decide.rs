@@ -119,7 +119,7 @@ impl Making<'_> {
             | Violation::AboveWorkers { group, .. }
             | Violation::DeletesForeign { group, .. } => EffectTarget::Group(group.clone()),
             Violation::DeletesRunning { pod } => self.group_deleting(pod),
-            Violation::AboveCap { pod, .. }
+            Violation::AboveResizeLimit { pod, .. }
             | Violation::Shrinks { pod, .. }
             | Violation::ResizesForeign { pod }
             | Violation::ResizedTwice { pod }

@@ -303,12 +303,12 @@ fn with_stunted_group() -> Value {
     let container = json!({ "name": "ray", "resources": {
         "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "1", "memory": "1Gi" } } });
     let template = json!({ "spec": { "containers": [container] } });
-    let caps = r#"{"groups":{"cpu":{"max-cpu":"4","max-memory":"4Gi","resize-timeout":60}}}"#;
+    let limits = r#"{"groups":{"cpu":{"max-cpu":"4","max-memory":"4Gi","resize-timeout":60}}}"#;
     json!({
         "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
         "rayCluster": {
             "metadata": { "name": "demo", "namespace": "ray", "uid": "u", "resourceVersion": "1",
-                "annotations": { "ray.io/ippr": caps } },
+                "annotations": { "ray.io/ippr": limits } },
             "spec": {
                 "headGroupSpec": { "rayStartParams": { "num-cpus": "0" }, "template": template },
                 "workerGroupSpecs": [{ "groupName": "cpu", "replicas": 0, "minReplicas": 0,

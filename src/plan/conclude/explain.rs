@@ -192,7 +192,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
         });
     }
     if !resize.current.is_below(resize.limit()) {
-        return Some(NodeRemark::AtCap);
+        return Some(NodeRemark::AtResizeLimit);
     }
     short(decided, resize)
 }

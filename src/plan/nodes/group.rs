@@ -241,7 +241,9 @@ fn read_caps(
     let Some(entry) = ippr.resize_limits(name) else {
         return Ok(None);
     };
-    let cap = |cap: &Option<crate::ray::ippr::Cap>| cap.as_ref().and_then(|cap| cap.quantity.ok());
+    let cap = |cap: &Option<crate::ray::ippr::ResizeLimit>| {
+        cap.as_ref().and_then(|cap| cap.quantity.ok())
+    };
     match (
         cap(&entry.max_cpu),
         cap(&entry.max_memory),

@@ -52,8 +52,8 @@ pub enum NodeRemark {
         has_milli: i64,
     },
     /// It has all that it may have.
-    AtCap,
-    /// Its Kubernetes node has too little left for it to reach its cap.
+    AtResizeLimit,
+    /// Its Kubernetes node has too little left for it to reach its resize limit.
     NodeFull {
         /// The name of the Kubernetes node.
         node: String,
@@ -100,7 +100,7 @@ impl fmt::Display for NodeRemark {
                     cpu(*has_milli)
                 )
             }
-            Self::AtCap => f.write_str("at its cap"),
+            Self::AtResizeLimit => f.write_str("at its resize limit"),
             Self::NodeFull {
                 node,
                 resource,
@@ -115,7 +115,7 @@ impl fmt::Display for NodeRemark {
                 };
                 write!(
                     f,
-                    "node {node}: {free} {name} free, {short} short of the cap"
+                    "node {node}: {free} {name} free, {short} short of its resize limit"
                 )
             }
         }

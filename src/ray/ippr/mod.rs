@@ -4,18 +4,18 @@
 //! all three required) and aborts its whole loop on any fault. Here a fault becomes a [`Problem`]
 //! and everything else is still read, so that rules can report all of it.
 
-mod cap;
-mod group_caps;
+mod group_limits;
 mod json;
 mod key_place;
+mod resize_limit;
 
-pub use cap::{Cap, CapFault};
-pub use group_caps::GroupResizeLimits;
+pub use group_limits::GroupResizeLimits;
 pub use key_place::{ANNOTATION, KeyPlace};
+pub use resize_limit::{ResizeLimit, ResizeLimitFault};
 
 use std::collections::HashMap;
 
-use group_caps::Entry;
+use group_limits::Entry;
 use json::{Json, Object};
 use key_place::place;
 

@@ -65,12 +65,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             continue;
         };
         for resource in Resource::ALL {
-            let Some(cap) = resize_limits.amount(resource) else {
+            let Some(resize_limit) = resize_limits.amount(resource) else {
                 continue;
             };
             let room = rooms.least(cluster, group, &container, resource);
-            if let Some(room) = room.filter(|room| room.cap < cap) {
-                findings.add(finding(resize_limits, resource, cap, &room));
+            if let Some(room) = room.filter(|room| room.highest < resize_limit) {
+                findings.add(finding(resize_limits, resource, resize_limit, &room));
             }
         }
     }
@@ -84,7 +84,7 @@ struct Allowed<'a> {
 
 /// The highest resize limit that one limit of the namespace allows.
 struct Room<'a> {
-    cap: Quantity,
+    highest: Quantity,
     /// The name of the object.
     name: &'a str,
     limit: Limit,
@@ -129,14 +129,14 @@ impl<'a> Allowed<'a> {
         let quotas = self.quotas.iter().filter(|quota| !quota.is_scoped);
         let quotas = quotas.flat_map(|quota| by_quota(quota, beside, container, resource));
         let rooms = ranges.chain(quotas).flatten();
-        rooms.min_by_key(|room| room.cap)
+        rooms.min_by_key(|room| room.highest)
     }
 }
 
 fn by_range(range: &LimitRange, beside: BesideRay, resource: Resource) -> [Option<Room<'_>>; 2] {
     let room = |amount: Option<Quantity>, beside, limit| {
         Some(Room {
-            cap: amount?.checked_sub(beside)?,
+            highest: amount?.checked_sub(beside)?,
             name: &range.name,
             limit,
             amount: amount?,
@@ -161,7 +161,7 @@ fn by_quota<'a>(
 ) -> [Option<Room<'a>>; 2] {
     let room = |amount: Option<Quantity>, beside, gap, limit| {
         Some(Room {
-            cap: amount?.checked_sub(beside)?.checked_add(gap)?,
+            highest: amount?.checked_sub(beside)?.checked_add(gap)?,
             name: quota.name.as_str(),
             limit,
             amount: amount?,
@@ -201,20 +201,20 @@ impl Room<'_> {
 fn finding(
     resize_limits: &GroupResizeLimits,
     resource: Resource,
-    cap: Quantity,
+    resize_limit: Quantity,
     room: &Room<'_>,
 ) -> Finding {
-    let cap = resource.say(cap);
-    let fix = if room.cap.is_negative() || room.cap.is_zero() {
+    let resize_limit = resource.say(resize_limit);
+    let fix = if room.highest.is_negative() || room.highest.is_zero() {
         "Remove the group from the annotation, or have the limit raised.".to_owned()
     } else {
-        let most = resource.show_at_most(room.cap);
+        let most = resource.show_at_most(room.highest);
         format!("Write {most:?} or less, or have the limit raised.")
     };
     let problem = format!(
-        "{cap} is more than this namespace allows: {}",
+        "{resize_limit} is more than this namespace allows: {}",
         room.describe(resource)
     );
-    RULE.finding(resize_limits.key_path(resource.cap_key()), problem, fix)
-        .valued(cap)
+    RULE.finding(resize_limits.key_path(resource.limit_key()), problem, fix)
+        .valued(resize_limit)
 }

@@ -196,7 +196,7 @@ fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), Violati
     for (part, unit) in parts.into_iter().enumerate() {
         let (size, most) = (pod.size()[part], group.most()[part]);
         if size > most {
-            return Err(Violation::AboveCap {
+            return Err(Violation::AboveResizeLimit {
                 pod: patch.pod.clone(),
                 size,
                 unit,

@@ -23,7 +23,7 @@ pub enum Violation {
     },
     /// A pod was asked to be larger than it may be.
     #[error("pod {pod} was resized to {size} {unit}, above {most}")]
-    AboveCap {
+    AboveResizeLimit {
         /// The pod.
         pod: String,
         /// Its new size.

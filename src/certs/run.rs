@@ -88,8 +88,8 @@ struct Keeper {
 impl Keeper {
     async fn keep(&mut self, changed: &Notify) {
         loop {
-            let pause = match self.round().await {
-                Ok(pause) => pause,
+            let wait = match self.round().await {
+                Ok(wait) => wait,
                 Err(StepError::Cluster(error @ ClusterError::Conflict(_))) => {
                     tracing::debug!(%error, "certificates: another replica was faster");
                     YIELD
@@ -101,7 +101,7 @@ impl Keeper {
             };
             tokio::select! {
                 () = changed.notified() => {}
-                () = sleep(pause) => {}
+                () = sleep(wait) => {}
             }
         }
     }

@@ -17,7 +17,7 @@
 //!
 //! Beside them stand, in the order of a round: [`worker_pool`] (a task for each cluster),
 //! [`reconciler`] (one look at one cluster: see, decide, act, remember), [`eligibility`] (is it ours by
-//! what was last seen), [`tuning`] (by which settings), [`offload`] (heavy work aside from others),
+//! what was last seen), [`tuning`] (by which settings), [`offload`] (slow work beside the async tasks),
 //! [`requeue`] and [`busy_count`] (when to look again), [`driver_log`] and [`metrics`] (what people
 //! see); and for the process [`mod@run`], [`stop`] and [`clock`].
 //!

@@ -218,10 +218,10 @@ pub async fn tend(
         let began = Instant::now();
         // The look's future is on the heap only while it runs, so that a thousand waiting tasks
         // stay small.
-        let pause = Box::pin(reconciler.look()).await;
+        let requeue = Box::pin(reconciler.look()).await;
         let earliest = began + together(began.elapsed());
         let rest = async {
-            match pause {
+            match requeue {
                 Requeue::For(time) => sleep(time).await,
                 Requeue::UntilChanged => std::future::pending().await,
             }

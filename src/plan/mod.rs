@@ -5,7 +5,7 @@
 //! onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray` decides as that does, strategy
 //! `Rayfit` has the [named improvements](Strategy::Rayfit).
 //!
-//! # The rooms
+//! # The modules
 //!
 //! `decide` goes through the phases; what they leave behind is in `decided`.
 //!

@@ -48,12 +48,12 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSet
     let (chains, skipped) = (made.chains, made.skipped);
     let outage = Outage::seen(memory.outage.as_ref(), now);
     let over = memory.outage.as_ref().filter(|_| outage.is_none());
-    let mut states = conditions::states(snapshot, &plan);
-    states.extend(over.and_then(Outage::over));
+    let mut conditions = conditions::conditions(snapshot, &plan);
+    conditions.extend(over.and_then(Outage::over));
     Round {
         at: now,
         busy: activity::is_busy(snapshot, &plan),
-        states,
+        conditions,
         outage,
         pods: snapshot
             .pods
@@ -82,7 +82,7 @@ pub fn blind(memory: &RoundMemory, why: &Blind, now: f64) -> Round {
             until: None,
             lasting: true,
         }],
-        states: outage.warning().into_iter().collect(),
+        conditions: outage.warning().into_iter().collect(),
         outage: Some(outage),
         plan: Plan {
             waiting: Some(PlanWait::Blind(why)),
@@ -275,10 +275,10 @@ impl Making<'_> {
                 .of(&EffectTarget::Cluster, task, self.now)
                 .is_none()
         };
-        if free(EffectClass::Report) && memory.told.wants_state(&state, self.now) {
+        if free(EffectClass::Report) && memory.reported.wants_state(&state, self.now) {
             say("tell Ray how its scaling stands", Effect::Report(state));
         }
-        if free(EffectClass::Error) && memory.told.wants_error(&error, self.now) {
+        if free(EffectClass::Error) && memory.reported.wants_error(&error, self.now) {
             say("tell Ray what is wrong", Effect::PutError(error));
         }
     }

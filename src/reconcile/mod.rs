@@ -6,7 +6,7 @@
 //! and [`RoundMemory::fold`] takes in what came of them and says what is new to people. Everything
 //! here is data and pure functions: the shell asks the API server and the GCS, and has the clock.
 //!
-//! # The rooms
+//! # The modules
 //!
 //! - [`ownership`]: may this process scale the cluster at all, and is it its turn
 //! - [`observed`]: whether anything moves, whether the cluster can be seen, when to look again
@@ -44,8 +44,10 @@ pub use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
 pub use crate::reconcile::effects::failure::{Failure, Meaning};
 pub use crate::reconcile::events::event::{Announcements, ClusterEvent};
 pub use crate::reconcile::observed::blind::{Blind, HeadPod};
-pub use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, ScalerRole, standing};
-pub use crate::reconcile::ownership::handover::{Handover, HandoverStep, OwnershipRecord};
+pub use crate::reconcile::ownership::eligibility::{
+    Eligibility, Ineligible, ScalerRole, eligibility,
+};
+pub use crate::reconcile::ownership::handover::{Handover, HandoverRecord, HandoverStep};
 pub use crate::reconcile::unchanged::UnchangedCheck;
 pub use decide::{blind, round};
 pub use memory::RoundMemory;

@@ -338,10 +338,10 @@ async fn learn(
 /// Goes through the phases of stopping.
 async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     let half = options.shutdown_delay / 2;
-    for (phase, pause) in [(Phase::Unready, half), (Phase::Shedding, half)] {
+    for (phase, wait) in [(Phase::Unready, half), (Phase::Shedding, half)] {
         tracing::info!(?phase, "stopping");
         shutdown.enter(phase);
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(wait).await;
     }
     shutdown.enter(Phase::Closing);
     tracing::info!(phase = ?Phase::Closing, "stopping");

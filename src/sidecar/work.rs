@@ -72,10 +72,10 @@ pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     };
     let mut job: Option<Job> = None;
     loop {
-        let pause = sidecar.look(&mut job).await;
+        let requeue = sidecar.look(&mut job).await;
         tokio::select! {
             () = told_to_stop(&mut stop) => break,
-            () = sleep(pause) => {}
+            () = sleep(requeue) => {}
         }
     }
     sidecar.writer.close();

@@ -123,7 +123,7 @@ impl Scaler {
         let is_unchanged =
             |(check, of): &(UnchangedCheck, u64)| *of == version && check.holds(&gcs, now);
         if self.unchanged.as_ref().is_some_and(is_unchanged) {
-            return self.pause(false, world);
+            return self.requeue(false, world);
         }
         let snapshot = self.snapshot(world, gcs);
         let round = round(&snapshot, &self.memory, &self.settings);
@@ -153,14 +153,14 @@ impl Scaler {
         });
     }
 
-    /// Whether this scaler owns the cluster. The ownership record is written if it has to be.
+    /// Whether this scaler owns the cluster. The hand-over record is written if it has to be.
     fn may_act(&mut self, world: &mut World) -> bool {
         if self.owned == Some(world.view.version) {
             return true;
         }
         let (view, now) = (world.view.cluster.clone(), world.now.seconds());
         let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
-        match self.handover.turn(view.object(), &ours, &role, now) {
+        match self.handover.step(view.object(), &ours, &role, now) {
             HandoverStep::Act => {
                 self.owned = Some(world.view.version);
                 true
@@ -280,10 +280,10 @@ impl Scaler {
         let _ = self
             .memory
             .fold(round, done, &self.settings, now, || random.f64());
-        self.pause(round.busy, world);
+        self.requeue(round.busy, world);
     }
 
-    fn pause(&mut self, busy: bool, world: &mut World) {
+    fn requeue(&mut self, busy: bool, world: &mut World) {
         let pace = &self.settings.pace;
         let seconds = match (self.is_rayfit(), busy) {
             (false, _) => RAY_INTERVAL_S,

@@ -286,8 +286,8 @@ fn time_alone_writes_nothing_to_a_gcs() {
             .iter()
             .filter(|done| matches!(done.effect, Effect::PutError(_)))
             .count();
-        let said = memory.fold(&made, &done, &settings, now, || 0.5);
-        events.extend(said.news.iter().map(|news| news.reason));
+        let announcements = memory.fold(&made, &done, &settings, now, || 0.5);
+        events.extend(announcements.events.iter().map(|event| event.reason));
         if done.is_empty() {
             still += usize::from(
                 UnchangedCheck::of(&made, snapshot.clone(), &memory, &settings).is_some(),

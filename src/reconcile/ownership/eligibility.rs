@@ -84,7 +84,7 @@ pub enum Ineligible {
 
 /// Whether `role` may scale `cluster`. `pods` are the cluster's pods as they were observed;
 /// `is_ours` tells Rayfit's images from others.
-pub fn standing(
+pub fn eligibility(
     cluster: &Value,
     pods: &OwnPods,
     role: &ScalerRole,
@@ -240,7 +240,7 @@ mod tests {
     fn of(cluster: &Value, pods: &[Value], role: &ScalerRole) -> Eligibility {
         let pods = (pods.iter()).map(|pod| serde_json::from_value(pod.clone()).unwrap());
         let (pods, _) = OwnPods::divide(ClusterId::of(cluster), pods);
-        standing(cluster, &pods, role, |image| image.starts_with("rayfit:"))
+        eligibility(cluster, &pods, role, |image| image.starts_with("rayfit:"))
     }
 
     fn sidecar() -> ScalerRole {
@@ -347,7 +347,7 @@ mod tests {
         let before = cluster(&json!({"metadata": {"uid": "old"}}));
         let (pods, _) = OwnPods::divide(ClusterId::of(&before), []);
         assert_eq!(
-            standing(&now, &pods, &ScalerRole::Central, |_| true),
+            eligibility(&now, &pods, &ScalerRole::Central, |_| true),
             Eligibility::Leave(Ineligible::Replaced)
         );
     }

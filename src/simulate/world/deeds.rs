@@ -18,7 +18,7 @@ pub enum Deed {
         /// The answer.
         result: Result<Reply, Failure>,
     },
-    /// The scaler patched the ownership record.
+    /// The scaler patched the hand-over record.
     Claimed(Result<(), Failure>),
     /// KubeRay's operator deleted a pod.
     Deleted {
@@ -106,8 +106,8 @@ impl fmt::Display for Deed {
                     Err(failure) => write!(f, ": {failure}"),
                 }
             }
-            Self::Claimed(Ok(())) => f.write_str("the ownership record is written"),
-            Self::Claimed(Err(failure)) => write!(f, "the ownership record: {failure}"),
+            Self::Claimed(Ok(())) => f.write_str("the hand-over record is written"),
+            Self::Claimed(Err(failure)) => write!(f, "the hand-over record: {failure}"),
             Self::Deleted {
                 name, cause, jobs, ..
             } => write!(

@@ -36,7 +36,7 @@ impl World {
         result
     }
 
-    /// Writes the ownership record.
+    /// Writes the hand-over record.
     ///
     /// # Errors
     ///

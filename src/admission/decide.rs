@@ -53,7 +53,7 @@ pub enum Decision {
     /// Filled in (mutating webhook).
     Defaulted(Defaulted),
     /// A RayPolicy, which was itself validated.
-    Policy(raypolicy::review::Review),
+    Policy(raypolicy::review::PolicyReview),
 }
 
 /// Decides about one review, which arrived at `now`.
@@ -114,13 +114,13 @@ fn review_policy(
     policy: &EffectivePolicy,
     now: Timestamp,
     budget: &TreeBudget,
-) -> Result<raypolicy::review::Review, ReviewError> {
+) -> Result<raypolicy::review::PolicyReview, ReviewError> {
     let (object, old) = objects(review)?;
     let read = |raw: &RawValue, field| read(raw, field, Detail::Whole, budget);
     let new = match compile::read(&read(object, "object")?) {
         Ok(new) => new,
         Err(fault) => {
-            return Ok(raypolicy::review::Review {
+            return Ok(raypolicy::review::PolicyReview {
                 refused: vec![fault],
                 ..Default::default()
             });

@@ -82,7 +82,7 @@ impl PageFault {
 
 /// The name, namespace and version of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct ObjectHead {
     /// Its namespace, if it has one.
     pub namespace: Option<String>,
     /// Its name.
@@ -92,7 +92,7 @@ pub struct Head {
 }
 
 /// An object as it was sent; its name is known as far as it can be read.
-pub type Sent<'a> = (Head, &'a RawValue);
+pub type Sent<'a> = (ObjectHead, &'a RawValue);
 
 /// A page of a list.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub enum WatchLine<'a> {
     /// An object is new or has changed.
     Applied(Sent<'a>),
     /// An object is gone.
-    Deleted(Head),
+    Deleted(ObjectHead),
     /// Nothing has changed up to this version.
     Bookmark(Option<String>),
     /// The API server ended the watch with an error.
@@ -188,9 +188,9 @@ fn sent(object: &RawValue) -> Sent<'_> {
     (head(object), object)
 }
 
-fn head(object: &RawValue) -> Head {
+fn head(object: &RawValue) -> ObjectHead {
     let RawHead { metadata } = serde_json::from_str(object.get()).unwrap_or_default();
-    Head {
+    ObjectHead {
         namespace: metadata.namespace,
         name: metadata.name.unwrap_or_default(),
         version: metadata.resource_version.filter(|text| !text.is_empty()),

@@ -198,7 +198,11 @@ impl WorkerPool {
         };
         let changed = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(tend(reconciler, changed.clone(), stopped));
+        let task = tokio::spawn(reconcile_until_stopped(
+            reconciler,
+            changed.clone(),
+            stopped,
+        ));
         Worker {
             uid: entry.uid.clone(),
             changed,
@@ -209,7 +213,7 @@ impl WorkerPool {
 }
 
 /// Looks at a cluster again and again until told to stop.
-pub async fn tend(
+pub async fn reconcile_until_stopped(
     mut reconciler: Reconciler,
     changed: Arc<Notify>,
     mut stop: watch::Receiver<bool>,

@@ -9,7 +9,7 @@ use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget};
-use crate::reconcile::effects::replicas::Change;
+use crate::reconcile::effects::replicas::ReplicaChange;
 use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
 use crate::reconcile::effects::{drain, replicas};
@@ -176,7 +176,7 @@ impl Making<'_> {
         if changes.is_empty() || self.waits(&EffectTarget::Cluster, EffectClass::Replicas) {
             return;
         }
-        let mut allowed: Vec<Change<'_>> = Vec::new();
+        let mut allowed: Vec<ReplicaChange<'_>> = Vec::new();
         for change in changes {
             let about = EffectTarget::Group(change.group.name.clone());
             // The demand may be counted twice for a moment. The race ends by itself, so users are

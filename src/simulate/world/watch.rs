@@ -8,7 +8,7 @@ use super::trouble::Watches;
 use crate::simulate::world::queue::Event;
 use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::kube_node::{NodeMetadata, NodeStatus};
+use crate::snapshot::kube_node::{KubeNodeStatus, NodeMetadata};
 
 impl World {
     /// An object has changed, of which watchers will hear.
@@ -37,7 +37,7 @@ impl World {
             metadata: NodeMetadata {
                 name: node.name.clone(),
             },
-            status: NodeStatus {
+            status: KubeNodeStatus {
                 allocatable: self.settings.pools[node.pool].allocatable,
             },
         });

@@ -6,7 +6,7 @@
 //!   on running pods that grow, then on pending nodes at the size that they will have, and only
 //!   then on new nodes. Ray mixes running and pending nodes, and counts launches without a pod at
 //!   their base size, so it launches again for the same demand in every round.
-//! - **node room**: A pod is never asked to grow beyond the headroom of its Kubernetes node: it
+//! - **node headroom**: A pod is never asked to grow beyond the headroom of its Kubernetes node: it
 //!   grows to the largest size that fits, or a new pod is launched. A pod that starts counts as
 //!   large as its node lets it become. Ray asks for the resize limits and learns the rest by
 //!   refusals.

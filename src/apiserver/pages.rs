@@ -49,7 +49,7 @@ pub enum PageFault {
     #[error("no answer within {} s", .0.as_secs())]
     TooSlow(Duration),
     /// Nothing arrived on a watch.
-    #[error("nothing was heard for {} s, not even a bookmark", .0.as_secs())]
+    #[error("nothing has arrived for {} s, not even a bookmark", .0.as_secs())]
     Silent(Duration),
     /// A watch ended as soon as it began.
     #[error("the watch ended as soon as it began")]
@@ -58,7 +58,7 @@ pub enum PageFault {
     #[error("an answer of more than {} MiB", .0 >> 20)]
     TooLarge(usize),
     /// The answer is not what an API server sends.
-    #[error("the answer is no {0}")]
+    #[error("the answer is not a {0}")]
     Malformed(&'static str),
     /// The request cannot be built.
     #[error("the request cannot be built: {0}")]
@@ -201,7 +201,7 @@ fn status(body: &[u8], code: u16, asked: Option<Duration>) -> PageFault {
     let Ok(status) = serde_json::from_slice::<Status>(body) else {
         return PageFault::Refused {
             code,
-            message: "the answer is no Status".to_owned(),
+            message: "the answer is not a Status".to_owned(),
             retry_after: asked,
         };
     };

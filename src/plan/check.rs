@@ -62,7 +62,7 @@ pub enum Violation {
     },
     /// A group's list of pods to delete would name something that is not a worker of the group.
     /// KubeRay deletes every pod of the namespace whose name is in that list.
-    #[error("{pod} would be deleted, which is no worker of group {group}: delete own pods only")]
+    #[error("{pod} would be deleted, which is not a worker of group {group}: delete own pods only")]
     DeletesForeign {
         /// The name that is not such a pod.
         pod: String,
@@ -70,7 +70,7 @@ pub enum Violation {
         group: String,
     },
     /// A pod that is not the cluster's own would be resized.
-    #[error("{pod} would be resized, which is no pod of this cluster: resize own pods only")]
+    #[error("{pod} would be resized, which is not a pod of this cluster: resize own pods only")]
     ResizesForeign {
         /// The name that is not such a pod.
         pod: String,

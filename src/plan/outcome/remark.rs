@@ -69,14 +69,14 @@ pub enum NodeRemark {
 impl fmt::Display for NodeRemark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Goes(cause) => write!(f, "goes ({})", cause.words()),
+            Self::Goes(cause) => write!(f, "is removed ({})", cause.words()),
             Self::WaitsForHosts(cause) => write!(
                 f,
-                "is to go ({}) with the other hosts of its replica, and waits for them",
+                "is to be removed ({}) together with the other hosts of its replica, and waits for them",
                 cause.words()
             ),
             Self::Stopping => f.write_str("was asked to stop"),
-            Self::InFlight { seconds } => write!(f, "resize in flight since {seconds} s"),
+            Self::InFlight { seconds } => write!(f, "resize in progress for {seconds} s"),
             Self::Barred { why, seconds } => {
                 let why = why.as_deref().unwrap_or("it could not be asked for");
                 write!(

@@ -93,10 +93,10 @@ impl PlacementStep {
     /// The step in words, for people.
     pub fn words(self) -> &'static str {
         match self {
-            Self::Free => "free room",
-            Self::InFlight => "a resize in flight",
+            Self::Free => "free resources",
+            Self::InFlight => "a resize in progress",
             Self::Grow => "growing pods",
-            Self::Pending => "nodes on their way",
+            Self::Pending => "pending nodes",
             Self::Launch => "new nodes",
         }
     }
@@ -137,7 +137,7 @@ impl fmt::Display for PlanReport {
             } = group;
             write!(
                 f,
-                "  group {name}: {running} running, {pending} pending, {launch} new, {remove} going, at most {max}"
+                "  group {name}: {running} running, {pending} pending, {launch} new, {remove} to be removed, at most {max}"
             )?;
             writeln!(
                 f,

@@ -90,7 +90,7 @@ pub enum IpprProblem {
         wanted: &'static str,
     },
     /// A key is written more than once in one object: all values but the last are lost.
-    #[error("{} stands twice in the same object", .0.path())]
+    #[error("{} occurs twice in the same object", .0.path())]
     Duplicate(KeyPlace),
 }
 

@@ -208,8 +208,10 @@ impl Meaning {
             Self::Gone => "nothing is left to do",
             Self::TooLarge(_) => "another pod is used instead",
             Self::Refused => "change what the message names; it is tried again later",
-            Self::Forbidden => "give Rayfit the right that the message names; it is tried again",
-            Self::Busy { .. } => "it is tried again when the API server has time",
+            Self::Forbidden => {
+                "give Rayfit the permission that the message names; it is tried again"
+            }
+            Self::Busy { .. } => "it is tried again when the API server allows it",
             Self::Transient => "it is tried again",
         }
     }

@@ -6,7 +6,7 @@ use crate::plan::check;
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 pub enum Violation {
     /// A pod was listed for deletion, and jobs ran on it when KubeRay deleted it.
-    #[error("pod {pod} was deleted by the scaler's doing while {jobs} jobs ran on it")]
+    #[error("pod {pod} was deleted because of the scaler while {jobs} jobs ran on it")]
     DeletesBusy {
         /// The pod.
         pod: String,

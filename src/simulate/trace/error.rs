@@ -47,7 +47,7 @@ impl fmt::Display for Place {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fault {
     /// None of the known forms.
-    #[error("it has none of the forms of a workload that are known:\n{0}")]
+    #[error("it has no known form of a workload:\n{0}")]
     UnknownForm(String),
     /// Text that does not have the form it begins with.
     #[error("{0}")]
@@ -98,7 +98,7 @@ pub enum Fault {
     #[error("there is a job {0} before; ids are unique")]
     Duplicate(String),
     /// Jobs that wait for each other.
-    #[error("it waits for itself, by what stands in after; take out one of the jobs in the circle")]
+    #[error("it waits for itself through after; take out one of the jobs in the circle")]
     Circle,
     /// More than is taken.
     #[error("there are more than {most} {what}; {remedy}")]

@@ -19,7 +19,7 @@
 //! - `conclude`: from packed nodes to the plan and its reasons
 //! - `outcome`: plan and report as data, and how people read them
 //!
-//! The files beside them: `strategy` and `settings` (how to decide), [`check`] (what every plan must
+//! The files beside them: `list` (lists with typed positions), `strategy` and `settings` (how to decide), [`check`] (what every plan must
 //! satisfy), [`apply`] (a snapshot after its plan, for replays), and [`schema`] (JSON schemas).
 //!
 //! # Invariants
@@ -36,6 +36,7 @@ mod decide;
 mod decided;
 mod demand;
 mod growth;
+mod list;
 mod memory;
 mod nodes;
 mod outcome;

@@ -2,7 +2,7 @@
 //!
 //! Strategy `Rayfit` differs from Ray in these improvements, which hold together and only together:
 //!
-//! - **settled first**: Demand is placed first on free resources, then on resizes in flight, then
+//! - **settled first**: Demand is placed first on free resources, then on resizes in progress, then
 //!   on running pods that grow, then on pending nodes at the size that they will have, and only
 //!   then on new nodes. Ray mixes running and pending nodes, and counts launches without a pod at
 //!   their base size, so it launches again for the same demand in every round.

@@ -11,7 +11,7 @@ use crate::reconcile::{
 };
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::{API_VERSION, ClusterId, KIND, NodeLoads, OwnPods, Snapshot};
 
 /// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
@@ -87,7 +87,7 @@ impl Scaler {
     /// Sets the next look so many seconds from now, instead of any that was set before.
     pub fn look_after(&mut self, seconds: f64, world: &mut World) {
         self.token += 1;
-        world.after(seconds, Event::Look(self.token));
+        world.after(seconds, WorldEvent::Look(self.token));
     }
 
     /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
@@ -143,7 +143,7 @@ impl Scaler {
         self.looked = token;
         for chain in 0..chains.len() {
             let look = token;
-            world.after(world.settings.call_s, Event::Answered { look, chain });
+            world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
         }
         self.performing = Some(Performing {
             left: chains.len(),
@@ -215,7 +215,7 @@ impl Scaler {
         }
         if chain.next().is_some() {
             let chain = number;
-            return world.after(world.settings.call_s, Event::Answered { look, chain });
+            return world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
         }
         performing.left -= 1;
         if performing.left == 0

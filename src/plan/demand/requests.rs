@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Names;
 use crate::plan::demand::shape::{Shape, Shapes};
+use crate::plan::list::{DemandIndex, List};
 use crate::plan::outcome::unmet::{DemandKind, UnmetReason};
 use crate::snapshot::gcs::{
     ClusterResourceState, GangResourceRequest, Label, LabelSelector, PlacementConstraint,
@@ -50,24 +51,34 @@ pub(crate) fn all<'a>(
     gcs: &'a ClusterResourceState,
     names: &Names,
     shapes: &mut Shapes,
-) -> Vec<Demand<'a>> {
-    let mut demands = Vec::new();
+) -> List<DemandIndex, Demand<'a>> {
+    let mut demands = List::default();
     for (index, constraint) in gcs.cluster_resource_constraints.iter().enumerate() {
-        let runs = counted(&constraint.resource_requests, demands.len(), names, shapes);
+        let runs = counted(
+            &constraint.resource_requests,
+            demands.upcoming(0),
+            names,
+            shapes,
+        );
         demands.push(Demand {
             kind: DemandOrigin::Constraint(index),
             runs: Ok(runs),
         });
     }
     for (index, gang) in gangs(gcs) {
-        let runs = bundles(gang).map(|bundles| units(&bundles, demands.len(), names, shapes));
+        let runs = bundles(gang).map(|bundles| units(&bundles, demands.upcoming(0), names, shapes));
         demands.push(Demand {
             kind: DemandOrigin::Gang(index, gang),
             runs,
         });
     }
     for (index, request) in gcs.pending_resource_requests.iter().enumerate() {
-        let runs = counted(std::slice::from_ref(request), demands.len(), names, shapes);
+        let runs = counted(
+            std::slice::from_ref(request),
+            demands.upcoming(0),
+            names,
+            shapes,
+        );
         demands.push(Demand {
             kind: DemandOrigin::Tasks(index, request),
             runs: Ok(runs),
@@ -99,7 +110,7 @@ pub(crate) fn requests(gcs: &ClusterResourceState) -> impl Iterator<Item = &Reso
 
 fn counted(
     requests: &[ResourceRequestByCount],
-    demand: usize,
+    demand: DemandIndex,
     names: &Names,
     shapes: &mut Shapes,
 ) -> Vec<RequestBatch> {
@@ -113,7 +124,7 @@ fn counted(
 
 fn units(
     bundles: &[ResourceRequest],
-    demand: usize,
+    demand: DemandIndex,
     names: &Names,
     shapes: &mut Shapes,
 ) -> Vec<RequestBatch> {

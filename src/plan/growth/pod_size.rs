@@ -49,7 +49,7 @@ pub(crate) fn resize(
         failed_at: None,
         failure: None,
         raylet: None,
-        room: None,
+        kube_node: None,
         noted_sync: false,
         never_shrinks: around.strategy.is_rayfit(),
         noted: None,

@@ -19,47 +19,47 @@ use std::rc::Rc;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
-use crate::plan::packing::fit::{FitContext, Trial};
+use crate::plan::packing::fit::{FitContext, FitTrial};
 use crate::plan::packing::rank::{Preference, Rank, Ranked};
 
 /// A candidate: one node, or several nodes that are alike and next to each other in the list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Member {
+pub(crate) struct Member<P> {
     /// Its position in the list.
     pub(crate) position: usize,
-    pub(crate) number: usize,
+    pub(crate) number: P,
     /// How many nodes it stands for.
     pub(crate) count: u64,
 }
 
 /// Nodes that were picked together.
 #[derive(Debug, Clone)]
-pub(crate) struct Pick {
-    pub(crate) number: usize,
+pub(crate) struct Pick<P> {
+    pub(crate) number: P,
     /// How many of the nodes that the number stands for were picked, from the first on.
     pub(crate) count: u64,
     /// The requests that each of them takes.
-    pub(crate) trial: Rc<Trial>,
+    pub(crate) trial: Rc<FitTrial>,
 }
 
 #[derive(Debug)]
-struct Class {
+struct Class<P> {
     /// Its nodes, in the order of the list.
-    members: VecDeque<Member>,
+    members: VecDeque<Member<P>>,
     preference: Preference,
-    trial: Option<Rc<Trial>>,
+    trial: Option<Rc<FitTrial>>,
     /// The trial of the node that was picked last, which holds for the next node in the same state.
-    spare: Option<Rc<Trial>>,
+    spare: Option<Rc<FitTrial>>,
     /// The version of the class. Entries of other versions in the heaps are out of date.
     version: u32,
 }
 
-/// The nodes to pick from, by class.
-pub(crate) struct Candidates<'a, N> {
+/// The nodes to pick from, by class. They have numbers of type `P`.
+pub(crate) struct Candidates<'a, P, N> {
     node: N,
     source: DemandSource,
     rules: FitContext<'a>,
-    classes: Vec<Class>,
+    classes: Vec<Class<P>>,
     /// The class of each node state.
     of_state: HashMap<u32, usize>,
     best: BinaryHeap<Ranked>,
@@ -71,7 +71,7 @@ pub(crate) struct Candidates<'a, N> {
     last: Option<usize>,
 }
 
-impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
+impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     /// No candidates yet. `node` gives the node of a number.
     pub(crate) fn new(node: N, source: DemandSource, rules: FitContext<'a>, runs: usize) -> Self {
         Self {
@@ -95,7 +95,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     /// Adds a member. It comes after all other members of its state.
     pub(crate) fn add(
         &mut self,
-        member: Member,
+        member: Member<P>,
         state: u32,
         preference: Preference,
         runs: &[RequestBatch],
@@ -127,7 +127,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
 
     /// Takes the best node off the list, together with up to `most` nodes in all that are like it
     /// and would be picked next, and takes the units that they take off `runs`.
-    pub(crate) fn pick(&mut self, runs: &mut [RequestBatch], most: u64) -> Option<Pick> {
+    pub(crate) fn pick(&mut self, runs: &mut [RequestBatch], most: u64) -> Option<Pick<P>> {
         if most == 0 || self.rules.work.is_over() {
             return None;
         }
@@ -189,7 +189,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     }
 
     /// How often the trial can be picked in a row until a class has to be tried again.
-    fn repeats(&mut self, trial: &Trial, runs: &[RequestBatch]) -> u64 {
+    fn repeats(&mut self, trial: &FitTrial, runs: &[RequestBatch]) -> u64 {
         let mut repeats = u64::MAX;
         for (run, taken) in &trial.taken {
             let left = runs.get(*run).map_or(0, |run| run.count);
@@ -237,8 +237,8 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     }
 
     /// The nodes that were not picked, in the order of the list.
-    pub(crate) fn rest(self) -> Vec<usize> {
-        let mut rest: Vec<(usize, usize)> = self
+    pub(crate) fn rest(self) -> Vec<P> {
+        let mut rest: Vec<(usize, P)> = self
             .classes
             .into_iter()
             .flat_map(|class| class.members)
@@ -249,7 +249,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     }
 
     /// Goes on to the next node of the class. A trial that is still valid for it is kept.
-    fn advance(&mut self, index: usize, picked: usize, trial: &Rc<Trial>, runs: &[RequestBatch]) {
+    fn advance(&mut self, index: usize, picked: P, trial: &Rc<FitTrial>, runs: &[RequestBatch]) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };
@@ -281,7 +281,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         }
     }
 
-    fn placed(&self, number: usize) -> &[ShapeId] {
+    fn placed(&self, number: P) -> &[ShapeId] {
         &(self.node)(number).placed[self.source as usize]
     }
 
@@ -312,12 +312,12 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         let Some(number) = class.members.front().map(|member| member.number) else {
             return;
         };
-        if let Some(trial) = Trial::of((self.node)(number), runs, self.source, self.rules) {
+        if let Some(trial) = FitTrial::of((self.node)(number), runs, self.source, self.rules) {
             self.enter(index, Rc::new(trial));
         }
     }
 
-    fn enter(&mut self, index: usize, trial: Rc<Trial>) {
+    fn enter(&mut self, index: usize, trial: Rc<FitTrial>) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };

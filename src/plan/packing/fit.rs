@@ -33,7 +33,7 @@ pub(crate) struct FitContext<'a> {
 
 /// A node after it took the requests that fit on it.
 #[derive(Debug, Clone)]
-pub(crate) struct Trial {
+pub(crate) struct FitTrial {
     pub(crate) amounts: Vec<NodeResource>,
     pub(crate) labels: Vec<(Name, Name)>,
     pub(crate) placed: Vec<ShapeId>,
@@ -68,7 +68,7 @@ impl Score {
     }
 }
 
-impl Trial {
+impl FitTrial {
     /// Takes requests in order, each one as often as it fits. Returns `None` if none fits.
     pub(crate) fn of(
         node: &PlannedNode,

@@ -6,7 +6,7 @@ use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, Fate, Placement, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::packing::fit::Trial;
+use crate::plan::packing::fit::FitTrial;
 
 /// The step of packing that placing a request on the node, as it is now, belongs to.
 pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
@@ -22,7 +22,7 @@ pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
 /// Puts a trial into effect on its node.
 pub(crate) fn apply(
     node: &mut PlannedNode,
-    trial: &Trial,
+    trial: &FitTrial,
     source: DemandSource,
     runs: &[RequestBatch],
     step: PlacementStep,

@@ -4,7 +4,7 @@ use crate::plan::check;
 
 /// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Violation {
+pub enum WorldViolation {
     /// A pod was listed for deletion, and jobs ran on it when KubeRay deleted it.
     #[error("pod {pod} was deleted because of the scaler while {jobs} jobs ran on it")]
     DeletesBusy {
@@ -88,10 +88,10 @@ pub enum Violation {
         seconds: f64,
     },
     /// Long after the last job something is still written.
-    #[error("{seconds:.0} s after the last job something is still done: {deed}")]
+    #[error("{seconds:.0} s after the last job something is still done: {entry}")]
     NotQuiet {
         /// What.
-        deed: String,
+        entry: String,
         /// The seconds.
         seconds: f64,
     },

@@ -2,7 +2,7 @@
 
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
-use crate::simulate::trace::{Demand, Strategy, Trace};
+use crate::simulate::trace::{JobDemand, PlacementStrategy, Trace};
 
 /// How far a job is.
 #[derive(Debug, Clone, PartialEq)]
@@ -36,7 +36,7 @@ pub enum Need {
     /// A placement group.
     Gang {
         /// How its bundles lie on nodes.
-        strategy: Strategy,
+        strategy: PlacementStrategy,
         /// Its bundles.
         bundles: Vec<Bundle>,
     },
@@ -85,7 +85,7 @@ impl Jobs {
         let mut all: Vec<SimulatedJob> = Vec::with_capacity(trace.jobs.len());
         for job in &trace.jobs {
             let need = match &job.demand {
-                Demand::Task(shape) | Demand::Actor(shape) => {
+                JobDemand::Task(shape) | JobDemand::Actor(shape) => {
                     let bundle = names.of_shape(shape);
                     let next = shapes.len();
                     let number = *numbers.entry(bundle.clone()).or_insert(next);
@@ -94,7 +94,7 @@ impl Jobs {
                     }
                     Need::Shape(number)
                 }
-                Demand::PlacementGroup { strategy, bundles } => Need::Gang {
+                JobDemand::PlacementGroup { strategy, bundles } => Need::Gang {
                     strategy: *strategy,
                     bundles: bundles.iter().map(|shape| names.of_shape(shape)).collect(),
                 },

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::front::{front, nearest};
 use super::patch::ChoicePatch;
 use super::space::{Choice, Space};
-use super::trial::{Grain, Score, Trial};
+use super::trial::{Grain, Trial, TrialScore};
 use crate::facts::Facts;
 use crate::judge::judge;
 use crate::policy::Settings;
@@ -57,7 +57,7 @@ pub struct Searched {
 
 impl Searched {
     /// The scores of the trials; `None` for what is out of bounds.
-    pub fn scores(&self) -> Vec<Option<Score>> {
+    pub fn scores(&self) -> Vec<Option<TrialScore>> {
         let both = self.trials.iter().zip(&self.within);
         both.map(|(trial, within)| within.then(|| self.grain.score(trial)))
             .collect()
@@ -251,7 +251,7 @@ impl Walk<'_> {
             let mut both = choice.iter().zip(start).enumerate();
             both.all(|(index, (one, other))| (one == other) != (index == at))
         };
-        let amounts = |trial: &Trial| Score {
+        let amounts = |trial: &Trial| TrialScore {
             changes: 0,
             ..self.found.grain.score(trial)
         };

@@ -9,7 +9,7 @@ pub struct TraceError {
     /// Where in the text.
     pub place: Place,
     /// What is wrong there.
-    pub fault: Fault,
+    pub fault: TraceFault,
 }
 
 /// Where in a text something is wrong.
@@ -25,7 +25,7 @@ pub enum Place {
 
 impl Place {
     /// The fault at this place.
-    pub(super) fn fault(&self, fault: Fault) -> TraceError {
+    pub(super) fn fault(&self, fault: TraceFault) -> TraceError {
         TraceError {
             place: self.clone(),
             fault,
@@ -45,7 +45,7 @@ impl fmt::Display for Place {
 
 /// What is wrong with a text, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum TraceFault {
     /// None of the known forms.
     #[error("it has no known form of a workload:\n{0}")]
     UnknownForm(String),
@@ -126,7 +126,7 @@ pub(super) fn reason(error: &serde_json::Error) -> String {
 
 /// A document that is no JSON, or not of the form that its first fields promise.
 pub(super) fn syntax(error: &serde_json::Error, form: &str) -> TraceError {
-    let fault = Fault::Syntax(format!("no {form}: {}", reason(error)));
+    let fault = TraceFault::Syntax(format!("no {form}: {}", reason(error)));
     match error.line() {
         0 => Place::Whole.fault(fault),
         line => Place::Line(line).fault(fault),

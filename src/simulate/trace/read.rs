@@ -8,7 +8,7 @@ use serde_json::Deserializer;
 
 use super::assemble::{assemble, some};
 use super::draft::as_name;
-use super::error::{Fault, Place, TraceError};
+use super::error::{Place, TraceError, TraceFault};
 use super::forms::{lines, ray_tasks, ray_timeline, table, wfformat};
 use super::job::Trace;
 use super::loss::Loss;
@@ -178,7 +178,7 @@ fn unknown() -> TraceError {
         let _ = writeln!(forms, "  - {form}");
     }
     forms.push_str("docs/traces.md has an example of each");
-    Place::Whole.fault(Fault::UnknownForm(forms))
+    Place::Whole.fault(TraceFault::UnknownForm(forms))
 }
 
 #[cfg(test)]

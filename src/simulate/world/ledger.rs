@@ -51,7 +51,7 @@ const MOST_POINTS: usize = 4096;
 
 /// Adds up what a simulation costs.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger {
+pub struct CostLedger {
     /// What was paid for so far.
     pub integral: Integral,
     /// Worker pods that were made.
@@ -72,7 +72,7 @@ pub struct Ledger {
     spacing: f64,
 }
 
-impl Ledger {
+impl CostLedger {
     /// From now on it is this much.
     pub fn set(&mut self, rate: Rate, now: Moment) {
         let seconds = now.since(self.since);

@@ -7,12 +7,12 @@
 //! settings and the seed alone, so equal runs are equal in everything.
 
 mod api;
-pub mod deeds;
 mod disturb;
 pub mod group;
 mod inspect;
 mod kubelet;
 pub mod ledger;
+pub mod log;
 pub mod objects;
 mod operator;
 pub mod queue;
@@ -21,5 +21,5 @@ mod state;
 pub mod trouble;
 mod watch;
 
-pub use objects::View;
+pub use objects::WorldView;
 pub use state::World;

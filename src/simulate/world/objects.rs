@@ -12,7 +12,7 @@ use crate::snapshot::requests::requests;
 
 /// The objects as watchers have them.
 #[derive(Debug, Clone, Default)]
-pub struct View {
+pub struct WorldView {
     /// The RayCluster.
     pub cluster: Rc<ClusterObject>,
     /// Its pods.

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::ray_runs::{ActorEnds, Groups, Kind, Run, drafts};
-use crate::simulate::trace::draft::Draft;
+use crate::simulate::trace::draft::JobDraft;
 use crate::simulate::trace::error::{TraceError, syntax};
 use crate::simulate::trace::loss::Loss;
 
@@ -46,7 +46,9 @@ struct Details {
 }
 
 /// A description of each task and actor, and what is lost.
-pub(in crate::simulate::trace) fn read(text: &str) -> Result<(Vec<Draft>, Vec<Loss>), TraceError> {
+pub(in crate::simulate::trace) fn read(
+    text: &str,
+) -> Result<(Vec<JobDraft>, Vec<Loss>), TraceError> {
     let timeline: Timeline =
         serde_json::from_str(text).map_err(|error| syntax(&error, "timeline of Ray"))?;
     let (Timeline::Events(events) | Timeline::Object { events }) = timeline;

@@ -1,7 +1,7 @@
 //! A trace: what a workload asked of Ray, and when, read from files of several forms.
 //!
-//! Out comes one [`Trace`] whose parts are all checked: amounts are those that Ray can hold, parents
-//! come before their children, times are finite.
+//! The result is one [`Trace`] whose parts are all checked: Ray can represent its amounts, parents come
+//! before their children, times are finite.
 
 mod assemble;
 mod draft;

@@ -266,17 +266,17 @@ fn serve(state: &mut DecisionState, demands: &List<DemandIndex, Demand<'_>>) -> 
         if state.work.is_over() {
             break;
         }
-        match (&demand.kind, &demand.runs) {
-            (DemandOrigin::Tasks(..), Ok(runs)) => tasks.extend(runs.iter().copied()),
+        match (&demand.kind, &demand.batches) {
+            (DemandOrigin::Tasks(..), Ok(batches)) => tasks.extend(batches.iter().copied()),
             // One `request_resources()` holds at a time, so only the first one that Ray reports
             // counts.
-            (DemandOrigin::Constraint(0), Ok(runs)) => {
-                all_or_nothing(state, runs, DemandSource::Constraint, &mut left);
+            (DemandOrigin::Constraint(0), Ok(batches)) => {
+                all_or_nothing(state, batches, DemandSource::Constraint, &mut left);
             }
-            (DemandOrigin::Gang(..), Ok(runs)) => {
-                all_or_nothing(state, runs, DemandSource::Demand, &mut left);
+            (DemandOrigin::Gang(..), Ok(batches)) => {
+                all_or_nothing(state, batches, DemandSource::Demand, &mut left);
             }
-            (_, Ok(runs)) => left.extend(runs.iter().copied()),
+            (_, Ok(batches)) => left.extend(batches.iter().copied()),
             (_, Err(_)) => {}
         }
     }
@@ -289,15 +289,15 @@ fn serve(state: &mut DecisionState, demands: &List<DemandIndex, Demand<'_>>) -> 
 
 fn all_or_nothing(
     state: &mut DecisionState,
-    runs: &[RequestBatch],
+    batches: &[RequestBatch],
     source: DemandSource,
     left: &mut Vec<RequestBatch>,
 ) {
-    let packed = state.pack(runs.to_vec(), source);
+    let packed = state.pack(batches.to_vec(), source);
     if packed.left.is_empty() {
         state.commit(packed);
     } else {
-        left.extend(runs.iter().copied());
+        left.extend(batches.iter().copied());
     }
 }
 

@@ -182,7 +182,7 @@ fn size(pod: &Pod<'_>, resource: &str) -> Option<Quantity> {
 }
 
 fn resize(pod: &Pod<'_>) -> String {
-    let words = resize_conditions(pod).map(|condition| {
+    let texts = resize_conditions(pod).map(|condition| {
         let reason = condition.reason.as_deref();
         let reason = reason.filter(|reason| !reason.is_empty());
         let message = condition.message.as_deref();
@@ -193,7 +193,7 @@ fn resize(pod: &Pod<'_>) -> String {
             |message| format!("{reason}: {message}"),
         )
     });
-    words.collect::<Vec<_>>().join("; ")
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 fn demand(report: &PlanReport) -> String {

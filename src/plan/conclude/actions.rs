@@ -326,18 +326,18 @@ fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -
 fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
     let mut counts: HashMap<DemandIndex, u64> = HashMap::new();
     let mut order = Vec::new();
-    for run in &decided.left {
-        let count = counts.entry(run.demand).or_insert_with(|| {
-            order.push(run.demand);
+    for batch in &decided.left {
+        let count = counts.entry(batch.demand).or_insert_with(|| {
+            order.push(batch.demand);
             0
         });
-        *count = count.saturating_add(run.count);
+        *count = count.saturating_add(batch.count);
     }
     let mut reasons = Reasons::of(decided);
     let invalid = decided
         .demands
         .enumerate()
-        .filter(|(_, demand)| demand.runs.is_err());
+        .filter(|(_, demand)| demand.batches.is_err());
     order.extend(invalid.map(|(number, _)| number));
     let mut unmet = |number: DemandIndex| {
         let demand = decided.demands.get(number)?;

@@ -57,7 +57,7 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
         .collect();
     let report = |(demand, placed): (&Demand<'_>, Places)| {
         let (kind, index) = demand.place();
-        let units = demand.runs.iter().flatten().map(|run| run.count);
+        let units = demand.batches.iter().flatten().map(|batch| batch.count);
         let units = units.fold(0, u64::saturating_add);
         let placed = placed
             .into_iter()
@@ -145,7 +145,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
 
 fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
     match node.fate {
-        Fate::Remove(cause) => return Some(NodeRemark::Goes(cause)),
+        Fate::Remove(cause) => return Some(NodeRemark::Removed(cause)),
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }

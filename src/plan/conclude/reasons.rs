@@ -32,8 +32,8 @@ impl<'d> Reasons<'d> {
     /// Prepares the reasons for the demands of a decision.
     pub(crate) fn of(decided: &'d Decided<'d>) -> Self {
         let mut left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::new();
-        for run in &decided.left {
-            left.entry(run.demand).or_default().push(run);
+        for batch in &decided.left {
+            left.entry(batch.demand).or_default().push(batch);
         }
         Self {
             decided,
@@ -49,8 +49,8 @@ impl<'d> Reasons<'d> {
         let Some(demand) = self.decided.demands.get(number) else {
             return Vec::new();
         };
-        let runs = match &demand.runs {
-            Ok(runs) => runs,
+        let batches = match &demand.batches {
+            Ok(batches) => batches,
             Err(reason) => return vec![reason.clone()],
         };
         self.explained += 1;
@@ -62,13 +62,15 @@ impl<'d> Reasons<'d> {
             demand.kind,
             DemandOrigin::Gang(..) | DemandOrigin::Constraint(_)
         );
-        if gang && runs.len() + usize::from(runs.first().is_some_and(|run| run.count > 1)) > 1 {
+        if gang
+            && batches.len() + usize::from(batches.first().is_some_and(|batch| batch.count > 1)) > 1
+        {
             reasons.push(UnmetReason::AllAtOnce);
         }
         // What reads the same is said once, however little the amounts differ.
         let mut seen: HashSet<String> = HashSet::new();
         let shapes: Vec<ShapeId> = (self.left.get(&number).into_iter().flatten())
-            .map(|run| run.shape)
+            .map(|batch| batch.shape)
             .take(EXPLAINED)
             .collect();
         for shape in shapes {

@@ -21,7 +21,7 @@ const MOST_UNITS: i64 = 1_000_000_000_000;
 pub(crate) struct Demand<'a> {
     pub(crate) kind: DemandOrigin<'a>,
     /// The request batches to place, or why the demand cannot be placed at all.
-    pub(crate) runs: Result<Vec<RequestBatch>, UnmetReason>,
+    pub(crate) batches: Result<Vec<RequestBatch>, UnmetReason>,
 }
 
 /// Where a demand comes from.
@@ -54,7 +54,7 @@ pub(crate) fn all<'a>(
 ) -> List<DemandIndex, Demand<'a>> {
     let mut demands = List::default();
     for (index, constraint) in gcs.cluster_resource_constraints.iter().enumerate() {
-        let runs = counted(
+        let batches = counted(
             &constraint.resource_requests,
             demands.upcoming(0),
             names,
@@ -62,18 +62,19 @@ pub(crate) fn all<'a>(
         );
         demands.push(Demand {
             kind: DemandOrigin::Constraint(index),
-            runs: Ok(runs),
+            batches: Ok(batches),
         });
     }
     for (index, gang) in gangs(gcs) {
-        let runs = bundles(gang).map(|bundles| units(&bundles, demands.upcoming(0), names, shapes));
+        let batches =
+            bundles(gang).map(|bundles| units(&bundles, demands.upcoming(0), names, shapes));
         demands.push(Demand {
             kind: DemandOrigin::Gang(index, gang),
-            runs,
+            batches,
         });
     }
     for (index, request) in gcs.pending_resource_requests.iter().enumerate() {
-        let runs = counted(
+        let batches = counted(
             std::slice::from_ref(request),
             demands.upcoming(0),
             names,
@@ -81,7 +82,7 @@ pub(crate) fn all<'a>(
         );
         demands.push(Demand {
             kind: DemandOrigin::Tasks(index, request),
-            runs: Ok(runs),
+            batches: Ok(batches),
         });
     }
     demands
@@ -114,12 +115,12 @@ fn counted(
     names: &Names,
     shapes: &mut Shapes,
 ) -> Vec<RequestBatch> {
-    let runs = requests.iter().map(|by_count| RequestBatch {
+    let batches = requests.iter().map(|by_count| RequestBatch {
         shape: shapes.number(Shape::of(&by_count.request, names)),
         count: by_count.count.clamp(0, MOST_UNITS).unsigned_abs(),
         demand,
     });
-    runs.collect()
+    batches.collect()
 }
 
 fn units(
@@ -128,19 +129,19 @@ fn units(
     names: &Names,
     shapes: &mut Shapes,
 ) -> Vec<RequestBatch> {
-    let mut runs: Vec<RequestBatch> = Vec::new();
+    let mut batches: Vec<RequestBatch> = Vec::new();
     for bundle in bundles {
         let shape = shapes.number(Shape::of(bundle, names));
-        match runs.last_mut().filter(|run| run.shape == shape) {
-            Some(run) => run.count += 1,
-            None => runs.push(RequestBatch {
+        match batches.last_mut().filter(|batch| batch.shape == shape) {
+            Some(batch) => batch.count += 1,
+            None => batches.push(RequestBatch {
                 shape,
                 count: 1,
                 demand,
             }),
         }
     }
-    runs
+    batches
 }
 
 /// The placement groups, the hardest to place first.

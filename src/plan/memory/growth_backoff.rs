@@ -83,8 +83,8 @@ fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {
     let template = state.groups.get(group).map(|group| &group.template);
     let fits = |template: &PlannedNode| {
         let mut left = decided.left.iter();
-        left.any(|run| {
-            FitTrial::of(template, &[*run], DemandSource::Demand, state.rules()).is_some()
+        left.any(|batch| {
+            FitTrial::of(template, &[*batch], DemandSource::Demand, state.rules()).is_some()
         })
     };
     state.in_order().any(coming) || template.is_some_and(fits)

@@ -19,7 +19,7 @@ pub enum ResizedResource {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NodeRemark {
     /// It is removed.
-    Goes(RemovalCause),
+    Removed(RemovalCause),
     /// It is to be removed, and waits for the other hosts of its replica.
     WaitsForHosts(RemovalCause),
     /// It was asked to stop in an earlier round.
@@ -69,11 +69,11 @@ pub enum NodeRemark {
 impl fmt::Display for NodeRemark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Goes(cause) => write!(f, "is removed ({})", cause.words()),
+            Self::Removed(cause) => write!(f, "is removed ({})", cause.describe()),
             Self::WaitsForHosts(cause) => write!(
                 f,
                 "is to be removed ({}) together with the other hosts of its replica, and waits for them",
-                cause.words()
+                cause.describe()
             ),
             Self::Stopping => f.write_str("was asked to stop"),
             Self::InFlight { seconds } => write!(f, "resize in progress for {seconds} s"),

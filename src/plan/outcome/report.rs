@@ -91,7 +91,7 @@ pub struct NodeReport {
 
 impl PlacementStep {
     /// The step in words, for people.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::Free => "free resources",
             Self::InFlight => "a resize in progress",
@@ -110,7 +110,11 @@ impl fmt::Display for Placed {
             count,
             nodes,
         } = self;
-        write!(f, "{count} on {} (nodes of {group}: {nodes})", step.words())
+        write!(
+            f,
+            "{count} on {} (nodes of {group}: {nodes})",
+            step.describe()
+        )
     }
 }
 

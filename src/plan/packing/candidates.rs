@@ -73,7 +73,12 @@ pub(crate) struct Candidates<'a, P, N> {
 
 impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     /// No candidates yet. `node` gives the node of a number.
-    pub(crate) fn new(node: N, source: DemandSource, rules: FitContext<'a>, runs: usize) -> Self {
+    pub(crate) fn new(
+        node: N,
+        source: DemandSource,
+        rules: FitContext<'a>,
+        batches: usize,
+    ) -> Self {
         Self {
             node,
             source,
@@ -81,7 +86,9 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
             classes: Vec::new(),
             of_state: HashMap::new(),
             best: BinaryHeap::new(),
-            watch: std::iter::repeat_with(BinaryHeap::new).take(runs).collect(),
+            watch: std::iter::repeat_with(BinaryHeap::new)
+                .take(batches)
+                .collect(),
             last: None,
         }
     }
@@ -98,7 +105,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         member: Member<P>,
         state: u32,
         preference: Preference,
-        runs: &[RequestBatch],
+        batches: &[RequestBatch],
     ) {
         match self.of_state.entry(state) {
             Entry::Occupied(entry) => {
@@ -106,7 +113,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
                     class.members.push_back(member);
                     if class.members.len() == 1 {
                         let class = *entry.get();
-                        self.revive(class, runs);
+                        self.revive(class, batches);
                     }
                 }
             }
@@ -120,14 +127,14 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
                     spare: None,
                     version: 0,
                 });
-                self.try_first(self.classes.len() - 1, runs);
+                self.try_first(self.classes.len() - 1, batches);
             }
         }
     }
 
     /// Takes the best node off the list, together with up to `most` nodes in all that are like it
-    /// and would be picked next, and takes the units that they take off `runs`.
-    pub(crate) fn pick(&mut self, runs: &mut [RequestBatch], most: u64) -> Option<Pick<P>> {
+    /// and would be picked next, and takes the units that they take off `batches`.
+    pub(crate) fn pick(&mut self, batches: &mut [RequestBatch], most: u64) -> Option<Pick<P>> {
         if most == 0 || self.rules.work.is_over() {
             return None;
         }
@@ -140,18 +147,18 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         let repeats = if alternates {
             1
         } else {
-            self.repeats(&trial, runs)
+            self.repeats(&trial, batches)
         };
         let count = repeats.min(count).min(most);
         self.take_off(index, count);
-        for (run, taken) in &trial.taken {
-            if let Some(run) = runs.get_mut(*run) {
-                run.count = run.count.saturating_sub(taken.saturating_mul(count));
+        for (batch, taken) in &trial.taken {
+            if let Some(batch) = batches.get_mut(*batch) {
+                batch.count = batch.count.saturating_sub(taken.saturating_mul(count));
             }
         }
-        self.advance(index, number, &trial, runs);
-        for (run, _) in &trial.taken {
-            self.retry(*run, runs);
+        self.advance(index, number, &trial, batches);
+        for (batch, _) in &trial.taken {
+            self.retry(*batch, batches);
         }
         self.rules.work.spend(trial.taken.len());
         Some(Pick {
@@ -189,11 +196,11 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     }
 
     /// How often the trial can be picked in a row until a class has to be tried again.
-    fn repeats(&mut self, trial: &FitTrial, runs: &[RequestBatch]) -> u64 {
+    fn repeats(&mut self, trial: &FitTrial, batches: &[RequestBatch]) -> u64 {
         let mut repeats = u64::MAX;
-        for (run, taken) in &trial.taken {
-            let left = runs.get(*run).map_or(0, |run| run.count);
-            let watched = self.most_watched(*run).max(*taken);
+        for (batch, taken) in &trial.taken {
+            let left = batches.get(*batch).map_or(0, |batch| batch.count);
+            let watched = self.most_watched(*batch).max(*taken);
             let more = left.saturating_sub(watched).checked_div(*taken);
             repeats = repeats.min(more.unwrap_or(0).saturating_add(1));
         }
@@ -201,8 +208,8 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     }
 
     /// The most units of a request batch that any class would take.
-    fn most_watched(&mut self, run: usize) -> u64 {
-        let Some(heap) = self.watch.get_mut(run) else {
+    fn most_watched(&mut self, batch: usize) -> u64 {
+        let Some(heap) = self.watch.get_mut(batch) else {
             return 0;
         };
         while let Some((count, class, version)) = heap.peek() {
@@ -249,7 +256,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     }
 
     /// Goes on to the next node of the class. A trial that is still valid for it is kept.
-    fn advance(&mut self, index: usize, picked: P, trial: &Rc<FitTrial>, runs: &[RequestBatch]) {
+    fn advance(&mut self, index: usize, picked: P, trial: &Rc<FitTrial>, batches: &[RequestBatch]) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };
@@ -258,26 +265,31 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
             return;
         };
         if self.placed(next) == self.placed(picked) {
-            self.revive(index, runs);
+            self.revive(index, batches);
         } else {
-            self.try_first(index, runs);
+            self.try_first(index, batches);
         }
     }
 
     /// Reuses the last trial of the class, because its first node is in the state of the node that
     /// was picked last. Tries that node again if the requests that are left no longer cover the
     /// trial.
-    fn revive(&mut self, index: usize, runs: &[RequestBatch]) {
+    fn revive(&mut self, index: usize, batches: &[RequestBatch]) {
         let spare = self
             .classes
             .get(index)
             .and_then(|class| class.spare.clone());
-        let left = |run: usize| runs.get(run).map_or(0, |run| run.count);
+        let left = |batch: usize| batches.get(batch).map_or(0, |batch| batch.count);
         match spare {
-            Some(trial) if trial.taken.iter().all(|(run, count)| *count <= left(*run)) => {
+            Some(trial)
+                if trial
+                    .taken
+                    .iter()
+                    .all(|(batch, count)| *count <= left(*batch)) =>
+            {
                 self.enter(index, trial);
             }
-            _ => self.try_first(index, runs),
+            _ => self.try_first(index, batches),
         }
     }
 
@@ -286,11 +298,11 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     }
 
     /// Tries the classes again that would take more units of a request batch than are left.
-    fn retry(&mut self, run: usize, runs: &[RequestBatch]) {
-        let left = runs.get(run).map_or(0, |run| run.count);
+    fn retry(&mut self, batch: usize, batches: &[RequestBatch]) {
+        let left = batches.get(batch).map_or(0, |batch| batch.count);
         while let Some((_, class, version)) = self
             .watch
-            .get_mut(run)
+            .get_mut(batch)
             .and_then(|heap| heap.pop_if_above(left))
         {
             if self
@@ -298,12 +310,12 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
                 .get(class)
                 .is_some_and(|class| class.version == version)
             {
-                self.try_first(class, runs);
+                self.try_first(class, batches);
             }
         }
     }
 
-    fn try_first(&mut self, index: usize, runs: &[RequestBatch]) {
+    fn try_first(&mut self, index: usize, batches: &[RequestBatch]) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };
@@ -312,7 +324,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
         let Some(number) = class.members.front().map(|member| member.number) else {
             return;
         };
-        if let Some(trial) = FitTrial::of((self.node)(number), runs, self.source, self.rules) {
+        if let Some(trial) = FitTrial::of((self.node)(number), batches, self.source, self.rules) {
             self.enter(index, Rc::new(trial));
         }
     }
@@ -335,8 +347,8 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
             class: index,
             version: class.version,
         });
-        for (run, count) in &trial.taken {
-            if let Some(heap) = self.watch.get_mut(*run) {
+        for (batch, count) in &trial.taken {
+            if let Some(heap) = self.watch.get_mut(*batch) {
                 heap.push((*count, index, class.version));
             }
         }

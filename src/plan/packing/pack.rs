@@ -26,16 +26,16 @@ pub(crate) struct Packed {
 impl DecisionState {
     /// Packs requests. Changes no node of the state, except that resizes in progress may be shown
     /// at another size.
-    pub(crate) fn pack(&mut self, mut runs: Vec<RequestBatch>, source: DemandSource) -> Packed {
-        self.sort(&mut runs);
+    pub(crate) fn pack(&mut self, mut batches: Vec<RequestBatch>, source: DemandSource) -> Packed {
+        self.sort(&mut batches);
         // Every packing goes over all nodes and groups a few times, whatever is asked for.
-        let passes = 4 * (self.order.len() + self.groups.len()) + runs.len();
+        let passes = 4 * (self.order.len() + self.groups.len()) + batches.len();
         self.work.spend(passes);
         let headrooms = self.headrooms.clone();
         let mut packing = Packing {
             state: self,
             source,
-            runs,
+            batches,
             changed: HashMap::new(),
             fresh: Vec::new(),
             parts: HashMap::new(),
@@ -48,9 +48,9 @@ impl DecisionState {
         };
         let order = packing.launch(order);
         let left = packing
-            .runs
+            .batches
             .into_iter()
-            .filter(|run| run.count > 0)
+            .filter(|batch| batch.count > 0)
             .collect();
         Packed {
             order,
@@ -99,7 +99,7 @@ pub(crate) enum StepNodes {
 pub(crate) struct Packing<'a> {
     pub(crate) state: &'a mut DecisionState,
     pub(crate) source: DemandSource,
-    pub(crate) runs: Vec<RequestBatch>,
+    pub(crate) batches: Vec<RequestBatch>,
     pub(crate) changed: HashMap<NodeIndex, PlannedNode>,
     /// Nodes that are new in the list: they were launched, or split off other nodes.
     pub(crate) fresh: Vec<PlannedNode>,
@@ -142,10 +142,10 @@ impl Packing<'_> {
         let Some(node) = self.state.nodes.get(number) else {
             return false;
         };
-        let fits = |run: &RequestBatch| {
+        let fits = |batch: &RequestBatch| {
             self.state
                 .shapes
-                .get(run.shape)
+                .get(batch.shape)
                 .positive()
                 .all(|(name, needed)| {
                     let free = node
@@ -159,7 +159,7 @@ impl Packing<'_> {
                     free.unwrap_or(implied) >= needed
                 })
         };
-        self.runs.is_empty() || self.runs.iter().any(fits)
+        self.batches.is_empty() || self.batches.iter().any(fits)
     }
 
     /// Picks among nodes as they are now. Returns the nodes that were picked, and those that were
@@ -169,7 +169,7 @@ impl Packing<'_> {
         part: StepNodes,
         numbers: &[NodeIndex],
     ) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
-        if self.runs.iter().all(|run| run.count == 0) {
+        if self.batches.iter().all(|batch| batch.count == 0) {
             return (Vec::new(), numbers.to_vec());
         }
         let changed = std::mem::take(&mut self.changed);
@@ -192,7 +192,7 @@ impl Packing<'_> {
                 None => &state.nodes[number],
             },
         };
-        let mut candidates = Candidates::new(node, self.source, state.rules(), self.runs.len());
+        let mut candidates = Candidates::new(node, self.source, state.rules(), self.batches.len());
         for (position, (number, class)) in numbers.iter().zip(classes).enumerate() {
             let member = Member {
                 position,
@@ -200,11 +200,11 @@ impl Packing<'_> {
                 count: node(*number).count,
             };
             if let Some(group) = state.group(node(*number)) {
-                candidates.add(member, class, group.preference, &self.runs);
+                candidates.add(member, class, group.preference, &self.batches);
             }
         }
         let mut picks = Vec::new();
-        while let Some(pick) = candidates.pick(&mut self.runs, u64::MAX) {
+        while let Some(pick) = candidates.pick(&mut self.batches, u64::MAX) {
             picks.push(pick);
         }
         let rest = candidates.rest();
@@ -217,15 +217,15 @@ impl Packing<'_> {
     /// Places what a picked node takes. Returns the number of the entry that has it now.
     fn place(&mut self, pick: &Pick<NodeIndex>, part: StepNodes) -> NodeIndex {
         let number = self.split(pick.number, pick.count);
-        let (source, runs) = (self.source, std::mem::take(&mut self.runs));
+        let (source, batches) = (self.source, std::mem::take(&mut self.batches));
         self.change(number, |node, _| {
             let step = match part {
                 StepNodes::Existing => step_of(node),
                 StepNodes::Only(step) => step,
             };
-            apply(node, &pick.trial, source, &runs, step);
+            apply(node, &pick.trial, source, &batches, step);
         });
-        self.runs = runs;
+        self.batches = batches;
         number
     }
 
@@ -282,7 +282,7 @@ impl Packing<'_> {
 
     /// Launches new nodes for the requests that are left, as many as the maxima allow.
     fn launch(&mut self, mut order: Vec<NodeIndex>) -> Vec<NodeIndex> {
-        if self.runs.iter().all(|run| run.count == 0) {
+        if self.batches.iter().all(|batch| batch.count == 0) {
             return order;
         }
         let launchable = self.state.launchable();
@@ -292,7 +292,7 @@ impl Packing<'_> {
         let listed = listed.fold(0, |sum: u64, node| sum.saturating_add(node.count));
         let state = &*self.state;
         let node = |group: GroupIndex| &state.groups[group].template;
-        let mut pool = Candidates::new(node, self.source, state.rules(), self.runs.len());
+        let mut pool = Candidates::new(node, self.source, state.rules(), self.batches.len());
         // In Ray's list a picked group moves to the end, so that equally good groups take turns.
         if !state.strategy.is_rayfit() {
             pool = pool.moving(launchable.len());
@@ -305,12 +305,12 @@ impl Packing<'_> {
                     count: *left,
                 };
                 let preference = state.groups[group].preference;
-                pool.add(member, classes[group], preference, &self.runs);
+                pool.add(member, classes[group], preference, &self.batches);
             }
         }
         let within_maxima = state.max_nodes.saturating_add(state.outside_max());
         let (mut left, mut places) = (within_maxima.saturating_sub(listed), state.places());
-        while let Some(pick) = pool.pick(&mut self.runs, left.min(places)) {
+        while let Some(pick) = pool.pick(&mut self.batches, left.min(places)) {
             left -= pick.count;
             places -= pick.count;
             let mut fresh = state.groups[pick.number].template.clone();
@@ -321,7 +321,7 @@ impl Packing<'_> {
                 &mut fresh,
                 &pick.trial,
                 self.source,
-                &self.runs,
+                &self.batches,
                 PlacementStep::Launch,
             );
             order.push(fresh.born);

@@ -24,7 +24,7 @@ pub(crate) fn apply(
     node: &mut PlannedNode,
     trial: &FitTrial,
     source: DemandSource,
-    runs: &[RequestBatch],
+    batches: &[RequestBatch],
     step: PlacementStep,
 ) {
     // Nodes of one class are equal as this demand source sees them. The other source may see them
@@ -41,9 +41,9 @@ pub(crate) fn apply(
     }
     node.labels.clone_from(&trial.labels);
     node.placed[source as usize].clone_from(&trial.placed);
-    let takes = trial.taken.iter().filter_map(|(run, count)| {
-        runs.get(*run).map(|run| Placement {
-            demand: run.demand,
+    let takes = trial.taken.iter().filter_map(|(batch, count)| {
+        batches.get(*batch).map(|batch| Placement {
+            demand: batch.demand,
             count: *count,
             step,
         })

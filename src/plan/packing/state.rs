@@ -243,8 +243,8 @@ impl DecisionState {
 
     /// Sorts request batches as Ray packs them: the hardest to place first, and equal ones in the
     /// order in which they came.
-    pub(crate) fn sort(&self, runs: &mut [RequestBatch]) {
-        runs.sort_by(|left, right| {
+    pub(crate) fn sort(&self, batches: &mut [RequestBatch]) {
+        batches.sort_by(|left, right| {
             let (left, right) = (self.shapes.get(left.shape), self.shapes.get(right.shape));
             right.order(left)
         });

@@ -181,7 +181,7 @@ fn deletions(deletions: &[&Deletion]) -> Vec<String> {
     let mut causes: Vec<_> = deletions.iter().map(|deletion| deletion.cause).collect();
     causes.sort_unstable();
     causes.dedup();
-    let words = |cause| {
+    let describe = |cause| {
         let of = deletions.iter().filter(|deletion| deletion.cause == cause);
         let names: Vec<&str> = of.clone().map(|of| of.pod.as_str()).take(3).collect();
         let more = of.count().saturating_sub(names.len());
@@ -190,7 +190,7 @@ fn deletions(deletions: &[&Deletion]) -> Vec<String> {
         } else {
             String::new()
         };
-        format!("delete {}{more} ({})", names.join(", "), cause.words())
+        format!("delete {}{more} ({})", names.join(", "), cause.describe())
     };
-    causes.into_iter().map(words).collect()
+    causes.into_iter().map(describe).collect()
 }

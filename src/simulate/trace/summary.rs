@@ -88,7 +88,7 @@ impl Summary {
 fn shapes(jobs: &[Job]) -> Vec<ShapeTotal> {
     let mut shapes: BTreeMap<String, (usize, f64)> = BTreeMap::new();
     for job in jobs {
-        let (count, seconds) = shapes.entry(words(&job.demand)).or_default();
+        let (count, seconds) = shapes.entry(describe(&job.demand)).or_default();
         *count += 1;
         *seconds += job.seconds;
     }
@@ -105,16 +105,16 @@ fn shapes(jobs: &[Job]) -> Vec<ShapeTotal> {
 }
 
 /// What a job asks for, in words: `task CPU 1, memory 4Gi`.
-fn words(demand: &JobDemand) -> String {
+fn describe(demand: &JobDemand) -> String {
     match demand {
         JobDemand::Task(shape) => format!("task {}", amounts(shape)),
         JobDemand::Actor(shape) => format!("actor {}", amounts(shape)),
         JobDemand::PlacementGroup { strategy, bundles } => {
-            let mut words = format!("placement group {}", strategy.name());
+            let mut text = format!("placement group {}", strategy.name());
             for alike in bundles.chunk_by(|one, next| one == next) {
-                let _ = write!(words, " {} x ({})", alike.len(), amounts(&alike[0]));
+                let _ = write!(text, " {} x ({})", alike.len(), amounts(&alike[0]));
             }
-            words
+            text
         }
     }
 }

@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_watches_are_told_apart() {
+    fn lines_of_watches_are_distinguished() {
         let event = |kind: &str| {
             let object = json!({ "metadata": { "name": "a", "resourceVersion": "9" }, "spec": 1 });
             json!({ "type": kind, "object": object }).to_string()

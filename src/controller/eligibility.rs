@@ -61,7 +61,7 @@ mod tests {
     use crate::controller::eligibility::*;
 
     #[test]
-    fn images_of_rayfit_are_told_from_others() {
+    fn images_of_rayfit_are_recognised() {
         let is_ours = images("registry.example:5000/team/scaler:1.2");
         for ours in [
             "registry.example:5000/team/scaler:1.3",

@@ -22,7 +22,7 @@ use crate::controller::observe::store::ClusterEntry;
 use crate::controller::observe::{Key, Observed};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::requeue::{Requeue, together};
-use crate::controller::stop::told_to_stop;
+use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ScalerRole;
@@ -85,7 +85,7 @@ impl WorkerPool {
                         worker.changed.notify_one();
                     }
                 },
-                () = told_to_stop(&mut stop) => break,
+                () = asked_to_stop(&mut stop) => break,
                 key = changes.recv() => match key {
                     Some(key) => self.consider(&mut workers, &key),
                     None => break,
@@ -238,7 +238,7 @@ pub async fn reconcile_until_stopped(
         };
         // However long the wait is, a stop ends it at once.
         tokio::select! {
-            () = told_to_stop(&mut stop) => break,
+            () = asked_to_stop(&mut stop) => break,
             () = rest => {}
         }
     }

@@ -20,7 +20,7 @@ use super::{Times, facts, probes};
 use crate::admission::{Admission, AdmissionLimits, Engine};
 use crate::apiserver::client::is_no_pod;
 use crate::apiserver::{ApiServer, Informers, Watches};
-use crate::controller::stop::told_to_stop;
+use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::InForce;
 use crate::controller::{self, Surroundings};
 use crate::policy::{EffectivePolicy, Settings};
@@ -215,7 +215,7 @@ fn scale(
     Some(supervisor.spawn("scaling", async move {
         let (api, informers) = tokio::select! {
             reached = cluster.at_last() => reached.clone(),
-            () = told_to_stop(&mut stop) => return,
+            () = asked_to_stop(&mut stop) => return,
         };
         let around = Surroundings {
             api,

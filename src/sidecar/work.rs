@@ -28,7 +28,7 @@ use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{Key, Observed, Reach};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
-use crate::controller::stop::told_to_stop;
+use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::reconcile_until_stopped;
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
@@ -68,13 +68,13 @@ pub struct SidecarOptions {
 pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     let sidecar = tokio::select! {
         sidecar = Sidecar::prepare(options) => sidecar,
-        () = told_to_stop(&mut stop) => return,
+        () = asked_to_stop(&mut stop) => return,
     };
     let mut scaling: Option<ScalingTasks> = None;
     loop {
         let requeue = sidecar.look(&mut scaling).await;
         tokio::select! {
-            () = told_to_stop(&mut stop) => break,
+            () = asked_to_stop(&mut stop) => break,
             () = sleep(requeue) => {}
         }
     }

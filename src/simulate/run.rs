@@ -71,7 +71,7 @@ impl Run {
         match event {
             WorldEvent::Look(token) => self.scaler.look(token, &mut self.world),
             WorldEvent::Answered { look, chain } => {
-                self.scaler.answered(look, chain, &mut self.world)
+                self.scaler.answered(look, chain, &mut self.world);
             }
             event => self.world.happen(event),
         }

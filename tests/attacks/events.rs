@@ -223,7 +223,7 @@ async fn a_flood_of_demands_floods_no_events() {
 
 /// The head of a cluster comes, claims to be ready, does not answer and goes, again and again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_crashes_again_and_again_is_no_news_and_no_burden() {
+async fn a_head_that_crashes_again_and_again_causes_few_events_and_little_load() {
     let api = PlayedApi::default();
     let (crashing, neighbour) = (gcs(&[]).await, gcs(&[]).await);
     put_cluster(&api, "attacker", crashing.address().port());
@@ -255,7 +255,7 @@ async fn a_head_that_crashes_again_and_again_is_no_news_and_no_burden() {
 /// did not grow. Ray is told of it once, and again only as often as a GCS could have forgotten.
 #[test]
 fn time_alone_writes_nothing_to_a_gcs() {
-    let mut snapshot: Snapshot = serde_json::from_value(with_stunted_group()).unwrap();
+    let mut snapshot: Snapshot = serde_json::from_value(with_group_in_growth_back_off()).unwrap();
     let start = snapshot.seconds().unwrap();
     let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
     memory.history = snapshot.history.clone();
@@ -299,7 +299,7 @@ fn time_alone_writes_nothing_to_a_gcs() {
     assert!(still > 300, "only {still} looks were spared");
 }
 
-fn with_stunted_group() -> Value {
+fn with_group_in_growth_back_off() -> Value {
     let container = json!({ "name": "ray", "resources": {
         "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "1", "memory": "1Gi" } } });
     let template = json!({ "spec": { "containers": [container] } });

@@ -580,7 +580,7 @@ fn a_single_pod_does_not_block_drains() {
 }
 
 #[test]
-fn bad_choices_are_refused_in_words() {
+fn bad_choices_are_refused_with_an_explanation() {
     let output = Command::new(env!("CARGO_BIN_EXE_rayfit"))
         .args(["manifests", "--host-network"])
         .output()

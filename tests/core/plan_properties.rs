@@ -60,7 +60,7 @@ fn nothing_is_lost(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), S
 
 /// What is said not to fit does not fit: no group could have one more node that holds it, looked up
 /// in the RayCluster without the planner. Says of how many demands it could tell.
-fn what_is_unmet_has_no_room(
+fn what_is_unmet_fits_nowhere(
     snapshot: &Snapshot,
     settings: &PlanSettings,
 ) -> Result<usize, String> {
@@ -337,11 +337,11 @@ fn no_demand_is_lost_and_no_launch_without_need() {
 }
 
 #[test]
-fn what_cannot_be_met_has_no_room_anywhere() {
+fn what_cannot_be_met_fits_nowhere() {
     for strategy in [Strategy::Ray, Strategy::Rayfit] {
         let told = Cell::new(0);
         all_recorded(strategy, |snapshot, _, settings| {
-            told.set(told.get() + what_is_unmet_has_no_room(snapshot, settings)?);
+            told.set(told.get() + what_is_unmet_fits_nowhere(snapshot, settings)?);
             Ok(())
         });
         assert!(told.get() > 100, "only {} demands", told.get());
@@ -474,7 +474,7 @@ proptest::proptest! {
             proptest::prop_assert_eq!(check(&snapshot, &plan), []);
             proptest::prop_assert_eq!(&decide(&snapshot, &settings).0, &plan);
             proptest::prop_assert_eq!(nothing_is_lost(&snapshot, &settings), Ok(()));
-            let told = what_is_unmet_has_no_room(&snapshot, &settings);
+            let told = what_is_unmet_fits_nowhere(&snapshot, &settings);
             proptest::prop_assert!(told.is_ok(), "{:?}", told);
             proptest::prop_assert_eq!(launches_are_needed(&snapshot, &settings), Ok(()));
             if strategy == Strategy::Rayfit {

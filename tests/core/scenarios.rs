@@ -240,7 +240,7 @@ fn told(snapshot: &Snapshot, strategy: Strategy) -> String {
 }
 
 #[test]
-fn every_story_is_told_as_recorded() {
+fn every_story_leads_to_the_recorded_plans() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/plan");
     insta::glob!(&folder, "*.yaml", |path| {
         let story: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();

@@ -239,7 +239,7 @@ fn check(trace: &Trace) {
 }
 
 #[test]
-fn mistakes_are_told_with_what_to_write() {
+fn mistakes_are_reported_with_what_to_write() {
     for (arguments, says) in [
         (
             vec!["record", "--trace", "ray/demo", "--for", "soon"],

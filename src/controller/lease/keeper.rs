@@ -17,9 +17,9 @@ use super::stored::{
     LABEL, LeaseOptions, lease_name, list, name_from, name_of, perform, record_of,
 };
 use crate::apiserver::selection::Times;
-use crate::apiserver::{Event, Informers, Selection, error_chain};
+use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
 use crate::controller::metrics::RoundMetrics;
-use crate::controller::stop::told_to_stop;
+use crate::controller::stop::asked_to_stop;
 
 /// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
 /// everything has been released. Errors of the API server are logged, and the request is tried
@@ -66,7 +66,7 @@ pub async fn keep(
             tokio::select! {
                 Some(event) = events.recv() => keeper.note(event),
                 () = sleep(again) => {}
-                () = told_to_stop(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
+                () = asked_to_stop(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
             }
             // Events that arrived meanwhile are taken in before any new step is sent.
             while let Ok(event) = events.try_recv() {
@@ -108,18 +108,18 @@ enum LeaseAnswer {
 }
 
 impl Keeper {
-    fn note(&mut self, event: Event<Lease>) {
+    fn note(&mut self, event: WatchEvent<Lease>) {
         let now = self.start.elapsed();
         match event {
-            Event::Applied(_, lease) | Event::Listed(_, lease) => self.saw(&lease, now),
-            Event::Deleted(name, _) => {
+            WatchEvent::Applied(_, lease) | WatchEvent::Listed(_, lease) => self.saw(&lease, now),
+            WatchEvent::Deleted(name, _) => {
                 if let Some(name) = name_from(&name.name) {
                     self.ledger.gone(&name);
                 }
             }
-            Event::Complete(_) => self.ledger.complete(),
-            Event::Begun => {}
-            Event::Failed(fault) => self.complain(&fault.to_string()),
+            WatchEvent::Complete(_) => self.ledger.complete(),
+            WatchEvent::Begun => {}
+            WatchEvent::Failed(fault) => self.complain(&fault.to_string()),
         }
     }
 

@@ -233,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_the_many_meanings_of_403_apart() {
+    fn distinguishes_the_many_meanings_of_403() {
         let told = "pods \"w\" is forbidden: node didn't have enough allocatable resources: cpu, \
                     requested: 800000, allocatable: 16000; memory, requested: 9, allocatable: 7";
         let both = Allocatable {

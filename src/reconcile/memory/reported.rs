@@ -58,7 +58,7 @@ mod tests {
     use crate::snapshot::autoscaling_state::PendingRequest;
 
     #[test]
-    fn the_same_is_told_once_and_then_seldom() {
+    fn an_equal_state_is_reported_once_and_then_seldom() {
         let mut reported = ReportedState::default();
         let mut state = AutoscalingState {
             version: 1,

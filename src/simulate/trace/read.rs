@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_told_by_what_is_in_them() {
+    fn forms_are_recognised_by_their_content() {
         for (text, form) in [
             (
                 "\u{feff}{\"kind\":\"Trace\",\"apiVersion\":\"x\"}",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_another_form_is_told_of_those_that_there_are() {
+    fn an_unknown_form_leads_to_a_list_of_the_known_ones() {
         let error = read("kind: Trace\n", "x").unwrap_err().to_string();
         for form in FORMS {
             assert!(error.contains(&form.to_string()), "{error}");

@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_again_counts_once_and_what_has_ended_is_known_then() {
+    fn what_is_reported_twice_counts_once_and_ends_are_kept() {
         let mut recording = Recording::default();
         recording.add(history(vec![run("t", Kind::Task, 100.0, None)]));
         recording.add(history(vec![run("t", Kind::Task, 100.0, Some(103.0))]));

@@ -98,7 +98,7 @@ impl World {
         }
         pod.set_phase(phase);
         let node = pod.node;
-        self.room_came_free(node);
+        self.capacity_was_freed(node);
         self.objects_changed();
         self.after(self.settings.operator_s, WorldEvent::Operator);
         self.count_cost();
@@ -130,7 +130,7 @@ impl World {
         pod.is_gone = true;
         let (name, node) = (pod.name().to_owned(), pod.node);
         self.present.remove(&name);
-        self.room_came_free(node);
+        self.capacity_was_freed(node);
         self.after(self.settings.operator_s, WorldEvent::Operator);
         self.objects_changed();
         self.count_cost();
@@ -215,7 +215,7 @@ impl World {
         pod.actuate();
         self.ledger.resizes += 1;
         let node = pod.node;
-        self.room_came_free(node);
+        self.capacity_was_freed(node);
         self.objects_changed();
         self.count_cost();
     }

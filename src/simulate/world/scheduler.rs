@@ -206,7 +206,7 @@ impl World {
     }
 
     /// A node has lost a pod: others may get its room.
-    pub(super) fn room_came_free(&mut self, node: Option<usize>) {
+    pub(super) fn capacity_was_freed(&mut self, node: Option<usize>) {
         if let Some(node) = node {
             if self.pods_on(node).next().is_none() {
                 self.nodes[node].empty_since = Some(self.now);

@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line_and_what_was_meant() {
+    fn mistakes_are_reported_with_their_line_and_a_suggestion() {
         for (line, message) in [
             (
                 r#"{"task":"t","secnds":3}"#,

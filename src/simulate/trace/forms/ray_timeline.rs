@@ -114,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_told_from_what_happens_in_them() {
+    fn tasks_are_distinguished_from_events_in_them() {
         let events = r#"[{"cat":"task::f","name":"m.f","ts":1000000.0,"dur":2000000,"ph":"X","args":{}},
             {"cat":"task:execute","ts":1000000.0,"dur":1900000,"ph":"X","args":{}},
             {"name":"process_name","ph":"M","pid":0,"args":{"name":"Node 192.0.2.1"}}]"#;

@@ -236,7 +236,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn mistakes_are_reported_with_their_line() {
         let refused = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(
             refused("id,secnds\n"),

@@ -243,12 +243,7 @@ impl Reconciler {
         if settings != self.state.settings {
             let cluster = self.judge.key.to_string();
             let (plan, backoff) = (settings.plan, settings.backoff);
-            tracing::info!(
-                cluster,
-                ?plan,
-                ?backoff,
-                "the settings by which the cluster is scaled have changed"
-            );
+            tracing::info!(cluster, ?plan, ?backoff, "scaled by new settings");
             self.state.settings = settings;
         }
     }

@@ -69,10 +69,10 @@ pub enum NodeRemark {
 impl fmt::Display for NodeRemark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Removed(cause) => write!(f, "is removed ({})", cause.describe()),
+            Self::Removed(cause) => write!(f, "removed ({})", cause.describe()),
             Self::WaitsForHosts(cause) => write!(
                 f,
-                "is to be removed ({}) together with the other hosts of its replica, and waits for them",
+                "to be removed ({}) together with the other hosts of its replica, and waits for them",
                 cause.describe()
             ),
             Self::Stopping => f.write_str("was asked to stop"),

@@ -64,7 +64,6 @@ trap 'exit 143' TERM
 # What is to be built, and how long that takes on two cores.
 tell_what_is_built() {
   local what=()
-  echo "finding out what has to be built; on a new machine that takes half a minute .." >&2
   if [ -n "$build_rayfit" ]; then
     [ -e "$binary" ] && what+=("Rayfit, what has changed since the last time") || what+=("Rayfit, about 4 min")
   fi
@@ -92,8 +91,11 @@ stop_building() {
   building=
 }
 
-# A denial before anything is built: the output of `rayfit check` as the tests have recorded it.
-show_recorded_denial() {
+# On a new machine, what comes and how long it takes, and a denial before anything is built: the
+# output of `rayfit check` as the tests have recorded it.
+greet_new_machine() {
+  [ -n "$build_rayfit" ] && [ ! -e "$binary" ] || return 0
+  say "Rayfit is not built here yet: about 4 minutes on two cores. Kubernetes and Ray, if missing too: about 7 more"
   say "Meanwhile: how Rayfit denies examples/bad.yaml, as its tests have recorded it"
   printf '%s$ rayfit check examples/bad.yaml%s\n' "$bold" "$plain"
   sed '1,/^---$/d' "$repository/tests/shell/snapshots/shell__cli__the_example_of_the_demo.snap"
@@ -101,7 +103,6 @@ show_recorded_denial() {
 
 build_rayfit() {
   [ -n "$build_rayfit" ] || return 0
-  [ -e "$binary" ] || show_recorded_denial
   (cd "$repository" && cargo build --locked)
 }
 
@@ -376,6 +377,7 @@ EOF
 build_rayfit=
 [ $# -gt 0 ] || build_rayfit=yes
 building=
+greet_new_machine
 tell_what_is_built
 if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
   build_lab_meanwhile

@@ -6,7 +6,7 @@ use std::ops::{Index, IndexMut};
 
 /// The position of an item in lists of one kind. Lists of the same kind have their items in the
 /// same order.
-pub(crate) trait Position: Copy {
+pub(crate) trait ListPosition: Copy {
     /// The position with that number, counted from 0.
     fn at(number: usize) -> Self;
     /// The number of the position, counted from 0.
@@ -19,7 +19,7 @@ macro_rules! positions {
         #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub(crate) struct $name(usize);
 
-        impl Position for $name {
+        impl ListPosition for $name {
             fn at(number: usize) -> Self {
                 Self(number)
             }
@@ -57,7 +57,7 @@ pub(crate) struct List<P, T> {
 /// One item for each group.
 pub(crate) type ByGroup<T> = List<GroupIndex, T>;
 
-impl<P: Position, T> List<P, T> {
+impl<P: ListPosition, T> List<P, T> {
     pub(crate) fn get(&self, position: P) -> Option<&T> {
         self.items.get(position.number())
     }
@@ -110,7 +110,7 @@ impl<P: Position, T> List<P, T> {
     }
 }
 
-impl<P: Position> List<P, u64> {
+impl<P: ListPosition> List<P, u64> {
     /// The count at a position, or 0 if the list has none.
     pub(crate) fn count(&self, position: P) -> u64 {
         self.get(position).copied().unwrap_or(0)
@@ -126,7 +126,7 @@ impl<P, T> Default for List<P, T> {
     }
 }
 
-impl<P: Position, T> Index<P> for List<P, T> {
+impl<P: ListPosition, T> Index<P> for List<P, T> {
     type Output = T;
 
     fn index(&self, position: P) -> &T {
@@ -134,7 +134,7 @@ impl<P: Position, T> Index<P> for List<P, T> {
     }
 }
 
-impl<P: Position, T> IndexMut<P> for List<P, T> {
+impl<P: ListPosition, T> IndexMut<P> for List<P, T> {
     fn index_mut(&mut self, position: P) -> &mut T {
         &mut self.items[position.number()]
     }

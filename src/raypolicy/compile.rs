@@ -8,7 +8,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::policy::compiled::{PartialDefaults, PartialReconcile};
-use crate::policy::exemption::ExemptObjects;
+use crate::policy::exemption::ExemptionScope;
 use crate::policy::resource::{Amount, RayPolicy, RayPolicySpec};
 use crate::policy::selector::{Labels, Pattern};
 use crate::policy::{Exemption, Limit, Limits, Policy, Scope, resource};
@@ -307,13 +307,13 @@ fn exempt(
     })
 }
 
-fn objects_of(written: &resource::ExemptObjects) -> Result<ExemptObjects, String> {
+fn objects_of(written: &resource::ExemptObjects) -> Result<ExemptionScope, String> {
     let pattern = |text: &Option<String>| text.as_deref().map(Pattern::new);
     let kind = match &written.kind {
         Some(name) => Some(Kind::from_name(name).ok_or_else(|| no_kind(name))?),
         None => None,
     };
-    Ok(ExemptObjects {
+    Ok(ExemptionScope {
         kind,
         namespace: pattern(&written.namespace),
         name: pattern(&written.name),

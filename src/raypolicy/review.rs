@@ -79,7 +79,7 @@ fn unbounded(exemption: &Exemption, place: &str, now: Timestamp) -> Vec<PolicyFa
     let everything = exemption
         .objects
         .iter()
-        .any(crate::policy::exemption::ExemptObjects::is_everything);
+        .any(crate::policy::exemption::ExemptionScope::is_everything);
     if everything && exemption.rules.is_none() {
         faults.push(fault(
             "objects",

@@ -143,7 +143,7 @@ impl Making<'_> {
         })
     }
 
-    /// Says that something was not done, and until when. Users are told of what is `lasting`.
+    /// Says that something was not done, and until when. A `lasting` reason is reported to users.
     fn skip(&mut self, about: EffectTarget, why: String, until: Option<f64>, lasting: bool) {
         self.skipped.push(Skipped {
             about,

@@ -9,7 +9,7 @@ use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
-use crate::simulate::world::group::GroupError;
+use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
 
 /// The longest rest between the start of the cluster and the first job, in seconds.
@@ -38,7 +38,7 @@ pub fn run(
     settings: &WorldSettings,
     reconciler: ReconcilerSettings,
     progress: &mut dyn FnMut(f64),
-) -> Result<SimulationResult, GroupError> {
+) -> Result<SimulationResult, SimulatedGroupError> {
     let mut run = Run {
         world: World::new(cluster, trace, settings.clone())?,
         scaler: Scaler::new(reconciler),

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::demand::names::{Name, Names};
-use crate::plan::list::{GroupIndex, NodeIndex, Position};
+use crate::plan::list::{GroupIndex, ListPosition, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
 use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode};

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use crate::plan::list::Position;
+use crate::plan::list::ListPosition;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 

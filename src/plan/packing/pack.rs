@@ -5,7 +5,7 @@ use std::collections::HashMap;
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::list::{GroupIndex, KubeNodeIndex, List, NodeIndex, Position};
+use crate::plan::list::{GroupIndex, KubeNodeIndex, List, ListPosition, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;

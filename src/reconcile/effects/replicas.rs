@@ -81,7 +81,7 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
     operations.extend(changes.iter().flat_map(ReplicaChange::operations));
     Some(ClusterPatch {
         operations: serde_json::from_value(Value::Array(operations)).ok()?,
-        changes: changes.iter().map(ReplicaChange::told).collect(),
+        changes: changes.iter().map(ReplicaChange::summary).collect(),
     })
 }
 
@@ -141,7 +141,7 @@ impl ReplicaChange<'_> {
         operations
     }
 
-    fn told(&self) -> GroupChange {
+    fn summary(&self) -> GroupChange {
         GroupChange {
             group: self.group.name.clone(),
             now: self.now,

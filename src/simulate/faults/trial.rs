@@ -13,7 +13,7 @@ use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::simulate::world::group::GroupError;
+use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::{World, WorldView};
 use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
@@ -50,7 +50,7 @@ pub struct Failed {
 /// # Errors
 ///
 /// A group of the scene cannot be read.
-pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
+pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
     let scene = plan.scene.clone();
     let trace = scene.trace();
     let mut world = World::new(&scene.cluster(), &trace, scene.world())?;

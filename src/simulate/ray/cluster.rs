@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::jobs::{JobState, Jobs, Need, Share};
+use super::jobs::{JobPart, JobState, Jobs, Need};
 use super::node::{RayNode, RayNodeStage};
 use super::placing;
 use super::resources::{Bundle, ResourceNames};
@@ -133,7 +133,7 @@ impl Ray {
             };
             let shares = places.into_iter().zip(bundles.clone());
             let shares = shares
-                .map(|(node, bundle)| Share { node, bundle })
+                .map(|(node, bundle)| JobPart { node, bundle })
                 .collect();
             self.start(job, shares, now);
             started.push(job);
@@ -154,7 +154,7 @@ impl Ray {
                 };
                 self.queues.get_mut(&shape).map(VecDeque::pop_front);
                 let bundle = bundle.clone();
-                self.start(job, vec![Share { node, bundle }], now);
+                self.start(job, vec![JobPart { node, bundle }], now);
                 started.push(job);
             }
         }
@@ -162,7 +162,7 @@ impl Ray {
         started
     }
 
-    fn start(&mut self, number: usize, shares: Vec<Share>, now: Moment) {
+    fn start(&mut self, number: usize, shares: Vec<JobPart>, now: Moment) {
         self.has_changed = true;
         let job = &mut self.jobs.all[number];
         let is_gang = matches!(job.need, Need::Gang { .. });

@@ -12,7 +12,7 @@ pub enum JobState {
     /// It waits for resources.
     Ready,
     /// It runs.
-    Running(Vec<Share>),
+    Running(Vec<JobPart>),
     /// It has ended.
     Ended,
     /// Its node was lost too often, or it waited for a job that was lost.
@@ -21,7 +21,7 @@ pub enum JobState {
 
 /// What a job holds of a Ray node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Share {
+pub struct JobPart {
     /// The number of the Ray node.
     pub node: usize,
     /// The amounts.

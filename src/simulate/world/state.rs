@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::group::{GroupError, SimulatedGroup, groups};
-use super::ledger::{CostLedger, Point, Rate};
+use super::group::{SimulatedGroup, SimulatedGroupError, groups};
+use super::ledger::{Capacity, CostLedger, Point};
 use super::log::EventLog;
 use super::objects::{SimulatedNode, SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
@@ -70,7 +70,7 @@ impl World {
         cluster: &Value,
         trace: &Trace,
         settings: WorldSettings,
-    ) -> Result<Self, GroupError> {
+    ) -> Result<Self, SimulatedGroupError> {
         let mut world = Self {
             now: Moment::START,
             ledger: CostLedger::default(),
@@ -197,7 +197,7 @@ impl World {
         }
         let rate = self.ledger.rate();
         self.ledger = CostLedger::default();
-        self.ledger.set(Rate::default(), self.now);
+        self.ledger.set(Capacity::default(), self.now);
         self.ledger.set(rate, self.now);
         self.draw();
     }
@@ -232,7 +232,7 @@ impl World {
     }
 
     /// Stores the RayCluster as it was changed.
-    pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), GroupError> {
+    pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), SimulatedGroupError> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let cluster = ClusterObject::from(cluster);
         let groups = groups(&cluster)?;
@@ -280,7 +280,7 @@ impl World {
     /// Counts from now on what worker pods and nodes take now.
     #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub(super) fn count_cost(&mut self) {
-        let mut rate = Rate::default();
+        let mut rate = Capacity::default();
         for pod in self.present.values().map(|pod| &self.pods[*pod]) {
             if pod.is_head || pod.bound.is_none() || pod.has_ended() {
                 continue;

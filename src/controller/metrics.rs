@@ -7,7 +7,7 @@ use crate::controller::observe::Key;
 use crate::gcs::GcsFault;
 use crate::ray::ReconcileMode;
 use crate::reconcile::{Done, Effect, Meaning, Reply, Round};
-use crate::telemetry::controller::{Demand, ScalingMetrics};
+use crate::telemetry::controller::{DemandCount, ScalingMetrics};
 
 /// The metrics of one process; the default ones are exported nowhere.
 #[derive(Clone, Default)]
@@ -78,7 +78,7 @@ impl RoundMetrics {
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
         self.metrics
-            .demand(&key.to_string(), Demand { pending, unmet });
+            .demand(&key.to_string(), DemandCount { pending, unmet });
     }
 
     /// Records the number of RayClusters of a mode.

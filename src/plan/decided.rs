@@ -5,17 +5,18 @@ use std::collections::BTreeMap;
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::Demand;
+use crate::plan::list::{DemandIndex, List};
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::problem::Problem;
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::DecisionState;
 use crate::snapshot::pod::Pod;
 
 /// The results of all phases of one decision.
 pub(crate) struct Decided<'a> {
-    pub(crate) world: World,
+    pub(crate) state: DecisionState,
     pub(crate) config: ClusterConfig,
-    pub(crate) demands: Vec<Demand<'a>>,
+    pub(crate) demands: List<DemandIndex, Demand<'a>>,
     /// The request batches that could not be placed, in the order of packing.
     pub(crate) left: Vec<RequestBatch>,
     pub(crate) own: &'a [Pod<'a>],

@@ -160,8 +160,8 @@ mod tests {
         .unwrap()
     }
 
-    /// The effects that are left once a round's reports were sent.
-    fn stillness(snapshot: &Snapshot) -> Option<UnchangedCheck> {
+    /// The check after rounds whose effects all succeeded.
+    fn check_after_reports(snapshot: &Snapshot) -> Option<UnchangedCheck> {
         let settings = ReconcilerSettings::default();
         let mut memory = RoundMemory::default();
         let mut made = round(snapshot, &memory, &settings);
@@ -184,23 +184,23 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_the_same_until_it_is_old() {
+    fn an_equal_state_is_unchanged_until_the_check_is_old() {
         let snapshot = snapshot(20);
-        let still = stillness(&snapshot).unwrap();
+        let unchanged = check_after_reports(&snapshot).unwrap();
         let at = snapshot.seconds().unwrap();
         let mut later = snapshot.gcs.clone();
         later.node_states[1].idle_duration_ms += 9000;
-        assert!(still.holds(&later, at + 9.0));
+        assert!(unchanged.holds(&later, at + 9.0));
         later.node_states.reverse();
-        assert!(still.holds(&later, at + 9.0), "the same nodes");
-        assert!(!still.holds(&later, at + REST_S), "old");
-        assert!(!still.holds(&later, at - 1.0), "a clock that went back");
+        assert!(unchanged.holds(&later, at + 9.0), "the same nodes");
+        assert!(!unchanged.holds(&later, at + REST_S), "old");
+        assert!(!unchanged.holds(&later, at - 1.0), "a clock that went back");
     }
 
     #[test]
-    fn whatever_else_the_gcs_reports_is_looked_at() {
+    fn any_other_change_that_the_gcs_reports_is_noticed() {
         let snapshot = snapshot(20);
-        let still = stillness(&snapshot).unwrap();
+        let unchanged = check_after_reports(&snapshot).unwrap();
         let at = snapshot.seconds().unwrap();
         let changes: [fn(&mut ClusterResourceState); 5] = [
             |gcs| {
@@ -217,19 +217,22 @@ mod tests {
         ];
         for change in changes {
             let mut gcs = snapshot.gcs.clone();
-            assert!(still.holds(&gcs, at));
+            assert!(unchanged.holds(&gcs, at));
             change(&mut gcs);
-            assert!(!still.holds(&gcs, at), "{gcs:?}");
+            assert!(!unchanged.holds(&gcs, at), "{gcs:?}");
         }
     }
 
     #[test]
-    fn what_comes_with_time_is_not_slept_through() {
-        assert!(stillness(&snapshot(20)).is_some());
+    fn no_check_where_time_alone_leads_to_an_action() {
+        assert!(check_after_reports(&snapshot(20)).is_some());
         assert!(
-            stillness(&snapshot(51)).is_none(),
+            check_after_reports(&snapshot(51)).is_none(),
             "it is to be drained in 9 s"
         );
-        assert!(stillness(&snapshot(70)).is_none(), "it is to be drained");
+        assert!(
+            check_after_reports(&snapshot(70)).is_none(),
+            "it is to be drained"
+        );
     }
 }

@@ -9,8 +9,8 @@ use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
-use crate::simulate::world::group::GroupError;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::group::SimulatedGroupError;
+use crate::simulate::world::queue::WorldEvent;
 
 /// The longest rest between the start of the cluster and the first job, in seconds.
 const PHASE_S: f64 = 5.0;
@@ -38,7 +38,7 @@ pub fn run(
     settings: &WorldSettings,
     reconciler: ReconcilerSettings,
     progress: &mut dyn FnMut(f64),
-) -> Result<SimulationResult, GroupError> {
+) -> Result<SimulationResult, SimulatedGroupError> {
     let mut run = Run {
         world: World::new(cluster, trace, settings.clone())?,
         scaler: Scaler::new(reconciler),
@@ -70,11 +70,13 @@ impl Run {
             return false;
         };
         match event {
-            Event::Look(token) => self.scaler.look(token, &mut self.world),
-            Event::Answered { look, chain } => self.scaler.answered(look, chain, &mut self.world),
+            WorldEvent::Look(token) => self.scaler.look(token, &mut self.world),
+            WorldEvent::Answered { look, chain } => {
+                self.scaler.answered(look, chain, &mut self.world);
+            }
             event => self.world.happen(event),
         }
-        if event == Event::Watched {
+        if event == WorldEvent::Watched {
             self.scaler.wake(&mut self.world);
         }
         true
@@ -87,7 +89,7 @@ impl Run {
             let Some(event) = self.world.peek() else {
                 return;
             };
-            let moves = matches!(event, Event::Submitted(_) | Event::JobEnds { .. });
+            let moves = matches!(event, WorldEvent::Submitted(_) | WorldEvent::JobEnds { .. });
             self.step();
             if moves {
                 last = self.world.now;

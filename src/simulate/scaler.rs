@@ -11,7 +11,7 @@ use crate::reconcile::{
 };
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::{API_VERSION, ClusterId, KIND, NodeLoads, OwnPods, Snapshot};
 
 /// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
@@ -87,7 +87,7 @@ impl Scaler {
     /// Sets the next look so many seconds from now, instead of any that was set before.
     pub fn look_after(&mut self, seconds: f64, world: &mut World) {
         self.token += 1;
-        world.after(seconds, Event::Look(self.token));
+        world.after(seconds, WorldEvent::Look(self.token));
     }
 
     /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
@@ -123,7 +123,7 @@ impl Scaler {
         let is_unchanged =
             |(check, of): &(UnchangedCheck, u64)| *of == version && check.holds(&gcs, now);
         if self.unchanged.as_ref().is_some_and(is_unchanged) {
-            return self.pause(false, world);
+            return self.requeue(false, world);
         }
         let snapshot = self.snapshot(world, gcs);
         let round = round(&snapshot, &self.memory, &self.settings);
@@ -143,7 +143,7 @@ impl Scaler {
         self.looked = token;
         for chain in 0..chains.len() {
             let look = token;
-            world.after(world.settings.call_s, Event::Answered { look, chain });
+            world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
         }
         self.performing = Some(Performing {
             left: chains.len(),
@@ -153,14 +153,14 @@ impl Scaler {
         });
     }
 
-    /// Whether this scaler owns the cluster. The ownership record is written if it has to be.
+    /// Whether this scaler owns the cluster. The hand-over record is written if it has to be.
     fn may_act(&mut self, world: &mut World) -> bool {
         if self.owned == Some(world.view.version) {
             return true;
         }
         let (view, now) = (world.view.cluster.clone(), world.now.seconds());
         let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
-        match self.handover.turn(view.object(), &ours, &role, now) {
+        match self.handover.step(view.object(), &ours, &role, now) {
             HandoverStep::Act => {
                 self.owned = Some(world.view.version);
                 true
@@ -215,7 +215,7 @@ impl Scaler {
         }
         if chain.next().is_some() {
             let chain = number;
-            return world.after(world.settings.call_s, Event::Answered { look, chain });
+            return world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
         }
         performing.left -= 1;
         if performing.left == 0
@@ -280,10 +280,10 @@ impl Scaler {
         let _ = self
             .memory
             .fold(round, done, &self.settings, now, || random.f64());
-        self.pause(round.busy, world);
+        self.requeue(round.busy, world);
     }
 
-    fn pause(&mut self, busy: bool, world: &mut World) {
+    fn requeue(&mut self, busy: bool, world: &mut World) {
         let pace = &self.settings.pace;
         let seconds = match (self.is_rayfit(), busy) {
             (false, _) => RAY_INTERVAL_S,

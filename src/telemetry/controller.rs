@@ -71,7 +71,7 @@ struct ModeLabels {
 
 /// The demand of a cluster.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Demand {
+pub struct DemandCount {
     /// Units of demand that Ray reports.
     pub pending: u64,
     /// Those that cannot be met.
@@ -80,7 +80,7 @@ pub struct Demand {
 
 #[derive(Debug)]
 struct Want {
-    demand: Demand,
+    demand: DemandCount,
     since: Option<Instant>,
 }
 
@@ -267,10 +267,10 @@ impl ScalingMetrics {
     }
 
     /// Records the current demand of a cluster.
-    pub fn demand(&self, cluster: &str, demand: Demand) {
+    pub fn demand(&self, cluster: &str, demand: DemandCount) {
         let mut wants = lock(&self.wants);
         let want = wants.entry(cluster.to_owned()).or_insert(Want {
-            demand: Demand::default(),
+            demand: DemandCount::default(),
             since: None,
         });
         want.demand = demand;
@@ -306,7 +306,7 @@ impl ScalingMetrics {
     }
 
     fn sum(&self, wants: &HashMap<String, Want>) {
-        let total = |part: fn(&Demand) -> u64| {
+        let total = |part: fn(&DemandCount) -> u64| {
             let total: u64 = wants.values().map(|want| part(&want.demand)).sum();
             i64::try_from(total).unwrap_or(i64::MAX)
         };

@@ -62,7 +62,7 @@ type Group struct {
 	Hosts int
 	// Custom resources of each worker.
 	Custom map[string]int
-	// MaxCPU is the cap to which its pods may grow in place, 0 for none.
+	// MaxCPU is the resize limit up to which its pods may grow in place, 0 for none.
 	MaxCPU int
 	// ResizeTimeout is how many seconds a resize may take; 60 if zero.
 	ResizeTimeout int

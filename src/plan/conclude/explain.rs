@@ -6,6 +6,7 @@ use crate::plan::decided::Decided;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
+use crate::plan::list::GroupIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
@@ -15,7 +16,7 @@ use crate::plan::outcome::report::{
 };
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::{GroupLimit, amount_text};
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::DecisionState;
 use crate::quantity::Quantity;
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 
@@ -24,7 +25,7 @@ const NAMED: usize = 3;
 
 /// Returns the report of a decision.
 pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
-    if decided.world.work.is_over() {
+    if decided.state.work.is_over() {
         // A decision that was given up has no reasons to report.
         return PlanReport::default();
     }
@@ -36,11 +37,11 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
 }
 
 /// How many units were placed on how many nodes, by step and group.
-type Places = BTreeMap<(PlacementStep, Option<usize>), (u64, u64)>;
+type Places = BTreeMap<(PlacementStep, Option<GroupIndex>), (u64, u64)>;
 
 fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
-    let mut placed: Vec<Places> = vec![Places::new(); decided.demands.len()];
-    for node in decided.world.in_order() {
+    let mut placed = decided.demands.map(|_| Places::new());
+    for node in decided.state.in_order() {
         for take in &node.takes {
             let at = placed
                 .get_mut(take.demand)
@@ -58,13 +59,13 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
         .collect();
     let report = |(demand, placed): (&Demand<'_>, Places)| {
         let (kind, index) = demand.place();
-        let units = demand.runs.iter().flatten().map(|run| run.count);
+        let units = demand.batches.iter().flatten().map(|batch| batch.count);
         let units = units.fold(0, u64::saturating_add);
         let placed = placed
             .into_iter()
             .map(|((step, group), (count, nodes))| Placed {
                 step,
-                group: group_name(&decided.world, group),
+                group: group_name(&decided.state, group),
                 count,
                 nodes,
             });
@@ -80,34 +81,33 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> Vec<DemandReport> {
     decided.demands.iter().zip(placed).map(report).collect()
 }
 
-fn group_name(world: &World, group: Option<usize>) -> String {
-    let group = group.and_then(|group| world.groups.get(group));
+fn group_name(state: &DecisionState, group: Option<GroupIndex>) -> String {
+    let group = group.and_then(|group| state.groups.get(group));
     group.map_or_else(String::new, |group| group.config.name.clone())
 }
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
-    let world = &decided.world;
-    let running = world.count(|node| node.stays() && node.stage() == Stage::Running);
-    let launch = world.count(|node| node.fate == Fate::Launch);
-    let pending = world.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
-    let remove = world.count(|node| !node.stays());
-    let get = |counts: &[u64], number: usize| counts.get(number).copied().unwrap_or(0);
-    let mut below = below_limits(world);
-    let groups = world.groups.iter().enumerate().map(|(number, group)| {
+    let state = &decided.state;
+    let running = state.count(|node| node.stays() && node.stage() == Stage::Running);
+    let launch = state.count(|node| node.fate == Fate::Launch);
+    let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
+    let remove = state.count(|node| !node.stays());
+    let mut below = below_limits(state);
+    let groups = state.groups.enumerate().map(|(number, group)| {
         let group = &group.config;
         let (running, pending, launch) = (
-            get(&running, number),
-            get(&pending, number),
-            get(&launch, number),
+            running.count(number),
+            pending.count(number),
+            launch.count(number),
         );
-        let full = group.index.is_some()
-            && running.saturating_add(pending).saturating_add(launch) >= group.max;
+        let full =
+            !group.is_head && running.saturating_add(pending).saturating_add(launch) >= group.max;
         GroupReport {
             name: group.name.clone(),
             running,
             pending,
             launch,
-            remove: get(&remove, number),
+            remove: remove.count(number),
             max: group.max,
             limit: full.then_some(GroupLimit::MaxReplicas(group.max_replicas)),
             below_limits: below.remove(&number),
@@ -118,9 +118,9 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
 
 /// By the number of the group, what running pods do not take of their resize limits, if they were
 /// resized before.
-fn below_limits(world: &World) -> HashMap<usize, BelowLimits> {
-    let mut all: HashMap<usize, BelowLimits> = HashMap::new();
-    for node in world
+fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
+    let mut all: HashMap<GroupIndex, BelowLimits> = HashMap::new();
+    for node in state
         .in_order()
         .filter(|node| node.stage() == Stage::Running)
     {
@@ -142,8 +142,8 @@ fn below_limits(world: &World) -> HashMap<usize, BelowLimits> {
 /// The reports on single nodes: why a pod did not grow, or why it is removed.
 fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
-    let mut index: HashMap<(Option<usize>, NodeRemark), usize> = HashMap::new();
-    for node in decided.world.in_order() {
+    let mut index: HashMap<(Option<GroupIndex>, NodeRemark), usize> = HashMap::new();
+    for node in decided.state.in_order() {
         let Some(pod) = node.pod() else { continue };
         let Some(reason) = remark(decided, node) else {
             continue;
@@ -152,7 +152,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
             .entry((node.group(), reason.clone()))
             .or_insert(reports.len());
         if at == reports.len() {
-            let group = group_name(&decided.world, node.group());
+            let group = group_name(&decided.state, node.group());
             reports.push(NodeReport {
                 group,
                 pods: Vec::new(),
@@ -172,7 +172,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
 
 fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
     match node.fate {
-        Fate::Remove(cause) => return Some(NodeRemark::Goes(cause)),
+        Fate::Remove(cause) => return Some(NodeRemark::Removed(cause)),
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }
@@ -224,7 +224,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
         });
     }
     if !resize.current.is_below(resize.limit()) {
-        return Some(NodeRemark::AtCap);
+        return Some(NodeRemark::AtResizeLimit);
     }
     short(decided, resize)
 }
@@ -236,20 +236,20 @@ fn whole(seconds: f64) -> i64 {
 
 /// What the Kubernetes node lacks for the pod to reach its resize limits.
 fn short(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
-    let room = resize.room_of(&decided.world.rooms)?;
-    let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
+    let headroom = resize.headroom(&decided.state.headrooms)?;
+    let (limit, goal) = (resize.limit(), resize.goal(Some(headroom)));
     let full = |resource, free: Quantity, short| NodeRemark::NodeFull {
-        node: room.node.clone(),
+        node: headroom.node.clone(),
         resource,
         free: free.max(Quantity::ZERO),
         short,
     };
     if goal.cpu < limit.cpu {
         let lacking = from_cores(limit.cpu - goal.cpu);
-        return Some(full(ResizedResource::Cpu, room.cpu, lacking));
+        return Some(full(ResizedResource::Cpu, headroom.cpu, lacking));
     }
     let lacking = Quantity::from_units(limit.memory - goal.memory);
-    (!lacking.is_zero()).then(|| full(ResizedResource::Memory, room.memory, lacking))
+    (!lacking.is_zero()).then(|| full(ResizedResource::Memory, headroom.memory, lacking))
 }
 
 /// A demand in words.

@@ -3,6 +3,7 @@
 
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::size::Size;
+use crate::plan::list::{KubeNodeIndex, List};
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::snapshot::history::{ShrinkFailures, SpareCpu};
 
@@ -65,8 +66,8 @@ pub(crate) struct Resize {
     pub(crate) failure: Option<String>,
     /// The raylet that was resized last. The running raylet replaces it, once that is known.
     pub(crate) raylet: Option<String>,
-    /// The number of the node headroom of its Kubernetes node, if that is known.
-    pub(crate) room: Option<usize>,
+    /// Its Kubernetes node, if the headroom of that is known.
+    pub(crate) kube_node: Option<KubeNodeIndex>,
     /// Whether the raylet is to be told the pod's size.
     pub(crate) noted_sync: bool,
     /// Whether growing in one dimension leaves the other one as it is, even if the pod has more of
@@ -137,18 +138,21 @@ impl Resize {
     }
 
     /// The size to grow to now: the limit, or as near to it as the node headroom allows.
-    pub(crate) fn goal(&self, room: Option<&NodeHeadroom>) -> Size {
+    pub(crate) fn goal(&self, headroom: Option<&NodeHeadroom>) -> Size {
         let limit = self.limit();
-        match room {
-            Some(room) => room.bound(self.current, limit),
+        match headroom {
+            Some(headroom) => headroom.bound(self.current, limit),
             None if self.never_shrinks => limit.max(self.current),
             None => limit,
         }
     }
 
     /// The headroom of its Kubernetes node, if that is known.
-    pub(crate) fn room_of<'r>(&self, rooms: &'r [NodeHeadroom]) -> Option<&'r NodeHeadroom> {
-        rooms.get(self.room?)
+    pub(crate) fn headroom<'r>(
+        &self,
+        headrooms: &'r List<KubeNodeIndex, NodeHeadroom>,
+    ) -> Option<&'r NodeHeadroom> {
+        headrooms.get(self.kube_node?)
     }
 
     /// Whether the pod may be asked to grow.

@@ -3,15 +3,16 @@
 use std::collections::BTreeMap;
 
 use crate::plan::decided::Decided;
+use crate::plan::list::ByGroup;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::DecisionState;
 use crate::snapshot::History;
 
 /// The number of each group, in the order of the groups.
-pub(crate) fn most(history: &History, world: &World) -> Vec<u64> {
-    let (running, idle) = (world.count(runs), world.count(is_idle));
-    let groups = world.groups.iter().zip(running.into_iter().zip(idle));
+pub(crate) fn most(history: &History, state: &DecisionState) -> ByGroup<u64> {
+    let (running, idle) = (state.count(runs), state.count(is_idle));
+    let groups = state.groups.iter().zip(running.into_iter().zip(idle));
     groups
         .map(|(group, (running, idle))| {
             let before = history.at_work.get(&group.config.name).copied();
@@ -25,8 +26,8 @@ pub(crate) fn most(history: &History, world: &World) -> Vec<u64> {
 
 /// What is to be remembered after a decision, of groups whose pods can be resized.
 pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, u64> {
-    let (world, most) = (&decided.world, most(history, &decided.world));
-    let groups = world.groups.iter().zip(most);
+    let most = most(history, &decided.state);
+    let groups = decided.state.groups.iter().zip(most);
     groups
         .filter(|(group, most)| *most > 0 && group.config.resize_limits.is_some())
         .map(|(group, most)| (group.config.name.clone(), most))

@@ -27,7 +27,7 @@ impl fmt::Display for Plan {
                 f,
                 "  drain {} ({}, idle for {idle} s)",
                 drain.pod,
-                drain.cause.words()
+                drain.cause.describe()
             )?;
         }
         for unmet in &self.unmet {
@@ -73,7 +73,12 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
         }
     }
     for deletion in group.deletions() {
-        writeln!(f, "  delete {} ({})", deletion.pod, deletion.cause.words())?;
+        writeln!(
+            f,
+            "  delete {} ({})",
+            deletion.pod,
+            deletion.cause.describe()
+        )?;
     }
     Ok(())
 }

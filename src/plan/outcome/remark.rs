@@ -19,7 +19,7 @@ pub enum ResizedResource {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NodeRemark {
     /// It is removed.
-    Goes(RemovalCause),
+    Removed(RemovalCause),
     /// It is to be removed, and waits for the other hosts of its replica.
     WaitsForHosts(RemovalCause),
     /// It was asked to stop in an earlier round.
@@ -57,8 +57,8 @@ pub enum NodeRemark {
         seconds: i64,
     },
     /// It has all that it may have.
-    AtCap,
-    /// Its Kubernetes node has too little left for it to reach its cap.
+    AtResizeLimit,
+    /// Its Kubernetes node has too little left for it to reach its resize limit.
     NodeFull {
         /// The name of the Kubernetes node.
         node: String,
@@ -74,14 +74,14 @@ pub enum NodeRemark {
 impl fmt::Display for NodeRemark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Goes(cause) => write!(f, "goes ({})", cause.words()),
+            Self::Removed(cause) => write!(f, "removed ({})", cause.describe()),
             Self::WaitsForHosts(cause) => write!(
                 f,
-                "is to go ({}) with the other hosts of its replica, and waits for them",
-                cause.words()
+                "to be removed ({}) together with the other hosts of its replica, and waits for them",
+                cause.describe()
             ),
             Self::Stopping => f.write_str("was asked to stop"),
-            Self::InFlight { seconds } => write!(f, "resize in flight since {seconds} s"),
+            Self::InFlight { seconds } => write!(f, "resize in progress for {seconds} s"),
             Self::Barred { why, seconds } => {
                 let why = why.as_deref().unwrap_or("it could not be asked for");
                 write!(
@@ -109,7 +109,7 @@ impl fmt::Display for NodeRemark {
                 f,
                 "idle, and kept for {seconds} s because it is below its resize limits"
             ),
-            Self::AtCap => f.write_str("at its cap"),
+            Self::AtResizeLimit => f.write_str("at its resize limit"),
             Self::NodeFull {
                 node,
                 resource,
@@ -124,7 +124,7 @@ impl fmt::Display for NodeRemark {
                 };
                 write!(
                     f,
-                    "node {node}: {free} {name} free, {short} short of the cap"
+                    "node {node}: {free} {name} free, {short} short of its resize limit"
                 )
             }
         }

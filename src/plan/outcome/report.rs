@@ -106,12 +106,12 @@ pub struct NodeReport {
 
 impl PlacementStep {
     /// The step in words, for people.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
-            Self::Free => "free room",
-            Self::InFlight => "a resize in flight",
+            Self::Free => "free resources",
+            Self::InFlight => "a resize in progress",
             Self::Grow => "growing pods",
-            Self::Pending => "nodes on their way",
+            Self::Pending => "pending nodes",
             Self::Launch => "new nodes",
         }
     }
@@ -125,7 +125,11 @@ impl fmt::Display for Placed {
             count,
             nodes,
         } = self;
-        write!(f, "{count} on {} (nodes of {group}: {nodes})", step.words())
+        write!(
+            f,
+            "{count} on {} (nodes of {group}: {nodes})",
+            step.describe()
+        )
     }
 }
 
@@ -160,7 +164,7 @@ impl fmt::Display for PlanReport {
             } = group;
             write!(
                 f,
-                "  group {name}: {running} running, {pending} pending, {launch} new, {remove} going, at most {max}"
+                "  group {name}: {running} running, {pending} pending, {launch} new, {remove} to be removed, at most {max}"
             )?;
             writeln!(
                 f,

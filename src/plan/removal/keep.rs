@@ -11,9 +11,10 @@ use std::collections::HashMap;
 
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
+use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::DecisionState;
 
 /// The part of what small pods cost less that is spent on keeping them. (Of the parts that were
 /// tried in `make outcome`, the largest one with which groups that grow cost three quarters of what
@@ -30,25 +31,29 @@ pub(crate) struct Keep {
     /// For how many seconds at the most.
     pub(crate) longest: f64,
     /// How many pods each group had when it last had work for all of them.
-    pub(crate) most: Vec<u64>,
+    pub(crate) most: ByGroup<u64>,
 }
 
 /// Says of each idle pod below its resize limits for how long it is kept, if that is longer than the
 /// idle timeout, which is `timeout` where the group has none of its own. `order` has the nodes that
 /// are removed first in front, and the last ones are kept for longest.
-pub(crate) fn keep_small(world: &mut World, order: &[usize], keep: &Keep, timeout: f64) {
-    let mut places: HashMap<Option<usize>, u64> = HashMap::new();
+pub(crate) fn keep_small(
+    state: &mut DecisionState,
+    order: &[NodeIndex],
+    keep: &Keep,
+    timeout: f64,
+) {
+    let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::new();
     for number in order.iter().rev() {
-        let Some(node) = world.nodes.get_mut(*number).filter(|node| is_small(node)) else {
+        let Some(node) = state.nodes.get_mut(*number).filter(|node| is_small(node)) else {
             continue;
         };
         let group = node.group();
-        let own = group.and_then(|group| world.groups.get(group)?.config.idle_timeout_s);
+        let own = group.and_then(|group| state.groups.get(group)?.config.idle_timeout_s);
         let timeout = own.unwrap_or(timeout);
         let place = places.entry(group).or_default();
         *place += 1;
-        let most = group.and_then(|group| keep.most.get(group)).copied();
-        let most = most.unwrap_or_default().max(*place);
+        let most = group.map_or(0, |group| keep.most.count(group)).max(*place);
         if let Some(resize) = &mut node.resize {
             let kept = timeout * times(cost_ratio(resize), *place, most);
             resize.kept_for = Some(kept.min(keep.longest)).filter(|kept| *kept > timeout);

@@ -146,14 +146,14 @@ impl PodSteps {
         only_shrinks: bool,
         now: f64,
     ) -> bool {
-        let told = match failure.meaning() {
+        let is_limit_known = match failure.meaning() {
             Meaning::TooLarge(allocatable) => self.pod.learn(note, allocatable),
             Meaning::Refused | Meaning::Forbidden => false,
             _ => return false,
         };
         note.resizing_at = None;
         // A pod that could not be made smaller has its size, and may still grow.
-        if !told && !only_shrinks {
+        if !is_limit_known && !only_shrinks {
             #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
             let at = now as i64;
             note.last_failed_at = Some(at);

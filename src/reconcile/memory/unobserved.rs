@@ -15,7 +15,7 @@ use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize};
 use crate::reconcile::memory::backoff::SKEW_S;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
-use crate::snapshot::pod_object::{Container, PodObject};
+use crate::snapshot::pod_object::{PodContainer, PodObject};
 
 /// For how many seconds a patch that is not observed holds up further ones: many times longer than a
 /// watch of a healthy API server lags.
@@ -41,7 +41,7 @@ struct Accepted {
     /// The note about resizes.
     note: Option<String>,
     /// The containers, with the resources that were asked for.
-    containers: Vec<Container>,
+    containers: Vec<PodContainer>,
 }
 
 impl Unobserved {
@@ -76,7 +76,7 @@ impl Unobserved {
                 }
                 Effect::ResizePod(patch) => {
                     let containers = patch.body.pointer("/spec/containers");
-                    let containers = containers.map(Vec::<Container>::deserialize);
+                    let containers = containers.map(Vec::<PodContainer>::deserialize);
                     let containers = containers.and_then(Result::ok).unwrap_or_default();
                     self.of(patch, now).containers = containers;
                 }
@@ -102,7 +102,7 @@ impl Accepted {
 
     fn is_shown(&self, pod: &PodObject) -> bool {
         let noted = pod.metadata.annotations.resize_status.as_ref();
-        let has = |asked: &Container| {
+        let has = |asked: &PodContainer| {
             let mut there = pod.spec.containers.iter();
             let there = there.find(|there| there.name == asked.name);
             there.is_some_and(|there| {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
-use crate::simulate::world::trouble::{Answer, CallKind, ResizeRefusal, Watches};
+use crate::simulate::world::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
 
 /// What goes wrong in a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -78,7 +78,7 @@ pub enum FaultKind {
     /// Watchers hear nothing of some objects, or of all, until they list again.
     WatchStops {
         /// Of which.
-        of: Watches,
+        of: LostWatches,
         /// For how long.
         seconds: f64,
     },

@@ -7,14 +7,14 @@ use serde_json::Value;
 use super::checker::Checker;
 use super::plan::{FaultKind, FaultPlan};
 use super::scene::{KEEP_SMALL_S, Scene};
-use super::violation::Violation;
+use super::violation::WorldViolation;
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::simulate::world::group::GroupError;
-use crate::simulate::world::queue::Event;
-use crate::simulate::world::{View, World};
+use crate::simulate::world::group::SimulatedGroupError;
+use crate::simulate::world::queue::WorldEvent;
+use crate::simulate::world::{World, WorldView};
 use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
 /// How long the cluster may take to come up, in seconds.
@@ -39,9 +39,9 @@ const KEPT_VIEWS: usize = 300;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failed {
     /// The rule that was broken.
-    pub violation: Violation,
+    pub violation: WorldViolation,
     /// What was done last.
-    pub deeds: Vec<String>,
+    pub log: Vec<String>,
 }
 
 /// Tries a plan. Returns the first violation, if there is one.
@@ -49,18 +49,18 @@ pub struct Failed {
 /// # Errors
 ///
 /// A group of the scene cannot be read.
-pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
+pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
     let scene = plan.scene.clone();
     let trace = scene.trace();
     let mut world = World::new(&scene.cluster(), &trace, scene.world())?;
-    world.deeds.is_kept = true;
+    world.log.is_kept = true;
     if scene.settings.stranger {
         world.strangers.push(stranger());
     }
     let mut scaler = Scaler::new(scene.reconciler());
     scaler.is_checked = true;
     scaler.look_after(0.0, &mut world);
-    let mut trial = Trial {
+    let mut trial = FaultTrial {
         usual: scene.world(),
         manifest: world.stored_cluster().clone(),
         trace,
@@ -74,7 +74,7 @@ pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
     };
     Ok(trial.run(plan).err().map(|violation| Failed {
         violation,
-        deeds: trial.checker.deeds(),
+        log: trial.checker.log(),
     }))
 }
 
@@ -109,7 +109,7 @@ fn stranger() -> PodObject {
 }
 
 /// A simulation with faults.
-pub(super) struct Trial {
+pub(super) struct FaultTrial {
     pub(super) scene: Scene,
     pub(super) trace: Trace,
     /// How the world behaves while nothing is wrong.
@@ -117,7 +117,7 @@ pub(super) struct Trial {
     /// The RayCluster as it was at first.
     pub(super) manifest: Value,
     /// What watchers had, and since when.
-    pub(super) views: VecDeque<(Moment, View)>,
+    pub(super) views: VecDeque<(Moment, WorldView)>,
     pub(super) world: World,
     pub(super) scaler: Scaler,
     pub(super) checker: Checker,
@@ -140,8 +140,8 @@ pub(super) struct Dying {
     pub(super) seconds: f64,
 }
 
-impl Trial {
-    fn run(&mut self, plan: &FaultPlan) -> Result<(), Violation> {
+impl FaultTrial {
+    fn run(&mut self, plan: &FaultPlan) -> Result<(), WorldViolation> {
         let limit = Moment::at(START_S);
         while self.world.now < limit && !self.world.is_up() {
             self.step()?;
@@ -164,14 +164,14 @@ impl Trial {
             let seconds = self.world.now.since(calm);
             if seconds > SERVED_S {
                 let jobs = self.waiting();
-                return Err(Violation::NotServed { jobs, seconds });
+                return Err(WorldViolation::NotServed { jobs, seconds });
             }
         }
         self.settle()
     }
 
     /// After the last job everything comes to rest.
-    fn settle(&mut self) -> Result<(), Violation> {
+    fn settle(&mut self) -> Result<(), WorldViolation> {
         let last = self.world.now;
         // Pods below their resize limits are kept for longer than others.
         let idle_s = f64::from(self.scene.settings.idle_timeout_seconds).max(KEEP_SMALL_S);
@@ -179,11 +179,11 @@ impl Trial {
         let settled = self.world.now;
         self.pass(settled.plus(QUIET_S))?;
         let seconds = self.world.now.since(last);
-        if let Some((at, deed)) = &self.checker.last_change
+        if let Some((at, entry)) = &self.checker.last_change
             && *at > settled
         {
-            let deed = deed.to_string();
-            return Err(Violation::NotQuiet { deed, seconds });
+            let entry = entry.to_string();
+            return Err(WorldViolation::NotQuiet { entry, seconds });
         }
         let wanted = usize::try_from(self.world.least_workers()).unwrap_or_default();
         // Ray leaves the pods of a group that was removed as they are.
@@ -196,7 +196,7 @@ impl Trial {
             .count();
         let is_needed = self.unservable() > 0;
         if pods != wanted && !is_needed {
-            return Err(Violation::NotScaledDown {
+            return Err(WorldViolation::NotScaledDown {
                 pods,
                 wanted,
                 seconds,
@@ -205,7 +205,7 @@ impl Trial {
         Ok(())
     }
 
-    fn pass(&mut self, end: Moment) -> Result<(), Violation> {
+    fn pass(&mut self, end: Moment) -> Result<(), WorldViolation> {
         while self.world.next_at().is_some_and(|next| next <= end) {
             self.step()?;
         }
@@ -214,7 +214,7 @@ impl Trial {
     }
 
     /// Lets the next event or the next fault happen, and checks what came of it.
-    fn step(&mut self) -> Result<(), Violation> {
+    fn step(&mut self) -> Result<(), WorldViolation> {
         let next = self.world.next_at();
         let due = self.steps.last().map(|(at, ..)| *at);
         if let Some(due) = due
@@ -230,10 +230,10 @@ impl Trial {
         (self.checker).check(&self.scene, &mut self.world, &mut self.scaler)
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: WorldEvent) {
         match event {
-            Event::Look(token) => self.scaler.look(token, &mut self.world),
-            Event::Answered { look, chain } => match &mut self.dying {
+            WorldEvent::Look(token) => self.scaler.look(token, &mut self.world),
+            WorldEvent::Answered { look, chain } => match &mut self.dying {
                 Some(dying) if dying.calls == 0 => self.die(),
                 Some(dying) => {
                     dying.calls -= 1;
@@ -243,7 +243,7 @@ impl Trial {
             },
             event => self.world.happen(event),
         }
-        if event == Event::Watched {
+        if event == WorldEvent::Watched {
             if self.views.len() == KEPT_VIEWS {
                 self.views.pop_front();
             }

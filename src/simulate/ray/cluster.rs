@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::jobs::{JobState, Jobs, Need, Share};
-use super::node::{RayNode, Stage};
+use super::jobs::{JobPart, JobState, Jobs, Need};
+use super::node::{RayNode, RayNodeStage};
 use super::placing;
 use super::resources::{Bundle, ResourceNames};
 use crate::simulate::moment::Moment;
@@ -133,7 +133,7 @@ impl Ray {
             };
             let shares = places.into_iter().zip(bundles.clone());
             let shares = shares
-                .map(|(node, bundle)| Share { node, bundle })
+                .map(|(node, bundle)| JobPart { node, bundle })
                 .collect();
             self.start(job, shares, now);
             started.push(job);
@@ -154,7 +154,7 @@ impl Ray {
                 };
                 self.queues.get_mut(&shape).map(VecDeque::pop_front);
                 let bundle = bundle.clone();
-                self.start(job, vec![Share { node, bundle }], now);
+                self.start(job, vec![JobPart { node, bundle }], now);
                 started.push(job);
             }
         }
@@ -162,7 +162,7 @@ impl Ray {
         started
     }
 
-    fn start(&mut self, number: usize, shares: Vec<Share>, now: Moment) {
+    fn start(&mut self, number: usize, shares: Vec<JobPart>, now: Moment) {
         self.has_changed = true;
         let job = &mut self.jobs.all[number];
         let is_gang = matches!(job.need, Need::Gang { .. });
@@ -211,7 +211,7 @@ impl Ray {
     /// A node is gone. Returns how many jobs ran on it; each is tried again, or lost.
     pub fn lose(&mut self, node: usize, now: Moment) -> usize {
         self.has_changed = true;
-        self.nodes[node].stage = Stage::Dead;
+        self.nodes[node].stage = RayNodeStage::Dead;
         self.alive.retain(|alive| *alive != node);
         self.dead.push_back(self.nodes[node].dead_state());
         if self.dead.len() > DEAD_NODES {
@@ -249,8 +249,8 @@ impl Ray {
         if only_idle && node.running > 0 {
             return false;
         }
-        if node.stage == Stage::Alive {
-            node.stage = Stage::Draining;
+        if node.stage == RayNodeStage::Alive {
+            node.stage = RayNodeStage::Draining;
         }
         true
     }
@@ -260,7 +260,7 @@ impl Ray {
         let mut ending = Vec::new();
         for number in &self.alive {
             let node = &mut self.nodes[*number];
-            if node.stage == Stage::Draining && node.running == 0 && !node.is_ending {
+            if node.stage == RayNodeStage::Draining && node.running == 0 && !node.is_ending {
                 node.is_ending = true;
                 ending.push(node.pod);
             }

@@ -3,9 +3,9 @@
 use super::cluster::Ray;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::jobs::Need;
-use crate::simulate::ray::node::{RayNode, Stage};
+use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
-use crate::simulate::trace::Strategy;
+use crate::simulate::trace::PlacementStrategy;
 use crate::snapshot::gcs::{
     BundleSelector, ClusterResourceState, GangResourceRequest, Label, LabelSelector, NodeState,
     NodeStatus, PlacementConstraint, ResourceRequest, ResourceRequestByCount,
@@ -46,8 +46,8 @@ impl Ray {
             node.running = 0;
             node.gangs.clear();
             node.idle_since = now;
-            if node.stage == Stage::Draining {
-                node.stage = Stage::Alive;
+            if node.stage == RayNodeStage::Draining {
+                node.stage = RayNodeStage::Alive;
             }
         }
     }
@@ -117,10 +117,10 @@ impl Ray {
                 .map(|gang| (label(*gang), String::new()))
                 .collect(),
             status: match (node.stage, idle) {
-                (Stage::Dead, _) => NodeStatus::Dead,
-                (Stage::Draining, _) => NodeStatus::Draining,
-                (Stage::Alive, true) => NodeStatus::Idle,
-                (Stage::Alive, false) => NodeStatus::Running,
+                (RayNodeStage::Dead, _) => NodeStatus::Dead,
+                (RayNodeStage::Draining, _) => NodeStatus::Draining,
+                (RayNodeStage::Alive, true) => NodeStatus::Idle,
+                (RayNodeStage::Alive, false) => NodeStatus::Running,
             },
             idle_duration_ms: if idle { idle_ms } else { 0 },
             labels: labels.collect(),
@@ -139,18 +139,18 @@ fn label(job: usize) -> String {
 
 /// How Ray says that bundles belong together, or apart. `PACK` and `SPREAD` are only wishes, of which
 /// the autoscaler is not told.
-fn constraints(job: usize, strategy: Strategy) -> Vec<PlacementConstraint> {
+fn constraints(job: usize, strategy: PlacementStrategy) -> Vec<PlacementConstraint> {
     let label = Some(Label {
         label_name: label(job),
         label_value: String::new(),
     });
     match strategy {
-        Strategy::Pack | Strategy::Spread => Vec::new(),
-        Strategy::StrictPack => vec![PlacementConstraint {
+        PlacementStrategy::Pack | PlacementStrategy::Spread => Vec::new(),
+        PlacementStrategy::StrictPack => vec![PlacementConstraint {
             affinity: label,
             anti_affinity: None,
         }],
-        Strategy::StrictSpread => vec![PlacementConstraint {
+        PlacementStrategy::StrictSpread => vec![PlacementConstraint {
             affinity: None,
             anti_affinity: label,
         }],

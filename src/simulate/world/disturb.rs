@@ -3,13 +3,13 @@
 
 use serde_json::Value;
 
-use super::deeds::Deed;
+use super::log::LogEntry;
 use super::objects::SimulatedPod;
 use super::state::World;
 use super::trouble::Answer;
 use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::ray::resources::ResourceNames;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
@@ -28,7 +28,7 @@ impl World {
         } else {
             self.answer(is_kubernetes, |world| world.perform(effect))
         };
-        self.deeds.add(self.now, || Deed::Called {
+        self.log.add(self.now, || LogEntry::Called {
             effect: Box::new(effect.clone()),
             is_done,
             result: result.clone(),
@@ -36,14 +36,14 @@ impl World {
         result
     }
 
-    /// Writes the ownership record.
+    /// Writes the hand-over record.
     ///
     /// # Errors
     ///
     /// As of [`World::call`].
     pub fn claim(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
         let (_, result) = self.answer(true, |world| world.patch_cluster(patch));
-        self.deeds.add(self.now, || Deed::Claimed(result.clone()));
+        self.log.add(self.now, || LogEntry::Claimed(result.clone()));
         result
     }
 
@@ -163,7 +163,7 @@ impl World {
         };
         let deferred = self.present.values().copied().filter(is_deferred);
         for pod in deferred.collect::<Vec<_>>() {
-            self.after(0.0, Event::Kubelet(pod));
+            self.after(0.0, WorldEvent::Kubelet(pod));
         }
     }
 }

@@ -1,10 +1,10 @@
 //! The kubelets: pods start, end, and get new sizes.
 
 use super::state::World;
-use crate::simulate::ray::node::{RayNode, Stage};
+use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::world::objects::{fits, left};
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::trouble::ResizeRefusal;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
@@ -33,7 +33,7 @@ impl World {
         } else {
             self.settings.ray_start_s
         };
-        self.after(delay, Event::RayJoins(number));
+        self.after(delay, WorldEvent::RayJoins(number));
         self.objects_changed();
     }
 
@@ -69,7 +69,7 @@ impl World {
             running: 0,
             gangs: Vec::new(),
             idle_since: self.now,
-            stage: Stage::Alive,
+            stage: RayNodeStage::Alive,
             is_ending: false,
         });
         self.ray_changed();
@@ -80,7 +80,7 @@ impl World {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
             if let Some(delay) = self.settings.pod_end_s {
-                self.after(delay, Event::PodEnds(number));
+                self.after(delay, WorldEvent::PodEnds(number));
             }
         }
     }
@@ -98,9 +98,9 @@ impl World {
         }
         pod.set_phase(phase);
         let node = pod.node;
-        self.room_came_free(node);
+        self.capacity_was_freed(node);
         self.objects_changed();
-        self.after(self.settings.operator_s, Event::Operator);
+        self.after(self.settings.operator_s, WorldEvent::Operator);
         self.count_cost();
     }
 
@@ -113,7 +113,7 @@ impl World {
             // Nothing has to be stopped in a pod that has ended or has never run.
             let runs = pod.phase() == "Running";
             let delay = if runs { self.settings.pod_stop_s } else { 0.0 };
-            self.after(delay, Event::PodGone(number));
+            self.after(delay, WorldEvent::PodGone(number));
             self.objects_changed();
         }
     }
@@ -130,8 +130,8 @@ impl World {
         pod.is_gone = true;
         let (name, node) = (pod.name().to_owned(), pod.node);
         self.present.remove(&name);
-        self.room_came_free(node);
-        self.after(self.settings.operator_s, Event::Operator);
+        self.capacity_was_freed(node);
+        self.after(self.settings.operator_s, WorldEvent::Operator);
         self.objects_changed();
         self.count_cost();
     }
@@ -185,7 +185,7 @@ impl World {
         pod.set_resize("PodResizeInProgress", None, None);
         self.after(
             self.settings.resize_s,
-            Event::Resized {
+            WorldEvent::Resized {
                 pod: number,
                 generation,
             },
@@ -215,7 +215,7 @@ impl World {
         pod.actuate();
         self.ledger.resizes += 1;
         let node = pod.node;
-        self.room_came_free(node);
+        self.capacity_was_freed(node);
         self.objects_changed();
         self.count_cost();
     }

@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::deeds::{Deed, DeletionCause};
+use super::log::{DeletionCause, LogEntry};
 use super::state::World;
 use crate::simulate::world::group::SimulatedGroup;
 use crate::simulate::world::objects::SimulatedPod;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::pod_object::{
     ContainerStatus, OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus,
 };
@@ -35,7 +35,7 @@ impl World {
             };
             if !done {
                 // It returns an error, and is called again.
-                return self.after(self.settings.operator_s, Event::Operator);
+                return self.after(self.settings.operator_s, WorldEvent::Operator);
             }
         }
     }
@@ -118,7 +118,7 @@ impl World {
     fn note_deletion(&mut self, number: usize, cause: DeletionCause) {
         let pod = &self.pods[number];
         let node = self.ray.node_of(number);
-        self.deeds.add(self.now, || Deed::Deleted {
+        self.log.add(self.now, || LogEntry::Deleted {
             name: pod.name().to_owned(),
             cause,
             jobs: node.map_or(0, |node| self.ray.nodes[node].running),
@@ -132,7 +132,7 @@ impl World {
             self.make_pod(group, name, replica.clone());
             self.ledger.pods_made += 1;
         }
-        self.after(0.0, Event::Scheduler);
+        self.after(0.0, WorldEvent::Scheduler);
     }
 
     /// Makes a pod, and returns its number.

@@ -2,7 +2,7 @@
 
 use super::state::World;
 use crate::simulate::world::objects::{SimulatedNode, fits, left};
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::amounts::Amounts;
 
 /// The interval at which the node autoscaler looks at the nodes while there is something to do.
@@ -44,7 +44,7 @@ impl World {
         if let Some(node) = node {
             self.nodes[node].empty_since = None;
         }
-        self.after(self.settings.pod_start_s, Event::PodRuns(pod));
+        self.after(self.settings.pod_start_s, WorldEvent::PodRuns(pod));
         self.objects_changed();
         self.count_cost();
     }
@@ -94,7 +94,7 @@ impl World {
     fn scan_after(&mut self, seconds: f64) {
         if !self.is_scanning {
             self.is_scanning = true;
-            self.after(seconds, Event::NodeAutoscaler);
+            self.after(seconds, WorldEvent::NodeAutoscaler);
         }
     }
 
@@ -164,7 +164,7 @@ impl World {
         for pool in wanted {
             let delay = self.settings.pools[pool].start_s;
             let node = self.add_node(pool, false);
-            self.after(delay, Event::NodeReady(node));
+            self.after(delay, WorldEvent::NodeReady(node));
         }
     }
 
@@ -206,7 +206,7 @@ impl World {
     }
 
     /// A node has lost a pod: others may get its room.
-    pub(super) fn room_came_free(&mut self, node: Option<usize>) {
+    pub(super) fn capacity_was_freed(&mut self, node: Option<usize>) {
         if let Some(node) = node {
             if self.pods_on(node).next().is_none() {
                 self.nodes[node].empty_since = Some(self.now);
@@ -215,10 +215,10 @@ impl World {
             let waiting: Vec<usize> = self.pods_on(node).collect();
             for pod in waiting {
                 if !self.pods[pod].is_actuated() {
-                    self.after(0.0, Event::Kubelet(pod));
+                    self.after(0.0, WorldEvent::Kubelet(pod));
                 }
             }
         }
-        self.after(0.0, Event::Scheduler);
+        self.after(0.0, WorldEvent::Scheduler);
     }
 }

@@ -116,6 +116,11 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
     groups.collect()
 }
 
+/// Whether a pod that was resized before could grow again if it were asked to.
+fn is_small_by_choice(resize: &Resize) -> bool {
+    resize.noted.is_some() && !resize.is_in_progress() && resize.can_grow()
+}
+
 /// By the number of the group, what running pods do not take of their resize limits, if they were
 /// resized before.
 fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
@@ -125,7 +130,7 @@ fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
         .filter(|node| node.stage() == Stage::Running)
     {
         let resize = node.resize.as_ref();
-        let resize = resize.filter(|resize| resize.noted.is_some() && resize.failed_at.is_none());
+        let resize = resize.filter(|resize| is_small_by_choice(resize));
         let (Some(group), Some(resize)) = (node.group(), resize) else {
             continue;
         };

@@ -43,6 +43,12 @@ impl World {
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
         }
+        if pod.is_head {
+            self.trouble.is_gcs_away = false;
+        } else if self.trouble.is_gcs_away {
+            // It waits for the GCS.
+            return self.after(self.settings.gcs_pull_s, Event::RayJoins(number));
+        }
         let mut groups = self.groups.iter().chain(&self.former);
         let Some(group) = groups.find(|group| group.name == pod.group()) else {
             return;
@@ -87,6 +93,7 @@ impl World {
 
     /// The containers of a pod have ended.
     pub(super) fn pod_ends(&mut self, number: usize) {
+        self.ray.end_headless(number);
         self.end_pod(number, "Succeeded");
     }
 
@@ -128,8 +135,11 @@ impl World {
             return;
         }
         pod.is_gone = true;
-        let (name, node) = (pod.name().to_owned(), pod.node);
+        let (name, node, is_head) = (pod.name().to_owned(), pod.node, pod.is_head);
         self.present.remove(&name);
+        if is_head {
+            self.head_gone();
+        }
         self.room_came_free(node);
         self.after(self.settings.operator_s, Event::Operator);
         self.objects_changed();
@@ -170,7 +180,7 @@ impl World {
         }
         if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {
             let others = self.pods_on(node).filter(|other| *other != number);
-            let others = others.fold(Amounts::default(), |sum, other| {
+            let others = others.fold(self.nodes[node].filled, |sum, other| {
                 sum.plus(self.pods[other].allocated())
             });
             if !fits(wanted, left(allocatable, others)) {

@@ -85,7 +85,8 @@ impl World {
     pub(super) fn ray_ends(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
-            if let Some(delay) = self.settings.pod_end_s {
+            let ends = self.settings.pod_end_s;
+            if let Some(delay) = ends.filter(|_| !self.pods[number].is_deleting()) {
                 self.after(delay, Event::PodEnds(number));
             }
         }
@@ -120,6 +121,10 @@ impl World {
             // Nothing has to be stopped in a pod that has ended or has never run.
             let runs = pod.phase() == "Running";
             let delay = if runs { self.settings.pod_stop_s } else { 0.0 };
+            if runs && !pod.is_head {
+                // Raylets end as soon as they are told to.
+                self.after(self.settings.call_s, Event::RayEnds(number));
+            }
             self.after(delay, Event::PodGone(number));
             self.objects_changed();
         }

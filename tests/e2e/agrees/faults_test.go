@@ -156,7 +156,7 @@ func (p *play) drainNode(context.Context) error {
 	p.undo = append(p.undo, func() { _ = p.uncordonNodes(context.Background()) })
 	for n := 1; n <= nodes; n++ {
 		if node := lab.NodeName(n); node != head.Get("spec.nodeName") {
-			if _, _, err := p.Lab.Kubectl("drain", node, "--force", "--delete-emptydir-data", "--pod-selector=ray.io/cluster="+p.c.Name); err != nil {
+			if _, _, err := p.Lab.Kubectl("drain", node, "--force", "--delete-emptydir-data", "--disable-eviction", "--pod-selector=ray.io/cluster="+p.c.Name); err != nil {
 				return err
 			}
 		}

@@ -50,8 +50,18 @@ impl UnchangedCheck {
 
     /// Whether the state is the same, and the check not too old. `now` is in seconds since 1970.
     pub fn holds(&self, state: &ClusterResourceState, now: f64) -> bool {
-        (self.at..self.at + REST_S).contains(&now) && self.sum == sum(state)
+        self.is_fresh(now) && self.sum == sum(state)
     }
+
+    /// Whether the check is not too old: for who knows in another way that the state is the same.
+    pub fn is_fresh(&self, now: f64) -> bool {
+        (self.at..self.at + REST_S).contains(&now)
+    }
+}
+
+/// Whether two states are the same, but for how long Ray nodes have been idle.
+pub fn is_same(one: &ClusterResourceState, other: &ClusterResourceState) -> bool {
+    sum(one) == sum(other)
 }
 
 fn is_idle(round: &Round) -> bool {

@@ -10,7 +10,7 @@ use crate::simulate::world::WorldView;
 use crate::simulate::world::log::LogEntry;
 use crate::simulate::world::trouble::BadAnswer;
 
-impl FaultTrial {
+impl FaultTrial<'_> {
     pub(super) fn say(&mut self, text: String) {
         self.world.log.add(self.world.now, || LogEntry::Fault(text));
     }
@@ -105,6 +105,16 @@ impl FaultTrial {
                 self.say(format!("deleted by people: {deleted:?}"));
             }
             FaultKind::NotesRemoved => world.remove_notes(),
+            FaultKind::HeadLost => world.lose_head(),
+            FaultKind::NodeDrained { pick, .. } => {
+                let drained = world.drain_node(pick);
+                self.say(format!("drained: {drained:?}"));
+            }
+            FaultKind::NodesFilled { .. } => world.fill_nodes(),
+            FaultKind::ResourcesRequested { cpu, bundles, .. } => {
+                let bundle = world.ray.names.bundle([("CPU", cpu)]);
+                world.ray.request(vec![(bundle, bundles)]);
+            }
             FaultKind::ClockAhead { by, .. } => self.scaler.clock_ahead_s = by,
         }
     }
@@ -142,9 +152,13 @@ impl FaultTrial {
                 }
             }
             FaultKind::CallsRefused { .. } => world.trouble.refused = None,
+            FaultKind::NodeDrained { .. } => world.uncordon_nodes(),
+            FaultKind::NodesFilled { .. } => world.empty_nodes(),
+            FaultKind::ResourcesRequested { .. } => world.ray.request(Vec::new()),
             FaultKind::ClockAhead { .. } => self.scaler.clock_ahead_s = 0.0,
             FaultKind::LeaseLost { .. }
             | FaultKind::WatchRepeats { .. }
+            | FaultKind::HeadLost
             | FaultKind::NodeLost { .. }
             | FaultKind::PodFails { .. }
             | FaultKind::PodDeleted { .. }

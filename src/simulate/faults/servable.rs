@@ -7,7 +7,7 @@ use crate::simulate::ray::jobs::{JobState, Need, SimulatedJob};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::trace::PlacementStrategy;
 
-impl FaultTrial {
+impl FaultTrial<'_> {
     /// How many jobs wait that fit in pods as the groups make them.
     pub(super) fn waiting(&self) -> usize {
         self.ready().filter(|job| self.fits(job)).count()

@@ -8,6 +8,7 @@ use super::checker::Checker;
 use super::plan::{FaultKind, FaultPlan};
 use super::scene::{KEEP_SMALL_S, Scene};
 use super::violation::WorldViolation;
+use crate::reconcile::ReconcilerSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
@@ -44,24 +45,51 @@ pub struct Failed {
     pub log: Vec<String>,
 }
 
-/// Tries a plan. Returns the first violation, if there is one.
+/// How the cluster of a plan is scaled, and how its world behaves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Staging {
+    /// How the cluster is scaled.
+    pub reconciler: ReconcilerSettings,
+    /// How the world behaves while nothing is wrong.
+    pub world: WorldSettings,
+}
+
+/// Tries a plan as its scene says. Returns the first violation, if there is one.
 ///
 /// # Errors
 ///
 /// A group of the scene cannot be read.
 pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
+    let staging = Staging {
+        reconciler: plan.scene.reconciler(),
+        world: plan.scene.world(),
+    };
+    watched(plan, staging, &mut |_, _| {})
+}
+
+/// Tries a plan, and shows the world after each thing that happens, with the moment from which on
+/// jobs are submitted, once it has come.
+///
+/// # Errors
+///
+/// A group of the scene cannot be read.
+pub fn watched(
+    plan: &FaultPlan,
+    staging: Staging,
+    seen: &mut dyn FnMut(&World, Option<Moment>),
+) -> Result<Option<Failed>, SimulatedGroupError> {
     let scene = plan.scene.clone();
     let trace = scene.trace();
-    let mut world = World::new(&scene.cluster(), &trace, scene.world())?;
+    let mut world = World::new(&scene.cluster(), &trace, staging.world.clone())?;
     world.log.is_kept = true;
     if scene.settings.stranger {
         world.strangers.push(stranger());
     }
-    let mut scaler = Scaler::new(scene.reconciler());
+    let mut scaler = Scaler::new(staging.reconciler);
     scaler.is_checked = true;
     scaler.look_after(0.0, &mut world);
     let mut trial = FaultTrial {
-        usual: scene.world(),
+        usual: staging.world,
         manifest: world.stored_cluster().clone(),
         trace,
         scene,
@@ -71,6 +99,8 @@ pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
         checker: Checker::default(),
         steps: Vec::new(),
         dying: None,
+        began: None,
+        seen,
     };
     Ok(trial.run(plan).err().map(|violation| Failed {
         violation,
@@ -109,7 +139,7 @@ fn stranger() -> PodObject {
 }
 
 /// A simulation with faults.
-pub(super) struct FaultTrial {
+pub(super) struct FaultTrial<'a> {
     pub(super) scene: Scene,
     pub(super) trace: Trace,
     /// How the world behaves while nothing is wrong.
@@ -124,6 +154,10 @@ pub(super) struct FaultTrial {
     /// Faults that begin or end, the last one first.
     pub(super) steps: Vec<(Moment, Step, FaultKind)>,
     pub(super) dying: Option<Dying>,
+    /// From when on jobs are submitted.
+    began: Option<Moment>,
+    /// Who is shown the world.
+    seen: &'a mut dyn FnMut(&World, Option<Moment>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -140,7 +174,7 @@ pub(super) struct Dying {
     pub(super) seconds: f64,
 }
 
-impl FaultTrial {
+impl FaultTrial<'_> {
     fn run(&mut self, plan: &FaultPlan) -> Result<(), WorldViolation> {
         let limit = Moment::at(START_S);
         while self.world.now < limit && !self.world.is_up() {
@@ -148,6 +182,7 @@ impl FaultTrial {
         }
         self.world.begin(&self.trace);
         let began = self.world.now;
+        self.began = Some(began);
         for fault in &plan.faults {
             let at = began.plus(fault.at);
             let end = at.plus(fault.kind.seconds());
@@ -227,6 +262,7 @@ impl FaultTrial {
         } else if let Some(event) = self.world.advance() {
             self.happen(event);
         }
+        (self.seen)(&self.world, self.began);
         (self.checker).check(&self.scene, &mut self.world, &mut self.scaler)
     }
 

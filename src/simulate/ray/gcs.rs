@@ -7,14 +7,16 @@ use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
 use crate::simulate::trace::PlacementStrategy;
 use crate::snapshot::gcs::{
-    BundleSelector, ClusterResourceState, GangResourceRequest, Label, LabelSelector, NodeState,
-    NodeStatus, PlacementConstraint, ResourceRequest, ResourceRequestByCount,
+    BundleSelector, ClusterResourceConstraint, ClusterResourceState, GangResourceRequest, Label,
+    LabelSelector, NodeState, NodeStatus, PlacementConstraint, ResourceRequest,
+    ResourceRequestByCount,
 };
 
 impl Ray {
     /// The GCS collects how its nodes are, and what waits on them.
     pub fn pull(&mut self) {
         self.has_changed = false;
+        self.version += 1;
         self.reported = self
             .living()
             .map(|(number, node)| (number, node.clone()))
@@ -26,6 +28,12 @@ impl Ray {
             .collect();
     }
 
+    /// A driver calls `request_resources()`: the GCS knows it at once.
+    pub fn request(&mut self, requested: Vec<(Bundle, i64)>) {
+        self.touch();
+        self.requested = requested;
+    }
+
     /// The GCS has lost what it knew but for the nodes, which are free and have the amounts with which
     /// they registered: those that `registered` gives for a group, where it knows the group.
     pub fn forget(
@@ -33,8 +41,9 @@ impl Ray {
         now: Moment,
         registered: impl Fn(&str, &mut ResourceNames) -> Option<Bundle>,
     ) {
-        self.has_changed = true;
+        self.touch();
         self.pulled.clear();
+        self.requested.clear();
         self.reported = self
             .living()
             .map(|(number, node)| (number, node.clone()))
@@ -95,8 +104,27 @@ impl Ray {
                     }
                 })
                 .collect(),
-            cluster_resource_constraints: Vec::new(),
+            cluster_resource_constraints: self.constraints(&request),
         }
+    }
+
+    /// What `request_resources()` asks for, of which the GCS has one at most.
+    fn constraints(
+        &self,
+        request: &impl Fn(&Bundle) -> ResourceRequest,
+    ) -> Vec<ClusterResourceConstraint> {
+        let requested = self.requested.iter();
+        let resource_requests: Vec<ResourceRequestByCount> = requested
+            .map(|(bundle, count)| ResourceRequestByCount {
+                request: request(bundle),
+                count: *count,
+            })
+            .collect();
+        let is_there = !resource_requests.is_empty();
+        is_there
+            .then_some(ClusterResourceConstraint { resource_requests })
+            .into_iter()
+            .collect()
     }
 
     /// The node as it last reported itself.

@@ -43,6 +43,12 @@ impl World {
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
         }
+        if pod.is_head {
+            self.trouble.is_gcs_away = false;
+        } else if self.trouble.is_gcs_away {
+            // It waits for the GCS.
+            return self.after(self.settings.gcs_pull_s, WorldEvent::RayJoins(number));
+        }
         let mut groups = self.groups.iter().chain(&self.former);
         let Some(group) = groups.find(|group| group.name == pod.group()) else {
             return;
@@ -79,7 +85,8 @@ impl World {
     pub(super) fn ray_ends(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
-            if let Some(delay) = self.settings.pod_end_s {
+            let ends = self.settings.pod_end_s;
+            if let Some(delay) = ends.filter(|_| !self.pods[number].is_deleting()) {
                 self.after(delay, WorldEvent::PodEnds(number));
             }
         }
@@ -87,6 +94,7 @@ impl World {
 
     /// The containers of a pod have ended.
     pub(super) fn pod_ends(&mut self, number: usize) {
+        self.ray.end_headless(number);
         self.end_pod(number, "Succeeded");
     }
 
@@ -113,6 +121,10 @@ impl World {
             // Nothing has to be stopped in a pod that has ended or has never run.
             let runs = pod.phase() == "Running";
             let delay = if runs { self.settings.pod_stop_s } else { 0.0 };
+            if runs && !pod.is_head {
+                // Raylets end as soon as they are told to.
+                self.after(self.settings.call_s, WorldEvent::RayEnds(number));
+            }
             self.after(delay, WorldEvent::PodGone(number));
             self.objects_changed();
         }
@@ -128,8 +140,11 @@ impl World {
             return;
         }
         pod.is_gone = true;
-        let (name, node) = (pod.name().to_owned(), pod.node);
+        let (name, node, is_head) = (pod.name().to_owned(), pod.node, pod.is_head);
         self.present.remove(&name);
+        if is_head {
+            self.head_gone();
+        }
         self.capacity_was_freed(node);
         self.after(self.settings.operator_s, WorldEvent::Operator);
         self.objects_changed();
@@ -170,7 +185,7 @@ impl World {
         }
         if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {
             let others = self.pods_on(node).filter(|other| *other != number);
-            let others = others.fold(Amounts::default(), |sum, other| {
+            let others = others.fold(self.nodes[node].filled, |sum, other| {
                 sum.plus(self.pods[other].allocated())
             });
             if !fits(wanted, left(allocatable, others)) {

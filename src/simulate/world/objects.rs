@@ -179,6 +179,10 @@ pub struct SimulatedNode {
     pub pool: usize,
     /// Whether pods can be bound to it.
     pub is_ready: bool,
+    /// Whether people let no pod be bound to it.
+    pub is_cordoned: bool,
+    /// What pods of others take of it.
+    pub filled: Amounts,
     /// Since when it has had no pod.
     pub empty_since: Option<Moment>,
     /// When it was removed.

@@ -127,11 +127,22 @@ impl World {
 
     fn make_replica(&mut self, group: &SimulatedGroup) {
         let replica = (group.hosts > 1).then(|| format!("{}-{}", group.name, self.letters()));
+        if group.is_head() {
+            self.make_head(group);
+            return;
+        }
         for _ in 0..group.hosts {
             let name = format!("{}-{}-worker-{}", self.name(), group.name, self.letters());
             self.make_pod(group, name, replica.clone());
             self.ledger.pods_made += 1;
         }
+        self.after(0.0, WorldEvent::Scheduler);
+    }
+
+    /// Makes the head pod, whose name does not change.
+    pub(super) fn make_head(&mut self, group: &SimulatedGroup) {
+        let name = format!("{}-head", self.name());
+        self.make_pod(group, name, None);
         self.after(0.0, WorldEvent::Scheduler);
     }
 

@@ -55,7 +55,7 @@ impl World {
         let (wanted, gpus) = (self.pods[pod].requests(), self.pods[pod].gpus);
         let mut best: Option<(Amounts, usize)> = None;
         for (number, node) in self.nodes.iter().enumerate() {
-            if !node.is_ready || node.removed.is_some() {
+            if !node.is_ready || node.is_cordoned || node.removed.is_some() {
                 continue;
             }
             let (free, free_gpus) = self.room(number);
@@ -70,10 +70,11 @@ impl World {
     }
 
     /// What is left of a node, as the scheduler counts: CPU, memory and GPUs.
-    fn room(&self, node: usize) -> (Amounts, i64) {
+    pub(super) fn room(&self, node: usize) -> (Amounts, i64) {
         let pool = &self.settings.pools[self.nodes[node].pool];
+        let free = left(pool.allocatable, self.nodes[node].filled);
         self.pods_on(node)
-            .fold((pool.allocatable, pool.gpus), |(free, gpus), pod| {
+            .fold((free, pool.gpus), |(free, gpus), pod| {
                 (
                     left(free, self.pods[pod].requests()),
                     gpus - self.pods[pod].gpus,
@@ -118,7 +119,7 @@ impl World {
     fn add_nodes(&mut self) {
         let there = self.nodes.iter().enumerate();
         let mut planned: Vec<(usize, Amounts, i64)> = there
-            .filter(|(_, node)| node.removed.is_none())
+            .filter(|(_, node)| node.removed.is_none() && !node.is_cordoned)
             .map(|(number, node)| {
                 let (free, gpus) = self.room(number);
                 (node.pool, free, gpus)
@@ -175,6 +176,8 @@ impl World {
             name: format!("{}-{number}", self.settings.pools[pool].name),
             pool,
             is_ready,
+            is_cordoned: false,
+            filled: Amounts::default(),
             empty_since: is_ready.then_some(self.now),
             removed: None,
         });

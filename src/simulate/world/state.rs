@@ -105,9 +105,7 @@ impl World {
             .iter()
             .find(|group| group.name == crate::ray::group::HEAD_NAME);
         if let Some(head) = head.cloned() {
-            let name = format!("{}-head", world.name());
-            world.make_pod(&head, name, None);
-            world.after(0.0, WorldEvent::Scheduler);
+            world.make_head(&head);
         }
         Ok(world)
     }

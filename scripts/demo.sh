@@ -1,11 +1,11 @@
 #!/usr/bin/env bash
 # demo.sh [BINARY]: what a person sees of Rayfit, with kubectl, in about two minutes. Without BINARY it
-# builds Rayfit first, and shows what there is to see while it builds the rest.
+# builds Rayfit first, and shows a first denial while it builds the rest.
 #
 # Without more it starts a lab of its own (tests/lab/README.md) and ends it again. On a cluster of
-# yours it works in namespaces of its own, asks to judge nothing else, and removes what it made:
+# yours it works in namespaces of its own, checks no objects elsewhere, and removes what it created:
 #
-# RAYFIT_DEMO_KUBECONFIG  that cluster's kubeconfig; no other one is ever looked at
+# RAYFIT_DEMO_KUBECONFIG  that cluster's kubeconfig; no other one is ever read
 # RAYFIT_DEMO_IMAGE       an image of Rayfit that the cluster can pull or has already; without it
 #                         one is built and loaded, into kind and minikube
 set -euo pipefail
@@ -41,7 +41,7 @@ run() {
 # run, where the command is to say no.
 run_refused() {
   if run "$*"; then
-    fail "that was to be refused, and was not: please report it"
+    fail "this should have been refused and was not: please report it as a bug"
   fi
 }
 
@@ -73,11 +73,11 @@ tell_what_is_built() {
     mapfile -t -O "${#what[@]}" what < <(cd "$repository/tests" && "$work/bin/lab" build --missing kube operator ray)
   fi
   [ "${#what[@]}" -gt 0 ] || return 0
-  say "Built here first, and kept for the next time (times on two cores, with nothing of it there):"
+  say "Built first, and kept for the next time (times on two cores, if nothing is there yet):"
   printf '  %s\n' "${what[@]}"
 }
 
-# What the lab needs is built behind everything else, which is not to wait for it.
+# Builds what the lab needs in the background, with the lowest priority.
 build_lab_meanwhile() {
   (cd "$repository/tests" && exec nice -n 19 "$work/bin/lab" build kube operator ray) >/dev/null 2>"$work/lab.log" &
   building=$!
@@ -91,20 +91,22 @@ stop_building() {
   building=
 }
 
-# A denial before anything is built: what the tests have seen `rayfit check` say.
-show_recorded_denial() {
-  say "Until then: what Rayfit says of examples/bad.yaml, as its tests have recorded it"
+# On a new machine, what comes and how long it takes, and a denial before anything is built: the
+# output of `rayfit check` as the tests have recorded it.
+greet_new_machine() {
+  [ -n "$build_rayfit" ] && [ ! -e "$binary" ] || return 0
+  say "Rayfit is not built here yet: about 4 minutes on two cores. Kubernetes and Ray, if missing too: about 7 more"
+  say "Meanwhile: how Rayfit denies examples/bad.yaml, as its tests have recorded it"
   printf '%s$ rayfit check examples/bad.yaml%s\n' "$bold" "$plain"
   sed '1,/^---$/d' "$repository/tests/shell/snapshots/shell__cli__the_example_of_the_demo.snap"
 }
 
 build_rayfit() {
   [ -n "$build_rayfit" ] || return 0
-  [ -e "$binary" ] || show_recorded_denial
   (cd "$repository" && cargo build --locked)
 }
 
-# The same without a cluster, as soon as there is a program.
+# The same, live, as soon as the program is built.
 show_first_denial() {
   say "The first denial, without a cluster (this is what CI runs, with exit code 1)"
   (cd "$repository" && run_refused rayfit check examples/bad.yaml)
@@ -240,7 +242,7 @@ before_rayfit() {
 }
 
 install_rayfit() {
-  say "Install Rayfit: webhooks that make their own certificates, and apart from them what scales clusters"
+  say "Install Rayfit: webhooks with certificates of their own, and the controller that scales clusters"
   if [ -n "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
     undo+=(uninstall)
   fi
@@ -250,14 +252,14 @@ install_rayfit() {
   until_judged
 }
 
-# API servers hear of webhooks within a second or so; until then, what nobody judges is stored.
+# API servers call new webhooks within a second or so; until then, objects are stored unchecked.
 until_judged() {
   local attempt
   for attempt in $(seq 100); do
     kubectl apply --dry-run=server -f bad.yaml >/dev/null 2>&1 || return 0
     sleep 0.2
   done
-  fail "after $attempt attempts nothing is judged: look at kubectl logs -n $system deployment/rayfit"
+  fail "after $attempt attempts no object is checked: look at kubectl logs -n $system deployment/rayfit"
 }
 
 show() {
@@ -268,7 +270,7 @@ show() {
   run kubectl apply -f good.yaml --dry-run=server
   run kubectl apply -f good.yaml
 
-  say "What was sent, and what is stored: Rayfit has written out what was left to chance
+  say "What was sent, and what is stored: Rayfit has filled in what was missing
 # (numOfHosts and replicas are KubeRay's own defaults)"
   kubectl apply view-last-applied -f good.yaml -o yaml | sed -n '/^spec:/,$p' >sent.yaml
   kubectl get -f good.yaml -o yaml | sed -n '/^spec:/,/^status:/p' | sed '/^status:/d' >stored.yaml
@@ -284,7 +286,7 @@ show() {
   say "... and it can be mended"
   run "kubectl patch raycluster legacy -n $demo --type=json -p '[{\"op\": \"replace\", \"path\": \"/spec/workerGroupSpecs/0/minReplicas\", \"value\": 1}]'"
 
-  say "The same judgement without a cluster, for CI (exit code 1)"
+  say "The same checks without a cluster, for CI (exit code 1)"
   run_refused 'rayfit check bad.yaml | tail -n 1'
 }
 
@@ -375,6 +377,7 @@ EOF
 build_rayfit=
 [ $# -gt 0 ] || build_rayfit=yes
 building=
+greet_new_machine
 tell_what_is_built
 if [ -z "${RAYFIT_DEMO_KUBECONFIG:-}" ]; then
   build_lab_meanwhile

@@ -5,7 +5,8 @@
 
 The faults are those of tests/fixtures/simulate/mutants.txt, or those whose titles contain one of the
 arguments. All of them are built into one program, in which a variable of the environment turns one
-on. Each is tried with the scripts of tests/fixtures/simulate/faults and the seeds of `make test`.
+on. Each is tried with the scripts of tests/fixtures/simulate/faults, the seeds of `make test`, and the
+scripts of tests/fixtures/simulate/agrees, whose deeds are known.
 Ends with 1 if one is not found, or if a line that is to be changed is not in its file exactly once.
 
 PROFILE  of cargo (default soak)
@@ -84,7 +85,7 @@ def run(tests, number, seeds):
         "RUST_BACKTRACE": "0",
     }
     return subprocess.run(
-        [tests, "simulate_faults::"], cwd=COPY, env=env, stdout=subprocess.PIPE, text=True
+        [tests, "simulate_faults::", "simulate_agrees::"], cwd=COPY, env=env, stdout=subprocess.PIPE, text=True
     )
 
 

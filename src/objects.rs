@@ -118,7 +118,7 @@ pub struct Stored(BTreeMap<(Kind, String), Vec<Value>>);
 
 /// The stored object that a manifest would change.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Before<'a> {
+pub enum StoredVersion<'a> {
     /// None: it creates a new object.
     Nothing,
     /// This object.
@@ -142,16 +142,16 @@ impl Stored {
     /// The object that a manifest of this identity would change. A manifest may leave out its
     /// namespace (kubectl adds that of its context), and so may a stored object that was taken from
     /// a manifest. If only one side names a namespace, that decides.
-    pub fn find(&self, identity: &Identity) -> Before<'_> {
+    pub fn find(&self, identity: &Identity) -> StoredVersion<'_> {
         let alike = self.0.get(&(identity.kind, identity.name.clone()));
         let alike = alike.map_or(&[][..], Vec::as_slice);
         let wanted = identity.namespace.as_deref();
         let is = |wanted: Option<&str>| alike.iter().find(|other| namespace(other) == wanted);
         match (is(wanted), wanted, alike) {
-            (Some(object), ..) | (None, None, [object]) => Before::Object(object),
-            (None, None, [_, _, ..]) => Before::Ambiguous(alike.len()),
-            (None, Some(_), _) => is(None).map_or(Before::Nothing, Before::Object),
-            (None, None, []) => Before::Nothing,
+            (Some(object), ..) | (None, None, [object]) => StoredVersion::Object(object),
+            (None, None, [_, _, ..]) => StoredVersion::Ambiguous(alike.len()),
+            (None, Some(_), _) => is(None).map_or(StoredVersion::Nothing, StoredVersion::Object),
+            (None, None, []) => StoredVersion::Nothing,
         }
     }
 }
@@ -248,9 +248,9 @@ mod tests {
             let wanted = cluster(wanted, 0);
             let identity = Identity::of(&RayObject::parse(&wanted).unwrap());
             match all.find(&identity) {
-                Before::Nothing => Ok(None),
-                Before::Object(object) => Ok(object["spec"]["marker"].as_i64()),
-                Before::Ambiguous(count) => Err(count),
+                StoredVersion::Nothing => Ok(None),
+                StoredVersion::Object(object) => Ok(object["spec"]["marker"].as_i64()),
+                StoredVersion::Ambiguous(count) => Err(count),
             }
         };
         let (x, y) = ((Some("x"), 1), (Some("y"), 2));

@@ -53,7 +53,7 @@ pub enum Decision {
     /// Filled in (mutating webhook).
     Defaulted(Defaulted),
     /// A RayPolicy, which was itself validated.
-    Policy(raypolicy::review::Review),
+    Policy(raypolicy::review::PolicyReview),
 }
 
 /// Decides about one review, which arrived at `now`.
@@ -63,13 +63,15 @@ pub fn decide(
     policy: &EffectivePolicy,
     now: Timestamp,
     engine: Engine,
-    room: &TreeBudget,
+    budget: &TreeBudget,
 ) -> Result<Decision, ReviewError> {
     if webhook == Webhook::Validate && is_policy(review) {
-        return review_policy(review, policy, now, room).map(Decision::Policy);
+        return review_policy(review, policy, now, budget).map(Decision::Policy);
     }
     if webhook == Webhook::Validate && resize::is_one(review) {
-        return Ok(Decision::Judged(resize::judge(review, policy, now, room)?));
+        return Ok(Decision::Judged(resize::judge(
+            review, policy, now, budget,
+        )?));
     }
     let kind = match skip::kind_to_judge(review) {
         Ok(kind) => kind,
@@ -79,7 +81,7 @@ pub fn decide(
     if let Some(skip) = old.and_then(|old| skip::skip_update(webhook, object, old)) {
         return Ok(Decision::Skipped(skip));
     }
-    let (object, old) = trees(webhook, kind, object, old, room)?;
+    let (object, old) = trees(webhook, kind, object, old, budget)?;
     let object = view(kind, &object, "object")?;
     let old = old
         .as_ref()
@@ -111,14 +113,14 @@ fn review_policy(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
-    room: &TreeBudget,
-) -> Result<raypolicy::review::Review, ReviewError> {
+    budget: &TreeBudget,
+) -> Result<raypolicy::review::PolicyReview, ReviewError> {
     let (object, old) = objects(review)?;
-    let read = |raw: &RawValue, field| read(raw, field, Detail::Whole, room);
+    let read = |raw: &RawValue, field| read(raw, field, Detail::Whole, budget);
     let new = match compile::read(&read(object, "object")?) {
         Ok(new) => new,
         Err(fault) => {
-            return Ok(raypolicy::review::Review {
+            return Ok(raypolicy::review::PolicyReview {
                 refused: vec![fault],
                 ..Default::default()
             });
@@ -144,9 +146,9 @@ fn trees(
     kind: Kind,
     object: &RawValue,
     old: Option<&RawValue>,
-    room: &TreeBudget,
+    budget: &TreeBudget,
 ) -> Result<(Value, Option<Value>), ReviewError> {
-    let read = |raw, field, detail| read(raw, field, detail, room);
+    let read = |raw, field, detail| read(raw, field, detail, budget);
     let mut detail = match webhook {
         Webhook::Mutate if object.get().contains(ANNOTATION) => Detail::WithEnvironment,
         _ => Detail::Judged,
@@ -158,7 +160,7 @@ fn trees(
     if webhook == Webhook::Validate && compares_all(kind, &new) {
         detail = Detail::Whole;
         drop(new);
-        room.clear();
+        budget.clear();
         new = read(object, "object", detail)?;
     }
     Ok((new, Some(read(old, "oldObject", detail)?)))

@@ -26,9 +26,9 @@ pub(super) fn read(
     raw: &RawValue,
     field: &'static str,
     detail: Detail,
-    room: &TreeBudget,
+    budget: &TreeBudget,
 ) -> Result<Value, ReviewError> {
-    tree::read(raw, detail, room).map_err(|error| match error {
+    tree::read(raw, detail, budget).map_err(|error| match error {
         TreeError::Json(error) => ReviewError::Object(field, error.into()),
         TreeError::TooMuch => ReviewError::TooMuch(field),
     })

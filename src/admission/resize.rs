@@ -27,10 +27,10 @@ pub(super) fn judge(
     review: &Review<'_>,
     policy: &EffectivePolicy,
     now: Timestamp,
-    room: &TreeBudget,
+    budget: &TreeBudget,
 ) -> Result<Verdict, ReviewError> {
     let (pod, old) = objects(review)?;
-    let read = |raw, field| read(raw, field, room);
+    let read = |raw, field| read(raw, field, budget);
     let pod = read(pod, "object")?;
     let Some(old) = old.map(|old| read(old, "oldObject")).transpose()? else {
         return Ok(Verdict::default());
@@ -53,8 +53,8 @@ pub(super) fn judge(
     ))
 }
 
-fn read(raw: &RawValue, field: &'static str, room: &TreeBudget) -> Result<Fields, ReviewError> {
-    match objects::read(raw, field, Detail::Whole, room)? {
+fn read(raw: &RawValue, field: &'static str, budget: &TreeBudget) -> Result<Fields, ReviewError> {
+    match objects::read(raw, field, Detail::Whole, budget)? {
         Value::Object(fields) => Ok(fields),
         _ => Err(ReviewError::NotAnObject(field)),
     }

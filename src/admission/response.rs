@@ -124,7 +124,7 @@ fn patched<'a>(defaulted: &Defaulted) -> Result<Response<'a>, RenderError> {
 }
 
 /// The answer to a RayPolicy.
-fn reviewed<'a>(review: &'a Review<'_>, found: &raypolicy::review::Review) -> Response<'a> {
+fn reviewed<'a>(review: &'a Review<'_>, found: &raypolicy::review::PolicyReview) -> Response<'a> {
     let causes = found.refused.iter().map(|fault| Cause {
         reason: "FieldValueInvalid",
         message: fault.problem.clone(),

@@ -163,9 +163,9 @@ impl Admission {
     }
 
     fn decide(&self, webhook: Webhook, review: &Review<'_>) -> Result<(Vec<u8>, Decision), Fault> {
-        let room = TreeBudget::of(self.budget.trees());
+        let budget = TreeBudget::of(self.budget.trees());
         let policy = self.policy.load();
-        let decision = decide(webhook, review, &policy, now(), self.engine, &room)?;
+        let decision = decide(webhook, review, &policy, now(), self.engine, &budget)?;
         Ok((response::render(review, &decision)?, decision))
     }
 }

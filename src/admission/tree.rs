@@ -92,18 +92,18 @@ impl Default for TreeBudget {
     }
 }
 
-/// Parses an object, if there is `room` for its tree.
-pub fn read(raw: &RawValue, detail: Detail, room: &TreeBudget) -> Result<Value, TreeError> {
+/// Parses an object, if there is `budget` left for its tree.
+pub fn read(raw: &RawValue, detail: Detail, budget: &TreeBudget) -> Result<Value, TreeError> {
     let place = match detail {
         Detail::Whole => TreePlace::Kept,
         Detail::Judged => TreePlace::Root { env: false },
         Detail::WithEnvironment => TreePlace::Root { env: true },
     };
-    let reader = Reader { place, room };
+    let reader = Reader { place, budget };
     reader
         .deserialize(&mut serde_json::Deserializer::from_str(raw.get()))
         .map_err(|error| {
-            if room.is_exceeded.get() {
+            if budget.is_exceeded.get() {
                 TreeError::TooMuch
             } else {
                 TreeError::Json(error)
@@ -209,7 +209,7 @@ fn fingerprint(raw: &RawValue) -> Value {
 #[derive(Clone, Copy)]
 struct Reader<'r> {
     place: TreePlace,
-    room: &'r TreeBudget,
+    budget: &'r TreeBudget,
 }
 
 impl<'de> DeserializeSeed<'de> for Reader<'_> {
@@ -232,7 +232,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
     }
 
     fn visit_map<A: MapAccess<'de>>(self, mut entries: A) -> Result<Value, A::Error> {
-        self.room.take(match self.place {
+        self.budget.take(match self.place {
             TreePlace::Spec { .. } => FIRST_ENTRIES * (VALUE / 2 + ENTRY) + FOUND,
             _ => FIRST_ENTRIES * (VALUE / 2 + ENTRY),
         })?;
@@ -244,7 +244,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
         let mut map = Map::with_capacity(FIRST_ENTRIES);
         loop {
             if map.len() >= FIRST_ENTRIES {
-                self.room.take(VALUE + ENTRY)?;
+                self.budget.take(VALUE + ENTRY)?;
             }
             let place = self.place.below(&key);
             let value = entries.next_value_seed(Reader { place, ..self })?;
@@ -260,7 +260,7 @@ impl<'de> Visitor<'de> for Reader<'_> {
         let mut list = Vec::new();
         while let Some(item) = items.next_element_seed(self)? {
             let taken = if list.is_empty() { FIRST_VALUES } else { 1 };
-            self.room.take(taken * VALUE)?;
+            self.budget.take(taken * VALUE)?;
             list.push(item);
         }
         Ok(list.into())
@@ -319,16 +319,16 @@ mod tests {
     }
 
     #[test]
-    fn room_can_be_used_again() {
+    fn a_budget_can_be_used_again() {
         let raw = RawValue::from_string(r#"{"a":[1,2,3]}"#.to_owned()).unwrap();
-        let room = TreeBudget::of(3 << 10);
-        read(&raw, Detail::Whole, &room).unwrap();
+        let budget = TreeBudget::of(3 << 10);
+        read(&raw, Detail::Whole, &budget).unwrap();
         assert!(matches!(
-            read(&raw, Detail::Whole, &room),
+            read(&raw, Detail::Whole, &budget),
             Err(TreeError::TooMuch)
         ));
-        room.is_exceeded.set(false);
-        room.clear();
-        read(&raw, Detail::Whole, &room).unwrap();
+        budget.is_exceeded.set(false);
+        budget.clear();
+        read(&raw, Detail::Whole, &budget).unwrap();
     }
 }

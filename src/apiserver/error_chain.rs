@@ -8,10 +8,10 @@ pub fn text(error: &(dyn Error + 'static)) -> String {
     let mut said: Vec<String> = Vec::new();
     let mut next = Some(error);
     while let Some(error) = next {
-        let (words, last) = words(error);
+        let (message, last) = message(error);
         // Many errors repeat the message of their cause.
-        if !said.iter().any(|before| before.contains(&words)) {
-            said.push(words);
+        if !said.iter().any(|before| before.contains(&message)) {
+            said.push(message);
         }
         next = if last { None } else { error.source() };
     }
@@ -19,7 +19,7 @@ pub fn text(error: &(dyn Error + 'static)) -> String {
 }
 
 /// The message of one error, and whether its causes add nothing to it.
-fn words(error: &(dyn Error + 'static)) -> (String, bool) {
+fn message(error: &(dyn Error + 'static)) -> (String, bool) {
     if let Some(kube::Error::Api(status)) = error.downcast_ref::<kube::Error>() {
         let said = if status.message.is_empty() {
             &status.reason

@@ -52,7 +52,7 @@ struct Inner {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NotAdmitted {
     /// The request has waited for the longest time.
-    #[error("{} seconds were not enough to get its turn: too many requests wait for the API server, or it asks for patience", QUEUE.as_secs())]
+    #[error("it was not sent within {} seconds: too many requests wait for the API server, or the API server asked clients to wait", QUEUE.as_secs())]
     TooLong,
     /// Too many requests about the same cluster wait already.
     #[error("{} requests about the same cluster wait already", OF_ONE.waiting)]

@@ -17,9 +17,9 @@ use tokio::time::{Duration, Instant, sleep, timeout};
 
 use super::backoff::Backoff;
 use super::health::Beacon;
-use super::pages::{self, Head, Lines, PageFault, WatchLine};
+use super::pages::{self, Lines, ObjectHead, PageFault, WatchLine};
 use super::readers::Readers;
-use super::selection::{Event, ObjectName, Selection, Times};
+use super::selection::{ObjectName, Selection, Times, WatchEvent};
 
 /// The number of objects in a page of a list: a small one, so that large objects do not fill the
 /// memory.
@@ -72,7 +72,7 @@ pub(super) async fn follow(
             } else {
                 beacon.fail(&fault.to_string());
             }
-            readers.tell(&Event::Failed(fault));
+            readers.tell(&WatchEvent::Failed(fault));
             tokio::select! {
                 () = sleep(wait) => {}
                 () = readers.newcomer() => {}
@@ -117,7 +117,7 @@ impl Follower<'_> {
     /// Lists all objects, and returns the version from which to watch. A single object is not
     /// listed: its watch from version "0" begins with the object as it is.
     async fn begin(&mut self) -> Result<String, PageFault> {
-        self.readers.tell(&Event::Begun);
+        self.readers.tell(&WatchEvent::Begun);
         if self.selection.name.is_some() {
             return Ok("0".to_owned());
         }
@@ -136,7 +136,8 @@ impl Follower<'_> {
             };
             let page = pages::page(&body)?;
             for (head, object) in page.objects {
-                self.readers.tell(&Event::Listed(name_of(&head), object));
+                self.readers
+                    .tell(&WatchEvent::Listed(name_of(&head), object));
             }
             params.continue_token = page.next;
             if params.continue_token.is_none() {
@@ -144,7 +145,8 @@ impl Follower<'_> {
                     .version
                     .ok_or(PageFault::Malformed("list with a version"))?;
                 self.beacon.hear();
-                self.readers.tell(&Event::Complete(Some(version.clone())));
+                self.readers
+                    .tell(&WatchEvent::Complete(Some(version.clone())));
                 return Ok(version);
             }
         }
@@ -217,11 +219,12 @@ impl Follower<'_> {
     fn take(&mut self, line: WatchLine<'_>, version: &mut String) -> Result<(), PageFault> {
         let next = match line {
             WatchLine::Applied((head, object)) => {
-                self.readers.tell(&Event::Applied(name_of(&head), object));
+                self.readers
+                    .tell(&WatchEvent::Applied(name_of(&head), object));
                 head.version
             }
             WatchLine::Deleted(head) => {
-                let gone = Event::Deleted(name_of(&head), head.version.clone());
+                let gone = WatchEvent::Deleted(name_of(&head), head.version.clone());
                 self.readers.tell(&gone);
                 head.version
             }
@@ -261,7 +264,7 @@ impl Follower<'_> {
     }
 }
 
-fn name_of(head: &Head) -> ObjectName {
+fn name_of(head: &ObjectHead) -> ObjectName {
     ObjectName {
         namespace: head.namespace.clone(),
         name: head.name.clone(),

@@ -19,7 +19,7 @@ use tokio::task::AbortHandle;
 use super::health::{Beacon, Watches};
 use super::informer;
 use super::readers::Readers;
-use super::selection::{Event, ObjectName, Selection};
+use super::selection::{ObjectName, Selection, WatchEvent};
 
 /// The path of a collection, the label selector, and the name of a single object.
 type Key = (String, Option<String>, Option<String>);
@@ -85,12 +85,12 @@ impl Informers {
         &self,
         selection: Selection,
         keep: impl Fn(K) -> Option<T> + Send + 'static,
-        mut on: impl FnMut(Event<T>) + Send + 'static,
+        mut on: impl FnMut(WatchEvent<T>) + Send + 'static,
     ) -> Reading {
         let metadata_only = selection.metadata_only;
         let running = self.running(selection);
         let beacon = Arc::clone(&running.beacon);
-        let take = Box::new(move |event: &Event<&RawValue>| {
+        let take = Box::new(move |event: &WatchEvent<&RawValue>| {
             let kept = event.keep(|name, object| keep(readable(&beacon, name, object)?));
             if let Some(event) = kept {
                 on(event);
@@ -236,9 +236,9 @@ mod tests {
             pods(metadata_only),
             Some::<Value>,
             move |event| match event {
-                Event::Begun => names.clear(),
-                Event::Listed(name, _) => names.push_str(&name.name),
-                Event::Complete(_) => drop(tell.send(names.clone())),
+                WatchEvent::Begun => names.clear(),
+                WatchEvent::Listed(name, _) => names.push_str(&name.name),
+                WatchEvent::Complete(_) => drop(tell.send(names.clone())),
                 _ => {}
             },
         );

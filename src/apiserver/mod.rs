@@ -28,7 +28,7 @@ pub use gate::{Gate, NotAdmitted, Pass};
 pub use health::{Beacon, Watches};
 pub use informers::{Informers, Reading};
 pub use patience::Patience;
-pub use selection::{Event, ObjectName, Selection};
+pub use selection::{ObjectName, Selection, WatchEvent};
 
 /// Selects the pods of Rayfit's webhooks.
 pub fn own_pods() -> kube::core::Selector {

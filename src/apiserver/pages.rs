@@ -49,7 +49,7 @@ pub enum PageFault {
     #[error("no answer within {} s", .0.as_secs())]
     TooSlow(Duration),
     /// Nothing arrived on a watch.
-    #[error("nothing was heard for {} s, not even a bookmark", .0.as_secs())]
+    #[error("nothing has arrived for {} s, not even a bookmark", .0.as_secs())]
     Silent(Duration),
     /// A watch ended as soon as it began.
     #[error("the watch ended as soon as it began")]
@@ -58,7 +58,7 @@ pub enum PageFault {
     #[error("an answer of more than {} MiB", .0 >> 20)]
     TooLarge(usize),
     /// The answer is not what an API server sends.
-    #[error("the answer is no {0}")]
+    #[error("the answer is not a {0}")]
     Malformed(&'static str),
     /// The request cannot be built.
     #[error("the request cannot be built: {0}")]
@@ -82,7 +82,7 @@ impl PageFault {
 
 /// The name, namespace and version of an object.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Head {
+pub struct ObjectHead {
     /// Its namespace, if it has one.
     pub namespace: Option<String>,
     /// Its name.
@@ -92,7 +92,7 @@ pub struct Head {
 }
 
 /// An object as it was sent; its name is known as far as it can be read.
-pub type Sent<'a> = (Head, &'a RawValue);
+pub type Sent<'a> = (ObjectHead, &'a RawValue);
 
 /// A page of a list.
 #[derive(Debug)]
@@ -111,7 +111,7 @@ pub enum WatchLine<'a> {
     /// An object is new or has changed.
     Applied(Sent<'a>),
     /// An object is gone.
-    Deleted(Head),
+    Deleted(ObjectHead),
     /// Nothing has changed up to this version.
     Bookmark(Option<String>),
     /// The API server ended the watch with an error.
@@ -188,9 +188,9 @@ fn sent(object: &RawValue) -> Sent<'_> {
     (head(object), object)
 }
 
-fn head(object: &RawValue) -> Head {
+fn head(object: &RawValue) -> ObjectHead {
     let RawHead { metadata } = serde_json::from_str(object.get()).unwrap_or_default();
-    Head {
+    ObjectHead {
         namespace: metadata.namespace,
         name: metadata.name.unwrap_or_default(),
         version: metadata.resource_version.filter(|text| !text.is_empty()),
@@ -201,7 +201,7 @@ fn status(body: &[u8], code: u16, asked: Option<Duration>) -> PageFault {
     let Ok(status) = serde_json::from_slice::<Status>(body) else {
         return PageFault::Refused {
             code,
-            message: "the answer is no Status".to_owned(),
+            message: "the answer is not a Status".to_owned(),
             retry_after: asked,
         };
     };
@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn lines_of_watches_are_told_apart() {
+    fn lines_of_watches_are_distinguished() {
         let event = |kind: &str| {
             let object = json!({ "metadata": { "name": "a", "resourceVersion": "9" }, "spec": 1 });
             json!({ "type": kind, "object": object }).to_string()

@@ -5,10 +5,10 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use serde_json::value::RawValue;
 use tokio::sync::Notify;
 
-use super::selection::Event;
+use super::selection::WatchEvent;
 
 /// What a reader does with an event. It must not wait, as all other readers would wait with it.
-pub(super) type Take = Box<dyn FnMut(&Event<&RawValue>) + Send>;
+pub(super) type Take = Box<dyn FnMut(&WatchEvent<&RawValue>) + Send>;
 
 /// The readers of a watch.
 #[derive(Default)]
@@ -63,9 +63,9 @@ impl Readers {
     }
 
     /// Tells every reader what has happened.
-    pub(super) fn tell(&self, event: &Event<&RawValue>) {
+    pub(super) fn tell(&self, event: &WatchEvent<&RawValue>) {
         for reader in &mut self.lock().readers {
-            reader.is_new &= !matches!(event, Event::Begun);
+            reader.is_new &= !matches!(event, WatchEvent::Begun);
             if !reader.is_new {
                 (reader.take)(event);
             }

@@ -91,7 +91,7 @@ pub struct ObjectName {
 
 /// What an informer reports of objects that are read as `K`.
 #[derive(Debug, Clone)]
-pub enum Event<K> {
+pub enum WatchEvent<K> {
     /// A list begins. Objects that it does not bring until [`Self::Complete`] are gone.
     Begun,
     /// An object of the list.
@@ -106,23 +106,23 @@ pub enum Event<K> {
     Failed(PageFault),
 }
 
-impl<K> Event<K> {
+impl<K> WatchEvent<K> {
     /// The same event of what `keep` returns of an object. An object of which nothing is kept is
     /// passed over in a list, and gone when it changes.
     pub(super) fn keep<T>(
         &self,
         keep: impl FnOnce(&ObjectName, &K) -> Option<T>,
-    ) -> Option<Event<T>> {
+    ) -> Option<WatchEvent<T>> {
         Some(match self {
-            Self::Begun => Event::Begun,
-            Self::Listed(name, object) => Event::Listed(name.clone(), keep(name, object)?),
-            Self::Complete(version) => Event::Complete(version.clone()),
+            Self::Begun => WatchEvent::Begun,
+            Self::Listed(name, object) => WatchEvent::Listed(name.clone(), keep(name, object)?),
+            Self::Complete(version) => WatchEvent::Complete(version.clone()),
             Self::Applied(name, object) => match keep(name, object) {
-                Some(kept) => Event::Applied(name.clone(), kept),
-                None => Event::Deleted(name.clone(), None),
+                Some(kept) => WatchEvent::Applied(name.clone(), kept),
+                None => WatchEvent::Deleted(name.clone(), None),
             },
-            Self::Deleted(name, version) => Event::Deleted(name.clone(), version.clone()),
-            Self::Failed(fault) => Event::Failed(fault.clone()),
+            Self::Deleted(name, version) => WatchEvent::Deleted(name.clone(), version.clone()),
+            Self::Failed(fault) => WatchEvent::Failed(fault.clone()),
         })
     }
 }

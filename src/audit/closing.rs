@@ -14,7 +14,7 @@ pub const CLOSED_BY: &str = "rayfit.dev/fail-closed-by";
 
 /// What the policies ask for, and the present state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Sight<'a> {
+pub struct WebhookState<'a> {
     /// What the policies ask for, with the name of the deciding policy.
     pub asked: Option<(&'a str, bool)>,
     /// The number of webhooks that are ready.
@@ -42,15 +42,15 @@ pub enum Closing {
 /// Webhooks that become unavailable later do not make the configuration fail open again: refusing
 /// while none answers is what the policy asked for. A configuration that the install made fail
 /// closed fails open only where a policy says `failClosed: false`.
-pub fn decide(sight: Sight<'_>) -> (Option<bool>, Closing) {
-    match sight.asked {
-        Some((policy, true)) if sight.is_closed => (None, Closing::Closed(policy.to_owned())),
-        Some((policy, true)) if sight.ready >= ENOUGH => {
+pub fn decide(state: WebhookState<'_>) -> (Option<bool>, Closing) {
+    match state.asked {
+        Some((policy, true)) if state.is_closed => (None, Closing::Closed(policy.to_owned())),
+        Some((policy, true)) if state.ready >= ENOUGH => {
             (Some(true), Closing::Closed(policy.to_owned()))
         }
-        Some((_, true)) => (None, Closing::Waiting(sight.ready)),
-        Some((_, false)) if sight.is_closed => (Some(false), Closing::Open),
-        None if sight.is_closed && sight.by_us => (Some(false), Closing::Open),
+        Some((_, true)) => (None, Closing::Waiting(state.ready)),
+        Some((_, false)) if state.is_closed => (Some(false), Closing::Open),
+        None if state.is_closed && state.by_us => (Some(false), Closing::Open),
         _ => (None, Closing::Open),
     }
 }
@@ -148,8 +148,13 @@ mod tests {
     use super::*;
     use crate::manifests::{ManifestOptions, webhooks};
 
-    fn sight(asked: Option<bool>, ready: usize, is_closed: bool, by_us: bool) -> Sight<'static> {
-        Sight {
+    fn state(
+        asked: Option<bool>,
+        ready: usize,
+        is_closed: bool,
+        by_us: bool,
+    ) -> WebhookState<'static> {
+        WebhookState {
             asked: asked.map(|closed| ("a", closed)),
             ready,
             is_closed,
@@ -159,19 +164,19 @@ mod tests {
 
     #[test]
     fn it_closes_only_once_enough_are_ready_and_stays_closed() {
-        let act = |sight| decide(sight).0;
-        assert_eq!(act(sight(Some(true), 1, false, false)), None);
-        assert_eq!(act(sight(Some(true), ENOUGH, false, false)), Some(true));
-        assert_eq!(act(sight(Some(true), 0, true, true)), None);
+        let act = |state| decide(state).0;
+        assert_eq!(act(state(Some(true), 1, false, false)), None);
+        assert_eq!(act(state(Some(true), ENOUGH, false, false)), Some(true));
+        assert_eq!(act(state(Some(true), 0, true, true)), None);
     }
 
     #[test]
     fn one_field_opens_it_and_the_installs_own_choice_is_left_alone() {
-        let act = |sight| decide(sight).0;
-        assert_eq!(act(sight(Some(false), 0, true, false)), Some(false));
-        assert_eq!(act(sight(None, 3, true, true)), Some(false));
-        assert_eq!(act(sight(None, 3, true, false)), None);
-        assert_eq!(act(sight(None, 3, false, false)), None);
+        let act = |state| decide(state).0;
+        assert_eq!(act(state(Some(false), 0, true, false)), Some(false));
+        assert_eq!(act(state(None, 3, true, true)), Some(false));
+        assert_eq!(act(state(None, 3, true, false)), None);
+        assert_eq!(act(state(None, 3, false, false)), None);
     }
 
     #[test]

@@ -9,7 +9,7 @@ use kube::{Client, Error};
 use serde_json::Value;
 
 use super::AuditOptions;
-use super::closing::{Closing, Sight, decide, is_by_us, is_closed, patch};
+use super::closing::{Closing, WebhookState, decide, is_by_us, is_closed, patch};
 use crate::apiserver::own_pods;
 use crate::manifests::names::VALIDATING;
 use crate::policy::Policies;
@@ -50,7 +50,7 @@ async fn step(
         Some((_, true)) if !is_closed => ready(client, &options.namespace).await?,
         _ => 0,
     };
-    let (action, holds) = decide(Sight {
+    let (action, holds) = decide(WebhookState {
         asked,
         ready,
         is_closed,

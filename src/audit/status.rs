@@ -145,7 +145,7 @@ fn rule_count(rule: String, counts: Counts) -> RuleCount {
     }
 }
 
-fn offender(offender: &crate::object_audit::Offender) -> Offender {
+fn offender(offender: &crate::object_audit::OffendingObject) -> Offender {
     Offender {
         kind: offender.object.kind.name().to_owned(),
         namespace: offender.object.namespace.clone().unwrap_or_default(),

@@ -46,14 +46,14 @@ pub(super) struct SeenCluster {
 }
 
 /// The objects of the cluster that are read and changed.
-pub(super) struct Cluster {
+pub(super) struct ClusterClient {
     pub(super) configurations: [(&'static str, Api<DynamicObject>); 2],
     pub(super) secrets: Api<Secret>,
     pods: Api<Pod>,
     options: CertificateOptions,
 }
 
-impl Cluster {
+impl ClusterClient {
     pub(super) fn new(client: &Client, options: CertificateOptions) -> Self {
         let namespace = &options.namespace;
         let configurations = |kind, plural| {

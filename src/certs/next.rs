@@ -62,7 +62,7 @@ impl Memory {
 
 /// The wanted state.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Policy {
+pub struct CertificatePolicy {
     /// The name under which this replica acknowledges: that of its pod.
     pub replica: String,
     /// The lifetime of an authority.
@@ -73,7 +73,7 @@ pub struct Policy {
     pub propagation: Duration,
 }
 
-impl Policy {
+impl CertificatePolicy {
     /// A leaf is renewed when less than this is left of its lifetime.
     pub fn leaf_margin(&self) -> Duration {
         self.leaf_lifetime / 4
@@ -127,7 +127,7 @@ pub enum Next {
 pub fn next(
     view: &View,
     memory: &Memory,
-    policy: &Policy,
+    policy: &CertificatePolicy,
     now: SystemTime,
     uptime: Duration,
 ) -> Next {
@@ -158,7 +158,7 @@ pub fn next(
 struct Look<'a> {
     view: &'a View,
     memory: &'a Memory,
-    policy: &'a Policy,
+    policy: &'a CertificatePolicy,
     now: SystemTime,
     uptime: Duration,
 }

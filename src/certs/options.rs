@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use thiserror::Error;
 
-use super::next::Policy;
+use super::next::CertificatePolicy;
 use crate::manifests::names;
 
 /// The options for certificates that Rayfit issues itself.
@@ -101,8 +101,8 @@ impl CertificateOptions {
         vec![host.clone(), format!("{host}.cluster.local")]
     }
 
-    pub(super) fn policy(&self) -> Policy {
-        Policy {
+    pub(super) fn policy(&self) -> CertificatePolicy {
+        CertificatePolicy {
             replica: self.replica.clone(),
             authority_lifetime: self.authority_lifetime,
             leaf_lifetime: self.leaf_lifetime,

@@ -10,11 +10,11 @@ use thiserror::Error;
 use tokio::sync::Notify;
 use tokio::time::sleep;
 
-use super::cluster::{Cluster, ClusterError, SeenCluster};
+use super::cluster::{ClusterClient, ClusterError, SeenCluster};
 use super::issue::{self, IssueError};
 use super::next::{CertificateStep, Memory, Next, next};
 use super::{CertificateOptions, CertificateOptionsError};
-use crate::apiserver::{Event, Informers, Reading, Selection};
+use crate::apiserver::{Informers, Reading, Selection, WatchEvent};
 use crate::tls::{CertificateStore, PairError};
 
 /// How long to wait until the next look when everything is settled and no watch reports a change.
@@ -58,7 +58,7 @@ pub async fn run_with_clock(
 ) -> Result<(), CertificateOptionsError> {
     options.check()?;
     let mut keeper = Keeper {
-        cluster: Cluster::new(&informers.client(), options.clone()),
+        cluster: ClusterClient::new(&informers.client(), options.clone()),
         options,
         store,
         memory: Memory::default(),
@@ -77,7 +77,7 @@ pub async fn run_with_clock(
 }
 
 struct Keeper {
-    cluster: Cluster,
+    cluster: ClusterClient,
     options: CertificateOptions,
     store: Arc<CertificateStore>,
     memory: Memory,
@@ -88,8 +88,8 @@ struct Keeper {
 impl Keeper {
     async fn keep(&mut self, changed: &Notify) {
         loop {
-            let pause = match self.round().await {
-                Ok(pause) => pause,
+            let wait = match self.round().await {
+                Ok(wait) => wait,
                 Err(StepError::Cluster(error @ ClusterError::Conflict(_))) => {
                     tracing::debug!(%error, "certificates: another replica was faster");
                     YIELD
@@ -101,7 +101,7 @@ impl Keeper {
             };
             tokio::select! {
                 () = changed.notified() => {}
-                () = sleep(pause) => {}
+                () = sleep(wait) => {}
             }
         }
     }
@@ -205,7 +205,7 @@ impl Keeper {
                     ..Selection::all(title, path.to_owned())
                 };
                 informers.read(selection, Some::<IgnoredAny>, move |event| {
-                    if matches!(event, Event::Applied(..) | Event::Deleted(..)) {
+                    if matches!(event, WatchEvent::Applied(..) | WatchEvent::Deleted(..)) {
                         changed.notify_one();
                     }
                 })

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use super::contents::{Anchor, Authority, Contents, Id, Leaf, PrivateKey};
-use super::next::{Bundle, CertificateStep, Memory, Next, Policy, View, next};
+use super::next::{Bundle, CertificatePolicy, CertificateStep, Memory, Next, View, next};
 
 const PROPAGATION: Duration = Duration::from_mins(1);
 pub(super) const DAY: Duration = Duration::from_hours(24);
@@ -80,8 +80,8 @@ impl World {
         SystemTime::UNIX_EPOCH + self.uptime
     }
 
-    fn policy(&self, replica: usize) -> Policy {
-        Policy {
+    fn policy(&self, replica: usize) -> CertificatePolicy {
+        CertificatePolicy {
             replica: self.replicas[replica].pod.clone(),
             authority_lifetime: 3650 * DAY,
             leaf_lifetime: 365 * DAY,

@@ -16,7 +16,7 @@ use super::source::{self, InputSource};
 use super::{Outcome, outcome};
 use crate::facts::Facts;
 use crate::judge::{Verdict, judge};
-use crate::objects::{self, Before, Identity, Item, Stored};
+use crate::objects::{self, Identity, Item, Stored, StoredVersion};
 use crate::policy::{Policies, Settings};
 use crate::ray::RayObject;
 use crate::report::{FindingsReport, Unread, Unreadable, github, json, sarif, text};
@@ -36,7 +36,7 @@ use crate::yaml::{self, Document};
     rayclusters -A -o json | rayfit check --no-defaults -\n\nExit codes: 0 no object is denied, 1 \
     some object is denied, 2 some input could not be read."
 )]
-pub(super) struct Check {
+pub(super) struct CheckCommand {
     /// Files, folders, or - for standard input
     #[arg(required = true, value_name = "FILE|DIR|-")]
     inputs: Vec<PathBuf>,
@@ -78,7 +78,7 @@ enum Format {
     Github,
 }
 
-impl Check {
+impl CheckCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let circumstances = Circumstances {
             old: self
@@ -193,9 +193,9 @@ impl Circumstances {
 
     fn verdict(&self, object: &Value, identity: &Identity) -> anyhow::Result<Verdict> {
         let old = match self.old.find(identity) {
-            Before::Nothing => None,
-            Before::Object(old) => Some(old),
-            Before::Ambiguous(count) => {
+            StoredVersion::Nothing => None,
+            StoredVersion::Object(old) => Some(old),
+            StoredVersion::Ambiguous(count) => {
                 outcome::warn(format!(
                     "{identity}: --old has {count} of this name in different namespaces, so it is \
                      checked as a new object; write its namespace"

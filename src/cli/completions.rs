@@ -12,12 +12,12 @@ use super::Outcome;
     rayfit completions bash > /etc/bash_completion.d/rayfit\n  \
     rayfit completions zsh > \"${fpath[1]}/_rayfit\"\n  \
     rayfit completions fish > ~/.config/fish/completions/rayfit.fish")]
-pub(super) struct Completions {
+pub(super) struct CompletionsCommand {
     /// The shell to write them for
     shell: Shell,
 }
 
-impl Completions {
+impl CompletionsCommand {
     pub(super) fn run(self, command: &mut clap::Command) -> anyhow::Result<Outcome> {
         // clap_complete panics when its writer fails, so it writes to memory.
         let mut script = Vec::new();

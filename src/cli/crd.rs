@@ -11,9 +11,9 @@ use crate::policy::resource;
 /// `rayfit manifests` prints it too; use this command if you install definitions separately.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  rayfit crd | kubectl apply --server-side -f -")]
-pub(super) struct Crd {}
+pub(super) struct CrdCommand {}
 
-impl Crd {
+impl CrdCommand {
     #[expect(clippy::unused_self, reason = "every command has the same form")]
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let definition = to_yaml(&[resource::definition()]);

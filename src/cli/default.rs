@@ -28,7 +28,7 @@ use crate::yaml;
     rayfit default raycluster.yaml --diff\n  \
     rayfit default raycluster.yaml | kubectl apply -f -\n  \
     kustomize build . | rayfit default - > stored.yaml")]
-pub(super) struct Default {
+pub(super) struct DefaultCommand {
     /// A file, or - for standard input
     #[arg(value_name = "FILE|-")]
     input: PathBuf,
@@ -44,7 +44,7 @@ pub(super) struct Default {
     settings: SettingsArgs,
 }
 
-impl Default {
+impl DefaultCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let source = source::single(&self.input);
         let name = source.name();

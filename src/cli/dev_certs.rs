@@ -21,7 +21,7 @@ const LIFETIME: Duration = Duration::from_hours(30 * 24);
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     rayfit dev-certs certs/dev && rayfit serve --cert-dir certs/dev --bind 127.0.0.1")]
-pub(super) struct DevCerts {
+pub(super) struct DevCertsCommand {
     /// The folder to write them into
     folder: PathBuf,
 
@@ -30,7 +30,7 @@ pub(super) struct DevCerts {
     hosts: Vec<String>,
 }
 
-impl DevCerts {
+impl DevCertsCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let service = names::service_host(names::NAMESPACE);
         let mut hosts = ["localhost", "127.0.0.1", "::1", &service]

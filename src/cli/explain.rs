@@ -11,13 +11,13 @@ use crate::report::page;
     rayfit explain RF105\n  \
     rayfit explain ippr-start-params\n  \
     rayfit explain DF01")]
-pub(super) struct Explain {
+pub(super) struct ExplainCommand {
     /// Its number or name: RF105, DF01, ippr-start-params
     #[arg(value_name = "RULE")]
     query: String,
 }
 
-impl Explain {
+impl ExplainCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let page = page::find(&self.query)?;
         anstream::stdout().write_all(page::render(&page).as_bytes())?;

@@ -20,7 +20,7 @@ use crate::policy::settings::IMAGE;
     rayfit manifests --self-managed | kubectl apply -f -\n  \
     rayfit manifests --cert-manager --fail-closed > rayfit.yaml\n  \
     rayfit manifests --self-managed | kubectl delete --ignore-not-found -f -   (uninstall)")]
-pub(super) struct Manifests {
+pub(super) struct ManifestsCommand {
     /// Let cert-manager issue the certificates (it must be installed; 1.19 or later is recommended)
     #[arg(long, conflicts_with = "self_managed")]
     cert_manager: bool,
@@ -150,7 +150,7 @@ pub(super) struct Manifests {
     write_to: Option<PathBuf>,
 }
 
-impl Manifests {
+impl ManifestsCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let folder = self.write_to.clone();
         let options = self.options();

@@ -27,7 +27,7 @@ const MAX_BYTES: usize = 512 << 20;
     rayfit plan -o json corpus.jsonl              # one JSON line per snapshot\n  \
     rayfit plan --schema snapshot > snapshot.schema.json\n\n\
     Exit codes: 0 success, 2 some snapshot could not be read.")]
-pub(super) struct Plan {
+pub(super) struct PlanCommand {
     /// Files, folders, - for standard input, or live clusters
     #[arg(
         required_unless_present = "schema",
@@ -72,7 +72,7 @@ enum Format {
     Json,
 }
 
-impl Plan {
+impl PlanCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let mut out = io::BufWriter::new(anstream::stdout());
         let mut result = Outcome::Clean;

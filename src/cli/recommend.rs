@@ -36,7 +36,7 @@ use crate::simulate::report::recommendation::Report;
     rayfit recommend trace.jsonl --cluster ray.yaml --within maxReplicas=1..20 --within podCpus=today\n  \
     rayfit recommend trace.jsonl --cluster ray.yaml --choose 3 -o patch > patch.yaml\n  \
     rayfit recommend ray/demo --for 2h                                    # a live cluster, recorded first")]
-pub(super) struct Recommend {
+pub(super) struct RecommendCommand {
     /// The workload: a trace in JSON lines, or another form that `rayfit trace` reads; - for standard
     /// input; or a live cluster, to record it first
     #[arg(value_name = "TRACE|-|NAMESPACE/NAME")]
@@ -113,7 +113,7 @@ fn hours(text: &str) -> Result<f64, String> {
     value.ok_or_else(|| "write hours from 0 to 1e9".to_owned())
 }
 
-impl Recommend {
+impl RecommendCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let search = self.search()?;
         let mut progress = Progress::new("simulated");

@@ -21,7 +21,7 @@ use crate::controller::observe::Key;
     rayfit record ray/demo -o json | rayfit plan -\n  \
     rayfit record --trace ray/demo --for 1h > trace.jsonl\n  \
     rayfit record --trace ray/demo --for 8h --hash-names > trace.jsonl")]
-pub(super) struct Record {
+pub(super) struct RecordCommand {
     /// The RayCluster
     #[arg(value_name = "NAMESPACE/NAME", value_parser = live::cluster_name)]
     cluster: Key,
@@ -60,7 +60,7 @@ enum Format {
     Json,
 }
 
-impl Record {
+impl RecordCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         if self.trace {
             return record_trace::run(&self.cluster, &self.live, &self.recording, &self.hashing);

@@ -12,12 +12,12 @@ use crate::audit;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "The same without rayfit:\n  \
     kubectl delete validatingwebhookconfiguration rayfit-validating   (until the next install)")]
-pub(super) struct Release {
+pub(super) struct ReleaseCommand {
     #[command(flatten)]
     cluster: live::ClusterArgs,
 }
 
-impl Release {
+impl ReleaseCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let changed = block_on(async {
             let client = self.cluster.client().await?;

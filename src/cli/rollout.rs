@@ -30,7 +30,7 @@ use crate::ray::{Kind, RayObject};
     kubectl get rayclusters -A -o json | rayfit rollout -\n\n\
     Exit codes: 0 no object is or would be denied, 1 some object is or would be, 2 something \
     could not be read.")]
-pub(super) struct Rollout {
+pub(super) struct RolloutCommand {
     /// Files, or - for standard input; without any, the objects of the live cluster
     #[arg(value_name = "FILE|-")]
     inputs: Vec<PathBuf>,
@@ -64,7 +64,7 @@ enum Format {
     Html,
 }
 
-impl Rollout {
+impl RolloutCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let now = self.policies.now();
         let given = self.policies.policies()?;

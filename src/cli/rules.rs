@@ -10,7 +10,7 @@ use crate::report::{catalogue, page};
 #[command(after_help = "Examples:\n  \
     rayfit rules\n  \
     rayfit rules -o json | jq '.[] | select(.mode == \"enforce\") | .id'")]
-pub(super) struct Rules {
+pub(super) struct RulesCommand {
     /// Output format
     #[arg(short, long, value_enum, default_value_t, value_name = "FORMAT")]
     output: Format,
@@ -29,7 +29,7 @@ enum Format {
     MarkdownTable,
 }
 
-impl Rules {
+impl RulesCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let pages = page::all();
         let text = match self.output {

@@ -26,7 +26,7 @@ use crate::tls::CertificateDirectory;
 #[command(after_help = "Example:\n  \
     rayfit serve --cert-dir ./certs --bind 127.0.0.1 --log-format text\n  \
     rayfit serve --no-webhooks --kubeconfig ~/.kube/config --log-format text")]
-pub(super) struct Serve {
+pub(super) struct ServeCommand {
     /// Address for both ports
     #[arg(long, value_name = "IP", default_value = "::")]
     bind: IpAddr,
@@ -137,7 +137,7 @@ pub(super) struct Serve {
     settings: SettingsArgs,
 }
 
-impl Serve {
+impl ServeCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         logs::start(self.log_format, &self.log)?;
         raise_open_files();

@@ -14,7 +14,7 @@ use crate::telemetry::logs::LogFormat;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:\n  \
     rayfit sidecar --cluster-name demo --cluster-namespace ray")]
-pub(super) struct Sidecar {
+pub(super) struct SidecarCommand {
     /// Name of the RayCluster
     #[arg(long, value_name = "NAME", env = "RAY_CLUSTER_NAME")]
     cluster_name: String,
@@ -36,7 +36,7 @@ pub(super) struct Sidecar {
     log: String,
 }
 
-impl Sidecar {
+impl SidecarCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let asked = Autoscaler {
             cluster: self.cluster_name,

@@ -30,7 +30,7 @@ use crate::simulate::vary::Variation;
     rayfit simulate trace.jsonl --cluster ray.yaml --nodes pools.yaml --strategy rayfit\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml -o html > simulation.html\n  \
     rayfit simulate trace.jsonl --cluster ray.yaml -o json > simulation.json")]
-pub(super) struct Simulate {
+pub(super) struct SimulateCommand {
     /// The workload: a trace in JSON lines, or another form that `rayfit trace` reads; - for standard
     /// input
     #[arg(value_name = "TRACE|-")]
@@ -68,7 +68,7 @@ enum Format {
     Html,
 }
 
-impl Simulate {
+impl SimulateCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let study = self.study()?;
         let count = study.simulations();

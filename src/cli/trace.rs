@@ -31,7 +31,7 @@ const SHAPES: usize = 20;
     rayfit trace --hash-names tasks.json > trace.jsonl            # to show to others\n  \
     rayfit trace --schema > trace.schema.json\n\n\
     Exit codes: 0 done, 2 the file could not be read.")]
-pub(super) struct Trace {
+pub(super) struct TraceCommand {
     /// The file, or - for standard input
     #[arg(required_unless_present = "schema", value_name = "FILE|-")]
     file: Option<PathBuf>,
@@ -68,7 +68,7 @@ enum Format {
     Json,
 }
 
-impl Trace {
+impl TraceCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let mut out = io::BufWriter::new(io::stdout());
         if self.schema {

@@ -20,7 +20,7 @@ use crate::vap::{self, VapOptions};
     rayfit vap --defaults --rule RF213=off > rayfit-policies.yaml\n  \
     rayfit vap --only-namespace team-a | kubectl apply --server-side -f -\n  \
     rayfit vap --defaults | kubectl delete --ignore-not-found -f -   (uninstall)")]
-pub(super) struct Vap {
+pub(super) struct VapCommand {
     /// Mode of one rule: off, audit, warn or enforce; can be repeated
     #[arg(long = "rule", value_name = "ID=MODE", value_parser = rule_and_mode)]
     rules: Vec<(RuleId, Mode)>,
@@ -48,7 +48,7 @@ pub(super) struct Vap {
     operator_user: String,
 }
 
-impl Vap {
+impl VapCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let mut settings = Settings {
             operator_user: self.operator_user,

@@ -42,7 +42,7 @@ impl DriverLog {
     }
 
     /// Writes messages. They are in Rayfit's own log too, so a failure to write them loses little.
-    pub fn tell(&self, messages: &[Message]) {
+    pub fn write(&self, messages: &[Message]) {
         let Some(place) = self.place.as_ref().filter(|_| !messages.is_empty()) else {
             return;
         };

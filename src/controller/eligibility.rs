@@ -5,7 +5,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::controller::observe::{Key, Observed};
-use crate::reconcile::{Eligibility, ScalerRole, standing};
+use crate::reconcile::{Eligibility, ScalerRole, eligibility};
 use crate::snapshot::OwnPods;
 
 /// Tells Rayfit's images from others.
@@ -26,8 +26,8 @@ pub struct EligibilityCheck {
 
 impl EligibilityCheck {
     /// Whether this process may scale `cluster`, given the pods that were observed.
-    pub fn standing(&self, cluster: &Value, pods: &OwnPods) -> Eligibility {
-        standing(cluster, pods, &self.role, |image| (self.is_ours)(image))
+    pub fn eligibility(&self, cluster: &Value, pods: &OwnPods) -> Eligibility {
+        eligibility(cluster, pods, &self.role, |image| (self.is_ours)(image))
     }
 
     /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
@@ -61,7 +61,7 @@ mod tests {
     use crate::controller::eligibility::*;
 
     #[test]
-    fn images_of_rayfit_are_told_from_others() {
+    fn images_of_rayfit_are_recognised() {
         let is_ours = images("registry.example:5000/team/scaler:1.2");
         for ours in [
             "registry.example:5000/team/scaler:1.3",

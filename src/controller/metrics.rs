@@ -7,7 +7,7 @@ use crate::controller::observe::Key;
 use crate::gcs::GcsFault;
 use crate::ray::ReconcileMode;
 use crate::reconcile::{Done, Effect, Meaning, Reply, Round};
-use crate::telemetry::controller::{Demand, ScalingMetrics};
+use crate::telemetry::controller::{DemandCount, ScalingMetrics};
 
 /// The metrics of one process; the default ones are exported nowhere.
 #[derive(Clone, Default)]
@@ -68,12 +68,17 @@ impl RoundMetrics {
         }
     }
 
-    /// Records the cluster's pending and unmet demand.
-    pub fn demand(&self, key: &Key, round: &Round) {
+    /// Records the cluster's pending and unmet demand, and what its pods do not take of their resize
+    /// limits.
+    pub fn decided(&self, key: &Key, round: &Round) {
+        let below = round.report.groups.iter();
+        let below = below.filter_map(|group| group.below_limits);
+        self.metrics
+            .below_limits(&key.to_string(), below, Instant::now());
         let pending = round.report.demands.iter().map(|demand| demand.count).sum();
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
         self.metrics
-            .demand(&key.to_string(), Demand { pending, unmet });
+            .demand(&key.to_string(), DemandCount { pending, unmet });
     }
 
     /// Records the number of RayClusters of a mode.

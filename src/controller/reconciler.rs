@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use tokio::sync::Mutex;
 
 use crate::controller::act::perform::Performer;
-use crate::controller::act::permission::{WriteGrant, WritePermission};
+use crate::controller::act::permission::{PermissionState, WritePermission};
 use crate::controller::act::writer::Writer;
 use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
@@ -17,7 +17,7 @@ use crate::controller::head::credentials::{Credentials, CredentialsError};
 use crate::controller::head::{address, blind};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{ClusterTexts, ClusterView};
-use crate::controller::offload::{apart, is_heavy, is_much};
+use crate::controller::offload::{is_slow_to_plan, is_slow_to_read, offload_if};
 use crate::controller::requeue::Requeue;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::reconcile::observed::cadence;
@@ -35,8 +35,8 @@ use crate::{gcs, reconcile};
 /// is not missing; and while policies are not known, since they may say how the cluster is scaled.
 const LISTING: Duration = Duration::from_millis(100);
 
-/// How long to wait after a failed write of the ownership record.
-const TURN_RETRY: Duration = Duration::from_secs(1);
+/// How long to wait after a failed write of the hand-over record.
+const RECORD_RETRY: Duration = Duration::from_secs(1);
 
 /// Reconciles one cluster.
 pub struct Reconciler {
@@ -67,15 +67,15 @@ pub struct Reconciler {
 /// What is remembered of a cluster from look to look. All of it may be lost at any time.
 #[derive(Default)]
 pub struct ReconcilerState {
-    grant: Mutex<WriteGrant>,
+    permission: Mutex<PermissionState>,
     memory: RoundMemory,
-    sight: Option<Observation>,
+    observation: Option<Observation>,
     gcs: Option<(Head, gcs::Client)>,
     /// The settings by which the cluster is scaled, and what they were made from.
     settings: ReconcilerSettings,
     basis: Basis,
     /// The last logged reason why the cluster is not scaled.
-    said: String,
+    logged_reason: String,
 }
 
 /// What was derived from the objects; it is kept while they are unchanged and this process owns the
@@ -84,7 +84,7 @@ pub struct ReconcilerState {
 struct Observation {
     texts: ClusterTexts,
     head: Result<(Head, HeadPod), NoHead>,
-    still: Option<UnchangedCheck>,
+    unchanged: Option<UnchangedCheck>,
 }
 
 impl Reconciler {
@@ -102,14 +102,14 @@ impl Reconciler {
             return Requeue::UntilChanged;
         };
         let retuned = self.tuning.has_changed(&mut self.state.basis);
-        let known = |sight: &Observation| !retuned && sight.texts.are(&texts);
-        if !self.state.sight.as_ref().is_some_and(known)
-            && let Some(pause) = self.orient(texts).await
+        let known = |observation: &Observation| !retuned && observation.texts.are(&texts);
+        if !self.state.observation.as_ref().is_some_and(known)
+            && let Some(requeue) = self.orient(texts).await
         {
-            return pause;
+            return requeue;
         }
-        match self.state.sight.take() {
-            Some(sight) => self.act(sight).await,
+        match self.state.observation.take() {
+            Some(observation) => self.act(observation).await,
             None => Requeue::UntilChanged,
         }
     }
@@ -117,48 +117,52 @@ impl Reconciler {
     /// Finds out whether this process owns the cluster, and where its GCS is. If the ownership
     /// record has to be written or waited for, that is done here, and the requeue is returned.
     async fn orient(&mut self, texts: ClusterTexts) -> Option<Requeue> {
-        self.state.sight = None;
-        let scene = apart(is_heavy(&texts), || texts.read()).await;
-        let standing = self.judge.standing(&scene.cluster, &scene.pods);
+        self.state.observation = None;
+        let scene = offload_if(is_slow_to_read(&texts), || texts.read()).await;
+        let eligibility = self.judge.eligibility(&scene.cluster, &scene.pods);
         let now = self.clock.steady();
-        let turn = self.state.grant.get_mut().handover.turn(
+        let step = self.state.permission.get_mut().handover.step(
             &scene.cluster,
-            &standing,
+            &eligibility,
             &self.judge.role,
             now,
         );
-        match turn {
+        match step {
             HandoverStep::Act => {
                 self.tune(&scene);
-                self.state.sight = Some(Observation {
+                self.state.observation = Some(Observation {
                     head: address::head(&self.judge.key, &scene.cluster, &scene.pods).map(|head| {
                         let pod = blind::head_pod(&head, &scene.pods);
                         (head, pod)
                     }),
                     texts,
-                    still: None,
+                    unchanged: None,
                 });
                 None
             }
             HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
                 drop((scene, texts));
-                Some(self.take_turn(&patch, &standing).await)
+                Some(self.write_record(&patch, &eligibility).await)
             }
             HandoverStep::Wait { until, why } => {
-                self.say(why);
+                self.log_reason(why);
                 Some(Requeue::seconds(until - now))
             }
             HandoverStep::Rest => {
-                self.rest(&standing);
+                self.rest(&eligibility);
                 Some(Requeue::UntilChanged)
             }
         }
     }
 
-    /// Writes the ownership record. No effect is under way between two looks, so ownership can be
+    /// Writes the hand-over record. No effect is under way between two looks, so ownership can be
     /// released at once.
-    async fn take_turn(&mut self, patch: &json_patch::Patch, standing: &Eligibility) -> Requeue {
-        let claimed = *standing == Eligibility::Ours;
+    async fn write_record(
+        &mut self,
+        patch: &json_patch::Patch,
+        eligibility: &Eligibility,
+    ) -> Requeue {
+        let claimed = *eligibility == Eligibility::Ours;
         match self.writer.patch_cluster(patch).await {
             Ok(cluster) => {
                 self.judge.learn(&cluster);
@@ -166,7 +170,7 @@ impl Reconciler {
                 tracing::info!(
                     cluster,
                     claimed,
-                    "whose turn it is was written into rayfit.dev/scaled-by"
+                    "the hand-over record rayfit.dev/scaled-by was written"
                 );
                 Requeue::For(Duration::ZERO)
             }
@@ -174,57 +178,62 @@ impl Reconciler {
                 if failure.meaning() == Meaning::Stale {
                     self.look_up().await;
                 }
-                self.say(format!("whose turn it is cannot be written: {failure:?}"));
-                Requeue::For(TURN_RETRY)
+                self.log_reason(format!(
+                    "the hand-over record cannot be written: {failure:?}"
+                ));
+                Requeue::For(RECORD_RETRY)
             }
         }
     }
 
-    fn rest(&mut self, standing: &Eligibility) {
+    fn rest(&mut self, eligibility: &Eligibility) {
         self.metrics.gcs_is_well(&self.judge.key);
         self.place.note(false);
         self.state.gcs = None;
         self.state.memory = RoundMemory::default();
-        if let Eligibility::Leave(reason) = standing {
-            self.say(reason.to_string());
+        if let Eligibility::Leave(reason) = eligibility {
+            self.log_reason(reason.to_string());
         }
     }
 
     /// Logs why the cluster is not scaled, when the reason changes.
-    fn say(&mut self, why: String) {
-        if self.state.said != why {
+    fn log_reason(&mut self, why: String) {
+        if self.state.logged_reason != why {
             let cluster = self.judge.key.to_string();
             if !why.is_empty() {
                 tracing::info!(cluster, why, "not scaled");
             }
-            self.state.said = why;
+            self.state.logged_reason = why;
         }
     }
 
-    async fn act(&mut self, mut sight: Observation) -> Requeue {
+    async fn act(&mut self, mut observation: Observation) -> Requeue {
         let began = Instant::now();
-        let pause = match self.ask(&sight).await {
+        let requeue = match self.ask(&observation).await {
             Ok((client, gcs, place)) => {
-                self.say(String::new());
+                self.log_reason(String::new());
                 let now = self.clock.wall();
                 if self.state.memory.changed_at == 0.0 {
                     // For how long the cluster has been quiet is not known after a start.
                     self.state.memory.changed_at = now;
                 }
-                if sight.still.is_some_and(|still| still.holds(&gcs, now)) {
-                    self.pause(false, now)
+                if observation
+                    .unchanged
+                    .is_some_and(|unchanged| unchanged.holds(&gcs, now))
+                {
+                    self.requeue(false, now)
                 } else {
-                    self.round(&mut sight, &client, gcs, place).await
+                    self.round(&mut observation, &client, gcs, place).await
                 }
             }
             Err(why) => {
-                sight.still = None;
+                observation.unchanged = None;
                 self.blind(&why)
             }
         };
-        self.state.sight = Some(sight);
+        self.state.observation = Some(observation);
         self.metrics.round(began.elapsed());
-        pause
+        requeue
     }
 
     /// Makes the settings anew, because the policies or the labels that they match may have
@@ -234,12 +243,7 @@ impl Reconciler {
         if settings != self.state.settings {
             let cluster = self.judge.key.to_string();
             let (plan, backoff) = (&settings.plan, settings.backoff);
-            tracing::info!(
-                cluster,
-                ?plan,
-                ?backoff,
-                "scaled by other settings from now on"
-            );
+            tracing::info!(cluster, ?plan, ?backoff, "scaled by new settings");
             self.state.settings = settings;
         }
     }
@@ -247,9 +251,9 @@ impl Reconciler {
     /// The state of the Ray cluster, or the reason why it cannot be obtained.
     async fn ask(
         &mut self,
-        sight: &Observation,
+        observation: &Observation,
     ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::ClientPlace>), Blind> {
-        let (head, pod) = sight.head.as_ref().map_err(|none| {
+        let (head, pod) = observation.head.as_ref().map_err(|none| {
             self.metrics.gcs_is_well(&self.judge.key);
             blind::no_head(none)
         })?;
@@ -293,39 +297,39 @@ impl Reconciler {
         let now = self.clock.wall();
         let round = reconcile::blind(&self.state.memory, why, now);
         let why = round.plan.waiting.as_ref().map(ToString::to_string);
-        self.say(why.unwrap_or_default());
+        self.log_reason(why.unwrap_or_default());
         self.finish(&round, &[], now)
     }
 
     async fn round(
         &mut self,
-        sight: &mut Observation,
+        observation: &mut Observation,
         gcs: &gcs::Client,
         state: ClusterResourceState,
         place: Option<gcs::ClientPlace>,
     ) -> Requeue {
-        let heavy = is_much(&sight.texts, &state);
-        let (snapshot, round) = apart(heavy, || {
-            let snapshot = self.snapshot(sight.texts.read(), state);
+        let is_slow = is_slow_to_plan(&observation.texts, &state);
+        let (snapshot, round) = offload_if(is_slow, || {
+            let snapshot = self.snapshot(observation.texts.read(), state);
             let round = reconcile::round(&snapshot, &self.state.memory, &self.state.settings);
             (snapshot, round)
         })
         .await;
         if round.chains.is_empty() {
-            let pause = self.finish(&round, &[], self.clock.wall());
+            let requeue = self.finish(&round, &[], self.clock.wall());
             let (memory, settings) = (&self.state.memory, &self.state.settings);
-            sight.still = apart(heavy, || {
+            observation.unchanged = offload_if(is_slow, || {
                 UnchangedCheck::of(&round, snapshot, memory, settings)
             })
             .await;
-            return pause;
+            return requeue;
         }
-        sight.still = None;
+        observation.unchanged = None;
         drop(place);
         let mut pods = snapshot.pods;
         pods.retain(|pod| pod.role == PodRole::Head);
-        let permit = WritePermission {
-            grant: &self.state.grant,
+        let permission = WritePermission {
+            state: &self.state.permission,
             judge: &self.judge,
             pods: &pods,
             clock: self.clock,
@@ -333,7 +337,7 @@ impl Reconciler {
         let performer = Performer {
             writer: &self.writer,
             gcs,
-            permit: &permit,
+            permission: &permission,
             clock: self.clock,
         };
         let done = performer.all(round.chains.clone()).await;
@@ -368,15 +372,15 @@ impl Reconciler {
     /// Remembers the round, announces it, and says when to look again.
     fn finish(&mut self, round: &Round, done: &[Done], now: f64) -> Requeue {
         let (memory, settings) = (&mut self.state.memory, &self.state.settings);
-        let said = memory.fold(round, done, settings, now, fastrand::f64);
+        let announcements = memory.fold(round, done, settings, now, fastrand::f64);
         self.metrics.done(done);
-        self.metrics.demand(&self.judge.key, round);
-        self.announcer.tell(&self.about, &said.news);
-        self.driver_log.tell(&said.messages);
-        self.pause(round.busy, now)
+        self.metrics.decided(&self.judge.key, round);
+        self.announcer.announce(&self.about, &announcements.events);
+        self.driver_log.write(&announcements.messages);
+        self.requeue(round.busy, now)
     }
 
-    fn pause(&mut self, busy: bool, now: f64) -> Requeue {
+    fn requeue(&mut self, busy: bool, now: f64) -> Requeue {
         let busy_count = self.place.note(busy);
         let (changed_at, pace) = (self.state.memory.changed_at, &self.state.settings.pace);
         Requeue::seconds(if busy {

@@ -22,7 +22,7 @@ use crate::controller::observe::store::ClusterEntry;
 use crate::controller::observe::{Key, Observed};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
 use crate::controller::requeue::{Requeue, together};
-use crate::controller::stop::told_to_stop;
+use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ScalerRole;
@@ -85,7 +85,7 @@ impl WorkerPool {
                         worker.changed.notify_one();
                     }
                 },
-                () = told_to_stop(&mut stop) => break,
+                () = asked_to_stop(&mut stop) => break,
                 key = changes.recv() => match key {
                     Some(key) => self.consider(&mut workers, &key),
                     None => break,
@@ -198,7 +198,11 @@ impl WorkerPool {
         };
         let changed = Arc::new(Notify::new());
         let (stop, stopped) = watch::channel(false);
-        let task = tokio::spawn(tend(reconciler, changed.clone(), stopped));
+        let task = tokio::spawn(reconcile_until_stopped(
+            reconciler,
+            changed.clone(),
+            stopped,
+        ));
         Worker {
             uid: entry.uid.clone(),
             changed,
@@ -209,7 +213,7 @@ impl WorkerPool {
 }
 
 /// Looks at a cluster again and again until told to stop.
-pub async fn tend(
+pub async fn reconcile_until_stopped(
     mut reconciler: Reconciler,
     changed: Arc<Notify>,
     mut stop: watch::Receiver<bool>,
@@ -218,10 +222,10 @@ pub async fn tend(
         let began = Instant::now();
         // The look's future is on the heap only while it runs, so that a thousand waiting tasks
         // stay small.
-        let pause = Box::pin(reconciler.look()).await;
+        let requeue = Box::pin(reconciler.look()).await;
         let earliest = began + together(began.elapsed());
         let rest = async {
-            match pause {
+            match requeue {
                 Requeue::For(time) => sleep(time).await,
                 Requeue::UntilChanged => std::future::pending().await,
             }
@@ -234,7 +238,7 @@ pub async fn tend(
         };
         // However long the wait is, a stop ends it at once.
         tokio::select! {
-            () = told_to_stop(&mut stop) => break,
+            () = asked_to_stop(&mut stop) => break,
             () = rest => {}
         }
     }

@@ -74,10 +74,10 @@ spec:
 
 fn apply(draft: &mut Draft<'_>) {
     for (group, container) in draft.growing() {
-        let Some(cap) = whole_cpus(draft, group) else {
+        let Some(most) = whole_cpus(draft, group) else {
             continue;
         };
-        let mut wanted = vec![(AT_A_TIME, cap.to_string())];
+        let mut wanted = vec![(AT_A_TIME, most.to_string())];
         if !has(&container, DELAYS) {
             wanted.push((FIRST_DELAY, "10".to_owned()));
         }

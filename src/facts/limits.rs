@@ -8,14 +8,14 @@ use crate::ray::{Fields, Resource, list_at, object_at, text_at};
 
 /// CPU and memory, each if it is given.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Amounts {
+pub struct LimitAmounts {
     /// In cores.
     pub cpu: Option<Quantity>,
     /// In bytes.
     pub memory: Option<Quantity>,
 }
 
-impl Amounts {
+impl LimitAmounts {
     fn read(map: &Fields, key: impl Fn(Resource) -> String) -> Self {
         let amount = |resource| Quantity::from_json(map.get(&key(resource))?).ok();
         Self {
@@ -56,11 +56,11 @@ pub struct LimitRange {
     /// Its name.
     pub name: String,
     /// The most that a container's limit may be.
-    pub container_max: Amounts,
+    pub container_max: LimitAmounts,
     /// The limits that a container gets which has none.
-    pub container_default: Amounts,
+    pub container_default: LimitAmounts,
     /// The most that all limits of a pod may be together.
-    pub pod_max: Amounts,
+    pub pod_max: LimitAmounts,
 }
 
 impl LimitRange {
@@ -73,14 +73,15 @@ impl LimitRange {
                 .filter_map(Value::as_object)
                 .filter(move |item| text_at(item, "type") == Some(kind))
                 .filter_map(move |item| object_at(item, key))
-                .map(|map| Amounts::read(map, |resource| resource.name().to_owned()))
+                .map(|map| LimitAmounts::read(map, |resource| resource.name().to_owned()))
         };
-        let max_of = |kind| amounts(kind, "max").fold(Amounts::default(), Amounts::tighter);
+        let max_of =
+            |kind| amounts(kind, "max").fold(LimitAmounts::default(), LimitAmounts::tighter);
         Self {
             name: metadata_text(object, "name").unwrap_or_default().to_owned(),
             container_max: max_of("Container"),
             container_default: amounts("Container", "default")
-                .fold(Amounts::default(), Amounts::looser),
+                .fold(LimitAmounts::default(), LimitAmounts::looser),
             pod_max: max_of("Pod"),
         }
     }
@@ -92,9 +93,9 @@ pub struct ResourceQuota {
     /// Its name.
     pub name: String,
     /// The most that all requests may be together.
-    pub requests: Amounts,
+    pub requests: LimitAmounts,
     /// The most that all limits may be together.
-    pub limits: Amounts,
+    pub limits: LimitAmounts,
     /// It counts only some pods; which ones depends on more than their size.
     pub is_scoped: bool,
 }
@@ -106,7 +107,7 @@ impl ResourceQuota {
         let hard = spec.and_then(|spec| object_at(spec, "hard"));
         let amounts = |prefix: &str| {
             let key = |resource: Resource| format!("{prefix}{}", resource.name());
-            hard.map(|hard| Amounts::read(hard, key))
+            hard.map(|hard| LimitAmounts::read(hard, key))
                 .unwrap_or_default()
         };
         Self {

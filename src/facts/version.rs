@@ -17,7 +17,7 @@ pub struct KubernetesVersion {
 
 /// A text that is not a version of Kubernetes.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no version of Kubernetes: write it like \"1.35\", in quotes")]
+#[error("\"{0}\" is not a version of Kubernetes: write it like \"1.35\", in quotes")]
 pub struct NoKubernetesVersion(pub String);
 
 impl KubernetesVersion {

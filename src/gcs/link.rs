@@ -9,7 +9,7 @@ use tonic::transport::{Channel, Endpoint as Transport};
 use super::Endpoint;
 use super::connect::Connector;
 
-/// The longest pause between two attempts.
+/// The longest wait between two attempts.
 const LONGEST_PAUSE: Duration = Duration::from_secs(15);
 
 /// A channel, and how often in a row it failed.
@@ -36,11 +36,11 @@ impl Link {
 
     /// The channel to use now and its generation, or how long to wait after failures.
     pub(super) fn channel(&mut self, now: Instant) -> Result<(Channel, u64), Duration> {
-        let pause = self
+        let wait = self
             .not_before
             .map(|then| then.saturating_duration_since(now));
-        if let Some(pause) = pause.filter(|pause| !pause.is_zero()) {
-            return Err(pause);
+        if let Some(wait) = wait.filter(|wait| !wait.is_zero()) {
+            return Err(wait);
         }
         let endpoint = &self.endpoint;
         let channel = self.channel.get_or_insert_with(|| open(endpoint)).clone();
@@ -64,14 +64,14 @@ impl Link {
         }
         self.channel = None;
         self.generation += 1;
-        self.not_before = Some(now + pause(self.failures));
+        self.not_before = Some(now + wait(self.failures));
         self.failures = self.failures.saturating_add(1);
     }
 }
 
 /// How long to wait after one more failure than `earlier`: the first may be a connection that a
 /// restart of the GCS has cut, so that the next attempt is made at once.
-fn pause(earlier: u32) -> Duration {
+fn wait(earlier: u32) -> Duration {
     match earlier {
         0 => Duration::ZERO,
         more => Duration::from_secs(1 << (more - 1).min(5)).min(LONGEST_PAUSE),
@@ -98,15 +98,15 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn attempts_become_rarer_and_an_answer_ends_that() {
         let (mut link, mut now) = (link(), Instant::now());
-        let mut pauses = Vec::new();
+        let mut waits = Vec::new();
         for _ in 0..7 {
             let (_, generation) = link.channel(now).unwrap();
             link.failed(generation, now);
-            let pause = link.channel(now).err().unwrap_or_default();
-            pauses.push(pause.as_secs());
-            now += pause;
+            let wait = link.channel(now).err().unwrap_or_default();
+            waits.push(wait.as_secs());
+            now += wait;
         }
-        assert_eq!(pauses, [0, 1, 2, 4, 8, 15, 15]);
+        assert_eq!(waits, [0, 1, 2, 4, 8, 15, 15]);
         let (_, generation) = link.channel(now).unwrap();
         link.answered(generation);
         link.failed(generation, now);

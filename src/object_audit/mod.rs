@@ -8,4 +8,4 @@ pub mod table;
 mod tally;
 
 pub use judged::{Found, Judged, examine};
-pub use tally::{AuditTally, Counts, OFFENDERS, Offender};
+pub use tally::{AuditTally, Counts, OFFENDERS, OffendingObject};

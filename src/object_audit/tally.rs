@@ -23,7 +23,7 @@ pub struct AuditTally {
     /// The counts by rule.
     pub rules: BTreeMap<RuleId, Counts>,
     /// The worst objects, in descending order.
-    pub offenders: Vec<Offender>,
+    pub offenders: Vec<OffendingObject>,
 }
 
 /// The numbers of objects with findings of one rule.
@@ -43,7 +43,7 @@ pub struct Counts {
 
 /// An object with findings.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offender {
+pub struct OffendingObject {
     /// The object.
     pub object: Identity,
     /// The number of findings that deny, or would if every policy's `mode` were Enforce.
@@ -89,14 +89,14 @@ impl AuditTally {
         if reported.next().is_none() && denials == 0 {
             return;
         }
-        let offender = Offender {
+        let offender = OffendingObject {
             object: judged.object.clone(),
             denials: count(denials),
             findings: count(judged.findings.len()),
             rules: rules.into_iter().collect(),
         };
-        let key = |offender: &Offender| {
-            let Offender {
+        let key = |offender: &OffendingObject| {
+            let OffendingObject {
                 denials,
                 findings,
                 object,

@@ -18,14 +18,14 @@ use crate::snapshot::pod::{Pod, PodRole};
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
     /// A pod would grow beyond the resize limits of its group.
-    #[error("pod {pod} would get {what}, above its cap of {cap}: keep to the cap")]
-    AboveCap {
+    #[error("pod {pod} would get {what}, above its resize limit of {limit}: keep to the limit")]
+    AboveResizeLimit {
         /// The name of the pod.
         pod: String,
         /// The amount that it would get.
         what: String,
         /// The most that it may have.
-        cap: String,
+        limit: String,
     },
     /// A group would get more replicas than it may have.
     #[error("group {group} would get {replicas} replicas, above maxReplicas {max}: launch fewer")]
@@ -62,7 +62,7 @@ pub enum Violation {
     },
     /// A group's list of pods to delete would name something that is not a worker of the group.
     /// KubeRay deletes every pod of the namespace whose name is in that list.
-    #[error("{pod} would be deleted, which is no worker of group {group}: delete own pods only")]
+    #[error("{pod} would be deleted, which is not a worker of group {group}: delete own pods only")]
     DeletesForeign {
         /// The name that is not such a pod.
         pod: String,
@@ -70,7 +70,7 @@ pub enum Violation {
         group: String,
     },
     /// A pod that is not the cluster's own would be resized.
-    #[error("{pod} would be resized, which is no pod of this cluster: resize own pods only")]
+    #[error("{pod} would be resized, which is not a pod of this cluster: resize own pods only")]
     ResizesForeign {
         /// The name that is not such a pod.
         pod: String,
@@ -218,17 +218,17 @@ impl Checker<'_> {
                 resize.memory_bytes_now,
                 resize_limits.memory,
             );
-            for (text, (then, now, cap)) in
+            for (text, (then, now, limit)) in
                 [(cpu_text as fn(i64) -> String, cpu), (memory_text, memory)]
             {
                 // A pod may be above the limits already, if they were lowered: only growing breaks
                 // the rule.
-                if then > now && then > cap {
-                    let (what, cap) = (text(then), text(cap));
-                    violations.push(Violation::AboveCap {
+                if then > now && then > limit {
+                    let (what, limit) = (text(then), text(limit));
+                    violations.push(Violation::AboveResizeLimit {
                         pod: resize.pod.clone(),
                         what,
-                        cap,
+                        limit,
                     });
                 }
             }

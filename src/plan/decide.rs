@@ -1,7 +1,7 @@
 //! The phases of a decision, in their order: from a snapshot to a plan. (Ray, `scheduler.py`,
 //! `ResourceDemandScheduler.schedule`.)
 
-use std::collections::{BTreeMap, BTreeSet, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 
 use super::decided::Decided;
 use super::settings::PlanSettings;
@@ -12,7 +12,8 @@ use crate::plan::demand::requests;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::memory::{availability, growth_backoff};
+use crate::plan::list::{ByGroup, DemandIndex, KubeNodeIndex, List, StandbyIndex};
+use crate::plan::memory::{at_work, availability, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
@@ -24,12 +25,13 @@ use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
-use crate::plan::packing::state::{PlannedGroup, World};
+use crate::plan::packing::state::{DecisionState, PlannedGroup};
+use crate::plan::removal::keep::Keep;
 use crate::plan::removal::shrink::Hold;
 use crate::plan::removal::{limits, shrink};
 use crate::plan::standby::claims::is_unscheduled;
-use crate::plan::standby::keep;
-use crate::plan::standby::keep::{StandbyContext, StandbyDemand};
+use crate::plan::standby::ready;
+use crate::plan::standby::ready::{StandbyContext, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -81,24 +83,24 @@ impl<'a> Decision<'a> {
         if self.is_rayfit() {
             rows::by_name(&mut list);
         }
-        let (mut world, demands) = self.world(&config, &list, now, &mut problems);
+        let (mut state, demands) = self.state(&config, &list, now, &mut problems);
         if self.is_rayfit() {
             let draining = assemble::draining(&config, &leftovers);
-            for (group, draining) in world.groups.iter_mut().zip(draining) {
+            for (group, draining) in state.groups.iter_mut().zip(draining) {
                 group.draining = draining;
             }
         }
         // This is Ray's order: the minima of the groups, then the maxima, then the demands, and
         // idle nodes at last. A demand must not be served by a node that a maximum forces out.
-        limits::enforce_minima(&mut world);
-        limits::enforce_group_maxima(&mut world);
-        limits::enforce_cluster_maximum(&mut world);
-        let left = serve(&mut world, &demands);
-        let (standby, only_ready) = self.standby(&mut world, &demands, &leftovers, now);
-        problems.extend(standby.is_none().then(keep::given_up));
+        limits::enforce_minima(&mut state);
+        limits::enforce_group_maxima(&mut state);
+        limits::enforce_cluster_maximum(&mut state);
+        let left = serve(&mut state, &demands);
+        let (standby, only_ready) = self.standby(&mut state, &demands, &leftovers, now);
+        problems.extend(standby.is_none().then(ready::given_up));
         let waits = |pod: &Pod<'_>| is_unscheduled(pod) && !only_ready.contains(pod.name);
         let demand_waits = !left.is_empty() || self.own.iter().any(waits);
-        let unneeded_since = self.idle(&mut world, &config, demand_waits, now);
+        let unneeded_since = self.idle(&mut state, &config, demand_waits, now);
         match self.settings.shrink_after_s.filter(|_| self.is_rayfit()) {
             Some(seconds) => {
                 let hold = Hold {
@@ -106,16 +108,16 @@ impl<'a> Decision<'a> {
                     demand_waits,
                     now,
                 };
-                shrink::shrink(&mut world, hold);
+                shrink::shrink(&mut state, hold);
             }
-            None => shrink::forget(&mut world),
+            None => shrink::forget(&mut state),
         }
-        world.hold_back();
-        problems.extend(world.is_cut.then(|| limits::cut_short(world.max_workers)));
+        state.hold_back();
+        problems.extend(state.is_cut.then(|| limits::cut_short(state.max_workers)));
         let growth_backoffs = self.growth_backoffs(&config, now);
         Decided {
             growth_backoffs,
-            world,
+            state,
             config,
             demands,
             left,
@@ -129,36 +131,36 @@ impl<'a> Decision<'a> {
     }
 
     /// Turns the nodes, the groups and the requests into numbers, so that comparing them is cheap.
-    fn world(
+    fn state(
         &self,
         config: &ClusterConfig,
         rows: &[Row<'_>],
         now: f64,
         problems: &mut Vec<Problem>,
-    ) -> (World, Vec<Demand<'a>>) {
+    ) -> (DecisionState, List<DemandIndex, Demand<'a>>) {
         let gcs = &self.snapshot.gcs;
         let mut texts = requests::texts(gcs);
         texts.extend(self.wanted.resources());
         view::texts(self.snapshot, config, &mut texts);
         let names = Names::of(texts);
-        let sight = NodeReader {
+        let reader = NodeReader {
             wanted: wanted(gcs, &self.wanted, &names),
             labels: labels(gcs, &names),
             names: &names,
         };
-        let groups = config.groups.iter().enumerate();
-        let mut templates: Vec<PlannedNode> = groups
-            .map(|(number, group)| sight.template(group, number))
+        let groups = config.groups.enumerate();
+        let mut templates: ByGroup<PlannedNode> = groups
+            .map(|(number, group)| reader.template(group, number))
             .collect();
-        let rooms = self.rooms();
+        let (headrooms, kube_nodes) = self.headrooms();
         let mut found = NodeAssembly {
             history: &self.snapshot.history,
             strategy: self.settings.strategy,
             config,
-            sight: &sight,
-            rooms: &rooms.1,
+            reader: &reader,
+            kube_nodes: &kube_nodes,
             now,
-            list: Vec::new(),
+            list: List::default(),
         };
         for row in rows {
             found.add(row, problems);
@@ -174,7 +176,7 @@ impl<'a> Decision<'a> {
             (cpu, memory),
             &mut templates,
             &mut list,
-            &rooms.0,
+            &headrooms,
             self.settings.strategy,
         );
         let mut shapes = Shapes::default();
@@ -191,17 +193,17 @@ impl<'a> Decision<'a> {
             floor: None,
         };
         let groups = groups.map(group).collect();
-        let world = World {
+        let state = DecisionState {
             names,
             cpu,
             memory,
             gpu,
             shapes,
-            states: NodeClasses::default(),
+            classes: NodeClasses::default(),
             groups,
-            order: (0..list.len()).collect(),
+            order: list.positions().collect(),
             nodes: list,
-            rooms: rooms.0,
+            headrooms,
             max_nodes: config.max_nodes,
             max_workers: self.settings.max_workers,
             is_cut: false,
@@ -209,7 +211,7 @@ impl<'a> Decision<'a> {
             conserve_gpus: self.settings.conserve_gpus,
             strategy: self.settings.strategy,
         };
-        (world, demands)
+        (state, demands)
     }
 
     /// The groups in growth back-off, whose new nodes count at their base size, with the end of
@@ -225,12 +227,17 @@ impl<'a> Decision<'a> {
         groups.filter_map(until).collect()
     }
 
-    fn rooms(&self) -> (Vec<NodeHeadroom>, std::collections::HashMap<String, usize>) {
+    fn headrooms(
+        &self,
+    ) -> (
+        List<KubeNodeIndex, NodeHeadroom>,
+        HashMap<String, KubeNodeIndex>,
+    ) {
         match &self.snapshot.nodes {
             Some(nodes) if self.is_rayfit() => {
                 NodeHeadroom::all(nodes, self.own, &self.snapshot.loads)
             }
-            _ => (Vec::new(), std::collections::HashMap::new()),
+            _ => (List::default(), HashMap::new()),
         }
     }
 
@@ -238,28 +245,28 @@ impl<'a> Decision<'a> {
     /// the pods on their way that are for that alone.
     fn standby(
         &self,
-        world: &mut World,
-        demands: &[Demand<'_>],
+        state: &mut DecisionState,
+        demands: &List<DemandIndex, Demand<'_>>,
         leftovers: &Leftovers<'_>,
         now: f64,
-    ) -> (Option<Vec<StandbyDemand>>, HashSet<String>) {
+    ) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
         let remembered = &self.snapshot.history.standby;
-        if self.wanted.is_nothing() && remembered.is_empty() || world.work.is_over() {
-            return (Some(Vec::new()), HashSet::new());
+        if self.wanted.is_nothing() && remembered.is_empty() || state.work.is_over() {
+            return (Some(List::default()), HashSet::new());
         }
         let context = StandbyContext {
             own: self.own,
             draining: &leftovers.draining,
             remembered,
-            demands: demands.len(),
+            demands,
             now,
         };
-        keep::keep_ready(world, &self.wanted, &context)
+        ready::keep_ready(state, &self.wanted, &context)
     }
 
     fn idle(
         &self,
-        world: &mut World,
+        state: &mut DecisionState,
         config: &ClusterConfig,
         demand_waits: bool,
         now: f64,
@@ -268,63 +275,65 @@ impl<'a> Decision<'a> {
         let pending = self.settings.pending_idle_timeout_s;
         let remembered = &self.snapshot.history.unneeded_since;
         let mut notes = match pending {
-            Some(_) => limits::note_unneeded(world, remembered, now),
+            Some(_) => limits::note_unneeded(state, remembered, now),
             None => BTreeMap::new(),
         };
-        limits::enforce_idle(
-            world,
-            limits::Timeouts {
-                cluster: config.idle_timeout_s,
-                pending,
-                now,
-                small: small.filter(|_| self.is_rayfit() && !demand_waits),
-            },
-        );
-        limits::forget_removed(world, &mut notes);
+        let small = small.filter(|_| self.is_rayfit() && !demand_waits);
+        let timeouts = limits::Timeouts {
+            cluster: config.idle_timeout_s,
+            pending,
+            small: small.map(|longest| Keep {
+                longest,
+                most: at_work::most(&self.snapshot.history, state),
+            }),
+            now,
+        };
+        limits::enforce_idle(state, &timeouts);
+        limits::forget_removed(state, &mut notes);
         notes
     }
 }
 
 /// Serves the demands in order. Returns the request batches that could not be placed.
-fn serve(world: &mut World, demands: &[Demand<'_>]) -> Vec<RequestBatch> {
+fn serve(state: &mut DecisionState, demands: &List<DemandIndex, Demand<'_>>) -> Vec<RequestBatch> {
     let mut left = Vec::new();
     let mut tasks = Vec::new();
-    for demand in demands {
-        if world.work.is_over() {
+    for demand in demands.iter() {
+        if state.work.is_over() {
             break;
         }
-        match (&demand.kind, &demand.runs) {
-            (DemandOrigin::Tasks(..), Ok(runs)) => tasks.extend(runs.iter().copied()),
+        match (&demand.kind, &demand.batches) {
+            (DemandOrigin::Tasks(..), Ok(batches)) => tasks.extend(batches.iter().copied()),
             // One `request_resources()` holds at a time, so only the first one that Ray reports
             // counts.
-            (DemandOrigin::Constraint(0), Ok(runs)) => {
-                all_or_nothing(world, runs, DemandSource::Constraint, &mut left);
+            (DemandOrigin::Constraint(0), Ok(batches)) => {
+                all_or_nothing(state, batches, DemandSource::Constraint, &mut left);
             }
-            (DemandOrigin::Gang(..), Ok(runs)) => {
-                all_or_nothing(world, runs, DemandSource::Demand, &mut left);
+            (DemandOrigin::Gang(..), Ok(batches)) => {
+                all_or_nothing(state, batches, DemandSource::Demand, &mut left);
             }
-            (_, Ok(runs)) => left.extend(runs.iter().copied()),
+            (_, Ok(batches)) => left.extend(batches.iter().copied()),
             (_, Err(_)) => {}
         }
     }
     // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
-    let packed = world.pack(tasks, DemandSource::Demand);
+    let packed = state.pack(tasks, DemandSource::Demand);
     left.extend(packed.left.iter().copied());
-    world.commit(packed);
+    state.commit(packed);
     left
 }
 
 fn all_or_nothing(
-    world: &mut World,
-    runs: &[RequestBatch],
+    state: &mut DecisionState,
+    batches: &[RequestBatch],
     source: DemandSource,
     left: &mut Vec<RequestBatch>,
 ) {
-    let packed = world.pack(runs.to_vec(), source);
+    let packed = state.pack(batches.to_vec(), source);
     if packed.left.is_empty() {
-        world.commit(packed);
+        state.commit(packed);
     } else {
-        left.extend(runs.iter().copied());
+        left.extend(batches.iter().copied());
     }
 }
 

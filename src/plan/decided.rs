@@ -5,22 +5,23 @@ use std::collections::BTreeMap;
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::Demand;
+use crate::plan::list::{DemandIndex, List, StandbyIndex};
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::problem::Problem;
-use crate::plan::packing::state::World;
-use crate::plan::standby::keep::StandbyDemand;
+use crate::plan::packing::state::DecisionState;
+use crate::plan::standby::ready::StandbyDemand;
 use crate::snapshot::pod::Pod;
 
 /// The results of all phases of one decision.
 pub(crate) struct Decided<'a> {
-    pub(crate) world: World,
+    pub(crate) state: DecisionState,
     pub(crate) config: ClusterConfig,
-    pub(crate) demands: Vec<Demand<'a>>,
+    pub(crate) demands: List<DemandIndex, Demand<'a>>,
     /// The request batches that could not be placed, in the order of packing.
     pub(crate) left: Vec<RequestBatch>,
     /// What is to be kept ready, numbered after the demands.
-    pub(crate) standby: Vec<StandbyDemand>,
+    pub(crate) standby: List<StandbyIndex, StandbyDemand>,
     pub(crate) own: &'a [Pod<'a>],
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,

@@ -1,33 +1,34 @@
 //! The planner: what is to be done about a RayCluster now, and why.
 //!
-//! In come a [`Snapshot`](crate::snapshot::Snapshot) and [`PlanSettings`]; out come a [`Plan`] and a
-//! [`PlanReport`]. [`decide()`] is a pure function: equal snapshots give equal plans. It packs demand
+//! [`decide()`] takes a [`Snapshot`](crate::snapshot::Snapshot) and [`PlanSettings`], and returns a
+//! [`Plan`] and a [`PlanReport`]. It is a pure function: equal snapshots give equal plans. It packs demand
 //! onto nodes as Ray's autoscaler v2 (2.60.0) does; strategy `Ray` decides as that does, strategy
 //! `Rayfit` has the [named improvements](Strategy::Rayfit).
 //!
-//! # The rooms
+//! # The modules
 //!
-//! `decide` goes through the phases; what they leave behind is in `decided`.
+//! `decide` goes through the phases; `decided` has their results.
 //!
 //! - `nodes`: from the RayCluster, its pods and its Ray nodes to groups and nodes, each node once
 //! - `demand`: from what the GCS reports as pending to batches of equal requests, in Ray's order
-//! - `growth`: how far a pod can grow in place, by its group's caps and the room on its Kubernetes node
-//! - `memory`: what one decision leaves for the next, and what the next makes of it
-//! - `removal`: which nodes go: before packing those above a maximum, after it those that are idle
+//! - `growth`: how far a pod can grow in place, given its group's resize limits and the headroom of its
+//!   Kubernetes node
+//! - `memory`: what a decision stores for the next one, and what the next one concludes from it
+//! - `removal`: which nodes are removed: those above a maximum before packing, idle ones after it
 //! - `packing`: which demand goes to which node, and which new nodes are needed
 //! - `standby`: what is kept ready though no demand needs it: headroom, and the minima of schedules
 //! - `conclude`: from packed nodes to the plan and its reasons
 //! - `outcome`: plan and report as data, and how people read them
 //!
-//! Beside them stand `strategy` and `settings` (how to decide), [`check`] (what every plan must
+//! The files beside them: `list` (lists with typed positions), `strategy` and `settings` (how to decide), [`check`] (what every plan must
 //! satisfy), [`apply`] (a snapshot after its plan, for replays), and [`schema`] (JSON schemas).
 //!
 //! # Invariants
 //!
-//! - Whatever is wrong with one object is a [`Problem`] and concerns that object alone.
-//! - A decision has a budget of steps. One that takes more is given up: nothing is done, and nothing
-//!   that is remembered is lost.
-//! - While the head does not run, no pod is made, resized or removed.
+//! - A fault in one object is a [`Problem`] and concerns that object alone.
+//! - A decision has a budget of steps. One that takes more is abandoned: nothing is done, and the
+//!   history is kept.
+//! - While the head does not run, no pod is created, resized or removed.
 
 pub mod apply;
 pub mod check;
@@ -36,6 +37,7 @@ mod decide;
 mod decided;
 mod demand;
 mod growth;
+mod list;
 mod memory;
 mod nodes;
 mod outcome;
@@ -59,7 +61,7 @@ pub use crate::plan::outcome::problem_reason::{
 };
 pub use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 pub use crate::plan::outcome::report::{
-    DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
+    BelowLimits, DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
 };
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};

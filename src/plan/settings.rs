@@ -19,9 +19,8 @@ pub struct PlanSettings {
     pub max_workers: u64,
     /// After how many seconds a pod that has grown gives up CPU that was spare; `None` keeps it.
     pub shrink_after_s: Option<f64>,
-    /// For how many seconds at the most an idle pod is kept that is below its resize limits. It is
-    /// kept for as long as a pod at its limits would cost the same within the idle timeout. `None`
-    /// keeps it no longer than other pods.
+    /// For how many seconds at the most an idle pod is kept that is below its resize limits: see
+    /// `removal::keep`. `None` keeps it no longer than other pods.
     pub keep_small_s: Option<f64>,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
@@ -36,7 +35,7 @@ pub const MAX_WORKERS: u32 = 10_000;
 pub const SHRINK_AFTER_S: u32 = 15;
 
 /// For how many seconds small pods are kept at the most where no RayPolicy says otherwise.
-pub const KEEP_SMALL_S: u32 = 120;
+pub const KEEP_SMALL_S: u32 = 900;
 
 impl Default for PlanSettings {
     fn default() -> Self {

@@ -2,11 +2,11 @@
 //!
 //! Strategy `Rayfit` differs from Ray in these improvements, which hold together and only together:
 //!
-//! - **settled first**: Demand is placed first on free resources, then on resizes in flight, then
+//! - **settled first**: Demand is placed first on free resources, then on resizes in progress, then
 //!   on running pods that grow, then on pending nodes at the size that they will have, and only
 //!   then on new nodes. Ray mixes running and pending nodes, and counts launches without a pod at
 //!   their base size, so it launches again for the same demand in every round.
-//! - **node room**: A pod is never asked to grow beyond the headroom of its Kubernetes node: it
+//! - **node headroom**: A pod is never asked to grow beyond the headroom of its Kubernetes node: it
 //!   grows to the largest size that fits, or a new pod is launched. A pod that starts counts as
 //!   large as its node lets it become. Ray asks for the resize limits and learns the rest by
 //!   refusals.
@@ -33,7 +33,7 @@
 //!   new demand is placed on them. Ray stops them at once, together with their work.
 //! - **isolated faults**: The nodes of a removed group are drained, and a pod without the labels
 //!   that Ray needs is reported as a problem. Ray's loop aborts on both.
-//! - **no launch cap**: All nodes that are needed are launched at once. Ray launches ten nodes
+//! - **no launch limit**: All nodes that are needed are launched at once. Ray launches ten nodes
 //!   per round.
 //! - **steady choices**: Of several nodes that are equally good the first one by name wins, and a
 //!   resource that is used up still counts in scores, so that a round decides as the round before

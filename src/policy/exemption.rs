@@ -18,7 +18,7 @@ pub struct Exemption {
     /// The rules; `None` is all of them.
     pub rules: Option<BTreeSet<RuleId>>,
     /// The objects.
-    pub objects: Vec<Objects>,
+    pub objects: Vec<ExemptionScope>,
     /// Why.
     pub reason: String,
     /// The ticket under which the work on it is tracked.
@@ -29,7 +29,7 @@ pub struct Exemption {
 
 /// Some objects by name.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Objects {
+pub struct ExemptionScope {
     /// Any kind, if `None`.
     pub kind: Option<Kind>,
     /// Any namespace, if `None`.
@@ -57,7 +57,7 @@ impl Exemption {
     }
 }
 
-impl Objects {
+impl ExemptionScope {
     fn contain(&self, object: &RayObject<'_>) -> bool {
         let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
         let fits = |pattern: &Option<Pattern>, text: &str| {

@@ -69,7 +69,7 @@ impl fmt::Display for ReconcileMode {
 
 /// A text that does not name a mode.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("\"{0}\" is no reconcile mode: write ray, central or sidecar")]
+#[error("\"{0}\" is not a reconcile mode: write ray, central or sidecar")]
 pub struct NoSuchReconcileMode(pub String);
 
 impl FromStr for ReconcileMode {

@@ -34,7 +34,7 @@ impl Resource {
     }
 
     /// The key of the resize limit in a group's entry of `ray.io/ippr`.
-    pub const fn cap_key(self) -> &'static str {
+    pub const fn limit_key(self) -> &'static str {
         match self {
             Self::Cpu => "max-cpu",
             Self::Memory => "max-memory",

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::Value;
 
 use crate::policy::compiled::{PartialDefaults, PartialReconcile};
-use crate::policy::exemption::Objects;
+use crate::policy::exemption::ExemptionScope;
 use crate::policy::resource::{Amount, RayPolicy, RayPolicySpec};
 use crate::policy::selector::{Labels, Pattern};
 use crate::policy::{Exemption, Limit, Limits, Policy, Scope, resource};
@@ -117,7 +117,11 @@ fn modes(spec: &RayPolicySpec, faults: &mut Faults) -> BTreeMap<RuleId, crate::p
     modes.collect()
 }
 
-fn limits(written: Option<&resource::Limits>, policy: &Arc<str>, faults: &mut Faults) -> Limits {
+fn limits(
+    written: Option<&resource::LimitsSpec>,
+    policy: &Arc<str>,
+    faults: &mut Faults,
+) -> Limits {
     let Some(written) = written else {
         return Limits::default();
     };
@@ -198,14 +202,18 @@ fn reconcile(written: Option<&resource::Reconcile>, faults: &mut Faults) -> Part
     }
 }
 
-fn exemptions(written: &[resource::Exemption], faults: &mut Faults) -> Vec<Arc<Exemption>> {
+fn exemptions(written: &[resource::ExemptionSpec], faults: &mut Faults) -> Vec<Arc<Exemption>> {
     let exemptions = written.iter().enumerate();
     exemptions
         .filter_map(|(index, exemption)| exempt(exemption, index, faults).map(Arc::new))
         .collect()
 }
 
-fn exempt(written: &resource::Exemption, index: usize, faults: &mut Faults) -> Option<Exemption> {
+fn exempt(
+    written: &resource::ExemptionSpec,
+    index: usize,
+    faults: &mut Faults,
+) -> Option<Exemption> {
     let place = format!("spec.exemptions[{index}]");
     let expires = written.expires.parse().map_err(|_| {
         format!(
@@ -242,13 +250,13 @@ fn exempt(written: &resource::Exemption, index: usize, faults: &mut Faults) -> O
     })
 }
 
-fn objects_of(written: &resource::ExemptObjects) -> Result<Objects, String> {
+fn objects_of(written: &resource::ExemptObjects) -> Result<ExemptionScope, String> {
     let pattern = |text: &Option<String>| text.as_deref().map(Pattern::new);
     let kind = match &written.kind {
         Some(name) => Some(Kind::from_name(name).ok_or_else(|| no_kind(name))?),
         None => None,
     };
-    Ok(Objects {
+    Ok(ExemptionScope {
         kind,
         namespace: pattern(&written.namespace),
         name: pattern(&written.name),

@@ -18,7 +18,7 @@ const LONGEST: SignedDuration = SignedDuration::from_hours(24 * 366);
 
 /// The result for a RayPolicy.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Review {
+pub struct PolicyReview {
     /// The reasons for a refusal; empty if it is accepted.
     pub refused: Vec<PolicyFault>,
     /// The warnings for its author.
@@ -32,7 +32,7 @@ pub fn review(
     others: &Policies,
     facts: &Facts,
     now: Timestamp,
-) -> Review {
+) -> PolicyReview {
     let (policy, mut faults) = examine(new, now);
     if let Some(policy) = &policy {
         faults.extend(conflicts(policy, others, facts));
@@ -43,7 +43,7 @@ pub fn review(
     let (refused, doubted) = faults
         .into_iter()
         .partition(|fault| fault.weight > Weight::Doubt && !before.contains(fault));
-    Review { refused, doubted }
+    PolicyReview { refused, doubted }
 }
 
 /// The problems of a policy on its own.
@@ -79,7 +79,7 @@ fn unbounded(exemption: &Exemption, place: &str, now: Timestamp) -> Vec<PolicyFa
     let everything = exemption
         .objects
         .iter()
-        .any(crate::policy::exemption::Objects::is_everything);
+        .any(crate::policy::exemption::ExemptionScope::is_everything);
     if everything && exemption.rules.is_none() {
         faults.push(fault(
             "objects",
@@ -149,7 +149,7 @@ mod tests {
         .unwrap()
     }
 
-    fn reviewed(spec: &Value, old: Option<&Value>, others: &[(&str, Value)]) -> Review {
+    fn reviewed(spec: &Value, old: Option<&Value>, others: &[(&str, Value)]) -> PolicyReview {
         let others = others
             .iter()
             .filter_map(|(name, spec)| compile(&written(name, spec)).0);

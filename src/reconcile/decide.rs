@@ -9,7 +9,7 @@ use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget};
-use crate::reconcile::effects::replicas::Change;
+use crate::reconcile::effects::replicas::ReplicaChange;
 use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
 use crate::reconcile::effects::{drain, replicas};
@@ -48,12 +48,12 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSet
     let (chains, skipped) = (made.chains, made.skipped);
     let outage = Outage::seen(memory.outage.as_ref(), now);
     let over = memory.outage.as_ref().filter(|_| outage.is_none());
-    let mut states = conditions::states(snapshot, &plan);
-    states.extend(over.and_then(Outage::over));
+    let mut conditions = conditions::conditions(snapshot, &plan);
+    conditions.extend(over.and_then(Outage::over));
     Round {
         at: now,
         busy: activity::is_busy(snapshot, &plan),
-        states,
+        conditions,
         outage,
         pods: snapshot
             .pods
@@ -82,7 +82,7 @@ pub fn blind(memory: &RoundMemory, why: &Blind, now: f64) -> Round {
             until: None,
             lasting: true,
         }],
-        states: outage.warning().into_iter().collect(),
+        conditions: outage.warning().into_iter().collect(),
         outage: Some(outage),
         plan: Plan {
             waiting: Some(PlanWait::Blind(why)),
@@ -119,7 +119,7 @@ impl Making<'_> {
             | Violation::AboveWorkers { group, .. }
             | Violation::DeletesForeign { group, .. } => EffectTarget::Group(group.clone()),
             Violation::DeletesRunning { pod } => self.group_deleting(pod),
-            Violation::AboveCap { pod, .. }
+            Violation::AboveResizeLimit { pod, .. }
             | Violation::Shrinks { pod, .. }
             | Violation::ResizesForeign { pod }
             | Violation::ResizedTwice { pod }
@@ -143,7 +143,7 @@ impl Making<'_> {
         })
     }
 
-    /// Says that something was not done, and until when. Users are told of what is `lasting`.
+    /// Says that something was not done, and until when. A `lasting` reason is reported to users.
     fn skip(&mut self, about: EffectTarget, why: String, until: Option<f64>, lasting: bool) {
         self.skipped.push(Skipped {
             about,
@@ -176,7 +176,7 @@ impl Making<'_> {
         if changes.is_empty() || self.waits(&EffectTarget::Cluster, EffectClass::Replicas) {
             return;
         }
-        let mut allowed: Vec<Change<'_>> = Vec::new();
+        let mut allowed: Vec<ReplicaChange<'_>> = Vec::new();
         for change in changes {
             let about = EffectTarget::Group(change.group.name.clone());
             // The demand may be counted twice for a moment. The race ends by itself, so users are
@@ -235,6 +235,10 @@ impl Making<'_> {
             }
             let node = live.get(name).filter(|node| node.is_running());
             planned.node_id = node.and_then(|node| node.node_id.parse().ok());
+            let size = planned.raylet_size();
+            if size.is_some_and(|size| self.unobserved.is_told(&size, self.now)) {
+                planned.sync = None;
+            }
             let pod = pod.and_then(PodSize::of);
             let why = why_resized(planned);
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
@@ -275,10 +279,10 @@ impl Making<'_> {
                 .of(&EffectTarget::Cluster, task, self.now)
                 .is_none()
         };
-        if free(EffectClass::Report) && memory.told.wants_state(&state, self.now) {
+        if free(EffectClass::Report) && memory.reported.wants_state(&state, self.now) {
             say("tell Ray how its scaling stands", Effect::Report(state));
         }
-        if free(EffectClass::Error) && memory.told.wants_error(&error, self.now) {
+        if free(EffectClass::Error) && memory.reported.wants_error(&error, self.now) {
             say("tell Ray what is wrong", Effect::PutError(error));
         }
     }

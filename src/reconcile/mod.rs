@@ -1,30 +1,32 @@
-//! From a plan to what is done about it, and from what came of it to the next round.
+//! From a plan to effects, and from their results to the next round.
 //!
-//! In come a [`Snapshot`](crate::snapshot::Snapshot), the [`RoundMemory`] of the rounds before and
-//! [`ReconcilerSettings`]; out comes a [`Round`]: [`Chain`]s of [`Effect`]s, and what is to be said.
-//! [`round()`] makes it, or [`blind()`] where the cluster cannot be seen. The shell performs the effects,
-//! and [`RoundMemory::fold`] takes in what came of them and says what is new to people. Everything
-//! here is data and pure functions: the shell asks the API server and the GCS, and has the clock.
+//! [`round()`] takes a [`Snapshot`](crate::snapshot::Snapshot), the [`RoundMemory`] of earlier rounds and
+//! [`ReconcilerSettings`], and returns a [`Round`]: [`Chain`]s of [`Effect`]s, and the conditions to
+//! announce. [`blind()`] does so where the cluster cannot be observed. The shell performs the effects,
+//! and [`RoundMemory::fold`] takes their results and returns the Events and messages that are new.
+//! Everything here is data and pure functions: the shell asks the API server and the GCS, and reads the
+//! clock.
 //!
-//! # The rooms
+//! # The modules
 //!
-//! - [`ownership`]: may this process scale the cluster at all, and is it its turn
-//! - [`observed`]: whether anything moves, whether the cluster can be seen, when to look again
-//! - [`effects`]: from a plan to chains of calls; what a call that failed means
-//! - [`ray_state`]: what Ray is told of its scaling
-//! - [`memory`]: what the next round knows: waits, what was reported, the planner's history
-//! - [`recorder`]: which Events and lines for drivers are new; [`events`] has their form
+//! - [`ownership`]: whether this process may scale the cluster, and whether it owns it now
+//! - [`observed`]: whether anything is in progress, whether the cluster can be observed, when to look again
+//! - [`effects`]: from a plan to chains of calls; what a failed call means
+//! - [`ray_state`]: what is reported to Ray about its scaling
+//! - [`memory`]: what the next round knows: delays, what was reported, the planner's history
+//! - [`recorder`]: which Events and messages for drivers are new; [`events`] has their form
 //!
-//! Beside them stand `decide` (how a round is made), [`mod@round`] (what it is), [`unchanged`] (whether
-//! it can be spared), and [`settings`].
+//! The files beside them: `decide` (how a round is made), [`mod@round`] (its result), [`unchanged`]
+//! (whether a round can be skipped), and [`settings`].
 //!
 //! # Invariants
 //!
 //! - Nothing that has to survive is kept in memory alone. A process that is killed between any two
 //!   effects leaves objects from which the next round finishes the work.
 //! - Nothing is done on missing data.
-//! - What breaks a rule of [`plan::check`](crate::plan::check) is left out of a round, and said.
-//! - A failure stops only what it is about: one pod, one group, or the patch of the RayCluster.
+//! - The parts of a plan that break a rule of [`plan::check`](crate::plan::check) are left out of a round,
+//!   and reported.
+//! - A failure stops only what it concerns: one pod, one group, or the patch of the RayCluster.
 
 mod decide;
 pub mod effects;
@@ -44,8 +46,10 @@ pub use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
 pub use crate::reconcile::effects::failure::{Failure, Meaning};
 pub use crate::reconcile::events::event::{Announcements, ClusterEvent};
 pub use crate::reconcile::observed::blind::{Blind, HeadPod};
-pub use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, ScalerRole, standing};
-pub use crate::reconcile::ownership::handover::{Handover, HandoverStep, OwnershipRecord};
+pub use crate::reconcile::ownership::eligibility::{
+    Eligibility, Ineligible, ScalerRole, eligibility,
+};
+pub use crate::reconcile::ownership::handover::{Handover, HandoverRecord, HandoverStep};
 pub use crate::reconcile::unchanged::UnchangedCheck;
 pub use decide::{blind, round};
 pub use memory::RoundMemory;

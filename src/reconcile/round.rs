@@ -26,7 +26,7 @@ pub struct Round {
     /// The reasons for the plan.
     pub report: PlanReport,
     /// The conditions that were found in the snapshot and are worth an Event.
-    pub(super) states: Vec<TrackedCondition>,
+    pub(super) conditions: Vec<TrackedCondition>,
     /// The names of the cluster's pods.
     pub(super) pods: BTreeSet<String>,
     pub(super) stabilisation: Option<Stabilisation>,

@@ -50,8 +50,18 @@ impl UnchangedCheck {
 
     /// Whether the state is the same, and the check not too old. `now` is in seconds since 1970.
     pub fn holds(&self, state: &ClusterResourceState, now: f64) -> bool {
-        (self.at..self.at + REST_S).contains(&now) && self.sum == sum(state)
+        self.is_fresh(now) && self.sum == sum(state)
     }
+
+    /// Whether the check is not too old: for who knows in another way that the state is the same.
+    pub fn is_fresh(&self, now: f64) -> bool {
+        (self.at..self.at + REST_S).contains(&now)
+    }
+}
+
+/// Whether two states are the same, but for how long Ray nodes have been idle.
+pub fn is_same(one: &ClusterResourceState, other: &ClusterResourceState) -> bool {
+    sum(one) == sum(other)
 }
 
 fn is_idle(round: &Round) -> bool {
@@ -160,8 +170,8 @@ mod tests {
         .unwrap()
     }
 
-    /// The effects that are left once a round's reports were sent.
-    fn stillness(snapshot: &Snapshot) -> Option<UnchangedCheck> {
+    /// The check after rounds whose effects all succeeded.
+    fn check_after_reports(snapshot: &Snapshot) -> Option<UnchangedCheck> {
         let settings = ReconcilerSettings::default();
         let mut memory = RoundMemory::default();
         let mut made = round(snapshot, &memory, &settings);
@@ -184,23 +194,23 @@ mod tests {
     }
 
     #[test]
-    fn the_same_is_the_same_until_it_is_old() {
+    fn an_equal_state_is_unchanged_until_the_check_is_old() {
         let snapshot = snapshot(20);
-        let still = stillness(&snapshot).unwrap();
+        let unchanged = check_after_reports(&snapshot).unwrap();
         let at = snapshot.seconds().unwrap();
         let mut later = snapshot.gcs.clone();
         later.node_states[1].idle_duration_ms += 9000;
-        assert!(still.holds(&later, at + 9.0));
+        assert!(unchanged.holds(&later, at + 9.0));
         later.node_states.reverse();
-        assert!(still.holds(&later, at + 9.0), "the same nodes");
-        assert!(!still.holds(&later, at + REST_S), "old");
-        assert!(!still.holds(&later, at - 1.0), "a clock that went back");
+        assert!(unchanged.holds(&later, at + 9.0), "the same nodes");
+        assert!(!unchanged.holds(&later, at + REST_S), "old");
+        assert!(!unchanged.holds(&later, at - 1.0), "a clock that went back");
     }
 
     #[test]
-    fn whatever_else_the_gcs_reports_is_looked_at() {
+    fn any_other_change_that_the_gcs_reports_is_noticed() {
         let snapshot = snapshot(20);
-        let still = stillness(&snapshot).unwrap();
+        let unchanged = check_after_reports(&snapshot).unwrap();
         let at = snapshot.seconds().unwrap();
         let changes: [fn(&mut ClusterResourceState); 5] = [
             |gcs| {
@@ -217,19 +227,22 @@ mod tests {
         ];
         for change in changes {
             let mut gcs = snapshot.gcs.clone();
-            assert!(still.holds(&gcs, at));
+            assert!(unchanged.holds(&gcs, at));
             change(&mut gcs);
-            assert!(!still.holds(&gcs, at), "{gcs:?}");
+            assert!(!unchanged.holds(&gcs, at), "{gcs:?}");
         }
     }
 
     #[test]
-    fn what_comes_with_time_is_not_slept_through() {
-        assert!(stillness(&snapshot(20)).is_some());
+    fn no_check_where_time_alone_leads_to_an_action() {
+        assert!(check_after_reports(&snapshot(20)).is_some());
         assert!(
-            stillness(&snapshot(51)).is_none(),
+            check_after_reports(&snapshot(51)).is_none(),
             "it is to be drained in 9 s"
         );
-        assert!(stillness(&snapshot(70)).is_none(), "it is to be drained");
+        assert!(
+            check_after_reports(&snapshot(70)).is_none(),
+            "it is to be drained"
+        );
     }
 }

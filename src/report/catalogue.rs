@@ -5,7 +5,7 @@ use anstyle::Style;
 use serde_json::{Value, json};
 
 use super::json::pretty;
-use super::page::{Page, coverage, standing};
+use super::page::{Page, coverage, mode_and_version};
 
 const BOLD: Style = Style::new().bold();
 
@@ -100,7 +100,7 @@ fn section(page: &Page) -> String {
         page.id,
         page.name,
         capitalised(page.summary),
-        standing(page),
+        mode_and_version(page),
         coverage(page)
     );
     let texts = page.texts.iter();

@@ -122,7 +122,7 @@ pub fn render(page: &Page) -> String {
     let mut parts = vec![
         format!("{BOLD}{} {}{BOLD:#}", page.id, page.name),
         wrapped("", page.summary, WIDTH),
-        wrapped("", &standing(page), WIDTH),
+        wrapped("", &mode_and_version(page), WIDTH),
         wrapped("", &coverage(page), WIDTH),
     ];
     for (title, text) in &page.texts {
@@ -146,7 +146,7 @@ pub(super) fn coverage(page: &Page) -> String {
 }
 
 /// `Mode: enforce. Since 0.1.0.`
-pub(super) fn standing(page: &Page) -> String {
+pub(super) fn mode_and_version(page: &Page) -> String {
     let since = page.since;
     match (page.mode, page.cases) {
         (Some(mode), Some(cases)) => format!("Mode: {mode} ({cases}). Since {since}."),

@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_secs(30);
 /// Keeps the API server's version in `policy` up to date, until dropped.
 pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
     loop {
-        let pause = match timeout(LONGEST, client.apiserver_version()).await {
+        let wait = match timeout(LONGEST, client.apiserver_version()).await {
             Ok(Ok(info)) => {
                 note(&policy, version(&info.major, &info.minor));
                 AGAIN
@@ -40,7 +40,7 @@ pub async fn learn(client: Client, policy: Arc<ArcSwap<EffectivePolicy>>) {
                 RETRY
             }
         };
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(wait).await;
     }
 }
 

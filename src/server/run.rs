@@ -20,7 +20,7 @@ use super::{Times, facts, probes};
 use crate::admission::{Admission, AdmissionLimits, Engine};
 use crate::apiserver::client::is_no_pod;
 use crate::apiserver::{ApiServer, Informers, Watches};
-use crate::controller::stop::told_to_stop;
+use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::InForce;
 use crate::controller::{self, Surroundings};
 use crate::policy::{EffectivePolicy, Settings};
@@ -215,7 +215,7 @@ fn scale(
     Some(supervisor.spawn("scaling", async move {
         let (api, informers) = tokio::select! {
             reached = cluster.at_last() => reached.clone(),
-            () = told_to_stop(&mut stop) => return,
+            () = asked_to_stop(&mut stop) => return,
         };
         let around = Surroundings {
             api,
@@ -338,10 +338,10 @@ async fn learn(
 /// Goes through the phases of stopping.
 async fn stop(options: &ServeOptions, shutdown: &Shutdown, mut serving: Task) {
     let half = options.shutdown_delay / 2;
-    for (phase, pause) in [(Phase::Unready, half), (Phase::Shedding, half)] {
+    for (phase, wait) in [(Phase::Unready, half), (Phase::Shedding, half)] {
         tracing::info!(?phase, "stopping");
         shutdown.enter(phase);
-        tokio::time::sleep(pause).await;
+        tokio::time::sleep(wait).await;
     }
     shutdown.enter(Phase::Closing);
     tracing::info!(phase = ?Phase::Closing, "stopping");

@@ -28,9 +28,9 @@ use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{Key, Observed, Reach};
 use crate::controller::reconciler::{Reconciler, ReconcilerState};
-use crate::controller::stop::told_to_stop;
+use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
-use crate::controller::worker_pool::tend;
+use crate::controller::worker_pool::reconcile_until_stopped;
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
@@ -64,23 +64,23 @@ pub struct SidecarOptions {
     pub session: PathBuf,
 }
 
-/// Scales the cluster, or stands by, until `stop` is true.
+/// Scales the cluster, or waits for its mode to be sidecar, until `stop` is true.
 pub async fn work(options: SidecarOptions, mut stop: watch::Receiver<bool>) {
     let sidecar = tokio::select! {
         sidecar = Sidecar::prepare(options) => sidecar,
-        () = told_to_stop(&mut stop) => return,
+        () = asked_to_stop(&mut stop) => return,
     };
-    let mut job: Option<Job> = None;
+    let mut scaling: Option<ScalingTasks> = None;
     loop {
-        let pause = sidecar.look(&mut job).await;
+        let requeue = sidecar.look(&mut scaling).await;
         tokio::select! {
-            () = told_to_stop(&mut stop) => break,
-            () = sleep(pause) => {}
+            () = asked_to_stop(&mut stop) => break,
+            () = sleep(requeue) => {}
         }
     }
     sidecar.writer.close();
-    if let Some(job) = job {
-        job.end().await;
+    if let Some(scaling) = scaling {
+        scaling.end().await;
     }
 }
 
@@ -96,7 +96,7 @@ impl Sidecar {
     /// Waits for the API server, and marks the pod as one in which Rayfit runs.
     async fn prepare(options: SidecarOptions) -> Self {
         let key = Key::new(&options.namespace, &options.cluster);
-        let mut told = String::new();
+        let mut logged = String::new();
         loop {
             match ready(&options).await {
                 Ok((api, head_uid)) => {
@@ -114,9 +114,9 @@ impl Sidecar {
                 }
                 Err(error) => {
                     let text = format!("{error:#}");
-                    if told != text {
+                    if logged != text {
                         tracing::warn!(error = text, "not ready to scale, trying again");
-                        told = text;
+                        logged = text;
                     }
                     sleep(RETRY).await;
                 }
@@ -126,7 +126,7 @@ impl Sidecar {
 
     /// Reads the RayCluster, and starts or ends the scaling; returns how long to wait until the
     /// next read.
-    async fn look(&self, job: &mut Option<Job>) -> Duration {
+    async fn look(&self, scaling: &mut Option<ScalingTasks>) -> Duration {
         let cluster = match self.writer.get_cluster().await {
             Ok(cluster) => Some(cluster),
             Err(Failure::Api(status)) if status.code == 404 => None,
@@ -136,19 +136,19 @@ impl Sidecar {
             }
         };
         let cluster = cluster.filter(|cluster| self.is_wanted(cluster));
-        if let Some(ended) = job.take_if(|job| cluster.is_none() || job.is_broken()) {
-            tracing::info!("standing by");
+        if let Some(ended) = scaling.take_if(|scaling| cluster.is_none() || scaling.is_broken()) {
+            tracing::info!("the cluster is not scaled from here any more");
             ended.end().await;
         }
         let Some(cluster) = cluster else {
             return READ.1;
         };
-        let job = job.get_or_insert_with(|| {
-            tracing::info!("at work");
+        let scaling = scaling.get_or_insert_with(|| {
+            tracing::info!("the cluster is scaled from here");
             self.begin(&cluster)
         });
-        job.observed.learn(&cluster);
-        if job.busy_count.is_empty() {
+        scaling.observed.learn(&cluster);
+        if scaling.busy_count.is_empty() {
             READ.1
         } else {
             READ.0
@@ -166,7 +166,7 @@ impl Sidecar {
             || annotation(RECORD).is_some_and(|record| record.ends_with(head_uid.as_str()))
     }
 
-    fn begin(&self, cluster: &Value) -> Job {
+    fn begin(&self, cluster: &Value) -> ScalingTasks {
         let (tell, changes) = mpsc::unbounded_channel();
         let observed = Observed::new(tell);
         let clock = Clock::default();
@@ -204,19 +204,19 @@ impl Sidecar {
         let watching = observed
             .clone()
             .watch(self.informers.clone(), Reach::PodsOf(self.key.clone()));
-        Job {
+        ScalingTasks {
             observed,
             busy_count,
             watching: tokio::spawn(watching),
             waking: tokio::spawn(wake(changes, notify.clone())),
-            task: tokio::spawn(tend(reconciler, notify, stopped)),
+            task: tokio::spawn(reconcile_until_stopped(reconciler, notify, stopped)),
             stop,
         }
     }
 }
 
 /// The tasks that scale the cluster, while its mode says so.
-struct Job {
+struct ScalingTasks {
     observed: Observed,
     busy_count: BusyCount,
     watching: JoinHandle<()>,
@@ -225,7 +225,7 @@ struct Job {
     stop: watch::Sender<bool>,
 }
 
-impl Job {
+impl ScalingTasks {
     /// Whether one of the tasks has ended by a panic; then all are started anew.
     fn is_broken(&self) -> bool {
         [&self.task, &self.watching, &self.waking]

@@ -1,8 +1,8 @@
-//! A RayCluster's world in virtual time, in which the code that ships scales it.
+//! The simulator: a RayCluster and everything around it, in virtual time.
 //!
-//! In come a RayCluster, a [`trace`] of a workload, a strategy and how the world behaves; out comes
-//! what it led to: how long jobs waited, what it cost, and what was harmed. The planner and the
-//! reconciler are those of the controller; only clocks and calls are played.
+//! It takes a RayCluster, a [`trace`] of a workload, a strategy and settings of the simulated world. It
+//! returns how long jobs waited, what it cost, and which jobs were harmed. The planner and the reconciler
+//! are those of the controller; only clocks and calls are simulated.
 //!
 //! - [`trace`]: what a workload asks, from files of users
 //! - [`moment`], [`settings`]: virtual time, and how the world behaves
@@ -10,13 +10,14 @@
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
 //! - [`scaler`]: the reconciler in this world
 //! - [`run`]: one simulation from beginning to end
-//! - [`result`]: what came of it
+//! - [`result`]: its result
 //! - [`faults`]: simulations in which things go wrong
-//! - [`pools`], [`vary`], [`study`]: what users ask: node pools, what is varied, all simulations of it
+//! - [`pools`], [`vary`], [`study`]: what users set: node pools, the fields that are varied, and all
+//!   simulations that follow from them
 //! - [`recommend`]: a search for settings that suit a workload better
-//! - [`report`]: what came of it as people read it: a table, a page with charts
+//! - [`report`]: results for people: a table, a page with charts
 //!
-//! What always holds: equal arguments give equal results, on every machine.
+//! Invariant: equal arguments give equal results, on every machine.
 
 pub mod faults;
 pub mod moment;

@@ -9,8 +9,8 @@ use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::World;
-use crate::simulate::world::group::GroupError;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::group::SimulatedGroupError;
+use crate::simulate::world::queue::WorldEvent;
 
 /// The longest rest between the start of the cluster and the first job, in seconds.
 const PHASE_S: f64 = 5.0;
@@ -22,8 +22,8 @@ const START_S: f64 = 3600.0;
 /// without them: a job that fits nowhere would wait for ever.
 const STUCK_S: f64 = 7200.0;
 
-/// How long the simulation goes on after the last job, beyond the cluster's idle timeout, in seconds:
-/// what stays longer would stay for good.
+/// How long the simulation goes on after the last job, beyond the time for which idle pods are kept,
+/// in seconds: what stays longer would stay for good.
 pub const TAIL_S: f64 = 60.0;
 
 /// Runs the jobs of a trace on a RayCluster. `progress` hears the share of the jobs that have ended,
@@ -38,7 +38,8 @@ pub fn run(
     settings: &WorldSettings,
     reconciler: ReconcilerSettings,
     progress: &mut dyn FnMut(f64),
-) -> Result<SimulationResult, GroupError> {
+) -> Result<SimulationResult, SimulatedGroupError> {
+    let kept_s = reconciler.plan.keep_small_s.unwrap_or_default();
     let mut run = Run {
         world: World::new(cluster, trace, settings.clone())?,
         scaler: Scaler::new(reconciler),
@@ -52,7 +53,8 @@ pub fn run(
     let began = run.world.now;
     run.world.begin(trace);
     run.until_done(trace.jobs.len(), progress);
-    run.pass((run.world.longest_idle_s() + TAIL_S).max(settings.tail_s));
+    let kept_s = kept_s.max(run.world.longest_idle_s());
+    run.pass((kept_s + TAIL_S).max(settings.tail_s));
     Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
 }
 
@@ -69,11 +71,13 @@ impl Run {
             return false;
         };
         match event {
-            Event::Look(token) => self.scaler.look(token, &mut self.world),
-            Event::Answered { look, chain } => self.scaler.answered(look, chain, &mut self.world),
+            WorldEvent::Look(token) => self.scaler.look(token, &mut self.world),
+            WorldEvent::Answered { look, chain } => {
+                self.scaler.answered(look, chain, &mut self.world);
+            }
             event => self.world.happen(event),
         }
-        if event == Event::Watched {
+        if event == WorldEvent::Watched {
             self.scaler.wake(&mut self.world);
         }
         true
@@ -86,7 +90,7 @@ impl Run {
             let Some(event) = self.world.peek() else {
                 return;
             };
-            let moves = matches!(event, Event::Submitted(_) | Event::JobEnds { .. });
+            let moves = matches!(event, WorldEvent::Submitted(_) | WorldEvent::JobEnds { .. });
             self.step();
             if moves {
                 last = self.world.now;

@@ -5,13 +5,15 @@ use crate::plan::Strategy;
 use crate::plan::check::{self, Violation};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
+use crate::reconcile::unchanged::{self, UnchangedCheck};
 use crate::reconcile::{
     Blind, Chain, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning,
-    ReconcilerSettings, Round, RoundMemory, ScalerRole, UnchangedCheck, blind, round,
+    ReconcilerSettings, Round, RoundMemory, ScalerRole, blind, round,
 };
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
+use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, ClusterId, KIND, NodeLoads, OwnPods, Snapshot};
 
 /// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
@@ -27,8 +29,8 @@ pub struct Scaler {
     settings: ReconcilerSettings,
     memory: RoundMemory,
     handover: Handover,
-    /// The check that spares a round, and the view that it is of.
-    unchanged: Option<(UnchangedCheck, u64)>,
+    /// What spares a round.
+    idle: Option<IdleRound>,
     /// The view that shows that this scaler owns the cluster: it is asked anew of another one only.
     owned: Option<u64>,
     performing: Option<Performing>,
@@ -49,6 +51,25 @@ pub struct Scaler {
     pub rounds: u64,
 }
 
+/// A round that found nothing to do.
+#[derive(Debug, Clone)]
+struct IdleRound {
+    /// The number of the view that it was made of.
+    view: u64,
+    /// The number of what the GCS said, or of what it said later and was the same.
+    gcs: Option<u64>,
+    proof: Proof,
+}
+
+/// Whether rounds of the same state can be spared.
+#[derive(Debug, Clone)]
+enum Proof {
+    /// Nobody has asked.
+    Unknown(Box<(Round, Snapshot)>),
+    /// They can be spared as long as this holds, if ever.
+    Known(Option<UnchangedCheck>),
+}
+
 /// A round whose effects are being performed.
 #[derive(Debug, Clone)]
 struct Performing {
@@ -66,7 +87,7 @@ impl Scaler {
             settings,
             memory: RoundMemory::default(),
             handover: Handover::default(),
-            unchanged: None,
+            idle: None,
             owned: None,
             performing: None,
             token: 0,
@@ -87,7 +108,7 @@ impl Scaler {
     /// Sets the next look so many seconds from now, instead of any that was set before.
     pub fn look_after(&mut self, seconds: f64, world: &mut World) {
         self.token += 1;
-        world.after(seconds, Event::Look(self.token));
+        world.after(seconds, WorldEvent::Look(self.token));
     }
 
     /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
@@ -110,6 +131,9 @@ impl Scaler {
             return self.look_after(RETRY_S, world);
         }
         let now = self.clock(world);
+        if self.is_unchanged(None, now, world) {
+            return self.requeue(false, world);
+        }
         let Some(gcs) = world.gcs_state() else {
             return self.blind(world);
         };
@@ -119,12 +143,10 @@ impl Scaler {
         if self.memory.changed_at == 0.0 {
             self.memory.changed_at = now;
         }
-        let version = world.view.version;
-        let is_unchanged =
-            |(check, of): &(UnchangedCheck, u64)| *of == version && check.holds(&gcs, now);
-        if self.unchanged.as_ref().is_some_and(is_unchanged) {
-            return self.pause(false, world);
+        if self.is_unchanged(Some(&gcs), now, world) {
+            return self.requeue(false, world);
         }
+        self.idle = None;
         let snapshot = self.snapshot(world, gcs);
         let round = round(&snapshot, &self.memory, &self.settings);
         self.rounds += 1;
@@ -134,16 +156,19 @@ impl Scaler {
         }
         if round.chains.is_empty() {
             self.finish(&round, &[], world);
-            let check = UnchangedCheck::of(&round, snapshot, &self.memory, &self.settings);
-            self.unchanged = check.map(|check| (check, version));
+            self.idle = Some(IdleRound {
+                view: world.view.version,
+                gcs: world.gcs_version(),
+                proof: Proof::Unknown(Box::new((round, snapshot))),
+            });
             return;
         }
-        self.unchanged = None;
+        self.idle = None;
         let chains = round.chains.clone();
         self.looked = token;
         for chain in 0..chains.len() {
             let look = token;
-            world.after(world.settings.call_s, Event::Answered { look, chain });
+            world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
         }
         self.performing = Some(Performing {
             left: chains.len(),
@@ -153,14 +178,59 @@ impl Scaler {
         });
     }
 
-    /// Whether this scaler owns the cluster. The ownership record is written if it has to be.
+    /// Whether the last round found nothing to do, and one of now would find nothing either, as far as
+    /// can be told without or with what the GCS says.
+    fn is_unchanged(
+        &mut self,
+        gcs: Option<&ClusterResourceState>,
+        now: f64,
+        world: &World,
+    ) -> bool {
+        let version = world.gcs_version();
+        let Some(idle) = &mut self.idle else {
+            return false;
+        };
+        if idle.view != world.view.version {
+            return false;
+        }
+        let is_same = idle.gcs == version;
+        // Most states change before anybody asks whether rounds of them can be spared.
+        if let Proof::Unknown(made) = &idle.proof
+            && !is_same
+            && !gcs.is_some_and(|gcs| unchanged::is_same(gcs, &made.1.gcs))
+        {
+            return false;
+        }
+        idle.proof = match std::mem::replace(&mut idle.proof, Proof::Known(None)) {
+            Proof::Unknown(made) => {
+                let (round, snapshot) = *made;
+                let check = UnchangedCheck::of(&round, snapshot, &self.memory, &self.settings);
+                Proof::Known(check)
+            }
+            known @ Proof::Known(_) => known,
+        };
+        let Proof::Known(Some(check)) = &idle.proof else {
+            return false;
+        };
+        let holds = match gcs {
+            _ if is_same => check.is_fresh(now),
+            Some(gcs) => check.holds(gcs, now),
+            None => false,
+        };
+        if holds {
+            idle.gcs = version;
+        }
+        holds
+    }
+
+    /// Whether this scaler owns the cluster. The hand-over record is written if it has to be.
     fn may_act(&mut self, world: &mut World) -> bool {
         if self.owned == Some(world.view.version) {
             return true;
         }
         let (view, now) = (world.view.cluster.clone(), world.now.seconds());
         let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
-        match self.handover.turn(view.object(), &ours, &role, now) {
+        match self.handover.step(view.object(), &ours, &role, now) {
             HandoverStep::Act => {
                 self.owned = Some(world.view.version);
                 true
@@ -175,7 +245,7 @@ impl Scaler {
         }
     }
 
-    fn snapshot(&self, world: &World, gcs: crate::snapshot::gcs::ClusterResourceState) -> Snapshot {
+    fn snapshot(&self, world: &World, gcs: ClusterResourceState) -> Snapshot {
         let view = &world.view;
         let id = ClusterId::of(view.cluster.object());
         let (pods, _) = OwnPods::divide(id, view.pods.iter().cloned());
@@ -215,7 +285,7 @@ impl Scaler {
         }
         if chain.next().is_some() {
             let chain = number;
-            return world.after(world.settings.call_s, Event::Answered { look, chain });
+            return world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
         }
         performing.left -= 1;
         if performing.left == 0
@@ -255,7 +325,7 @@ impl Scaler {
 
     /// The round of a cluster whose GCS does not answer.
     fn blind(&mut self, world: &mut World) {
-        self.unchanged = None;
+        self.idle = None;
         let why = Blind::Gcs {
             head: HeadPod {
                 name: "head".to_owned(),
@@ -280,10 +350,10 @@ impl Scaler {
         let _ = self
             .memory
             .fold(round, done, &self.settings, now, || random.f64());
-        self.pause(round.busy, world);
+        self.requeue(round.busy, world);
     }
 
-    fn pause(&mut self, busy: bool, world: &mut World) {
+    fn requeue(&mut self, busy: bool, world: &mut World) {
         let pace = &self.settings.pace;
         let seconds = match (self.is_rayfit(), busy) {
             (false, _) => RAY_INTERVAL_S,

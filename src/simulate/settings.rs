@@ -19,6 +19,9 @@ pub struct WorldSettings {
     /// until somebody deletes the pod: `ray start --block` ends only if a process ended with an error,
     /// and a raylet that was drained has none. (`scripts.py`.)
     pub pod_end_s: Option<f64>,
+    /// From when the head is lost until the containers of workers end that look for it
+    /// (`gcs_rpc_server_reconnect_timeout_s`, 60).
+    pub reconnect_s: f64,
     /// From when a kubelet admits a resize until the containers have the new size.
     pub resize_s: f64,
     /// From a change of an object until watchers have it.
@@ -76,6 +79,7 @@ impl Default for WorldSettings {
             pod_stop_s: 2.0,
             ray_stop_s: 1.0,
             pod_end_s: None,
+            reconnect_s: 60.0,
             resize_s: 1.0,
             watch_lag_s: 0.05,
             operator_s: 0.1,

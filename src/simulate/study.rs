@@ -10,7 +10,7 @@ use crate::simulate::run::run;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::vary::{Field, Variation};
-use crate::simulate::world::group::GroupError;
+use crate::simulate::world::group::SimulatedGroupError;
 
 /// The most simulations of one study.
 pub const MOST_SIMULATIONS: usize = 500;
@@ -59,7 +59,7 @@ impl Study {
     /// # Errors
     ///
     /// A group of the RayCluster cannot be read.
-    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Vec<StudyRow>, GroupError> {
+    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Vec<StudyRow>, SimulatedGroupError> {
         let combinations = self.combinations();
         #[expect(clippy::cast_precision_loss, reason = "some hundreds")]
         let (all, mut done) = (

@@ -24,6 +24,9 @@ pub struct History {
     /// for.
     #[serde(alias = "stunted", skip_serializing_if = "BTreeMap::is_empty")]
     pub growth_backoffs: BTreeMap<String, GrowthBackoff>,
+    /// By group, how many of its pods ran when it last had work for all of them, or more since.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub at_work: BTreeMap<String, u64>,
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,

@@ -14,7 +14,7 @@ pub struct NodeId([u8; LENGTH]);
 
 /// A text that is not a node id.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("{0:?} is no Ray node id: it has 56 hexadecimal digits")]
+#[error("{0:?} is not a Ray node id, which has 56 hexadecimal digits")]
 pub struct NotANodeId(String);
 
 impl NodeId {

@@ -12,6 +12,9 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::saved::SavedInPlace;
+use crate::plan::BelowLimits;
+
 /// Upper bounds of the round histogram, in seconds.
 const ROUND: [f64; 12] = [
     0.001, 0.002_5, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 5.0, 30.0,
@@ -40,6 +43,7 @@ pub struct ScalingMetrics {
     shards: Gauge,
     shards_held: Gauge,
     capacity: Histogram,
+    saved: SavedInPlace,
     wants: Mutex<HashMap<String, Want>>,
     silent: Mutex<HashMap<String, Instant>>,
 }
@@ -67,7 +71,7 @@ struct ModeLabels {
 
 /// The demand of a cluster.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Demand {
+pub struct DemandCount {
     /// Units of demand that Ray reports.
     pub pending: u64,
     /// Those that cannot be met.
@@ -76,7 +80,7 @@ pub struct Demand {
 
 #[derive(Debug)]
 struct Want {
-    demand: Demand,
+    demand: DemandCount,
     since: Option<Instant>,
 }
 
@@ -109,6 +113,7 @@ impl Default for ScalingMetrics {
             shards: Gauge::default(),
             shards_held: Gauge::default(),
             capacity: Histogram::new(CAPACITY),
+            saved: SavedInPlace::default(),
             wants: Mutex::default(),
             silent: Mutex::default(),
         };
@@ -189,6 +194,7 @@ impl ScalingMetrics {
             Unit::Seconds,
             self.capacity.clone(),
         );
+        self.saved.register(registry);
     }
 
     /// Records the duration of a round.
@@ -261,10 +267,10 @@ impl ScalingMetrics {
     }
 
     /// Records the current demand of a cluster.
-    pub fn demand(&self, cluster: &str, demand: Demand) {
+    pub fn demand(&self, cluster: &str, demand: DemandCount) {
         let mut wants = lock(&self.wants);
         let want = wants.entry(cluster.to_owned()).or_insert(Want {
-            demand: Demand::default(),
+            demand: DemandCount::default(),
             since: None,
         });
         want.demand = demand;
@@ -279,16 +285,28 @@ impl ScalingMetrics {
         self.sum(&wants);
     }
 
+    /// Records what the pods of each group of a cluster do not take of their resize limits from now
+    /// on.
+    pub fn below_limits(
+        &self,
+        cluster: &str,
+        groups: impl Iterator<Item = BelowLimits>,
+        now: Instant,
+    ) {
+        self.saved.note(cluster, groups, now);
+    }
+
     /// Records that a cluster is no longer scaled here.
     pub fn forget(&self, cluster: &str) {
         self.gcs_is_well(cluster, Instant::now());
+        self.saved.note(cluster, std::iter::empty(), Instant::now());
         let mut wants = lock(&self.wants);
         wants.remove(cluster);
         self.sum(&wants);
     }
 
     fn sum(&self, wants: &HashMap<String, Want>) {
-        let total = |part: fn(&Demand) -> u64| {
+        let total = |part: fn(&DemandCount) -> u64| {
             let total: u64 = wants.values().map(|want| part(&want.demand)).sum();
             i64::try_from(total).unwrap_or(i64::MAX)
         };

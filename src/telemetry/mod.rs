@@ -5,6 +5,7 @@ pub mod controller;
 pub mod logs;
 pub mod metrics;
 pub mod reviews;
+mod saved;
 mod watches;
 
 pub use metrics::Metrics;

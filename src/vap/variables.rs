@@ -91,9 +91,9 @@ pub const LISTED: &str = r#"s.groups.map(g, {'g': dyn(g), 'at': dyn(s.keys.lastI
 .filter(l, l.at >= 0)
 .map(l, {'g': l.g, 'entry': dyn(s.entries[l.at])})
 .map(l, {'g': l.g, 'entry': l.entry,
-  'caps': dyn([l.entry.find(r'"max-cpu"\s*:\s*("[^"]*"|-?[0-9][-+.0-9eE]*)'), l.entry.find(r'"max-memory"\s*:\s*("[^"]*"|-?[0-9]+)\s*[,}]')]
-    .map(cap, cap == '' ? 'none' : cap.find(r':\s*("[^"]*"|-?[0-9][-+.0-9eE]*)').substring(1).trim().replace('"', ''))
-    .map(cap, cap.matches('[a-zA-Z][ ]+$') ? cap : cap.replace(' ', '').replace('_', ''))
-    .map(cap, cap.matches('[eE][-+]?[0-9.]{3}') ? 'beyond reason' : cap)
-    .map(cap, cap.endsWith('K') ? cap.substring(0, cap.size() - 1) + 'k' : cap))})
-.map(l, {'g': l.g, 'entry': l.entry, 'cpu': dyn(l.caps[0]), 'memory': dyn(l.caps[1])})"#;
+  'limits': dyn([l.entry.find(r'"max-cpu"\s*:\s*("[^"]*"|-?[0-9][-+.0-9eE]*)'), l.entry.find(r'"max-memory"\s*:\s*("[^"]*"|-?[0-9]+)\s*[,}]')]
+    .map(limit, limit == '' ? 'none' : limit.find(r':\s*("[^"]*"|-?[0-9][-+.0-9eE]*)').substring(1).trim().replace('"', ''))
+    .map(limit, limit.matches('[a-zA-Z][ ]+$') ? limit : limit.replace(' ', '').replace('_', ''))
+    .map(limit, limit.matches('[eE][-+]?[0-9.]{3}') ? 'beyond reason' : limit)
+    .map(limit, limit.endsWith('K') ? limit.substring(0, limit.size() - 1) + 'k' : limit))})
+.map(l, {'g': l.g, 'entry': l.entry, 'cpu': dyn(l.limits[0]), 'memory': dyn(l.limits[1])})"#;

@@ -10,7 +10,7 @@ use serde::de::DeserializeOwned;
 use tokio::sync::mpsc;
 use tokio::time::{Instant, sleep_until};
 
-use crate::apiserver::{Beacon, Event, Informers, ObjectName, Selection};
+use crate::apiserver::{Beacon, Informers, ObjectName, Selection, WatchEvent};
 
 /// After so long without an answer, what is known no longer counts as true.
 const STALE: Duration = Duration::from_mins(5);
@@ -81,7 +81,7 @@ pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
                 }
             };
             match event {
-                Some(Event::Failed(fault)) => {
+                Some(WatchEvent::Failed(fault)) => {
                     if seen.has_become_unknown(reading.beacon()) {
                         due = None;
                         let is_absent = !seen.was_complete && fault.is_not_found();
@@ -138,28 +138,28 @@ impl<T> Default for SeenObjects<T> {
 impl<T: PartialEq> SeenObjects<T> {
     /// Takes in an event, and returns whether there is something new to publish. Most changes of an
     /// object do not concern the parts that are kept.
-    fn take(&mut self, event: Event<T>) -> bool {
+    fn take(&mut self, event: WatchEvent<T>) -> bool {
         match event {
-            Event::Begun => {
+            WatchEvent::Begun => {
                 self.listed = BTreeMap::new();
                 false
             }
-            Event::Listed(name, kept) => {
+            WatchEvent::Listed(name, kept) => {
                 self.listed.insert(name, kept);
                 false
             }
-            Event::Complete(_) => {
+            WatchEvent::Complete(_) => {
                 self.objects = std::mem::take(&mut self.listed);
                 (self.is_complete, self.was_complete) = (true, true);
                 true
             }
-            Event::Applied(name, kept) if self.objects.get(&name) == Some(&kept) => false,
-            Event::Applied(name, kept) => {
+            WatchEvent::Applied(name, kept) if self.objects.get(&name) == Some(&kept) => false,
+            WatchEvent::Applied(name, kept) => {
                 self.objects.insert(name, kept);
                 true
             }
-            Event::Deleted(name, _) => self.objects.remove(&name).is_some(),
-            Event::Failed(_) => false,
+            WatchEvent::Deleted(name, _) => self.objects.remove(&name).is_some(),
+            WatchEvent::Failed(_) => false,
         }
     }
 
@@ -189,15 +189,15 @@ mod tests {
         let beacon = Watches::default().open("nodes", STALE);
         let mut seen = SeenObjects::<()>::default();
         assert!(seen.has_become_unknown(&beacon), "nothing was ever seen");
-        seen.take(Event::Complete(None));
+        seen.take(WatchEvent::Complete(None));
         beacon.hear();
         for _ in 0..6 {
             advance(Duration::from_mins(1)).await;
-            seen.take(Event::Begun);
+            seen.take(WatchEvent::Begun);
         }
         assert!(seen.has_become_unknown(&beacon), "a beginning is no list");
         assert!(!seen.has_become_unknown(&beacon), "said once");
-        seen.take(Event::Complete(None));
+        seen.take(WatchEvent::Complete(None));
         beacon.hear();
         assert!(!seen.has_become_unknown(&beacon));
     }

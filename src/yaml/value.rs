@@ -205,7 +205,7 @@ fn twice(key: &Node, name: &str, line: usize) -> YamlFault {
     YamlFault::new(
         key.span.start,
         format!(
-            "the key {} stands twice in one mapping (first in line {line}), and kubectl would \
+            "the key {} occurs twice in one mapping (first in line {line}), and kubectl would \
              keep one of them without a word",
             crate::text::shown_text(name)
         ),

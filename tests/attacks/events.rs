@@ -223,7 +223,7 @@ async fn a_flood_of_demands_floods_no_events() {
 
 /// The head of a cluster comes, claims to be ready, does not answer and goes, again and again.
 #[tokio::test(flavor = "multi_thread")]
-async fn a_head_that_crashes_again_and_again_is_no_news_and_no_burden() {
+async fn a_head_that_crashes_again_and_again_causes_few_events_and_little_load() {
     let api = PlayedApi::default();
     let (crashing, neighbour) = (gcs(&[]).await, gcs(&[]).await);
     put_cluster(&api, "attacker", crashing.address().port());
@@ -255,7 +255,7 @@ async fn a_head_that_crashes_again_and_again_is_no_news_and_no_burden() {
 /// did not grow. Ray is told of it once, and again only as often as a GCS could have forgotten.
 #[test]
 fn time_alone_writes_nothing_to_a_gcs() {
-    let mut snapshot: Snapshot = serde_json::from_value(with_stunted_group()).unwrap();
+    let mut snapshot: Snapshot = serde_json::from_value(with_group_in_growth_back_off()).unwrap();
     let start = snapshot.seconds().unwrap();
     let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
     memory.history = snapshot.history.clone();
@@ -286,8 +286,8 @@ fn time_alone_writes_nothing_to_a_gcs() {
             .iter()
             .filter(|done| matches!(done.effect, Effect::PutError(_)))
             .count();
-        let said = memory.fold(&made, &done, &settings, now, || 0.5);
-        events.extend(said.news.iter().map(|news| news.reason));
+        let announcements = memory.fold(&made, &done, &settings, now, || 0.5);
+        events.extend(announcements.events.iter().map(|event| event.reason));
         if done.is_empty() {
             still += usize::from(
                 UnchangedCheck::of(&made, snapshot.clone(), &memory, &settings).is_some(),
@@ -299,16 +299,16 @@ fn time_alone_writes_nothing_to_a_gcs() {
     assert!(still > 300, "only {still} looks were spared");
 }
 
-fn with_stunted_group() -> Value {
+fn with_group_in_growth_back_off() -> Value {
     let container = json!({ "name": "ray", "resources": {
         "limits": { "cpu": "1", "memory": "1Gi" }, "requests": { "cpu": "1", "memory": "1Gi" } } });
     let template = json!({ "spec": { "containers": [container] } });
-    let caps = r#"{"groups":{"cpu":{"max-cpu":"4","max-memory":"4Gi","resize-timeout":60}}}"#;
+    let limits = r#"{"groups":{"cpu":{"max-cpu":"4","max-memory":"4Gi","resize-timeout":60}}}"#;
     json!({
         "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z",
         "rayCluster": {
             "metadata": { "name": "demo", "namespace": "ray", "uid": "u", "resourceVersion": "1",
-                "annotations": { "ray.io/ippr": caps } },
+                "annotations": { "ray.io/ippr": limits } },
             "spec": {
                 "headGroupSpec": { "rayStartParams": { "num-cpus": "0" }, "template": template },
                 "workerGroupSpecs": [{ "groupName": "cpu", "replicas": 0, "minReplicas": 0,

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use rayfit::controller::offload::apart;
+use rayfit::controller::offload::offload_if;
 use rayfit::gcs::{Client, Counted, Endpoint, Excess, GcsFault, GcsLimits, Unusable, read_state};
 use rayfit::plan::{PlanSettings, decide};
 use serde_json::json;
@@ -225,7 +225,9 @@ async fn long_decisions_of_others_hold_nobody_up() {
     let hard = std::sync::Arc::new(hard());
     let long = (0..6).map(|_| {
         let hard = std::sync::Arc::clone(&hard);
-        tokio::spawn(async move { apart(true, || decide(&hard, &PlanSettings::default()).0).await })
+        tokio::spawn(
+            async move { offload_if(true, || decide(&hard, &PlanSettings::default()).0).await },
+        )
     });
     let long: Vec<_> = long.collect();
     let neighbour_gcs = playing(one_node()).await;
@@ -234,7 +236,7 @@ async fn long_decisions_of_others_hold_nobody_up() {
     for _ in 0..20 {
         is_served(&neighbour).await;
         let began = Instant::now();
-        let plan = apart(false, || decide(&easy, &PlanSettings::default()).0).await;
+        let plan = offload_if(false, || decide(&easy, &PlanSettings::default()).0).await;
         assert!(plan.waiting.is_none());
         assert!(began.elapsed() < SOON);
     }

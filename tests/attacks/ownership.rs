@@ -9,7 +9,7 @@ use rayfit::controller::observe::Key;
 use rayfit::controller::observe::kept::{Kept, Pods};
 use rayfit::plan::check::{Violation, check};
 use rayfit::plan::{PlanSettings, Strategy, decide};
-use rayfit::reconcile::{Eligibility, Ineligible, ScalerRole, standing};
+use rayfit::reconcile::{Eligibility, Ineligible, ScalerRole, eligibility};
 use rayfit::snapshot::pod_object::PodObject;
 use rayfit::snapshot::{ClusterId, OwnPods, Snapshot};
 use serde_json::{Value, json};
@@ -159,7 +159,7 @@ fn seen(pods: &[Value]) -> OwnPods {
 }
 
 fn judged(pods: &[Value]) -> Eligibility {
-    standing(&cluster(), &seen(pods), &ScalerRole::Central, |image| {
+    eligibility(&cluster(), &seen(pods), &ScalerRole::Central, |image| {
         image == "rayfit"
     })
 }

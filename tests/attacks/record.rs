@@ -6,7 +6,9 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use rayfit::plan::{self, Strategy, decide};
-use rayfit::reconcile::{Handover, ReconcilerSettings, RoundMemory, ScalerRole, round, standing};
+use rayfit::reconcile::{
+    Handover, ReconcilerSettings, RoundMemory, ScalerRole, eligibility, round,
+};
 use rayfit::snapshot::Snapshot;
 use rayfit::snapshot::allowed::ray_cluster;
 use serde_json::{Map, Value, json};
@@ -45,12 +47,12 @@ fn read(snapshot: &Snapshot) -> Vec<String> {
         head_uid: "u".to_owned(),
     };
     for role in [ScalerRole::Central, sidecar] {
-        let standing = standing(cluster, &snapshot.pods, &role, |_| false);
-        all.push(format!("{standing:?}"));
-        let mut tenure = Handover::default();
+        let eligibility = eligibility(cluster, &snapshot.pods, &role, |_| false);
+        all.push(format!("{eligibility:?}"));
+        let mut handover = Handover::default();
         for now in [0.0, 10.0] {
-            let turn = tenure.turn(cluster, &rayfit::reconcile::Eligibility::Ours, &role, now);
-            all.push(format!("{turn:?}"));
+            let step = handover.step(cluster, &rayfit::reconcile::Eligibility::Ours, &role, now);
+            all.push(format!("{step:?}"));
         }
     }
     all

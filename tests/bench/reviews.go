@@ -92,7 +92,7 @@ func admissionReview(operation string, groups, padding int) object {
 // server itself add to it. Neither webhook has anything to say against it.
 func rayCluster(groups, padding, generation int) object {
 	workers := make([]object, groups)
-	caps := object{}
+	limits := object{}
 	for n := range workers {
 		name := fmt.Sprintf("group-%d", n)
 		workers[n] = object{
@@ -100,10 +100,10 @@ func rayCluster(groups, padding, generation int) object {
 			"rayStartParams": object{},
 			"template":       podTemplate("ray-worker"),
 		}
-		caps[name] = object{"max-cpu": "8", "max-memory": "32Gi", "resize-timeout": 300}
+		limits[name] = object{"max-cpu": "8", "max-memory": "32Gi", "resize-timeout": 300}
 	}
 	workers[0]["maxReplicas"] = 9 + generation
-	ippr, _ := json.Marshal(object{"groups": caps}) // of strings and numbers: cannot fail
+	ippr, _ := json.Marshal(object{"groups": limits}) // of strings and numbers: cannot fail
 	return object{
 		"apiVersion": "ray.io/v1",
 		"kind":       "RayCluster",

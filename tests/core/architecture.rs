@@ -113,36 +113,36 @@ fn no_files_import_in_a_circle() {
     );
 }
 
-/// A room is a folder with what is in it, or a file beside it.
+/// A module here is a folder with everything in it, or a file beside it.
 #[test]
-fn no_rooms_import_in_a_circle() {
+fn no_modules_import_in_a_circle_at_any_depth() {
     let edges = Modules::all().edges();
     let deepest = edges.keys().map(Vec::len).max().unwrap();
     for depth in 0..deepest {
-        let mut rooms: BTreeMap<&[String], BTreeSet<&[String]>> = BTreeMap::new();
+        let mut modules: BTreeMap<&[String], BTreeSet<&[String]>> = BTreeMap::new();
         for (from, imported) in &edges {
             for to in imported {
                 let is_inside = from.len() > depth && to.len() > depth;
                 if is_inside && from[..depth] == to[..depth] && from[depth] != to[depth] {
-                    let imported = rooms.entry(&from[..=depth]).or_default();
+                    let imported = modules.entry(&from[..=depth]).or_default();
                     imported.insert(&to[..=depth]);
                 }
             }
         }
-        let circle = circles::find(&rooms).unwrap_or_default();
+        let circle = circles::find(&modules).unwrap_or_default();
         let names: Vec<String> = circle.iter().map(|path| path.join("::")).collect();
         assert!(
             names.is_empty(),
-            "these rooms import in a circle, {}: move what one needs of the other below both",
+            "these modules import in a circle, {}: move what one needs of the other below both",
             names.join(" -> ")
         );
     }
 }
 
-/// The root of a room puts together and passes on what is inside; what those inside need stands
-/// below them.
+/// The `mod.rs` of a folder puts together and re-exports what is inside. What modules inside need is in a
+/// file below it.
 #[test]
-fn no_module_imports_what_stands_in_the_root_of_its_own_room() {
+fn no_module_imports_from_the_root_of_its_own_folder() {
     let edges = Modules::all().edges();
     let upwards: Vec<String> = edges
         .iter()
@@ -153,7 +153,7 @@ fn no_module_imports_what_stands_in_the_root_of_its_own_room() {
         .collect();
     assert!(
         upwards.is_empty(),
-        "give what these need of the root of their room a file:\n{}",
+        "give what these need of the mod.rs of their folder a file:\n{}",
         upwards.join("\n")
     );
 }
@@ -274,7 +274,7 @@ fn main_stays_small() {
     assert!(lines < 25, "{lines} lines: the library is where things go");
 }
 
-/// Folders whose rooms the page on the architecture names, beside those at the top.
+/// Folders whose modules the page on the architecture names, beside those at the top.
 const DRAWN: &[&str] = &["", "plan", "reconcile", "controller"];
 
 #[test]

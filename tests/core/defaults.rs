@@ -192,10 +192,10 @@ fn cluster() -> impl Strategy<Value = Value> {
     let groups = prop::collection::vec(container(), 3);
     (listed, mode, autoscaling, groups, options(), any::<bool>()).prop_map(
         |(listed, mode, autoscaling, containers, options, v2_field)| {
-            let caps = json!({"max-cpu": "8", "max-memory": "32Gi", "resize-timeout": 300});
+            let limits = json!({"max-cpu": "8", "max-memory": "32Gi", "resize-timeout": 300});
             let groups: serde_json::Map<_, _> = listed
                 .into_iter()
-                .map(|name| (name.to_owned(), caps.clone()))
+                .map(|name| (name.to_owned(), limits.clone()))
                 .collect();
             let mut object = json!({
                 "apiVersion": "ray.io/v1", "kind": "RayCluster",

@@ -233,7 +233,7 @@ proptest! {
 
 /// A change of what is left out is still a change.
 #[test]
-fn what_is_left_out_is_told_apart() {
+fn what_is_left_out_is_distinguished() {
     let read = |volumes: &str| {
         let text = format!(
             r#"{{"spec":{{"headGroupSpec":{{"template":{{"spec":{{"volumes":{volumes}}}}}}}}}}}"#

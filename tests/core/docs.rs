@@ -86,7 +86,7 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
 /// What the section on a compromised pod speaks of: everything that the account may change. Who adds
 /// to this list adds to that section.
 #[test]
-fn what_a_compromised_pod_could_change_is_told() {
+fn what_a_compromised_pod_could_change_is_documented() {
     let written = |certificates| -> BTreeSet<String> {
         let options = ManifestOptions::default().with_certificates(certificates);
         let mut written = BTreeSet::new();

@@ -21,6 +21,7 @@ mod rules;
 mod scenarios;
 mod schemas;
 mod simulate;
+mod simulate_agrees;
 mod simulate_faults;
 mod simulation_page;
 mod traces;

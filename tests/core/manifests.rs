@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use rayfit::manifests::access::certificates::NEEDED;
-use rayfit::manifests::access::{Access, Scope, audit, controller as scaling, watch};
+use rayfit::manifests::access::{Access, AccessScope, audit, controller as scaling, watch};
 use rayfit::manifests::{Certificates, ManifestOptions, chart, kustomize, names, objects, to_yaml};
 use serde_json::{Value, json};
 
@@ -309,11 +309,11 @@ fn rights_are_exactly_those_that_the_code_uses() {
     let of = |scope| NEEDED.iter().filter(move |need| need.scope == scope);
     assert_eq!(
         *rules(&own, "Role", system, "rayfit-certificates"),
-        as_rules(of(Scope::Namespace))
+        as_rules(of(AccessScope::Namespace))
     );
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-ca-bundles"),
-        as_rules(of(Scope::Cluster))
+        as_rules(of(AccessScope::Cluster))
     );
     assert_eq!(
         *rules(&own, "Role", system, "rayfit-leases"),
@@ -345,11 +345,11 @@ fn rights_are_exactly_those_that_the_code_uses() {
     };
     assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-audit"),
-        as_rules(audited(Scope::Cluster))
+        as_rules(audited(AccessScope::Cluster))
     );
     assert_eq!(
         *rules(&own, "Role", system, "rayfit-audit-lease"),
-        as_rules(audited(Scope::Namespace))
+        as_rules(audited(AccessScope::Namespace))
     );
     assert_eq!(roles(&own).len(), 10);
 }
@@ -580,7 +580,7 @@ fn a_single_pod_does_not_block_drains() {
 }
 
 #[test]
-fn bad_choices_are_refused_in_words() {
+fn bad_choices_are_refused_with_an_explanation() {
     let output = Command::new(env!("CARGO_BIN_EXE_rayfit"))
         .args(["manifests", "--host-network"])
         .output()

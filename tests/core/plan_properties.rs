@@ -154,7 +154,7 @@ fn nothing_is_lost(snapshot: &Snapshot, settings: &PlanSettings) -> Result<(), S
 
 /// What is said not to fit does not fit: no group could have one more node that holds it, looked up
 /// in the RayCluster without the planner. Says of how many demands it could tell.
-fn what_is_unmet_has_no_room(
+fn what_is_unmet_fits_nowhere(
     snapshot: &Snapshot,
     settings: &PlanSettings,
 ) -> Result<usize, String> {
@@ -402,7 +402,7 @@ fn rays_plans_only_fail_in_sizes() {
             matches!(
                 v,
                 Violation::Shrinks { .. }
-                    | Violation::AboveCap { .. }
+                    | Violation::AboveResizeLimit { .. }
                     | Violation::LosesRequest { .. }
             )
         };
@@ -437,11 +437,11 @@ fn no_demand_is_lost_and_no_launch_without_need() {
 }
 
 #[test]
-fn what_cannot_be_met_has_no_room_anywhere() {
+fn what_cannot_be_met_fits_nowhere() {
     for strategy in [Strategy::Ray, Strategy::Rayfit] {
         let told = Cell::new(0);
         all_recorded(strategy, |snapshot, _, settings| {
-            told.set(told.get() + what_is_unmet_has_no_room(snapshot, settings)?);
+            told.set(told.get() + what_is_unmet_fits_nowhere(snapshot, settings)?);
             Ok(())
         });
         assert!(told.get() > 100, "only {} demands", told.get());
@@ -546,7 +546,7 @@ fn build(groups: &[Group], tasks: &[(i64, i64, i64)], gangs: &[(Vec<i64>, u8)]) 
         json!({"nodeId": "AA==", "instanceId": "head", "rayNodeTypeName": "headgroup", "status": "RUNNING", "totalResources": {"node:__internal_head__": 1}}),
     ];
     let mut specs = Vec::new();
-    let mut caps = serde_json::Map::new();
+    let mut limits = serde_json::Map::new();
     for (number, (cpu, gib, min, above, grows, running, pending)) in groups.iter().enumerate() {
         let name = format!("g{number}");
         let amounts = json!({"cpu": cpu, "memory": format!("{gib}Gi")});
@@ -554,7 +554,7 @@ fn build(groups: &[Group], tasks: &[(i64, i64, i64)], gangs: &[(Vec<i64>, u8)]) 
             json!({"name": "ray", "resources": {"requests": amounts, "limits": amounts}});
         let template = json!({"spec": {"containers": [container]}});
         if *grows {
-            caps.insert(name.clone(), json!({"max-cpu": cpu * 2, "max-memory": format!("{}Gi", gib * 2), "resize-timeout": 60}));
+            limits.insert(name.clone(), json!({"max-cpu": cpu * 2, "max-memory": format!("{}Gi", gib * 2), "resize-timeout": 60}));
         }
         for pod in 0..running + pending {
             let pod_name = format!("{name}-{pod}");
@@ -587,7 +587,7 @@ fn build(groups: &[Group], tasks: &[(i64, i64, i64)], gangs: &[(Vec<i64>, u8)]) 
     json!({
         "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z", "pods": pods,
         "rayCluster": {
-            "metadata": {"name": "c", "annotations": {"ray.io/ippr": json!({"groups": caps}).to_string()}},
+            "metadata": {"name": "c", "annotations": {"ray.io/ippr": json!({"groups": limits}).to_string()}},
             "spec": {"headGroupSpec": head, "workerGroupSpecs": specs},
         },
         "gcs": {"nodeStates": nodes, "pendingResourceRequests": tasks, "pendingGangResourceRequests": gangs},
@@ -605,7 +605,7 @@ proptest::proptest! {
             proptest::prop_assert_eq!(check(&snapshot, &plan), []);
             proptest::prop_assert_eq!(&decide(&snapshot, &settings).0, &plan);
             proptest::prop_assert_eq!(nothing_is_lost(&snapshot, &settings), Ok(()));
-            let told = what_is_unmet_has_no_room(&snapshot, &settings);
+            let told = what_is_unmet_fits_nowhere(&snapshot, &settings);
             proptest::prop_assert!(told.is_ok(), "{:?}", told);
             proptest::prop_assert_eq!(launches_are_needed(&snapshot, &settings), Ok(()));
             if strategy == Strategy::Rayfit {

@@ -10,7 +10,7 @@ use rayfit::simulate::recommend::search::{Search, Searched};
 use rayfit::simulate::recommend::space::Space;
 use rayfit::simulate::report::recommendation::Report;
 use rayfit::simulate::settings::WorldSettings;
-use rayfit::simulate::trace::{Demand, Job, Shape, Trace};
+use rayfit::simulate::trace::{Job, JobDemand, JobShape, Trace};
 use serde_json::{Value, json};
 
 /// A worker group of pods with two cores, and its minimum and maximum.
@@ -46,7 +46,7 @@ fn bursts(count: u32, tasks: usize, every: f64, seconds: f64) -> Trace {
         at,
         after: Vec::new(),
         seconds,
-        demand: Demand::Task(Shape::from([("CPU".to_owned(), 1.0)])),
+        demand: JobDemand::Task(JobShape::from([("CPU".to_owned(), 1.0)])),
         memory: Vec::new(),
         retries: 3,
     };
@@ -164,7 +164,7 @@ fn a_lasting_level_asks_for_a_minimum() {
 /// Four pods for four pods' work all the time, which are there from the start: nothing waits less,
 /// and less of anything waits longer or costs the same.
 #[test]
-fn who_has_the_best_settings_is_told_so() {
+fn the_best_settings_are_recognised() {
     let today = cluster(60, &[group("cpu", 4, 4)]);
     let bounds = [&SIZES[..], &["minReplicas=4..4", "maxReplicas=4..8"]].concat();
     let search = search(&today, bursts(10, 8, 60.0, 60.0), 7.0, &bounds);

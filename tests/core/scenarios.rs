@@ -3,7 +3,7 @@
 //!
 //! ```yaml
 //! story: what happens, in a sentence
-//! groups: {cpu: {cpu: 1, memory: 2Gi, max: 3, replicas: 1, caps: {cpu: 4, memory: 8Gi}}}
+//! groups: {cpu: {cpu: 1, memory: 2Gi, max: 3, replicas: 1, limits: {cpu: 4, memory: 8Gi}}}
 //! pods: {cpu-1: {group: cpu, free: {CPU: 0}}}     # Ray runs in it, `pending: true` if not
 //! tasks: [{CPU: 2, count: 3}]                     # also: gangs, ask (request_resources)
 //! reconcile: {headroom: {cpus: 4}}                # of a RayPolicy
@@ -63,7 +63,7 @@ fn snapshot(story: &Value) -> Value {
     let mut snapshot = json!({
         "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": NOW,
         "rayCluster": {
-            "metadata": {"name": "demo", "namespace": "ray", "annotations": {"ray.io/ippr": caps(&story["groups"]).to_string()}},
+            "metadata": {"name": "demo", "namespace": "ray", "annotations": {"ray.io/ippr": resize_limits(&story["groups"]).to_string()}},
             "spec": {
                 "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": {"spec": {"containers": [container("head", &json!({"cpu": 1, "memory": "2Gi"}), None)]}}},
                 "workerGroupSpecs": groups,
@@ -85,10 +85,10 @@ fn snapshot(story: &Value) -> Value {
     snapshot
 }
 
-fn caps(groups: &Value) -> Value {
-    let groups = map(groups).into_iter().filter(|(_, group)| group["caps"].is_object()).map(|(name, group)| {
-        let caps = &group["caps"];
-        let entry = json!({"max-cpu": caps["cpu"], "max-memory": caps["memory"], "resize-timeout": 300});
+fn resize_limits(groups: &Value) -> Value {
+    let groups = map(groups).into_iter().filter(|(_, group)| group["limits"].is_object()).map(|(name, group)| {
+        let limits = &group["limits"];
+        let entry = json!({"max-cpu": limits["cpu"], "max-memory": limits["memory"], "resize-timeout": 300});
         (name, entry)
     });
     json!({"groups": groups.collect::<Map<_, _>>()})
@@ -262,7 +262,7 @@ fn told(snapshot: &Snapshot, settings: &PlanSettings) -> String {
 }
 
 #[test]
-fn every_story_is_told_as_recorded() {
+fn every_story_leads_to_the_recorded_plans() {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/plan");
     insta::glob!(&folder, "*.yaml", |path| {
         let story: Value = serde_saphyr::from_str(&std::fs::read_to_string(path).unwrap()).unwrap();

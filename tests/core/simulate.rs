@@ -8,7 +8,7 @@ use rayfit::reconcile::ReconcilerSettings;
 use rayfit::simulate::result::SimulationResult;
 use rayfit::simulate::run::run;
 use rayfit::simulate::settings::{NodePool, WorldSettings};
-use rayfit::simulate::trace::{self, Demand, Job, Shape, Trace};
+use rayfit::simulate::trace::{self, Job, JobDemand, JobShape, Trace};
 use rayfit::snapshot::amounts::Amounts;
 use serde_json::{Value, json};
 
@@ -51,7 +51,7 @@ fn growing(groups: &[(&str, i64, i64, i64)], cores: i64) -> Value {
     cluster
 }
 
-fn job(at: f64, seconds: f64, demand: Demand) -> Job {
+fn job(at: f64, seconds: f64, demand: JobDemand) -> Job {
     Job {
         id: String::new(),
         name: String::new(),
@@ -64,12 +64,12 @@ fn job(at: f64, seconds: f64, demand: Demand) -> Job {
     }
 }
 
-fn cpus(cpus: f64) -> Shape {
-    Shape::from([("CPU".to_owned(), cpus)])
+fn cpus(cpus: f64) -> JobShape {
+    JobShape::from([("CPU".to_owned(), cpus)])
 }
 
 fn tasks(count: usize, at: f64, seconds: f64, each: f64) -> Vec<Job> {
-    vec![job(at, seconds, Demand::Task(cpus(each))); count]
+    vec![job(at, seconds, JobDemand::Task(cpus(each))); count]
 }
 
 fn trace(jobs: Vec<Job>) -> Trace {
@@ -340,10 +340,10 @@ fn what_fits_nowhere_is_said() {
 /// A placement group gets all of its bundles at once, each on a node of its own if it says so.
 #[test]
 fn placement_groups_are_served_whole() {
-    use trace::Strategy::{Pack, Spread, StrictPack, StrictSpread};
+    use trace::PlacementStrategy::{Pack, Spread, StrictPack, StrictSpread};
     for (strategy, pods) in [(StrictSpread, 3), (StrictPack, 1), (Pack, 1), (Spread, 1)] {
         let bundles = vec![cpus(1.0); 3];
-        let gang = Demand::PlacementGroup { strategy, bundles };
+        let gang = JobDemand::PlacementGroup { strategy, bundles };
         let jobs = trace(vec![job(1.0, 20.0, gang)]);
         for way in BOTH {
             let result = simulate(

@@ -63,10 +63,10 @@ fn without<T>(
 }
 
 fn told(plan: &FaultPlan, failed: &Failed) -> String {
-    let (lines, deeds) = (plan.lines().unwrap(), failed.deeds.join("\n  "));
+    let (lines, log) = (plan.lines().unwrap(), failed.log.join("\n  "));
     let seed = plan.scene.settings.seed;
     format!(
-        "seed {seed}: {}\n  {deeds}\nTo keep it as a test, store these lines as \
+        "seed {seed}: {}\n  {log}\nTo keep it as a test, store these lines as \
          tests/fixtures/simulate/faults/WHAT-HAPPENS.jsonl:\n{lines}",
         failed.violation
     )

@@ -55,7 +55,7 @@ fn attributes<'a>(page: &'a Document<'_>, name: &'static str) -> impl Iterator<I
 /// Each simulation has a chart that is named and described, and its numbers; everything that is
 /// linked to is there.
 #[test]
-fn each_simulation_is_drawn_and_told() {
+fn each_simulation_is_drawn_and_described() {
     let study = study(&["idleTimeoutSeconds=10,120"]);
     let rows = rows(&study);
     let page = html(&study, &rows);

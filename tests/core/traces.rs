@@ -6,7 +6,7 @@ use proptest::collection::{btree_map, vec};
 use proptest::option;
 use proptest::prelude::*;
 use rayfit::simulate::trace::{
-    self, Demand, Form, Job, Loss, MemoryUse, Shape, Strategy as Placement, Trace,
+    self, Form, Job, JobDemand, JobShape, Loss, MemoryUse, PlacementStrategy as Placement, Trace,
 };
 
 fn fixture(file: &str) -> String {
@@ -43,7 +43,7 @@ fn a_timeline_of_the_same_tasks() {
     insta::assert_snapshot!(written(&trace));
     // All but what ran in the placement group is there as in the list of tasks.
     let (listed, _) = imported("ray-tasks.json", Form::RayTasks);
-    let is_task = |job: &&Job| !matches!(job.demand, Demand::PlacementGroup { .. });
+    let is_task = |job: &&Job| !matches!(job.demand, JobDemand::PlacementGroup { .. });
     for job in listed.jobs.iter().filter(is_task) {
         let same = trace.jobs.iter().find(|other| other.id == job.id).unwrap();
         // A timeline has what the worker measured, the list what its raylet was told.
@@ -107,12 +107,12 @@ fn name() -> impl Strategy<Value = String> {
     "[a-zA-Z#\"\\\\ä ]{1,6}"
 }
 
-fn shape() -> impl Strategy<Value = Shape> {
+fn shape() -> impl Strategy<Value = JobShape> {
     let names = prop_oneof!["CPU", "memory", "[a-z:\"]{1,8}"];
     btree_map(names, amount(), 0..4)
 }
 
-fn demand() -> impl Strategy<Value = Demand> {
+fn demand() -> impl Strategy<Value = JobDemand> {
     let strategy = prop_oneof![
         Just(Placement::Pack),
         Just(Placement::Spread),
@@ -121,10 +121,10 @@ fn demand() -> impl Strategy<Value = Demand> {
     ];
     let full = shape().prop_filter("bundles are not empty", |shape| !shape.is_empty());
     prop_oneof![
-        shape().prop_map(Demand::Task),
-        shape().prop_map(Demand::Actor),
+        shape().prop_map(JobDemand::Task),
+        shape().prop_map(JobDemand::Actor),
         (strategy, vec(full, 1..4))
-            .prop_map(|(strategy, bundles)| Demand::PlacementGroup { strategy, bundles }),
+            .prop_map(|(strategy, bundles)| JobDemand::PlacementGroup { strategy, bundles }),
     ]
 }
 

@@ -1,7 +1,7 @@
 //! Workloads that are made: the same ones on every machine. Only whole numbers are drawn.
 
 use fastrand::Rng;
-use rayfit::simulate::trace::{Demand, Job, Shape, Strategy, Trace};
+use rayfit::simulate::trace::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
 
 const GIB: f64 = 1_073_741_824.0;
 
@@ -21,7 +21,7 @@ impl Maker {
         }
     }
 
-    fn add(&mut self, at: u32, seconds: u32, demand: Demand) {
+    fn add(&mut self, at: u32, seconds: u32, demand: JobDemand) {
         let id = format!("job-{}", self.jobs.len());
         self.jobs.push(Job {
             name: id.clone(),
@@ -44,8 +44,8 @@ impl Maker {
     }
 }
 
-fn cpus(cpus: f64) -> Shape {
-    Shape::from([("CPU".to_owned(), cpus)])
+fn cpus(cpus: f64) -> JobShape {
+    JobShape::from([("CPU".to_owned(), cpus)])
 }
 
 /// Tasks of one CPU that come in bursts, with gaps of 3 to 20 minutes between them.
@@ -55,7 +55,7 @@ pub fn bursts() -> Trace {
     for _ in 0..24 {
         for _ in 0..make.random.u32(8..=64) {
             let seconds = make.random.u32(20..=90);
-            make.add(at, seconds, Demand::Task(cpus(1.0)));
+            make.add(at, seconds, JobDemand::Task(cpus(1.0)));
         }
         at += make.random.u32(180..=1200);
     }
@@ -71,7 +71,7 @@ pub fn mixed() -> Trace {
             0 => make.random.u32(300..=1800),
             _ => make.random.u32(2..=30),
         };
-        make.add(at, seconds, Demand::Task(cpus(1.0)));
+        make.add(at, seconds, JobDemand::Task(cpus(1.0)));
         at += make.random.u32(0..=8);
     }
     make.trace("mixed")
@@ -84,16 +84,16 @@ pub fn gangs() -> Trace {
     let mut at = 0;
     while at < 4 * HOUR_S {
         let strategy = match make.random.u32(..3) {
-            0 => Strategy::StrictSpread,
-            1 => Strategy::Spread,
-            _ => Strategy::Pack,
+            0 => PlacementStrategy::StrictSpread,
+            1 => PlacementStrategy::Spread,
+            _ => PlacementStrategy::Pack,
         };
         let bundles = vec![cpus(4.0); make.random.usize(2..=6)];
         let seconds = make.random.u32(120..=900);
-        make.add(at, seconds, Demand::PlacementGroup { strategy, bundles });
+        make.add(at, seconds, JobDemand::PlacementGroup { strategy, bundles });
         for _ in 0..make.random.u32(0..=12) {
             let (later, seconds) = (make.random.u32(0..=120), make.random.u32(10..=60));
-            make.add(at + later, seconds, Demand::Task(cpus(1.0)));
+            make.add(at + later, seconds, JobDemand::Task(cpus(1.0)));
         }
         at += make.random.u32(60..=600);
     }
@@ -111,7 +111,7 @@ pub fn shapes() -> Trace {
             let mut shape = cpus(f64::from(halves) / 2.0);
             shape.insert("memory".to_owned(), gib * GIB);
             let seconds = make.random.u32(20..=240);
-            make.add(at, seconds, Demand::Task(shape));
+            make.add(at, seconds, JobDemand::Task(shape));
         }
         at += make.random.u32(60..=900);
     }

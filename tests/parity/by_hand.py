@@ -17,7 +17,7 @@ def node(pod, of, total, free=None, idle=0, labels=None, **more):
             "status": "IDLE" if idle else "RUNNING", "idleDurationMs": str(idle), **more}
 
 
-def case(groups, nodes=(), pending=(), caps=None, settings=None, history=None, options=None, **gcs):
+def case(groups, nodes=(), pending=(), resize_limits=None, settings=None, history=None, options=None, **gcs):
     """`nodes`: Ray nodes with a pod each; `pending`: (pod, group) without one."""
     head = node("head", "headgroup", {"memory": 2.0 * GI, "node:__internal_head__": 1.0})
     names = [("head", "headgroup")] + [(n["instanceId"], n["rayNodeTypeName"]) for n in nodes] + list(pending)
@@ -29,9 +29,9 @@ def case(groups, nodes=(), pending=(), caps=None, settings=None, history=None, o
     cluster = {"metadata": {"name": "c", "namespace": "default"}, "spec": {
         "headGroupSpec": {"rayStartParams": {"num-cpus": "0"}, "template": {"spec": templates["headgroup"]}},
         "workerGroupSpecs": groups, "autoscalerOptions": options or {}}}
-    if caps:
+    if resize_limits:
         cluster["metadata"]["annotations"] = {"ray.io/ippr": json.dumps({"groups": {
-            name: {"max-cpu": cpu, "max-memory": f"{memory}Gi", "resize-timeout": 300} for name, (cpu, memory) in caps.items()}})}
+            name: {"max-cpu": cpu, "max-memory": f"{memory}Gi", "resize-timeout": 300} for name, (cpu, memory) in resize_limits.items()}})}
     return {"settings": settings or {}, "snapshot": {
         "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": "2026-01-14T12:00:00Z", "rayCluster": cluster,
         "pods": pods, "gcs": {"nodeStates": [head, *nodes], **gcs}, "history": history or {}}}
@@ -59,8 +59,8 @@ def cases():
     yield "an empty request launches a node", case([group("a")], pendingResourceRequests=tasks(({}, 1)))
     yield "three tenths do not fit", case([group("a", high=2, resources={"CPU": "1", "x": "1"})], nodes=[node("a-1", "a", {"x": 0.3, "CPU": 1.0})], pendingResourceRequests=tasks(({"x": 0.1}, 3)))
     yield "pending is preferred to running", case([group("a")], nodes=[node("a-1", "a", ONE, idle=70000)], pending=[("a-2", "a")], pendingResourceRequests=tasks(({"CPU": 1}, 1)))
-    yield "a launch without a pod counts at base size", case([group("a")], caps={"a": ("4", 8)}, history={"instances": [{"group": "a", "status": "Requested"}]}, pendingResourceRequests=tasks(({"CPU": 1}, 8)))
-    yield "the minimum has base size", case([group("a", low=1)], caps={"a": ("4", 8)}, pendingResourceRequests=tasks(({"CPU": 1}, 4)))
+    yield "a launch without a pod counts at base size", case([group("a")], resize_limits={"a": ("4", 8)}, history={"instances": [{"group": "a", "status": "Requested"}]}, pendingResourceRequests=tasks(({"CPU": 1}, 8)))
+    yield "the minimum has base size", case([group("a", low=1)], resize_limits={"a": ("4", 8)}, pendingResourceRequests=tasks(({"CPU": 1}, 4)))
     yield "the constraint is all or nothing", case([group("a", high=2)], nodes=[node("a-1", "a", ONE, idle=70000)], clusterResourceConstraints=[{"resourceRequests": tasks(({"CPU": 1}, 3))}])
     yield "the constraint sees totals", case([group("a")], nodes=[node("a-1", "a", ONE, free={}, idle=70000)], clusterResourceConstraints=[{"resourceRequests": tasks(({"CPU": 1}, 2))}])
     yield "an empty constraint", case([group("a")], nodes=[node("a-1", "a", ONE, idle=70000)], clusterResourceConstraints=[{}])
@@ -86,8 +86,8 @@ def cases():
     yield "requested rows take the last pod", case([group("a")], pending=[("a-1", "a"), ("a-2", "a")], history={"instances": [{"group": "a", "status": "Requested"}] * 3}, pendingResourceRequests=tasks(({"CPU": 1}, 1)))
     yield "a node asked to stop counts as empty", case([group("a", 2)], nodes=[node("a-1", "a", {"CPU": 2.0}, free={"CPU": 1.0})], history={"instances": [{"group": "a", "pod": "a-1", "status": "StopRequested"}]}, pendingResourceRequests=tasks(({"CPU": 2}, 1)))
     yield "groups that failed come later", case([group("a"), group("b")], history={"unavailable": {"a": 1768391999.0, "b": 1768391400.0}}, pendingResourceRequests=tasks(({"CPU": 1}, 3)))
-    yield "growing goes straight to the cap", case([group("a")], nodes=[node("a-1", "a", ONE, free={}), node("a-2", "a", ONE, free={})], caps={"a": ("4", 8)}, pendingResourceRequests=tasks(({"CPU": 1}, 2)))
-    yield "a cap may be lower than the size", case([group("a", 2, 4)], nodes=[node("a-1", "a", {"CPU": 2.0, "memory": 4.0 * GI}, free={"memory": 4.0 * GI})], caps={"a": ("4", 2)}, pendingResourceRequests=tasks(({"CPU": 1}, 1)))
+    yield "growing goes straight to the cap", case([group("a")], nodes=[node("a-1", "a", ONE, free={}), node("a-2", "a", ONE, free={})], resize_limits={"a": ("4", 8)}, pendingResourceRequests=tasks(({"CPU": 1}, 2)))
+    yield "a cap may be lower than the size", case([group("a", 2, 4)], nodes=[node("a-1", "a", {"CPU": 2.0, "memory": 4.0 * GI}, free={"memory": 4.0 * GI})], resize_limits={"a": ("4", 2)}, pendingResourceRequests=tasks(({"CPU": 1}, 1)))
     yield "hosts are launched in slices", case([group("a", numOfHosts=4, high=2)], pendingResourceRequests=tasks(({"CPU": 1}, 5)))
     yield "a group called headgroup", case([group("headgroup", 2), group("a")], pendingResourceRequests=tasks(({"CPU": 2}, 2)))
     yield "only a group called headgroup", case([group("headgroup", 2)], pendingResourceRequests=tasks(({"CPU": 2}, 2)))

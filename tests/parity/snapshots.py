@@ -60,7 +60,7 @@ class Case:
     def cluster(self):
         metadata = {"name": "c", "namespace": "default"}
         if self.in_place:
-            metadata["annotations"] = {"ray.io/ippr": json.dumps(self.caps())}
+            metadata["annotations"] = {"ray.io/ippr": json.dumps(self.resize_limits())}
         options = {}
         if self.chance(0.4):
             options["idleTimeoutSeconds"] = self.pick(0, 10, 31, 60, 123, 300)
@@ -76,7 +76,7 @@ class Case:
             spec["autoscalerOptions"] = options
         return {"apiVersion": "ray.io/v1", "kind": "RayCluster", "metadata": metadata, "spec": spec}
 
-    def caps(self):
+    def resize_limits(self):
         groups = {}
         for group in self.groups:
             if self.chance(0.7) and "num-cpus" not in group["rayStartParams"] and "memory" not in group["rayStartParams"]:

@@ -30,6 +30,9 @@ const RayPort = 6379
 // that is worth something.
 const grace = 5
 
+// memory is enough for a worker that only waits.
+const memory = "1Gi"
+
 // Cluster is a RayCluster to be scaled. Its head takes no work.
 type Cluster struct {
 	Name string
@@ -58,11 +61,14 @@ type Group struct {
 	Name     string
 	CPU      int
 	Min, Max int
+	// Memory of a pod, and up to which it may grow in place, as quantities; both 1Gi
+	// if empty.
+	Memory, MaxMemory string
 	// Hosts is how many pods a replica has; one if zero.
 	Hosts int
 	// Custom resources of each worker.
 	Custom map[string]int
-	// MaxCPU is the cap to which its pods may grow in place, 0 for none.
+	// MaxCPU is the resize limit up to which its pods may grow in place, 0 for none.
 	MaxCPU int
 	// ResizeTimeout is how many seconds a resize may take; 60 if zero.
 	ResizeTimeout int
@@ -137,7 +143,7 @@ func (c Cluster) startParams(more map[string]any) map[string]any {
 
 func (c Cluster) group(g Group) rig.Object {
 	group := rig.Object(rig.WorkerGroup(g.Name)).Clone()
-	size := map[string]any{"cpu": strconv.Itoa(g.CPU), "memory": "1Gi"}
+	size := map[string]any{"cpu": strconv.Itoa(g.CPU), "memory": cmp.Or(g.Memory, memory)}
 	more := map[string]any{"include-log-monitor": "false"}
 	if len(g.Custom) > 0 {
 		more["resources"] = customResources(g.Custom)
@@ -178,7 +184,7 @@ func (c Cluster) growth() string {
 			if timeout == 0 {
 				timeout = 60
 			}
-			groups[g.Name] = map[string]any{"max-cpu": strconv.Itoa(g.MaxCPU), "max-memory": "1Gi", "resize-timeout": timeout}
+			groups[g.Name] = map[string]any{"max-cpu": strconv.Itoa(g.MaxCPU), "max-memory": cmp.Or(g.MaxMemory, g.Memory, memory), "resize-timeout": timeout}
 		}
 	}
 	if len(groups) == 0 {

@@ -358,7 +358,7 @@ fn unannounced(text: &str) -> axum::body::Body {
 }
 
 #[tokio::test]
-async fn wrong_requests_are_told_what_is_wrong() {
+async fn wrong_requests_get_an_answer_that_says_what_is_wrong() {
     let server = server();
     let review = create(&cluster()).to_string();
     let mut wrong = post("/validate", review.clone());

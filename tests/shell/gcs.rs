@@ -336,7 +336,7 @@ async fn an_answer_that_is_too_large_is_refused() {
 }
 
 #[tokio::test]
-async fn failures_are_told_apart() {
+async fn failures_are_distinguished() {
     for (code, message, details, expected) in [
         (
             Code::Aborted,

@@ -94,7 +94,7 @@ async fn a_gcs_of_another_name_is_not_believed() {
 }
 
 #[tokio::test]
-async fn a_client_of_another_authority_is_told_so() {
+async fn a_client_of_another_authority_gets_an_error_that_says_so() {
     let (ours, theirs) = (ca(1), ca(1));
     let gcs = PlayedGcs::start_tls(Played::default(), server(&theirs, &theirs)).await;
     let fault = fault_of(&client(&gcs, Some(tls(&ours, &theirs)))).await;

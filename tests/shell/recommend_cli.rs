@@ -107,7 +107,7 @@ fn kubectl_applies_the_patch() {
 
 /// What cannot be searched is refused before anything is printed, with what to write instead.
 #[test]
-fn mistakes_are_told_with_what_to_write() {
+fn mistakes_are_reported_with_what_to_write() {
     for (arguments, says) in [
         (
             vec!["--within", "idleTimeout=1..2"],

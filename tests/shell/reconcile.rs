@@ -209,7 +209,7 @@ fn group(name: &'static str, cpu: i64, min: i64, max: i64) -> Group {
         min,
         max,
         hosts: 1,
-        cap: None,
+        limit: None,
     }
 }
 
@@ -231,8 +231,8 @@ struct Story {
 }
 
 fn stories() -> Vec<Story> {
-    let growing = |cap| Group {
-        cap: Some(cap),
+    let growing = |limit| Group {
+        limit: Some(limit),
         ..group("cpu", 1, 1, 4)
     };
     let slices = Group {
@@ -263,7 +263,7 @@ fn stories() -> Vec<Story> {
             tell: grows,
         },
         Story {
-            name: "no node can hold the cap",
+            name: "no node can hold the resize limit",
             setup: Setup {
                 kube_nodes: vec![3, 3],
                 knows_nodes: false,
@@ -462,7 +462,7 @@ fn what_kuberay_would_not_delete_is_named() {
 /// Kubernetes is full, tasks wait: what was asked for waits too, and is not made again and again.
 #[test]
 fn nothing_comes_and_goes_where_kubernetes_is_full() {
-    for (knows_nodes, cap, pending) in [
+    for (knows_nodes, limit, pending) in [
         (true, None, None),
         (true, Some(4), Some(3.0)),
         (false, Some(8), None),
@@ -472,7 +472,7 @@ fn nothing_comes_and_goes_where_kubernetes_is_full() {
             kube_nodes: vec![4, 3],
             knows_nodes,
             ..setup(vec![Group {
-                cap,
+                limit,
                 ..group("cpu", 2, 1, 8)
             }])
         };
@@ -487,7 +487,7 @@ fn nothing_comes_and_goes_where_kubernetes_is_full() {
         let log = run.log.join("\n");
         assert_eq!(
             made[29], made[59],
-            "{knows_nodes} {cap:?} {pending:?}:\n{log}"
+            "{knows_nodes} {limit:?} {pending:?}:\n{log}"
         );
     }
 }
@@ -501,7 +501,7 @@ fn pods_that_cannot_grow_are_not_made_again_and_again() {
             kube_nodes: vec![3, 3, 3],
             knows_nodes,
             ..setup(vec![Group {
-                cap: Some(4),
+                limit: Some(4),
                 hosts,
                 ..group("cpu", 2, 0, 1)
             }])
@@ -545,15 +545,15 @@ fn chance() -> impl Strategy<Value = Chance> {
             1..3_i64,
             prop::option::of(2..6_i64),
         )
-            .prop_map(move |(cpu, min, max, hosts, cap)| {
-                let cap = cap.filter(|cap| *cap > cpu);
+            .prop_map(move |(cpu, min, max, hosts, limit)| {
+                let limit = limit.filter(|limit| *limit > cpu);
                 Group {
                     name,
                     cpu,
                     min,
                     max,
                     hosts,
-                    cap,
+                    limit,
                 }
             })
     };

@@ -9,7 +9,7 @@ use std::time::Duration;
 use axum::Router;
 use axum::routing::get;
 use rayfit::gcs::Client;
-use rayfit::simulate::trace::{self, Demand, Job, RayHistory, Strategy, Trace};
+use rayfit::simulate::trace::{self, Job, JobDemand, PlacementStrategy, RayHistory, Trace};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::{Value, json};
 use tokio::net::TcpListener;
@@ -224,22 +224,22 @@ fn check(trace: &Trace) {
         "that had ended before it was ready"
     );
     let holder = jobs["Holder"][0];
-    assert!(matches!(holder.demand, Demand::Actor(_)), "{holder:?}");
+    assert!(matches!(holder.demand, JobDemand::Actor(_)), "{holder:?}");
     within(holder.seconds, 2.0, 20.0);
     within(amount(holder, "CPU"), 0.9999, 1.0001);
-    let is_group = |job: &&Job| matches!(job.demand, Demand::PlacementGroup { .. });
+    let is_group = |job: &&Job| matches!(job.demand, JobDemand::PlacementGroup { .. });
     let group = trace.jobs.iter().find(is_group).unwrap();
     within(group.seconds, 2.0, 20.0);
-    let Demand::PlacementGroup { strategy, bundles } = &group.demand else {
+    let JobDemand::PlacementGroup { strategy, bundles } = &group.demand else {
         unreachable!()
     };
-    assert_eq!((*strategy, bundles.len()), (Strategy::Spread, 2));
+    assert_eq!((*strategy, bundles.len()), (PlacementStrategy::Spread, 2));
     within(amount(group, "CPU"), 1.4999, 1.5001);
     assert_eq!(trace.jobs.len(), 8, "{trace:?}");
 }
 
 #[test]
-fn mistakes_are_told_with_what_to_write() {
+fn mistakes_are_reported_with_what_to_write() {
     for (arguments, says) in [
         (
             vec!["record", "--trace", "ray/demo", "--for", "soon"],

@@ -21,7 +21,7 @@ fn refused(arguments: &[&str]) -> String {
 }
 
 #[test]
-fn stands_by_until_it_is_told_to_stop() {
+fn does_not_scale_and_runs_until_it_is_stopped() {
     let mut child = bash(&["-c", "--", FIXED])
         .stderr(Stdio::piped())
         .spawn()

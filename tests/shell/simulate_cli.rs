@@ -103,7 +103,7 @@ fn node_pools_are_read_and_counted() {
 
 /// What cannot be simulated is refused before anything is printed, with what to write instead.
 #[test]
-fn mistakes_are_told_with_what_to_write() {
+fn mistakes_are_reported_with_what_to_write() {
     let many = format!("minReplicas={}", [const { "1" }; 50].join(","));
     let more = format!("maxReplicas={}", [const { "9" }; 6].join(","));
     for (arguments, says) in [
@@ -133,7 +133,7 @@ fn mistakes_are_told_with_what_to_write() {
 }
 
 #[test]
-fn files_without_what_is_needed_are_told() {
+fn files_without_required_objects_are_reported() {
     let trace = "examples/trace.jsonl";
     let run = rayfit(&["simulate", trace, "--cluster", "examples/rayjob.yaml"]);
     assert_eq!((run.code, run.out.as_str()), (2, ""));

@@ -182,7 +182,7 @@ func (s *stage) test(ctx context.Context, one job) ([]string, error) {
 	if err := cmd.Start(); err != nil {
 		return nil, err
 	}
-	told := newTelling(s, one.folder)
+	told := newPackageOutput(s, one.folder)
 	lines := bufio.NewReader(said)
 	for {
 		line, err := lines.ReadBytes('\n')

@@ -49,7 +49,7 @@ var chosen = []choice{
 // that are to begin last, because they hold Rayfit to figures under load.
 var (
 	longest = []string{"e2e/scaling", "e2e/kuberay", "e2e/vap", "e2e/rights"}
-	loaded  = []string{"e2e/install"}
+	loaded  = []string{"e2e/install", "e2e/agrees"}
 )
 
 // job is a call of `go test`: a package, and which of its tests.

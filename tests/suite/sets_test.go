@@ -73,9 +73,9 @@ func TestWhatTheShortSetNamesIsThere(t *testing.T) {
 	}
 }
 
-func TestAFailureIsToldByItsAssertions(t *testing.T) {
+func TestAFailureIsReportedByItsAssertions(t *testing.T) {
 	s := &stage{out: &strings.Builder{}}
-	told := newTelling(s, "e2e/install")
+	told := newPackageOutput(s, "e2e/install")
 	for _, output := range []string{
 		"=== RUN   TestStop\n",
 		"    load_test.go:67: reviews: 3 calls failed\n",

@@ -125,7 +125,15 @@ fn groups(snapshot: &Snapshot, report: &PlanReport) -> Table {
 /// Sizes and resize limits of pods that may grow or are being resized.
 fn pods(snapshot: &Snapshot) -> Table {
     let resize_limits = &snapshot.ray_cluster.ippr;
-    let mut table = Table::new(&["POD", "GROUP", "CPU", "CAP", "MEMORY", "CAP", "RESIZE"]);
+    let mut table = Table::new(&[
+        "POD",
+        "GROUP",
+        "CPU",
+        "RESIZE LIMIT",
+        "MEMORY",
+        "RESIZE LIMIT",
+        "RESIZE",
+    ]);
     let pods = snapshot.pods.iter();
     for pod in pods.filter(|pod| pod.role != PodRole::Other && !pod.ended) {
         let resize = resize(&pod);
@@ -133,20 +141,20 @@ fn pods(snapshot: &Snapshot) -> Table {
         if grows.is_none() && resize.is_empty() || table.len() > PODS && resize.is_empty() {
             continue;
         }
-        let cap = |resource| grows.and_then(|resize_limits| resize_limits.amount(resource));
+        let limit = |resource| grows.and_then(|resize_limits| resize_limits.amount(resource));
         table.line([
             pod.name.to_owned(),
             pod.group.to_owned(),
             size(&pod, "cpu")
                 .map(Quantity::display_cpu)
                 .unwrap_or_default(),
-            cap(Resource::Cpu)
+            limit(Resource::Cpu)
                 .map(Quantity::display_cpu)
                 .unwrap_or_default(),
             size(&pod, "memory")
                 .map(Quantity::display_memory)
                 .unwrap_or_default(),
-            cap(Resource::Memory)
+            limit(Resource::Memory)
                 .map(Quantity::display_memory)
                 .unwrap_or_default(),
             resize,
@@ -175,7 +183,7 @@ fn size(pod: &Pod<'_>, resource: &str) -> Option<Quantity> {
 }
 
 fn resize(pod: &Pod<'_>) -> String {
-    let words = resize_conditions(pod).map(|condition| {
+    let texts = resize_conditions(pod).map(|condition| {
         let reason = condition.reason.as_deref();
         let reason = reason.filter(|reason| !reason.is_empty());
         let message = condition.message.as_deref();
@@ -186,7 +194,7 @@ fn resize(pod: &Pod<'_>) -> String {
             |message| format!("{reason}: {message}"),
         )
     });
-    words.collect::<Vec<_>>().join("; ")
+    texts.collect::<Vec<_>>().join("; ")
 }
 
 fn demand(report: &PlanReport) -> String {

@@ -18,7 +18,7 @@ use crate::controller::observe::Key;
     rayfit status\n  \
     rayfit status -n ray\n  \
     rayfit status ray/demo")]
-pub(super) struct Status {
+pub(super) struct StatusCommand {
     /// The RayCluster
     #[arg(value_name = "NAMESPACE/NAME", value_parser = live::cluster_name)]
     cluster: Option<Key>,
@@ -31,7 +31,7 @@ pub(super) struct Status {
     live: LiveArgs,
 }
 
-impl Status {
+impl StatusCommand {
     pub(super) fn run(self) -> anyhow::Result<Outcome> {
         let text = match &self.cluster {
             Some(cluster) => {

@@ -7,7 +7,7 @@ use crate::ray::{Kind, RayObject, ippr};
 use crate::reconcile::ownership::handover::RECORD;
 use crate::snapshot::ClusterId;
 use crate::snapshot::pod::{Pod, PodRole};
-use crate::snapshot::pod_object::{Condition, PodObject};
+use crate::snapshot::pod_object::{PodCondition, PodObject};
 
 /// All RayClusters, given their pods.
 pub(super) fn text(clusters: &[Value], pods: &[PodObject]) -> String {
@@ -76,7 +76,7 @@ pub(super) fn is_resizing(pod: &Pod<'_>) -> bool {
 }
 
 /// The conditions that a pod has while a resize is not complete.
-pub(super) fn resize_conditions<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a Condition> {
+pub(super) fn resize_conditions<'a>(pod: &Pod<'a>) -> impl Iterator<Item = &'a PodCondition> {
     let conditions = pod.conditions().iter();
     conditions.filter(|one| one.kind.starts_with("PodResize") && one.is_true())
 }

@@ -23,7 +23,7 @@ pub struct Performer<'a> {
     /// The client of the cluster's GCS.
     pub gcs: &'a gcs::Client,
     /// The write permission for effects on pods and Ray nodes.
-    pub permit: &'a WritePermission<'a>,
+    pub permission: &'a WritePermission<'a>,
     /// The clock.
     pub clock: Clock,
 }
@@ -62,17 +62,17 @@ impl Performer<'_> {
                 let turn = self.writer.turn().await?;
                 let asked = Instant::now();
                 let cluster = turn.patch_cluster(&patch.operations).await?;
-                self.permit.wrote(&cluster, asked).await;
+                self.permission.wrote(&cluster, asked).await;
                 Ok(Reply::Ok)
             }
             Effect::NotePod(patch) => {
                 let turn = self.writer.turn().await?;
-                let longest = self.permit.ensure(&turn).await?;
+                let longest = self.permission.ensure(&turn).await?;
                 turn.patch_pod(patch, longest).await.map(|()| Reply::Ok)
             }
             Effect::ResizePod(patch) => {
                 let turn = self.writer.turn().await?;
-                let longest = self.permit.ensure(&turn).await?;
+                let longest = self.permission.ensure(&turn).await?;
                 turn.resize_pod(patch, longest).await.map(|()| Reply::Ok)
             }
             Effect::ResizeRaylet(resize) => {
@@ -115,11 +115,11 @@ impl Performer<'_> {
     /// How long a call of the GCS may take. It waits at the API server's gate only if the write
     /// permission has to be renewed.
     async fn permission(&self) -> Result<Duration, Failure> {
-        let longest = if let Some(longest) = self.permit.known().await {
+        let longest = if let Some(longest) = self.permission.known().await {
             longest
         } else {
             let turn = self.writer.turn().await?;
-            self.permit.ensure(&turn).await?
+            self.permission.ensure(&turn).await?
         };
         Ok(longest.min(writer::LONGEST))
     }

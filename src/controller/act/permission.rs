@@ -10,7 +10,7 @@ use crate::controller::act::writer;
 use crate::controller::clock::Clock;
 use crate::controller::eligibility::EligibilityCheck;
 use crate::reconcile::effects::failure::Failure;
-use crate::reconcile::ownership::handover::{Handover, HandoverStep, PERMIT_S};
+use crate::reconcile::ownership::handover::{Handover, HandoverStep, PERMISSION_S};
 use crate::snapshot::OwnPods;
 
 /// A write permission with less time left than this is renewed before it is used.
@@ -18,7 +18,7 @@ const WORTHWHILE: Duration = Duration::from_secs(2);
 
 /// The write permission that is remembered, and the ownership behind it.
 #[derive(Debug, Default)]
-pub struct WriteGrant {
+pub struct PermissionState {
     /// The memory of the ownership hand-over.
     pub handover: Handover,
     /// Until when effects may be under way.
@@ -28,7 +28,7 @@ pub struct WriteGrant {
 /// Gives the write permission during one round.
 pub struct WritePermission<'a> {
     /// The write permission, kept from round to round.
-    pub grant: &'a Mutex<WriteGrant>,
+    pub state: &'a Mutex<PermissionState>,
     /// Judges whether this process may scale the cluster.
     pub judge: &'a EligibilityCheck,
     /// The cluster's pods, as observed at the beginning of the round.
@@ -40,38 +40,39 @@ pub struct WritePermission<'a> {
 impl WritePermission<'_> {
     /// How long an effect that is sent now may take, if the last read still permits any.
     pub async fn known(&self) -> Option<Duration> {
-        worthwhile(self.grant.lock().await.until)
+        worthwhile(self.state.lock().await.until)
     }
 
     /// How long an effect that is sent now may take, after another read if that is needed. The
     /// caller has passed the gate already, so that the permission does not run out in the queue.
     pub async fn ensure(&self, turn: &writer::WriteTurn<'_>) -> Result<Duration, Failure> {
-        let mut grant = self.grant.lock().await;
-        if let Some(left) = worthwhile(grant.until) {
+        let mut state = self.state.lock().await;
+        if let Some(left) = worthwhile(state.until) {
             return Ok(left);
         }
         let asked = Instant::now();
         let cluster = turn.get_cluster().await?;
-        self.judge_read(&mut grant, &cluster, asked);
+        self.judge_read(&mut state, &cluster, asked);
         self.judge.learn(&cluster);
-        let lost = || Failure::NotSent("it is not this scaler's turn any more".to_owned());
-        left(grant.until).ok_or_else(lost)
+        let lost = || Failure::NotSent("this process no longer owns the cluster".to_owned());
+        left(state.until).ok_or_else(lost)
     }
 
     /// Takes in that our own patch, sent at `asked`, was accepted and left the RayCluster as
     /// `cluster`.
     pub async fn wrote(&self, cluster: &Value, asked: Instant) {
-        self.judge_read(&mut *self.grant.lock().await, cluster, asked);
+        self.judge_read(&mut *self.state.lock().await, cluster, asked);
         self.judge.learn(cluster);
     }
 
-    fn judge_read(&self, grant: &mut WriteGrant, cluster: &Value, asked: Instant) {
-        let standing = self.judge.standing(cluster, self.pods);
-        let turn = grant
-            .handover
-            .turn(cluster, &standing, &self.judge.role, self.clock.steady());
-        let ours = matches!(turn, HandoverStep::Act);
-        grant.until = ours.then(|| asked + Duration::from_secs_f64(PERMIT_S));
+    fn judge_read(&self, state: &mut PermissionState, cluster: &Value, asked: Instant) {
+        let eligibility = self.judge.eligibility(cluster, self.pods);
+        let step =
+            state
+                .handover
+                .step(cluster, &eligibility, &self.judge.role, self.clock.steady());
+        let ours = matches!(step, HandoverStep::Act);
+        state.until = ours.then(|| asked + Duration::from_secs_f64(PERMISSION_S));
     }
 }
 

@@ -7,7 +7,7 @@ use crate::reconcile::events::event::ClusterEvent;
 #[derive(Debug, Clone)]
 pub(super) struct Announcement {
     pub(super) about: About,
-    pub(super) news: ClusterEvent,
+    pub(super) event: ClusterEvent,
 }
 
 /// The RayCluster that an Event is on.

@@ -17,17 +17,17 @@ pub(super) struct Desk {
 }
 
 impl Desk {
-    pub(super) fn put(&self, about: &About, news: &ClusterEvent) -> bool {
+    pub(super) fn put(&self, about: &About, event: &ClusterEvent) -> bool {
         let announcement = Announcement {
             about: about.clone(),
-            news: news.clone(),
+            event: event.clone(),
         };
         let mut outbox = self.outbox();
-        let is_told = outbox.put(announcement);
+        let is_queued = outbox.put(announcement);
         self.measures.events_left_out(outbox.count_left_out());
         drop(outbox);
         self.filled.notify_one();
-        is_told
+        is_queued
     }
 
     pub(super) fn outbox(&self) -> MutexGuard<'_, Outbox> {

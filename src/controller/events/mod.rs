@@ -51,16 +51,21 @@ impl Announcer {
 
     /// Publishes the Events of a round, and logs them. Events beyond the cluster's budget are
     /// logged only in detail, so that they do not flood the log instead.
-    pub fn tell(&self, about: &About, news: &[ClusterEvent]) {
-        for news in news {
-            let is_told = self.desk.as_ref().is_none_or(|desk| desk.put(about, news));
-            let (cluster, reason) = (about.key.to_string(), news.reason);
-            match news.kind {
-                _ if !is_told => {
-                    tracing::debug!(cluster, reason, "not told as an Event: {}", news.message);
+    pub fn announce(&self, about: &About, events: &[ClusterEvent]) {
+        for event in events {
+            let is_queued = self.desk.as_ref().is_none_or(|desk| desk.put(about, event));
+            let (cluster, reason) = (about.key.to_string(), event.reason);
+            match event.kind {
+                _ if !is_queued => {
+                    tracing::debug!(
+                        cluster,
+                        reason,
+                        "not published as an Event: {}",
+                        event.message
+                    );
                 }
-                EventType::Normal => tracing::info!(cluster, reason, "{}", news.message),
-                EventType::Warning => tracing::warn!(cluster, reason, "{}", news.message),
+                EventType::Normal => tracing::info!(cluster, reason, "{}", event.message),
+                EventType::Warning => tracing::warn!(cluster, reason, "{}", event.message),
             }
         }
     }

@@ -77,7 +77,7 @@ impl Outbox {
     /// Takes in an Event; false if it is left out.
     pub(crate) fn put(&mut self, announcement: Announcement) -> bool {
         let about = &announcement.about;
-        let account = (about.key.clone(), announcement.news.kind);
+        let account = (about.key.clone(), announcement.event.kind);
         if !self.owed.contains_key(&account) && self.may(&account) {
             return self.queue(announcement);
         }
@@ -129,9 +129,9 @@ impl Outbox {
         }
         if let Some(left_out) = self.owed.remove(account) {
             let warning = (account.1 == EventType::Warning).then_some(left_out.latest);
-            let news = summary(&left_out.counts, warning);
+            let event = summary(&left_out.counts, warning);
             let about = left_out.about;
-            self.queue(Announcement { about, news });
+            self.queue(Announcement { about, event });
         }
     }
 
@@ -157,17 +157,17 @@ impl Outbox {
     }
 
     fn leave_out(&mut self, announcement: Announcement) {
-        let Announcement { about, news } = announcement;
+        let Announcement { about, event } = announcement;
         self.left_out += 1;
-        let account = (about.key.clone(), news.kind);
+        let account = (about.key.clone(), event.kind);
         let left_out = self.owed.entry(account).or_insert_with(|| LeftOut {
             about: about.clone(),
             counts: BTreeMap::new(),
             latest: String::new(),
         });
         left_out.about = about;
-        left_out.latest = news.message;
-        *left_out.counts.entry(news.reason).or_default() += 1;
+        left_out.latest = event.message;
+        *left_out.counts.entry(event.reason).or_default() += 1;
     }
 }
 

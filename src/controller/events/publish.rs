@@ -67,11 +67,11 @@ impl Publisher {
         let clock = Steady::default();
         let rate = RateLimiter::direct_with_clock(Quota::per_second(self.share), clock);
         loop {
-            let Announcement { about, news } = self.next().await;
+            let Announcement { about, event } = self.next().await;
             while let Err(later) = rate.check() {
                 sleep(later.wait_time_from(clock.now())).await;
             }
-            let published = self.publish(&about, news).await;
+            let published = self.publish(&about, event).await;
             self.desk.measures.event(published.is_ok());
             if let Err(failure) = published {
                 tracing::debug!(%failure, cluster = %about.key, "an Event could not be published");
@@ -97,14 +97,14 @@ impl Publisher {
         }
     }
 
-    async fn publish(&mut self, about: &About, news: ClusterEvent) -> Result<(), Failure> {
+    async fn publish(&mut self, about: &About, event: ClusterEvent) -> Result<(), Failure> {
         self.series
             .retain(|_, published| published.at.elapsed() < SERIES);
         let events = Request::new(format!(
             "/apis/events.k8s.io/v1/namespaces/{}/events",
             about.key.namespace
         ));
-        let equal = (about.uid.clone(), news.reason, news.message.clone());
+        let equal = (about.uid.clone(), event.reason, event.message.clone());
         if let Some(published) = self.series.get_mut(&equal) {
             published.count = published.count.saturating_add(1);
             published.at = Instant::now();
@@ -116,7 +116,7 @@ impl Publisher {
             let patched = events.patch(&published.name, &PatchParams::default(), &patch);
             return self.send(patched).await;
         }
-        let event = self.event(about, news);
+        let event = self.event(about, event);
         let name = event.metadata.name.clone().unwrap_or_default();
         let body = serde_json::to_vec(&event).unwrap_or_default();
         self.send(events.create(&PostParams::default(), body))
@@ -140,7 +140,7 @@ impl Publisher {
         sent.await.map(drop)
     }
 
-    fn event(&self, about: &About, news: ClusterEvent) -> Event {
+    fn event(&self, about: &About, event: ClusterEvent) -> Event {
         let now = Clock::timestamp();
         let reference = |kind: &str, version: &str, name: &str| ObjectReference {
             api_version: Some(version.to_owned()),
@@ -158,15 +158,15 @@ impl Publisher {
                 ..ObjectMeta::default()
             },
             event_time: Some(MicroTime(now)),
-            action: Some(news.action.to_owned()),
-            reason: Some(news.reason.to_owned()),
-            note: Some(news.message),
-            type_: Some(match news.kind {
+            action: Some(event.action.to_owned()),
+            reason: Some(event.reason.to_owned()),
+            note: Some(event.message),
+            type_: Some(match event.kind {
                 EventType::Normal => "Normal".to_owned(),
                 EventType::Warning => "Warning".to_owned(),
             }),
             regarding: Some(regarding),
-            related: news.pod.map(|pod| reference("Pod", "v1", &pod)),
+            related: event.pod.map(|pod| reference("Pod", "v1", &pod)),
             reporting_controller: Some("rayfit.dev/controller".to_owned()),
             reporting_instance: Some(self.instance.clone()),
             ..Event::default()

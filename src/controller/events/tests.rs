@@ -16,7 +16,7 @@ fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str
             key: Key::new(namespace, name),
             uid: "u".to_owned(),
         },
-        news: ClusterEvent {
+        event: ClusterEvent {
             reason,
             kind: if reason == "ScaledUp" {
                 EventType::Normal
@@ -57,12 +57,12 @@ async fn a_cluster_keeps_to_its_budget_and_what_is_left_out_is_summed_up() {
     let [summary] = &taken(&mut outbox)[..] else {
         panic!("one Event for all that were left out");
     };
-    assert_eq!(summary.news.reason, "EventsLeftOut");
+    assert_eq!(summary.event.reason, "EventsLeftOut");
     for part in ["488 x CannotFit", "487 x Problem", "number 999"] {
         assert!(
-            summary.news.message.contains(part),
+            summary.event.message.contains(part),
             "{}",
-            summary.news.message
+            summary.event.message
         );
     }
     advance(every * 1000).await;

@@ -8,7 +8,7 @@ use crate::gcs::{CallError, GcsFault};
 use crate::reconcile::effects::failure::{Failure, GcsKind};
 use crate::reconcile::{Blind, HeadPod};
 use crate::snapshot::OwnPods;
-use crate::snapshot::pod_object::Condition;
+use crate::snapshot::pod_object::PodCondition;
 
 /// The head pod of `head`, as it was observed among `pods`.
 pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {
@@ -16,7 +16,7 @@ pub fn head_pod(head: &Head, pods: &OwnPods) -> HeadPod {
     let ready = this.and_then(|pod| pod.condition("Ready"));
     HeadPod {
         name: head.pod.clone(),
-        ready: ready.is_some_and(Condition::is_true),
+        ready: ready.is_some_and(PodCondition::is_true),
     }
 }
 

@@ -10,7 +10,7 @@ use tokio::sync::watch;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum Fenced {
     /// Another replica holds the shard.
-    #[error("shard {0} is looked after by another replica")]
+    #[error("shard {0} is scaled by another replica")]
     NotHeld(u32),
     /// The Lease may end before the request does.
     #[error(

@@ -17,9 +17,9 @@ use super::stored::{
     LABEL, LeaseOptions, lease_name, list, name_from, name_of, perform, record_of,
 };
 use crate::apiserver::selection::Times;
-use crate::apiserver::{Event, Informers, Selection, error_chain};
+use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
 use crate::controller::metrics::RoundMetrics;
-use crate::controller::stop::told_to_stop;
+use crate::controller::stop::asked_to_stop;
 
 /// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
 /// everything has been released. Errors of the API server are logged, and the request is tried
@@ -51,7 +51,7 @@ pub async fn keep(
         fence,
         measures,
         ledger,
-        told: false,
+        is_fault_logged: false,
         waits_for: None,
     };
     let (tell, mut events) = mpsc::unbounded_channel();
@@ -66,15 +66,15 @@ pub async fn keep(
             tokio::select! {
                 Some(event) = events.recv() => keeper.note(event),
                 () = sleep(again) => {}
-                () = told_to_stop(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
+                () = asked_to_stop(&mut stop), if !keeper.ledger.is_stopping() => keeper.ledger.stop(),
             }
             // Events that arrived meanwhile are taken in before any new step is sent.
             while let Ok(event) = events.try_recv() {
                 keeper.note(event);
             }
-            keeper.tell();
+            keeper.update_fence();
             keeper.work().await;
-            keeper.tell();
+            keeper.update_fence();
             if keeper.ledger.is_stopping() && keeper.ledger.is_empty() {
                 return;
             }
@@ -96,7 +96,7 @@ struct Keeper {
     fence: Fence,
     measures: RoundMetrics,
     ledger: LeaseLedger,
-    told: bool,
+    is_fault_logged: bool,
     /// The replica with another number of shards that keeps this one from work, as last logged.
     waits_for: Option<String>,
 }
@@ -108,18 +108,18 @@ enum LeaseAnswer {
 }
 
 impl Keeper {
-    fn note(&mut self, event: Event<Lease>) {
+    fn note(&mut self, event: WatchEvent<Lease>) {
         let now = self.start.elapsed();
         match event {
-            Event::Applied(_, lease) | Event::Listed(_, lease) => self.saw(&lease, now),
-            Event::Deleted(name, _) => {
+            WatchEvent::Applied(_, lease) | WatchEvent::Listed(_, lease) => self.saw(&lease, now),
+            WatchEvent::Deleted(name, _) => {
                 if let Some(name) = name_from(&name.name) {
                     self.ledger.gone(&name);
                 }
             }
-            Event::Complete(_) => self.ledger.complete(),
-            Event::Begun => {}
-            Event::Failed(fault) => self.complain(&fault.to_string()),
+            WatchEvent::Complete(_) => self.ledger.complete(),
+            WatchEvent::Begun => {}
+            WatchEvent::Failed(fault) => self.log_fault(&fault.to_string()),
         }
     }
 
@@ -130,13 +130,13 @@ impl Keeper {
     }
 
     /// Logs why the Leases cannot be used: once, not at every attempt.
-    fn complain(&mut self, error: &str) {
-        if !std::mem::replace(&mut self.told, true) {
+    fn log_fault(&mut self, error: &str) {
+        if !std::mem::replace(&mut self.is_fault_logged, true) {
             tracing::warn!(%error, namespace = self.options.namespace, "Leases cannot be used: nothing is scaled by this replica until they can");
         }
     }
 
-    fn tell(&mut self) {
+    fn update_fence(&mut self) {
         let waits_for = self.ledger.waits_for();
         let replica = waits_for.map(|(replica, _)| replica.to_owned());
         if let Some((replica, shards)) = waits_for
@@ -188,17 +188,17 @@ impl Keeper {
             match result {
                 Ok(Ok(LeaseAnswer::Written(lease))) => self.done(step, lease.as_deref(), now),
                 Ok(Ok(LeaseAnswer::Listed(leases))) => {
-                    self.told = false;
+                    self.is_fault_logged = false;
                     self.ledger.listed(leases, now, self.start.elapsed());
                 }
                 Ok(Err(error)) => self.failed(&step, &error).await,
-                Err(_) => self.complain(&format!("no answer within {longest:?}")),
+                Err(_) => self.log_fault(&format!("no answer within {longest:?}")),
             }
         }
     }
 
     fn done(&mut self, step: LeaseStep, lease: Option<&Lease>, sent: Duration) {
-        self.told = false;
+        self.is_fault_logged = false;
         let record = lease.map(record_of).unwrap_or_default();
         match step {
             LeaseStep::Create(name) => {
@@ -236,7 +236,7 @@ impl Keeper {
         let conflict =
             matches!(error, kube::Error::Api(status) if matches!(status.code, 404 | 409));
         if !conflict {
-            self.complain(&error_chain::text(error));
+            self.log_fault(&error_chain::text(error));
             return;
         }
         match timeout(self.options.terms.renew, list(&self.listing)).await {
@@ -248,7 +248,7 @@ impl Keeper {
                     None => self.ledger.gone(step.name()),
                 }
             }
-            Ok(Err(error)) => self.complain(&error_chain::text(&error)),
+            Ok(Err(error)) => self.log_fault(&error_chain::text(&error)),
             Err(_) => {}
         }
     }

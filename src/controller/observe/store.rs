@@ -69,7 +69,7 @@ pub struct ClusterEntry {
     pub uid: Arc<str>,
     /// The annotation `rayfit.dev/reconcile`, the mode.
     pub mode: Option<Arc<str>>,
-    /// The annotation `rayfit.dev/scaled-by`, the ownership record.
+    /// The annotation `rayfit.dev/scaled-by`, the hand-over record.
     pub scaled_by: Option<Arc<str>>,
     /// Whether it has the annotation `ray.io/ippr`, which allows in-place resizes.
     pub grows: bool,

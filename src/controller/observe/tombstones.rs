@@ -42,7 +42,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_was_before_the_end_is_told_from_what_came_after() {
+    fn what_was_before_the_end_is_distinguished_from_what_came_after() {
         let mut gone = Tombstones::default();
         gone.put("u".into(), 7);
         assert!(gone.hold("u", "6") && gone.hold("u", "7"));

@@ -12,7 +12,7 @@ use tokio::task::{JoinError, JoinSet};
 
 use super::kept::{Kept, Nodes, Pods, RayClusters, Watched};
 use super::store::{Key, Store};
-use crate::apiserver::{Event, Informers, ObjectName, Selection};
+use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 
 /// Which objects are watched.
@@ -122,12 +122,12 @@ impl Observed {
         let mut listed: BTreeSet<K::Id> = BTreeSet::new();
         let mut first = true;
         let reading = informers.read(selection, Some::<Kept<K>>, move |event| match event {
-            Event::Begun => listed = BTreeSet::new(),
-            Event::Listed(name, object) => {
+            WatchEvent::Begun => listed = BTreeSet::new(),
+            WatchEvent::Listed(name, object) => {
                 listed.extend(K::id(&name));
                 self.put::<K>(object);
             }
-            Event::Complete(version) => {
+            WatchEvent::Complete(version) => {
                 self.drop_missing::<K>(namespace.as_deref(), &listed, version.as_deref());
                 listed = BTreeSet::new();
                 if std::mem::take(&mut first) {
@@ -135,13 +135,13 @@ impl Observed {
                     tracing::debug!(kind = K::KIND, namespace, "first list complete");
                 }
             }
-            Event::Applied(_, object) => self.put::<K>(object),
-            Event::Deleted(name, version) => {
+            WatchEvent::Applied(_, object) => self.put::<K>(object),
+            WatchEvent::Deleted(name, version) => {
                 if let Some(id) = K::id(&name) {
                     self.remove::<K>(&id, version.as_deref());
                 }
             }
-            Event::Failed(_) => {}
+            WatchEvent::Failed(_) => {}
         });
         match reading.forever().await {}
     }

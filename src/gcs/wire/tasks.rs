@@ -1,7 +1,7 @@
 //! Tasks, actors and placement groups as a trace is made of them.
 
 use super::ray::rpc;
-use crate::simulate::trace::{RayGroup, RayKind, RayRun, Strategy};
+use crate::simulate::trace::{PlacementStrategy, RayGroup, RayKind, RayRun};
 
 /// Seconds of a nanosecond, and of a millisecond.
 const NANO: f64 = 1e-9;
@@ -57,10 +57,10 @@ impl From<rpc::ActorTableData> for Option<(String, f64)> {
 impl From<rpc::PlacementGroupTableData> for (String, RayGroup) {
     fn from(group: rpc::PlacementGroupTableData) -> Self {
         let strategy = match group.strategy() {
-            rpc::PlacementStrategy::Pack => Strategy::Pack,
-            rpc::PlacementStrategy::Spread => Strategy::Spread,
-            rpc::PlacementStrategy::StrictPack => Strategy::StrictPack,
-            rpc::PlacementStrategy::StrictSpread => Strategy::StrictSpread,
+            rpc::PlacementStrategy::Pack => PlacementStrategy::Pack,
+            rpc::PlacementStrategy::Spread => PlacementStrategy::Spread,
+            rpc::PlacementStrategy::StrictPack => PlacementStrategy::StrictPack,
+            rpc::PlacementStrategy::StrictSpread => PlacementStrategy::StrictSpread,
         };
         let bundles = group.bundles.into_iter();
         let group_of = RayGroup {

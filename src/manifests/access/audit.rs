@@ -1,7 +1,7 @@
 //! The permissions of the audit, besides those of the watches. The manifests grant exactly these.
 
 use crate::manifests::access::request::{OWN_PODS, followed};
-use crate::manifests::access::{Access, Scope};
+use crate::manifests::access::{Access, AccessScope};
 use crate::manifests::names::{AUDIT_LEASE, VALIDATING};
 
 /// All of these permissions.
@@ -11,21 +11,21 @@ pub const NEEDED: &[Access] = &[
     followed("ray.io", "rayservices"),
     followed("ray.io", "raycronjobs"),
     Access {
-        scope: Scope::Cluster,
+        scope: AccessScope::Cluster,
         group: "rayfit.dev",
         resource: "raypolicies/status",
         name: None,
         verbs: &["patch"],
     },
     Access {
-        scope: Scope::Cluster,
+        scope: AccessScope::Cluster,
         group: "openreports.io",
         resource: "reports",
         name: None,
         verbs: &["create", "delete", "list", "patch"],
     },
     Access {
-        scope: Scope::Cluster,
+        scope: AccessScope::Cluster,
         group: "admissionregistration.k8s.io",
         resource: "validatingwebhookconfigurations",
         name: Some(VALIDATING),
@@ -34,14 +34,14 @@ pub const NEEDED: &[Access] = &[
     // Permission to create cannot be limited to names, because the name is not known when it is
     // checked.
     Access {
-        scope: Scope::Namespace,
+        scope: AccessScope::Namespace,
         group: "coordination.k8s.io",
         resource: "leases",
         name: None,
         verbs: &["create"],
     },
     Access {
-        scope: Scope::Namespace,
+        scope: AccessScope::Namespace,
         group: "coordination.k8s.io",
         resource: "leases",
         name: Some(AUDIT_LEASE),

@@ -1,7 +1,7 @@
 //! The permissions for managing certificates. The manifests grant exactly these.
 
 use crate::manifests::access::request::OWN_PODS;
-use crate::manifests::access::{Access, Scope};
+use crate::manifests::access::{Access, AccessScope};
 use crate::manifests::names::{MUTATING, OWN_SECRET, VALIDATING};
 
 const WEBHOOKS: &str = "admissionregistration.k8s.io";
@@ -10,7 +10,7 @@ const WEBHOOKS: &str = "admissionregistration.k8s.io";
 /// of pods cannot.
 pub const NEEDED: &[Access] = &[
     Access {
-        scope: Scope::Namespace,
+        scope: AccessScope::Namespace,
         group: "",
         resource: "secrets",
         name: Some(OWN_SECRET),
@@ -18,14 +18,14 @@ pub const NEEDED: &[Access] = &[
     },
     OWN_PODS,
     Access {
-        scope: Scope::Cluster,
+        scope: AccessScope::Cluster,
         group: WEBHOOKS,
         resource: "mutatingwebhookconfigurations",
         name: Some(MUTATING),
         verbs: &["get", "patch", "watch"],
     },
     Access {
-        scope: Scope::Cluster,
+        scope: AccessScope::Cluster,
         group: WEBHOOKS,
         resource: "validatingwebhookconfigurations",
         name: Some(VALIDATING),

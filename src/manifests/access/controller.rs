@@ -1,35 +1,35 @@
 //! The permissions for scaling. The manifests grant exactly these.
 
 use crate::manifests::access::request::followed;
-use crate::manifests::access::{Access, Scope};
+use crate::manifests::access::{Access, AccessScope};
 
 /// The permissions in every namespace whose clusters are scaled: bound cluster-wide, or in chosen
 /// namespaces. Deleting pods is not one of them, because KubeRay does that when asked through the
 /// RayCluster.
 pub const CLUSTERS: &[Access] = &[
     Access {
-        scope: Scope::Scaled,
+        scope: AccessScope::Scaled,
         group: "ray.io",
         resource: "rayclusters",
         name: None,
         verbs: &["get", "list", "patch", "watch"],
     },
     Access {
-        scope: Scope::Scaled,
+        scope: AccessScope::Scaled,
         group: "",
         resource: "pods",
         name: None,
         verbs: &["list", "patch", "watch"],
     },
     Access {
-        scope: Scope::Scaled,
+        scope: AccessScope::Scaled,
         group: "",
         resource: "pods/resize",
         name: None,
         verbs: &["patch"],
     },
     Access {
-        scope: Scope::Scaled,
+        scope: AccessScope::Scaled,
         group: "events.k8s.io",
         resource: "events",
         name: None,
@@ -42,7 +42,7 @@ pub const NODES: &[Access] = &[followed("", "nodes")];
 
 /// The Leases with which replicas divide the clusters.
 pub const LEASES: &[Access] = &[Access {
-    scope: Scope::Namespace,
+    scope: AccessScope::Namespace,
     group: "coordination.k8s.io",
     resource: "leases",
     name: None,
@@ -52,7 +52,7 @@ pub const LEASES: &[Access] = &[Access {
 /// For Ray clusters with token authentication or TLS only: the Secrets that KubeRay makes for them.
 /// Their names depend on those of the clusters, so the permission cannot be limited to names.
 pub const RAY_AUTH: &[Access] = &[Access {
-    scope: Scope::Scaled,
+    scope: AccessScope::Scaled,
     group: "",
     resource: "secrets",
     name: None,

@@ -10,4 +10,4 @@ mod request;
 pub mod watch;
 
 pub use objects::{namespace, roles, service_account};
-pub use request::{Access, Scope};
+pub use request::{Access, AccessScope};

@@ -2,7 +2,9 @@
 
 use serde_json::{Value, json};
 
-use crate::manifests::access::{Access, Scope, audit, certificates, controller as scaling, watch};
+use crate::manifests::access::{
+    Access, AccessScope, audit, certificates, controller as scaling, watch,
+};
 use crate::manifests::names::{APP, Component};
 use crate::manifests::{Certificates, ManifestOptions, names};
 
@@ -51,12 +53,20 @@ fn of_admission(options: &ManifestOptions) -> Vec<Value> {
     let mut roles = Vec::new();
     roles.extend(granted("watch", Within::Cluster, all(watch::NEEDED)));
     let audited = |scope| scoped(audit::NEEDED, scope);
-    roles.extend(granted("audit", Within::Cluster, audited(Scope::Cluster)));
-    roles.extend(granted("audit-lease", own, audited(Scope::Namespace)));
+    roles.extend(granted(
+        "audit",
+        Within::Cluster,
+        audited(AccessScope::Cluster),
+    ));
+    roles.extend(granted("audit-lease", own, audited(AccessScope::Namespace)));
     if options.certificates == Some(Certificates::SelfManaged) {
         let of = |scope| scoped(certificates::NEEDED, scope);
-        roles.extend(granted("certificates", own, of(Scope::Namespace)));
-        roles.extend(granted("ca-bundles", Within::Cluster, of(Scope::Cluster)));
+        roles.extend(granted("certificates", own, of(AccessScope::Namespace)));
+        roles.extend(granted(
+            "ca-bundles",
+            Within::Cluster,
+            of(AccessScope::Cluster),
+        ));
     }
     roles
 }
@@ -87,7 +97,7 @@ fn all(rights: &[Access]) -> Vec<&Access> {
     rights.iter().collect()
 }
 
-fn scoped(rights: &[Access], scope: Scope) -> Vec<&Access> {
+fn scoped(rights: &[Access], scope: AccessScope) -> Vec<&Access> {
     rights.iter().filter(|need| need.scope == scope).collect()
 }
 

@@ -4,7 +4,7 @@
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
     /// In Rayfit's namespace, or cluster-wide.
-    pub scope: Scope,
+    pub scope: AccessScope,
     /// The API group; empty for the core.
     pub group: &'static str,
     /// The resource, in plural.
@@ -17,7 +17,7 @@ pub struct Access {
 
 /// Where a permission is granted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum AccessScope {
     /// In Rayfit's namespace.
     Namespace,
     /// In the whole cluster.
@@ -29,7 +29,7 @@ pub enum Scope {
 /// Following the objects of a resource in the whole cluster.
 pub(super) const fn followed(group: &'static str, resource: &'static str) -> Access {
     Access {
-        scope: Scope::Cluster,
+        scope: AccessScope::Cluster,
         group,
         resource,
         name: None,
@@ -39,7 +39,7 @@ pub(super) const fn followed(group: &'static str, resource: &'static str) -> Acc
 
 /// Listing Rayfit's own pods. Unlike a watch of one object, a list cannot be limited to names.
 pub(super) const OWN_PODS: Access = Access {
-    scope: Scope::Namespace,
+    scope: AccessScope::Namespace,
     group: "",
     resource: "pods",
     name: None,

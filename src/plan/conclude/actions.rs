@@ -7,6 +7,7 @@ use crate::plan::conclude::{launch, orphans, words};
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
+use crate::plan::list::{DemandIndex, GroupIndex};
 use crate::plan::memory::remember;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
@@ -25,7 +26,7 @@ use crate::snapshot::pod::PodRole;
 
 /// Returns the plan of a decision.
 pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Plan {
-    if decided.world.work.is_over() {
+    if decided.state.work.is_over() {
         return given_up(snapshot, settings, decided);
     }
     let mut plan = Plan {
@@ -37,7 +38,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
         ..Plan::default()
     };
     let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
-    if decided.world.in_order().any(running) {
+    if decided.state.in_order().any(running) {
         plan.drains = drains(decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(decided);
@@ -68,18 +69,14 @@ fn given_up(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>)
     }
 }
 
-fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (usize, &'a GroupConfig)> {
-    decided
-        .world
-        .groups
-        .iter()
-        .map(|group| &group.config)
-        .enumerate()
-        .filter(|(_, group)| group.index.is_some())
+fn workers<'a>(decided: &'a Decided<'_>) -> impl Iterator<Item = (GroupIndex, &'a GroupConfig)> {
+    let groups = decided.state.groups.enumerate();
+    let groups = groups.map(|(number, group)| (number, &group.config));
+    groups.filter(|(_, group)| !group.is_head)
 }
 
 fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
-    let same = |(_, group): (usize, &GroupConfig)| GroupPlan {
+    let same = |(_, group): (GroupIndex, &GroupConfig)| GroupPlan {
         name: group.name.clone(),
         replicas_now: group.replicas,
         replicas: group.replicas.unwrap_or(group.min_replicas),
@@ -89,20 +86,20 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
 }
 
 fn drains(decided: &Decided<'_>) -> Vec<NodeDrain> {
-    let world = &decided.world;
+    let state = &decided.state;
     let drain = |node: &PlannedNode| {
         let Fate::Remove(cause) = node.fate else {
             return None;
         };
         Some(NodeDrain {
             pod: node.pod()?.to_owned(),
-            group: world.group_name(node).to_owned(),
+            group: state.group_name(node).to_owned(),
             node_id: node.ray_id()?.to_owned(),
             cause,
             idle_ms: node.idle_ms,
         })
     };
-    world.in_order().filter_map(drain).collect()
+    state.in_order().filter_map(drain).collect()
 }
 
 fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
@@ -119,7 +116,7 @@ fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {
             spare_seconds: resize.shrinks_for.map(whole_seconds),
         })
     };
-    decided.world.in_order().filter_map(resize).collect()
+    decided.state.in_order().filter_map(resize).collect()
 }
 
 #[expect(
@@ -133,7 +130,7 @@ fn whole_seconds(seconds: f64) -> u32 {
 
 /// The resize of a node, unless the node is to be removed: such a node keeps its size.
 fn sized<'n>(decided: &Decided<'_>, node: &'n PlannedNode) -> Option<&'n Resize> {
-    let goes = decided.world.strategy.is_rayfit() && !node.stays();
+    let goes = decided.state.strategy.is_rayfit() && !node.stays();
     node.resize.as_ref().filter(|_| !goes)
 }
 
@@ -161,11 +158,11 @@ fn notes(decided: &Decided<'_>, plan: &Plan) -> Vec<PodNote> {
         let pod = node.pod()?.to_owned();
         Some(PodNote { pod, note })
     };
-    decided.world.in_order().filter_map(note).collect()
+    decided.state.in_order().filter_map(note).collect()
 }
 
 fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
-    let world = &decided.world;
+    let state = &decided.state;
     let sync = |node: &PlannedNode| {
         let resize = sized(decided, node)?;
         let pod = node.pod().filter(|_| resize.noted_sync)?;
@@ -176,26 +173,25 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
             memory_bytes: resize.current.memory,
         })
     };
-    world.in_order().filter_map(sync).collect()
+    state.in_order().filter_map(sync).collect()
 }
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
-    let launch_now = launch::now(&decided.world, decided.config.conservative);
-    let launches = decided.world.count(|node| node.fate == Fate::Launch);
-    let cancelled = decided.world.count(is_cancelled);
-    let awaited = decided.world.count(is_awaited);
+    let launch_now = launch::now(&decided.state, decided.config.conservative);
+    let launches = decided.state.count(|node| node.fate == Fate::Launch);
+    let cancelled = decided.state.count(is_cancelled);
+    let awaited = decided.state.count(is_awaited);
     let mut deletions = deletions(decided);
     let observed = observed(decided);
-    let count = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
     let mut plans: Vec<GroupPlan> = workers(decided)
         .map(|(number, group)| GroupPlan {
             name: group.name.clone(),
             replicas_now: group.replicas,
             replicas: 0,
-            launch: count(&launches, number),
-            launch_now: count(&launch_now, number),
+            launch: launches.count(number),
+            launch_now: launch_now.count(number),
             standby: ready(decided, number),
-            cancel: count(&cancelled, number),
+            cancel: cancelled.count(number),
             delete: deletions.remove(&number).unwrap_or_default(),
             orphans: Vec::new(),
         })
@@ -205,8 +201,8 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
         .any(|plan| plan.launch_now > 0 || !plan.delete.is_empty());
     for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
         let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
-        plan.replicas = if decided.world.strategy.is_rayfit() {
-            settled(observed, count(&awaited, number), group, plan)
+        plan.replicas = if decided.state.strategy.is_rayfit() {
+            settled(observed, awaited.count(number), group, plan)
         } else if acts {
             // Ray writes `replicas` only in a round in which it launches or deletes pods.
             as_ray(observed, group, plan)
@@ -218,9 +214,9 @@ fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
 }
 
 /// The new nodes of a group that no demand needs, by what they are for.
-fn ready(decided: &Decided<'_>, group: usize) -> Vec<StandbyLaunch> {
+fn ready(decided: &Decided<'_>, group: GroupIndex) -> Vec<StandbyLaunch> {
     let mut launches: Vec<StandbyLaunch> = Vec::new();
-    for node in decided.world.in_order() {
+    for node in decided.state.in_order() {
         let is_one = node.only_ready && node.group() == Some(group);
         let kept = node.standby.filter(|_| is_one);
         let Some(kept) = kept.and_then(|number| decided.standby.get(number)) else {
@@ -252,10 +248,10 @@ fn is_awaited(node: &PlannedNode) -> bool {
 
 /// The pods to delete, by group: pending pods that are to be removed, and pods whose Ray node has
 /// stopped.
-fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
+fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deletion>> {
     let config = &decided.config;
-    let mut deletions: HashMap<usize, Vec<Deletion>> = HashMap::new();
-    let mut delete = |group: usize, pod: &str, cause| {
+    let mut deletions: HashMap<GroupIndex, Vec<Deletion>> = HashMap::new();
+    let mut delete = |group: GroupIndex, pod: &str, cause| {
         let config = config.groups.get(group);
         if config.is_some_and(|config| !config.to_delete.contains(pod)) {
             let pod = pod.to_owned();
@@ -265,7 +261,7 @@ fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
                 .push(Deletion { pod, cause });
         }
     };
-    for node in decided.world.in_order() {
+    for node in decided.state.in_order() {
         if let Fate::Remove(cause) = node.fate
             && node.is_deleted()
             && let (Some(group), Some(pod)) = (node.group(), node.pod())
@@ -289,17 +285,17 @@ fn deletions(decided: &Decided<'_>) -> HashMap<usize, Vec<Deletion>> {
 /// The multi-host replicas of which Ray still runs in one host or more. KubeRay deletes a whole
 /// replica as soon as one of its pods is to be deleted, so deletions wait until Ray has stopped in
 /// all of its hosts.
-fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(usize, &'a str)> {
-    let world = &decided.world;
-    if !world.strategy.is_rayfit() {
+fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a str)> {
+    let state = &decided.state;
+    if !state.strategy.is_rayfit() {
         return HashSet::new();
     }
-    let is_slice = |group: &usize| {
-        let group = world.groups.get(*group);
+    let is_slice = |group: &GroupIndex| {
+        let group = state.groups.get(*group);
         group.is_some_and(|group| group.config.hosts > 1)
     };
     let runs = |node: &&PlannedNode| matches!(node.stage(), Stage::Running | Stage::Stopping);
-    let running = world.in_order().filter(runs);
+    let running = state.in_order().filter(runs);
     let running = running.filter_map(|node| Some((node.group()?, node.replica()?)));
     let draining = decided.leftovers.draining.iter();
     let draining =
@@ -353,23 +349,22 @@ fn settled(observed: u64, awaited: u64, group: &GroupConfig, plan: &GroupPlan) -
 }
 
 fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
-    let mut counts: HashMap<usize, u64> = HashMap::new();
+    let mut counts: HashMap<DemandIndex, u64> = HashMap::new();
     let mut order = Vec::new();
-    for run in &decided.left {
-        let count = counts.entry(run.demand).or_insert_with(|| {
-            order.push(run.demand);
+    for batch in &decided.left {
+        let count = counts.entry(batch.demand).or_insert_with(|| {
+            order.push(batch.demand);
             0
         });
-        *count = count.saturating_add(run.count);
+        *count = count.saturating_add(batch.count);
     }
     let mut reasons = Reasons::of(decided);
     let invalid = decided
         .demands
-        .iter()
         .enumerate()
-        .filter(|(_, demand)| demand.runs.is_err());
+        .filter(|(_, demand)| demand.batches.is_err());
     order.extend(invalid.map(|(number, _)| number));
-    let mut unmet = |number: usize| {
+    let mut unmet = |number: DemandIndex| {
         let demand = decided.demands.get(number)?;
         let (kind, index) = demand.place();
         let count = counts.get(&number).copied().unwrap_or(0);

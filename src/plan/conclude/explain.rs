@@ -7,17 +7,18 @@ use crate::plan::decided::Decided;
 use crate::plan::demand::requests::Demand;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
+use crate::plan::list::{GroupIndex, ListPosition, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, Kept, PlannedNode};
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 use crate::plan::outcome::report::{
-    DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
+    BelowLimits, DemandReport, GroupReport, NodeReport, Placed, PlanReport, StandbyReport,
 };
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::GroupLimit;
-use crate::plan::packing::state::World;
-use crate::plan::standby::keep::{StandbyDemand, StandbyKind};
+use crate::plan::packing::state::DecisionState;
+use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
 use crate::quantity::Quantity;
 
 /// How many pods a report names, where one reason holds for many.
@@ -25,7 +26,7 @@ const NAMED: usize = 3;
 
 /// Returns the report of a decision.
 pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
-    if decided.world.work.is_over() {
+    if decided.state.work.is_over() {
         // A decision that was given up has no reasons to report.
         return PlanReport::default();
     }
@@ -39,17 +40,19 @@ pub(crate) fn report(decided: &Decided<'_>, plan: &Plan) -> PlanReport {
 }
 
 /// How many units were placed on how many nodes, by step and group.
-type Places = BTreeMap<(PlacementStep, Option<usize>), (u64, u64)>;
+type Places = BTreeMap<(PlacementStep, Option<GroupIndex>), (u64, u64)>;
 
 fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<StandbyReport>) {
-    let all = decided.demands.len() + decided.standby.len();
-    let mut placed: Vec<Places> = vec![Places::new(); all];
-    for node in decided.world.in_order() {
+    let mut placed = decided.demands.map(|_| Places::new());
+    let mut rooms = decided.standby.map(|_| Places::new());
+    for node in decided.state.in_order() {
         for take in &node.takes {
-            let at = placed
-                .get_mut(take.demand)
-                .map(|map| map.entry((take.step, node.group())).or_default());
-            if let Some((count, nodes)) = at {
+            let tally = match decided.demands.behind(take.demand) {
+                None => placed.get_mut(take.demand),
+                Some(number) => rooms.get_mut(StandbyIndex::at(number)),
+            };
+            if let Some(tally) = tally {
+                let (count, nodes) = tally.entry((take.step, node.group())).or_default();
                 *count = count.saturating_add(take.count.saturating_mul(node.count));
                 *nodes = nodes.saturating_add(node.count);
             }
@@ -62,25 +65,24 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
         .collect();
     let report = |(demand, placed): (&Demand<'_>, Places)| {
         let (kind, index) = demand.place();
-        let units = demand.runs.iter().flatten().map(|run| run.count);
+        let units = demand.batches.iter().flatten().map(|batch| batch.count);
         let units = units.fold(0, u64::saturating_add);
         DemandReport {
             kind,
             index,
             demand: words::demand(demand),
             count: units,
-            placed: in_words(&decided.world, placed),
+            placed: in_words(&decided.state, placed),
             unmet: unmet.get(&(kind, index)).copied().unwrap_or(0),
         }
     };
-    let of_standby = placed.split_off(decided.demands.len());
     let demands = decided.demands.iter().zip(placed).map(report).collect();
-    let standby = decided.standby.iter().zip(of_standby);
-    let ready = standby.map(|(kept, placed)| ready(&decided.world, kept, placed));
+    let standby = decided.standby.iter().zip(rooms);
+    let ready = standby.map(|(kept, placed)| ready(&decided.state, kept, placed));
     (demands, ready.collect())
 }
 
-fn ready(world: &World, kept: &StandbyDemand, rooms: Places) -> StandbyReport {
+fn ready(state: &DecisionState, kept: &StandbyDemand, rooms: Places) -> StandbyReport {
     let places = match &kept.what {
         StandbyKind::Room(..) => rooms,
         StandbyKind::Nodes(group) => (kept.nodes.iter())
@@ -88,62 +90,91 @@ fn ready(world: &World, kept: &StandbyDemand, rooms: Places) -> StandbyReport {
             .collect(),
     };
     StandbyReport {
-        demand: words::standby(world, kept),
+        demand: words::standby(state, kept),
         count: kept.count,
-        placed: in_words(world, places),
+        placed: in_words(state, places),
         unmet: kept.left,
     }
 }
 
-fn in_words(world: &World, places: Places) -> Vec<Placed> {
+fn in_words(state: &DecisionState, places: Places) -> Vec<Placed> {
     let words = |((step, group), (count, nodes))| Placed {
         step,
-        group: group_name(world, group),
+        group: group_name(state, group),
         count,
         nodes,
     };
     places.into_iter().map(words).collect()
 }
 
-fn group_name(world: &World, group: Option<usize>) -> String {
-    let group = group.and_then(|group| world.groups.get(group));
+fn group_name(state: &DecisionState, group: Option<GroupIndex>) -> String {
+    let group = group.and_then(|group| state.groups.get(group));
     group.map_or_else(String::new, |group| group.config.name.clone())
 }
 
 fn groups(decided: &Decided<'_>) -> Vec<GroupReport> {
-    let world = &decided.world;
-    let running = world.count(|node| node.stays() && node.stage() == Stage::Running);
-    let launch = world.count(|node| node.fate == Fate::Launch);
-    let pending = world.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
-    let remove = world.count(|node| !node.stays());
-    let get = |counts: &[u64], number: usize| counts.get(number).copied().unwrap_or(0);
-    let groups = world.groups.iter().enumerate().map(|(number, group)| {
+    let state = &decided.state;
+    let running = state.count(|node| node.stays() && node.stage() == Stage::Running);
+    let launch = state.count(|node| node.fate == Fate::Launch);
+    let pending = state.count(|node| node.fate == Fate::Stay && node.stage() != Stage::Running);
+    let remove = state.count(|node| !node.stays());
+    let mut below = below_limits(state);
+    let groups = state.groups.enumerate().map(|(number, group)| {
         let group = &group.config;
         let (running, pending, launch) = (
-            get(&running, number),
-            get(&pending, number),
-            get(&launch, number),
+            running.count(number),
+            pending.count(number),
+            launch.count(number),
         );
-        let full = group.index.is_some()
-            && running.saturating_add(pending).saturating_add(launch) >= group.max;
+        let full =
+            !group.is_head && running.saturating_add(pending).saturating_add(launch) >= group.max;
         GroupReport {
             name: group.name.clone(),
             running,
             pending,
             launch,
-            remove: get(&remove, number),
+            remove: remove.count(number),
             max: group.max,
             limit: full.then_some(GroupLimit::MaxReplicas(group.max_replicas)),
+            below_limits: below.remove(&number),
         }
     });
     groups.collect()
 }
 
+/// Whether a pod that was resized before could grow again if it were asked to.
+fn is_small_by_choice(resize: &Resize) -> bool {
+    resize.noted.is_some() && !resize.is_in_progress() && resize.can_grow()
+}
+
+/// By the number of the group, what running pods do not take of their resize limits, if they were
+/// resized before.
+fn below_limits(state: &DecisionState) -> HashMap<GroupIndex, BelowLimits> {
+    let mut all: HashMap<GroupIndex, BelowLimits> = HashMap::new();
+    for node in state
+        .in_order()
+        .filter(|node| node.stage() == Stage::Running)
+    {
+        let resize = node.resize.as_ref();
+        let resize = resize.filter(|resize| is_small_by_choice(resize));
+        let (Some(group), Some(resize)) = (node.group(), resize) else {
+            continue;
+        };
+        let (size, limits) = (resize.current, resize.limits.size());
+        if size.is_below(limits) {
+            let below = all.entry(group).or_default();
+            below.cpu_milli += milli((limits.cpu - size.cpu).max(0.0));
+            below.memory_bytes += (limits.memory - size.memory).max(0);
+        }
+    }
+    all
+}
+
 /// The reports on single nodes: why a pod did not grow, or why it is removed.
 fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
     let mut reports: Vec<NodeReport> = Vec::new();
-    let mut index: HashMap<(Option<usize>, NodeRemark), usize> = HashMap::new();
-    for node in decided.world.in_order() {
+    let mut index: HashMap<(Option<GroupIndex>, NodeRemark), usize> = HashMap::new();
+    for node in decided.state.in_order() {
         let Some(pod) = node.pod() else { continue };
         let Some(reason) = remark(decided, node) else {
             continue;
@@ -152,7 +183,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
             .entry((node.group(), reason.clone()))
             .or_insert(reports.len());
         if at == reports.len() {
-            let group = group_name(&decided.world, node.group());
+            let group = group_name(&decided.state, node.group());
             reports.push(NodeReport {
                 group,
                 pods: Vec::new(),
@@ -172,7 +203,7 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
 
 fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
     match node.fate {
-        Fate::Remove(cause) => return Some(NodeRemark::Goes(cause)),
+        Fate::Remove(cause) => return Some(NodeRemark::Removed(cause)),
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }
@@ -223,6 +254,11 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     {
         return Some(NodeRemark::FailedForGood(reason.clone()));
     }
+    if let Some(kept) = resize.kept_for {
+        return Some(NodeRemark::KeptSmall {
+            seconds: whole(kept),
+        });
+    }
     if let Some(spare) = resize.spare {
         return Some(NodeRemark::Spare {
             needed_milli: milli(spare.peak()),
@@ -230,7 +266,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
         });
     }
     if !resize.current.is_below(resize.limit()) {
-        return Some(NodeRemark::AtCap);
+        return Some(NodeRemark::AtResizeLimit);
     }
     short(decided, resize)
 }
@@ -242,18 +278,18 @@ fn whole(seconds: f64) -> i64 {
 
 /// What the Kubernetes node lacks for the pod to reach its resize limits.
 fn short(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
-    let room = resize.room_of(&decided.world.rooms)?;
-    let (limit, goal) = (resize.limit(), resize.goal(Some(room)));
+    let headroom = resize.headroom(&decided.state.headrooms)?;
+    let (limit, goal) = (resize.limit(), resize.goal(Some(headroom)));
     let full = |resource, free: Quantity, short| NodeRemark::NodeFull {
-        node: room.node.clone(),
+        node: headroom.node.clone(),
         resource,
         free: free.max(Quantity::ZERO),
         short,
     };
     if goal.cpu < limit.cpu {
         let lacking = from_cores(limit.cpu - goal.cpu);
-        return Some(full(ResizedResource::Cpu, room.cpu, lacking));
+        return Some(full(ResizedResource::Cpu, headroom.cpu, lacking));
     }
     let lacking = Quantity::from_units(limit.memory - goal.memory);
-    (!lacking.is_zero()).then(|| full(ResizedResource::Memory, room.memory, lacking))
+    (!lacking.is_zero()).then(|| full(ResizedResource::Memory, headroom.memory, lacking))
 }

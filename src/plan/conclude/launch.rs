@@ -3,9 +3,10 @@
 
 use std::collections::HashSet;
 
+use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
-use crate::plan::packing::state::{PlannedGroup, World};
+use crate::plan::packing::state::{DecisionState, PlannedGroup};
 
 /// How many nodes Ray asks for at a time, at the most (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
 pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
@@ -14,30 +15,29 @@ pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
 const RAY_SPEED: u64 = 1000;
 
 /// How many nodes KubeRay is asked for now, by group.
-pub(crate) fn now(world: &World, conservative: bool) -> Vec<u64> {
-    if world.strategy.is_rayfit() {
-        uncapped(world, conservative)
+pub(crate) fn now(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
+    if state.strategy.is_rayfit() {
+        all_needed(state, conservative)
     } else {
-        capped(world, conservative)
+        as_ray(state, conservative)
     }
 }
 
 /// Launches as Ray does: in the order in which the groups first wait, within one limit for all of
 /// them.
-fn capped(world: &World, conservative: bool) -> Vec<u64> {
-    let waiting = |stage, fate| world.count(|node| node.stage() == stage && node.fate == fate);
+fn as_ray(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
+    let waiting = |stage, fate| state.count(|node| node.stage() == stage && node.fate == fate);
     let queued = waiting(Stage::Queued, Fate::Stay);
     let fresh = waiting(Stage::New, Fate::Launch);
-    let running = world.count(|node| node.stage() == Stage::Running && node.stays());
-    let requested = world.count(|node| node.stage() == Stage::Requested);
+    let running = state.count(|node| node.stage() == Stage::Running && node.stays());
+    let requested = state.count(|node| node.stage() == Stage::Requested);
     let mut requested = requested.into_iter().fold(0, u64::saturating_add);
-    let mut launches = vec![0; world.groups.len()];
-    for group in by_first_waiting(world) {
-        let get = |counts: &[u64]| counts.get(group).copied().unwrap_or(0);
+    let mut launches = state.groups.map(|_| 0);
+    for group in by_first_waiting(state) {
         let speed = if conservative { 1 } else { RAY_SPEED };
-        let wanted = speed.saturating_mul(get(&running).max(1));
+        let wanted = speed.saturating_mul(running.count(group).max(1));
         let left = RAY_CONCURRENT_LAUNCHES.saturating_sub(requested);
-        let waits = get(&queued).saturating_add(get(&fresh));
+        let waits = queued.count(group).saturating_add(fresh.count(group));
         let count = left.min(wanted).min(waits);
         requested += count;
         if let Some(launch) = launches.get_mut(group) {
@@ -49,13 +49,13 @@ fn capped(world: &World, conservative: bool) -> Vec<u64> {
 
 /// The groups in the order of their rows: groups with earlier, queued launches first, then groups
 /// with launches of this decision.
-fn by_first_waiting(world: &World) -> Vec<usize> {
-    let mut groups: Vec<usize> = Vec::new();
+fn by_first_waiting(state: &DecisionState) -> Vec<GroupIndex> {
+    let mut groups: Vec<GroupIndex> = Vec::new();
     let mut seen = HashSet::new();
     let queued = |node: &&PlannedNode| node.stage() == Stage::Queued && node.fate == Fate::Stay;
-    let mut rows: Vec<&PlannedNode> = world.in_order().filter(queued).collect();
+    let mut rows: Vec<&PlannedNode> = state.in_order().filter(queued).collect();
     rows.sort_by_key(|node| node.born);
-    let fresh = world
+    let fresh = state
         .in_order()
         .filter(|node| node.fate == Fate::Launch)
         .filter_map(PlannedNode::group);
@@ -70,29 +70,29 @@ fn by_first_waiting(world: &World) -> Vec<usize> {
 /// Launches everything that is needed, up to the maximum of each group. With `Conservative` no more
 /// nodes are pending than there are running ones. A draining node counts towards the maximum until
 /// it is gone; a pod that is deleted or a launch that is given up in this round does not.
-fn uncapped(world: &World, conservative: bool) -> Vec<u64> {
+fn all_needed(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
     let waits = |node: &PlannedNode| {
         node.fate == Fate::Launch || node.stage() == Stage::Queued && node.fate == Fate::Stay
     };
-    let needed = world.count(waits);
-    let present = world.count(|node| match node.stage() {
+    let needed = state.count(waits);
+    let present = state.count(|node| match node.stage() {
         Stage::New | Stage::Queued => false,
         Stage::Requested => node.stays(),
         Stage::Allocated | Stage::Stopping | Stage::Running => !node.is_deleted(),
     });
-    let running = world.count(|node| node.stage() == Stage::Running && node.stays());
-    let coming = world.count(|node| {
+    let running = state.count(|node| node.stage() == Stage::Running && node.stays());
+    let coming = state.count(|node| {
         matches!(node.stage(), Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
     });
-    let get = |counts: &[u64], group: usize| counts.get(group).copied().unwrap_or(0);
-    let bounded = |(number, group): (usize, &PlannedGroup)| {
-        let taken = get(&present, number).saturating_add(group.draining);
+    let bounded = |(number, group): (GroupIndex, &PlannedGroup)| {
+        let taken = present.count(number).saturating_add(group.draining);
         let places = group.config.max.saturating_sub(taken);
-        let pace = get(&running, number)
+        let pace = running
+            .count(number)
             .max(1)
-            .saturating_sub(get(&coming, number));
+            .saturating_sub(coming.count(number));
         let pace = if conservative { pace } else { u64::MAX };
-        get(&needed, number).min(places).min(pace)
+        needed.count(number).min(places).min(pace)
     };
-    world.groups.iter().enumerate().map(bounded).collect()
+    state.groups.enumerate().map(bounded).collect()
 }

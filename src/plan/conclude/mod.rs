@@ -2,7 +2,7 @@
 //!
 //! This module takes the results of the phases. It gives back the plan ([`actions`]) and its report
 //! ([`explain`], [`reasons`]). Only two things are still decided here: how many pods are asked for
-//! [at once](launch), and what becomes of pods whose group is [gone](orphans).
+//! [at once](launch), and what happens to pods whose group was [removed](orphans).
 
 pub(crate) mod actions;
 pub(crate) mod explain;

@@ -45,7 +45,7 @@ pub(crate) fn place(
 }
 
 fn carries(group: &GroupConfig) -> bool {
-    group.index.is_some() && group.hosts == 1 && !group.suspended
+    !group.is_head && group.hosts == 1 && !group.suspended
 }
 
 fn left(pod: &Pod<'_>) -> Problem {
@@ -61,7 +61,7 @@ fn left(pod: &Pod<'_>) -> Problem {
 /// The workers of groups that are gone in which Ray does not run and will not run: Ray has stopped,
 /// the pod has ended, or the pod never began to run.
 fn orphans<'a>(snapshot: &Snapshot, decided: &Decided<'a>) -> Vec<&'a Pod<'a>> {
-    if !decided.world.strategy.is_rayfit() {
+    if !decided.state.strategy.is_rayfit() {
         return Vec::new();
     }
     let config = &decided.config;

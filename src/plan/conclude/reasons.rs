@@ -6,6 +6,7 @@ use crate::plan::decided::Decided;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::demand::shape::{Shape, ShapeId};
+use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::outcome::unmet::{GroupLimit, Shortfall, UnmetReason};
 use crate::plan::packing::state::PlannedGroup;
@@ -20,9 +21,9 @@ const GROUPS: usize = 50;
 pub(crate) struct Reasons<'d> {
     decided: &'d Decided<'d>,
     /// The request batches of each demand that were not placed.
-    left: HashMap<usize, Vec<&'d RequestBatch>>,
+    left: HashMap<DemandIndex, Vec<&'d RequestBatch>>,
     /// How many nodes of each group stay.
-    staying: Vec<u64>,
+    staying: ByGroup<u64>,
     known: HashMap<ShapeId, Vec<UnmetReason>>,
     explained: usize,
 }
@@ -30,26 +31,26 @@ pub(crate) struct Reasons<'d> {
 impl<'d> Reasons<'d> {
     /// Prepares the reasons for the demands of a decision.
     pub(crate) fn of(decided: &'d Decided<'d>) -> Self {
-        let mut left: HashMap<usize, Vec<&RequestBatch>> = HashMap::new();
-        for run in &decided.left {
-            left.entry(run.demand).or_default().push(run);
+        let mut left: HashMap<DemandIndex, Vec<&RequestBatch>> = HashMap::new();
+        for batch in &decided.left {
+            left.entry(batch.demand).or_default().push(batch);
         }
         Self {
             decided,
             left,
-            staying: decided.world.count(PlannedNode::stays),
+            staying: decided.state.count(PlannedNode::stays),
             known: HashMap::new(),
             explained: 0,
         }
     }
 
     /// Why nothing more of a demand could be placed: one reason per group.
-    pub(crate) fn of_demand(&mut self, number: usize) -> Vec<UnmetReason> {
+    pub(crate) fn of_demand(&mut self, number: DemandIndex) -> Vec<UnmetReason> {
         let Some(demand) = self.decided.demands.get(number) else {
             return Vec::new();
         };
-        let runs = match &demand.runs {
-            Ok(runs) => runs,
+        let batches = match &demand.batches {
+            Ok(batches) => batches,
             Err(reason) => return vec![reason.clone()],
         };
         self.explained += 1;
@@ -61,13 +62,15 @@ impl<'d> Reasons<'d> {
             demand.kind,
             DemandOrigin::Gang(..) | DemandOrigin::Constraint(_)
         );
-        if gang && runs.len() + usize::from(runs.first().is_some_and(|run| run.count > 1)) > 1 {
+        if gang
+            && batches.len() + usize::from(batches.first().is_some_and(|batch| batch.count > 1)) > 1
+        {
             reasons.push(UnmetReason::AllAtOnce);
         }
         // What reads the same is said once, however little the amounts differ.
         let mut seen: HashSet<String> = HashSet::new();
         let shapes: Vec<ShapeId> = (self.left.get(&number).into_iter().flatten())
-            .map(|run| run.shape)
+            .map(|batch| batch.shape)
             .take(EXPLAINED)
             .collect();
         for shape in shapes {
@@ -83,9 +86,9 @@ impl<'d> Reasons<'d> {
     fn of_shape(&mut self, id: ShapeId) -> &[UnmetReason] {
         let (decided, staying) = (self.decided, &self.staying);
         self.known.entry(id).or_insert_with(|| {
-            let shape = decided.world.shapes.get(id);
-            let groups = &decided.world.groups;
-            let named = groups.iter().enumerate().take(GROUPS);
+            let shape = decided.state.shapes.get(id);
+            let groups = &decided.state.groups;
+            let named = groups.enumerate().take(GROUPS);
             let mut reasons: Vec<UnmetReason> = named
                 .map(|(number, group)| UnmetReason::Group {
                     group: group.config.name.clone(),
@@ -103,12 +106,12 @@ impl<'d> Reasons<'d> {
 
 fn why_not(
     decided: &Decided<'_>,
-    number: usize,
+    number: GroupIndex,
     group: &PlannedGroup,
     shape: &Shape,
-    staying: &[u64],
+    staying: &ByGroup<u64>,
 ) -> Shortfall {
-    let world = &decided.world;
+    let state = &decided.state;
     let (template, config) = (&group.template, &group.config);
     if !crate::plan::packing::fit::admits(shape, &template.labels) {
         return Shortfall::Labels;
@@ -118,24 +121,23 @@ fn why_not(
             .amount(name)
             .and_then(|amount| amount.free[DemandSource::Constraint as usize])
             .unwrap_or(0.0);
-        if needed > has && !world.names.is_implicit(name) {
+        if needed > has && !state.names.is_implicit(name) {
             return Shortfall::TooSmall {
-                resource: world.names.text(name).to_owned(),
+                resource: state.names.text(name).to_owned(),
                 has,
                 needed,
                 growth_backoff_until: decided.growth_backoffs.get(&config.name).copied(),
             };
         }
     }
-    if config.index.is_none() {
+    if config.is_head {
         return Shortfall::OneHead;
     }
-    let stays = staying.get(number).copied().unwrap_or(0);
-    if stays >= config.max {
+    if staying.count(number) >= config.max {
         return Shortfall::Group(GroupLimit::MaxReplicas(config.max_replicas));
     }
-    if world.is_cut {
-        return Shortfall::MaxWorkers(world.max_workers);
+    if state.is_cut {
+        return Shortfall::MaxWorkers(state.max_workers);
     }
     Shortfall::Full
 }

@@ -2,12 +2,12 @@
 
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::outcome::unmet::amount_text;
-use crate::plan::packing::state::World;
-use crate::plan::standby::keep::{StandbyDemand, StandbyKind};
+use crate::plan::packing::state::DecisionState;
+use crate::plan::standby::ready::{StandbyDemand, StandbyKind};
 use crate::snapshot::gcs::{LabelOperator, ResourceRequest};
 
 /// Something that is kept ready, in words: `{CPU: 1} as headroom (20 % of the 40 CPUs in use)`.
-pub(crate) fn standby(world: &World, kept: &StandbyDemand) -> String {
+pub(crate) fn standby(state: &DecisionState, kept: &StandbyDemand) -> String {
     let reason = &kept.reason;
     match &kept.what {
         StandbyKind::Room(request, None) => format!("{} as {reason}", bundle(request)),
@@ -16,7 +16,7 @@ pub(crate) fn standby(world: &World, kept: &StandbyDemand) -> String {
             format!("{request} as {reason} ({percent} % of the {cpus} CPUs in use)")
         }
         StandbyKind::Nodes(group) => {
-            let group = world.groups.get(*group);
+            let group = state.groups.get(*group);
             let name = group.map_or("", |group| group.config.name.as_str());
             format!("node of group {name} by {reason}")
         }

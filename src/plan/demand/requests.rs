@@ -6,6 +6,7 @@ use std::collections::{BTreeSet, HashMap};
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Names;
 use crate::plan::demand::shape::{Shape, Shapes};
+use crate::plan::list::{DemandIndex, List};
 use crate::plan::outcome::unmet::{DemandKind, UnmetReason};
 use crate::snapshot::gcs::{
     ClusterResourceState, GangResourceRequest, Label, LabelSelector, PlacementConstraint,
@@ -20,7 +21,7 @@ const MOST_UNITS: i64 = 1_000_000_000_000;
 pub(crate) struct Demand<'a> {
     pub(crate) kind: DemandOrigin<'a>,
     /// The request batches to place, or why the demand cannot be placed at all.
-    pub(crate) runs: Result<Vec<RequestBatch>, UnmetReason>,
+    pub(crate) batches: Result<Vec<RequestBatch>, UnmetReason>,
 }
 
 /// Where a demand comes from.
@@ -50,27 +51,38 @@ pub(crate) fn all<'a>(
     gcs: &'a ClusterResourceState,
     names: &Names,
     shapes: &mut Shapes,
-) -> Vec<Demand<'a>> {
-    let mut demands = Vec::new();
+) -> List<DemandIndex, Demand<'a>> {
+    let mut demands = List::default();
     for (index, constraint) in gcs.cluster_resource_constraints.iter().enumerate() {
-        let runs = counted(&constraint.resource_requests, demands.len(), names, shapes);
+        let batches = counted(
+            &constraint.resource_requests,
+            demands.upcoming(0),
+            names,
+            shapes,
+        );
         demands.push(Demand {
             kind: DemandOrigin::Constraint(index),
-            runs: Ok(runs),
+            batches: Ok(batches),
         });
     }
     for (index, gang) in gangs(gcs) {
-        let runs = bundles(gang).map(|bundles| units(&bundles, demands.len(), names, shapes));
+        let batches =
+            bundles(gang).map(|bundles| units(&bundles, demands.upcoming(0), names, shapes));
         demands.push(Demand {
             kind: DemandOrigin::Gang(index, gang),
-            runs,
+            batches,
         });
     }
     for (index, request) in gcs.pending_resource_requests.iter().enumerate() {
-        let runs = counted(std::slice::from_ref(request), demands.len(), names, shapes);
+        let batches = counted(
+            std::slice::from_ref(request),
+            demands.upcoming(0),
+            names,
+            shapes,
+        );
         demands.push(Demand {
             kind: DemandOrigin::Tasks(index, request),
-            runs: Ok(runs),
+            batches: Ok(batches),
         });
     }
     demands
@@ -99,37 +111,37 @@ pub(crate) fn requests(gcs: &ClusterResourceState) -> impl Iterator<Item = &Reso
 
 fn counted(
     requests: &[ResourceRequestByCount],
-    demand: usize,
+    demand: DemandIndex,
     names: &Names,
     shapes: &mut Shapes,
 ) -> Vec<RequestBatch> {
-    let runs = requests.iter().map(|by_count| RequestBatch {
+    let batches = requests.iter().map(|by_count| RequestBatch {
         shape: shapes.number(Shape::of(&by_count.request, names)),
         count: by_count.count.clamp(0, MOST_UNITS).unsigned_abs(),
         demand,
     });
-    runs.collect()
+    batches.collect()
 }
 
 fn units(
     bundles: &[ResourceRequest],
-    demand: usize,
+    demand: DemandIndex,
     names: &Names,
     shapes: &mut Shapes,
 ) -> Vec<RequestBatch> {
-    let mut runs: Vec<RequestBatch> = Vec::new();
+    let mut batches: Vec<RequestBatch> = Vec::new();
     for bundle in bundles {
         let shape = shapes.number(Shape::of(bundle, names));
-        match runs.last_mut().filter(|run| run.shape == shape) {
-            Some(run) => run.count += 1,
-            None => runs.push(RequestBatch {
+        match batches.last_mut().filter(|batch| batch.shape == shape) {
+            Some(batch) => batch.count += 1,
+            None => batches.push(RequestBatch {
                 shape,
                 count: 1,
                 demand,
             }),
         }
     }
-    runs
+    batches
 }
 
 /// The placement groups, the hardest to place first.

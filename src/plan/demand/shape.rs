@@ -19,7 +19,7 @@ pub(crate) struct Shape {
     /// The label selectors. A node must satisfy one of them, if there are any.
     pub(crate) selectors: Vec<Vec<LabelCondition>>,
     /// The placement constraints.
-    pub(crate) placement: Vec<Placement>,
+    pub(crate) placement: Vec<LabelPlacement>,
     /// Whether the request names the resource GPU, even with an amount of 0.
     pub(crate) names_gpu: bool,
     /// How many steps of the work budget it takes to compare the shape with a node.
@@ -38,7 +38,7 @@ pub(crate) struct LabelCondition {
 
 /// A placement constraint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Placement {
+pub(crate) enum LabelPlacement {
     /// Not on a node with that label; sets the label to that value on its own node.
     Apart(Name, Name),
     /// Together with others; this only counts in the order of packing.
@@ -116,7 +116,7 @@ impl Shape {
         self.placement
             .iter()
             .filter_map(|placement| match placement {
-                Placement::Apart(label, value) => Some((*label, *value)),
+                LabelPlacement::Apart(label, value) => Some((*label, *value)),
                 _ => None,
             })
     }
@@ -142,9 +142,9 @@ impl Shape {
         }
         for placement in &self.placement {
             code.extend(match placement {
-                Placement::Apart(label, value) => [1, label.0.into(), value.0.into()],
-                Placement::Together(label, value) => [2, label.0.into(), value.0.into()],
-                Placement::Nothing => [3, 0, 0],
+                LabelPlacement::Apart(label, value) => [1, label.0.into(), value.0.into()],
+                LabelPlacement::Together(label, value) => [2, label.0.into(), value.0.into()],
+                LabelPlacement::Nothing => [3, 0, 0],
             });
         }
         for selector in &self.selectors {
@@ -159,13 +159,13 @@ impl Shape {
     }
 }
 
-fn placement(constraint: &PlacementConstraint, known: &impl Fn(&str) -> Name) -> Placement {
+fn placement(constraint: &PlacementConstraint, known: &impl Fn(&str) -> Name) -> LabelPlacement {
     if let Some(label) = &constraint.anti_affinity {
-        Placement::Apart(known(&label.label_name), known(&label.label_value))
+        LabelPlacement::Apart(known(&label.label_name), known(&label.label_value))
     } else if let Some(label) = &constraint.affinity {
-        Placement::Together(known(&label.label_name), known(&label.label_value))
+        LabelPlacement::Together(known(&label.label_name), known(&label.label_value))
     } else {
-        Placement::Nothing
+        LabelPlacement::Nothing
     }
 }
 

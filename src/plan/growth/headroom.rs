@@ -3,6 +3,7 @@
 use std::collections::HashMap;
 
 use crate::plan::growth::size::{Size, bytes, cores, from_cores};
+use crate::plan::list::{KubeNodeIndex, List};
 use crate::quantity::Quantity;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
@@ -17,28 +18,26 @@ pub(crate) struct NodeHeadroom {
 }
 
 impl NodeHeadroom {
-    /// The headroom of all nodes, and the number of each by the node's name.
+    /// The headroom of all Kubernetes nodes, and where each is, by its name.
     pub(crate) fn all(
         nodes: &[KubeNode],
         own: &[Pod<'_>],
         loads: &NodeLoads,
-    ) -> (Vec<Self>, HashMap<String, usize>) {
-        let mut rooms: Vec<Self> = nodes.iter().filter_map(Self::of).collect();
-        let index: HashMap<String, usize> = rooms
-            .iter()
-            .enumerate()
-            .map(|(at, room)| (room.node.clone(), at))
-            .collect();
+    ) -> (List<KubeNodeIndex, Self>, HashMap<String, KubeNodeIndex>) {
+        let mut headrooms: List<KubeNodeIndex, Self> = nodes.iter().filter_map(Self::of).collect();
+        let names = headrooms.enumerate();
+        let names = names.map(|(at, headroom)| (headroom.node.clone(), at));
+        let index: HashMap<String, KubeNodeIndex> = names.collect();
         // A pod that has ended takes nothing of its node.
         let own = own.iter().filter(|pod| !pod.ended);
         let own = own.filter_map(|pod| Some((pod.node?, pod.requests())));
         let others = loads.iter().map(|(node, load)| (node.as_str(), *load));
         for (node, load) in own.chain(others) {
-            if let Some(room) = index.get(node).and_then(|at| rooms.get_mut(*at)) {
-                room.take(load);
+            if let Some(headroom) = index.get(node).and_then(|at| headrooms.get_mut(*at)) {
+                headroom.take(load);
             }
         }
-        (rooms, index)
+        (headrooms, index)
     }
 
     fn of(node: &KubeNode) -> Option<Self> {

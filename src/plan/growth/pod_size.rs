@@ -13,7 +13,7 @@ use crate::quantity::Quantity;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::history::ResizeMemory;
 use crate::snapshot::pod::Pod;
-use crate::snapshot::pod_object::Condition;
+use crate::snapshot::pod_object::PodCondition;
 
 /// By how many seconds a time in a note may lie ahead.
 const SKEW_S: i64 = 5;
@@ -49,7 +49,7 @@ pub(crate) fn resize(
         failed_at: None,
         failure: None,
         raylet: None,
-        room: None,
+        kube_node: None,
         noted_sync: false,
         never_shrinks: around.strategy.is_rayfit(),
         noted: None,
@@ -57,6 +57,7 @@ pub(crate) fn resize(
         shrink_failures: around.memory.shrink_failures,
         spare: around.memory.spare,
         shrinks_for: None,
+        kept_for: None,
     };
     restore(&mut resize, pod)?;
     forget_old(&mut resize, around);
@@ -163,7 +164,7 @@ fn read_conditions(
 }
 
 /// Whether the condition is about the pod's present spec. Kubernetes before 1.33 does not say.
-fn is_of_now(condition: &Condition, pod: &Pod<'_>) -> bool {
+fn is_of_now(condition: &PodCondition, pod: &Pod<'_>) -> bool {
     let seen = condition.observed_generation;
     let there = pod.object.metadata.generation;
     seen.zip(there).is_none_or(|(seen, there)| seen >= there)

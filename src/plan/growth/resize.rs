@@ -3,6 +3,7 @@
 
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::size::Size;
+use crate::plan::list::{KubeNodeIndex, List};
 use crate::plan::outcome::resize_note::ResizeNote;
 use crate::snapshot::history::{ShrinkFailures, SpareCpu};
 
@@ -65,8 +66,8 @@ pub(crate) struct Resize {
     pub(crate) failure: Option<String>,
     /// The raylet that was resized last. The running raylet replaces it, once that is known.
     pub(crate) raylet: Option<String>,
-    /// The number of the node headroom of its Kubernetes node, if that is known.
-    pub(crate) room: Option<usize>,
+    /// Its Kubernetes node, if the headroom of that is known.
+    pub(crate) kube_node: Option<KubeNodeIndex>,
     /// Whether the raylet is to be told the pod's size.
     pub(crate) noted_sync: bool,
     /// Whether growing in one dimension leaves the other one as it is, even if the pod has more of
@@ -82,6 +83,9 @@ pub(crate) struct Resize {
     pub(crate) spare: Option<SpareCpu>,
     /// For how many seconds the CPU was spare that the pod is now asked to give up.
     pub(crate) shrinks_for: Option<f64>,
+    /// For how many seconds the pod is kept while it is idle, if that is longer than others because
+    /// it is small.
+    pub(crate) kept_for: Option<f64>,
 }
 
 impl Resize {
@@ -134,10 +138,10 @@ impl Resize {
     }
 
     /// The size to grow to now: the limit, or as near to it as the node headroom allows.
-    pub(crate) fn goal(&self, room: Option<&NodeHeadroom>) -> Size {
+    pub(crate) fn goal(&self, headroom: Option<&NodeHeadroom>) -> Size {
         let limit = self.limit();
-        match room {
-            Some(room) => room.bound(self.current, limit),
+        match headroom {
+            Some(headroom) => headroom.bound(self.current, limit),
             None if self.never_shrinks => limit.max(self.current),
             None => limit,
         }
@@ -152,19 +156,22 @@ impl Resize {
     }
 
     /// The size to which it could grow once what goes on with its size is over.
-    pub(crate) fn most(&self, room: Option<&NodeHeadroom>) -> Size {
+    pub(crate) fn most(&self, headroom: Option<&NodeHeadroom>) -> Size {
         let has = self.has();
         let fails = self.failed_at.is_some() || self.barred_until.is_some();
-        match room {
+        match headroom {
             _ if fails || self.raylet.is_none() => has,
-            Some(room) => room.bound(has, self.limit()),
+            Some(headroom) => headroom.bound(has, self.limit()),
             None => self.limit().max(has),
         }
     }
 
     /// The headroom of its Kubernetes node, if that is known.
-    pub(crate) fn room_of<'r>(&self, rooms: &'r [NodeHeadroom]) -> Option<&'r NodeHeadroom> {
-        rooms.get(self.room?)
+    pub(crate) fn headroom<'r>(
+        &self,
+        headrooms: &'r List<KubeNodeIndex, NodeHeadroom>,
+    ) -> Option<&'r NodeHeadroom> {
+        headrooms.get(self.kube_node?)
     }
 
     /// Whether the pod may be asked to grow.

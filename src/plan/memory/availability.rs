@@ -4,6 +4,7 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::plan::decided::Decided;
+use crate::plan::list::ByGroup;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
@@ -31,7 +32,7 @@ pub(crate) fn failures<'a>(
     decided: &'a Decided<'_>,
     instances: &'a [Instance],
 ) -> impl Iterator<Item = (&'a str, f64)> {
-    let nodes = decided.world.in_order();
+    let nodes = decided.state.in_order();
     let waiting: HashSet<&str> = nodes
         .filter(|node| node.stage() == Stage::Allocated && !node.head)
         .filter_map(PlannedNode::pod)
@@ -51,10 +52,10 @@ pub(crate) fn failures<'a>(
 
 /// What each group's failures and priority mean for the choice between equally good nodes.
 pub(crate) fn preferences(
-    groups: &[GroupConfig],
+    groups: &ByGroup<GroupConfig>,
     unavailable: &BTreeMap<String, f64>,
     now: f64,
-) -> Vec<Preference> {
+) -> ByGroup<Preference> {
     let newest = unavailable
         .values()
         .copied()
@@ -71,7 +72,7 @@ pub(crate) fn preferences(
             available: 1.0 - at / newest,
         },
     };
-    groups.iter().map(of).collect()
+    groups.map(of)
 }
 
 fn recovered(age: f64) -> f64 {

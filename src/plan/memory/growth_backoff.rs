@@ -11,10 +11,11 @@ use std::collections::BTreeMap;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::wait::wait_after;
+use crate::plan::list::GroupIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::packing::fit::Trial;
+use crate::plan::packing::fit::FitTrial;
 use crate::snapshot::History;
 use crate::snapshot::history::GrowthBackoff;
 
@@ -29,18 +30,17 @@ pub(crate) fn until(history: &History, group: &str, now: f64) -> Option<f64> {
 
 /// The growth back-offs to remember after a decision.
 pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, GrowthBackoff> {
-    let (world, now) = (&decided.world, decided.now);
+    let (state, now) = (&decided.state, decided.now);
     let mut growth_backoffs = history.growth_backoffs.clone();
     growth_backoffs.retain(|_, backoff| now - backoff.at < FORGOTTEN_AFTER * wait_after(u32::MAX));
-    let (grown, small) = (world.count(has_grown), world.count(goes_small));
-    let any = |counts: &[u64], number: usize| counts.get(number).is_some_and(|count| *count > 0);
-    for (number, group) in world.groups.iter().enumerate() {
+    let (grown, small) = (state.count(has_grown), state.count(goes_small));
+    for (number, group) in state.groups.enumerate() {
         let group = &group.config;
-        if any(&grown, number) {
+        if grown.count(number) > 0 {
             growth_backoffs.remove(&group.name);
-        } else if world.strategy.is_rayfit()
+        } else if state.strategy.is_rayfit()
             && until(history, &group.name, now).is_none()
-            && any(&small, number)
+            && small.count(number) > 0
             && is_wanted(decided, number)
         {
             let entry = growth_backoffs.entry(group.name.clone()).or_default();
@@ -71,19 +71,21 @@ fn is_small(resize: &Resize) -> bool {
 /// Whether some demand waits that a pod of the group could take at its resize limits: another pod
 /// is launched for it, or would be if the maxima allowed that. Demand that fits at the base size is
 /// no part of this, because it is placed on the pod that is removed.
-fn is_wanted(decided: &Decided<'_>, group: usize) -> bool {
-    let world = &decided.world;
+fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {
+    let state = &decided.state;
     let coming = |node: &PlannedNode| {
         node.group() == Some(group)
             && node.stage() != Stage::Running
             && node.stays()
-            && node.at_cap
+            && node.at_resize_limits
             && !node.is_unneeded()
     };
-    let template = world.groups.get(group).map(|group| &group.template);
+    let template = state.groups.get(group).map(|group| &group.template);
     let fits = |template: &PlannedNode| {
         let mut left = decided.left.iter();
-        left.any(|run| Trial::of(template, &[*run], DemandSource::Demand, world.rules()).is_some())
+        left.any(|batch| {
+            FitTrial::of(template, &[*batch], DemandSource::Demand, state.rules()).is_some()
+        })
     };
-    world.in_order().any(coming) || template.is_some_and(fits)
+    state.in_order().any(coming) || template.is_some_and(fits)
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
-use crate::plan::memory::{availability, growth_backoff};
+use crate::plan::memory::{at_work, availability, growth_backoff};
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
@@ -21,12 +21,10 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         let last = unavailable.entry(group.to_owned()).or_insert(at);
         *last = last.max(at);
     }
-    let running = decided.world.count(|node| node.stage() == Stage::Running);
+    let running = decided.state.count(|node| node.stage() == Stage::Running);
     let runs = |group: &str| {
         let number = decided.config.number(group);
-        number
-            .and_then(|number| running.get(number))
-            .is_some_and(|count| *count > 0)
+        number.is_some_and(|number| running.count(number) > 0)
     };
     // A failure is forgotten once a node of the group runs and the failure has ceased to count for
     // the choice between groups.
@@ -34,15 +32,16 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     History {
         instances,
         growth_backoffs: growth_backoff::after(before, decided),
+        at_work: at_work::after(before, decided),
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
         resizes: decided
-            .world
+            .state
             .in_order()
             .filter_map(|node| Some((node.pod()?.to_owned(), resize(snapshot, decided, node)?)))
             .collect(),
         standby: decided
-            .world
+            .state
             .in_order()
             .filter_map(|node| Some((node.pod()?.to_owned(), standby(node)?)))
             .collect(),
@@ -61,18 +60,18 @@ fn standby(node: &PlannedNode) -> Option<StandbyMemory> {
 /// The launches that have no pod yet, and the pods whose Ray node was asked to stop.
 fn instances(decided: &Decided<'_>, plan: &Plan) -> Vec<Instance> {
     let drained: BTreeSet<&str> = plan.drains.iter().map(|drain| drain.pod.as_str()).collect();
-    let mut asked: Vec<u64> = vec![0; decided.world.groups.len()];
+    let mut asked = decided.state.groups.map(|_| 0);
     for plan in &plan.groups {
         let number = decided.config.number(&plan.name);
         if let Some(asked) = number.and_then(|number| asked.get_mut(number)) {
             *asked = plan.launch_now;
         }
     }
-    let mut rows: Vec<&PlannedNode> = decided.world.in_order().collect();
+    let mut rows: Vec<&PlannedNode> = decided.state.in_order().collect();
     rows.sort_by_key(|node| node.born);
     let mut instances = Vec::new();
     for node in rows {
-        let group = decided.world.group_name(node).to_owned();
+        let group = decided.state.group_name(node).to_owned();
         let (status, since) = match (&node.life, node.fate) {
             (NodeLife::Existing(there), _) => match there.ray {
                 RayInPod::Running(_) if drained.contains(there.pod.as_str()) => {

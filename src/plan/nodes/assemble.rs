@@ -8,6 +8,7 @@ use crate::plan::growth::pod_size;
 use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
+use crate::plan::list::{ByGroup, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, Fate, NodeResource, PlannedNode};
@@ -25,11 +26,11 @@ pub(crate) struct NodeAssembly<'d> {
     pub(crate) history: &'d History,
     pub(crate) strategy: Strategy,
     pub(crate) config: &'d ClusterConfig,
-    pub(crate) sight: &'d NodeReader<'d>,
-    /// The number of each Kubernetes node's headroom, by the node's name.
-    pub(crate) rooms: &'d HashMap<String, usize>,
+    pub(crate) reader: &'d NodeReader<'d>,
+    /// The Kubernetes nodes, by name.
+    pub(crate) kube_nodes: &'d HashMap<String, KubeNodeIndex>,
     pub(crate) now: f64,
-    pub(crate) list: Vec<PlannedNode>,
+    pub(crate) list: List<NodeIndex, PlannedNode>,
 }
 
 impl NodeAssembly<'_> {
@@ -50,9 +51,9 @@ impl NodeAssembly<'_> {
         if group.is_none() && !drains {
             return;
         }
-        let mut node = self.sight.node(row, group);
+        let mut node = self.reader.node(row, group);
         let pod = row.pod.map_or("", |pod| pod.name);
-        if let Some(reason) = fault(&node, self.sight.names) {
+        if let Some(reason) = fault(&node, self.reader.names) {
             let effect = if strategy.is_rayfit() {
                 node.amounts.iter_mut().for_each(NodeResource::bound);
                 ProblemEffect::CountedUpToTotal
@@ -85,10 +86,10 @@ impl NodeAssembly<'_> {
             }),
         }
         if strategy.is_rayfit() {
-            let names = self.sight.names;
+            let names = self.reader.names;
             raylet::mend(&mut node, names.get("CPU"), names.get("memory"));
         }
-        node.born = self.list.len();
+        node.born = self.list.upcoming(0);
         self.list.push(node);
     }
 
@@ -117,13 +118,13 @@ impl NodeAssembly<'_> {
         if let Some(id) = node.ray_id() {
             resize.raylet = Some(id.to_owned());
         }
-        resize.room = pod.node.and_then(|node| self.rooms.get(node)).copied();
+        resize.kube_node = pod.node.and_then(|node| self.kube_nodes.get(node)).copied();
         Ok(Some(resize))
     }
 }
 
 /// By group, how many pods are draining and still count towards their group's maximum.
-pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec<u64> {
+pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> ByGroup<u64> {
     let mut draining: HashMap<&str, u64> = HashMap::new();
     for pod in &leftovers.draining {
         if !config.is_listed(pod.group, pod.name) {
@@ -131,7 +132,7 @@ pub(crate) fn draining(config: &ClusterConfig, leftovers: &Leftovers<'_>) -> Vec
         }
     }
     let count = |group: &GroupConfig| draining.get(group.name.as_str()).copied().unwrap_or(0);
-    config.groups.iter().map(count).collect()
+    config.groups.map(count)
 }
 
 /// How much CPU and memory is in use.
@@ -167,9 +168,9 @@ pub(crate) fn size(
     config: &ClusterConfig,
     growth_backoffs: &BTreeMap<String, f64>,
     (cpu, memory): (Option<Name>, Option<Name>),
-    templates: &mut [PlannedNode],
-    nodes: &mut [PlannedNode],
-    rooms: &[NodeHeadroom],
+    templates: &mut ByGroup<PlannedNode>,
+    nodes: &mut List<NodeIndex, PlannedNode>,
+    headrooms: &List<KubeNodeIndex, NodeHeadroom>,
     strategy: Strategy,
 ) {
     let (Some(cpu), Some(memory)) = (cpu, memory) else {
@@ -182,19 +183,19 @@ pub(crate) fn size(
     };
     let group = |node: &PlannedNode| config.groups.get(node.group()?);
     // Pods on one Kubernetes node grow one after the other, so each leaves less to the next.
-    let mut left: HashMap<usize, NodeHeadroom> = HashMap::new();
-    let mut at_cap = |node: &mut PlannedNode| {
+    let mut left: HashMap<KubeNodeIndex, NodeHeadroom> = HashMap::new();
+    let mut at_resize_limits = |node: &mut PlannedNode| {
         let Some(mut resize_limits) = group(node).and_then(|group| group.resize_limits) else {
             return;
         };
-        node.at_cap = true;
+        node.at_resize_limits = true;
         if let Some(resize) = &node.resize
-            && let Some(number) = resize.room
-            && let Some(room) = rooms.get(number)
+            && let Some(kube_node) = resize.kube_node
+            && let Some(headroom) = headrooms.get(kube_node)
         {
-            let room = left.entry(number).or_insert_with(|| room.clone());
-            let goal = room.bound(resize.current, resize_limits.size());
-            room.give(resize.current, goal);
+            let headroom = left.entry(kube_node).or_insert_with(|| headroom.clone());
+            let goal = headroom.bound(resize.current, resize_limits.size());
+            headroom.give(resize.current, goal);
             resize_limits.cpu = goal.cpu;
             resize_limits.memory = goal.memory;
         }
@@ -208,13 +209,16 @@ pub(crate) fn size(
     let grow = |node: &&mut PlannedNode| {
         group(node).is_none_or(|group| !growth_backoffs.contains_key(&group.name))
     };
-    templates.iter_mut().filter(grow).for_each(&mut at_cap);
+    templates
+        .iter_mut()
+        .filter(grow)
+        .for_each(&mut at_resize_limits);
     if !strategy.is_rayfit() {
         return;
     }
-    for node in nodes {
+    for node in nodes.iter_mut() {
         if node.stage() != Stage::Running {
-            at_cap(node);
+            at_resize_limits(node);
         } else if let Some(desired) = node
             .resize
             .as_ref()

@@ -5,9 +5,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::plan::growth::resize::ResizeLimits;
 use crate::plan::growth::size::{Size, bytes, cores};
+use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::{GroupError, ProblemReason, ResizeLimitsError};
 use crate::ray::group::HEAD_NAME;
+use crate::ray::ippr::ResizeLimit;
 use crate::ray::{Ippr, Role};
 use crate::snapshot::cluster_object::{
     ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S, GroupSpec,
@@ -21,8 +23,7 @@ pub(crate) const MOST_NODES: u64 = 1 << 40;
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct GroupConfig {
     pub(crate) name: String,
-    /// Its position in `workerGroupSpecs`; `None` for the head.
-    pub(crate) index: Option<usize>,
+    pub(crate) is_head: bool,
     /// The minimum, counted in nodes and not in replicas.
     pub(crate) min: u64,
     pub(crate) max: u64,
@@ -58,14 +59,14 @@ impl GroupConfig {
 #[derive(Debug, Default)]
 pub(crate) struct ClusterConfig {
     /// The head group first, then the worker groups in their order.
-    pub(crate) groups: Vec<GroupConfig>,
+    pub(crate) groups: ByGroup<GroupConfig>,
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     pub(crate) idle_timeout_s: f64,
     /// Whether `upscalingMode` is `Conservative`.
     pub(crate) conservative: bool,
     /// The position of each name in `groups`.
-    positions: HashMap<String, usize>,
+    positions: HashMap<String, GroupIndex>,
     /// The names of the groups that are in the RayCluster and cannot be read.
     pub(crate) unread: HashSet<String>,
     /// What keeps Ray from reading the configuration. Ray would do nothing at all.
@@ -103,12 +104,12 @@ impl ClusterConfig {
         let idle = spec.idle_timeout.seconds();
         config.idle_timeout_s =
             idle.map_or(DEFAULT_IDLE_TIMEOUT_S, |seconds| seconds / 60.0 * 60.0);
-        config.read_caps(spec, &cluster.ippr);
+        config.read_resize_limits(spec, &cluster.ippr);
         config
     }
 
     /// The number of the group with that name.
-    pub(crate) fn number(&self, name: &str) -> Option<usize> {
+    pub(crate) fn number(&self, name: &str) -> Option<GroupIndex> {
         self.positions.get(name).copied()
     }
 
@@ -130,12 +131,13 @@ impl ClusterConfig {
         if let Some(at) = self.number(&group.name) {
             self.groups[at] = group;
         } else {
-            self.positions.insert(group.name.clone(), self.groups.len());
-            self.groups.push(group);
+            let name = group.name.clone();
+            let at = self.groups.push(group);
+            self.positions.insert(name, at);
         }
     }
 
-    fn read_caps(&mut self, spec: &ClusterSpec, ippr: &Ippr) {
+    fn read_resize_limits(&mut self, spec: &ClusterSpec, ippr: &Ippr) {
         for problem in &ippr.problems {
             self.problems.push(Problem {
                 at: ProblemPlace::Ippr { group: None },
@@ -149,11 +151,11 @@ impl ClusterConfig {
                 written.entry(name).or_insert(group);
             }
         }
-        for config in &mut self.groups {
+        for config in self.groups.iter_mut() {
             let Some(group) = written.get(config.name.as_str()) else {
                 continue;
             };
-            match read_caps(group, ippr, &config.name) {
+            match read_resize_limits(group, ippr, &config.name) {
                 Ok(resize_limits) => config.resize_limits = resize_limits,
                 Err(fault) => self.problems.push(Problem {
                     at: ProblemPlace::Ippr {
@@ -174,13 +176,9 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
     let hosts = hosts.min(MOST_NODES);
     let (min_replicas, max_replicas) = replicas(group)?;
     let nodes = |replicas: i64| nodes(replicas, hosts);
-    let index = match group.role {
-        Role::Head => None,
-        Role::Worker { index } => Some(index),
-    };
     Ok(GroupConfig {
         name: name.to_owned(),
-        index,
+        is_head: group.role == Role::Head,
         min: nodes(min_replicas),
         // The head has 0 to 0 workers in the configuration, and Ray adds one to the maximum of the
         // group with that name.
@@ -226,7 +224,7 @@ fn replicas(group: &GroupSpec) -> Result<(i64, i64), GroupError> {
 
 /// The resize limits of a group that the annotation lists, if the group may grow at all. (Ray,
 /// `ippr_provider.py`, `_build_ippr_group_spec`.)
-fn read_caps(
+fn read_resize_limits(
     group: &GroupSpec,
     ippr: &Ippr,
     name: &str,
@@ -241,10 +239,10 @@ fn read_caps(
     let Some(entry) = ippr.resize_limits(name) else {
         return Ok(None);
     };
-    let cap = |cap: &Option<crate::ray::ippr::Cap>| cap.as_ref().and_then(|cap| cap.quantity.ok());
+    let limit = |written: &Option<ResizeLimit>| written.as_ref()?.quantity.ok();
     match (
-        cap(&entry.max_cpu),
-        cap(&entry.max_memory),
+        limit(&entry.max_cpu),
+        limit(&entry.max_memory),
         entry.resize_timeout,
     ) {
         (Some(cpu), Some(memory), Some(timeout)) => Ok(Some(ResizeLimits {

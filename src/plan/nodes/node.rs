@@ -3,6 +3,7 @@
 use crate::plan::demand::names::Name;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::growth::resize::Resize;
+use crate::plan::list::{DemandIndex, GroupIndex, NodeIndex, StandbyIndex};
 use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
@@ -20,7 +21,7 @@ pub(crate) enum DemandSource {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum NodeGroup {
     /// A group of the RayCluster, by its number.
-    Known(usize),
+    Known(GroupIndex),
     /// A group that is gone, by its name.
     Gone(String),
 }
@@ -72,7 +73,7 @@ impl NodeResource {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placement {
     /// The demand, by its number in the report.
-    pub(crate) demand: usize,
+    pub(crate) demand: DemandIndex,
     /// How many units of the demand were placed.
     pub(crate) count: u64,
     /// The step of packing in which they were placed.
@@ -107,16 +108,16 @@ pub(crate) struct PlannedNode {
     pub(crate) resize: Option<Resize>,
     /// Whether the node is counted at its resize limits, because a pod that starts can grow that
     /// far.
-    pub(crate) at_cap: bool,
+    pub(crate) at_resize_limits: bool,
     /// Its node class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
     /// How many nodes it stands for, which are all alike and next to each other in the list. It is
     /// more than one only while there is no pod: a launch of a million nodes is one entry here.
     pub(crate) count: u64,
     /// The number under which it, or the node that it was split off, was made.
-    pub(crate) born: usize,
-    /// The number of what is kept ready for which it is needed, if it is.
-    pub(crate) standby: Option<usize>,
+    pub(crate) born: NodeIndex,
+    /// What is kept ready for which it is needed, if it is.
+    pub(crate) standby: Option<StandbyIndex>,
     /// Whether it is launched to be ready only.
     pub(crate) only_ready: bool,
     /// Since when it has not been needed on standby any more, in seconds since 1970.
@@ -128,8 +129,8 @@ pub(crate) struct PlannedNode {
 /// Why a node is kept though it has been idle for long enough to go.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) enum Kept {
-    /// It is kept ready, by the number of what that is.
-    Standby(usize),
+    /// It is kept ready for that.
+    Standby(StandbyIndex),
     /// It was needed on standby until then, in seconds since 1970.
     Released(f64),
 }
@@ -141,7 +142,7 @@ impl PlannedNode {
     }
 
     /// The number of its group, unless the group is gone.
-    pub(crate) fn group(&self) -> Option<usize> {
+    pub(crate) fn group(&self) -> Option<GroupIndex> {
         match self.group {
             NodeGroup::Known(number) => Some(number),
             NodeGroup::Gone(_) => None,
@@ -255,7 +256,7 @@ impl PlannedNode {
     }
 
     /// Whether a request that was served before uses resources that a resize will give the node.
-    pub(crate) fn has_promised_room(&self) -> bool {
+    pub(crate) fn has_promised_resources(&self) -> bool {
         let grown =
             |take: &Placement| matches!(take.step, PlacementStep::InFlight | PlacementStep::Grow);
         self.takes.iter().any(grown)

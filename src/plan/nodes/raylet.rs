@@ -7,9 +7,9 @@ use crate::plan::nodes::node::PlannedNode;
 /// How far a raylet's CPU may be from its pod's CPU: Ray keeps four decimals.
 const RAYLET_STEP: f64 = 1e-4;
 
-/// Has the raylet told the pod's size if the raylet has another size, or if a resize is complete.
+/// Has the raylet syncs the pod's size if the raylet has another size, or if a resize is complete.
 /// From then on the node counts at the pod's size, and its pod may grow again. A node whose resize
-/// is taken back counts at the pod's present size at once, and its raylet is told when Kubernetes
+/// is taken back counts at the pod's present size at once, and its raylet gets that size when Kubernetes
 /// has agreed.
 pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Name>) {
     let runs = node.ray_id().is_some();
@@ -17,13 +17,13 @@ pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Nam
     let Some(resize) = &mut node.resize else {
         return;
     };
-    let told = runs && (resize.is_to_sync() || is_apart(size, resize));
-    resize.noted_sync = told;
-    if told {
+    let syncs = runs && (resize.is_to_sync() || differs(size, resize));
+    resize.noted_sync = syncs;
+    if syncs {
         resize.resizing_at = None;
     }
     let current = resize.current;
-    let settled = told || (runs && resize.is_taken_back());
+    let settled = syncs || (runs && resize.is_taken_back());
     if let (true, Some(cpu), Some(memory)) = (settled, cpu, memory) {
         node.set_total(cpu, current.cpu);
         #[expect(clippy::cast_precision_loss, reason = "Ray counts memory in f64 too")]
@@ -34,7 +34,7 @@ pub(crate) fn mend(node: &mut PlannedNode, cpu: Option<Name>, memory: Option<Nam
 /// Whether no resize is under way and the raylet's size differs from its pod's size. A pod at its
 /// base size may have a raylet that rounds its CPU up to whole cores and that found its memory by
 /// itself, so these differences do not count.
-fn is_apart(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
+fn differs(raylet_size: Option<(f64, f64)>, resize: &Resize) -> bool {
     let Some((cpu, memory)) = raylet_size else {
         return false;
     };

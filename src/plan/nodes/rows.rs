@@ -82,7 +82,7 @@ pub(crate) fn add_awaited<'a>(
             *known = known.saturating_add(row.count);
         }
     }
-    for group in config.groups.iter().filter(|group| group.index.is_some()) {
+    for group in config.groups.iter().filter(|group| !group.is_head) {
         let asked = group
             .replicas
             .unwrap_or(0)

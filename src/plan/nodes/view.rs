@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::demand::names::{Name, Names};
+use crate::plan::list::{GroupIndex, ListPosition, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
 use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode};
@@ -21,7 +22,11 @@ pub(crate) struct NodeReader<'a> {
 
 impl NodeReader<'_> {
     /// The node of a row, whose group has that number, unless it is gone.
-    pub(crate) fn node(&self, row: &Row<'_>, group: Option<(usize, &GroupConfig)>) -> PlannedNode {
+    pub(crate) fn node(
+        &self,
+        row: &Row<'_>,
+        group: Option<(GroupIndex, &GroupConfig)>,
+    ) -> PlannedNode {
         let gone = || NodeGroup::Gone(row.group.to_owned());
         let mut node = match (row.stage, row.ray, group) {
             (Stage::Running, Some(ray), _) => {
@@ -38,7 +43,7 @@ impl NodeReader<'_> {
     }
 
     /// A node as its group starts it, at its base size.
-    pub(crate) fn template(&self, config: &GroupConfig, group: usize) -> PlannedNode {
+    pub(crate) fn template(&self, config: &GroupConfig, group: GroupIndex) -> PlannedNode {
         let mut node = empty(NodeGroup::Known(group));
         for (name, total) in &config.resources {
             self.add(&mut node, name, Some(*total), Some(*total));
@@ -153,10 +158,10 @@ fn empty(group: NodeGroup) -> PlannedNode {
         placed: [Vec::new(), Vec::new()],
         takes: Vec::new(),
         resize: None,
-        at_cap: false,
+        at_resize_limits: false,
         class: [None; 2],
         count: 1,
-        born: 0,
+        born: NodeIndex::at(0),
         standby: None,
         only_ready: false,
         released_at: None,

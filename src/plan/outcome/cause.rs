@@ -26,7 +26,7 @@ pub enum RemovalCause {
 
 impl RemovalCause {
     /// The cause in words, for people.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
             Self::GroupMax => "its group is above maxReplicas",
             Self::ClusterMax => "the cluster is above its maximum",

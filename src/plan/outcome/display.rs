@@ -27,7 +27,7 @@ impl fmt::Display for Plan {
                 f,
                 "  drain {} ({}, idle for {idle} s)",
                 drain.pod,
-                drain.cause.words()
+                drain.cause.describe()
             )?;
         }
         for unmet in &self.unmet {
@@ -74,7 +74,12 @@ fn write_group(f: &mut fmt::Formatter<'_>, group: &GroupPlan) -> fmt::Result {
         }
     }
     for deletion in group.deletions() {
-        writeln!(f, "  delete {} ({})", deletion.pod, deletion.cause.words())?;
+        writeln!(
+            f,
+            "  delete {} ({})",
+            deletion.pod,
+            deletion.cause.describe()
+        )?;
     }
     Ok(())
 }
@@ -139,10 +144,10 @@ impl RayletSync {
     }
 }
 
-fn cpu(milli: i64) -> String {
+pub(crate) fn cpu(milli: i64) -> String {
     Quantity::from_milli(milli).display_cpu()
 }
 
-fn memory(bytes: i64) -> String {
+pub(crate) fn memory(bytes: i64) -> String {
     Quantity::from_units(bytes).display_memory()
 }

@@ -13,7 +13,7 @@ pub enum ProblemReason {
     Group(#[from] GroupError),
     /// Ray cannot read the annotation `ray.io/ippr` as it was meant.
     #[error("it cannot be read: {0}")]
-    Ippr(ippr::Problem),
+    Ippr(ippr::IpprProblem),
     /// A group that the annotation `ray.io/ippr` lists cannot grow in place.
     #[error(transparent)]
     ResizeLimits(#[from] ResizeLimitsError),
@@ -24,7 +24,7 @@ pub enum ProblemReason {
     #[error("it is absent: write [] for a cluster without workers")]
     NoWorkerGroups,
     /// An idle timeout that Ray cannot count with.
-    #[error("{value} is no time: write seconds, or leave it out")]
+    #[error("{value} is not a time: write seconds, or leave it out")]
     NotATime {
         /// The value, as it is written.
         value: String,
@@ -36,7 +36,7 @@ pub enum ProblemReason {
         key: String,
     },
     /// A pod of the cluster lacks a label that Ray reads.
-    #[error("it has ray.io/cluster and no label {0}")]
+    #[error("it has the label ray.io/cluster, but not {0}")]
     NoPodLabel(&'static str),
     /// A pod of a group that is not in the RayCluster.
     #[error("its group {0:?} is not in the RayCluster")]
@@ -45,25 +45,25 @@ pub enum ProblemReason {
     #[error("its group {0} was removed, and KubeRay deletes pods of other groups only")]
     RemovedGroup(String),
     /// Ray reports a node without its status.
-    #[error("Ray does not say how it is")]
+    #[error("Ray does not report its status")]
     StatusUnsaid,
     /// Ray reports more free of a resource than there is.
-    #[error("more of {0} is free than there is")]
+    #[error("Ray reports more free {0} than it has")]
     FreeAboveTotal(String),
     /// Ray reports so many constraints, though one `request_resources()` replaces the other.
-    #[error("Ray reports {0} of them, and there is one at a time")]
+    #[error("Ray reports {0} of them, but there can be only one at a time")]
     SeveralConstraints(usize),
     /// A bundle of a placement group has several placement constraints.
     #[error("a bundle of it has more than one placement constraint")]
     SeveralPlacementConstraints,
     /// The work budget of the decision is used up.
     #[error(
-        "deciding about it takes more steps than one cluster may take; so many different \
-         requests, groups or nodes are at work"
+        "deciding about it takes more steps than one cluster may take; it has too many different \
+         requests, groups or nodes"
     )]
     TooMuchWork,
     /// More workers are needed than one cluster may have, with the most that it may have.
-    #[error("more than {0} are needed, the most that one cluster may have")]
+    #[error("more than {0} are needed, which is the most that a cluster may have")]
     TooManyWorkers(u64),
 }
 
@@ -119,7 +119,7 @@ pub enum ResizeError {
     #[error("the pod's first container has no {0} request")]
     NoRequest(&'static str),
     /// The note about the pod's resizes is not JSON, with what the parser says.
-    #[error("its annotation {STATUS_ANNOTATION} is no JSON ({0}): remove it")]
+    #[error("its annotation {STATUS_ANNOTATION} is not JSON ({0}): remove it")]
     NoteNotJson(String),
 }
 

@@ -20,7 +20,7 @@ pub enum ResizedResource {
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum NodeRemark {
     /// It is removed.
-    Goes(RemovalCause),
+    Removed(RemovalCause),
     /// It is to be removed, and waits for the other hosts of its replica.
     WaitsForHosts(RemovalCause),
     /// It has been idle for long enough to go, and is kept ready.
@@ -59,9 +59,14 @@ pub enum NodeRemark {
         /// How much it has, in thousandths of cores.
         has_milli: i64,
     },
+    /// It is idle, and kept for longer than others because it is small.
+    KeptSmall {
+        /// For how many seconds it is kept while it is idle.
+        seconds: i64,
+    },
     /// It has all that it may have.
-    AtCap,
-    /// Its Kubernetes node has too little left for it to reach its cap.
+    AtResizeLimit,
+    /// Its Kubernetes node has too little left for it to reach its resize limit.
     NodeFull {
         /// The name of the Kubernetes node.
         node: String,
@@ -77,11 +82,11 @@ pub enum NodeRemark {
 impl fmt::Display for NodeRemark {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Goes(cause) => write!(f, "goes ({})", cause.words()),
+            Self::Removed(cause) => write!(f, "removed ({})", cause.describe()),
             Self::WaitsForHosts(cause) => write!(
                 f,
-                "is to go ({}) with the other hosts of its replica, and waits for them",
-                cause.words()
+                "to be removed ({}) together with the other hosts of its replica, and waits for them",
+                cause.describe()
             ),
             Self::Kept(StandbyReason::Headroom) => f.write_str("idle, and kept as headroom"),
             Self::Kept(reason) => write!(f, "idle, and kept by {reason}"),
@@ -91,7 +96,7 @@ impl fmt::Display for NodeRemark {
                  as long as its idle timeout"
             ),
             Self::Stopping => f.write_str("was asked to stop"),
-            Self::InFlight { seconds } => write!(f, "resize in flight since {seconds} s"),
+            Self::InFlight { seconds } => write!(f, "resize in progress for {seconds} s"),
             Self::Barred { why, seconds } => {
                 let why = why.as_deref().unwrap_or("it could not be asked for");
                 write!(
@@ -115,7 +120,11 @@ impl fmt::Display for NodeRemark {
                     cpu(*has_milli)
                 )
             }
-            Self::AtCap => f.write_str("at its cap"),
+            Self::KeptSmall { seconds } => write!(
+                f,
+                "idle, and kept for {seconds} s because it is below its resize limits"
+            ),
+            Self::AtResizeLimit => f.write_str("at its resize limit"),
             Self::NodeFull {
                 node,
                 resource,
@@ -130,7 +139,7 @@ impl fmt::Display for NodeRemark {
                 };
                 write!(
                     f,
-                    "node {node}: {free} {name} free, {short} short of the cap"
+                    "node {node}: {free} {name} free, {short} short of its resize limit"
                 )
             }
         }

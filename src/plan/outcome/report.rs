@@ -5,6 +5,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
+use crate::plan::outcome::display::{cpu, memory};
 use crate::plan::outcome::remark::NodeRemark;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::outcome::unmet::{DemandKind, GroupLimit};
@@ -90,6 +91,20 @@ pub struct GroupReport {
     /// Why the group cannot get more nodes; absent if it can.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub limit: Option<GroupLimit>,
+    /// What running pods that were resized before do not take of their resize limits now; absent if
+    /// that is nothing. Ray's autoscaler would leave these pods at their limits.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub below_limits: Option<BelowLimits>,
+}
+
+/// What pods do not take of their resize limits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BelowLimits {
+    /// Thousandths of cores.
+    pub cpu_milli: i64,
+    /// Bytes of memory.
+    pub memory_bytes: i64,
 }
 
 /// Nodes of one group for which the same reason holds.
@@ -108,13 +123,13 @@ pub struct NodeReport {
 
 impl PlacementStep {
     /// The step in words, for people.
-    pub fn words(self) -> &'static str {
+    pub fn describe(self) -> &'static str {
         match self {
-            Self::Free => "free room",
-            Self::InFlight => "a resize in flight",
+            Self::Free => "free resources",
+            Self::InFlight => "a resize in progress",
             Self::Grow => "growing pods",
             Self::RoomToGrow => "room to grow in place, which costs nothing",
-            Self::Pending => "nodes on their way",
+            Self::Pending => "pending nodes",
             Self::Launch => "new nodes",
         }
     }
@@ -128,7 +143,18 @@ impl fmt::Display for Placed {
             count,
             nodes,
         } = self;
-        write!(f, "{count} on {} (nodes of {group}: {nodes})", step.words())
+        write!(
+            f,
+            "{count} on {} (nodes of {group}: {nodes})",
+            step.describe()
+        )
+    }
+}
+
+impl fmt::Display for BelowLimits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (cpu, memory) = (cpu(self.cpu_milli), memory(self.memory_bytes));
+        write!(f, "{cpu} CPU and {memory} below their resize limits")
     }
 }
 
@@ -155,17 +181,21 @@ impl fmt::Display for PlanReport {
                 remove,
                 max,
                 limit,
+                below_limits,
             } = group;
             write!(
                 f,
-                "  group {name}: {running} running, {pending} pending, {launch} new, {remove} going, at most {max}"
+                "  group {name}: {running} running, {pending} pending, {launch} new, {remove} to be removed, at most {max}"
             )?;
             writeln!(
                 f,
-                "{}",
+                "{}{}",
                 limit
                     .as_ref()
                     .map(|limit| format!("; {limit}"))
+                    .unwrap_or_default(),
+                below_limits
+                    .map(|below| format!("; {below}"))
                     .unwrap_or_default()
             )?;
         }

@@ -9,7 +9,7 @@ use serde::Serialize;
 pub enum PlacementStep {
     /// Resources that are free on a running node.
     Free,
-    /// Resources that a resize in flight will give a running node.
+    /// Resources that a resize in progress will give a running node.
     InFlight,
     /// Resources that a running pod gets by growing now.
     Grow,

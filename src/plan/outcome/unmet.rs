@@ -110,9 +110,9 @@ impl fmt::Display for UnmetReason {
             Self::AllAtOnce => f.write_str("all of it must fit at once"),
             Self::Group { group, why } => write!(f, "group {group}: {why}"),
             Self::MoreGroups(count) => write!(f, "and {count} more groups"),
-            Self::NotSaid => {
-                f.write_str("so much waits that it is said of the first demands only why")
-            }
+            Self::NotSaid => f.write_str(
+                "so much demand waits that reasons are given for the first demands only",
+            ),
         }
     }
 }

@@ -19,47 +19,47 @@ use std::rc::Rc;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::shape::ShapeId;
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
-use crate::plan::packing::fit::{FitContext, Trial};
+use crate::plan::packing::fit::{FitContext, FitTrial};
 use crate::plan::packing::rank::{Preference, Rank, Ranked};
 
 /// A candidate: one node, or several nodes that are alike and next to each other in the list.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Member {
+pub(crate) struct Member<P> {
     /// Its position in the list.
     pub(crate) position: usize,
-    pub(crate) number: usize,
+    pub(crate) number: P,
     /// How many nodes it stands for.
     pub(crate) count: u64,
 }
 
 /// Nodes that were picked together.
 #[derive(Debug, Clone)]
-pub(crate) struct Pick {
-    pub(crate) number: usize,
+pub(crate) struct Pick<P> {
+    pub(crate) number: P,
     /// How many of the nodes that the number stands for were picked, from the first on.
     pub(crate) count: u64,
     /// The requests that each of them takes.
-    pub(crate) trial: Rc<Trial>,
+    pub(crate) trial: Rc<FitTrial>,
 }
 
 #[derive(Debug)]
-struct Class {
+struct Class<P> {
     /// Its nodes, in the order of the list.
-    members: VecDeque<Member>,
+    members: VecDeque<Member<P>>,
     preference: Preference,
-    trial: Option<Rc<Trial>>,
+    trial: Option<Rc<FitTrial>>,
     /// The trial of the node that was picked last, which holds for the next node in the same state.
-    spare: Option<Rc<Trial>>,
+    spare: Option<Rc<FitTrial>>,
     /// The version of the class. Entries of other versions in the heaps are out of date.
     version: u32,
 }
 
-/// The nodes to pick from, by class.
-pub(crate) struct Candidates<'a, N> {
+/// The nodes to pick from, by class. They have numbers of type `P`.
+pub(crate) struct Candidates<'a, P, N> {
     node: N,
     source: DemandSource,
     rules: FitContext<'a>,
-    classes: Vec<Class>,
+    classes: Vec<Class<P>>,
     /// The class of each node state.
     of_state: HashMap<u32, usize>,
     best: BinaryHeap<Ranked>,
@@ -71,9 +71,14 @@ pub(crate) struct Candidates<'a, N> {
     last: Option<usize>,
 }
 
-impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
+impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     /// No candidates yet. `node` gives the node of a number.
-    pub(crate) fn new(node: N, source: DemandSource, rules: FitContext<'a>, runs: usize) -> Self {
+    pub(crate) fn new(
+        node: N,
+        source: DemandSource,
+        rules: FitContext<'a>,
+        batches: usize,
+    ) -> Self {
         Self {
             node,
             source,
@@ -81,7 +86,9 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
             classes: Vec::new(),
             of_state: HashMap::new(),
             best: BinaryHeap::new(),
-            watch: std::iter::repeat_with(BinaryHeap::new).take(runs).collect(),
+            watch: std::iter::repeat_with(BinaryHeap::new)
+                .take(batches)
+                .collect(),
             last: None,
         }
     }
@@ -95,10 +102,10 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     /// Adds a member. It comes after all other members of its state.
     pub(crate) fn add(
         &mut self,
-        member: Member,
+        member: Member<P>,
         state: u32,
         preference: Preference,
-        runs: &[RequestBatch],
+        batches: &[RequestBatch],
     ) {
         match self.of_state.entry(state) {
             Entry::Occupied(entry) => {
@@ -106,7 +113,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
                     class.members.push_back(member);
                     if class.members.len() == 1 {
                         let class = *entry.get();
-                        self.revive(class, runs);
+                        self.revive(class, batches);
                     }
                 }
             }
@@ -120,14 +127,14 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
                     spare: None,
                     version: 0,
                 });
-                self.try_first(self.classes.len() - 1, runs);
+                self.try_first(self.classes.len() - 1, batches);
             }
         }
     }
 
     /// Takes the best node off the list, together with up to `most` nodes in all that are like it
-    /// and would be picked next, and takes the units that they take off `runs`.
-    pub(crate) fn pick(&mut self, runs: &mut [RequestBatch], most: u64) -> Option<Pick> {
+    /// and would be picked next, and takes the units that they take off `batches`.
+    pub(crate) fn pick(&mut self, batches: &mut [RequestBatch], most: u64) -> Option<Pick<P>> {
         if most == 0 || self.rules.work.is_over() {
             return None;
         }
@@ -140,18 +147,18 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         let repeats = if alternates {
             1
         } else {
-            self.repeats(&trial, runs)
+            self.repeats(&trial, batches)
         };
         let count = repeats.min(count).min(most);
         self.take_off(index, count);
-        for (run, taken) in &trial.taken {
-            if let Some(run) = runs.get_mut(*run) {
-                run.count = run.count.saturating_sub(taken.saturating_mul(count));
+        for (batch, taken) in &trial.taken {
+            if let Some(batch) = batches.get_mut(*batch) {
+                batch.count = batch.count.saturating_sub(taken.saturating_mul(count));
             }
         }
-        self.advance(index, number, &trial, runs);
-        for (run, _) in &trial.taken {
-            self.retry(*run, runs);
+        self.advance(index, number, &trial, batches);
+        for (batch, _) in &trial.taken {
+            self.retry(*batch, batches);
         }
         self.rules.work.spend(trial.taken.len());
         Some(Pick {
@@ -189,11 +196,11 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     }
 
     /// How often the trial can be picked in a row until a class has to be tried again.
-    fn repeats(&mut self, trial: &Trial, runs: &[RequestBatch]) -> u64 {
+    fn repeats(&mut self, trial: &FitTrial, batches: &[RequestBatch]) -> u64 {
         let mut repeats = u64::MAX;
-        for (run, taken) in &trial.taken {
-            let left = runs.get(*run).map_or(0, |run| run.count);
-            let watched = self.most_watched(*run).max(*taken);
+        for (batch, taken) in &trial.taken {
+            let left = batches.get(*batch).map_or(0, |batch| batch.count);
+            let watched = self.most_watched(*batch).max(*taken);
             let more = left.saturating_sub(watched).checked_div(*taken);
             repeats = repeats.min(more.unwrap_or(0).saturating_add(1));
         }
@@ -201,8 +208,8 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     }
 
     /// The most units of a request batch that any class would take.
-    fn most_watched(&mut self, run: usize) -> u64 {
-        let Some(heap) = self.watch.get_mut(run) else {
+    fn most_watched(&mut self, batch: usize) -> u64 {
+        let Some(heap) = self.watch.get_mut(batch) else {
             return 0;
         };
         while let Some((count, class, version)) = heap.peek() {
@@ -237,8 +244,8 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     }
 
     /// The nodes that were not picked, in the order of the list.
-    pub(crate) fn rest(self) -> Vec<usize> {
-        let mut rest: Vec<(usize, usize)> = self
+    pub(crate) fn rest(self) -> Vec<P> {
+        let mut rest: Vec<(usize, P)> = self
             .classes
             .into_iter()
             .flat_map(|class| class.members)
@@ -249,7 +256,7 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
     }
 
     /// Goes on to the next node of the class. A trial that is still valid for it is kept.
-    fn advance(&mut self, index: usize, picked: usize, trial: &Rc<Trial>, runs: &[RequestBatch]) {
+    fn advance(&mut self, index: usize, picked: P, trial: &Rc<FitTrial>, batches: &[RequestBatch]) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };
@@ -258,39 +265,44 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
             return;
         };
         if self.placed(next) == self.placed(picked) {
-            self.revive(index, runs);
+            self.revive(index, batches);
         } else {
-            self.try_first(index, runs);
+            self.try_first(index, batches);
         }
     }
 
     /// Reuses the last trial of the class, because its first node is in the state of the node that
     /// was picked last. Tries that node again if the requests that are left no longer cover the
     /// trial.
-    fn revive(&mut self, index: usize, runs: &[RequestBatch]) {
+    fn revive(&mut self, index: usize, batches: &[RequestBatch]) {
         let spare = self
             .classes
             .get(index)
             .and_then(|class| class.spare.clone());
-        let left = |run: usize| runs.get(run).map_or(0, |run| run.count);
+        let left = |batch: usize| batches.get(batch).map_or(0, |batch| batch.count);
         match spare {
-            Some(trial) if trial.taken.iter().all(|(run, count)| *count <= left(*run)) => {
+            Some(trial)
+                if trial
+                    .taken
+                    .iter()
+                    .all(|(batch, count)| *count <= left(*batch)) =>
+            {
                 self.enter(index, trial);
             }
-            _ => self.try_first(index, runs),
+            _ => self.try_first(index, batches),
         }
     }
 
-    fn placed(&self, number: usize) -> &[ShapeId] {
+    fn placed(&self, number: P) -> &[ShapeId] {
         &(self.node)(number).placed[self.source as usize]
     }
 
     /// Tries the classes again that would take more units of a request batch than are left.
-    fn retry(&mut self, run: usize, runs: &[RequestBatch]) {
-        let left = runs.get(run).map_or(0, |run| run.count);
+    fn retry(&mut self, batch: usize, batches: &[RequestBatch]) {
+        let left = batches.get(batch).map_or(0, |batch| batch.count);
         while let Some((_, class, version)) = self
             .watch
-            .get_mut(run)
+            .get_mut(batch)
             .and_then(|heap| heap.pop_if_above(left))
         {
             if self
@@ -298,12 +310,12 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
                 .get(class)
                 .is_some_and(|class| class.version == version)
             {
-                self.try_first(class, runs);
+                self.try_first(class, batches);
             }
         }
     }
 
-    fn try_first(&mut self, index: usize, runs: &[RequestBatch]) {
+    fn try_first(&mut self, index: usize, batches: &[RequestBatch]) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };
@@ -312,12 +324,12 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
         let Some(number) = class.members.front().map(|member| member.number) else {
             return;
         };
-        if let Some(trial) = Trial::of((self.node)(number), runs, self.source, self.rules) {
+        if let Some(trial) = FitTrial::of((self.node)(number), batches, self.source, self.rules) {
             self.enter(index, Rc::new(trial));
         }
     }
 
-    fn enter(&mut self, index: usize, trial: Rc<Trial>) {
+    fn enter(&mut self, index: usize, trial: Rc<FitTrial>) {
         let Some(class) = self.classes.get_mut(index) else {
             return;
         };
@@ -335,8 +347,8 @@ impl<'a, N: Fn(usize) -> &'a PlannedNode> Candidates<'a, N> {
             class: index,
             version: class.version,
         });
-        for (run, count) in &trial.taken {
-            if let Some(heap) = self.watch.get_mut(*run) {
+        for (batch, count) in &trial.taken {
+            if let Some(heap) = self.watch.get_mut(*batch) {
                 heap.push((*count, index, class.version));
             }
         }

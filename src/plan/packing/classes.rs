@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 
+use crate::plan::list::ListPosition;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 
@@ -24,7 +25,7 @@ fn code(node: &PlannedNode, source: DemandSource) -> Vec<u64> {
     let running = node.stage() == Stage::Running;
     let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
     let mut code = vec![
-        node.group().map_or(u64::MAX, |group| group as u64),
+        node.group().map_or(u64::MAX, |group| group.number() as u64),
         u64::from(running) * 2 + u64::from(node.head),
         node.untouched.into(),
         node.amounts.len() as u64,

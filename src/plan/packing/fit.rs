@@ -33,7 +33,7 @@ pub(crate) struct FitContext<'a> {
 
 /// A node after it took the requests that fit on it.
 #[derive(Debug, Clone)]
-pub(crate) struct Trial {
+pub(crate) struct FitTrial {
     pub(crate) amounts: Vec<NodeResource>,
     pub(crate) labels: Vec<(Name, Name)>,
     pub(crate) placed: Vec<ShapeId>,
@@ -68,11 +68,11 @@ impl Score {
     }
 }
 
-impl Trial {
+impl FitTrial {
     /// Takes requests in order, each one as often as it fits. Returns `None` if none fits.
     pub(crate) fn of(
         node: &PlannedNode,
-        runs: &[RequestBatch],
+        batches: &[RequestBatch],
         source: DemandSource,
         rules: FitContext<'_>,
     ) -> Option<Self> {
@@ -89,18 +89,22 @@ impl Trial {
                 mean: 0.0,
             },
         };
-        rules.work.spend(runs.len() / STORING + trial.size());
-        for (index, run) in runs.iter().enumerate().filter(|(_, run)| run.count > 0) {
-            let shape = rules.shapes.get(run.shape);
+        rules.work.spend(batches.len() / STORING + trial.size());
+        for (index, batch) in batches
+            .iter()
+            .enumerate()
+            .filter(|(_, batch)| batch.count > 0)
+        {
+            let shape = rules.shapes.get(batch.shape);
             if !rules.work.spend(shape.steps * (1 + trial.size() / STORING)) {
                 return None;
             }
-            let count = trial.take(shape, run.count, source as usize, rules);
+            let count = trial.take(shape, batch.count, source as usize, rules);
             if count > 0 {
                 rules.work.spend(STORING + trial.placed.len() / STORING);
                 trial.taken.push((index, count));
-                if !trial.placed.contains(&run.shape) {
-                    trial.placed.push(run.shape);
+                if !trial.placed.contains(&batch.shape) {
+                    trial.placed.push(batch.shape);
                 }
             }
         }

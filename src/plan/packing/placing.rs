@@ -6,7 +6,7 @@ use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, Fate, Placement, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
-use crate::plan::packing::fit::Trial;
+use crate::plan::packing::fit::FitTrial;
 
 /// The step of packing that placing a request on the node, as it is now, belongs to.
 pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
@@ -22,9 +22,9 @@ pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
 /// Puts a trial into effect on its node.
 pub(crate) fn apply(
     node: &mut PlannedNode,
-    trial: &Trial,
+    trial: &FitTrial,
     source: DemandSource,
-    runs: &[RequestBatch],
+    batches: &[RequestBatch],
     step: PlacementStep,
 ) {
     // Nodes of one class are equal as this demand source sees them. The other source may see them
@@ -41,9 +41,9 @@ pub(crate) fn apply(
     }
     node.labels.clone_from(&trial.labels);
     node.placed[source as usize].clone_from(&trial.placed);
-    let takes = trial.taken.iter().filter_map(|(run, count)| {
-        runs.get(*run).map(|run| Placement {
-            demand: run.demand,
+    let takes = trial.taken.iter().filter_map(|(batch, count)| {
+        batches.get(*batch).map(|batch| Placement {
+            demand: batch.demand,
             count: *count,
             step,
         })

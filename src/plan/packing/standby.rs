@@ -5,36 +5,37 @@
 //! ones. No pod is asked to grow.
 
 use crate::plan::demand::batch::RequestBatch;
+use crate::plan::list::{List, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::pack::{Packed, Packing, StepNodes};
 use crate::plan::packing::placing::show_size;
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::DecisionState;
 
 /// On which nodes room may be kept ready.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct StandbyNodes<'a> {
     /// By its number, whether a node stays whatever is kept ready.
-    pub(crate) needed: &'a [bool],
+    pub(crate) needed: &'a List<NodeIndex, bool>,
     /// Whether the requests name a GPU, so that GPU nodes may be kept or launched for them.
     pub(crate) gpus: bool,
     /// Whether nodes may be launched.
     pub(crate) launch: bool,
 }
 
-impl World {
+impl DecisionState {
     /// Finds room for requests that nobody has made yet. The nodes are shown at the sizes to which
     /// they could grow, so the result is in effect only while more of standby is packed.
     pub(crate) fn pack_standby(
         &mut self,
-        runs: Vec<RequestBatch>,
+        batches: Vec<RequestBatch>,
         nodes: StandbyNodes<'_>,
     ) -> Packed {
-        let mut packing = self.packing(runs, DemandSource::Demand);
+        let mut packing = self.packing(batches, DemandSource::Demand);
         let order = packing.on_standby(nodes);
         let order = if nodes.launch {
-            packing.launch(order, |world, group| nodes.suits(world, &group.template))
+            packing.launch(order, |state, group| nodes.suits(state, &group.template))
         } else {
             order
         };
@@ -48,25 +49,25 @@ impl World {
 }
 
 impl StandbyNodes<'_> {
-    fn is_needed(&self, number: usize) -> bool {
+    fn is_needed(&self, number: NodeIndex) -> bool {
         self.needed.get(number).copied().unwrap_or(false)
     }
 
     /// Whether a node may be kept for the requests that would otherwise go.
-    fn suits(&self, world: &World, node: &PlannedNode) -> bool {
-        self.gpus || !world.conserve_gpus || !world.has_gpus(node)
+    fn suits(&self, state: &DecisionState, node: &PlannedNode) -> bool {
+        self.gpus || !state.conserve_gpus || !state.has_gpus(node)
     }
 }
 
 impl Packing<'_> {
-    fn on_standby(&mut self, nodes: StandbyNodes<'_>) -> Vec<usize> {
-        let order = self.world.order.clone();
+    fn on_standby(&mut self, nodes: StandbyNodes<'_>) -> Vec<NodeIndex> {
+        let order = self.state.order.clone();
         let running = self.those(&order, |node| {
             node.stays() && node.stage() == Stage::Running
         });
-        let usable = |packing: &Self, number: usize| {
-            let node = packing.world.nodes.get(number);
-            nodes.is_needed(number) || node.is_some_and(|node| nodes.suits(packing.world, node))
+        let usable = |packing: &Self, number: NodeIndex| {
+            let node = packing.state.nodes.get(number);
+            nodes.is_needed(number) || node.is_some_and(|node| nodes.suits(packing.state, node))
         };
         let (needed, idle): (Vec<_>, Vec<_>) = running
             .into_iter()
@@ -86,24 +87,24 @@ impl Packing<'_> {
 
     /// Shows nodes at the size to which they could grow. Pods that share a Kubernetes node take its
     /// headroom one after the other. Returns the nodes that could grow, and the others.
-    fn at_most(&mut self, numbers: Vec<usize>) -> (Vec<usize>, Vec<usize>) {
-        let mut rooms = std::mem::take(&mut self.rooms);
-        let mut grows = |packing: &mut Self, number: usize| {
+    fn at_most(&mut self, numbers: Vec<NodeIndex>) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
+        let mut headrooms = std::mem::take(&mut self.headrooms);
+        let mut grows = |packing: &mut Self, number: NodeIndex| {
             let resize = packing.node(number).and_then(|node| node.resize.as_ref());
             let Some((place, has, most)) = resize.map(|resize| {
-                let most = resize.most(resize.room_of(&rooms));
-                (resize.room, resize.has(), most)
+                let most = resize.most(resize.headroom(&headrooms));
+                (resize.kube_node, resize.has(), most)
             }) else {
                 return false;
             };
-            if let Some(room) = place.and_then(|place| rooms.get_mut(place)) {
-                room.give(has, most);
+            if let Some(headroom) = place.and_then(|place| headrooms.get_mut(place)) {
+                headroom.give(has, most);
             }
             packing.change(number, |node, names| show_size(node, names, |_| most));
             has.is_below(most)
         };
         let parts = numbers.into_iter().partition(|number| grows(self, *number));
-        self.rooms = rooms;
+        self.headrooms = headrooms;
         parts
     }
 }

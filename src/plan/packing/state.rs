@@ -6,6 +6,7 @@ use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{Fate, NodeGroup, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
@@ -16,21 +17,21 @@ use crate::plan::packing::rank::Preference;
 use crate::plan::strategy::Strategy;
 
 /// The nodes, the groups and the requests of one decision, with all texts turned into numbers.
-pub(crate) struct World {
+pub(crate) struct DecisionState {
     pub(crate) names: Names,
     pub(crate) cpu: Option<Name>,
     pub(crate) memory: Option<Name>,
     pub(crate) gpu: Option<Name>,
     pub(crate) shapes: Shapes,
-    pub(crate) states: NodeClasses,
-    pub(crate) groups: Vec<PlannedGroup>,
+    pub(crate) classes: NodeClasses,
+    pub(crate) groups: ByGroup<PlannedGroup>,
     /// Every node. The order has no meaning: `order` has the nodes in Ray's order.
-    pub(crate) nodes: Vec<PlannedNode>,
+    pub(crate) nodes: List<NodeIndex, PlannedNode>,
     /// The numbers of the nodes in the order of Ray's list. Among equally good nodes the earlier
     /// one wins.
-    pub(crate) order: Vec<usize>,
+    pub(crate) order: Vec<NodeIndex>,
     /// The headroom of the Kubernetes nodes.
-    pub(crate) rooms: Vec<NodeHeadroom>,
+    pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
     /// The most nodes that the cluster may have, the head included.
     pub(crate) max_nodes: u64,
     /// No launch takes the number of workers above this.
@@ -63,11 +64,11 @@ pub(crate) struct PlannedGroup {
 pub(crate) struct Floor {
     /// How many nodes.
     pub(crate) nodes: u64,
-    /// The number of what is kept ready.
-    pub(crate) standby: usize,
+    /// What is kept ready.
+    pub(crate) standby: StandbyIndex,
 }
 
-impl World {
+impl DecisionState {
     /// What fitting requests onto a node needs to know of the decision.
     pub(crate) fn rules(&self) -> FitContext<'_> {
         FitContext {
@@ -104,8 +105,8 @@ impl World {
 
     /// By group, how many nodes `counts` is true of. Nodes that are to be removed are in the list
     /// too.
-    pub(crate) fn count(&self, counts: impl Fn(&PlannedNode) -> bool) -> Vec<u64> {
-        let mut count = vec![0; self.groups.len()];
+    pub(crate) fn count(&self, counts: impl Fn(&PlannedNode) -> bool) -> ByGroup<u64> {
+        let mut count = self.groups.map(|_| 0);
         for node in self.in_order().filter(|node| counts(node)) {
             if let Some(count) = node.group().and_then(|group| count.get_mut(group)) {
                 *count = node.count.saturating_add(*count);
@@ -115,25 +116,24 @@ impl World {
     }
 
     /// How many nodes an entry stands for.
-    pub(crate) fn size(&self, number: usize) -> u64 {
+    pub(crate) fn size(&self, number: NodeIndex) -> u64 {
         self.nodes.get(number).map_or(0, |node| node.count)
     }
 
     /// How many nodes several entries stand for together.
-    pub(crate) fn sum(&self, numbers: &[usize]) -> u64 {
+    pub(crate) fn sum(&self, numbers: &[NodeIndex]) -> u64 {
         let sizes = numbers.iter().map(|number| self.size(*number));
         sizes.fold(0, u64::saturating_add)
     }
 
     /// Splits the first `count` nodes off an entry that stands for more. Returns the number of
     /// their own entry, which is not in `order` yet.
-    pub(crate) fn split(&mut self, number: usize, count: u64) -> Option<usize> {
+    pub(crate) fn split(&mut self, number: NodeIndex, count: u64) -> Option<NodeIndex> {
         let node = self.nodes.get_mut(number)?;
         let mut first = node.clone();
         node.count = node.count.saturating_sub(count);
         first.count = count;
-        self.nodes.push(first);
-        Some(self.nodes.len() - 1)
+        Some(self.nodes.push(first))
     }
 
     /// How many more workers may be launched, in all groups together.
@@ -157,7 +157,7 @@ impl World {
     }
 
     /// How many nodes each group may still launch.
-    pub(crate) fn launchable(&self) -> Vec<u64> {
+    pub(crate) fn launchable(&self) -> ByGroup<u64> {
         let present = self.count(|_| true);
         let left = |(group, present): (&PlannedGroup, u64)| {
             let taken = present.saturating_add(group.draining);
@@ -168,7 +168,7 @@ impl World {
 
     /// By group, how many nodes are missing for its minimum, if only the nodes that `counts` is
     /// true of are counted.
-    pub(crate) fn lacking(&self, counts: impl Fn(&PlannedNode) -> bool) -> Vec<u64> {
+    pub(crate) fn lacking(&self, counts: impl Fn(&PlannedNode) -> bool) -> ByGroup<u64> {
         let groups = self.groups.iter().zip(self.count(counts));
         groups
             .map(|(group, present)| group.config.min.saturating_sub(present))
@@ -185,8 +185,8 @@ impl World {
             return;
         }
         let hosts = |node: &PlannedNode| self.group(node).map_or(1, |group| group.config.hosts);
-        let mut staying: HashMap<(Option<usize>, &str), bool> = HashMap::new();
-        let mut unnamed: HashMap<Option<usize>, u64> = HashMap::new();
+        let mut staying: HashMap<(Option<GroupIndex>, &str), bool> = HashMap::new();
+        let mut unnamed: HashMap<Option<GroupIndex>, u64> = HashMap::new();
         for node in self.in_order().filter(|node| hosts(node) > 1) {
             match node.replica() {
                 Some(replica) => {
@@ -234,8 +234,8 @@ impl World {
 
     /// Whether nodes of the group may be launched. The head is never launched, because only KubeRay
     /// makes it. (Ray would launch it, if it were missing.)
-    pub(crate) fn may_launch(&self, group: usize) -> bool {
-        !self.strategy.is_rayfit() || group != 0
+    pub(crate) fn may_launch(&self, group: GroupIndex) -> bool {
+        !self.strategy.is_rayfit() || group != GroupIndex::HEAD
     }
 
     /// How many nodes of the list do not count towards the cluster's maximum, because they are
@@ -251,7 +251,7 @@ impl World {
     /// Adds new nodes of a group, which are launched for its minimum. Returns the number of their
     /// entry. Ray counts these at their base size, although it counts other new nodes at their
     /// resize limits.
-    pub(crate) fn launch(&mut self, group: usize, count: u64) -> Option<usize> {
+    pub(crate) fn launch(&mut self, group: GroupIndex, count: u64) -> Option<NodeIndex> {
         let group = self.groups.get(group)?;
         let likeness = if self.strategy.is_rayfit() {
             &group.template
@@ -261,15 +261,14 @@ impl World {
         let mut node = likeness.clone();
         node.fate = Fate::Launch;
         node.count = count;
-        node.born = self.nodes.len();
-        self.nodes.push(node);
-        Some(self.nodes.len() - 1)
+        node.born = self.nodes.upcoming(0);
+        Some(self.nodes.push(node))
     }
 
     /// Sorts request batches as Ray packs them: the hardest to place first, and equal ones in the
     /// order in which they came.
-    pub(crate) fn sort(&self, runs: &mut [RequestBatch]) {
-        runs.sort_by(|left, right| {
+    pub(crate) fn sort(&self, batches: &mut [RequestBatch]) {
+        batches.sort_by(|left, right| {
             let (left, right) = (self.shapes.get(left.shape), self.shapes.get(right.shape));
             right.order(left)
         });
@@ -283,12 +282,15 @@ fn goes_now(node: &PlannedNode) -> bool {
 }
 
 /// The list, with the entries that were split off each entry in front of it.
-pub(crate) fn with_parts(order: Vec<usize>, parts: &HashMap<usize, Vec<usize>>) -> Vec<usize> {
+pub(crate) fn with_parts(
+    order: Vec<NodeIndex>,
+    parts: &HashMap<NodeIndex, Vec<NodeIndex>>,
+) -> Vec<NodeIndex> {
     if parts.is_empty() {
         return order;
     }
     let mut whole = Vec::with_capacity(order.len() + parts.len());
-    let mut open: Vec<(usize, bool)> = order.into_iter().rev().map(|at| (at, false)).collect();
+    let mut open: Vec<(NodeIndex, bool)> = order.into_iter().rev().map(|at| (at, false)).collect();
     while let Some((number, is_done)) = open.pop() {
         match parts.get(&number).filter(|_| !is_done) {
             Some(split) => {

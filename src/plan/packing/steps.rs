@@ -1,6 +1,7 @@
 //! The improved order of packing, by which the resources that are most certain are used first.
 
 use crate::plan::growth::resize::Resize;
+use crate::plan::list::NodeIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::outcome::step::PlacementStep;
@@ -8,10 +9,10 @@ use crate::plan::packing::pack::{Packing, StepNodes};
 use crate::plan::packing::placing::{show_resize, show_size};
 
 impl Packing<'_> {
-    /// Packs in the improved order: free resources, resizes in flight, pods that grow now, and
+    /// Packs in the improved order: free resources, resizes in progress, pods that grow now, and
     /// pending nodes. Returns the list of nodes in their old order.
-    pub(crate) fn by_steps(&mut self) -> Vec<usize> {
-        let order = self.world.order.clone();
+    pub(crate) fn by_steps(&mut self) -> Vec<NodeIndex> {
+        let order = self.state.order.clone();
         let running = self.those(&order, |node| {
             node.stays() && node.stage() == Stage::Running
         });
@@ -22,7 +23,7 @@ impl Packing<'_> {
                 node.enlarge_again((large, small), names);
             });
         }
-        self.in_flight(&running);
+        self.in_progress(&running);
         self.grow(running);
         for part in self.pending(&order) {
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
@@ -30,21 +31,21 @@ impl Packing<'_> {
         self.with_parts(order)
     }
 
-    /// Packs onto resizes in flight. A request finds the resize that was asked for on its behalf
+    /// Packs onto resizes in progress. A request finds the resize that was asked for on its behalf
     /// first, as it does with pending nodes.
-    fn in_flight(&mut self, running: &[usize]) {
-        let flying = self.those(running, |node| {
+    fn in_progress(&mut self, running: &[NodeIndex]) {
+        let in_progress = self.those(running, |node| {
             let resize = node.resize.as_ref();
             resize.is_some_and(Resize::is_in_progress)
         });
-        for number in &flying {
+        for number in &in_progress {
             self.change(*number, |node, names| {
                 show_resize(node, names, |resize| resize.desired);
             });
         }
-        let (own, others): (Vec<_>, Vec<_>) = flying.into_iter().partition(|number| {
-            let node = self.world.nodes.get(*number);
-            node.is_some_and(PlannedNode::has_promised_room)
+        let (own, others): (Vec<_>, Vec<_>) = in_progress.into_iter().partition(|number| {
+            let node = self.state.nodes.get(*number);
+            node.is_some_and(PlannedNode::has_promised_resources)
         });
         for part in [own, others] {
             self.pick_existing(StepNodes::Only(PlacementStep::InFlight), &part);
@@ -53,10 +54,10 @@ impl Packing<'_> {
 
     pub(crate) fn those(
         &self,
-        numbers: &[usize],
+        numbers: &[NodeIndex],
         are: impl Fn(&PlannedNode) -> bool,
-    ) -> Vec<usize> {
-        let are = |number: &usize| self.world.nodes.get(*number).is_some_and(&are);
+    ) -> Vec<NodeIndex> {
+        let are = |number: &NodeIndex| self.state.nodes.get(*number).is_some_and(&are);
         numbers.iter().copied().filter(are).collect()
     }
 
@@ -64,17 +65,17 @@ impl Packing<'_> {
     /// needs, then other nodes with a pod, then other nodes without a pod, each part sorted by
     /// group. In the round that asked for them the first part was there already and the last part
     /// was launched, so each request finds the node that was launched for it.
-    pub(crate) fn pending(&mut self, order: &[usize]) -> [Vec<usize>; 3] {
-        let mut parts = <[Vec<usize>; 3]>::default();
+    pub(crate) fn pending(&mut self, order: &[NodeIndex]) -> [Vec<NodeIndex>; 3] {
+        let mut parts = <[Vec<NodeIndex>; 3]>::default();
         let mut numbers = self.those(order, is_pending);
         if numbers.is_empty() {
             return parts;
         }
-        numbers.sort_by_key(|number| self.world.nodes.get(*number).map(PlannedNode::group));
+        numbers.sort_by_key(|number| self.state.nodes.get(*number).map(PlannedNode::group));
         let there = |node: &PlannedNode| node.stays() && !is_pending(node);
-        let mut lacking = self.world.lacking(there);
+        let mut lacking = self.state.lacking(there);
         for number in numbers {
-            let Some(node) = self.world.nodes.get(number) else {
+            let Some(node) = self.state.nodes.get(number) else {
                 continue;
             };
             let needed = node.group().and_then(|group| lacking.get_mut(group));
@@ -96,14 +97,14 @@ impl Packing<'_> {
         parts
     }
 
-    /// Shows nodes that are counted at the size of a resize in flight at the size that they have
+    /// Shows nodes that are counted at the size of a resize in progress at the size that they have
     /// now: resources that a resize will give are not free, whichever packing used them first.
     /// Returns each such node at both sizes.
-    fn as_they_are(&mut self, running: &[usize]) -> Vec<(usize, PlannedNode, PlannedNode)> {
-        let names = (self.world.cpu, self.world.memory);
+    fn as_they_are(&mut self, running: &[NodeIndex]) -> Vec<(NodeIndex, PlannedNode, PlannedNode)> {
+        let names = (self.state.cpu, self.state.memory);
         let mut shown = Vec::new();
         for number in running {
-            let node = self.world.nodes.get(*number);
+            let node = self.state.nodes.get(*number);
             let Some(large) = node.filter(|node| node.is_enlarged(names)) else {
                 continue;
             };

@@ -5,35 +5,36 @@
 //! the scheduler knows alone. Pods on their way are left alone: Ray may begin to run in them, and take
 //! work, before they are deleted.
 
+use crate::plan::list::NodeIndex;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::DecisionState;
 
 /// Removes idle nodes that are only kept ready, until so many cores are free: those first that have
 /// been idle for longest.
-pub(crate) fn give_way(world: &mut World, cores: f64) {
-    let mut left = world.count(PlannedNode::stays);
-    let mut numbers: Vec<usize> = world.order.clone();
-    let is_only_ready = |node: &PlannedNode| is_idle(node) && world.is_on_standby(node);
-    numbers.retain(|number| world.nodes.get(*number).is_some_and(is_only_ready));
-    numbers.sort_by_key(|number| world.nodes.get(*number).map(|node| -node.idle_ms));
+pub(crate) fn give_way(state: &mut DecisionState, cores: f64) {
+    let mut left = state.count(PlannedNode::stays);
+    let mut numbers: Vec<NodeIndex> = state.order.clone();
+    let is_only_ready = |node: &PlannedNode| is_idle(node) && state.is_on_standby(node);
+    numbers.retain(|number| state.nodes.get(*number).is_some_and(is_only_ready));
+    numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| -node.idle_ms));
     let mut missing = cores;
     for number in numbers {
-        let Some(node) = world.nodes.get(number).filter(|_| missing > 0.0) else {
+        let Some(node) = state.nodes.get(number).filter(|_| missing > 0.0) else {
             return;
         };
-        let least = world.group(node).map_or(0, |group| group.config.min);
+        let least = state.group(node).map_or(0, |group| group.config.min);
         let of_group = node.group().and_then(|group| left.get_mut(group));
         let Some(counted) = of_group.filter(|counted| **counted > least) else {
             continue;
         };
         *counted -= 1;
-        missing -= world
+        missing -= state
             .cpu
             .and_then(|cpu| node.amount(cpu)?.total)
             .unwrap_or(0.0);
-        if let Some(node) = world.nodes.get_mut(number) {
+        if let Some(node) = state.nodes.get_mut(number) {
             node.fate = Fate::Remove(RemovalCause::GivesWay);
         }
     }

@@ -4,14 +4,14 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, HashMap};
 
-use crate::plan::growth::resize::Resize;
-use crate::plan::growth::size::Size;
+use crate::plan::list::{GroupIndex, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, Kept, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
-use crate::plan::packing::state::{Floor, World, with_parts};
+use crate::plan::packing::state::{DecisionState, Floor, with_parts};
+use crate::plan::removal::keep::{Keep, keep_small};
 
 /// For how many pods of a group, at the most, it is remembered since when no demand has needed
 /// them.
@@ -19,19 +19,19 @@ const REMEMBERED: usize = 100_000;
 
 /// Launches the nodes that are missing for the groups' minima, and puts them in front of all other
 /// nodes.
-pub(crate) fn enforce_minima(world: &mut World) {
+pub(crate) fn enforce_minima(state: &mut DecisionState) {
     let mut order = Vec::new();
-    let mut places = world.places();
-    for (group, lacking) in world.lacking(PlannedNode::stays).into_iter().enumerate() {
-        let count = lacking.min(places);
-        world.is_cut |= count < lacking;
+    let mut places = state.places();
+    for (group, lacking) in state.lacking(PlannedNode::stays).enumerate() {
+        let count = places.min(*lacking);
+        state.is_cut |= count < *lacking;
         places -= count;
         if count > 0 {
-            order.extend(world.launch(group, count));
+            order.extend(state.launch(group, count));
         }
     }
-    order.append(&mut world.order);
-    world.order = order;
+    order.append(&mut state.order);
+    state.order = order;
 }
 
 /// The problem that says that more workers are needed than a cluster may have.
@@ -45,12 +45,12 @@ pub(crate) fn cut_short(max_workers: u64) -> Problem {
 
 /// Removes the nodes that a group has above its maximum. The list is regrouped: first the removed
 /// nodes, then the groups in the order of their first node.
-pub(crate) fn enforce_group_maxima(world: &mut World) {
-    let (gone, staying) = split(world);
-    let mut groups: Vec<(Option<usize>, Vec<usize>)> = Vec::new();
-    let mut places: HashMap<Option<usize>, usize> = HashMap::new();
+pub(crate) fn enforce_group_maxima(state: &mut DecisionState) {
+    let (gone, staying) = split(state);
+    let mut groups: Vec<(Option<GroupIndex>, Vec<NodeIndex>)> = Vec::new();
+    let mut places: HashMap<Option<GroupIndex>, usize> = HashMap::new();
     for number in staying {
-        let group = world.nodes.get(number).and_then(PlannedNode::group);
+        let group = state.nodes.get(number).and_then(PlannedNode::group);
         let at = *places.entry(group).or_insert(groups.len());
         match groups.get_mut(at) {
             Some((_, numbers)) => numbers.push(number),
@@ -60,85 +60,88 @@ pub(crate) fn enforce_group_maxima(world: &mut World) {
     let mut order = gone;
     let mut kept = Vec::new();
     for (group, numbers) in groups {
-        let group = group.and_then(|group| world.groups.get(group));
+        let group = group.and_then(|group| state.groups.get(group));
         let max = group.map_or(u64::MAX, |group| group.config.max);
-        let (out, stays) = take_out(world, numbers, max, RemovalCause::GroupMax);
+        let (out, stays) = take_out(state, numbers, max, RemovalCause::GroupMax);
         order.extend(out);
         kept.extend(stays);
     }
     order.extend(kept);
-    world.order = order;
+    state.order = order;
 }
 
 /// Removes the nodes that the cluster has above its maximum.
-pub(crate) fn enforce_cluster_maximum(world: &mut World) {
-    let (mut gone, staying) = split(world);
-    if world.max_nodes == 0 || world.sum(&staying) <= world.max_nodes {
+pub(crate) fn enforce_cluster_maximum(state: &mut DecisionState) {
+    let (mut gone, staying) = split(state);
+    if state.max_nodes == 0 || state.sum(&staying) <= state.max_nodes {
         return;
     }
-    let (out, stays) = take_out(world, staying, world.max_nodes, RemovalCause::ClusterMax);
+    let (out, stays) = take_out(state, staying, state.max_nodes, RemovalCause::ClusterMax);
     gone.extend(out);
     gone.extend(stays);
-    world.order = gone;
+    state.order = gone;
 }
 
-fn split(world: &World) -> (Vec<usize>, Vec<usize>) {
-    let goes = |number: &usize| world.nodes.get(*number).is_some_and(|node| !node.stays());
-    world.order.iter().partition(|number| goes(number))
+fn split(state: &DecisionState) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
+    let goes = |number: &NodeIndex| state.nodes.get(*number).is_some_and(|node| !node.stays());
+    state.order.iter().partition(|number| goes(number))
 }
 
 /// Removes the first nodes of `numbers`, in [`removal_order`], until `max` are left. The head is
 /// never removed, and moves to the end.
 fn take_out(
-    world: &mut World,
-    mut numbers: Vec<usize>,
+    state: &mut DecisionState,
+    mut numbers: Vec<NodeIndex>,
     max: u64,
     cause: RemovalCause,
-) -> (Vec<usize>, Vec<usize>) {
-    let mut extra = world.sum(&numbers).saturating_sub(max);
+) -> (Vec<NodeIndex>, Vec<NodeIndex>) {
+    let mut extra = state.sum(&numbers).saturating_sub(max);
     if extra == 0 {
         return (Vec::new(), numbers);
     }
     let before = numbers.clone();
-    sort_for_removal(world, &mut numbers);
-    let is_head = |number: &usize| world.nodes.get(*number).is_some_and(|node| node.head);
+    sort_for_removal(state, &mut numbers);
+    let is_head = |number: &NodeIndex| state.nodes.get(*number).is_some_and(|node| node.head);
     let head = numbers
         .iter()
         .position(is_head)
         .map(|at| numbers.remove(at));
     let (mut gone, mut stays) = (Vec::new(), Vec::new());
     for number in numbers {
-        let count = world.size(number);
+        let count = state.size(number);
         if extra == 0 {
             stays.push(number);
         } else if count <= extra {
             gone.push(number);
         } else {
-            gone.extend(world.split(number, extra));
+            gone.extend(state.split(number, extra));
             stays.push(number);
         }
         extra = extra.saturating_sub(count);
     }
     stays.extend(head);
     for number in &gone {
-        if let Some(node) = world.nodes.get_mut(*number) {
+        if let Some(node) = state.nodes.get_mut(*number) {
             node.fate = Fate::Remove(cause);
         }
     }
-    if world.strategy.is_rayfit() {
+    if state.strategy.is_rayfit() {
         // The order of the nodes decides between equally good ones, and should do so in the next
         // round as in this one.
-        let still = |number: &usize| world.nodes.get(*number).is_some_and(PlannedNode::stays);
+        let still = |number: &NodeIndex| state.nodes.get(*number).is_some_and(PlannedNode::stays);
         stays = before.into_iter().filter(still).collect();
     }
     (gone, stays)
 }
 
-fn sort_for_removal(world: &World, numbers: &mut [usize]) {
-    let uses: Vec<f64> = world.nodes.iter().map(PlannedNode::mean_use).collect();
-    let by = |left: &usize, right: &usize| match (world.nodes.get(*left), world.nodes.get(*right)) {
+fn sort_for_removal(state: &DecisionState, numbers: &mut [NodeIndex]) {
+    let uses = state.nodes.map(PlannedNode::mean_use);
+    let by = |left: &NodeIndex, right: &NodeIndex| match (
+        state.nodes.get(*left),
+        state.nodes.get(*right),
+    ) {
         (Some(one), Some(other)) => removal_order(one, other).then_with(|| {
-            let share = |number: &usize| uses.get(*number).copied().unwrap_or(0.0);
+            let share = |number: &NodeIndex| uses.get(*number).copied().unwrap_or(0.0);
             share(left).total_cmp(&share(right))
         }),
         _ => Ordering::Equal,
@@ -156,30 +159,33 @@ fn removal_order(one: &PlannedNode, other: &PlannedNode) -> Ordering {
 }
 
 /// The timeouts after which idle nodes are removed, in seconds.
-#[derive(Debug, Clone, Copy)]
+#[derive(Debug, Clone)]
 pub(crate) struct Timeouts {
     pub(crate) cluster: f64,
     /// The timeout for pending nodes that no demand needs; `None` keeps them.
     pub(crate) pending: Option<f64>,
-    /// The longest timeout of nodes below their resize limits; `None` gives them the same timeout
-    /// as all others.
-    pub(crate) small: Option<f64>,
+    /// How nodes below their resize limits are kept; `None` gives them the same timeout as all
+    /// others.
+    pub(crate) small: Option<Keep>,
     /// The time of the decision, in seconds since 1970.
     pub(crate) now: f64,
 }
 
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
 /// that its group's minimum needs, or that is kept ready.
-pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
-    let mut left = world.count(PlannedNode::stays);
-    let mut numbers = world.order.clone();
-    sort_for_removal(world, &mut numbers);
-    let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
+pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: &Timeouts) {
+    let mut left = state.count(PlannedNode::stays);
+    let mut numbers = state.order.clone();
+    sort_for_removal(state, &mut numbers);
+    if let Some(keep) = &timeouts.small {
+        keep_small(state, &numbers, keep, timeouts.cluster);
+    }
+    let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::new();
     for number in numbers {
-        let Some(node) = world.nodes.get(number) else {
+        let Some(node) = state.nodes.get(number) else {
             continue;
         };
-        let Some((group, floor)) = world.group(node).map(|of| (&of.config, of.floor)) else {
+        let Some((group, floor)) = state.group(node).map(|of| (&of.config, of.floor)) else {
             continue;
         };
         let timeout = timeout(node, group.idle_timeout_s, timeouts);
@@ -196,7 +202,7 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
         let least = floor.map_or(group.min, |floor| group.min.max(floor.nodes));
         let kept = kept(node, counted, floor, timeout.unwrap_or(0.0), timeouts.now);
         if kept.is_some() {
-            if let Some(node) = world.nodes.get_mut(number) {
+            if let Some(node) = state.nodes.get_mut(number) {
                 node.kept = kept;
             }
             continue;
@@ -207,18 +213,18 @@ pub(crate) fn enforce_idle(world: &mut World, timeouts: Timeouts) {
             *counted -= count;
         }
         let goes = if is_part {
-            world.split(number, count)
+            state.split(number, count)
         } else {
             Some(number)
         };
         if let Some(part) = goes.filter(|_| is_part) {
             parts.entry(number).or_default().push(part);
         }
-        if let Some(node) = goes.and_then(|number| world.nodes.get_mut(number)) {
+        if let Some(node) = goes.and_then(|number| state.nodes.get_mut(number)) {
             node.fate = Fate::Remove(RemovalCause::Idle);
         }
     }
-    world.order = with_parts(std::mem::take(&mut world.order), &parts);
+    state.order = with_parts(std::mem::take(&mut state.order), &parts);
 }
 
 /// Why a node that has been idle for long enough is kept, if it is.
@@ -236,28 +242,13 @@ fn kept(
     standby.map(Kept::Standby).or_else(released)
 }
 
-fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts) -> Option<f64> {
+fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: &Timeouts) -> Option<f64> {
     if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
         timeouts.pending
     } else {
-        let timeout = of_group.unwrap_or(timeouts.cluster);
-        let small = timeouts.small.zip(node.resize.as_ref());
-        Some(small.map_or(timeout, |(longest, resize)| {
-            timeout.max(longest.min(timeout * cost_ratio(resize)))
-        }))
+        let kept = node.resize.as_ref().and_then(|resize| resize.kept_for);
+        kept.or(of_group).or(Some(timeouts.cluster))
     }
-}
-
-/// The memory that costs as much as a core, in bytes: 8 GiB, as clouds sell them. (The default
-/// prices of `OpenCost` give 7.5 GiB.)
-const MEMORY_OF_A_CORE: f64 = 8.0 * 1_073_741_824.0;
-
-/// How many times as much the pod would cost at its resize limits.
-fn cost_ratio(resize: &Resize) -> f64 {
-    #[expect(clippy::cast_precision_loss, reason = "a ratio")]
-    let cost = |size: Size| size.cpu + size.memory as f64 / MEMORY_OF_A_CORE;
-    let now = cost(resize.current).max(f64::MIN_POSITIVE);
-    (cost(resize.limits.size()) / now).max(1.0)
 }
 
 #[expect(
@@ -272,59 +263,59 @@ fn is_idle_for(node: &PlannedNode, timeout: f64) -> bool {
 /// get the longest waits, and nodes with a pod the shortest. Returns the times to remember. (Ray,
 /// `_update_pending_nodes_idle_duration`.)
 pub(crate) fn note_unneeded(
-    world: &mut World,
+    state: &mut DecisionState,
     remembered: &BTreeMap<String, Vec<f64>>,
     now: f64,
 ) -> BTreeMap<String, Vec<f64>> {
-    let mut waiting: BTreeMap<Option<usize>, Vec<usize>> = BTreeMap::new();
-    for number in &world.order {
+    let mut waiting: BTreeMap<Option<GroupIndex>, Vec<NodeIndex>> = BTreeMap::new();
+    for number in &state.order {
         let unneeded = |node: &&PlannedNode| {
             node.fate == Fate::Stay
                 && !node.head
                 && matches!(node.stage(), Stage::Queued | Stage::Allocated)
                 && node.is_unneeded()
         };
-        if let Some(node) = world.nodes.get(*number).filter(unneeded) {
+        if let Some(node) = state.nodes.get(*number).filter(unneeded) {
             waiting.entry(node.group()).or_default().push(*number);
         }
     }
     let mut notes = BTreeMap::new();
-    let mut parts: HashMap<usize, Vec<usize>> = HashMap::new();
+    let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::new();
     for (group, mut numbers) in waiting {
-        let Some(group) = group.and_then(|group| world.groups.get(group)) else {
+        let Some(group) = group.and_then(|group| state.groups.get(group)) else {
             continue;
         };
         let name = group.config.name.clone();
         numbers.sort_by_key(|number| {
-            world
+            state
                 .nodes
                 .get(*number)
                 .map(|node| node.stage() == Stage::Allocated)
         });
         let mut since = remembered.get(&name).cloned().unwrap_or_default();
-        let count = usize::try_from(world.sum(&numbers)).unwrap_or(usize::MAX);
+        let count = usize::try_from(state.sum(&numbers)).unwrap_or(usize::MAX);
         since.resize(count.min(REMEMBERED), now);
         let mut times = since.as_slice();
         for number in numbers {
-            note_since(world, number, &mut times, now, &mut parts);
+            note_since(state, number, &mut times, now, &mut parts);
         }
         notes.insert(name, since);
     }
-    world.order = with_parts(std::mem::take(&mut world.order), &parts);
+    state.order = with_parts(std::mem::take(&mut state.order), &parts);
     notes
 }
 
 /// Takes a time for each of the nodes that an entry stands for. Nodes with the same time stay one
 /// entry.
 fn note_since(
-    world: &mut World,
-    number: usize,
+    state: &mut DecisionState,
+    number: NodeIndex,
     times: &mut &[f64],
     now: f64,
-    parts: &mut HashMap<usize, Vec<usize>>,
+    parts: &mut HashMap<NodeIndex, Vec<NodeIndex>>,
 ) {
     loop {
-        let count = world.size(number);
+        let count = state.size(number);
         let since = times.first().copied().unwrap_or(now);
         let same = times
             .iter()
@@ -334,11 +325,11 @@ fn note_since(
         let part = if is_last {
             Some(number)
         } else {
-            world.split(number, same as u64)
+            state.split(number, same as u64)
         };
         let taken = usize::try_from(count).map_or(same, |count| same.min(count));
         *times = times.get(taken..).unwrap_or_default();
-        if let Some(node) = part.and_then(|part| world.nodes.get_mut(part)) {
+        if let Some(node) = part.and_then(|part| state.nodes.get_mut(part)) {
             #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
             let idle = ((now - since) * 1000.0) as i64;
             node.idle_ms = idle;
@@ -352,12 +343,12 @@ fn note_since(
 
 /// Forgets the times of pending nodes that are removed as idle, so that no other node inherits
 /// these times.
-pub(crate) fn forget_removed(world: &World, notes: &mut BTreeMap<String, Vec<f64>>) {
-    let gone = world.count(|node| {
+pub(crate) fn forget_removed(state: &DecisionState, notes: &mut BTreeMap<String, Vec<f64>>) {
+    let gone = state.count(|node| {
         node.fate == Fate::Remove(RemovalCause::Idle)
             && matches!(node.stage(), Stage::Queued | Stage::Allocated)
     });
-    for (group, count) in world.groups.iter().zip(gone) {
+    for (group, count) in state.groups.iter().zip(gone) {
         if let Some(since) = notes.get_mut(&group.config.name) {
             let count = usize::try_from(count).unwrap_or(usize::MAX);
             since.drain(..count.min(since.len()));

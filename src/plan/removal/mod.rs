@@ -1,6 +1,8 @@
 //! Which nodes are removed: nodes above a maximum, and nodes that have been idle for too long. The
-//! hosts of one replica are removed together or not at all. Pods that stay give up CPU that has been spare for long.
+//! hosts of one replica are removed together or not at all. Pods that stay give up CPU that they have
+//! not needed for a while.
 
 pub(crate) mod give_way;
+pub(crate) mod keep;
 pub(crate) mod limits;
 pub(crate) mod shrink;

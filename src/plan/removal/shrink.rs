@@ -11,7 +11,7 @@ use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode};
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::DecisionState;
 use crate::snapshot::history::SpareCpu;
 
 /// For how many seconds CPU must have been spare while other demand waits for room.
@@ -51,9 +51,9 @@ impl Hold {
 ///
 /// The hold is watched in two halves. A pod whose need was higher in the first half than in the
 /// second waits for one half more, so that it shrinks once instead of step by step.
-pub(crate) fn shrink(world: &mut World, hold: Hold) {
-    let Some(cpu) = world.cpu else { return };
-    for node in &mut world.nodes {
+pub(crate) fn shrink(state: &mut DecisionState, hold: Hold) {
+    let Some(cpu) = state.cpu else { return };
+    for node in state.nodes.iter_mut() {
         let spare = spare(node, needed(node, cpu), hold);
         let Some(resize) = &mut node.resize else {
             continue;
@@ -83,8 +83,8 @@ pub(crate) fn shrink(world: &mut World, hold: Hold) {
 }
 
 /// Forgets what pods had to spare, where pods do not shrink.
-pub(crate) fn forget(world: &mut World) {
-    let resizes = world.nodes.iter_mut();
+pub(crate) fn forget(state: &mut DecisionState) {
+    let resizes = state.nodes.iter_mut();
     for resize in resizes.filter_map(|node| node.resize.as_mut()) {
         resize.spare = None;
     }

@@ -4,9 +4,10 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::plan::growth::size::cores;
+use crate::plan::list::{List, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
-use crate::plan::packing::state::World;
+use crate::plan::packing::state::DecisionState;
 use crate::snapshot::pod::Pod;
 
 /// What demand still needs that was served before.
@@ -19,13 +20,13 @@ pub(crate) struct Claims {
 }
 
 impl Claims {
-    pub(crate) fn of(world: &World, own: &[Pod<'_>], draining: &[&Pod<'_>]) -> Self {
+    pub(crate) fn of(state: &DecisionState, own: &[Pod<'_>], draining: &[&Pod<'_>]) -> Self {
         let pods: HashMap<&str, &Pod<'_>> = own.iter().map(|pod| (pod.name, pod)).collect();
-        let required = required(world);
+        let required = required(state);
         let (mut cores_short, mut begins) = (0.0, false);
-        for number in &world.order {
+        for number in &state.order {
             let is_required = required.get(*number).copied().unwrap_or(false);
-            let Some(node) = world.nodes.get(*number).filter(|_| is_required) else {
+            let Some(node) = state.nodes.get(*number).filter(|_| is_required) else {
                 continue;
             };
             let pod = node.pod().and_then(|name| pods.get(name));
@@ -42,13 +43,13 @@ impl Claims {
             let leaves = own.iter().filter(|pod| pod.deleting && !pod.ended);
             let leaves = leaves.chain(draining.iter().copied());
             let goes = |node: &&PlannedNode| !node.stays();
-            let goes = world.in_order().filter(goes).filter_map(PlannedNode::pod);
+            let goes = state.in_order().filter(goes).filter_map(PlannedNode::pod);
             let goes = goes.filter_map(|name| pods.get(name).copied());
             let mut seen = HashSet::new();
             let freed = leaves.chain(goes).filter(|pod| seen.insert(pod.name));
             cores_short = (cores_short - freed.map(cpu).sum::<f64>()).max(f64::MIN_POSITIVE);
         }
-        if world.is_cut {
+        if state.is_cut {
             cores_short = f64::INFINITY;
         }
         Self {
@@ -77,12 +78,12 @@ pub(crate) fn is_unscheduled(pod: &Pod<'_>) -> bool {
 }
 
 /// By number, the nodes that demand or the minimum of their group needs.
-pub(crate) fn required(world: &World) -> Vec<bool> {
-    let staying = world.count(PlannedNode::stays);
+pub(crate) fn required(state: &DecisionState) -> List<NodeIndex, bool> {
+    let staying = state.count(PlannedNode::stays);
     let at_minimum = |node: &PlannedNode| {
         let group = node
             .group()
-            .and_then(|group| Some((world.groups.get(group)?, group)));
+            .and_then(|group| Some((state.groups.get(group)?, group)));
         group.is_some_and(|(planned, group)| {
             staying
                 .get(group)
@@ -91,5 +92,5 @@ pub(crate) fn required(world: &World) -> Vec<bool> {
     };
     let is_required =
         |node: &PlannedNode| node.stays() && (node.head || !node.is_unneeded() || at_minimum(node));
-    world.nodes.iter().map(is_required).collect()
+    state.nodes.map(is_required)
 }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
         .message("* stands for every rule: write it alone")
 )]
 #[serde(rename_all = "camelCase")]
-pub struct Exemption {
+pub struct ExemptionSpec {
     /// The rules, or * for all of them.
     #[schemars(
         length(min = 1, max = 200),

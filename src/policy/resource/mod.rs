@@ -24,11 +24,11 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 pub use amount::Amount;
-pub use exemption::{ExemptObjects, Exemption};
+pub use exemption::{ExemptObjects, ExemptionSpec};
 pub use headroom::{Headroom, HeadroomRequest, Schedule};
 pub use scope::{LabelExpression, LabelOperator, LabelSelector, Match};
 pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
-pub use values::{BackOff, ContainerSize, Defaults, Limits, RayfitContainer, Reconcile};
+pub use values::{BackOff, ContainerSize, Defaults, LimitsSpec, RayfitContainer, Reconcile};
 
 use super::Mode;
 
@@ -90,7 +90,7 @@ pub struct RayPolicySpec {
 
     /// Limits on what Ray objects may request (rules RF501 to RF506).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub limits: Option<Limits>,
+    pub limits: Option<LimitsSpec>,
 
     /// Values that defaults fill in instead of Rayfit's own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -105,7 +105,7 @@ pub struct RayPolicySpec {
     /// sets.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 100))]
-    pub exemptions: Vec<Exemption>,
+    pub exemptions: Vec<ExemptionSpec>,
 
     /// Refuse Ray objects while no webhook answers. This takes effect once enough webhooks are
     /// ready, and ends as soon as the field is false. Only in a policy without match; the first

@@ -13,7 +13,7 @@ use crate::ray::ReconcileMode;
 /// them, or Enforce if it sets none.
 #[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Limits {
+pub struct LimitsSpec {
     /// The most workers that the groups of a cluster may have together (RF501).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0))]

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn many_keys_are_told_apart_as_few_are() {
+    fn many_keys_are_distinguished_as_few_are() {
         let keys: Vec<String> = (0..40).map(|n| format!("k{}", n % 20)).collect();
         let text: Vec<String> = keys.iter().map(|key| format!("\"{key}\":1")).collect();
         let json = serde_json::from_str(&format!("{{{}}}", text.join(",")));

@@ -1,21 +1,21 @@
 //! The `ray.io/ippr` annotation: which groups may grow in place, and up to which resize limits.
 //!
 //! Ray reads it with a JSON schema (`groups` -> name -> `max-cpu`, `max-memory`, `resize-timeout`,
-//! all three required) and aborts its whole loop on any fault. Here a fault becomes a [`Problem`]
+//! all three required) and aborts its whole loop on any fault. Here a fault becomes a [`IpprProblem`]
 //! and everything else is still read, so that rules can report all of it.
 
-mod cap;
-mod group_caps;
+mod group_limits;
 mod json;
 mod key_place;
+mod resize_limit;
 
-pub use cap::{Cap, CapFault};
-pub use group_caps::GroupResizeLimits;
+pub use group_limits::GroupResizeLimits;
 pub use key_place::{ANNOTATION, KeyPlace};
+pub use resize_limit::{ResizeLimit, ResizeLimitFault};
 
 use std::collections::HashMap;
 
-use group_caps::Entry;
+use group_limits::Entry;
 use json::{Json, Object};
 use key_place::place;
 
@@ -42,7 +42,7 @@ pub struct Ippr {
     /// The groups that it lists, in their order, with each name once.
     pub groups: Vec<GroupResizeLimits>,
     /// What keeps Ray from reading it, with at most 100 problems.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<IpprProblem>,
     /// The keys that Ray does not know, with the way to each of them, 100 at the most.
     pub unknown_keys: Vec<KeyPlace>,
     /// The position of each name in `groups`.
@@ -51,7 +51,7 @@ pub struct Ippr {
 
 /// A problem that keeps Ray from reading the annotation as it was meant.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
-pub enum Problem {
+pub enum IpprProblem {
     /// The text is not JSON, for the reason that the parser gives.
     #[error("it is not JSON: {0}")]
     NotJson(String),
@@ -90,7 +90,7 @@ pub enum Problem {
         wanted: &'static str,
     },
     /// A key is written more than once in one object: all values but the last are lost.
-    #[error("{} stands twice in the same object", .0.path())]
+    #[error("{} occurs twice in the same object", .0.path())]
     Duplicate(KeyPlace),
 }
 
@@ -103,13 +103,13 @@ impl Ippr {
             return ippr;
         }
         if text.len() > MAX_LEN {
-            ippr.fault(Problem::NotJson("it is longer than 256 KiB".to_owned()));
+            ippr.fault(IpprProblem::NotJson("it is longer than 256 KiB".to_owned()));
             return ippr;
         }
         match serde_json::from_str(text) {
             Ok(Json::Object(root)) => ippr.read_root(&root),
-            Ok(_) => ippr.fault(Problem::NotAnObject),
-            Err(error) => ippr.fault(Problem::NotJson(error.to_string())),
+            Ok(_) => ippr.fault(IpprProblem::NotAnObject),
+            Err(error) => ippr.fault(IpprProblem::NotJson(error.to_string())),
         }
         ippr
     }
@@ -135,7 +135,7 @@ impl Ippr {
         self.groups.is_empty() && self.problems.is_empty()
     }
 
-    fn fault(&mut self, problem: Problem) {
+    fn fault(&mut self, problem: IpprProblem) {
         if self.problems.len() < MAX_FAULTS {
             self.problems.push(problem);
         }
@@ -150,7 +150,7 @@ impl Ippr {
     fn read_root(&mut self, root: &Object) {
         self.note_duplicates(root, &[]);
         if !root.entries.is_empty() && !root.has("groups") {
-            self.fault(Problem::NoGroups);
+            self.fault(IpprProblem::NoGroups);
         }
         for (key, value) in &root.entries {
             match (key.as_str(), value) {
@@ -178,7 +178,7 @@ impl Ippr {
             match resize_limits.read(key, value) {
                 Entry::Fine => {}
                 Entry::Unknown => self.unknown(place(&["groups", name], key)),
-                Entry::WrongType(key, wanted) => self.fault(Problem::WrongType {
+                Entry::WrongType(key, wanted) => self.fault(IpprProblem::WrongType {
                     group: name.to_owned(),
                     key,
                     found: value.to_string(),
@@ -188,7 +188,7 @@ impl Ippr {
         }
         for key in GROUP_KEYS.into_iter().filter(|key| !entry.has(key)) {
             let group = name.to_owned();
-            self.fault(Problem::Missing { group, key });
+            self.fault(IpprProblem::Missing { group, key });
         }
         self.positions.insert(name.to_owned(), self.groups.len());
         self.groups.push(resize_limits);
@@ -196,14 +196,14 @@ impl Ippr {
 
     fn note_duplicates(&mut self, object: &Object, parents: &[&str]) {
         for key in &object.twice {
-            self.fault(Problem::Duplicate(place(parents, key)));
+            self.fault(IpprProblem::Duplicate(place(parents, key)));
         }
     }
 }
 
-fn not_an_object(place: KeyPlace, found: &Json) -> Problem {
+fn not_an_object(place: KeyPlace, found: &Json) -> IpprProblem {
     let found = found.to_string();
-    Problem::NotAnObjectAt { place, found }
+    IpprProblem::NotAnObjectAt { place, found }
 }
 
 #[cfg(test)]
@@ -255,12 +255,15 @@ mod tests {
     fn keys_without_groups_are_a_problem() {
         assert_eq!(
             Ippr::parse(r#"{"Groups":{}}"#).problems,
-            [Problem::NoGroups]
+            [IpprProblem::NoGroups]
         );
-        assert_eq!(Ippr::parse("[]").problems, [Problem::NotAnObject]);
+        assert_eq!(Ippr::parse("[]").problems, [IpprProblem::NotAnObject]);
         for text in ["{", "  ", "{'groups':{}}"] {
             let problems = Ippr::parse(text).problems;
-            assert!(matches!(problems[..], [Problem::NotJson(_)]), "{text:?}");
+            assert!(
+                matches!(problems[..], [IpprProblem::NotJson(_)]),
+                "{text:?}"
+            );
         }
     }
 
@@ -280,7 +283,7 @@ mod tests {
         let deep = format!("{{\"groups\":{}", "{\"a\":".repeat(100_000));
         assert!(matches!(
             Ippr::parse(&deep).problems[..],
-            [Problem::NotJson(_)]
+            [IpprProblem::NotJson(_)]
         ));
     }
 

@@ -14,7 +14,7 @@ pub enum ResourceError {
     #[error("no CPU count can be derived: set a CPU limit on the ray container")]
     CpuUnknown,
     /// A start parameter is not an integer.
-    #[error("rayStartParams.{key} is no integer: write a whole number in quotes")]
+    #[error("rayStartParams.{key} is not an integer: write a whole number in quotes")]
     NotAnInteger {
         /// The name of the parameter.
         key: &'static str,

@@ -126,11 +126,11 @@ pub struct Bounds {
 }
 
 impl PodMost {
-    /// The most that a pod of `group` may take, whose ray container may grow to `cap`.
+    /// The most that a pod of `group` may take, whose ray container may grow to `limit`.
     pub fn of(
         (cluster, group): (&Cluster<'_>, &Group<'_>),
         resource: Resource,
-        cap: Option<Quantity>,
+        limit: Option<Quantity>,
         bounds: Bounds,
     ) -> Self {
         let parts: Vec<Part<'_>> = Part::of(cluster, group).collect();
@@ -140,7 +140,7 @@ impl PodMost {
                 None => kuberays(resource),
             };
             match part.role {
-                Role::Ray => most.max(cap.unwrap_or_default()),
+                Role::Ray => most.max(limit.unwrap_or_default()),
                 _ => most,
             }
         });
@@ -252,12 +252,17 @@ mod tests {
         pod_level: true,
     };
 
-    fn of(pod: &Value, cap: Option<i64>, bounds: Bounds) -> (String, usize) {
+    fn of(pod: &Value, limit: Option<i64>, bounds: Bounds) -> (String, usize) {
         let spec = json!({"workerGroupSpecs": [{"template": {"spec": pod}}]});
         let fields: &Fields = spec.as_object().unwrap();
         let cluster = Cluster::parse(Kind::RayCluster, fields);
-        let cap = cap.map(Quantity::from_units);
-        let most = PodMost::of((&cluster, &cluster.workers[0]), Resource::Cpu, cap, bounds);
+        let limit = limit.map(Quantity::from_units);
+        let most = PodMost::of(
+            (&cluster, &cluster.workers[0]),
+            Resource::Cpu,
+            limit,
+            bounds,
+        );
         (most.written.display_cpu(), most.unbounded.len())
     }
 

@@ -208,8 +208,10 @@ impl Meaning {
             Self::Gone => "nothing is left to do",
             Self::TooLarge(_) => "another pod is used instead",
             Self::Refused => "change what the message names; it is tried again later",
-            Self::Forbidden => "give Rayfit the right that the message names; it is tried again",
-            Self::Busy { .. } => "it is tried again when the API server has time",
+            Self::Forbidden => {
+                "give Rayfit the permission that the message names; it is tried again"
+            }
+            Self::Busy { .. } => "it is tried again when the API server allows it",
             Self::Transient => "it is tried again",
         }
     }
@@ -231,7 +233,7 @@ mod tests {
     }
 
     #[test]
-    fn tells_the_many_meanings_of_403_apart() {
+    fn distinguishes_the_many_meanings_of_403() {
         let told = "pods \"w\" is forbidden: node didn't have enough allocatable resources: cpu, \
                     requested: 800000, allocatable: 16000; memory, requested: 9, allocatable: 7";
         let both = Allocatable {

@@ -17,7 +17,7 @@ use crate::snapshot::cluster_object::GroupSpec;
 
 /// The changes to one worker group.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Change<'a> {
+pub(crate) struct ReplicaChange<'a> {
     /// The group's position in `workerGroupSpecs`.
     index: usize,
     pub(crate) group: &'a GroupPlan,
@@ -31,13 +31,16 @@ pub(crate) struct Change<'a> {
 
 /// The worker groups in which anything is to change, in the order of the plan. Where two groups
 /// have the same name, the last one counts.
-pub(crate) fn changes<'a>(snapshot: &'a Snapshot, groups: &'a [GroupPlan]) -> Vec<Change<'a>> {
+pub(crate) fn changes<'a>(
+    snapshot: &'a Snapshot,
+    groups: &'a [GroupPlan],
+) -> Vec<ReplicaChange<'a>> {
     let there: HashSet<&str> = snapshot.pods.iter().map(|pod| pod.name).collect();
     let change = |group: &'a GroupPlan| {
         let cluster = snapshot.ray_cluster.spec.as_ref()?;
         let (index, spec) = cluster.worker_group(&group.name)?;
         let now = group.replicas_now.or(spec.min_replicas).unwrap_or(0);
-        let change = Change {
+        let change = ReplicaChange {
             index,
             group,
             has_strategy: spec.to_delete.is_some(),
@@ -70,15 +73,15 @@ fn listed<'a>(
 }
 
 /// The patch; `None` if nothing changes, or if the object has no `resourceVersion` to test.
-pub(crate) fn patch(snapshot: &Snapshot, changes: &[Change<'_>]) -> Option<ClusterPatch> {
+pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<ClusterPatch> {
     if changes.is_empty() {
         return None;
     }
     let mut operations = vec![tested(snapshot.ray_cluster.resource_version.as_deref()?)];
-    operations.extend(changes.iter().flat_map(Change::operations));
+    operations.extend(changes.iter().flat_map(ReplicaChange::operations));
     Some(ClusterPatch {
         operations: serde_json::from_value(Value::Array(operations)).ok()?,
-        changes: changes.iter().map(Change::told).collect(),
+        changes: changes.iter().map(ReplicaChange::summary).collect(),
     })
 }
 
@@ -105,7 +108,7 @@ pub(crate) fn annotate(object: &Value, key: &str, value: &str) -> Option<Patch> 
     serde_json::from_value(json!([tested(version), add])).ok()
 }
 
-impl Change<'_> {
+impl ReplicaChange<'_> {
     /// Whether this change only asks for new nodes, so that it may be delayed. A change that also
     /// deletes pods must not wait.
     pub(crate) fn launches(&self) -> bool {
@@ -138,7 +141,7 @@ impl Change<'_> {
         operations
     }
 
-    fn told(&self) -> GroupChange {
+    fn summary(&self) -> GroupChange {
         GroupChange {
             group: self.group.name.clone(),
             now: self.now,
@@ -182,7 +185,7 @@ fn deletions(deletions: &[&Deletion]) -> Vec<String> {
     let mut causes: Vec<_> = deletions.iter().map(|deletion| deletion.cause).collect();
     causes.sort_unstable();
     causes.dedup();
-    let words = |cause| {
+    let describe = |cause| {
         let of = deletions.iter().filter(|deletion| deletion.cause == cause);
         let names: Vec<&str> = of.clone().map(|of| of.pod.as_str()).take(3).collect();
         let more = of.count().saturating_sub(names.len());
@@ -191,7 +194,7 @@ fn deletions(deletions: &[&Deletion]) -> Vec<String> {
         } else {
             String::new()
         };
-        format!("delete {}{more} ({})", names.join(", "), cause.words())
+        format!("delete {}{more} ({})", names.join(", "), cause.describe())
     };
-    causes.into_iter().map(words).collect()
+    causes.into_iter().map(describe).collect()
 }

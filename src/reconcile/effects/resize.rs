@@ -44,18 +44,24 @@ pub(crate) struct Planned<'a> {
     pub(crate) node_id: Option<NodeId>,
 }
 
+impl Planned<'_> {
+    /// The size that the raylet is to be told.
+    pub(crate) fn raylet_size(&self) -> Option<RayletResize> {
+        let sync = self.sync?;
+        Some(RayletResize {
+            pod: sync.pod.clone(),
+            node_id: self.node_id?,
+            cpu_milli: Some(sync.cpu_milli),
+            memory_bytes: Some(sync.memory_bytes),
+        })
+    }
+}
+
 impl PodSteps {
     /// The calls that are needed, in order; `None` if none is.
     pub(crate) fn of(pod: PodSize, planned: Planned<'_>) -> Option<Self> {
         let mut calls = VecDeque::new();
-        if let (Some(sync), Some(node_id)) = (planned.sync, planned.node_id) {
-            calls.push_back(ResizeCall::Sync(RayletResize {
-                pod: pod.name.clone(),
-                node_id,
-                cpu_milli: Some(sync.cpu_milli),
-                memory_bytes: Some(sync.memory_bytes),
-            }));
-        }
+        calls.extend(planned.raylet_size().map(ResizeCall::Sync));
         if let (Some(resize), Some(node_id)) = (planned.resize, planned.node_id) {
             calls.extend(shrink(resize, node_id).map(ResizeCall::Shrink));
         }
@@ -140,14 +146,14 @@ impl PodSteps {
         only_shrinks: bool,
         now: f64,
     ) -> bool {
-        let told = match failure.meaning() {
+        let is_limit_known = match failure.meaning() {
             Meaning::TooLarge(allocatable) => self.pod.learn(note, allocatable),
             Meaning::Refused | Meaning::Forbidden => false,
             _ => return false,
         };
         note.resizing_at = None;
         // A pod that could not be made smaller has its size, and may still grow.
-        if !told && !only_shrinks {
+        if !is_limit_known && !only_shrinks {
             #[expect(clippy::cast_possible_truncation, reason = "whole seconds since 1970")]
             let at = now as i64;
             note.last_failed_at = Some(at);

@@ -105,7 +105,7 @@ mod tests {
     use crate::reconcile::events::driver_log::*;
 
     #[test]
-    fn says_it_in_rays_words() {
+    fn has_the_texts_of_ray() {
         assert_eq!(
             Message::adding(3, "cpu").text,
             "Adding 3 node(s) of type cpu."

@@ -32,7 +32,7 @@ pub enum EventType {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Announcements {
     /// Events for Kubernetes' users.
-    pub news: Vec<ClusterEvent>,
+    pub events: Vec<ClusterEvent>,
     /// Messages for drivers, which only a sidecar can write into Ray's log.
     pub messages: Vec<Message>,
 }
@@ -41,7 +41,7 @@ pub struct Announcements {
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct TrackedCondition {
     pub(crate) topic: ConditionKey,
-    pub(crate) news: ClusterEvent,
+    pub(crate) event: ClusterEvent,
     /// The message for drivers, if there is one.
     pub(crate) message: Option<Message>,
 }

@@ -87,7 +87,7 @@ impl Waits {
     }
 
     /// Backs off the work on a target for so many seconds.
-    pub(crate) fn pause(
+    pub(crate) fn delay(
         &mut self,
         key: (EffectTarget, EffectClass),
         now: f64,

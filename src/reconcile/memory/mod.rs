@@ -41,7 +41,7 @@ pub struct RoundMemory {
     pub waits: Waits,
     /// When anything in the cluster last changed, in seconds since 1970.
     pub changed_at: f64,
-    pub(super) told: ReportedState,
+    pub(super) reported: ReportedState,
     pub(super) unobserved: Unobserved,
     recorder: EventRecorder,
     /// When the last round was taken in, in seconds since 1970.
@@ -70,7 +70,7 @@ impl RoundMemory {
                 changed_at: now,
                 ..Self::default()
             };
-            return self.recorder.tell(round, done, now);
+            return self.recorder.announce(round, done, now);
         }
         self.at = now;
         self.history = round.plan.remember.clone();
@@ -95,7 +95,7 @@ impl RoundMemory {
         if round.busy || done.iter().any(|done| done.effect.is_kubernetes()) {
             self.changed_at = now;
         }
-        self.recorder.tell(round, done, now)
+        self.recorder.announce(round, done, now)
     }
 
     /// Whether worker groups are patched one by one.
@@ -159,8 +159,8 @@ impl RoundMemory {
                     self.waits.went_well(&(about, task));
                 }
             }
-            Effect::Report(state) => self.told.note_state(state, now),
-            Effect::PutError(text) => self.told.note_error(text, now),
+            Effect::Report(state) => self.reported.note_state(state, now),
+            Effect::PutError(text) => self.reported.note_error(text, now),
             Effect::NotePod(_)
             | Effect::ResizePod(_)
             | Effect::ResizeRaylet(_)
@@ -169,7 +169,7 @@ impl RoundMemory {
         let key = (done.about.clone(), task);
         if reply == Reply::DrainRefused {
             let why = "it has work again and is not drained";
-            self.waits.pause(key, now, REFUSED_DRAIN_S, why);
+            self.waits.delay(key, now, REFUSED_DRAIN_S, why);
         } else if !has_failed {
             self.waits.went_well(&key);
         }

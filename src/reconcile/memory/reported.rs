@@ -17,18 +17,18 @@ impl ReportedState {
     /// Whether the autoscaling state has to be reported: it is new, or was reported too long ago.
     pub(crate) fn wants_state(&self, state: &AutoscalingState, now: f64) -> bool {
         let unversioned = without_version(state);
-        let Some((told, at)) = &self.state else {
+        let Some((reported, at)) = &self.state else {
             return true;
         };
-        *told != unversioned || (unversioned != AutoscalingState::default() && is_old(*at, now))
+        *reported != unversioned || (unversioned != AutoscalingState::default() && is_old(*at, now))
     }
 
     /// Whether the error text has to be stored: it is new, or was stored too long ago.
     pub(crate) fn wants_error(&self, text: &str, now: f64) -> bool {
-        let Some((told, at)) = &self.error else {
+        let Some((reported, at)) = &self.error else {
             return true;
         };
-        told != text || (!text.is_empty() && is_old(*at, now))
+        reported != text || (!text.is_empty() && is_old(*at, now))
     }
 
     pub(crate) fn note_state(&mut self, state: &AutoscalingState, now: f64) {
@@ -40,7 +40,7 @@ impl ReportedState {
     }
 }
 
-/// Whether it was told long ago, or by a clock that has been set back since.
+/// Whether it was reported long ago, or by a clock that has been set back since.
 fn is_old(at: f64, now: f64) -> bool {
     !(0.0..AGAIN_S).contains(&(now - at))
 }
@@ -58,29 +58,32 @@ mod tests {
     use crate::snapshot::autoscaling_state::PendingRequest;
 
     #[test]
-    fn the_same_is_told_once_and_then_seldom() {
-        let mut told = ReportedState::default();
+    fn an_equal_state_is_reported_once_and_then_seldom() {
+        let mut reported = ReportedState::default();
         let mut state = AutoscalingState {
             version: 1,
             ..AutoscalingState::default()
         };
-        assert!(told.wants_state(&state, 0.0), "a predecessor's report goes");
-        told.note_state(&state, 0.0);
+        assert!(
+            reported.wants_state(&state, 0.0),
+            "a predecessor's report goes"
+        );
+        reported.note_state(&state, 0.0);
         state.version = 2;
-        assert!(!told.wants_state(&state, 100.0), "nothing, again");
+        assert!(!reported.wants_state(&state, 100.0), "nothing, again");
         state.pending_requests.push(PendingRequest::default());
-        assert!(told.wants_state(&state, 1.0));
-        told.note_state(&state, 1.0);
-        assert!(!told.wants_state(&state, 30.9));
-        assert!(told.wants_state(&state, 31.0));
+        assert!(reported.wants_state(&state, 1.0));
+        reported.note_state(&state, 1.0);
+        assert!(!reported.wants_state(&state, 30.9));
+        assert!(reported.wants_state(&state, 31.0));
     }
 
     #[test]
     fn an_old_error_text_is_cleared_once() {
-        let mut told = ReportedState::default();
-        assert!(told.wants_error("", 0.0));
-        told.note_error("", 0.0);
-        assert!(!told.wants_error("", 1000.0));
-        assert!(told.wants_error("no", 1.0));
+        let mut reported = ReportedState::default();
+        assert!(reported.wants_error("", 0.0));
+        reported.note_error("", 0.0);
+        assert!(!reported.wants_error("", 1000.0));
+        assert!(reported.wants_error("no", 1.0));
     }
 }

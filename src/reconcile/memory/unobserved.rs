@@ -1,5 +1,5 @@
-//! Unobserved patches: what the API server accepted for a pod and the watch of pods does not show
-//! yet.
+//! Unobserved changes: what the API server accepted for a pod and the watch of pods does not show
+//! yet, and the sizes that raylets were told and the GCS does not show yet.
 //!
 //! A plan is made of pods as they were observed. While a watch lags or hangs, each look would ask
 //! anew for what has been done. So a pod that was patched is left alone until it is observed as
@@ -11,19 +11,27 @@ use serde::Deserialize as _;
 
 use crate::plan::STATUS_ANNOTATION;
 use crate::reconcile::effects::done::Done;
-use crate::reconcile::effects::effect::{Effect, PodPatch};
+use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize};
 use crate::reconcile::memory::backoff::SKEW_S;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
-use crate::snapshot::pod_object::{Container, PodObject};
+use crate::snapshot::pod_object::{PodContainer, PodObject};
 
 /// For how many seconds a patch that is not observed holds up further ones: many times longer than a
 /// watch of a healthy API server lags.
 const LONGEST_S: f64 = 30.0;
 
-/// The patches that may not be observed yet, by the pod's name.
+/// For how many seconds a raylet that has taken a size is not told the same again: the GCS hears of
+/// it within one of its rounds through all nodes.
+const TOLD_S: f64 = 5.0;
+
+/// The changes that may not be observed yet, by the pod's name.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(crate) struct Unobserved(BTreeMap<String, Accepted>);
+pub(crate) struct Unobserved {
+    patched: BTreeMap<String, Accepted>,
+    /// What raylets were told last, and when, in seconds since 1970.
+    told: BTreeMap<String, (RayletResize, f64)>,
+}
 
 /// What the API server last accepted for a pod.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -33,26 +41,33 @@ struct Accepted {
     /// The note about resizes.
     note: Option<String>,
     /// The containers, with the resources that were asked for.
-    containers: Vec<Container>,
+    containers: Vec<PodContainer>,
 }
 
 impl Unobserved {
     /// Until when the pod is left alone, in seconds since 1970; `None` if it is observed as it was
     /// patched.
     pub(crate) fn until(&self, pod: &Pod<'_>, now: f64) -> Option<f64> {
-        let accepted = self.0.get(pod.name)?;
+        let accepted = self.patched.get(pod.name)?;
         (accepted.holds(now) && !accepted.is_shown(pod.object)).then_some(accepted.at + LONGEST_S)
+    }
+
+    /// Whether the raylet has just taken this size.
+    pub(crate) fn is_told(&self, size: &RayletResize, now: f64) -> bool {
+        let told = self.told.get(&size.pod);
+        told.is_some_and(|(told, at)| told == size && is_young(*at, TOLD_S, now))
     }
 
     /// Takes in what came of a round.
     pub(crate) fn note(&mut self, done: &[Done], now: f64) {
-        self.0.retain(|_, accepted| accepted.holds(now));
+        self.patched.retain(|_, accepted| accepted.holds(now));
+        self.told.retain(|_, (_, at)| is_young(*at, TOLD_S, now));
         for done in done {
             match &done.effect {
                 // A patch that was not answered may have been accepted all the same, and then the
                 // pod is never observed as it was patched before.
                 Effect::NotePod(patch) | Effect::ResizePod(patch) if done.result.is_err() => {
-                    self.0.remove(&patch.pod);
+                    self.patched.remove(&patch.pod);
                 }
                 Effect::NotePod(patch) => {
                     let note = patch.body.pointer("/metadata/annotations");
@@ -61,9 +76,12 @@ impl Unobserved {
                 }
                 Effect::ResizePod(patch) => {
                     let containers = patch.body.pointer("/spec/containers");
-                    let containers = containers.map(Vec::<Container>::deserialize);
+                    let containers = containers.map(Vec::<PodContainer>::deserialize);
                     let containers = containers.and_then(Result::ok).unwrap_or_default();
                     self.of(patch, now).containers = containers;
+                }
+                Effect::ResizeRaylet(size) if done.result.is_ok() => {
+                    self.told.insert(size.pod.clone(), (size.clone(), now));
                 }
                 _ => {}
             }
@@ -71,22 +89,20 @@ impl Unobserved {
     }
 
     fn of(&mut self, patch: &PodPatch, now: f64) -> &mut Accepted {
-        let accepted = self.0.entry(patch.pod.clone()).or_default();
+        let accepted = self.patched.entry(patch.pod.clone()).or_default();
         accepted.at = now;
         accepted
     }
 }
 
 impl Accepted {
-    /// Whether it is young enough. One that was accepted later was timed by a clock that has been set
-    /// back since.
     fn holds(&self, now: f64) -> bool {
-        self.at <= now + SKEW_S && now < self.at + LONGEST_S
+        is_young(self.at, LONGEST_S, now)
     }
 
     fn is_shown(&self, pod: &PodObject) -> bool {
         let noted = pod.metadata.annotations.resize_status.as_ref();
-        let has = |asked: &Container| {
+        let has = |asked: &PodContainer| {
             let mut there = pod.spec.containers.iter();
             let there = there.find(|there| there.name == asked.name);
             there.is_some_and(|there| {
@@ -96,6 +112,12 @@ impl Accepted {
         };
         (self.note.is_none() || self.note.as_ref() == noted) && self.containers.iter().all(has)
     }
+}
+
+/// Whether something is young enough. What happens later than now was timed by a clock that has been
+/// set back since.
+fn is_young(at: f64, longest: f64, now: f64) -> bool {
+    at <= now + SKEW_S && now < at + longest
 }
 
 /// Whether a list has all amounts of another one, which may lack some.
@@ -153,6 +175,32 @@ mod tests {
         assert!(!until(&unobserved, &pod("1", "old"), 130.0), "too old");
         assert!(!until(&unobserved, &pod("1", "old"), 90.0), "set back");
         unobserved.note(&[], 130.0);
+        assert_eq!(unobserved, Unobserved::default(), "forgotten");
+    }
+
+    #[test]
+    fn a_raylet_is_told_a_size_once() {
+        let size = |cpu_milli| RayletResize {
+            pod: "w".to_owned(),
+            node_id: "11".repeat(28).parse().unwrap(),
+            cpu_milli: Some(cpu_milli),
+            memory_bytes: None,
+        };
+        let told = |result| Done {
+            about: EffectTarget::Pod("w".to_owned()),
+            effect: Effect::ResizeRaylet(size(2000)),
+            result,
+        };
+        let mut unobserved = Unobserved::default();
+        let failed = told(Err(Failure::NoAnswer(String::new())));
+        unobserved.note(&[failed], 100.0);
+        assert!(!unobserved.is_told(&size(2000), 100.0));
+        unobserved.note(&[told(Ok(Reply::Ok))], 100.0);
+        assert!(unobserved.is_told(&size(2000), 101.0));
+        assert!(!unobserved.is_told(&size(3000), 101.0), "another size");
+        assert!(!unobserved.is_told(&size(2000), 105.0), "it did not last");
+        assert!(!unobserved.is_told(&size(2000), 90.0), "set back");
+        unobserved.note(&[], 105.0);
         assert_eq!(unobserved, Unobserved::default(), "forgotten");
     }
 

@@ -79,10 +79,10 @@ impl Outage {
     /// The warning, once the outage has lasted.
     pub(crate) fn warning(&self) -> Option<TrackedCondition> {
         let (since, why, advice) = (moment(self.since), &self.why, self.why.advice());
-        let message = format!("nothing has been done since {since}: {why}; {advice}");
+        let message = format!("the cluster has not been scaled since {since}: {why}; {advice}");
         self.lasts.then(|| TrackedCondition {
             topic: ConditionKey::NotObserved,
-            news: ClusterEvent::warning("NotObserved", "Scaling", message),
+            event: ClusterEvent::warning("NotObserved", "Scaling", message),
             message: None,
         })
     }
@@ -90,10 +90,10 @@ impl Outage {
     /// The Event that the outage is over, if there was a warning.
     pub(crate) fn over(&self) -> Option<TrackedCondition> {
         let since = moment(self.since);
-        let message = format!("it is seen again, after it was not since {since}");
+        let message = format!("the cluster can be observed again; it could not be since {since}");
         self.lasts.then(|| TrackedCondition {
             topic: ConditionKey::Observed,
-            news: ClusterEvent::normal("Observed", "Scaling", message),
+            event: ClusterEvent::normal("Observed", "Scaling", message),
             message: None,
         })
     }
@@ -124,23 +124,28 @@ mod tests {
 
     /// The reasons of the Events when the cluster is looked at once a second; each item of `what`
     /// is what one look finds, and `None` is a cluster that is observed.
-    fn told(seconds: u32, what: impl Fn(u32) -> Option<Blind>) -> Vec<(u32, &'static str)> {
+    fn announced(seconds: u32, what: impl Fn(u32) -> Option<Blind>) -> Vec<(u32, &'static str)> {
         let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
-        let mut told = Vec::new();
+        let mut announced = Vec::new();
         for second in 0..seconds {
             let now = 1_768_392_000.0 + f64::from(second);
             let round = match what(second) {
                 Some(why) => crate::reconcile::blind(&memory, &why, now),
                 None => round::Round {
                     outage: Outage::seen(memory.outage.as_ref(), now),
-                    states: over(&memory, now),
+                    conditions: over(&memory, now),
                     ..round::Round::default()
                 },
             };
-            let said = memory.fold(&round, &[], &settings, now, || 0.5);
-            told.extend(said.news.iter().map(|news| (second, news.reason)));
+            let announcements = memory.fold(&round, &[], &settings, now, || 0.5);
+            announced.extend(
+                announcements
+                    .events
+                    .iter()
+                    .map(|event| (second, event.reason)),
+            );
         }
-        told
+        announced
     }
 
     fn over(memory: &RoundMemory, now: f64) -> Vec<TrackedCondition> {
@@ -150,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn a_head_that_starts_is_no_news() {
+    fn a_head_that_starts_causes_no_event() {
         let start = |second| match second {
             0..20 => Some(Blind::NoHead),
             20..60 => Some(Blind::NoAddress {
@@ -160,23 +165,26 @@ mod tests {
             200..210 => Some(silent(true)),
             _ => None,
         };
-        assert_eq!(told(900, start), []);
+        assert_eq!(announced(900, start), []);
     }
 
     #[test]
-    fn a_head_that_starts_for_ever_is_news() {
-        let told = told(900, |_| Some(Blind::NoHead));
-        assert_eq!(told, [(300, "NotObserved")]);
+    fn a_head_that_never_becomes_ready_causes_an_event() {
+        let announced = announced(900, |_| Some(Blind::NoHead));
+        assert_eq!(announced, [(300, "NotObserved")]);
     }
 
     #[test]
-    fn a_silent_head_that_claims_to_be_ready_is_news_once_and_so_is_its_end() {
+    fn an_unanswering_head_that_is_ready_causes_one_event_and_one_at_its_end() {
         let outage = |second| (second < 600).then(|| silent(true));
-        assert_eq!(told(900, outage), [(60, "NotObserved"), (660, "Observed")]);
+        assert_eq!(
+            announced(900, outage),
+            [(60, "NotObserved"), (660, "Observed")]
+        );
     }
 
     #[test]
-    fn a_refusal_is_news_soon() {
+    fn a_refusal_causes_an_event_soon() {
         let refused = |_| {
             Some(Blind::Credentials {
                 head: HeadPod {
@@ -186,11 +194,11 @@ mod tests {
                 reason: "Secret demo cannot be read".to_owned(),
             })
         };
-        assert_eq!(told(100, refused), [(10, "NotObserved")]);
+        assert_eq!(announced(100, refused), [(10, "NotObserved")]);
     }
 
     #[test]
-    fn a_head_that_crashes_again_and_again_is_news_once() {
+    fn a_head_that_crashes_again_and_again_causes_one_event() {
         let crashing = |second| match second % 10 {
             0..4 => Some(Blind::Ended {
                 pod: format!("h-{second}"),
@@ -201,12 +209,12 @@ mod tests {
             7..9 => Some(silent(true)),
             _ => None,
         };
-        assert_eq!(told(120, crashing), []);
-        assert_eq!(told(3600, crashing), [(300, "NotObserved")]);
+        assert_eq!(announced(120, crashing), []);
+        assert_eq!(announced(3600, crashing), [(300, "NotObserved")]);
     }
 
     #[test]
-    fn what_was_said_first_is_said_while_the_gcs_is_left_alone() {
+    fn the_first_reason_is_kept_while_the_gcs_is_not_asked() {
         let head = HeadPod {
             name: "h".to_owned(),
             ready: true,
@@ -236,7 +244,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn the_same_at_two_times_is_the_same_in_every_word(
+        fn an_outage_has_the_same_text_at_any_time(
             why in any_blind(), one in 0.0..1e4_f64, other in 0.0..1e4_f64,
         ) {
             let first = Outage::blind(None, &why, 0.0);
@@ -244,10 +252,10 @@ mod tests {
                 let outage = Outage::blind(Some(&first), &why, now);
                 (outage.why().to_string(), outage.warning())
             };
-            let ((one, told), (other, again)) = (look(one), look(other));
+            let ((one, announced), (other, again)) = (look(one), look(other));
             prop_assert_eq!(one, other);
-            if let (Some(told), Some(again)) = (told, again) {
-                prop_assert_eq!(told, again);
+            if let (Some(announced), Some(again)) = (announced, again) {
+                prop_assert_eq!(announced, again);
             }
         }
     }

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::ray::kueue::{ELASTIC, QUEUE};
 use crate::ray::{Kind, RayObject, ReconcileMode, text_at};
 use crate::snapshot::pod::{Pod, PodRole};
-use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, Container};
+use crate::snapshot::pod_object::{AUTOSCALER_COMMAND, PodContainer};
 use crate::snapshot::{ClusterId, OwnPods};
 
 /// The annotation by which a Rayfit sidecar marks its own pod, with its version as the value: a
@@ -84,7 +84,7 @@ pub enum Ineligible {
 
 /// Whether `role` may scale `cluster`. `pods` are the cluster's pods as they were observed;
 /// `is_ours` tells Rayfit's images from others.
-pub fn standing(
+pub fn eligibility(
     cluster: &Value,
     pods: &OwnPods,
     role: &ScalerRole,
@@ -162,7 +162,7 @@ fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Ine
     living
         .filter(|pod| pod.object.metadata.annotations.autoscaler.is_none())
         .find_map(|pod| {
-            let other = |container: &&Container| {
+            let other = |container: &&PodContainer| {
                 is_autoscaler(container)
                     && !container.image.as_deref().is_some_and(&is_ours)
                     && !is_over(pod, container)
@@ -179,13 +179,13 @@ fn other_scaler(heads: &[Pod<'_>], is_ours: impl Fn(&str) -> bool) -> Option<Ine
 
 /// Whether this is the container that KubeRay adds, or one that runs Ray's autoscaler under another
 /// name.
-fn is_autoscaler(container: &Container) -> bool {
+fn is_autoscaler(container: &PodContainer) -> bool {
     let mut words = container.command.iter().chain(&container.args);
     container.name == "autoscaler" || words.any(|word| word.contains(AUTOSCALER_COMMAND))
 }
 
 /// Whether the container has ended and will not be restarted.
-fn is_over(pod: &Pod<'_>, container: &Container) -> bool {
+fn is_over(pod: &Pod<'_>, container: &PodContainer) -> bool {
     let (spec, status) = (&pod.object.spec, &pod.object.status);
     let policy = container
         .restart_policy
@@ -240,7 +240,7 @@ mod tests {
     fn of(cluster: &Value, pods: &[Value], role: &ScalerRole) -> Eligibility {
         let pods = (pods.iter()).map(|pod| serde_json::from_value(pod.clone()).unwrap());
         let (pods, _) = OwnPods::divide(ClusterId::of(cluster), pods);
-        standing(cluster, &pods, role, |image| image.starts_with("rayfit:"))
+        eligibility(cluster, &pods, role, |image| image.starts_with("rayfit:"))
     }
 
     fn sidecar() -> ScalerRole {
@@ -347,7 +347,7 @@ mod tests {
         let before = cluster(&json!({"metadata": {"uid": "old"}}));
         let (pods, _) = OwnPods::divide(ClusterId::of(&before), []);
         assert_eq!(
-            standing(&now, &pods, &ScalerRole::Central, |_| true),
+            eligibility(&now, &pods, &ScalerRole::Central, |_| true),
             Eligibility::Leave(Ineligible::Replaced)
         );
     }

@@ -13,13 +13,13 @@ const REASONS: usize = 4;
 const RESIZING: &str = "Resizing";
 
 /// All conditions that hold and are worth an Event.
-pub(crate) fn states(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedCondition> {
+pub(crate) fn conditions(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedCondition> {
     let unmet = plan.unmet.iter().map(unmet);
     let problems = plan.problems.iter().map(problem);
-    let mut states: Vec<TrackedCondition> = unmet.chain(problems).collect();
-    states.extend(snapshot.pods.iter().filter_map(pending_resize));
-    states.extend(failed_resizes(snapshot, plan));
-    states
+    let mut conditions: Vec<TrackedCondition> = unmet.chain(problems).collect();
+    conditions.extend(snapshot.pods.iter().filter_map(pending_resize));
+    conditions.extend(failed_resizes(snapshot, plan));
+    conditions
 }
 
 fn unmet(unmet: &Unmet) -> TrackedCondition {
@@ -31,7 +31,7 @@ fn unmet(unmet: &Unmet) -> TrackedCondition {
             kind: unmet.kind,
             demand: demand.clone(),
         },
-        news: ClusterEvent::warning("CannotFit", "Scaling", message),
+        event: ClusterEvent::warning("CannotFit", "Scaling", message),
         message: Some(Message::unmet(unmet)),
     }
 }
@@ -42,7 +42,7 @@ fn problem(problem: &Problem) -> TrackedCondition {
             at: problem.at.clone(),
             reason: problem.reason.identity(),
         },
-        news: ClusterEvent::warning("Problem", "Planning", problem.to_string()),
+        event: ClusterEvent::warning("Problem", "Planning", problem.to_string()),
         message: None,
     }
 }
@@ -53,18 +53,24 @@ fn pending_resize(pod: Pod<'_>) -> Option<TrackedCondition> {
         .condition("PodResizePending")
         .filter(|one| one.is_true())?;
     let (reason, why) = match pending.reason.as_deref() {
-        Some("Infeasible") => ("ResizeInfeasible", "its node can never hold it"),
-        _ => ("ResizeDeferred", "its node has no room now"),
+        Some("Infeasible") => (
+            "ResizeInfeasible",
+            "its Kubernetes node can never hold the new size",
+        ),
+        _ => (
+            "ResizeDeferred",
+            "its Kubernetes node has too little left for it now",
+        ),
     };
-    let told = pending.message.as_deref().unwrap_or_default();
+    let detail = pending.message.as_deref().unwrap_or_default();
     let name = pod.name;
-    let message = format!("the resize of pod {name} waits: {why} ({told})");
+    let message = format!("the resize of pod {name} waits: {why} ({detail})");
     Some(TrackedCondition {
         topic: ConditionKey::ResizeWaits {
             pod: name.to_owned(),
             reason,
         },
-        news: ClusterEvent::warning(reason, RESIZING, message).on(name),
+        event: ClusterEvent::warning(reason, RESIZING, message).on(name),
         message: None,
     })
 }
@@ -94,7 +100,7 @@ fn failed_resizes<'a>(
                 pod: name.to_owned(),
                 at,
             },
-            news: ClusterEvent::warning(reason, RESIZING, message).on(name),
+            event: ClusterEvent::warning(reason, RESIZING, message).on(name),
             message: None,
         })
     })

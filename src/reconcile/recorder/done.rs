@@ -17,21 +17,21 @@ const RESIZING: &str = "Resizing";
 
 /// The Events and messages about effects that succeeded. `from` remembers the sizes that pods had
 /// before their resizes.
-pub(crate) fn said(
+pub(crate) fn announcements(
     round: &Round,
     done: &[Done],
     from: &mut BTreeMap<String, String>,
 ) -> Announcements {
-    let mut said = Announcements::default();
+    let mut announcements = Announcements::default();
     let mut drained: BTreeMap<(&str, RemovalCause), Vec<&Drain>> = BTreeMap::new();
     for done in done {
         match (&done.effect, &done.result) {
-            (Effect::PatchCluster(patch), Ok(_)) => scaled(patch, &mut said),
+            (Effect::PatchCluster(patch), Ok(_)) => scaled(patch, &mut announcements),
             (Effect::ResizePod(patch), Ok(_)) => {
-                said.news.extend(asked(round, &patch.pod, from));
+                announcements.events.extend(asked(round, &patch.pod, from));
             }
             (Effect::ResizeRaylet(resize), Ok(_)) => {
-                said.news.extend(grown(round, &resize.pod, from));
+                announcements.events.extend(grown(round, &resize.pod, from));
             }
             (Effect::Drain(drain), Ok(Reply::DrainAccepted)) => {
                 let same = drained.entry((&drain.group, drain.cause)).or_default();
@@ -41,19 +41,20 @@ pub(crate) fn said(
         }
     }
     for ((group, cause), drains) in drained {
-        said.messages
+        announcements
+            .messages
             .push(Message::removing(drains.len(), group, cause));
         let draining = |drain: &&Drain| {
             let message = format!("draining pod {}: {}", drain.pod, drain.message);
             ClusterEvent::normal("Draining", SCALING, message).on(&drain.pod)
         };
-        said.news.extend(drains.iter().map(draining));
+        announcements.events.extend(drains.iter().map(draining));
     }
-    said
+    announcements
 }
 
-fn scaled(patch: &ClusterPatch, said: &mut Announcements) {
-    let news = |change: &GroupChange| {
+fn scaled(patch: &ClusterPatch, announcements: &mut Announcements) {
+    let event = |change: &GroupChange| {
         let reason = if change.then > change.now {
             "ScaledUp"
         } else if change.then < change.now || !change.deletions.is_empty() {
@@ -63,10 +64,12 @@ fn scaled(patch: &ClusterPatch, said: &mut Announcements) {
         };
         Some(ClusterEvent::normal(reason, SCALING, change.line.clone()))
     };
-    said.news.extend(patch.changes.iter().filter_map(news));
+    announcements
+        .events
+        .extend(patch.changes.iter().filter_map(event));
     let launching = patch.changes.iter().filter(|change| change.launches > 0);
     let adding = launching.map(|change| Message::adding(change.launches, &change.group));
-    said.messages.extend(adding);
+    announcements.messages.extend(adding);
 }
 
 /// The Event of a resize that was requested from Kubernetes.
@@ -120,7 +123,7 @@ pub(crate) fn failures(done: &[Done]) -> impl Iterator<Item = TrackedCondition> 
                 effect: done.effect.kind(),
                 reason,
             },
-            news: ClusterEvent::warning(reason, action, failure.explain(&done.effect)),
+            event: ClusterEvent::warning(reason, action, failure.explain(&done.effect)),
             message: None,
         })
     })

@@ -30,8 +30,8 @@ const KEPT: usize = 1024;
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct EventRecorder {
     /// When each announced condition was last seen, in seconds since 1970.
-    told: BTreeMap<ConditionKey, f64>,
-    /// The CPUs and GPUs of which drivers were last told.
+    announced: BTreeMap<ConditionKey, f64>,
+    /// The CPUs and GPUs that drivers were last informed of.
     totals: Option<(f64, f64)>,
     /// The sizes that pods had before their resizes.
     pub(crate) from: BTreeMap<String, String>,
@@ -39,29 +39,33 @@ pub(crate) struct EventRecorder {
 
 impl EventRecorder {
     /// What is to be announced of a round and of the results of its effects.
-    pub(crate) fn tell(&mut self, round: &Round, done: &[Done], now: f64) -> Announcements {
-        let mut said = done::said(round, done, &mut self.from);
-        for state in &round.states {
-            if self.told.insert(state.topic.clone(), now).is_none() {
-                said.news.push(state.news.clone());
-                said.messages.extend(state.message.clone());
+    pub(crate) fn announce(&mut self, round: &Round, done: &[Done], now: f64) -> Announcements {
+        let mut announcements = done::announcements(round, done, &mut self.from);
+        for condition in &round.conditions {
+            if self
+                .announced
+                .insert(condition.topic.clone(), now)
+                .is_none()
+            {
+                announcements.events.push(condition.event.clone());
+                announcements.messages.extend(condition.message.clone());
             }
         }
-        for state in done::failures(done) {
-            if self.told.insert(state.topic, now).is_none() {
-                said.news.push(state.news);
+        for condition in done::failures(done) {
+            if self.announced.insert(condition.topic, now).is_none() {
+                announcements.events.push(condition.event);
             }
         }
-        said.messages.extend(self.resized(round));
-        self.told.retain(|_, seen| now - *seen < AGAIN_S);
+        announcements.messages.extend(self.resized(round));
+        self.announced.retain(|_, seen| now - *seen < AGAIN_S);
         let seen = round.totals.is_some();
         // A round that could not observe the cluster does not know which pods are gone.
         self.from.retain(|pod, _| !seen || round.pods.contains(pod));
-        while self.told.len() > KEPT {
-            self.told.pop_first();
+        while self.announced.len() > KEPT {
+            self.announced.pop_first();
         }
-        said.news = summed_up(std::mem::take(&mut said.news));
-        said
+        announcements.events = summed_up(std::mem::take(&mut announcements.events));
+        announcements
     }
 
     /// A message for drivers when the size of the cluster has changed.
@@ -73,9 +77,9 @@ impl EventRecorder {
 }
 
 /// Merges Events of the same reason where there are too many.
-fn summed_up(news: Vec<ClusterEvent>) -> Vec<ClusterEvent> {
+fn summed_up(events: Vec<ClusterEvent>) -> Vec<ClusterEvent> {
     let mut by_reason: Vec<(&'static str, Vec<ClusterEvent>)> = Vec::new();
-    for each in news {
+    for each in events {
         match by_reason
             .iter_mut()
             .find(|(reason, _)| *reason == each.reason)
@@ -91,22 +95,22 @@ fn summed_up(news: Vec<ClusterEvent>) -> Vec<ClusterEvent> {
         .collect()
 }
 
-fn sum_up(mut news: Vec<ClusterEvent>, most: usize) -> Vec<ClusterEvent> {
-    if news.len() > most {
-        let rest = news.split_off(most - 1);
+fn sum_up(mut events: Vec<ClusterEvent>, most: usize) -> Vec<ClusterEvent> {
+    if events.len() > most {
+        let rest = events.split_off(most - 1);
         if let Some(first) = rest.first() {
-            let messages: Vec<&str> = rest.iter().map(|news| news.message.as_str()).collect();
-            news.push(ClusterEvent {
+            let messages: Vec<&str> = rest.iter().map(|event| event.message.as_str()).collect();
+            events.push(ClusterEvent {
                 message: messages.join("; "),
                 pod: None,
                 ..first.clone()
             });
         }
     }
-    for each in &mut news {
+    for each in &mut events {
         shorten(&mut each.message);
     }
-    news
+    events
 }
 
 fn shorten(message: &mut String) {
@@ -123,35 +127,36 @@ mod tests {
     use crate::reconcile::events::event::TrackedCondition;
     use crate::reconcile::recorder::*;
 
-    fn state(key: &str) -> TrackedCondition {
+    fn condition(key: &str) -> TrackedCondition {
         TrackedCondition {
             topic: ConditionKey::Problem {
                 at: ProblemPlace::Pod(key.to_owned()),
                 reason: ProblemReason::StatusUnsaid.identity(),
             },
-            news: ClusterEvent::warning("CannotFit", "Scaling", key.to_owned()),
+            event: ClusterEvent::warning("CannotFit", "Scaling", key.to_owned()),
             message: None,
         }
     }
 
     fn round(keys: &[&str]) -> Round {
         Round {
-            states: keys.iter().map(|key| state(key)).collect(),
+            conditions: keys.iter().map(|key| condition(key)).collect(),
             ..Round::default()
         }
     }
 
     #[test]
-    fn a_state_is_told_when_it_begins() {
+    fn a_condition_is_announced_when_it_begins() {
         let mut recorder = EventRecorder::default();
-        let mut told = |keys: &[&str], now| recorder.tell(&round(keys), &[], now).news.len();
-        assert_eq!(told(&["a"], 0.0), 1);
-        assert_eq!(told(&["a"], 500.0), 0, "it still holds");
-        assert_eq!(told(&["a", "b"], 501.0), 1);
-        assert_eq!(told(&[], 502.0), 0);
-        assert_eq!(told(&["a"], 1000.0), 0, "it flaps");
-        assert_eq!(told(&[], 1601.0), 0);
-        assert_eq!(told(&["a"], 1602.0), 1, "it came back after long");
+        let mut announced =
+            |keys: &[&str], now| recorder.announce(&round(keys), &[], now).events.len();
+        assert_eq!(announced(&["a"], 0.0), 1);
+        assert_eq!(announced(&["a"], 500.0), 0, "it still holds");
+        assert_eq!(announced(&["a", "b"], 501.0), 1);
+        assert_eq!(announced(&[], 502.0), 0);
+        assert_eq!(announced(&["a"], 1000.0), 0, "it flaps");
+        assert_eq!(announced(&[], 1601.0), 0);
+        assert_eq!(announced(&["a"], 1602.0), 1, "it came back after long");
     }
 
     #[test]
@@ -160,8 +165,17 @@ mod tests {
             .map(|key| format!("{key}: {}", "x".repeat(50)))
             .collect();
         let keys: Vec<&str> = keys.iter().map(String::as_str).collect();
-        let said = EventRecorder::default().tell(&round(&keys), &[], 0.0);
-        assert!(said.news.len() <= MOST, "{}", said.news.len());
-        assert!(said.news.iter().all(|news| news.message.len() <= 1024));
+        let announcements = EventRecorder::default().announce(&round(&keys), &[], 0.0);
+        assert!(
+            announcements.events.len() <= MOST,
+            "{}",
+            announcements.events.len()
+        );
+        assert!(
+            announcements
+                .events
+                .iter()
+                .all(|event| event.message.len() <= 1024)
+        );
     }
 }

@@ -1,7 +1,7 @@
 //! RF3xx: changes, checked on updates only.
 
-pub mod cap_lowered;
 pub mod group_removed;
+pub mod limit_lowered;
 mod live_change;
 pub mod max_lowered;
 pub mod mode_changed;

@@ -4,7 +4,7 @@ use crate::finding::Finding;
 use crate::policy::Mode;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
-use crate::ray::ippr::{Cap, CapFault, GroupResizeLimits};
+use crate::ray::ippr::{GroupResizeLimits, ResizeLimit, ResizeLimitFault};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 use crate::text::shown_text;
@@ -68,11 +68,11 @@ const CEL: Cel = Cel::InPart(
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (_, resize_limits) in subject.listed_groups() {
         for resource in Resource::ALL {
-            let Some(cap) = resize_limits.cap(resource) else {
+            let Some(limit) = resize_limits.limit(resource) else {
                 continue;
             };
-            if let Err(fault) = cap.check(resource) {
-                findings.add(bad_cap(resize_limits, cap, resource, fault));
+            if let Err(fault) = limit.check(resource) {
+                findings.add(bad_limit(resize_limits, limit, resource, fault));
             }
         }
         if let Some(seconds) = resize_limits.resize_timeout.filter(|seconds| *seconds <= 0) {
@@ -81,27 +81,27 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
     }
 }
 
-fn bad_cap(
+fn bad_limit(
     resize_limits: &GroupResizeLimits,
-    cap: &Cap,
+    limit: &ResizeLimit,
     resource: Resource,
-    fault: CapFault,
+    fault: ResizeLimitFault,
 ) -> Finding {
-    let text = shown_text(&cap.text);
+    let text = shown_text(&limit.text);
     let sample = match resource {
         Resource::Cpu => "\"8\" or \"7500m\"",
         Resource::Memory => "\"32Gi\"",
     };
     let problem = match fault {
-        CapFault::Unreadable(error) => format!("{text} is not a quantity: {error}"),
-        CapFault::Zero => format!("{text} is zero"),
-        CapFault::Negative => format!("{text} is negative"),
-        CapFault::BeyondReason => format!(
+        ResizeLimitFault::Unreadable(error) => format!("{text} is not a quantity: {error}"),
+        ResizeLimitFault::Zero => format!("{text} is zero"),
+        ResizeLimitFault::Negative => format!("{text} is negative"),
+        ResizeLimitFault::BeyondReason => format!(
             "{text} is more than any pod can have (at most {})",
             resource.say(resource.beyond_reason())
         ),
     };
-    let fix = match meant(&cap.text, resource) {
+    let fix = match meant(&limit.text, resource) {
         Some(meant) => format!("Write {meant:?} if you mean that."),
         None => format!(
             "Write the most {} that a pod may get, such as {sample}.",
@@ -109,15 +109,15 @@ fn bad_cap(
         ),
     };
     let finding = RULE
-        .finding(resize_limits.key_path(resource.cap_key()), problem, fix)
+        .finding(resize_limits.key_path(resource.limit_key()), problem, fix)
         .valued(text);
     match fault {
-        CapFault::Unreadable(_) => finding,
-        CapFault::Zero | CapFault::Negative => finding.because(
+        ResizeLimitFault::Unreadable(_) => finding,
+        ResizeLimitFault::Zero | ResizeLimitFault::Negative => finding.because(
             "Ray takes it as the size to go to, so that growing in the other dimension would take \
              this one away; Kubernetes refuses that, and scaling stops.",
         ),
-        CapFault::BeyondReason => finding
+        ResizeLimitFault::BeyondReason => finding
             .because("No node can give it, so every resize fails, or Ray hangs while it reads it."),
     }
 }

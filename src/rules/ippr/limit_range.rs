@@ -56,8 +56,8 @@ const CEL: Cel = Cel::NotCovered("A CEL expression cannot read LimitRanges and R
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let namespace = subject.object.namespace().unwrap_or(DEFAULT_NAMESPACE);
-    let rooms = Allowed::of(subject.facts, namespace);
-    let Some(cluster) = subject.autoscaled().filter(|_| !rooms.is_empty()) else {
+    let allowed = Allowed::of(subject.facts, namespace);
+    let Some(cluster) = subject.autoscaled().filter(|_| !allowed.is_empty()) else {
         return;
     };
     for (group, resize_limits) in subject.resized_groups() {
@@ -65,12 +65,12 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             continue;
         };
         for resource in Resource::ALL {
-            let Some(cap) = resize_limits.amount(resource) else {
+            let Some(resize_limit) = resize_limits.amount(resource) else {
                 continue;
             };
-            let room = rooms.least(cluster, group, &container, resource);
-            if let Some(room) = room.filter(|room| room.cap < cap) {
-                findings.add(finding(resize_limits, resource, cap, &room));
+            let highest = allowed.least(cluster, group, &container, resource);
+            if let Some(highest) = highest.filter(|highest| highest.resize_limit < resize_limit) {
+                findings.add(finding(resize_limits, resource, resize_limit, &highest));
             }
         }
     }
@@ -83,8 +83,8 @@ struct Allowed<'a> {
 }
 
 /// The highest resize limit that one limit of the namespace allows.
-struct Room<'a> {
-    cap: Quantity,
+struct HighestLimit<'a> {
+    resize_limit: Quantity,
     /// The name of the object.
     name: &'a str,
     limit: Limit,
@@ -122,21 +122,25 @@ impl<'a> Allowed<'a> {
         group: &Group<'_>,
         container: &Container<'_>,
         resource: Resource,
-    ) -> Option<Room<'a>> {
+    ) -> Option<HighestLimit<'a>> {
         let beside = BesideRay::of(cluster, group, resource);
         let ranges = self.ranges.iter();
         let ranges = ranges.flat_map(|range| by_range(range, beside, resource));
         let quotas = self.quotas.iter().filter(|quota| !quota.is_scoped);
         let quotas = quotas.flat_map(|quota| by_quota(quota, beside, container, resource));
-        let rooms = ranges.chain(quotas).flatten();
-        rooms.min_by_key(|room| room.cap)
+        let allowed = ranges.chain(quotas).flatten();
+        allowed.min_by_key(|highest| highest.resize_limit)
     }
 }
 
-fn by_range(range: &LimitRange, beside: BesideRay, resource: Resource) -> [Option<Room<'_>>; 2] {
-    let room = |amount: Option<Quantity>, beside, limit| {
-        Some(Room {
-            cap: amount?.checked_sub(beside)?,
+fn by_range(
+    range: &LimitRange,
+    beside: BesideRay,
+    resource: Resource,
+) -> [Option<HighestLimit<'_>>; 2] {
+    let highest = |amount: Option<Quantity>, beside, limit| {
+        Some(HighestLimit {
+            resize_limit: amount?.checked_sub(beside)?,
             name: &range.name,
             limit,
             amount: amount?,
@@ -144,12 +148,12 @@ fn by_range(range: &LimitRange, beside: BesideRay, resource: Resource) -> [Optio
         })
     };
     [
-        room(
+        highest(
             range.container_max.of(resource),
             Quantity::ZERO,
             Limit::Container,
         ),
-        room(range.pod_max.of(resource), beside.limits, Limit::Pod),
+        highest(range.pod_max.of(resource), beside.limits, Limit::Pod),
     ]
 }
 
@@ -158,10 +162,10 @@ fn by_quota<'a>(
     beside: BesideRay,
     container: &Container<'_>,
     resource: Resource,
-) -> [Option<Room<'a>>; 2] {
-    let room = |amount: Option<Quantity>, beside, gap, limit| {
-        Some(Room {
-            cap: amount?.checked_sub(beside)?.checked_add(gap)?,
+) -> [Option<HighestLimit<'a>>; 2] {
+    let highest = |amount: Option<Quantity>, beside, gap, limit| {
+        Some(HighestLimit {
+            resize_limit: amount?.checked_sub(beside)?.checked_add(gap)?,
             name: quota.name.as_str(),
             limit,
             amount: amount?,
@@ -171,12 +175,12 @@ fn by_quota<'a>(
     let gap = container.gap(resource);
     let (limits, requests) = (quota.limits.of(resource), quota.requests.of(resource));
     [
-        room(limits, beside.limits, Quantity::ZERO, Limit::AllLimits),
-        room(requests, beside.requests, gap, Limit::AllRequests),
+        highest(limits, beside.limits, Quantity::ZERO, Limit::AllLimits),
+        highest(requests, beside.requests, gap, Limit::AllRequests),
     ]
 }
 
-impl Room<'_> {
+impl HighestLimit<'_> {
     /// Who allows what, for people.
     fn describe(&self, resource: Resource) -> String {
         let (name, amount) = (shown_text(self.name), resource.say(self.amount));
@@ -201,20 +205,20 @@ impl Room<'_> {
 fn finding(
     resize_limits: &GroupResizeLimits,
     resource: Resource,
-    cap: Quantity,
-    room: &Room<'_>,
+    resize_limit: Quantity,
+    highest: &HighestLimit<'_>,
 ) -> Finding {
-    let cap = resource.say(cap);
-    let fix = if room.cap.is_negative() || room.cap.is_zero() {
+    let resize_limit = resource.say(resize_limit);
+    let fix = if highest.resize_limit.is_negative() || highest.resize_limit.is_zero() {
         "Remove the group from the annotation, or have the limit raised.".to_owned()
     } else {
-        let most = resource.show_at_most(room.cap);
+        let most = resource.show_at_most(highest.resize_limit);
         format!("Write {most:?} or less, or have the limit raised.")
     };
     let problem = format!(
-        "{cap} is more than this namespace allows: {}",
-        room.describe(resource)
+        "{resize_limit} is more than this namespace allows: {}",
+        highest.describe(resource)
     );
-    RULE.finding(resize_limits.key_path(resource.cap_key()), problem, fix)
-        .valued(cap)
+    RULE.finding(resize_limits.key_path(resource.limit_key()), problem, fix)
+        .valued(resize_limit)
 }

@@ -2,12 +2,12 @@
 
 pub mod autoscaler_version;
 pub mod autoscaling_off;
-pub mod cap_above_nodes;
-pub mod cap_below_size;
 pub mod cron_job;
 pub mod group_resources;
 pub mod invalid_limit;
 pub mod kubernetes_version;
+pub mod limit_above_nodes;
+pub mod limit_below_size;
 pub mod limit_range;
 pub mod no_requests;
 pub mod nothing_to_gain;

@@ -60,7 +60,7 @@ const CEL: Cel = Cel::InPart(
         faults: r#"['cpu', 'memory'].all(r, isQuantity(l[r]) && g.limits[?r].or(g.requests[?r]).hasValue()
   && !'%s'.format([g.limits[?r].or(g.requests[?r]).value()]).matches('[eE][-+]?[0-9.]{3}')
   && isQuantity('%s'.format([g.limits[?r].or(g.requests[?r]).value()]))
-  && quantity(l[r]).compareTo(quantity('%s'.format([g.limits[?r].or(g.requests[?r]).value()]))) == 0) ? [': both caps are what the pods start with'] : []"#,
+  && quantity(l[r]).compareTo(quantity('%s'.format([g.limits[?r].or(g.requests[?r]).value()]))) == 0) ? [': both resize limits are what the pods start with'] : []"#,
         fix: "Raise max-cpu or max-memory, or remove the group from the annotation.",
     }],
     PLAIN,
@@ -68,15 +68,15 @@ const CEL: Cel = Cel::InPart(
 
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     for (group, resize_limits) in subject.listed_groups() {
-        let cpu = cap_that_is_the_size(group, resize_limits, Resource::Cpu);
-        let memory = cap_that_is_the_size(group, resize_limits, Resource::Memory);
+        let cpu = limit_that_is_the_size(group, resize_limits, Resource::Cpu);
+        let memory = limit_that_is_the_size(group, resize_limits, Resource::Memory);
         if let Some((cpu, memory)) = cpu.zip(memory) {
             findings.add(finding(group, resize_limits, cpu, memory));
         }
     }
 }
 
-fn cap_that_is_the_size(
+fn limit_that_is_the_size(
     group: &Group<'_>,
     resize_limits: &GroupResizeLimits,
     resource: Resource,
@@ -84,7 +84,7 @@ fn cap_that_is_the_size(
     let size = group.ray_container()?.size(resource.name());
     resize_limits
         .amount(resource)
-        .filter(|cap| Some(*cap) == size)
+        .filter(|limit| Some(*limit) == size)
 }
 
 fn finding(

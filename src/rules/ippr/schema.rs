@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::finding::Finding;
 use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, KeyPlace, Problem};
+use crate::ray::ippr::{ANNOTATION, EXAMPLE, Ippr, IpprProblem, KeyPlace};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{nearest, shown, shown_text};
@@ -94,27 +94,27 @@ fn no_text(value: &Value) -> Finding {
     .valued(shown(value))
 }
 
-fn finding(problem: &Problem, ippr: &Ippr, annotation: Option<&Value>) -> Finding {
+fn finding(problem: &IpprProblem, ippr: &Ippr, annotation: Option<&Value>) -> Finding {
     let whole = || annotation.map(shown).unwrap_or_default();
     match problem {
-        Problem::NotJson(reason) => RULE
+        IpprProblem::NotJson(reason) => RULE
             .finding(
                 root(),
                 format!("is not JSON: {reason}"),
                 format!("Write JSON, for example {EXAMPLE}."),
             )
             .valued(whole()),
-        Problem::NotAnObject => RULE
+        IpprProblem::NotAnObject => RULE
             .finding(
                 root(),
                 "is JSON, but not an object",
                 format!("Write an object, for example {EXAMPLE}."),
             )
             .valued(whole()),
-        Problem::NoGroups => no_groups(ippr).valued(whole()),
-        Problem::NotAnObjectAt { place, found } => not_an_object(place, found),
-        Problem::Missing { group, key } => missing(ippr, group, key),
-        Problem::WrongType {
+        IpprProblem::NoGroups => no_groups(ippr).valued(whole()),
+        IpprProblem::NotAnObjectAt { place, found } => not_an_object(place, found),
+        IpprProblem::Missing { group, key } => missing(ippr, group, key),
+        IpprProblem::WrongType {
             group,
             key,
             found,
@@ -126,7 +126,7 @@ fn finding(problem: &Problem, ippr: &Ippr, annotation: Option<&Value>) -> Findin
                 format!("Write {wanted}, for example {}.", sample(key)),
             )
             .valued(found.clone()),
-        Problem::Duplicate(place) => RULE
+        IpprProblem::Duplicate(place) => RULE
             .finding(
                 place.path(),
                 "occurs twice in the same object",

@@ -2,7 +2,7 @@
 
 use crate::finding::Finding;
 use crate::policy::Mode;
-use crate::ray::ippr::{GROUP_KEYS, KeyPlace, Problem};
+use crate::ray::ippr::{GROUP_KEYS, IpprProblem, KeyPlace};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{nearest, shown_text};
@@ -56,7 +56,7 @@ const CEL: Cel = Cel::InPart(
 fn check(subject: &Subject<'_>, findings: &mut Findings) {
     let ippr = &subject.object.ippr;
     // Then RF101 has said that all of these keys do nothing.
-    let rootless = ippr.problems.contains(&Problem::NoGroups);
+    let rootless = ippr.problems.contains(&IpprProblem::NoGroups);
     for place in &ippr.unknown_keys {
         if !(rootless && place.parents.is_empty()) {
             findings.add(finding(place));

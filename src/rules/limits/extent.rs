@@ -70,8 +70,8 @@ pub(super) fn most_of_pod(
             .kubernetes
             .is_none_or(|version| version >= POD_LEVEL),
     };
-    let cap = resize_limits.and_then(|resize_limits| resize_limits.amount(resource));
-    PodMost::of((cluster, group), resource, cap, bounds)
+    let limit = resize_limits.and_then(|resize_limits| resize_limits.amount(resource));
+    PodMost::of((cluster, group), resource, limit, bounds)
 }
 
 /// A container of a group that may take more than any limit allows, since it has none itself.

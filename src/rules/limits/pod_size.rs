@@ -82,7 +82,7 @@ fn check_group(
         .and_then(|name| subject.object.ippr.resize_limits(name));
     let path = match resize_limits.filter(|resize_limits| resize_limits.amount(resource).is_some())
     {
-        Some(resize_limits) => resize_limits.key_path(resource.cap_key()),
+        Some(resize_limits) => resize_limits.key_path(resource.limit_key()),
         None => group.ray_container_path().key("resources"),
     };
     let shown = resource.say(written);

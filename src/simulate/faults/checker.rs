@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use super::scene::Scene;
-use super::violation::Violation;
+use super::violation::WorldViolation;
 use crate::reconcile::Effect;
 use crate::reconcile::effects::effect::{ClusterPatch, PodPatch};
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::world::World;
-use crate::simulate::world::deeds::{Deed, DeletionCause};
+use crate::simulate::world::log::{DeletionCause, LogEntry};
 
 /// The most writes to the API server within a minute. These clusters have at most a dozen pods, each
 /// of which may be resized up and down once in some seconds, by two writes.
@@ -18,25 +18,24 @@ const MOST_WRITES: usize = 80;
 /// The most drains and resizes of raylets within a minute.
 const MOST_GCS_CALLS: usize = 60;
 
-/// How many deeds are kept for people.
-const KEPT_DEEDS: usize = 30;
+/// How many entries are kept for people.
+const KEPT_ENTRIES: usize = 30;
 
 /// What has been seen of a world.
 #[derive(Debug, Clone, Default)]
 pub struct Checker {
     /// When the last write or drain was made.
-    pub last_change: Option<(Moment, Deed)>,
+    pub last_change: Option<(Moment, LogEntry)>,
     writes: VecDeque<Moment>,
     gcs_calls: VecDeque<Moment>,
-    deeds: VecDeque<(Moment, Deed)>,
+    log: VecDeque<(Moment, LogEntry)>,
 }
 
 impl Checker {
-    /// The last deeds, for people.
-    pub fn deeds(self) -> Vec<String> {
-        let deeds = self.deeds.into_iter();
-        deeds
-            .map(|(at, deed)| format!("{:.3} {deed}", at.seconds()))
+    /// The last entries, for people.
+    pub fn log(self) -> Vec<String> {
+        let log = self.log.into_iter();
+        log.map(|(at, entry)| format!("{:.3} {entry}", at.seconds()))
             .collect()
     }
 
@@ -50,38 +49,39 @@ impl Checker {
         scene: &Scene,
         world: &mut World,
         scaler: &mut Scaler,
-    ) -> Result<(), Violation> {
-        while let Some((at, deed)) = world.deeds.take() {
-            let is_report = matches!(&deed, Deed::Called { effect, .. } if matches!(**effect, Effect::Report(_)));
+    ) -> Result<(), WorldViolation> {
+        while let Some((at, entry)) = world.log.take() {
+            let is_report = matches!(&entry, LogEntry::Called { effect, .. } if matches!(**effect, Effect::Report(_)));
             if !is_report {
-                if self.deeds.len() == KEPT_DEEDS {
-                    self.deeds.pop_front();
+                if self.log.len() == KEPT_ENTRIES {
+                    self.log.pop_front();
                 }
-                self.deeds.push_back((at, deed.clone()));
+                self.log.push_back((at, entry.clone()));
             }
-            self.count(at, &deed)?;
-            judge(scene, world, &deed)?;
+            self.count(at, &entry)?;
+            judge(scene, world, &entry)?;
         }
         match scaler.broken.pop() {
-            Some(broken) => Err(Violation::Plan(broken)),
+            Some(broken) => Err(WorldViolation::Plan(broken)),
             None => Ok(()),
         }
     }
 
-    fn count(&mut self, at: Moment, deed: &Deed) -> Result<(), Violation> {
-        let is_change = match deed {
-            Deed::Called { effect, .. } => {
+    fn count(&mut self, at: Moment, entry: &LogEntry) -> Result<(), WorldViolation> {
+        let is_change = match entry {
+            LogEntry::Called { effect, .. } => {
                 !matches!(**effect, Effect::Report(_) | Effect::PutError(_))
             }
-            Deed::Claimed(_) | Deed::Deleted { .. } => true,
-            Deed::Fault(_) => false,
+            LogEntry::Claimed(_) | LogEntry::Deleted { .. } => true,
+            LogEntry::Fault(_) => false,
         };
         if is_change {
-            self.last_change = Some((at, deed.clone()));
+            self.last_change = Some((at, entry.clone()));
         }
-        let is_gcs_call = matches!(deed, Deed::Called { .. }) && is_change && !deed.is_api_write();
+        let is_gcs_call =
+            matches!(entry, LogEntry::Called { .. }) && is_change && !entry.is_api_write();
         for (calls, is_one, most) in [
-            (&mut self.writes, deed.is_api_write(), MOST_WRITES),
+            (&mut self.writes, entry.is_api_write(), MOST_WRITES),
             (&mut self.gcs_calls, is_gcs_call, MOST_GCS_CALLS),
         ] {
             if is_one {
@@ -90,28 +90,28 @@ impl Checker {
             calls.retain(|call| at.since(*call) < 60.0);
             let calls = calls.len();
             if calls > most {
-                return Err(Violation::Storm { calls, most });
+                return Err(WorldViolation::Storm { calls, most });
             }
         }
         Ok(())
     }
 }
 
-fn judge(scene: &Scene, world: &World, deed: &Deed) -> Result<(), Violation> {
-    match deed {
-        Deed::Deleted {
+fn judge(scene: &Scene, world: &World, entry: &LogEntry) -> Result<(), WorldViolation> {
+    match entry {
+        LogEntry::Deleted {
             name,
             cause: DeletionCause::Listed,
             jobs,
             ..
-        } if *jobs > 0 && scene.settings.strategy.is_rayfit() => Err(Violation::DeletesBusy {
+        } if *jobs > 0 && scene.settings.strategy.is_rayfit() => Err(WorldViolation::DeletesBusy {
             pod: name.clone(),
             jobs: *jobs,
         }),
-        Deed::Called { effect, .. } if is_foreign(world, effect) => {
-            Err(Violation::TouchesForeign(effect.to_string()))
+        LogEntry::Called { effect, .. } if is_foreign(world, effect) => {
+            Err(WorldViolation::TouchesForeign(effect.to_string()))
         }
-        Deed::Called {
+        LogEntry::Called {
             effect,
             is_done: true,
             ..
@@ -135,7 +135,7 @@ fn is_foreign(world: &World, effect: &Effect) -> bool {
     world.pod(pod).is_none()
 }
 
-fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Violation> {
+fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), WorldViolation> {
     for group in world.groups() {
         let is_known = |name: &str| world.groups().iter().any(|group| group.name == name);
         let is_foreign = |name: &&String| {
@@ -143,7 +143,7 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Vio
             !pod.is_some_and(|pod| pod.group() == group.name || !is_known(pod.group()))
         };
         if let Some(pod) = group.to_delete.iter().find(is_foreign) {
-            return Err(Violation::DeletesForeign {
+            return Err(WorldViolation::DeletesForeign {
                 pod: pod.clone(),
                 group: group.name.clone(),
             });
@@ -154,7 +154,7 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Vio
         is_growing |= change.then > change.now;
         let max = max_replicas(world, &change.group);
         if change.then > change.now && change.then > max {
-            return Err(Violation::AboveMax {
+            return Err(WorldViolation::AboveMax {
                 group: change.group.clone(),
                 replicas: change.then,
                 max,
@@ -172,7 +172,7 @@ fn patched(scene: &Scene, world: &World, patch: &ClusterPatch) -> Result<(), Vio
         .map(|group| group.hosts - 1)
         .sum::<i64>();
     if is_growing && u64::try_from(workers - rounded).is_ok_and(|workers| workers > max) {
-        return Err(Violation::AboveWorkers { workers, max });
+        return Err(WorldViolation::AboveWorkers { workers, max });
     }
     Ok(())
 }
@@ -183,7 +183,7 @@ pub(super) fn max_replicas(world: &World, group: &str) -> i64 {
     group.map_or(0, |group| group.max_replicas.unwrap_or(i64::MAX))
 }
 
-fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), Violation> {
+fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), WorldViolation> {
     let Some(pod) = world.pod(&patch.pod) else {
         return Ok(());
     };
@@ -196,7 +196,7 @@ fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), Violati
     for (part, unit) in parts.into_iter().enumerate() {
         let (size, most) = (pod.size()[part], group.most()[part]);
         if size > most {
-            return Err(Violation::AboveCap {
+            return Err(WorldViolation::AboveResizeLimit {
                 pod: patch.pod.clone(),
                 size,
                 unit,
@@ -205,7 +205,7 @@ fn resized(scene: &Scene, world: &World, patch: &PodPatch) -> Result<(), Violati
         }
         let least = group.least()[part].max(used[part]);
         if size < least {
-            return Err(Violation::TooSmall {
+            return Err(WorldViolation::TooSmall {
                 pod: patch.pod.clone(),
                 size,
                 unit,

@@ -3,8 +3,8 @@
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
 use crate::plan::Strategy;
-use crate::simulate::trace::Strategy as BundleStrategy;
-use crate::simulate::world::trouble::{Answer, CallKind, ResizeRefusal, Watches};
+use crate::simulate::trace::PlacementStrategy;
+use crate::simulate::world::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
 
 /// In how many seconds from the first job on jobs are submitted and faults begin.
 const SPAN_S: f64 = 90.0;
@@ -89,7 +89,7 @@ impl Draw {
 
     fn job(&mut self, uses_memory: bool) -> SceneJob {
         let kind = self.0.usize(..10);
-        let bundles = [BundleStrategy::Pack, BundleStrategy::StrictSpread];
+        let bundles = [PlacementStrategy::Pack, PlacementStrategy::StrictSpread];
         SceneJob {
             at: self.seconds(0.0, SPAN_S),
             seconds: f64::from(self.0.u32(3..40)),
@@ -124,10 +124,10 @@ impl Draw {
             },
             7 | 8 => FaultKind::WatchStops {
                 of: self.one_of(&[
-                    Watches::All,
-                    Watches::RayCluster,
-                    Watches::Pods,
-                    Watches::Nodes,
+                    LostWatches::All,
+                    LostWatches::RayCluster,
+                    LostWatches::Pods,
+                    LostWatches::Nodes,
                 ]),
                 seconds: self.seconds(1.0, 60.0),
             },

@@ -3,16 +3,16 @@
 use serde_json::{Value, json};
 
 use super::plan::FaultKind;
-use super::trial::{Dying, Step, Trial};
+use super::trial::{Dying, FaultTrial, Step};
 use crate::ray::ippr::ANNOTATION;
 use crate::simulate::moment::Moment;
-use crate::simulate::world::View;
-use crate::simulate::world::deeds::Deed;
+use crate::simulate::world::WorldView;
+use crate::simulate::world::log::LogEntry;
 use crate::simulate::world::trouble::BadAnswer;
 
-impl Trial {
+impl FaultTrial<'_> {
     pub(super) fn say(&mut self, text: String) {
-        self.world.deeds.add(self.world.now, || Deed::Fault(text));
+        self.world.log.add(self.world.now, || LogEntry::Fault(text));
     }
 
     pub(super) fn carry_out(&mut self, step: Step, kind: FaultKind) {
@@ -55,7 +55,7 @@ impl Trial {
             }
             FaultKind::WatchStops { of, .. } => world.trouble.lost = Some(of),
             FaultKind::WatchRepeats { ago } => {
-                let is_old = |(at, _): &&(Moment, View)| world.now.since(*at) >= ago;
+                let is_old = |(at, _): &&(Moment, WorldView)| world.now.since(*at) >= ago;
                 if let Some((_, view)) = self.views.iter().rev().find(is_old) {
                     world.repeat(view);
                     self.scaler.wake(world);
@@ -105,6 +105,16 @@ impl Trial {
                 self.say(format!("deleted by people: {deleted:?}"));
             }
             FaultKind::NotesRemoved => world.remove_notes(),
+            FaultKind::HeadLost => world.lose_head(),
+            FaultKind::NodeDrained { pick, .. } => {
+                let drained = world.drain_node(pick);
+                self.say(format!("drained: {drained:?}"));
+            }
+            FaultKind::NodesFilled { .. } => world.fill_nodes(),
+            FaultKind::ResourcesRequested { cpu, bundles, .. } => {
+                let bundle = world.ray.names.bundle([("CPU", cpu)]);
+                world.ray.request(vec![(bundle, bundles)]);
+            }
             FaultKind::ClockAhead { by, .. } => self.scaler.clock_ahead_s = by,
         }
     }
@@ -142,9 +152,13 @@ impl Trial {
                 }
             }
             FaultKind::CallsRefused { .. } => world.trouble.refused = None,
+            FaultKind::NodeDrained { .. } => world.uncordon_nodes(),
+            FaultKind::NodesFilled { .. } => world.empty_nodes(),
+            FaultKind::ResourcesRequested { .. } => world.ray.request(Vec::new()),
             FaultKind::ClockAhead { .. } => self.scaler.clock_ahead_s = 0.0,
             FaultKind::LeaseLost { .. }
             | FaultKind::WatchRepeats { .. }
+            | FaultKind::HeadLost
             | FaultKind::NodeLost { .. }
             | FaultKind::PodFails { .. }
             | FaultKind::PodDeleted { .. }

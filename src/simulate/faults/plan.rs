@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
-use crate::simulate::world::trouble::{Answer, CallKind, ResizeRefusal, Watches};
+use crate::simulate::world::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
 
 /// What goes wrong in a simulation.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -78,7 +78,7 @@ pub enum FaultKind {
     /// Watchers hear nothing of some objects, or of all, until they list again.
     WatchStops {
         /// Of which.
-        of: Watches,
+        of: LostWatches,
         /// For how long.
         seconds: f64,
     },
@@ -170,6 +170,30 @@ pub enum FaultKind {
     },
     /// People remove Ray's notes about resizes from all pods.
     NotesRemoved,
+    /// The head pod is lost, and Ray with everything that it knew: KubeRay makes another one.
+    HeadLost,
+    /// People drain a Kubernetes node: its pods are evicted, and no pod is bound to it. It is never
+    /// the head's.
+    NodeDrained {
+        /// Which one.
+        pick: usize,
+        /// Until pods can be bound to it again.
+        seconds: f64,
+    },
+    /// Pods of others take all CPU that there is on the Kubernetes nodes.
+    NodesFilled {
+        /// For how long.
+        seconds: f64,
+    },
+    /// A driver calls `request_resources()`, and later takes it back.
+    ResourcesRequested {
+        /// The CPUs of each bundle.
+        cpu: f64,
+        /// How many bundles.
+        bundles: i64,
+        /// For how long.
+        seconds: f64,
+    },
     /// The scaler's clock is ahead, or behind, and is then set right.
     ClockAhead {
         /// By how many seconds; below 0 it is behind.
@@ -196,12 +220,16 @@ impl FaultKind {
             | Self::MinReplicas { seconds, .. }
             | Self::GroupSuspended { seconds, .. }
             | Self::GrowthRemoved { seconds }
+            | Self::NodeDrained { seconds, .. }
+            | Self::NodesFilled { seconds }
+            | Self::ResourcesRequested { seconds, .. }
             | Self::ClockAhead { seconds, .. } => *seconds,
             Self::WatchRepeats { .. } => 1.0,
             Self::LeaseLost { .. }
             | Self::NodeLost { .. }
             | Self::PodFails { .. }
             | Self::PodDeleted { .. }
+            | Self::HeadLost
             | Self::GroupRemoved
             | Self::ManifestApplied
             | Self::NotesRemoved

@@ -9,11 +9,14 @@ use crate::quantity::Quantity;
 use crate::reconcile::ReconcilerSettings;
 use crate::reconcile::settings::{BackoffSettings, Pace};
 use crate::simulate::settings::{NodePool, WorldSettings};
-use crate::simulate::trace::{Demand, Job, Shape, Strategy, Trace};
+use crate::simulate::trace::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
 use crate::snapshot::amounts::Amounts;
 
 /// The memory that goes with a core, in GiB.
 const MEMORY_GI: i64 = 4;
+
+/// For how many seconds small pods are kept at the most.
+pub(super) const KEEP_SMALL_S: f64 = 120.0;
 
 /// Bytes of a GiB.
 const GI: f64 = 1_073_741_824.0;
@@ -91,7 +94,7 @@ pub struct SceneJob {
     pub actor: bool,
     /// How the two bundles lie on nodes, if it is a placement group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bundles: Option<Strategy>,
+    pub bundles: Option<PlacementStrategy>,
 }
 
 #[expect(
@@ -120,6 +123,8 @@ impl Scene {
             ..ReconcilerSettings::default()
         };
         settings.plan.strategy = self.settings.strategy;
+        // What is kept for long makes a trial long.
+        settings.plan.keep_small_s = Some(KEEP_SMALL_S);
         if let Some(max) = self.settings.max_workers {
             settings.plan.max_workers = max;
         }
@@ -210,17 +215,17 @@ fn amounts(cores: i64) -> [i64; 2] {
 
 impl SceneJob {
     fn job(&self) -> Job {
-        let mut shape = Shape::from([("CPU".to_owned(), self.cpu)]);
+        let mut shape = JobShape::from([("CPU".to_owned(), self.cpu)]);
         if self.memory_gi > 0.0 {
             shape.insert("memory".to_owned(), self.memory_gi * GI);
         }
         let demand = match self.bundles {
-            Some(strategy) => Demand::PlacementGroup {
+            Some(strategy) => JobDemand::PlacementGroup {
                 strategy,
                 bundles: vec![shape; 2],
             },
-            None if self.actor => Demand::Actor(shape),
-            None => Demand::Task(shape),
+            None if self.actor => JobDemand::Actor(shape),
+            None => JobDemand::Task(shape),
         };
         Job {
             id: String::new(),

@@ -1,13 +1,13 @@
 //! Which jobs that wait could run: only those count as not served.
 
 use super::checker::max_replicas;
-use super::trial::Trial;
+use super::trial::FaultTrial;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::jobs::{JobState, Need, SimulatedJob};
 use crate::simulate::ray::resources::Bundle;
-use crate::simulate::trace::Strategy;
+use crate::simulate::trace::PlacementStrategy;
 
-impl Trial {
+impl FaultTrial<'_> {
     /// How many jobs wait that fit in pods as the groups make them.
     pub(super) fn waiting(&self) -> usize {
         self.ready().filter(|job| self.fits(job)).count()
@@ -25,7 +25,7 @@ impl Trial {
 
     /// Whether new pods of the groups would hold a job, if nothing else ran.
     fn fits(&self, job: &SimulatedJob) -> bool {
-        let (ray, one) = (&self.world.ray, Strategy::Pack);
+        let (ray, one) = (&self.world.ray, PlacementStrategy::Pack);
         let (bundles, strategy) = match &job.need {
             Need::Shape(shape) => (std::slice::from_ref(&ray.jobs.shapes[*shape]), one),
             Need::Gang { bundles, strategy } => (&bundles[..], *strategy),
@@ -38,7 +38,7 @@ impl Trial {
         let mut places = 0;
         for group in workers() {
             let each = places_in(&bundles[0], &group.resources, ray);
-            let each = if strategy == Strategy::StrictSpread {
+            let each = if strategy == PlacementStrategy::StrictSpread {
                 each.min(1)
             } else {
                 each

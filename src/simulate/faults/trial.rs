@@ -6,16 +6,16 @@ use serde_json::Value;
 
 use super::checker::Checker;
 use super::plan::{FaultKind, FaultPlan};
-use super::scene::Scene;
-use super::violation::Violation;
-use crate::plan::KEEP_SMALL_S;
+use super::scene::{KEEP_SMALL_S, Scene};
+use super::violation::WorldViolation;
+use crate::reconcile::ReconcilerSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::simulate::world::group::GroupError;
-use crate::simulate::world::queue::Event;
-use crate::simulate::world::{View, World};
+use crate::simulate::world::group::SimulatedGroupError;
+use crate::simulate::world::queue::WorldEvent;
+use crate::simulate::world::{World, WorldView};
 use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
 /// How long the cluster may take to come up, in seconds.
@@ -40,29 +40,56 @@ const KEPT_VIEWS: usize = 300;
 #[derive(Debug, Clone, PartialEq)]
 pub struct Failed {
     /// The rule that was broken.
-    pub violation: Violation,
+    pub violation: WorldViolation,
     /// What was done last.
-    pub deeds: Vec<String>,
+    pub log: Vec<String>,
 }
 
-/// Tries a plan. Returns the first violation, if there is one.
+/// How the cluster of a plan is scaled, and how its world behaves.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Staging {
+    /// How the cluster is scaled.
+    pub reconciler: ReconcilerSettings,
+    /// How the world behaves while nothing is wrong.
+    pub world: WorldSettings,
+}
+
+/// Tries a plan as its scene says. Returns the first violation, if there is one.
 ///
 /// # Errors
 ///
 /// A group of the scene cannot be read.
-pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
+pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
+    let staging = Staging {
+        reconciler: plan.scene.reconciler(),
+        world: plan.scene.world(),
+    };
+    watched(plan, staging, &mut |_, _| {})
+}
+
+/// Tries a plan, and shows the world after each thing that happens, with the moment from which on
+/// jobs are submitted, once it has come.
+///
+/// # Errors
+///
+/// A group of the scene cannot be read.
+pub fn watched(
+    plan: &FaultPlan,
+    staging: Staging,
+    seen: &mut dyn FnMut(&World, Option<Moment>),
+) -> Result<Option<Failed>, SimulatedGroupError> {
     let scene = plan.scene.clone();
     let trace = scene.trace();
-    let mut world = World::new(&scene.cluster(), &trace, scene.world())?;
-    world.deeds.is_kept = true;
+    let mut world = World::new(&scene.cluster(), &trace, staging.world.clone())?;
+    world.log.is_kept = true;
     if scene.settings.stranger {
         world.strangers.push(stranger());
     }
-    let mut scaler = Scaler::new(scene.reconciler());
+    let mut scaler = Scaler::new(staging.reconciler);
     scaler.is_checked = true;
     scaler.look_after(0.0, &mut world);
-    let mut trial = Trial {
-        usual: scene.world(),
+    let mut trial = FaultTrial {
+        usual: staging.world,
         manifest: world.stored_cluster().clone(),
         trace,
         scene,
@@ -72,10 +99,12 @@ pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, GroupError> {
         checker: Checker::default(),
         steps: Vec::new(),
         dying: None,
+        began: None,
+        seen,
     };
     Ok(trial.run(plan).err().map(|violation| Failed {
         violation,
-        deeds: trial.checker.deeds(),
+        log: trial.checker.log(),
     }))
 }
 
@@ -110,7 +139,7 @@ fn stranger() -> PodObject {
 }
 
 /// A simulation with faults.
-pub(super) struct Trial {
+pub(super) struct FaultTrial<'a> {
     pub(super) scene: Scene,
     pub(super) trace: Trace,
     /// How the world behaves while nothing is wrong.
@@ -118,13 +147,17 @@ pub(super) struct Trial {
     /// The RayCluster as it was at first.
     pub(super) manifest: Value,
     /// What watchers had, and since when.
-    pub(super) views: VecDeque<(Moment, View)>,
+    pub(super) views: VecDeque<(Moment, WorldView)>,
     pub(super) world: World,
     pub(super) scaler: Scaler,
     pub(super) checker: Checker,
     /// Faults that begin or end, the last one first.
     pub(super) steps: Vec<(Moment, Step, FaultKind)>,
     pub(super) dying: Option<Dying>,
+    /// From when on jobs are submitted.
+    began: Option<Moment>,
+    /// Who is shown the world.
+    seen: &'a mut dyn FnMut(&World, Option<Moment>),
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -141,14 +174,15 @@ pub(super) struct Dying {
     pub(super) seconds: f64,
 }
 
-impl Trial {
-    fn run(&mut self, plan: &FaultPlan) -> Result<(), Violation> {
+impl FaultTrial<'_> {
+    fn run(&mut self, plan: &FaultPlan) -> Result<(), WorldViolation> {
         let limit = Moment::at(START_S);
         while self.world.now < limit && !self.world.is_up() {
             self.step()?;
         }
         self.world.begin(&self.trace);
         let began = self.world.now;
+        self.began = Some(began);
         for fault in &plan.faults {
             let at = began.plus(fault.at);
             let end = at.plus(fault.kind.seconds());
@@ -165,26 +199,26 @@ impl Trial {
             let seconds = self.world.now.since(calm);
             if seconds > SERVED_S {
                 let jobs = self.waiting();
-                return Err(Violation::NotServed { jobs, seconds });
+                return Err(WorldViolation::NotServed { jobs, seconds });
             }
         }
         self.settle()
     }
 
     /// After the last job everything comes to rest.
-    fn settle(&mut self) -> Result<(), Violation> {
+    fn settle(&mut self) -> Result<(), WorldViolation> {
         let last = self.world.now;
         // Pods below their resize limits are kept for longer than others.
-        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds.max(KEEP_SMALL_S));
+        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds).max(KEEP_SMALL_S);
         self.pass(last.plus(idle_s + SETTLING_S))?;
         let settled = self.world.now;
         self.pass(settled.plus(QUIET_S))?;
         let seconds = self.world.now.since(last);
-        if let Some((at, deed)) = &self.checker.last_change
+        if let Some((at, entry)) = &self.checker.last_change
             && *at > settled
         {
-            let deed = deed.to_string();
-            return Err(Violation::NotQuiet { deed, seconds });
+            let entry = entry.to_string();
+            return Err(WorldViolation::NotQuiet { entry, seconds });
         }
         let wanted = usize::try_from(self.world.least_workers()).unwrap_or_default();
         // Ray leaves the pods of a group that was removed as they are.
@@ -197,7 +231,7 @@ impl Trial {
             .count();
         let is_needed = self.unservable() > 0;
         if pods != wanted && !is_needed {
-            return Err(Violation::NotScaledDown {
+            return Err(WorldViolation::NotScaledDown {
                 pods,
                 wanted,
                 seconds,
@@ -206,7 +240,7 @@ impl Trial {
         Ok(())
     }
 
-    fn pass(&mut self, end: Moment) -> Result<(), Violation> {
+    fn pass(&mut self, end: Moment) -> Result<(), WorldViolation> {
         while self.world.next_at().is_some_and(|next| next <= end) {
             self.step()?;
         }
@@ -215,7 +249,7 @@ impl Trial {
     }
 
     /// Lets the next event or the next fault happen, and checks what came of it.
-    fn step(&mut self) -> Result<(), Violation> {
+    fn step(&mut self) -> Result<(), WorldViolation> {
         let next = self.world.next_at();
         let due = self.steps.last().map(|(at, ..)| *at);
         if let Some(due) = due
@@ -228,13 +262,14 @@ impl Trial {
         } else if let Some(event) = self.world.advance() {
             self.happen(event);
         }
+        (self.seen)(&self.world, self.began);
         (self.checker).check(&self.scene, &mut self.world, &mut self.scaler)
     }
 
-    fn happen(&mut self, event: Event) {
+    fn happen(&mut self, event: WorldEvent) {
         match event {
-            Event::Look(token) => self.scaler.look(token, &mut self.world),
-            Event::Answered { look, chain } => match &mut self.dying {
+            WorldEvent::Look(token) => self.scaler.look(token, &mut self.world),
+            WorldEvent::Answered { look, chain } => match &mut self.dying {
                 Some(dying) if dying.calls == 0 => self.die(),
                 Some(dying) => {
                     dying.calls -= 1;
@@ -244,7 +279,7 @@ impl Trial {
             },
             event => self.world.happen(event),
         }
-        if event == Event::Watched {
+        if event == WorldEvent::Watched {
             if self.views.len() == KEPT_VIEWS {
                 self.views.pop_front();
             }

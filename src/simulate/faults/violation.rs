@@ -4,9 +4,9 @@ use crate::plan::check;
 
 /// A rule that was broken.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
-pub enum Violation {
+pub enum WorldViolation {
     /// A pod was listed for deletion, and jobs ran on it when KubeRay deleted it.
-    #[error("pod {pod} was deleted by the scaler's doing while {jobs} jobs ran on it")]
+    #[error("pod {pod} was deleted because of the scaler while {jobs} jobs ran on it")]
     DeletesBusy {
         /// The pod.
         pod: String,
@@ -23,7 +23,7 @@ pub enum Violation {
     },
     /// A pod was asked to be larger than it may be.
     #[error("pod {pod} was resized to {size} {unit}, above {most}")]
-    AboveCap {
+    AboveResizeLimit {
         /// The pod.
         pod: String,
         /// Its new size.
@@ -88,10 +88,10 @@ pub enum Violation {
         seconds: f64,
     },
     /// Long after the last job something is still written.
-    #[error("{seconds:.0} s after the last job something is still done: {deed}")]
+    #[error("{seconds:.0} s after the last job something is still done: {entry}")]
     NotQuiet {
         /// What.
-        deed: String,
+        entry: String,
         /// The seconds.
         seconds: f64,
     },

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::jobs::{JobState, Jobs, Need, Share};
-use super::node::{RayNode, Stage};
+use super::jobs::{JobPart, JobState, Jobs, Need};
+use super::node::{RayNode, RayNodeStage};
 use super::placing;
 use super::resources::{Bundle, ResourceNames};
 use crate::simulate::moment::Moment;
@@ -34,8 +34,13 @@ pub struct Ray {
     pub(super) pulled: Vec<(usize, i64)>,
     /// The nodes as they were then.
     pub(super) reported: BTreeMap<usize, RayNode>,
+    /// What a driver wants room for in any case, by `request_resources()`: bundles and their counts.
+    pub(super) requested: Vec<(Bundle, i64)>,
     /// Whether anything has changed since.
     pub has_changed: bool,
+    /// The number of what the GCS says: it is another one if that may be different, but for how long
+    /// nodes have been idle.
+    pub version: u64,
     pub(super) random: fastrand::Rng,
 }
 
@@ -54,14 +59,22 @@ impl Ray {
             gangs: VecDeque::new(),
             pulled: Vec::new(),
             reported: BTreeMap::new(),
+            requested: Vec::new(),
             has_changed: false,
+            version: 0,
             random: fastrand::Rng::with_seed(seed),
         }
     }
 
+    /// Something changes.
+    pub(super) fn touch(&mut self) {
+        self.has_changed = true;
+        self.version += 1;
+    }
+
     /// Adds a node.
     pub fn join(&mut self, node: RayNode) {
-        self.has_changed = true;
+        self.touch();
         self.alive.push(self.nodes.len());
         self.nodes.push(node);
     }
@@ -87,7 +100,7 @@ impl Ray {
     }
 
     fn wait(&mut self, job: usize) {
-        self.has_changed = true;
+        self.touch();
         match &self.jobs.all[job].need {
             Need::Shape(shape) => self.queues.entry(*shape).or_default().push_back(job),
             Need::Gang { .. } => self.gangs.push_back(job),
@@ -133,7 +146,7 @@ impl Ray {
             };
             let shares = places.into_iter().zip(bundles.clone());
             let shares = shares
-                .map(|(node, bundle)| Share { node, bundle })
+                .map(|(node, bundle)| JobPart { node, bundle })
                 .collect();
             self.start(job, shares, now);
             started.push(job);
@@ -154,7 +167,7 @@ impl Ray {
                 };
                 self.queues.get_mut(&shape).map(VecDeque::pop_front);
                 let bundle = bundle.clone();
-                self.start(job, vec![Share { node, bundle }], now);
+                self.start(job, vec![JobPart { node, bundle }], now);
                 started.push(job);
             }
         }
@@ -162,8 +175,8 @@ impl Ray {
         started
     }
 
-    fn start(&mut self, number: usize, shares: Vec<Share>, now: Moment) {
-        self.has_changed = true;
+    fn start(&mut self, number: usize, shares: Vec<JobPart>, now: Moment) {
+        self.touch();
         let job = &mut self.jobs.all[number];
         let is_gang = matches!(job.need, Need::Gang { .. });
         job.attempt += 1;
@@ -192,7 +205,7 @@ impl Ray {
     }
 
     fn give_back(&mut self, number: usize, now: Moment) {
-        self.has_changed = true;
+        self.touch();
         let job = &mut self.jobs.all[number];
         let JobState::Running(shares) = std::mem::replace(&mut job.state, JobState::Ready) else {
             return;
@@ -210,8 +223,8 @@ impl Ray {
 
     /// A node is gone. Returns how many jobs ran on it; each is tried again, or lost.
     pub fn lose(&mut self, node: usize, now: Moment) -> usize {
-        self.has_changed = true;
-        self.nodes[node].stage = Stage::Dead;
+        self.touch();
+        self.nodes[node].stage = RayNodeStage::Dead;
         self.alive.retain(|alive| *alive != node);
         self.dead.push_back(self.nodes[node].dead_state());
         if self.dead.len() > DEAD_NODES {
@@ -242,15 +255,47 @@ impl Ray {
         here.len()
     }
 
+    /// Ray has ended with its head, and so have drivers: no node is known any more, and the jobs that
+    /// wait are lost. Those that run go on until their raylets end.
+    pub fn end_head(&mut self) {
+        self.touch();
+        for number in std::mem::take(&mut self.alive) {
+            self.nodes[number].stage = RayNodeStage::Dead;
+        }
+        self.dead.clear();
+        self.reported.clear();
+        self.pulled.clear();
+        self.requested.clear();
+        self.queues.clear();
+        self.gangs.clear();
+        self.lose_jobs(|state, _| *state == JobState::Ready);
+    }
+
+    /// A raylet that had lost its head has ended, and with it the jobs that ran in its pod.
+    pub fn end_headless(&mut self, pod: usize) {
+        self.lose_jobs(|state, nodes| match state {
+            JobState::Running(shares) => shares.iter().any(|share| nodes[share.node].pod == pod),
+            _ => false,
+        });
+    }
+
+    fn lose_jobs(&mut self, is_lost: impl Fn(&JobState, &[RayNode]) -> bool) {
+        for number in 0..self.jobs.all.len() {
+            if is_lost(&self.jobs.all[number].state, &self.nodes) {
+                self.jobs.lose(number);
+            }
+        }
+    }
+
     /// A node is drained: an idle one only, if so asked. Returns whether it accepts.
     pub fn drain(&mut self, number: usize, only_idle: bool) -> bool {
-        self.has_changed = true;
+        self.touch();
         let node = &mut self.nodes[number];
         if only_idle && node.running > 0 {
             return false;
         }
-        if node.stage == Stage::Alive {
-            node.stage = Stage::Draining;
+        if node.stage == RayNodeStage::Alive {
+            node.stage = RayNodeStage::Draining;
         }
         true
     }
@@ -260,7 +305,7 @@ impl Ray {
         let mut ending = Vec::new();
         for number in &self.alive {
             let node = &mut self.nodes[*number];
-            if node.stage == Stage::Draining && node.running == 0 && !node.is_ending {
+            if node.stage == RayNodeStage::Draining && node.running == 0 && !node.is_ending {
                 node.is_ending = true;
                 ending.push(node.pod);
             }
@@ -270,7 +315,7 @@ impl Ray {
 
     /// A raylet is told its size. It never gives up what is in use. Returns what it has then.
     pub fn resize(&mut self, number: usize, sizes: &[(&str, i64)], now: Moment) -> Bundle {
-        self.has_changed = true;
+        self.touch();
         let node = &mut self.nodes[number];
         let before = node.total.clone();
         for (name, amount) in sizes {

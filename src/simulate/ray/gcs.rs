@@ -3,18 +3,20 @@
 use super::cluster::Ray;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::jobs::Need;
-use crate::simulate::ray::node::{RayNode, Stage};
+use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
-use crate::simulate::trace::Strategy;
+use crate::simulate::trace::PlacementStrategy;
 use crate::snapshot::gcs::{
-    BundleSelector, ClusterResourceState, GangResourceRequest, Label, LabelSelector, NodeState,
-    NodeStatus, PlacementConstraint, ResourceRequest, ResourceRequestByCount,
+    BundleSelector, ClusterResourceConstraint, ClusterResourceState, GangResourceRequest, Label,
+    LabelSelector, NodeState, NodeStatus, PlacementConstraint, ResourceRequest,
+    ResourceRequestByCount,
 };
 
 impl Ray {
     /// The GCS collects how its nodes are, and what waits on them.
     pub fn pull(&mut self) {
         self.has_changed = false;
+        self.version += 1;
         self.reported = self
             .living()
             .map(|(number, node)| (number, node.clone()))
@@ -26,6 +28,12 @@ impl Ray {
             .collect();
     }
 
+    /// A driver calls `request_resources()`: the GCS knows it at once.
+    pub fn request(&mut self, requested: Vec<(Bundle, i64)>) {
+        self.touch();
+        self.requested = requested;
+    }
+
     /// The GCS has lost what it knew but for the nodes, which are free and have the amounts with which
     /// they registered: those that `registered` gives for a group, where it knows the group.
     pub fn forget(
@@ -33,8 +41,9 @@ impl Ray {
         now: Moment,
         registered: impl Fn(&str, &mut ResourceNames) -> Option<Bundle>,
     ) {
-        self.has_changed = true;
+        self.touch();
         self.pulled.clear();
+        self.requested.clear();
         self.reported = self
             .living()
             .map(|(number, node)| (number, node.clone()))
@@ -46,8 +55,8 @@ impl Ray {
             node.running = 0;
             node.gangs.clear();
             node.idle_since = now;
-            if node.stage == Stage::Draining {
-                node.stage = Stage::Alive;
+            if node.stage == RayNodeStage::Draining {
+                node.stage = RayNodeStage::Alive;
             }
         }
     }
@@ -95,8 +104,27 @@ impl Ray {
                     }
                 })
                 .collect(),
-            cluster_resource_constraints: Vec::new(),
+            cluster_resource_constraints: self.constraints(&request),
         }
+    }
+
+    /// What `request_resources()` asks for, of which the GCS has one at most.
+    fn constraints(
+        &self,
+        request: &impl Fn(&Bundle) -> ResourceRequest,
+    ) -> Vec<ClusterResourceConstraint> {
+        let requested = self.requested.iter();
+        let resource_requests: Vec<ResourceRequestByCount> = requested
+            .map(|(bundle, count)| ResourceRequestByCount {
+                request: request(bundle),
+                count: *count,
+            })
+            .collect();
+        let is_there = !resource_requests.is_empty();
+        is_there
+            .then_some(ClusterResourceConstraint { resource_requests })
+            .into_iter()
+            .collect()
     }
 
     /// The node as it last reported itself.
@@ -117,10 +145,10 @@ impl Ray {
                 .map(|gang| (label(*gang), String::new()))
                 .collect(),
             status: match (node.stage, idle) {
-                (Stage::Dead, _) => NodeStatus::Dead,
-                (Stage::Draining, _) => NodeStatus::Draining,
-                (Stage::Alive, true) => NodeStatus::Idle,
-                (Stage::Alive, false) => NodeStatus::Running,
+                (RayNodeStage::Dead, _) => NodeStatus::Dead,
+                (RayNodeStage::Draining, _) => NodeStatus::Draining,
+                (RayNodeStage::Alive, true) => NodeStatus::Idle,
+                (RayNodeStage::Alive, false) => NodeStatus::Running,
             },
             idle_duration_ms: if idle { idle_ms } else { 0 },
             labels: labels.collect(),
@@ -139,18 +167,18 @@ fn label(job: usize) -> String {
 
 /// How Ray says that bundles belong together, or apart. `PACK` and `SPREAD` are only wishes, of which
 /// the autoscaler is not told.
-fn constraints(job: usize, strategy: Strategy) -> Vec<PlacementConstraint> {
+fn constraints(job: usize, strategy: PlacementStrategy) -> Vec<PlacementConstraint> {
     let label = Some(Label {
         label_name: label(job),
         label_value: String::new(),
     });
     match strategy {
-        Strategy::Pack | Strategy::Spread => Vec::new(),
-        Strategy::StrictPack => vec![PlacementConstraint {
+        PlacementStrategy::Pack | PlacementStrategy::Spread => Vec::new(),
+        PlacementStrategy::StrictPack => vec![PlacementConstraint {
             affinity: label,
             anti_affinity: None,
         }],
-        Strategy::StrictSpread => vec![PlacementConstraint {
+        PlacementStrategy::StrictSpread => vec![PlacementConstraint {
             affinity: None,
             anti_affinity: label,
         }],

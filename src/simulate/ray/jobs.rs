@@ -2,7 +2,7 @@
 
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::resources::{Bundle, ResourceNames};
-use crate::simulate::trace::{Demand, Strategy, Trace};
+use crate::simulate::trace::{JobDemand, PlacementStrategy, Trace};
 
 /// How far a job is.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,7 +12,7 @@ pub enum JobState {
     /// It waits for resources.
     Ready,
     /// It runs.
-    Running(Vec<Share>),
+    Running(Vec<JobPart>),
     /// It has ended.
     Ended,
     /// Its node was lost too often, or it waited for a job that was lost.
@@ -21,7 +21,7 @@ pub enum JobState {
 
 /// What a job holds of a Ray node.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Share {
+pub struct JobPart {
     /// The number of the Ray node.
     pub node: usize,
     /// The amounts.
@@ -36,7 +36,7 @@ pub enum Need {
     /// A placement group.
     Gang {
         /// How its bundles lie on nodes.
-        strategy: Strategy,
+        strategy: PlacementStrategy,
         /// Its bundles.
         bundles: Vec<Bundle>,
     },
@@ -85,7 +85,7 @@ impl Jobs {
         let mut all: Vec<SimulatedJob> = Vec::with_capacity(trace.jobs.len());
         for job in &trace.jobs {
             let need = match &job.demand {
-                Demand::Task(shape) | Demand::Actor(shape) => {
+                JobDemand::Task(shape) | JobDemand::Actor(shape) => {
                     let bundle = names.of_shape(shape);
                     let next = shapes.len();
                     let number = *numbers.entry(bundle.clone()).or_insert(next);
@@ -94,7 +94,7 @@ impl Jobs {
                     }
                     Need::Shape(number)
                 }
-                Demand::PlacementGroup { strategy, bundles } => Need::Gang {
+                JobDemand::PlacementGroup { strategy, bundles } => Need::Gang {
                     strategy: *strategy,
                     bundles: bundles.iter().map(|shape| names.of_shape(shape)).collect(),
                 },

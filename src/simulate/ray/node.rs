@@ -29,14 +29,14 @@ pub struct RayNode {
     /// Since when nothing runs on it.
     pub idle_since: Moment,
     /// How far it is.
-    pub stage: Stage,
+    pub stage: RayNodeStage,
     /// Whether it was drained and has no work left, so that its process ends.
     pub is_ending: bool,
 }
 
 /// How far a Ray node is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Stage {
+pub enum RayNodeStage {
     /// It takes work.
     Alive,
     /// It takes no more work, and ends when it has none.
@@ -55,7 +55,7 @@ impl RayNode {
 
     /// Whether it takes this much more work.
     pub fn takes(&self, bundle: &Bundle) -> bool {
-        self.stage == Stage::Alive && bundle.fits_beside(&self.used, &self.total)
+        self.stage == RayNodeStage::Alive && bundle.fits_beside(&self.used, &self.total)
     }
 
     /// What the GCS goes on saying of the node once it is dead.

@@ -1,8 +1,8 @@
 //! On which node a task or a bundle is placed.
 
-use crate::simulate::ray::node::{RayNode, Stage};
+use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::Bundle;
-use crate::simulate::trace::Strategy;
+use crate::simulate::trace::PlacementStrategy;
 
 /// Below this utilisation nodes are equally good, so that work is packed on the first of them.
 /// (`scheduler_spread_threshold`)
@@ -61,16 +61,16 @@ pub(super) fn hybrid(
 pub(super) fn gang(
     nodes: &[RayNode],
     alive: &[usize],
-    strategy: Strategy,
+    strategy: PlacementStrategy,
     bundles: &[Bundle],
 ) -> Option<Vec<usize>> {
     let takes_work = alive
         .iter()
-        .filter(|number| nodes[**number].stage == Stage::Alive);
+        .filter(|number| nodes[**number].stage == RayNodeStage::Alive);
     let mut free: Vec<(usize, Bundle)> = takes_work
         .map(|number| (*number, nodes[*number].free()))
         .collect();
-    if strategy == Strategy::StrictPack {
+    if strategy == PlacementStrategy::StrictPack {
         let mut sum = Bundle::default();
         for bundle in bundles {
             sum.add(bundle);
@@ -88,11 +88,11 @@ pub(super) fn gang(
         let is_taken = |(_, (number, _)): &(usize, &(usize, Bundle))| taken.contains(number);
         let candidates = || free.iter().enumerate().filter(fits);
         let place = match strategy {
-            Strategy::StrictSpread => candidates().find(|node| !is_taken(node)),
-            Strategy::Spread => candidates()
+            PlacementStrategy::StrictSpread => candidates().find(|node| !is_taken(node)),
+            PlacementStrategy::Spread => candidates()
                 .find(|node| !is_taken(node))
                 .or_else(|| candidates().next()),
-            Strategy::Pack | Strategy::StrictPack => {
+            PlacementStrategy::Pack | PlacementStrategy::StrictPack => {
                 candidates().find(is_taken).or_else(|| candidates().next())
             }
         };

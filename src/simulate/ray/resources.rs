@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::simulate::trace::Shape;
+use crate::simulate::trace::JobShape;
 
 /// Ray counts in ten-thousandths (`FixedPoint`, `fixed_point.h`).
 const UNIT: f64 = 10_000.0;
@@ -41,7 +41,7 @@ impl ResourceNames {
     }
 
     /// Reads a shape of a trace.
-    pub fn of_shape(&mut self, shape: &Shape) -> Bundle {
+    pub fn of_shape(&mut self, shape: &JobShape) -> Bundle {
         let amounts = shape.iter().map(|(name, amount)| (name.as_str(), *amount));
         self.bundle(amounts)
     }

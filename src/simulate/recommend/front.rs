@@ -1,21 +1,22 @@
 //! The choices than which none is better, and the knee among them.
 
-use super::trial::Score;
+use super::trial::TrialScore;
 
 /// The positions of the scores that none beats, by cost. Those with more failed jobs than the fewest
 /// are no choice at all, and of equal ones the first counts.
-pub fn front(scores: &[Option<Score>]) -> Vec<usize> {
+pub fn front(scores: &[Option<TrialScore>]) -> Vec<usize> {
     let all = scores.iter().enumerate();
     let all = all.filter_map(|(at, score)| Some((at, score.as_ref()?)));
-    let mut all: Vec<(usize, &Score)> = all.collect();
+    let mut all: Vec<(usize, &TrialScore)> = all.collect();
     let fewest = all.iter().map(|(_, score)| score.failed).min();
     all.retain(|(_, score)| Some(score.failed) == fewest);
     // In this order nothing is beaten by what comes later.
     all.sort_by_key(|(at, score)| (**score, *at));
-    let mut kept: Vec<(usize, &Score)> = Vec::new();
+    let mut kept: Vec<(usize, &TrialScore)> = Vec::new();
     for (at, score) in all {
-        let is_beaten =
-            |(_, other): &(usize, &Score)| other.beats(score) || other.amounts() == score.amounts();
+        let is_beaten = |(_, other): &(usize, &TrialScore)| {
+            other.beats(score) || other.amounts() == score.amounts()
+        };
         if !kept.iter().any(is_beaten) {
             kept.push((at, score));
         }
@@ -61,8 +62,8 @@ fn sum(places: &[(f64, f64)], at: usize) -> f64 {
 mod tests {
     use super::*;
 
-    fn score(cost: u64, mean: u64) -> Score {
-        Score {
+    fn score(cost: u64, mean: u64) -> TrialScore {
+        TrialScore {
             failed: 0,
             cost,
             mean,
@@ -76,7 +77,7 @@ mod tests {
         let scores = [(5, 5), (4, 6), (6, 5), (9, 1), (4, 6)];
         let scores = scores.map(|(cost, mean)| Some(score(cost, mean)));
         assert_eq!(front(&scores), [1, 0, 3]);
-        let failed = Score {
+        let failed = TrialScore {
             failed: 1,
             ..score(0, 0)
         };

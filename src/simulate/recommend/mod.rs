@@ -1,15 +1,15 @@
 //! A search, by simulation, for settings of a RayCluster that suit a workload better.
 //!
-//! - [`bounds`]: within which bounds users let it search
+//! - [`bounds`]: the bounds within which it searches
 //! - [`space`]: what can be set on a RayCluster, and the values to try
 //! - [`patch`]: what a choice of values changes, as a JSON patch and in words
-//! - [`trial`]: what came of a choice, and which of two is better
-//! - [`front`]: the choices than which none is better, and the knee among them
+//! - [`trial`]: the result of a choice, and which of two is better
+//! - [`front`]: the choices that no other choice beats, and the knee among them
 //! - [`search`]: which choices are tried, one after the other
 //! - [`recommendation`]: which choice to take, and how often each was worse than today
 //!
-//! What always holds: today's settings are tried first, what is simulated is today's RayCluster with
-//! the patch applied, and nothing is recommended that admission would newly refuse.
+//! Invariants: today's settings are tried first, the simulated RayCluster is today's with the patch
+//! applied, and nothing is recommended that admission would newly refuse.
 
 pub mod bounds;
 pub mod front;

@@ -53,7 +53,7 @@ pub struct ChoicePatch {
 impl ChoicePatch {
     /// The patch of a choice.
     pub fn of(space: &Space, choice: &Choice) -> Self {
-        let mut draft = Draft {
+        let mut draft = PatchDraft {
             space,
             out: Self::default(),
             ippr: None,
@@ -109,14 +109,14 @@ impl Chosen {
     }
 }
 
-struct Draft<'a> {
+struct PatchDraft<'a> {
     space: &'a Space,
     out: ChoicePatch,
     /// The annotation with the limits of growth, once it has changed.
     ippr: Option<Value>,
 }
 
-impl Draft<'_> {
+impl PatchDraft<'_> {
     fn chosen(&self, choice: &Choice, field: SearchField, group: Option<usize>) -> Option<Chosen> {
         let parameters = self.space.parameters.iter().zip(choice);
         let mut both = parameters.filter(|(one, _)| one.field == field && one.group == group);

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use super::front::{front, nearest};
 use super::patch::ChoicePatch;
 use super::space::{Choice, Space};
-use super::trial::{Grain, Score, Trial};
+use super::trial::{Grain, Trial, TrialScore};
 use crate::facts::Facts;
 use crate::judge::judge;
 use crate::policy::Settings;
@@ -14,7 +14,7 @@ use crate::reconcile::ReconcilerSettings;
 use crate::simulate::run::{TAIL_S, run};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
-use crate::simulate::world::group::GroupError;
+use crate::simulate::world::group::SimulatedGroupError;
 
 /// The most simulations of one search.
 pub const MOST_SIMULATIONS: usize = 5_000;
@@ -57,7 +57,7 @@ pub struct Searched {
 
 impl Searched {
     /// The scores of the trials; `None` for what is out of bounds.
-    pub fn scores(&self) -> Vec<Option<Score>> {
+    pub fn scores(&self) -> Vec<Option<TrialScore>> {
         let both = self.trials.iter().zip(&self.within);
         both.map(|(trial, within)| within.then(|| self.grain.score(trial)))
             .collect()
@@ -83,7 +83,7 @@ impl Search {
     /// # Errors
     ///
     /// A group of the RayCluster cannot be read.
-    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Searched, GroupError> {
+    pub fn run(&self, progress: &mut dyn FnMut(f64)) -> Result<Searched, SimulatedGroupError> {
         let today = self.space.today();
         let patch = ChoicePatch::of(&self.space, &today);
         let today = self.trial(today, patch, 0, progress)?;
@@ -111,7 +111,7 @@ impl Search {
         patch: ChoicePatch,
         done: usize,
         progress: &mut dyn FnMut(f64),
-    ) -> Result<Trial, GroupError> {
+    ) -> Result<Trial, SimulatedGroupError> {
         let cluster = patch.apply(&self.space.cluster);
         #[expect(clippy::cast_precision_loss, reason = "some thousands")]
         let (done, all) = (done as f64, self.simulations.max(1) as f64);
@@ -257,7 +257,7 @@ impl Walk<'_> {
             let mut both = choice.iter().zip(start).enumerate();
             both.all(|(index, (one, other))| (one == other) != (index == at))
         };
-        let amounts = |trial: &Trial| Score {
+        let amounts = |trial: &Trial| TrialScore {
             changes: 0,
             ..self.found.grain.score(trial)
         };

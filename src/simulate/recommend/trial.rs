@@ -36,7 +36,7 @@ pub struct Grain {
 
 /// What is compared of a trial, in whole grains; the smaller the better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Score {
+pub struct TrialScore {
     /// Jobs that never ran, were lost, or ran when their pod went.
     pub failed: u64,
     /// The cost.
@@ -61,9 +61,9 @@ impl Grain {
     }
 
     /// The score of a trial.
-    pub fn score(&self, trial: &Trial) -> Score {
+    pub fn score(&self, trial: &Trial) -> TrialScore {
         let result = &trial.result;
-        Score {
+        TrialScore {
             failed: trial.failed(),
             cost: whole(trial.cost / self.cost),
             mean: whole(result.wait.mean / self.mean),
@@ -92,7 +92,7 @@ impl Trial {
     }
 }
 
-impl Score {
+impl TrialScore {
     /// The cost, the mean wait and that of the slowest jobs.
     pub fn amounts(&self) -> (u64, u64, u64) {
         (self.cost, self.mean, self.p99)
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn better_is_what_nothing_speaks_against() {
-        let score = |failed, cost, mean, changes| Score {
+        let score = |failed, cost, mean, changes| TrialScore {
             failed,
             cost,
             mean,

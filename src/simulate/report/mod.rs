@@ -1,8 +1,8 @@
 //! A study as people read it: a table, and a page with charts. Everything here returns text and prints
 //! nothing; equal studies give equal bytes.
 //!
-//! - [`table`]: what each simulation led to, in columns
-//! - [`axis`], [`chart`]: axes with round numbers, and what is common to charts as SVG
+//! - [`table`]: the results of each simulation, in columns
+//! - [`axis`], [`chart`]: axes with round numbers, and what SVG charts have in common
 //! - [`curve`]: demand and capacity of one simulation over time
 //! - [`tradeoff`]: cost against waiting, of all simulations
 //! - [`page`]: all of this as one HTML page

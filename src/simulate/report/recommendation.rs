@@ -127,14 +127,14 @@ impl Report<'_> {
             change(trial.cost, today.cost),
             format!("{} of {}", risk.worse_parts, risk.parts),
             by.unwrap_or_default(),
-            self.words(&trial.patch.changes),
+            self.describe(&trial.patch.changes),
         ]);
         cells
     }
 
     /// Changes in a cell: sizes are told by their cores alone, since memory goes with them, and a group by
     /// its name where there are several.
-    fn words(&self, changes: &[Change]) -> String {
+    fn describe(&self, changes: &[Change]) -> String {
         let is_told = |change: &&Change| {
             let field = change.field;
             !field.starts_with("requests.") && !field.ends_with("memory")

@@ -3,8 +3,8 @@
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap};
 
-use super::draft::{Draft, NAME_BYTES};
-use super::error::{Fault, Place, TraceError};
+use super::draft::{JobDraft, NAME_BYTES};
+use super::error::{Place, TraceError, TraceFault};
 use super::job::{Job, Trace};
 use crate::text::{nearest, shown_text};
 
@@ -21,13 +21,13 @@ const LOOKED_AT: usize = 10_000;
 ///
 /// Jobs come out by the time at which they were submitted, then as they stood. Nobody can wait for
 /// what was not submitted yet, so a job counts as submitted no earlier than its parents.
-pub(super) fn assemble(name: String, mut drafts: Vec<Draft>) -> Result<Trace, TraceError> {
+pub(super) fn assemble(name: String, mut drafts: Vec<JobDraft>) -> Result<Trace, TraceError> {
     let mut jobs = 0_usize;
     for draft in &mut drafts {
         draft.check()?;
         jobs = jobs.saturating_add(draft.count);
         if jobs > JOBS {
-            return Err(draft.place.fault(Fault::Many {
+            return Err(draft.place.fault(TraceFault::Many {
                 what: "jobs",
                 most: JOBS,
                 remedy: "cut the trace, or lower count",
@@ -54,30 +54,34 @@ struct Named {
 struct Ids<'a>(HashMap<&'a str, usize>);
 
 impl<'a> Ids<'a> {
-    fn of(drafts: &'a [Draft]) -> Result<Self, TraceError> {
+    fn of(drafts: &'a [JobDraft]) -> Result<Self, TraceError> {
         let mut ids = Self(HashMap::with_capacity(drafts.len()));
         for (index, draft) in drafts.iter().enumerate() {
             if copy_id(&draft.id, draft.count, draft.count - 1).len() > NAME_BYTES {
-                return Err(draft.place.fault(Fault::Value {
+                return Err(draft.place.fault(TraceFault::Value {
                     what: "the id".to_owned(),
                     value: shown_text(&draft.id),
                     expected: "with the # and the number it has more than 256 bytes",
                 }));
             }
             if ids.0.insert(&draft.id, index).is_some() {
-                return Err(draft.place.fault(Fault::Duplicate(shown_text(&draft.id))));
+                return Err(draft
+                    .place
+                    .fault(TraceFault::Duplicate(shown_text(&draft.id))));
             }
         }
         for draft in drafts {
             if ids.copy(drafts, &draft.id).is_some() {
-                return Err(draft.place.fault(Fault::Duplicate(shown_text(&draft.id))));
+                return Err(draft
+                    .place
+                    .fault(TraceFault::Duplicate(shown_text(&draft.id))));
             }
         }
         Ok(ids)
     }
 
     /// One of many alike, such as `t#3`.
-    fn copy(&self, drafts: &[Draft], id: &str) -> Option<Named> {
+    fn copy(&self, drafts: &[JobDraft], id: &str) -> Option<Named> {
         let (base, number) = id.rsplit_once('#')?;
         let draft = *self.0.get(base)?;
         let count = drafts[draft].count;
@@ -89,7 +93,7 @@ impl<'a> Ids<'a> {
         })
     }
 
-    fn find(&self, drafts: &[Draft], id: &str) -> Option<Named> {
+    fn find(&self, drafts: &[JobDraft], id: &str) -> Option<Named> {
         let all = self.0.get(id).map(|draft| Named {
             draft: *draft,
             copy: None,
@@ -98,7 +102,7 @@ impl<'a> Ids<'a> {
     }
 
     /// Those that each description waits for, in order, each once.
-    fn parents(&self, drafts: &[Draft]) -> Result<Vec<Vec<Named>>, TraceError> {
+    fn parents(&self, drafts: &[JobDraft]) -> Result<Vec<Vec<Named>>, TraceError> {
         let parents = drafts.iter().map(|draft| {
             let found = draft.after.iter().map(|id| {
                 self.find(drafts, id)
@@ -116,13 +120,13 @@ impl<'a> Ids<'a> {
     }
 }
 
-fn unknown(draft: &Draft, id: &str, drafts: &[Draft]) -> TraceError {
+fn unknown(draft: &JobDraft, id: &str, drafts: &[JobDraft]) -> TraceError {
     let known = drafts.iter().take(LOOKED_AT).map(|draft| draft.id.as_str());
     let remedy = match nearest(id, known) {
         Some(near) => format!("did you mean {}?", shown_text(near)),
         None => "after has ids of jobs of the same trace".to_owned(),
     };
-    draft.place.fault(Fault::UnknownName {
+    draft.place.fault(TraceFault::UnknownName {
         what: "job",
         found: shown_text(id),
         remedy,
@@ -136,11 +140,11 @@ fn copy_id(id: &str, count: usize, copy: usize) -> String {
     }
 }
 
-fn copies(drafts: &[Draft], named: Named) -> usize {
+fn copies(drafts: &[JobDraft], named: Named) -> usize {
     named.copy.map_or(drafts[named.draft].count, |_| 1)
 }
 
-fn check_edges(drafts: &[Draft], parents: &[Vec<Named>]) -> Result<(), TraceError> {
+fn check_edges(drafts: &[JobDraft], parents: &[Vec<Named>]) -> Result<(), TraceError> {
     let mut edges = 0_usize;
     for (draft, parents) in drafts.iter().zip(parents) {
         let each = parents.iter().map(|parent| copies(drafts, *parent));
@@ -148,7 +152,7 @@ fn check_edges(drafts: &[Draft], parents: &[Vec<Named>]) -> Result<(), TraceErro
         let each = each.fold(0_usize, usize::saturating_add);
         edges = edges.saturating_add(each.saturating_mul(draft.count));
         if edges > EDGES {
-            return Err(draft.place.fault(Fault::Many {
+            return Err(draft.place.fault(TraceFault::Many {
                 what: "pairs of a job and one that it waits for",
                 most: EDGES,
                 remedy: "let many jobs wait for one that waits for many",
@@ -159,7 +163,7 @@ fn check_edges(drafts: &[Draft], parents: &[Vec<Named>]) -> Result<(), TraceErro
 }
 
 /// The order of the trace. Sets when each was submitted, which is not before its parents.
-fn order(drafts: &mut [Draft], parents: &[Vec<Named>]) -> Result<Vec<usize>, TraceError> {
+fn order(drafts: &mut [JobDraft], parents: &[Vec<Named>]) -> Result<Vec<usize>, TraceError> {
     let mut children = vec![Vec::new(); drafts.len()];
     let mut missing = vec![0_usize; drafts.len()];
     for (index, parents) in parents.iter().enumerate() {
@@ -169,7 +173,7 @@ fn order(drafts: &mut [Draft], parents: &[Vec<Named>]) -> Result<Vec<usize>, Tra
         }
     }
     // Times are not negative, so that their bits have their order.
-    let due = |drafts: &[Draft], index: usize| Reverse((drafts[index].at.to_bits(), index));
+    let due = |drafts: &[JobDraft], index: usize| Reverse((drafts[index].at.to_bits(), index));
     let first = (0..drafts.len()).filter(|index| missing[*index] == 0);
     let mut ready: BinaryHeap<_> = first.map(|index| due(drafts, index)).collect();
     let mut order = Vec::with_capacity(drafts.len());
@@ -186,7 +190,7 @@ fn order(drafts: &mut [Draft], parents: &[Vec<Named>]) -> Result<Vec<usize>, Tra
     }
     match in_circle(parents, &missing) {
         None => Ok(order),
-        Some(index) => Err(drafts[index].place.fault(Fault::Circle)),
+        Some(index) => Err(drafts[index].place.fault(TraceFault::Circle)),
     }
 }
 
@@ -203,14 +207,19 @@ fn in_circle(parents: &[Vec<Named>], missing: &[usize]) -> Option<usize> {
     Some(at)
 }
 
-fn expand(drafts: Vec<Draft>, parents: &[Vec<Named>], order: &[usize], count: usize) -> Vec<Job> {
+fn expand(
+    drafts: Vec<JobDraft>,
+    parents: &[Vec<Named>],
+    order: &[usize],
+    count: usize,
+) -> Vec<Job> {
     let mut firsts = vec![0; drafts.len()];
     let mut next = 0;
     for index in order {
         firsts[*index] = next;
         next += drafts[*index].count;
     }
-    let mut slots: Vec<Option<Draft>> = drafts.into_iter().map(Some).collect();
+    let mut slots: Vec<Option<JobDraft>> = drafts.into_iter().map(Some).collect();
     let counts: Vec<usize> = slots.iter().flatten().map(|draft| draft.count).collect();
     let mut jobs = Vec::with_capacity(count);
     for index in order {
@@ -249,9 +258,9 @@ fn expand(drafts: Vec<Draft>, parents: &[Vec<Named>], order: &[usize], count: us
 }
 
 /// A trace of nothing is a mistake; `hint` says where to look.
-pub(super) fn some(drafts: &[Draft], hint: &'static str) -> Result<(), TraceError> {
+pub(super) fn some(drafts: &[JobDraft], hint: &'static str) -> Result<(), TraceError> {
     if drafts.is_empty() {
-        return Err(Place::Whole.fault(Fault::Empty(hint)));
+        return Err(Place::Whole.fault(TraceFault::Empty(hint)));
     }
     Ok(())
 }
@@ -259,24 +268,24 @@ pub(super) fn some(drafts: &[Draft], hint: &'static str) -> Result<(), TraceErro
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::trace::job::Shape;
+    use crate::simulate::trace::job::JobShape;
 
-    fn draft(id: &str, at: f64, after: &[&str], count: usize) -> Draft {
-        Draft {
+    fn draft(id: &str, at: f64, after: &[&str], count: usize) -> JobDraft {
+        JobDraft {
             at,
             after: after.iter().map(|id| (*id).to_owned()).collect(),
             count,
-            ..Draft::task(Place::Task(id.to_owned()), id.to_owned(), Shape::new())
+            ..JobDraft::task(Place::Task(id.to_owned()), id.to_owned(), JobShape::new())
         }
     }
 
-    fn assembled(drafts: &[Draft]) -> Result<Vec<(String, Vec<usize>)>, String> {
+    fn assembled(drafts: &[JobDraft]) -> Result<Vec<(String, Vec<usize>)>, String> {
         let trace = assemble("t".to_owned(), drafts.to_vec()).map_err(|error| error.to_string())?;
         let jobs = trace.jobs.into_iter();
         Ok(jobs.map(|job| (job.id, job.after)).collect())
     }
 
-    fn ids(drafts: &[Draft]) -> Vec<String> {
+    fn ids(drafts: &[JobDraft]) -> Vec<String> {
         let jobs = assembled(drafts).unwrap().into_iter();
         jobs.map(|(id, _)| id).collect()
     }
@@ -316,7 +325,7 @@ mod tests {
 
     #[test]
     fn what_cannot_be_is_refused_where_it_stands() {
-        let errors = |drafts: &[Draft]| assembled(drafts).unwrap_err();
+        let errors = |drafts: &[JobDraft]| assembled(drafts).unwrap_err();
         let twice = [draft("a", 0.0, &[], 1), draft("a", 0.0, &[], 1)];
         assert!(errors(&twice).contains("a job \"a\" before"));
         let copy = [draft("a#2", 0.0, &[], 1), draft("a", 0.0, &[], 3)];

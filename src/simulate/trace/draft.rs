@@ -1,7 +1,7 @@
 //! A job as a file describes it, and what every description has to satisfy.
 
-use super::error::{Fault, Place, TraceError};
-use super::job::{Demand, MemoryUse, Shape};
+use super::error::{Place, TraceError, TraceFault};
+use super::job::{JobDemand, JobShape, MemoryUse};
 use crate::text::shown_text;
 
 /// Most bytes of an id, a name, and the name of a resource.
@@ -31,7 +31,7 @@ const NAME: &str = "it has 1 to 256 bytes, and no control characters";
 
 /// A job as a file describes it: parents by id, and perhaps many alike.
 #[derive(Debug, Clone)]
-pub(super) struct Draft {
+pub(super) struct JobDraft {
     /// Where it stands.
     pub place: Place,
     /// Its id; those of several alike get `#1`, `#2`, and so on.
@@ -45,7 +45,7 @@ pub(super) struct Draft {
     /// For how long it runs.
     pub seconds: f64,
     /// What it asks of Ray.
-    pub demand: Demand,
+    pub demand: JobDemand,
     /// The memory that it uses.
     pub memory: Vec<MemoryUse>,
     /// How often it is tried again.
@@ -54,10 +54,10 @@ pub(super) struct Draft {
     pub count: usize,
 }
 
-impl Draft {
+impl JobDraft {
     /// A task that waits for nobody, with Ray's usual retries.
-    pub(super) fn task(place: Place, id: String, shape: Shape) -> Self {
-        let demand = Demand::Task(shape);
+    pub(super) fn task(place: Place, id: String, shape: JobShape) -> Self {
+        let demand = JobDemand::Task(shape);
         Self {
             place,
             name: id.clone(),
@@ -83,10 +83,10 @@ impl Draft {
             return Err(value(&place, "count", "0", "it is 1 or more"));
         }
         match &mut self.demand {
-            Demand::Task(amounts) | Demand::Actor(amounts) => shape(&place, amounts)?,
-            Demand::PlacementGroup { bundles, .. } => {
+            JobDemand::Task(amounts) | JobDemand::Actor(amounts) => shape(&place, amounts)?,
+            JobDemand::PlacementGroup { bundles, .. } => {
                 if bundles.is_empty() {
-                    return Err(place.fault(Fault::Missing {
+                    return Err(place.fault(TraceFault::Missing {
                         field: "bundles",
                         remedy: "a placement group has at least one",
                     }));
@@ -160,7 +160,7 @@ fn time(place: &Place, what: &str, seconds: f64) -> Result<f64, TraceError> {
     Err(value(place, what, &seconds.to_string(), TIME))
 }
 
-fn shape(place: &Place, shape: &mut Shape) -> Result<(), TraceError> {
+fn shape(place: &Place, shape: &mut JobShape) -> Result<(), TraceError> {
     shape.retain(|_, amount| *amount != 0.0);
     few(place, "resources of one shape", shape.len(), RESOURCES)?;
     for (resource, amount) in shape {
@@ -178,7 +178,7 @@ fn few(place: &Place, what: &'static str, count: usize, most: usize) -> Result<(
     if count <= most {
         return Ok(());
     }
-    Err(place.fault(Fault::Many {
+    Err(place.fault(TraceFault::Many {
         what,
         most,
         remedy: "describe it by several jobs",
@@ -186,7 +186,7 @@ fn few(place: &Place, what: &'static str, count: usize, most: usize) -> Result<(
 }
 
 fn value(place: &Place, what: &str, value: &str, expected: &'static str) -> TraceError {
-    place.fault(Fault::Value {
+    place.fault(TraceFault::Value {
         what: what.to_owned(),
         value: value.to_owned(),
         expected,
@@ -197,9 +197,9 @@ fn value(place: &Place, what: &str, value: &str, expected: &'static str) -> Trac
 mod tests {
     use super::*;
 
-    fn asks(resource: &str, amount: f64) -> Result<Shape, TraceError> {
+    fn asks(resource: &str, amount: f64) -> Result<JobShape, TraceError> {
         let shape = [(resource.to_owned(), amount)].into();
-        let mut draft = Draft::task(Place::Whole, "t".to_owned(), shape);
+        let mut draft = JobDraft::task(Place::Whole, "t".to_owned(), shape);
         draft.check()?;
         Ok(draft.demand.shapes()[0].clone())
     }
@@ -212,7 +212,11 @@ mod tests {
                 amount.to_bits()
             );
         }
-        assert_eq!(asks("CPU", -0.0), Ok(Shape::new()), "Ray leaves it out too");
+        assert_eq!(
+            asks("CPU", -0.0),
+            Ok(JobShape::new()),
+            "Ray leaves it out too"
+        );
         for amount in [1e-5, -1.0, f64::NAN, f64::INFINITY, 1e15] {
             assert!(asks("CPU", amount).is_err(), "{amount}");
         }

@@ -9,7 +9,7 @@ pub struct TraceError {
     /// Where in the text.
     pub place: Place,
     /// What is wrong there.
-    pub fault: Fault,
+    pub fault: TraceFault,
 }
 
 /// Where in a text something is wrong.
@@ -25,7 +25,7 @@ pub enum Place {
 
 impl Place {
     /// The fault at this place.
-    pub(super) fn fault(&self, fault: Fault) -> TraceError {
+    pub(super) fn fault(&self, fault: TraceFault) -> TraceError {
         TraceError {
             place: self.clone(),
             fault,
@@ -45,9 +45,9 @@ impl fmt::Display for Place {
 
 /// What is wrong with a text, and what to do about it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fault {
+pub enum TraceFault {
     /// None of the known forms.
-    #[error("it has none of the forms of a workload that are known:\n{0}")]
+    #[error("it has no known form of a workload:\n{0}")]
     UnknownForm(String),
     /// Text that does not have the form it begins with.
     #[error("{0}")]
@@ -98,7 +98,7 @@ pub enum Fault {
     #[error("there is a job {0} before; ids are unique")]
     Duplicate(String),
     /// Jobs that wait for each other.
-    #[error("it waits for itself, by what stands in after; take out one of the jobs in the circle")]
+    #[error("it waits for itself through after; take out one of the jobs in the circle")]
     Circle,
     /// More than is taken.
     #[error("there are more than {most} {what}; {remedy}")]
@@ -126,7 +126,7 @@ pub(super) fn reason(error: &serde_json::Error) -> String {
 
 /// A document that is no JSON, or not of the form that its first fields promise.
 pub(super) fn syntax(error: &serde_json::Error, form: &str) -> TraceError {
-    let fault = Fault::Syntax(format!("no {form}: {}", reason(error)));
+    let fault = TraceFault::Syntax(format!("no {form}: {}", reason(error)));
     match error.line() {
         0 => Place::Whole.fault(fault),
         line => Place::Line(line).fault(fault),

@@ -32,7 +32,7 @@ pub fn hash_names(trace: &Trace, key: &[u8]) -> Trace {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::trace::job::{Demand, Shape};
+    use crate::simulate::trace::job::{JobDemand, JobShape};
 
     #[test]
     fn names_are_hashed_with_the_key_and_all_else_stays() {
@@ -42,7 +42,7 @@ mod tests {
             at: 1.0,
             after: Vec::new(),
             seconds: 2.0,
-            demand: Demand::Task(Shape::new()),
+            demand: JobDemand::Task(JobShape::new()),
             memory: Vec::new(),
             retries: 3,
         };

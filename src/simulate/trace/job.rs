@@ -55,7 +55,7 @@ pub struct Job {
     /// For how long it runs once it has started, in seconds.
     pub seconds: f64,
     /// What it asks of Ray.
-    pub demand: Demand,
+    pub demand: JobDemand,
     /// The memory that it really uses, in the order of time; empty where that is not known.
     pub memory: Vec<MemoryUse>,
     /// How often it is tried again when its node is lost; [`u32::MAX`] is without end. Ray's default
@@ -64,25 +64,25 @@ pub struct Job {
 }
 
 /// Amounts of logical resources by name, such as `CPU`; memory in bytes.
-pub type Shape = BTreeMap<String, f64>;
+pub type JobShape = BTreeMap<String, f64>;
 
 /// What a job asks of Ray.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Demand {
+pub enum JobDemand {
     /// A task.
-    Task(Shape),
+    Task(JobShape),
     /// An actor, which holds its resources until it ends.
-    Actor(Shape),
+    Actor(JobShape),
     /// A placement group, which gets all of its bundles at once, and holds them until it is removed.
     PlacementGroup {
         /// How its bundles lie on nodes.
-        strategy: Strategy,
+        strategy: PlacementStrategy,
         /// The resources of each bundle.
-        bundles: Vec<Shape>,
+        bundles: Vec<JobShape>,
     },
 }
 
-impl Demand {
+impl JobDemand {
     /// How often Ray tries again, by default, what was on a node that is lost.
     pub fn usual_retries(&self) -> u32 {
         match self {
@@ -93,7 +93,7 @@ impl Demand {
     }
 
     /// What it takes from nodes: the shape of a task or an actor, or those of all bundles.
-    pub fn shapes(&self) -> &[Shape] {
+    pub fn shapes(&self) -> &[JobShape] {
         match self {
             Self::Task(shape) | Self::Actor(shape) => std::slice::from_ref(shape),
             Self::PlacementGroup { bundles, .. } => bundles,
@@ -113,7 +113,7 @@ impl Demand {
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "SCREAMING_SNAKE_CASE")]
-pub enum Strategy {
+pub enum PlacementStrategy {
     /// On as few nodes as possible.
     Pack,
     /// On as many nodes as possible.
@@ -124,7 +124,7 @@ pub enum Strategy {
     StrictSpread,
 }
 
-impl Strategy {
+impl PlacementStrategy {
     /// The name that Ray gives it.
     pub fn name(self) -> &'static str {
         match self {

@@ -1,7 +1,7 @@
 //! A trace: what a workload asked of Ray, and when, read from files of several forms.
 //!
-//! Out comes one [`Trace`] whose parts are all checked: amounts are those that Ray can hold, parents
-//! come before their children, times are finite.
+//! The result is one [`Trace`] whose parts are all checked: Ray can represent its amounts, parents come
+//! before their children, times are finite.
 
 mod assemble;
 mod draft;
@@ -14,12 +14,12 @@ mod read;
 mod recording;
 mod summary;
 
-pub use error::{Fault, Place, TraceError};
+pub use error::{Place, TraceError, TraceFault};
 pub use forms::line::{lines, schema};
 pub use forms::ray_runs::{Group as RayGroup, Kind as RayKind, Run as RayRun};
 pub use hashed::hash_names;
-pub use job::{Demand, Job, MemoryUse, Shape, Strategy, Trace};
+pub use job::{Job, JobDemand, JobShape, MemoryUse, PlacementStrategy, Trace};
 pub use loss::Loss;
 pub use read::{FORMS, Form, Imported, import, read};
 pub use recording::{MOST_RUNS, RayHistory, Recording};
-pub use summary::{Chain, ShapeTotal, Summary, Widest};
+pub use summary::{JobChain, ShapeTotal, Summary, Widest};

@@ -8,7 +8,7 @@ use serde_json::Deserializer;
 
 use super::assemble::{assemble, some};
 use super::draft::as_name;
-use super::error::{Fault, Place, TraceError};
+use super::error::{Place, TraceError, TraceFault};
 use super::forms::{lines, ray_tasks, ray_timeline, table, wfformat};
 use super::job::Trace;
 use super::loss::Loss;
@@ -178,7 +178,7 @@ fn unknown() -> TraceError {
         let _ = writeln!(forms, "  - {form}");
     }
     forms.push_str("docs/traces.md has an example of each");
-    Place::Whole.fault(Fault::UnknownForm(forms))
+    Place::Whole.fault(TraceFault::UnknownForm(forms))
 }
 
 #[cfg(test)]
@@ -186,7 +186,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn forms_are_told_by_what_is_in_them() {
+    fn forms_are_recognised_by_their_content() {
         for (text, form) in [
             (
                 "\u{feff}{\"kind\":\"Trace\",\"apiVersion\":\"x\"}",
@@ -224,7 +224,7 @@ mod tests {
     }
 
     #[test]
-    fn who_has_another_form_is_told_of_those_that_there_are() {
+    fn an_unknown_form_leads_to_a_list_of_the_known_ones() {
         let error = read("kind: Trace\n", "x").unwrap_err().to_string();
         for form in FORMS {
             assert!(error.contains(&form.to_string()), "{error}");

@@ -113,7 +113,7 @@ impl Recording {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::simulate::trace::job::{Demand, Shape, Strategy};
+    use crate::simulate::trace::job::{JobDemand, JobShape, PlacementStrategy};
 
     fn run(task: &str, kind: Kind, from: f64, to: Option<f64>) -> Run {
         Run {
@@ -125,7 +125,7 @@ mod tests {
             parent: None,
             ready: from,
             ran: to.map(|to| (from + 0.5, to)),
-            shape: Shape::from([("CPU".to_owned(), 1.0)]),
+            shape: JobShape::from([("CPU".to_owned(), 1.0)]),
         }
     }
 
@@ -137,7 +137,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_told_again_counts_once_and_what_has_ended_is_known_then() {
+    fn what_is_reported_twice_counts_once_and_ends_are_kept() {
         let mut recording = Recording::default();
         recording.add(history(vec![run("t", Kind::Task, 100.0, None)]));
         recording.add(history(vec![run("t", Kind::Task, 100.0, Some(103.0))]));
@@ -199,16 +199,16 @@ mod tests {
             ..run("t", Kind::Task, 1.0, Some(4.0))
         }]);
         let group = Group {
-            bundles: vec![Shape::from([("CPU".to_owned(), 1.0)]); 2],
-            strategy: Some(Strategy::StrictSpread),
+            bundles: vec![JobShape::from([("CPU".to_owned(), 1.0)]); 2],
+            strategy: Some(PlacementStrategy::StrictSpread),
         };
         told.groups = vec![("g".to_owned(), group.clone())];
         let mut recording = Recording::default();
         recording.add(told);
         let (trace, losses) = recording.finish("n", 9.0).unwrap();
         assert_eq!(losses, []);
-        let expected = Demand::PlacementGroup {
-            strategy: Strategy::StrictSpread,
+        let expected = JobDemand::PlacementGroup {
+            strategy: PlacementStrategy::StrictSpread,
             bundles: group.bundles,
         };
         assert_eq!(trace.jobs[0].demand, expected);

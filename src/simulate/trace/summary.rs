@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::job::{Demand, Job, Shape, Trace};
+use super::job::{Job, JobDemand, JobShape, Trace};
 use crate::quantity::Quantity;
 
 /// Seconds of an hour.
@@ -30,7 +30,7 @@ pub struct Summary {
     /// The most that would run at once then.
     pub widest: Widest,
     /// The jobs that follow each other for the longest time.
-    pub chain: Chain,
+    pub chain: JobChain,
 }
 
 /// The jobs that ask for the same.
@@ -60,7 +60,7 @@ pub struct Widest {
 /// Jobs of which each waits for the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Default, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Chain {
+pub struct JobChain {
     /// How many there are.
     pub jobs: usize,
     /// How long they take in all, in seconds.
@@ -88,7 +88,7 @@ impl Summary {
 fn shapes(jobs: &[Job]) -> Vec<ShapeTotal> {
     let mut shapes: BTreeMap<String, (usize, f64)> = BTreeMap::new();
     for job in jobs {
-        let (count, seconds) = shapes.entry(words(&job.demand)).or_default();
+        let (count, seconds) = shapes.entry(describe(&job.demand)).or_default();
         *count += 1;
         *seconds += job.seconds;
     }
@@ -105,21 +105,21 @@ fn shapes(jobs: &[Job]) -> Vec<ShapeTotal> {
 }
 
 /// What a job asks for, in words: `task CPU 1, memory 4Gi`.
-fn words(demand: &Demand) -> String {
+fn describe(demand: &JobDemand) -> String {
     match demand {
-        Demand::Task(shape) => format!("task {}", amounts(shape)),
-        Demand::Actor(shape) => format!("actor {}", amounts(shape)),
-        Demand::PlacementGroup { strategy, bundles } => {
-            let mut words = format!("placement group {}", strategy.name());
+        JobDemand::Task(shape) => format!("task {}", amounts(shape)),
+        JobDemand::Actor(shape) => format!("actor {}", amounts(shape)),
+        JobDemand::PlacementGroup { strategy, bundles } => {
+            let mut text = format!("placement group {}", strategy.name());
             for alike in bundles.chunk_by(|one, next| one == next) {
-                let _ = write!(words, " {} x ({})", alike.len(), amounts(&alike[0]));
+                let _ = write!(text, " {} x ({})", alike.len(), amounts(&alike[0]));
             }
-            words
+            text
         }
     }
 }
 
-fn amounts(shape: &Shape) -> String {
+fn amounts(shape: &JobShape) -> String {
     if shape.is_empty() {
         return "of nothing".to_owned();
     }
@@ -162,8 +162,8 @@ fn widest(jobs: &[Job], runs: &[(f64, f64)]) -> Widest {
     most
 }
 
-fn longest(jobs: &[Job]) -> Chain {
-    let longer = |one: Chain, other: Chain| {
+fn longest(jobs: &[Job]) -> JobChain {
+    let longer = |one: JobChain, other: JobChain| {
         let order = one.seconds.total_cmp(&other.seconds);
         if order.then(one.jobs.cmp(&other.jobs)).is_lt() {
             other
@@ -171,16 +171,16 @@ fn longest(jobs: &[Job]) -> Chain {
             one
         }
     };
-    let mut chains: Vec<Chain> = Vec::with_capacity(jobs.len());
+    let mut chains: Vec<JobChain> = Vec::with_capacity(jobs.len());
     for job in jobs {
         let before = job.after.iter().map(|index| chains[*index]);
-        let before = before.fold(Chain::default(), longer);
-        chains.push(Chain {
+        let before = before.fold(JobChain::default(), longer);
+        chains.push(JobChain {
             jobs: before.jobs + 1,
             seconds: before.seconds + job.seconds,
         });
     }
-    chains.into_iter().fold(Chain::default(), longer)
+    chains.into_iter().fold(JobChain::default(), longer)
 }
 
 #[cfg(test)]
@@ -222,7 +222,7 @@ mod tests {
         assert_eq!(summary.widest, widest);
         assert_eq!(
             summary.chain,
-            Chain {
+            JobChain {
                 jobs: 2,
                 seconds: 5400.0
             }

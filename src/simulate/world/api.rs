@@ -9,7 +9,7 @@ use crate::reconcile::effects::failure::{ApiStatus, GcsKind, PATCH_DOES_NOT_FIT}
 use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::ray::resources::{fixed, float};
 use crate::simulate::world::objects::fits;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
 
@@ -120,7 +120,7 @@ impl World {
         let generation = resized.object.metadata.generation.unwrap_or(0) + 1;
         resized.object.metadata.generation = Some(generation);
         self.pods[number] = resized;
-        self.after(self.settings.call_s, Event::Kubelet(number));
+        self.after(self.settings.call_s, WorldEvent::Kubelet(number));
         self.objects_changed();
         Ok(Reply::Ok)
     }

@@ -3,14 +3,15 @@
 
 use serde_json::Value;
 
-use super::deeds::Deed;
+use super::log::LogEntry;
 use super::objects::SimulatedPod;
 use super::state::World;
 use super::trouble::Answer;
 use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::ray::resources::ResourceNames;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
+use crate::snapshot::amounts::Amounts;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
 impl World {
@@ -28,7 +29,7 @@ impl World {
         } else {
             self.answer(is_kubernetes, |world| world.perform(effect))
         };
-        self.deeds.add(self.now, || Deed::Called {
+        self.log.add(self.now, || LogEntry::Called {
             effect: Box::new(effect.clone()),
             is_done,
             result: result.clone(),
@@ -36,14 +37,14 @@ impl World {
         result
     }
 
-    /// Writes the ownership record.
+    /// Writes the hand-over record.
     ///
     /// # Errors
     ///
     /// As of [`World::call`].
     pub fn claim(&mut self, patch: &json_patch::Patch) -> Result<(), Failure> {
         let (_, result) = self.answer(true, |world| world.patch_cluster(patch));
-        self.deeds.add(self.now, || Deed::Claimed(result.clone()));
+        self.log.add(self.now, || LogEntry::Claimed(result.clone()));
         result
     }
 
@@ -60,6 +61,12 @@ impl World {
         };
         let is_done = bad.is_done && !bad.answer.refuses() && call(self).is_ok();
         (is_done, Err(bad.answer.failure(is_kubernetes)))
+    }
+
+    /// The number of what the GCS says, as of [`Ray::version`](crate::simulate::ray::Ray::version);
+    /// `None` if it does not answer.
+    pub fn gcs_version(&self) -> Option<u64> {
+        (!self.trouble.is_gcs_away).then_some(self.ray.version)
     }
 
     /// What the GCS says of the cluster; `None` if it does not answer.
@@ -130,19 +137,66 @@ impl World {
 
     /// A Kubernetes node without the head is gone with its pods. Returns its name.
     pub fn lose_node(&mut self, pick: usize) -> Option<String> {
-        let has_head = |node: usize| self.pods_on(node).any(|pod| self.pods[pod].is_head);
-        let there = self.nodes.iter().enumerate();
-        let there = there.filter(|(_, node)| node.is_ready && node.removed.is_none());
-        let there = there.map(|(number, _)| number);
-        let node = picked(there.filter(|node| !has_head(*node)), pick)?;
+        let node = self.pick_node(pick)?;
         self.nodes[node].removed = Some(self.now);
-        let on = |pod: &usize| self.pods[*pod].node == Some(node);
-        let lost: Vec<usize> = self.present.values().copied().filter(on).collect();
-        for pod in lost {
+        for pod in self.bound_to(node) {
             self.pod_gone(pod);
         }
         self.objects_changed();
         Some(self.nodes[node].name.clone())
+    }
+
+    /// People drain a Kubernetes node without the head: its pods are deleted, and no pod is bound to
+    /// it. Returns its name.
+    pub fn drain_node(&mut self, pick: usize) -> Option<String> {
+        let node = self.pick_node(pick)?;
+        self.nodes[node].is_cordoned = true;
+        for pod in self.bound_to(node) {
+            self.delete_pod(pod);
+        }
+        Some(self.nodes[node].name.clone())
+    }
+
+    /// Pods can be bound to every Kubernetes node again.
+    pub fn uncordon_nodes(&mut self) {
+        for node in &mut self.nodes {
+            node.is_cordoned = false;
+        }
+        self.after(0.0, WorldEvent::Scheduler);
+    }
+
+    /// One of the Kubernetes nodes on which the head is not.
+    fn pick_node(&self, pick: usize) -> Option<usize> {
+        let has_head = |node: usize| self.pods_on(node).any(|pod| self.pods[pod].is_head);
+        let there = self.nodes.iter().enumerate();
+        let there = there.filter(|(_, node)| node.is_ready && node.removed.is_none());
+        let there = there.map(|(number, _)| number);
+        picked(there.filter(|node| !has_head(*node)), pick)
+    }
+
+    fn bound_to(&self, node: usize) -> Vec<usize> {
+        let on = |pod: &usize| self.pods[*pod].node == Some(node);
+        self.present.values().copied().filter(on).collect()
+    }
+
+    /// People delete the head pod, and Ray with everything that it knows.
+    pub fn lose_head(&mut self) {
+        let mut present = self.present.values().copied();
+        if let Some(head) = present.find(|pod| self.pods[*pod].is_head) {
+            self.delete_pod(head);
+        }
+    }
+
+    /// The head pod is gone. Workers end when they have looked for it in vain.
+    pub(super) fn head_gone(&mut self) {
+        self.trouble.is_gcs_away = true;
+        self.ray.end_head();
+        let running = |pod: &usize| self.pods[*pod].phase() == "Running";
+        let running: Vec<usize> = self.present.values().copied().filter(running).collect();
+        for worker in running {
+            self.after(self.settings.reconnect_s, WorldEvent::PodEnds(worker));
+        }
+        self.ray_changed();
     }
 
     /// One of the workers that are not being deleted, of those that `is_one` says are meant.
@@ -154,6 +208,22 @@ impl World {
         picked(self.present.values().copied().filter(is_one), pick)
     }
 
+    /// Pods of others take all CPU that there is.
+    pub fn fill_nodes(&mut self) {
+        for node in 0..self.nodes.len() {
+            let (free, _) = self.room(node);
+            self.nodes[node].filled.cpu = free.cpu;
+        }
+    }
+
+    /// The pods of others are gone from all nodes.
+    pub fn empty_nodes(&mut self) {
+        for node in 0..self.nodes.len() {
+            self.nodes[node].filled = Amounts::default();
+            self.capacity_was_freed(Some(node));
+        }
+    }
+
     /// Kubelets look again at the resizes that they deferred.
     pub fn kubelets_retry(&mut self) {
         let is_deferred = |pod: &usize| {
@@ -163,7 +233,7 @@ impl World {
         };
         let deferred = self.present.values().copied().filter(is_deferred);
         for pod in deferred.collect::<Vec<_>>() {
-            self.after(0.0, Event::Kubelet(pod));
+            self.after(0.0, WorldEvent::Kubelet(pod));
         }
     }
 }

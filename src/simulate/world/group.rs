@@ -45,7 +45,7 @@ impl SimulatedGroup {
 /// A group that Ray could not start from.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{group}: {why}")]
-pub struct GroupError {
+pub struct SimulatedGroupError {
     /// The group.
     pub group: String,
     /// What is wrong with it.
@@ -57,16 +57,19 @@ pub struct GroupError {
 /// # Errors
 ///
 /// The amounts of a group's Ray nodes cannot be read.
-pub fn groups(cluster: &ClusterObject) -> Result<Vec<SimulatedGroup>, GroupError> {
+pub fn groups(cluster: &ClusterObject) -> Result<Vec<SimulatedGroup>, SimulatedGroupError> {
     let groups = cluster.spec.iter().flat_map(|spec| &spec.groups);
     groups.map(|group| read(group, cluster.object())).collect()
 }
 
-fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, GroupError> {
-    let resources = group.resources.as_ref().map_err(|error| GroupError {
-        group: group.title(),
-        why: error.to_string(),
-    })?;
+fn read(group: &GroupSpec, object: &Value) -> Result<SimulatedGroup, SimulatedGroupError> {
+    let resources = group
+        .resources
+        .as_ref()
+        .map_err(|error| SimulatedGroupError {
+            group: group.title(),
+            why: error.to_string(),
+        })?;
     let (template, is_head) = match group.role {
         Role::Head => (object.pointer("/spec/headGroupSpec/template/spec"), true),
         Role::Worker { index } => {

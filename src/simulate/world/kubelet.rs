@@ -1,10 +1,10 @@
 //! The kubelets: pods start, end, and get new sizes.
 
 use super::state::World;
-use crate::simulate::ray::node::{RayNode, Stage};
+use crate::simulate::ray::node::{RayNode, RayNodeStage};
 use crate::simulate::ray::resources::Bundle;
 use crate::simulate::world::objects::{fits, left};
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::trouble::ResizeRefusal;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
@@ -33,7 +33,7 @@ impl World {
         } else {
             self.settings.ray_start_s
         };
-        self.after(delay, Event::RayJoins(number));
+        self.after(delay, WorldEvent::RayJoins(number));
         self.objects_changed();
     }
 
@@ -42,6 +42,12 @@ impl World {
         let pod = &self.pods[number];
         if pod.is_gone || pod.is_deleting() || pod.phase() != "Running" {
             return;
+        }
+        if pod.is_head {
+            self.trouble.is_gcs_away = false;
+        } else if self.trouble.is_gcs_away {
+            // It waits for the GCS.
+            return self.after(self.settings.gcs_pull_s, WorldEvent::RayJoins(number));
         }
         let mut groups = self.groups.iter().chain(&self.former);
         let Some(group) = groups.find(|group| group.name == pod.group()) else {
@@ -69,7 +75,7 @@ impl World {
             running: 0,
             gangs: Vec::new(),
             idle_since: self.now,
-            stage: Stage::Alive,
+            stage: RayNodeStage::Alive,
             is_ending: false,
         });
         self.ray_changed();
@@ -79,14 +85,16 @@ impl World {
     pub(super) fn ray_ends(&mut self, number: usize) {
         if let Some(node) = self.ray.node_of(number) {
             self.lose_ray_node(node);
-            if let Some(delay) = self.settings.pod_end_s {
-                self.after(delay, Event::PodEnds(number));
+            let ends = self.settings.pod_end_s;
+            if let Some(delay) = ends.filter(|_| !self.pods[number].is_deleting()) {
+                self.after(delay, WorldEvent::PodEnds(number));
             }
         }
     }
 
     /// The containers of a pod have ended.
     pub(super) fn pod_ends(&mut self, number: usize) {
+        self.ray.end_headless(number);
         self.end_pod(number, "Succeeded");
     }
 
@@ -98,9 +106,9 @@ impl World {
         }
         pod.set_phase(phase);
         let node = pod.node;
-        self.room_came_free(node);
+        self.capacity_was_freed(node);
         self.objects_changed();
-        self.after(self.settings.operator_s, Event::Operator);
+        self.after(self.settings.operator_s, WorldEvent::Operator);
         self.count_cost();
     }
 
@@ -113,7 +121,11 @@ impl World {
             // Nothing has to be stopped in a pod that has ended or has never run.
             let runs = pod.phase() == "Running";
             let delay = if runs { self.settings.pod_stop_s } else { 0.0 };
-            self.after(delay, Event::PodGone(number));
+            if runs && !pod.is_head {
+                // Raylets end as soon as they are told to.
+                self.after(self.settings.call_s, WorldEvent::RayEnds(number));
+            }
+            self.after(delay, WorldEvent::PodGone(number));
             self.objects_changed();
         }
     }
@@ -128,10 +140,13 @@ impl World {
             return;
         }
         pod.is_gone = true;
-        let (name, node) = (pod.name().to_owned(), pod.node);
+        let (name, node, is_head) = (pod.name().to_owned(), pod.node, pod.is_head);
         self.present.remove(&name);
-        self.room_came_free(node);
-        self.after(self.settings.operator_s, Event::Operator);
+        if is_head {
+            self.head_gone();
+        }
+        self.capacity_was_freed(node);
+        self.after(self.settings.operator_s, WorldEvent::Operator);
         self.objects_changed();
         self.count_cost();
     }
@@ -170,7 +185,7 @@ impl World {
         }
         if let (Some(node), Some(allocatable)) = (pod.node, self.allocatable_of(number)) {
             let others = self.pods_on(node).filter(|other| *other != number);
-            let others = others.fold(Amounts::default(), |sum, other| {
+            let others = others.fold(self.nodes[node].filled, |sum, other| {
                 sum.plus(self.pods[other].allocated())
             });
             if !fits(wanted, left(allocatable, others)) {
@@ -185,7 +200,7 @@ impl World {
         pod.set_resize("PodResizeInProgress", None, None);
         self.after(
             self.settings.resize_s,
-            Event::Resized {
+            WorldEvent::Resized {
                 pod: number,
                 generation,
             },
@@ -215,7 +230,7 @@ impl World {
         pod.actuate();
         self.ledger.resizes += 1;
         let node = pod.node;
-        self.room_came_free(node);
+        self.capacity_was_freed(node);
         self.objects_changed();
         self.count_cost();
     }

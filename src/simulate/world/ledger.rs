@@ -4,7 +4,7 @@ use crate::simulate::moment::Moment;
 
 /// Amounts that are there at one moment.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Rate {
+pub struct Capacity {
     /// Cores of worker pods.
     pub cpus: f64,
     /// Bytes of worker pods.
@@ -51,7 +51,7 @@ const MOST_POINTS: usize = 4096;
 
 /// Adds up what a simulation costs.
 #[derive(Debug, Clone, Default)]
-pub struct Ledger {
+pub struct CostLedger {
     /// What was paid for so far.
     pub integral: Integral,
     /// Worker pods that were made.
@@ -66,15 +66,15 @@ pub struct Ledger {
     pub gcs_calls: u64,
     /// The curves.
     pub points: Vec<Point>,
-    rate: Rate,
+    rate: Capacity,
     since: Moment,
     /// The shortest time between two points, in seconds.
     spacing: f64,
 }
 
-impl Ledger {
+impl CostLedger {
     /// From now on it is this much.
-    pub fn set(&mut self, rate: Rate, now: Moment) {
+    pub fn set(&mut self, rate: Capacity, now: Moment) {
         let seconds = now.since(self.since);
         self.integral.cpus += self.rate.cpus * seconds;
         self.integral.memory += self.rate.memory * seconds;
@@ -85,7 +85,7 @@ impl Ledger {
     }
 
     /// What is paid for now.
-    pub fn rate(&self) -> Rate {
+    pub fn rate(&self) -> Capacity {
         self.rate
     }
 

@@ -1,18 +1,18 @@
 //! The world: an API server with its objects, KubeRay's operator, scheduler, node autoscaler,
 //! kubelets and Ray, in virtual time.
 //!
-//! In come a RayCluster, the jobs of a trace and the calls of a scaler; out come views of the objects
-//! as watchers have them, what the GCS says, and what all of it cost. Nothing here knows the scaler.
-//! What always holds: things happen in the order of time, each at a moment that follows from the
-//! settings and the seed alone, so equal runs are equal in everything.
+//! It takes a RayCluster, the jobs of a trace and the calls of a scaler. It returns the objects as watches
+//! show them, what the GCS reports, and what all of it cost. Nothing here knows the scaler. Invariant:
+//! events happen in the order of time, each at a moment that follows from the settings and the seed
+//! alone, so equal simulations are equal in everything.
 
 mod api;
-pub mod deeds;
 mod disturb;
 pub mod group;
 mod inspect;
 mod kubelet;
 pub mod ledger;
+pub mod log;
 pub mod objects;
 mod operator;
 pub mod queue;
@@ -21,5 +21,5 @@ mod state;
 pub mod trouble;
 mod watch;
 
-pub use objects::View;
+pub use objects::WorldView;
 pub use state::World;

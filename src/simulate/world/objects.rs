@@ -7,12 +7,12 @@ use crate::simulate::moment::Moment;
 use crate::snapshot::KubeNode;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::pod_object::{Condition, PodObject};
+use crate::snapshot::pod_object::{PodCondition, PodObject};
 use crate::snapshot::requests::requests;
 
 /// The objects as watchers have them.
 #[derive(Debug, Clone, Default)]
-pub struct View {
+pub struct WorldView {
     /// The RayCluster.
     pub cluster: Rc<ClusterObject>,
     /// Its pods.
@@ -147,7 +147,7 @@ impl SimulatedPod {
     pub fn refuse(&mut self) -> bool {
         let is_new = self.object.status.conditions.is_empty();
         if is_new {
-            self.object.status.conditions = vec![Condition {
+            self.object.status.conditions = vec![PodCondition {
                 kind: "PodScheduled".to_owned(),
                 status: "False".to_owned(),
                 reason: Some("Unschedulable".to_owned()),
@@ -160,7 +160,7 @@ impl SimulatedPod {
 
     /// Replaces the conditions of its resize.
     pub fn set_resize(&mut self, kind: &str, reason: Option<&str>, message: Option<String>) {
-        self.object.status.conditions = vec![Condition {
+        self.object.status.conditions = vec![PodCondition {
             kind: kind.to_owned(),
             status: "True".to_owned(),
             reason: reason.map(str::to_owned),
@@ -179,6 +179,10 @@ pub struct SimulatedNode {
     pub pool: usize,
     /// Whether pods can be bound to it.
     pub is_ready: bool,
+    /// Whether people let no pod be bound to it.
+    pub is_cordoned: bool,
+    /// What pods of others take of it.
+    pub filled: Amounts,
     /// Since when it has had no pod.
     pub empty_since: Option<Moment>,
     /// When it was removed.

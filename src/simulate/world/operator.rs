@@ -3,11 +3,11 @@
 
 use std::collections::BTreeMap;
 
-use super::deeds::{Deed, DeletionCause};
+use super::log::{DeletionCause, LogEntry};
 use super::state::World;
 use crate::simulate::world::group::SimulatedGroup;
 use crate::simulate::world::objects::SimulatedPod;
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::pod_object::{
     ContainerStatus, OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus,
 };
@@ -35,7 +35,7 @@ impl World {
             };
             if !done {
                 // It returns an error, and is called again.
-                return self.after(self.settings.operator_s, Event::Operator);
+                return self.after(self.settings.operator_s, WorldEvent::Operator);
             }
         }
     }
@@ -118,7 +118,7 @@ impl World {
     fn note_deletion(&mut self, number: usize, cause: DeletionCause) {
         let pod = &self.pods[number];
         let node = self.ray.node_of(number);
-        self.deeds.add(self.now, || Deed::Deleted {
+        self.log.add(self.now, || LogEntry::Deleted {
             name: pod.name().to_owned(),
             cause,
             jobs: node.map_or(0, |node| self.ray.nodes[node].running),
@@ -127,12 +127,23 @@ impl World {
 
     fn make_replica(&mut self, group: &SimulatedGroup) {
         let replica = (group.hosts > 1).then(|| format!("{}-{}", group.name, self.letters()));
+        if group.is_head() {
+            self.make_head(group);
+            return;
+        }
         for _ in 0..group.hosts {
             let name = format!("{}-{}-worker-{}", self.name(), group.name, self.letters());
             self.make_pod(group, name, replica.clone());
             self.ledger.pods_made += 1;
         }
-        self.after(0.0, Event::Scheduler);
+        self.after(0.0, WorldEvent::Scheduler);
+    }
+
+    /// Makes the head pod, whose name does not change.
+    pub(super) fn make_head(&mut self, group: &SimulatedGroup) {
+        let name = format!("{}-head", self.name());
+        self.make_pod(group, name, None);
+        self.after(0.0, WorldEvent::Scheduler);
     }
 
     /// Makes a pod, and returns its number.

@@ -8,7 +8,7 @@ use crate::simulate::moment::Moment;
 /// What can happen by itself. Numbers of pods and nodes are positions in the world's lists; a pod or
 /// a node that has gone keeps its number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Event {
+pub enum WorldEvent {
     /// A job of the trace is submitted.
     Submitted(usize),
     /// A job ends, if this is still the same attempt.
@@ -64,25 +64,25 @@ pub enum Event {
 /// set.
 #[derive(Debug, Clone, Default)]
 pub struct EventQueue {
-    heap: BinaryHeap<Reverse<(Moment, u64, Event)>>,
+    heap: BinaryHeap<Reverse<(Moment, u64, WorldEvent)>>,
     count: u64,
 }
 
 impl EventQueue {
     /// Adds an event.
-    pub fn add(&mut self, at: Moment, event: Event) {
+    pub fn add(&mut self, at: Moment, event: WorldEvent) {
         self.count += 1;
         self.heap.push(Reverse((at, self.count, event)));
     }
 
     /// The next event, and when it happens.
-    pub fn peek(&self) -> Option<(Moment, Event)> {
+    pub fn peek(&self) -> Option<(Moment, WorldEvent)> {
         let Reverse((at, _, event)) = self.heap.peek()?;
         Some((*at, *event))
     }
 
     /// Takes the next event.
-    pub fn take(&mut self) -> Option<(Moment, Event)> {
+    pub fn take(&mut self) -> Option<(Moment, WorldEvent)> {
         let Reverse((at, _, event)) = self.heap.pop()?;
         Some((at, event))
     }

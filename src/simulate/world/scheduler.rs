@@ -2,7 +2,7 @@
 
 use super::state::World;
 use crate::simulate::world::objects::{SimulatedNode, fits, left};
-use crate::simulate::world::queue::Event;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::amounts::Amounts;
 
 /// The interval at which the node autoscaler looks at the nodes while there is something to do.
@@ -44,7 +44,7 @@ impl World {
         if let Some(node) = node {
             self.nodes[node].empty_since = None;
         }
-        self.after(self.settings.pod_start_s, Event::PodRuns(pod));
+        self.after(self.settings.pod_start_s, WorldEvent::PodRuns(pod));
         self.objects_changed();
         self.count_cost();
     }
@@ -55,7 +55,7 @@ impl World {
         let (wanted, gpus) = (self.pods[pod].requests(), self.pods[pod].gpus);
         let mut best: Option<(Amounts, usize)> = None;
         for (number, node) in self.nodes.iter().enumerate() {
-            if !node.is_ready || node.removed.is_some() {
+            if !node.is_ready || node.is_cordoned || node.removed.is_some() {
                 continue;
             }
             let (free, free_gpus) = self.room(number);
@@ -70,10 +70,11 @@ impl World {
     }
 
     /// What is left of a node, as the scheduler counts: CPU, memory and GPUs.
-    fn room(&self, node: usize) -> (Amounts, i64) {
+    pub(super) fn room(&self, node: usize) -> (Amounts, i64) {
         let pool = &self.settings.pools[self.nodes[node].pool];
+        let free = left(pool.allocatable, self.nodes[node].filled);
         self.pods_on(node)
-            .fold((pool.allocatable, pool.gpus), |(free, gpus), pod| {
+            .fold((free, pool.gpus), |(free, gpus), pod| {
                 (
                     left(free, self.pods[pod].requests()),
                     gpus - self.pods[pod].gpus,
@@ -94,7 +95,7 @@ impl World {
     fn scan_after(&mut self, seconds: f64) {
         if !self.is_scanning {
             self.is_scanning = true;
-            self.after(seconds, Event::NodeAutoscaler);
+            self.after(seconds, WorldEvent::NodeAutoscaler);
         }
     }
 
@@ -118,7 +119,7 @@ impl World {
     fn add_nodes(&mut self) {
         let there = self.nodes.iter().enumerate();
         let mut planned: Vec<(usize, Amounts, i64)> = there
-            .filter(|(_, node)| node.removed.is_none())
+            .filter(|(_, node)| node.removed.is_none() && !node.is_cordoned)
             .map(|(number, node)| {
                 let (free, gpus) = self.room(number);
                 (node.pool, free, gpus)
@@ -164,7 +165,7 @@ impl World {
         for pool in wanted {
             let delay = self.settings.pools[pool].start_s;
             let node = self.add_node(pool, false);
-            self.after(delay, Event::NodeReady(node));
+            self.after(delay, WorldEvent::NodeReady(node));
         }
     }
 
@@ -175,6 +176,8 @@ impl World {
             name: format!("{}-{number}", self.settings.pools[pool].name),
             pool,
             is_ready,
+            is_cordoned: false,
+            filled: Amounts::default(),
             empty_since: is_ready.then_some(self.now),
             removed: None,
         });
@@ -206,7 +209,7 @@ impl World {
     }
 
     /// A node has lost a pod: others may get its room.
-    pub(super) fn room_came_free(&mut self, node: Option<usize>) {
+    pub(super) fn capacity_was_freed(&mut self, node: Option<usize>) {
         if let Some(node) = node {
             if self.pods_on(node).next().is_none() {
                 self.nodes[node].empty_since = Some(self.now);
@@ -215,10 +218,10 @@ impl World {
             let waiting: Vec<usize> = self.pods_on(node).collect();
             for pod in waiting {
                 if !self.pods[pod].is_actuated() {
-                    self.after(0.0, Event::Kubelet(pod));
+                    self.after(0.0, WorldEvent::Kubelet(pod));
                 }
             }
         }
-        self.after(0.0, Event::Scheduler);
+        self.after(0.0, WorldEvent::Scheduler);
     }
 }

@@ -4,16 +4,16 @@ use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
 
-use super::deeds::Deeds;
-use super::group::{GroupError, SimulatedGroup, groups};
-use super::ledger::{Ledger, Point, Rate};
-use super::objects::{SimulatedNode, SimulatedPod, View};
-use super::queue::{Event, EventQueue};
+use super::group::{SimulatedGroup, SimulatedGroupError, groups};
+use super::ledger::{Capacity, CostLedger, Point};
+use super::log::EventLog;
+use super::objects::{SimulatedNode, SimulatedPod, WorldView};
+use super::queue::{EventQueue, WorldEvent};
 use super::trouble::Trouble;
 use crate::ray::ReconcileMode;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
-use crate::simulate::ray::node::Stage;
+use crate::simulate::ray::node::RayNodeStage;
 use crate::simulate::ray::resources::float;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
@@ -28,15 +28,15 @@ pub struct World {
     /// The present moment.
     pub now: Moment,
     /// What it costs.
-    pub ledger: Ledger,
+    pub ledger: CostLedger,
     /// The Ray cluster.
     pub ray: Ray,
     /// The objects as watchers have them.
-    pub view: View,
+    pub view: WorldView,
     /// What is wrong with it.
     pub trouble: Trouble,
     /// What was done in it.
-    pub deeds: Deeds,
+    pub log: EventLog,
     /// Pods that carry the cluster's labels and are somebody else's.
     pub strangers: Vec<PodObject>,
     /// Everything random.
@@ -70,14 +70,14 @@ impl World {
         cluster: &Value,
         trace: &Trace,
         settings: WorldSettings,
-    ) -> Result<Self, GroupError> {
+    ) -> Result<Self, SimulatedGroupError> {
         let mut world = Self {
             now: Moment::START,
-            ledger: Ledger::default(),
+            ledger: CostLedger::default(),
             ray: Ray::new(trace, settings.seed),
-            view: View::default(),
+            view: WorldView::default(),
             trouble: Trouble::default(),
-            deeds: Deeds::default(),
+            log: EventLog::default(),
             strangers: Vec::new(),
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
@@ -105,22 +105,20 @@ impl World {
             .iter()
             .find(|group| group.name == crate::ray::group::HEAD_NAME);
         if let Some(head) = head.cloned() {
-            let name = format!("{}-head", world.name());
-            world.make_pod(&head, name, None);
-            world.after(0.0, Event::Scheduler);
+            world.make_head(&head);
         }
         Ok(world)
     }
 
     /// The next thing that happens by itself, and the world at its moment.
-    pub fn advance(&mut self) -> Option<Event> {
+    pub fn advance(&mut self) -> Option<WorldEvent> {
         let (at, event) = self.queue.take()?;
         self.now = at.max(self.now);
         Some(event)
     }
 
     /// The next event, without letting it happen.
-    pub fn peek(&self) -> Option<Event> {
+    pub fn peek(&self) -> Option<WorldEvent> {
         self.queue.peek().map(|(_, event)| event)
     }
 
@@ -142,39 +140,39 @@ impl World {
     }
 
     /// Sets an event so many seconds from now.
-    pub fn after(&mut self, seconds: f64, event: Event) {
+    pub fn after(&mut self, seconds: f64, event: WorldEvent) {
         self.queue.add(self.now.plus(seconds), event);
     }
 
     /// Lets an event happen. Looks and answers are the scaler's, and change nothing here.
-    pub fn happen(&mut self, event: Event) {
+    pub fn happen(&mut self, event: WorldEvent) {
         match event {
-            Event::Submitted(job) => {
+            WorldEvent::Submitted(job) => {
                 self.submissions -= 1;
                 self.ray.submit(job, self.now);
                 self.ray_changed();
             }
-            Event::JobEnds { job, attempt } => {
+            WorldEvent::JobEnds { job, attempt } => {
                 self.ray.end(job, attempt, self.now);
                 self.ray_changed();
             }
-            Event::Operator => self.operate(),
-            Event::Scheduler => self.schedule_pods(),
-            Event::PodRuns(pod) => self.pod_runs(pod),
-            Event::RayJoins(pod) => self.ray_joins(pod),
-            Event::RayEnds(pod) => self.ray_ends(pod),
-            Event::PodEnds(pod) => self.pod_ends(pod),
-            Event::PodGone(pod) => self.pod_gone(pod),
-            Event::Kubelet(pod) => self.kubelet(pod),
-            Event::Resized { pod, generation } => self.resized(pod, generation),
-            Event::NodeReady(node) => self.node_ready(node),
-            Event::NodeAutoscaler => self.scan_nodes(),
-            Event::Pull => {
+            WorldEvent::Operator => self.operate(),
+            WorldEvent::Scheduler => self.schedule_pods(),
+            WorldEvent::PodRuns(pod) => self.pod_runs(pod),
+            WorldEvent::RayJoins(pod) => self.ray_joins(pod),
+            WorldEvent::RayEnds(pod) => self.ray_ends(pod),
+            WorldEvent::PodEnds(pod) => self.pod_ends(pod),
+            WorldEvent::PodGone(pod) => self.pod_gone(pod),
+            WorldEvent::Kubelet(pod) => self.kubelet(pod),
+            WorldEvent::Resized { pod, generation } => self.resized(pod, generation),
+            WorldEvent::NodeReady(node) => self.node_ready(node),
+            WorldEvent::NodeAutoscaler => self.scan_nodes(),
+            WorldEvent::Pull => {
                 self.is_pulled = false;
                 self.ray.pull();
             }
-            Event::Watched => self.watched(),
-            Event::Look(_) | Event::Answered { .. } => {}
+            WorldEvent::Watched => self.watched(),
+            WorldEvent::Look(_) | WorldEvent::Answered { .. } => {}
         }
     }
 
@@ -185,7 +183,7 @@ impl World {
         let alive = self
             .ray
             .living()
-            .filter(|(_, node)| node.stage == Stage::Alive);
+            .filter(|(_, node)| node.stage == RayNodeStage::Alive);
         i64::try_from(alive.count()).is_ok_and(|alive| alive >= wanted)
     }
 
@@ -193,11 +191,11 @@ impl World {
     pub fn begin(&mut self, trace: &Trace) {
         self.submissions = trace.jobs.len();
         for (number, job) in trace.jobs.iter().enumerate() {
-            self.after(job.at, Event::Submitted(number));
+            self.after(job.at, WorldEvent::Submitted(number));
         }
         let rate = self.ledger.rate();
-        self.ledger = Ledger::default();
-        self.ledger.set(Rate::default(), self.now);
+        self.ledger = CostLedger::default();
+        self.ledger.set(Capacity::default(), self.now);
         self.ledger.set(rate, self.now);
         self.draw();
     }
@@ -232,7 +230,7 @@ impl World {
     }
 
     /// Stores the RayCluster as it was changed.
-    pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), GroupError> {
+    pub(super) fn set_cluster(&mut self, mut cluster: Value) -> Result<(), SimulatedGroupError> {
         cluster["metadata"]["resourceVersion"] = json!((self.version + 1).to_string());
         let cluster = ClusterObject::from(cluster);
         let groups = groups(&cluster)?;
@@ -242,7 +240,7 @@ impl World {
         self.former.extend(before.into_iter().filter(is_gone));
         self.version += 1;
         self.cluster = cluster;
-        self.after(self.settings.operator_s, Event::Operator);
+        self.after(self.settings.operator_s, WorldEvent::Operator);
         self.objects_changed();
         Ok(())
     }
@@ -252,16 +250,16 @@ impl World {
         for job in self.ray.schedule(self.now) {
             let started = &self.ray.jobs.all[job];
             let (seconds, attempt) = (started.seconds, started.attempt);
-            self.after(seconds, Event::JobEnds { job, attempt });
+            self.after(seconds, WorldEvent::JobEnds { job, attempt });
         }
         for pod in self.ray.ending() {
-            self.after(self.settings.ray_stop_s, Event::RayEnds(pod));
+            self.after(self.settings.ray_stop_s, WorldEvent::RayEnds(pod));
         }
         if self.ray.has_changed && !self.is_pulled {
             self.is_pulled = true;
             self.queue.add(
                 self.now.next_multiple(self.settings.gcs_pull_s),
-                Event::Pull,
+                WorldEvent::Pull,
             );
         }
         self.draw();
@@ -272,7 +270,7 @@ impl World {
         if node.removed.is_none() {
             node.is_ready = true;
             node.empty_since = Some(self.now);
-            self.after(0.0, Event::Scheduler);
+            self.after(0.0, WorldEvent::Scheduler);
             self.objects_changed();
         }
     }
@@ -280,7 +278,7 @@ impl World {
     /// Counts from now on what worker pods and nodes take now.
     #[expect(clippy::cast_precision_loss, reason = "costs are reckoned in floats")]
     pub(super) fn count_cost(&mut self) {
-        let mut rate = Rate::default();
+        let mut rate = Capacity::default();
         for pod in self.present.values().map(|pod| &self.pods[*pod]) {
             if pod.is_head || pod.bound.is_none() || pod.has_ended() {
                 continue;

@@ -18,7 +18,7 @@ pub struct Trouble {
     /// How all calls of a kind are answered.
     pub refused: Option<(CallKind, Answer)>,
     /// Of which objects watchers hear nothing.
-    pub lost: Option<Watches>,
+    pub lost: Option<LostWatches>,
     /// What kubelets say to every resize.
     pub resizes: Option<ResizeRefusal>,
 }
@@ -26,7 +26,7 @@ pub struct Trouble {
 /// Objects that are watched.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub enum Watches {
+pub enum LostWatches {
     /// All of them.
     All,
     /// The RayCluster.

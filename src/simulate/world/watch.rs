@@ -2,26 +2,26 @@
 
 use std::rc::Rc;
 
-use super::objects::View;
+use super::objects::WorldView;
 use super::state::World;
-use super::trouble::Watches;
-use crate::simulate::world::queue::Event;
+use super::trouble::LostWatches;
+use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::kube_node::{NodeMetadata, NodeStatus};
+use crate::snapshot::kube_node::{KubeNodeStatus, NodeMetadata};
 
 impl World {
     /// An object has changed, of which watchers will hear.
     pub(super) fn objects_changed(&mut self) {
         if !self.is_watched {
             self.is_watched = true;
-            self.after(self.settings.watch_lag_s, Event::Watched);
+            self.after(self.settings.watch_lag_s, WorldEvent::Watched);
         }
     }
 
     pub(super) fn watched(&mut self) {
         let lost = self.trouble.lost;
-        if lost == Some(Watches::All) {
+        if lost == Some(LostWatches::All) {
             return;
         }
         self.is_watched = false;
@@ -37,23 +37,23 @@ impl World {
             metadata: NodeMetadata {
                 name: node.name.clone(),
             },
-            status: NodeStatus {
+            status: KubeNodeStatus {
                 allocatable: self.settings.pools[node.pool].allocatable,
             },
         });
         let before = &self.view;
-        self.view = View {
+        self.view = WorldView {
             cluster: match lost {
-                Some(Watches::RayCluster) => before.cluster.clone(),
+                Some(LostWatches::RayCluster) => before.cluster.clone(),
                 _ if is_same(&before.cluster, &self.cluster) => before.cluster.clone(),
                 _ => Rc::new(self.cluster.clone()),
             },
             pods: match lost {
-                Some(Watches::Pods) => before.pods.clone(),
+                Some(LostWatches::Pods) => before.pods.clone(),
                 _ => Rc::new(self.strangers.iter().cloned().chain(pods).collect()),
             },
             nodes: match lost {
-                Some(Watches::Nodes) => before.nodes.clone(),
+                Some(LostWatches::Nodes) => before.nodes.clone(),
                 _ => (!self.settings.pools.is_empty()).then(|| Rc::new(nodes.collect())),
             },
             version: before.version + 1,
@@ -69,8 +69,8 @@ impl World {
 
     /// Watchers hear of everything but the RayCluster as it once was; a RayCluster of an older version
     /// is not believed. What is so now follows.
-    pub fn repeat(&mut self, view: &View) {
-        self.view = View {
+    pub fn repeat(&mut self, view: &WorldView) {
+        self.view = WorldView {
             cluster: self.view.cluster.clone(),
             version: self.view.version + 1,
             ..view.clone()

@@ -19,7 +19,7 @@ pub struct KubeNode {
     pub metadata: NodeMetadata,
     /// The status of the node.
     #[serde(deserialize_with = "nullable")]
-    pub status: NodeStatus,
+    pub status: KubeNodeStatus,
 }
 
 /// `metadata` of a Kubernetes node.
@@ -34,7 +34,7 @@ pub struct NodeMetadata {
 /// `status` of a Kubernetes node.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]
-pub struct NodeStatus {
+pub struct KubeNodeStatus {
     /// The amounts that pods can request of the node.
     pub allocatable: Amounts,
 }

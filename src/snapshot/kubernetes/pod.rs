@@ -2,7 +2,7 @@
 
 use k8s_openapi::jiff::Timestamp;
 
-use super::pod_object::{Condition, Container, ContainerStatus, PodObject};
+use super::pod_object::{ContainerStatus, PodCondition, PodContainer, PodObject};
 use super::requests::requests;
 use crate::snapshot::amounts::Amounts;
 
@@ -82,7 +82,7 @@ impl<'a> Pod<'a> {
     }
 
     /// The containers of the spec. Ray runs in the first one.
-    pub fn containers(&self) -> &'a [Container] {
+    pub fn containers(&self) -> &'a [PodContainer] {
         &self.object.spec.containers
     }
 
@@ -92,12 +92,12 @@ impl<'a> Pod<'a> {
     }
 
     /// The first condition of a type.
-    pub fn condition(&self, kind: &str) -> Option<&'a Condition> {
+    pub fn condition(&self, kind: &str) -> Option<&'a PodCondition> {
         self.conditions().iter().find(|one| one.kind == kind)
     }
 
     /// The conditions, as far as they are kept.
-    pub fn conditions(&self) -> &'a [Condition] {
+    pub fn conditions(&self) -> &'a [PodCondition] {
         &self.object.status.conditions
     }
 

@@ -155,16 +155,16 @@ pub struct PodSpec {
     pub resources: Resources,
     /// The containers. Ray runs in the first one.
     #[serde(deserialize_with = "nullable")]
-    pub containers: Vec<Container>,
+    pub containers: Vec<PodContainer>,
     /// The init containers, including those that go on running.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
-    pub init_containers: Vec<Container>,
+    pub init_containers: Vec<PodContainer>,
 }
 
 /// A container of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Container {
+pub struct PodContainer {
     /// The name of the container.
     #[serde(deserialize_with = "nullable")]
     pub name: String,
@@ -226,7 +226,7 @@ pub struct PodStatus {
     /// The conditions that are kept: whether the pod is scheduled and ready, and how its resizes
     /// are.
     #[serde(deserialize_with = "conditions", skip_serializing_if = "Vec::is_empty")]
-    pub conditions: Vec<Condition>,
+    pub conditions: Vec<PodCondition>,
     /// The resources that the pod as a whole was given, where Kubernetes says so.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub resources: Option<Resources>,
@@ -244,7 +244,7 @@ pub struct PodStatus {
 /// A condition of a pod.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase", default)]
-pub struct Condition {
+pub struct PodCondition {
     /// The type of the condition.
     #[serde(rename = "type", deserialize_with = "nullable")]
     pub kind: String,
@@ -265,7 +265,7 @@ pub struct Condition {
     pub observed_generation: Option<i64>,
 }
 
-impl Condition {
+impl PodCondition {
     /// Whether the condition holds.
     pub fn is_true(&self) -> bool {
         self.status == "True"
@@ -336,8 +336,8 @@ fn autoscaler_words<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<St
         .collect())
 }
 
-fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Condition>, D::Error> {
-    let mut all = Option::<Vec<Condition>>::deserialize(deserializer)?.unwrap_or_default();
+fn conditions<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<PodCondition>, D::Error> {
+    let mut all = Option::<Vec<PodCondition>>::deserialize(deserializer)?.unwrap_or_default();
     all.retain(|condition| CONDITIONS.contains(&condition.kind.as_str()));
     Ok(all)
 }

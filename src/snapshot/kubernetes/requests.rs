@@ -1,7 +1,7 @@
 //! What a pod takes of its Kubernetes node, as the scheduler and the kubelet count it. (Kubernetes
 //! 1.37, `component-helpers`, `resource.PodRequests` with the status taken into account.)
 
-use super::pod_object::{Container, ContainerStatus, PodObject};
+use super::pod_object::{ContainerStatus, PodContainer, PodObject};
 use crate::snapshot::amounts::Amounts;
 
 /// The requests of a pod: the largest of what its spec wants, what the kubelet has allocated and
@@ -59,16 +59,20 @@ fn is_resize_infeasible(pod: &PodObject) -> bool {
 
 /// What the spec of a container wants. A limit without a request counts as the request too, because
 /// the API server fills the request in from it.
-fn wanted(container: &Container) -> Amounts {
+fn wanted(container: &PodContainer) -> Amounts {
     container.resources.requests.or(container.resources.limits)
 }
 
-fn promised(container: &Container, status: Option<&ContainerStatus>, infeasible: bool) -> Amounts {
+fn promised(
+    container: &PodContainer,
+    status: Option<&ContainerStatus>,
+    infeasible: bool,
+) -> Amounts {
     let told = status.and_then(|status| status.allocated_resources);
     told.unwrap_or_else(|| spec_unless(infeasible, container))
 }
 
-fn given(container: &Container, status: Option<&ContainerStatus>, infeasible: bool) -> Amounts {
+fn given(container: &PodContainer, status: Option<&ContainerStatus>, infeasible: bool) -> Amounts {
     let actual = status.and_then(|status| status.resources);
     let actual = actual.map(|actual| actual.requests);
     let told = actual
@@ -77,7 +81,7 @@ fn given(container: &Container, status: Option<&ContainerStatus>, infeasible: bo
     told.unwrap_or_else(|| spec_unless(infeasible, container))
 }
 
-fn spec_unless(infeasible: bool, container: &Container) -> Amounts {
+fn spec_unless(infeasible: bool, container: &PodContainer) -> Amounts {
     if infeasible {
         Amounts::default()
     } else {
@@ -90,9 +94,9 @@ fn spec_unless(infeasible: bool, container: &Container) -> Amounts {
 /// ones that were started before it and go on running.
 fn aggregate(
     pod: &PodObject,
-    of: impl Fn(&Container, Option<&ContainerStatus>) -> Amounts,
+    of: impl Fn(&PodContainer, Option<&ContainerStatus>) -> Amounts,
 ) -> Amounts {
-    let status = |container: &Container| {
+    let status = |container: &PodContainer| {
         let statuses = &pod.status.container_statuses;
         let mut all = statuses.iter().chain(&pod.status.init_container_statuses);
         all.find(|status| status.name == container.name)

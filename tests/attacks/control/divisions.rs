@@ -45,7 +45,7 @@ async fn a_rollout_that_changes_the_number_of_shards_never_has_two_divisions_at_
     new.stop().await;
 }
 
-/// The old one is killed, and can say nothing: its Lease has to run out and be buried.
+/// The old one is killed, and can say nothing: its Lease has to expire and be taken over.
 #[tokio::test]
 async fn a_replica_of_another_division_that_was_killed_is_waited_for_and_not_for_ever() {
     let api = Api::start().await;

@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicU32;
 use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
-use rayfit::apiserver::{ApiServer, Event, Informers, Selection, Watches};
+use rayfit::apiserver::{ApiServer, Informers, Selection, WatchEvent, Watches};
 use serde_json::{Value, json};
 
 use super::api::{Api, Fault};
@@ -189,7 +189,7 @@ async fn a_watch_that_hangs_silently_is_found_dead_and_begun_anew() {
     let pods = Selection::all("pods", "/api/v1/pods".to_owned());
     let informers = Informers::new(api.client(), watches.clone());
     let reading = informers.read(pods, Some::<Value>, move |event| {
-        counted.fetch_add(u32::from(matches!(event, Event::Complete(_))), Relaxed);
+        counted.fetch_add(u32::from(matches!(event, WatchEvent::Complete(_))), Relaxed);
     });
     let hour = tokio::time::timeout(Duration::from_hours(1), reading.forever());
     assert!(hour.await.is_err(), "it never ends");

@@ -47,19 +47,19 @@ async fn memory_held_by_unfinished_bodies_is_given_to_who_holds_less() {
 #[tokio::test]
 async fn a_queue_of_large_reviews_is_the_queue_of_its_source() {
     let process = Process::ready(&[]).await;
-    let heavy = super::review_support::create(&object_of(1_000_000)).to_string();
+    let large = super::review_support::create(&object_of(1_000_000)).to_string();
     let flood = (0..40).map(|_| {
-        let (address, heavy) = (process.webhooks, heavy.clone());
+        let (address, large) = (process.webhooks, large.clone());
         tokio::spawn(async move {
             let mut connection = Connection::open_from(ATTACKERS[0], address).await.unwrap();
-            let request = request("/validate?timeout=30s", heavy);
+            let request = request("/validate?timeout=30s", large);
             // Who is turned away while still sending may see no more than the end of it.
             let answer = connection.send(request).await;
             answer.map_or(0, |answer| answer.status.as_u16())
         })
     });
     let flood: Vec<_> = flood.collect();
-    let (status, took) = review_from(NEIGHBOUR, &process, heavy.clone()).await;
+    let (status, took) = review_from(NEIGHBOUR, &process, large.clone()).await;
     assert_eq!(status, 200);
     assert!(took < PATIENCE, "{took:?}");
     all_is_well(&process).await;

@@ -195,7 +195,7 @@ impl Modules {
             .collect()
     }
 
-    /// Which modules each of them imports. What the root of a room takes from inside is not among
+    /// Which modules each of them imports. What a `mod.rs` takes from inside its folder is not among
     /// it: a root puts together and passes on.
     pub(crate) fn edges(&self) -> BTreeMap<Path, BTreeSet<Path>> {
         self.scans

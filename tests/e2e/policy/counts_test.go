@@ -35,9 +35,9 @@ func added(rules []ruleCount) counts {
 	return found
 }
 
-// census is what the audit writes into a policy's status, and what `rayfit
+// auditCounts is what the audit writes into a policy's status, and what `rayfit
 // rollout` prints.
-type census struct {
+type auditCounts struct {
 	Objects   int
 	Denied    int
 	WouldDeny int
@@ -45,17 +45,17 @@ type census struct {
 }
 
 // inStatus is what the audit counts for a policy.
-func inStatus(t *testing.T, name string) census {
+func inStatus(t *testing.T, name string) auditCounts {
 	t.Helper()
-	var policy struct{ Status census }
+	var policy struct{ Status auditCounts }
 	decode(t, must(t, "get", "rayp", name, "-o", "json"), &policy)
 	return policy.Status
 }
 
 // inRollout is what `rayfit rollout` counts in the cluster.
-func inRollout(t *testing.T, args ...string) census {
+func inRollout(t *testing.T, args ...string) auditCounts {
 	t.Helper()
-	var found census
+	var found auditCounts
 	decode(t, rayfit(t, "", append([]string{"rollout", "-o", "json"}, args...)...), &found)
 	return found
 }

@@ -75,7 +75,7 @@ func TestTheLadderGoesUpAndDownAndAllCountTheSame(t *testing.T) {
 		exported(t).are(t, "the audit's metrics", step.wanted)
 		checked, denied := inCheck(t, ns, "ladder")
 		checked.are(t, "check", step.wanted)
-		for who, found := range map[string]census{"rollout": inRollout(t), "rollout ahead": ahead} {
+		for who, found := range map[string]auditCounts{"rollout": inRollout(t), "rollout ahead": ahead} {
 			added(found.Rules).are(t, who, step.wanted)
 			if found.Denied != step.denied || found.WouldDeny != step.wouldDeny || denied != step.denied {
 				t.Errorf("%s in mode %s: %d denied, %d more; check: %d denied", who, step.mode, found.Denied, found.WouldDeny, denied)

@@ -17,7 +17,7 @@ import (
 // and after each of its effects.
 var crashes = []struct {
 	name  string
-	plant func(w *wreck, kill func())
+	plant func(w *faultyCluster, kill func())
 	quick bool // tried in both modes in any case
 }{
 	{"before workers are asked for", api(clusterPath, `/replicas"`, false), false},
@@ -40,14 +40,14 @@ var (
 	podPath     = regexp.MustCompile(`/pods/[^/]+$`)
 )
 
-// wreck is what the points lie in.
-type wreck struct {
+// faultyCluster is what the points lie in.
+type faultyCluster struct {
 	*stage
 	c scaling.Cluster
 }
 
-func api(path *regexp.Regexp, body string, after bool) func(*wreck, func()) {
-	return func(w *wreck, kill func()) {
+func api(path *regexp.Regexp, body string, after bool) func(*faultyCluster, func()) {
+	return func(w *faultyCluster, kill func()) {
 		f := faulty.Fault{Method: http.MethodPatch, Path: path, Body: regexp.MustCompile(body), Times: 1}
 		if after {
 			f.After, f.CutAfter = kill, true
@@ -58,8 +58,8 @@ func api(path *regexp.Regexp, body string, after bool) func(*wreck, func()) {
 	}
 }
 
-func ray(method string, after bool) func(*wreck, func()) {
-	return func(w *wreck, kill func()) {
+func ray(method string, after bool) func(*faultyCluster, func()) {
+	return func(w *faultyCluster, kill func()) {
 		var once sync.Once
 		w.played(w.c).OnCall(func(called string, isAfter bool) {
 			if called == method && isAfter == after {
@@ -103,24 +103,24 @@ type victim interface {
 }
 
 // killedAt lets a cluster live whose scaler is killed at a point, once.
-func killedAt(t *testing.T, s *stage, plant func(*wreck, func()), name string, mode scaling.Mode, start func(scaling.Cluster) victim) {
+func killedAt(t *testing.T, s *stage, plant func(*faultyCluster, func()), name string, mode scaling.Mode, start func(scaling.Cluster) victim) {
 	t.Helper()
 	c := scaling.Cluster{Name: name, Mode: mode, Idle: 2, Groups: []scaling.Group{
 		{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4},
 	}}
 	create(t, s.World, &c)
 	scaler := start(c)
-	wreck := &wreck{s, c}
+	faultyCluster := &faultyCluster{s, c}
 	until(t, s.World, "the first worker has joined", func() error { return joined(s.played(c), 2) })
 	killed := make(chan struct{})
-	plant(wreck, func() {
+	plant(faultyCluster, func() {
 		if err := scaler.Kill(); err != nil {
 			t.Error(err)
 		}
 		close(killed)
 		s.Look()
 	})
-	lifeOf(t, wreck, 2, func() {
+	lifeOf(t, faultyCluster, 2, func() {
 		select {
 		case <-killed:
 			killed = nil
@@ -146,7 +146,7 @@ func joined(played *playgcs.Cluster, nodes int) error {
 // lifeOf asks for more than a pod can grow to, waits until all of it is placed,
 // ends it, and waits until the cluster is at its minimum and settled. There are
 // never more workers than most; two can do. revive is called at every look.
-func lifeOf(t *testing.T, r *wreck, most int, revive func()) {
+func lifeOf(t *testing.T, r *faultyCluster, most int, revive func()) {
 	t.Helper()
 	const tasks = 6
 	r.played(r.c).Ask(tasks, map[string]float64{"CPU": 1})
@@ -181,7 +181,7 @@ func lifeOf(t *testing.T, r *wreck, most int, revive func()) {
 }
 
 // atRest: one worker, asked for as one, and nothing left to delete.
-func atRest(r *wreck) error {
+func atRest(r *faultyCluster) error {
 	if err := r.HasWorkers(r.c, "", 1); err != nil {
 		return err
 	}
@@ -231,7 +231,7 @@ func TestRefusals(t *testing.T) {
 			c := scaling.Cluster{Name: "refused-" + regexp.MustCompile(`\W+`).ReplaceAllString(name, "-"), Mode: scaling.Central, Idle: 2,
 				Groups: []scaling.Group{{Name: "grow", CPU: 1, Min: 1, Max: 8, MaxCPU: 4}}}
 			create(t, s.World, &c)
-			r := &wreck{s, c}
+			r := &faultyCluster{s, c}
 			until(t, s.World, "the first worker has joined", func() error { return joined(r.played(r.c), 2) })
 			for _, f := range faults {
 				defer s.proxy.Inject(f)()

@@ -29,9 +29,9 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 	s := played(t)
 	s.control(t, s.proxy)
 	w := s.World
-	lives := func(t *testing.T, c scaling.Cluster, spoil func(*wreck)) {
+	lives := func(t *testing.T, c scaling.Cluster, spoil func(*faultyCluster)) {
 		create(t, w, &c)
-		r := &wreck{s, c}
+		r := &faultyCluster{s, c}
 		until(t, w, "the workers have joined", func() error { return joined(s.played(c), 3) })
 		spoil(r)
 		s.played(c).Ask(6, map[string]float64{"CPU": 1})
@@ -52,7 +52,7 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 		}}
 	}
 	t.Run("an annotation that is no JSON", func(t *testing.T) {
-		lives(t, two("annotation"), func(r *wreck) {
+		lives(t, two("annotation"), func(r *faultyCluster) {
 			if err := w.Patch(t.Context(), r.c, annotate("ray.io/ippr", "not JSON")); err != nil {
 				t.Fatal(err)
 			}
@@ -60,20 +60,20 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 	})
 	t.Run("a group that was removed", func(t *testing.T) {
 		removed := two("removed")
-		lives(t, removed, func(r *wreck) {
+		lives(t, removed, func(r *faultyCluster) {
 			kubectl(t, w, "patch", "raycluster", r.c.Name, "--type=json", `--patch=[{"op":"remove","path":"/spec/workerGroupSpecs/0"}]`)
 		})
 		s.played(removed).Finish()
 		until(t, w, "no worker of it is left", func() error { return w.HasWorkers(removed, "grow", 0) })
 	})
 	t.Run("a pod that cannot be patched", func(t *testing.T) {
-		lives(t, two("unpatchable"), func(r *wreck) {
+		lives(t, two("unpatchable"), func(r *faultyCluster) {
 			pod := w.Workers(r.c, "grow")[0].Name()
 			t.Cleanup(s.proxy.Inject(faulty.Fault{Method: http.MethodPatch, Path: regexp.MustCompile("/pods/" + pod), Status: http.StatusForbidden, Reason: "Forbidden"}))
 		})
 	})
 	t.Run("a node without room, as the API server says it", func(t *testing.T) {
-		lives(t, two("no-room"), func(r *wreck) {
+		lives(t, two("no-room"), func(r *faultyCluster) {
 			t.Cleanup(s.proxy.Inject(faulty.Fault{Method: http.MethodPatch, Path: regexp.MustCompile("/pods/no-room-.*/resize"), Status: http.StatusForbidden, Reason: "Forbidden", Cause: "NodeCapacity"}))
 		})
 	})
@@ -88,7 +88,7 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 		}
 		address := fmt.Sprintf("%v:%d", head.Get("status.podIP"), silent.Port)
 		s.gcs.Silence(address)
-		lives(t, two("neighbour"), func(*wreck) {})
+		lives(t, two("neighbour"), func(*faultyCluster) {})
 		if err := w.HasWorkers(silent, "", 2); err != nil {
 			t.Errorf("of a cluster of which nothing is known: %v", err)
 		}
@@ -104,7 +104,7 @@ func TestOneFaultIsNotTheNeighbours(t *testing.T) {
 		})
 	})
 	t.Run("the API server restarts", func(t *testing.T) {
-		lives(t, two("restarted"), func(*wreck) {
+		lives(t, two("restarted"), func(*faultyCluster) {
 			if err := w.Lab.RestartAPIServer(t.Context()); err != nil {
 				t.Fatal(err)
 			}

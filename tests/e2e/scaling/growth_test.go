@@ -42,7 +42,7 @@ func TestGrowth(t *testing.T) {
 			t.Run("grows and scales out", scene.growsAndScalesOut)
 			t.Run("resized by somebody else", scene.resizedBySomebodyElse)
 			if mode == scaling.Ray {
-				return // which bars the pod for life, and counts it at its cap
+				return // which bars the pod for life, and counts it at its resize limit
 			}
 			t.Run("Ray ends in a grown pod", scene.rayEnds)
 			t.Run("waits for room on the node", scene.waitsForRoom)

@@ -43,7 +43,7 @@ func TestRestrictedToANamespace(t *testing.T) {
 		t.Fatal(err)
 	}
 	create(t, w, &here)
-	r := &wreck{s, here}
+	r := &faultyCluster{s, here}
 	until(t, w, "the first worker has joined", func() error { return joined(s.played(here), 2) })
 	there := s.gcs.Cluster("elsewhere/there")
 	until(t, w, "the worker elsewhere has joined", func() error { return joined(there, 2) })

@@ -29,7 +29,7 @@ func TestManyClusters(t *testing.T) {
 	if full() {
 		clusters = 1000
 	}
-	crowd(t, clusters, 9)
+	burst(t, clusters, 9)
 }
 
 func TestLargeCluster(t *testing.T) {
@@ -37,12 +37,12 @@ func TestLargeCluster(t *testing.T) {
 	if full() {
 		workers = 2000
 	}
-	crowd(t, 1, workers)
+	burst(t, 1, workers)
 }
 
-// crowd measures a process over clusters at rest, then asks each for one worker
+// burst measures a process over clusters at rest, then asks each for one worker
 // more.
-func crowd(t *testing.T, clusters, workers int) {
+func burst(t *testing.T, clusters, workers int) {
 	l := labtest.Start(t, lab.Options{AdmissionOnly: true})
 	gcs := playgcs.New(func() {})
 	t.Cleanup(gcs.Stop)

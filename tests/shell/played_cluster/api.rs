@@ -87,8 +87,8 @@ impl World {
             .unwrap()
             .to_owned();
         let group = self.group(&group).clone();
-        let cap = Quantity::from_units(group.cap.unwrap_or(group.cpu));
-        if asked > cap || asked < Quantity::from_units(group.cpu) {
+        let limit = Quantity::from_units(group.limit.unwrap_or(group.cpu));
+        if asked > limit || asked < Quantity::from_units(group.cpu) {
             self.faults
                 .push(format!("pod {} was resized to {asked} CPU", patch.pod));
         }

@@ -25,7 +25,7 @@ pub struct Group {
     pub max: i64,
     pub hosts: i64,
     /// To how many cores its pods may grow.
-    pub cap: Option<i64>,
+    pub limit: Option<i64>,
 }
 
 /// How the world behaves.
@@ -225,13 +225,13 @@ impl World {
 }
 
 fn ray_cluster(groups: &[Group]) -> Value {
-    let caps: Map<String, Value> = groups
+    let limits: Map<String, Value> = groups
         .iter()
         .filter_map(|group| {
-            let cap = group.cap?;
-            let memory = format!("{}Gi", 2 * cap);
-            let caps = json!({"max-cpu": cap, "max-memory": memory, "resize-timeout": 60});
-            Some((group.name.to_owned(), caps))
+            let limit = group.limit?;
+            let memory = format!("{}Gi", 2 * limit);
+            let limits = json!({"max-cpu": limit, "max-memory": memory, "resize-timeout": 60});
+            Some((group.name.to_owned(), limits))
         })
         .collect();
     let workers: Vec<Value> = groups
@@ -255,7 +255,7 @@ fn ray_cluster(groups: &[Group]) -> Value {
             "name": "demo", "namespace": "ray", "resourceVersion": "1",
             "annotations": {
                 "rayfit.dev/reconcile": "central",
-                "ray.io/ippr": json!({ "groups": caps }).to_string(),
+                "ray.io/ippr": json!({ "groups": limits }).to_string(),
             },
         },
         "spec": {

@@ -5,7 +5,7 @@ use std::collections::{HashSet, VecDeque};
 
 use serde_json::{Value, json};
 
-use super::{GRACE_S, Handover, HandoverStep, PERMIT_S, RECORD};
+use super::{GRACE_S, Handover, HandoverStep, PERMISSION_S, RECORD};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ownership::eligibility::{Eligibility, Ineligible, ScalerRole, is_of_mode};
 
@@ -31,7 +31,7 @@ struct Scaler {
     /// For how many ticks it has been in the record.
     held: Option<u8>,
     /// For how many ticks its effects may still be under way.
-    permit: u8,
+    permission: u8,
     /// For how many ticks effects of its killed predecessors may still be under way.
     ghosts: u8,
 }
@@ -79,7 +79,7 @@ fn ticks(seconds: f64) -> u8 {
 }
 
 impl World {
-    fn turn(&mut self, who: usize) -> HandoverStep {
+    fn step(&mut self, who: usize) -> HandoverStep {
         let role = &roles()[who];
         let scaler = &mut self.scalers[who];
         let Some(view) = &scaler.view else {
@@ -93,25 +93,25 @@ impl World {
                 .map(|(entry, age)| (entry, now - f64::from(age) * TICK_S)),
             held_since: scaler.held.map(|age| now - f64::from(age) * TICK_S),
         };
-        let standing = if is_of_mode(view.mode, role) {
+        let eligibility = if is_of_mode(view.mode, role) {
             Eligibility::Ours
         } else {
             Eligibility::Leave(Ineligible::Mode(view.mode))
         };
-        let turn = handover.turn(&view.json(), &standing, role, now);
+        let step = handover.step(&view.json(), &eligibility, role, now);
         scaler.taking = handover
             .taking
             .map(|(entry, since)| (entry, ticks(now - since)));
         scaler.held = handover.held_since.map(|since| ticks(now - since));
-        turn
+        step
     }
 
     /// Reads the object; if it owns the cluster, its effects may be under way for a while.
     fn read(&self, who: usize) -> Self {
         let mut next = self.clone();
         next.scalers[who].view = Some(self.object.clone());
-        if next.turn(who) == HandoverStep::Act {
-            next.scalers[who].permit = ticks(PERMIT_S);
+        if next.step(who) == HandoverStep::Act {
+            next.scalers[who].permission = ticks(PERMISSION_S);
         }
         next
     }
@@ -119,14 +119,14 @@ impl World {
     /// Takes the step that follows from its last read, which may be long ago.
     fn write(&self, who: usize) -> Option<Self> {
         let mut next = self.clone();
-        let (patch, releases) = match next.turn(who) {
+        let (patch, releases) = match next.step(who) {
             HandoverStep::Claim(patch) => (patch, false),
             HandoverStep::Release(patch) => (patch, true),
             _ => return None,
         };
         if releases {
             // Its effects have ended.
-            next.scalers[who].permit = 0;
+            next.scalers[who].permission = 0;
         }
         let mut object = self.object.json();
         if json_patch::patch(&mut object, &patch).is_ok() {
@@ -141,9 +141,11 @@ impl World {
     /// The process is killed and starts again. The requests that it sent may still be under way.
     fn crash(&self, who: usize) -> Self {
         let mut next = self.clone();
-        let Scaler { permit, ghosts, .. } = next.scalers[who];
+        let Scaler {
+            permission, ghosts, ..
+        } = next.scalers[who];
         next.scalers[who] = Scaler {
-            ghosts: permit.max(ghosts),
+            ghosts: permission.max(ghosts),
             ..Scaler::default()
         };
         next
@@ -152,7 +154,7 @@ impl World {
     fn tick(&self) -> Self {
         let mut next = self.clone();
         for scaler in &mut next.scalers {
-            scaler.permit = scaler.permit.saturating_sub(1);
+            scaler.permission = scaler.permission.saturating_sub(1);
             scaler.ghosts = scaler.ghosts.saturating_sub(1);
             let ages = scaler.taking.iter_mut().map(|(_, age)| age);
             for age in ages.chain(&mut scaler.held) {
@@ -256,7 +258,7 @@ fn explore(depth: usize) -> (usize, [bool; 2]) {
         let under_way = world
             .scalers
             .each_ref()
-            .map(|scaler| scaler.permit.max(scaler.ghosts) > 0);
+            .map(|scaler| scaler.permission.max(scaler.ghosts) > 0);
         assert!(
             under_way != [true, true],
             "two writers after {steps} steps: {world:#?}"
@@ -300,10 +302,10 @@ fn a_living_scaler_hands_over_without_a_wait() {
         None,
         "effects of its predecessor may be under way"
     );
-    world = (0..ticks(PERMIT_S)).fold(world, |world, _| world.tick());
+    world = (0..ticks(PERMISSION_S)).fold(world, |world, _| world.tick());
     let released = world.write(0).unwrap();
     assert_eq!(released.object.record.as_deref(), Some("nobody"));
     let taken = released.read(1).write(1).unwrap();
     assert_eq!(taken.object.record.as_deref(), Some("sidecar/u"));
-    assert!(taken.scalers[1].permit > 0);
+    assert!(taken.scalers[1].permission > 0);
 }

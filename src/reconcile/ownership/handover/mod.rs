@@ -12,16 +12,16 @@
 //!    scaled from one whose record was lost.
 //! 2. Effects on pods and Ray nodes need a recent read of the RayCluster (a GET, or an accepted
 //!    patch of our own; a sidecar also reads its own pod). The read must have begun less than
-//!    [`PERMIT_S`] ago, [`Handover::turn`] must have answered [`HandoverStep::Act`] to it, and the
-//!    effects must be over before [`PERMIT_S`] has passed. Patches of the RayCluster need no such
+//!    [`PERMISSION_S`] ago, [`Handover::step`] must have answered [`HandoverStep::Act`] to it, and the
+//!    effects must be over before [`PERMISSION_S`] has passed. Patches of the RayCluster need no such
 //!    read, because they test its version.
 //! 3. An owner that should own the cluster no longer lets its effects end, and then writes
-//!    `nobody`. A process that has not seen itself in the record for [`PERMIT_S`] waits for that
+//!    `nobody`. A process that has not seen itself in the record for [`PERMISSION_S`] waits for that
 //!    time first, because effects of a killed predecessor may still be under way. An autoscaler
 //!    that was only about to take over writes nothing, because it does not know whether the
 //!    previous owner's effects have ended.
 //!
-//! So an owner that is taken out of the record sends nothing any more [`PERMIT_S`] later, even if
+//! So an owner that is taken out of the record sends nothing any more [`PERMISSION_S`] later, even if
 //! it is cut off and cannot say so, and the next owner begins later than that. The clocks of two
 //! machines are never compared.
 
@@ -36,10 +36,10 @@ pub use crate::ray::reconcile::RECORD;
 
 /// For how many seconds a read of the RayCluster permits effects, counted from the moment at which
 /// the read was requested to the end of the last effect.
-pub const PERMIT_S: f64 = 5.0;
+pub const PERMISSION_S: f64 = 5.0;
 
 /// For how many seconds an autoscaler waits that was not handed the cluster; more than
-/// [`PERMIT_S`].
+/// [`PERMISSION_S`].
 pub const GRACE_S: f64 = 6.0;
 
 const NOBODY: &str = "nobody";
@@ -47,9 +47,9 @@ const CENTRAL: &str = "central";
 const SIDECAR: &str = "sidecar/";
 const TAKING: &str = "taking/";
 
-/// The ownership record: which autoscaler owns the cluster, as the RayCluster says.
+/// The hand-over record: which autoscaler owns the cluster, as the RayCluster says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum OwnershipRecord {
+pub enum HandoverRecord {
     /// There is no record.
     Absent,
     /// The last owner has handed the cluster over.
@@ -98,7 +98,7 @@ pub enum HandoverStep {
     Rest,
 }
 
-impl OwnershipRecord {
+impl HandoverRecord {
     /// Reads the record of a RayCluster.
     pub fn of(object: &RayObject<'_>) -> Self {
         let Some(text) = object.annotation(RECORD) else {
@@ -138,10 +138,10 @@ impl ScalerRole {
 impl Handover {
     /// The step that `role` takes for `cluster`, as it was just read. `now` is in seconds of any
     /// clock that only goes forward.
-    pub fn turn(
+    pub fn step(
         &mut self,
         cluster: &Value,
-        standing: &Eligibility,
+        eligibility: &Eligibility,
         role: &ScalerRole,
         now: f64,
     ) -> HandoverStep {
@@ -149,7 +149,7 @@ impl Handover {
             return HandoverStep::Rest;
         };
         let object = RayObject::of_kind(Kind::RayCluster, root);
-        let record = OwnershipRecord::of(&object);
+        let record = HandoverRecord::of(&object);
         let seen = self.seen(&record, role, now);
         let held = self.held(&record, role, now);
         let write = |text: &str| annotate(cluster, RECORD, text);
@@ -159,7 +159,7 @@ impl Handover {
                 _ => HandoverStep::Rest,
             };
         }
-        if *standing != Eligibility::Ours {
+        if *eligibility != Eligibility::Ours {
             return HandoverStep::Rest;
         }
         let own = role.recorded();
@@ -169,12 +169,12 @@ impl Handover {
                 return HandoverStep::Wait {
                     until: seen + GRACE_S,
                     why: format!(
-                        "whoever may have scaled this cluster before has {GRACE_S} s to fall silent"
+                        "an autoscaler that may have scaled this cluster before has {GRACE_S} s to end its requests"
                     ),
                 };
             }
-            (OwnershipRecord::Nobody, _) | (_, Some(_)) => write(&own),
-            (OwnershipRecord::Absent, None) if is_new(cluster) => write(&own),
+            (HandoverRecord::Nobody, _) | (_, Some(_)) => write(&own),
+            (HandoverRecord::Absent, None) if is_new(cluster) => write(&own),
             _ => {
                 let version = object
                     .metadata()
@@ -186,18 +186,18 @@ impl Handover {
     }
 
     /// Since when the record has named this process, if it does.
-    fn held(&mut self, record: &OwnershipRecord, role: &ScalerRole, now: f64) -> Option<f64> {
+    fn held(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         self.held_since = match record {
-            OwnershipRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
+            HandoverRecord::Held(by) if by == role => Some(self.held_since.unwrap_or(now)),
             _ => None,
         };
         self.held_since
     }
 
     /// When the entry by which this process is taking over was first seen, if there is one.
-    fn seen(&mut self, record: &OwnershipRecord, role: &ScalerRole, now: f64) -> Option<f64> {
+    fn seen(&mut self, record: &HandoverRecord, role: &ScalerRole, now: f64) -> Option<f64> {
         let version = match record {
-            OwnershipRecord::Taking { role: by, version } if by == role => version,
+            HandoverRecord::Taking { role: by, version } if by == role => version,
             _ => {
                 self.taking = None;
                 return None;
@@ -219,9 +219,9 @@ fn is_new(cluster: &Value) -> bool {
 }
 
 fn release(held_since: f64, now: f64, patch: Option<Patch>) -> HandoverStep {
-    let until = held_since + PERMIT_S;
+    let until = held_since + PERMISSION_S;
     if now < until {
-        let why = format!("effects of a process that was killed have {PERMIT_S} s to end");
+        let why = format!("effects of a process that was killed have {PERMISSION_S} s to end");
         return HandoverStep::Wait { until, why };
     }
     patch.map_or(HandoverStep::Rest, HandoverStep::Release)

@@ -6,7 +6,7 @@ use schemars::{JsonSchema, schema_for};
 use serde::{Deserialize, Serialize};
 use serde_json::{Number, Value, json};
 
-use crate::simulate::trace::job::{Demand, Job, Shape, Strategy, Trace};
+use crate::simulate::trace::job::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
 
 /// The `apiVersion` of a trace.
 pub(super) const API_VERSION: &str = "rayfit.dev/v1alpha1";
@@ -71,7 +71,7 @@ pub(super) struct JobLine {
     pub resources: Option<Amounts>,
     /// How the bundles of a placement group lie on nodes; without it, `PACK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<PlacementStrategy>,
     /// What each bundle of a placement group holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1000))]
@@ -167,9 +167,9 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
         count: None,
     };
     match &job.demand {
-        Demand::Task(shape) => (line.task, line.resources) = (Some(id), some(shape)),
-        Demand::Actor(shape) => (line.actor, line.resources) = (Some(id), some(shape)),
-        Demand::PlacementGroup { strategy, bundles } => {
+        JobDemand::Task(shape) => (line.task, line.resources) = (Some(id), some(shape)),
+        JobDemand::Actor(shape) => (line.actor, line.resources) = (Some(id), some(shape)),
+        JobDemand::PlacementGroup { strategy, bundles } => {
             line.placement_group = Some(id);
             line.strategy = Some(*strategy);
             line.bundles = Some(bundles.iter().map(amounts).collect());
@@ -178,11 +178,11 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
     line
 }
 
-fn some(shape: &Shape) -> Option<Amounts> {
+fn some(shape: &JobShape) -> Option<Amounts> {
     (!shape.is_empty()).then(|| amounts(shape))
 }
 
-fn amounts(shape: &Shape) -> Amounts {
+fn amounts(shape: &JobShape) -> Amounts {
     let amounts = shape.iter();
     amounts
         .map(|(name, amount)| (name.clone(), number(*amount)))

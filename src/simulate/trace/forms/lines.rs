@@ -4,9 +4,9 @@ use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
 use super::line::{API_VERSION, Amounts, Header, JobLine, KIND, header_fields, job_fields};
-use crate::simulate::trace::draft::{Draft, bytes};
-use crate::simulate::trace::error::{Fault, Place, TraceError, reason};
-use crate::simulate::trace::job::{Demand, MemoryUse, Shape, Strategy};
+use crate::simulate::trace::draft::{JobDraft, bytes};
+use crate::simulate::trace::error::{Place, TraceError, TraceFault, reason};
+use crate::simulate::trace::job::{JobDemand, JobShape, MemoryUse, PlacementStrategy};
 use crate::text::{nearest, shown, shown_text};
 
 /// Most bytes of a line: a job that waits for ten thousands of others takes as much.
@@ -15,7 +15,7 @@ const LINE_BYTES: usize = 16 << 20;
 /// The name that the header gives, and a description of each job.
 pub(in crate::simulate::trace) fn read(
     text: &str,
-) -> Result<(Option<String>, Vec<Draft>), TraceError> {
+) -> Result<(Option<String>, Vec<JobDraft>), TraceError> {
     let lines = text.lines().enumerate();
     let mut lines = lines.filter(|(_, line)| !line.trim().is_empty());
     let (first, header) = lines.next().unwrap_or_default();
@@ -24,18 +24,18 @@ pub(in crate::simulate::trace) fn read(
         let place = Place::Line(index + 1);
         draft(parse(&place, line, job_fields)?, place)
     });
-    Ok((name, drafts.collect::<Result<Vec<Draft>, TraceError>>()?))
+    Ok((name, drafts.collect::<Result<Vec<JobDraft>, TraceError>>()?))
 }
 
 fn read_header(place: &Place, line: &str) -> Result<Option<String>, TraceError> {
-    let keys: Map<String, Value> =
-        serde_json::from_str(line).map_err(|error| place.fault(Fault::Syntax(reason(&error))))?;
+    let keys: Map<String, Value> = serde_json::from_str(line)
+        .map_err(|error| place.fault(TraceFault::Syntax(reason(&error))))?;
     if keys.get("kind").and_then(Value::as_str) != Some(KIND) {
-        return Err(place.fault(Fault::NoHeader));
+        return Err(place.fault(TraceFault::NoHeader));
     }
     let version = keys.get("apiVersion").unwrap_or(&Value::Null);
     if version != API_VERSION {
-        return Err(place.fault(Fault::Version {
+        return Err(place.fault(TraceFault::Version {
             found: shown(version),
             remedy: "write \"apiVersion\":\"rayfit.dev/v1alpha1\", or take a newer release",
         }));
@@ -51,7 +51,7 @@ fn parse<T: DeserializeOwned>(
     fields: fn() -> Vec<String>,
 ) -> Result<T, TraceError> {
     if line.len() > LINE_BYTES {
-        return Err(place.fault(Fault::Many {
+        return Err(place.fault(TraceFault::Many {
             what: "bytes in it",
             most: LINE_BYTES,
             remedy: "let the job wait for one that waits for many",
@@ -60,20 +60,20 @@ fn parse<T: DeserializeOwned>(
     serde_json::from_str(line).map_err(|error| {
         let fields = fields();
         unknown_field(line, &fields).map_or_else(
-            || place.fault(Fault::Syntax(where_and_why::<T>(line, &error))),
+            || place.fault(TraceFault::Syntax(where_and_why::<T>(line, &error))),
             |fault| place.fault(fault),
         )
     })
 }
 
-fn unknown_field(line: &str, fields: &[String]) -> Option<Fault> {
+fn unknown_field(line: &str, fields: &[String]) -> Option<TraceFault> {
     let keys: Map<String, Value> = serde_json::from_str(line).ok()?;
     let unknown = keys.keys().find(|key| !fields.contains(key))?;
     let remedy = match nearest(unknown, fields.iter().map(String::as_str)) {
         Some(near) => format!("did you mean \"{near}\"?"),
         None => format!("there are {}", fields.join(", ")),
     };
-    Some(Fault::UnknownName {
+    Some(TraceFault::UnknownName {
         what: "field",
         found: shown_text(unknown),
         remedy,
@@ -90,7 +90,7 @@ fn where_and_why<T: DeserializeOwned>(line: &str, error: &serde_json::Error) -> 
     }
 }
 
-fn draft(mut line: JobLine, place: Place) -> Result<Draft, TraceError> {
+fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
     let (id, demand) = demand(&mut line, &place)?;
     let used = line.memory.iter().map(|(at, amount)| {
         Ok(MemoryUse {
@@ -98,7 +98,7 @@ fn draft(mut line: JobLine, place: Place) -> Result<Draft, TraceError> {
             bytes: bytes(&place, float(amount))?,
         })
     });
-    Ok(Draft {
+    Ok(JobDraft {
         name: line.name.unwrap_or_else(|| id.clone()),
         id,
         at: float(&line.at),
@@ -112,7 +112,7 @@ fn draft(mut line: JobLine, place: Place) -> Result<Draft, TraceError> {
     })
 }
 
-fn demand(line: &mut JobLine, place: &Place) -> Result<(String, Demand), TraceError> {
+fn demand(line: &mut JobLine, place: &Place) -> Result<(String, JobDemand), TraceError> {
     let resources = line.resources.take();
     let kind = (
         line.task.take(),
@@ -125,8 +125,8 @@ fn demand(line: &mut JobLine, place: &Place) -> Result<(String, Demand), TraceEr
             return Err(misplaced(place, found, "write bundles"));
         }
         let bundles = line.bundles.take().unwrap_or_default().into_iter();
-        let demand = Demand::PlacementGroup {
-            strategy: line.strategy.unwrap_or(Strategy::Pack),
+        let demand = JobDemand::PlacementGroup {
+            strategy: line.strategy.unwrap_or(PlacementStrategy::Pack),
             bundles: bundles.map(shape).collect(),
         };
         return Ok((id, demand));
@@ -137,9 +137,9 @@ fn demand(line: &mut JobLine, place: &Place) -> Result<(String, Demand), TraceEr
     }
     let shape = resources.map(shape).unwrap_or_default();
     match kind {
-        (Some(id), None, None) => Ok((id, Demand::Task(shape))),
-        (None, Some(id), None) => Ok((id, Demand::Actor(shape))),
-        _ => Err(place.fault(Fault::Missing {
+        (Some(id), None, None) => Ok((id, JobDemand::Task(shape))),
+        (None, Some(id), None) => Ok((id, JobDemand::Actor(shape))),
+        _ => Err(place.fault(TraceFault::Missing {
             field: "one of task, actor and placementGroup",
             remedy: "each line but the first has exactly one, whose value is the id",
         })),
@@ -147,19 +147,19 @@ fn demand(line: &mut JobLine, place: &Place) -> Result<(String, Demand), TraceEr
 }
 
 fn misplaced(place: &Place, found: &str, remedy: &str) -> TraceError {
-    place.fault(Fault::UnknownName {
+    place.fault(TraceFault::UnknownName {
         what: "field",
         found: found.to_owned(),
         remedy: remedy.to_owned(),
     })
 }
 
-fn retries(place: &Place, written: Option<i64>, demand: &Demand) -> Result<u32, TraceError> {
+fn retries(place: &Place, written: Option<i64>, demand: &JobDemand) -> Result<u32, TraceError> {
     match written {
         None => Ok(demand.usual_retries()),
         Some(-1) => Ok(u32::MAX),
         Some(retries) => u32::try_from(retries).map_err(|_| {
-            place.fault(Fault::Value {
+            place.fault(TraceFault::Value {
                 what: "retries".to_owned(),
                 value: retries.to_string(),
                 expected: "it is 0 or more, or -1 for no end",
@@ -168,7 +168,7 @@ fn retries(place: &Place, written: Option<i64>, demand: &Demand) -> Result<u32, 
     }
 }
 
-fn shape(amounts: Amounts) -> Shape {
+fn shape(amounts: Amounts) -> JobShape {
     let amounts = amounts.into_iter();
     amounts
         .map(|(name, amount)| (name, float(&amount)))
@@ -206,8 +206,8 @@ mod tests {
         assert_eq!((draft.count, draft.retries), (4, u32::MAX));
         assert_eq!(draft.after, ["a"]);
         assert_eq!(draft.memory[0].bytes, 1_000_000_000);
-        let expected = Demand::PlacementGroup {
-            strategy: Strategy::StrictSpread,
+        let expected = JobDemand::PlacementGroup {
+            strategy: PlacementStrategy::StrictSpread,
             bundles: vec![
                 [("CPU".to_owned(), 1.0)].into(),
                 [("GPU".to_owned(), 0.5)].into(),
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line_and_what_was_meant() {
+    fn mistakes_are_reported_with_their_line_and_a_suggestion() {
         for (line, message) in [
             (
                 r#"{"task":"t","secnds":3}"#,

@@ -1,4 +1,4 @@
-//! The forms in which workloads come, one file each: descriptions of jobs are made of all of them.
+//! The forms of recorded workloads, one file each. Every form is read into descriptions of jobs.
 
 pub(super) mod line;
 pub(super) mod lines;

@@ -6,9 +6,9 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use crate::simulate::trace::draft::{Draft, as_name};
-use crate::simulate::trace::error::{Fault, Place, TraceError};
-use crate::simulate::trace::job::{Demand, Shape, Strategy};
+use crate::simulate::trace::draft::{JobDraft, as_name};
+use crate::simulate::trace::error::{Place, TraceError, TraceFault};
+use crate::simulate::trace::job::{JobDemand, JobShape, PlacementStrategy};
 use crate::simulate::trace::loss::Loss;
 
 /// What kind of task ran.
@@ -42,7 +42,7 @@ pub struct Run {
     /// When it ran, from and to; absent as long as it has not ended.
     pub ran: Option<(f64, f64)>,
     /// What it asked for.
-    pub shape: Shape,
+    pub shape: JobShape,
 }
 
 /// What Ray appends to the name of a class where it names its creation.
@@ -52,9 +52,9 @@ const CREATION: &str = ".__init__";
 #[derive(Debug, Clone, PartialEq)]
 pub struct Group {
     /// What each of its bundles holds.
-    pub bundles: Vec<Shape>,
+    pub bundles: Vec<JobShape>,
     /// How they lie on nodes, if that is recorded.
-    pub strategy: Option<Strategy>,
+    pub strategy: Option<PlacementStrategy>,
 }
 
 /// The placement groups by their ids.
@@ -76,7 +76,7 @@ pub(in crate::simulate::trace) fn drafts(
     runs: Vec<Run>,
     groups: &Groups,
     actor_ends: &ActorEnds,
-) -> Result<(Vec<Draft>, Vec<Loss>), TraceError> {
+) -> Result<(Vec<JobDraft>, Vec<Loss>), TraceError> {
     let (runs, unfinished) = last_attempts(runs);
     let mut calls: HashMap<String, (f64, usize)> = HashMap::new();
     for (run, _, end) in runs.iter().filter(|(run, ..)| run.kind == Kind::Call) {
@@ -106,7 +106,7 @@ pub(in crate::simulate::trace) fn drafts(
         } else {
             let after = parent(&run, &ends);
             let draft = draft(run, end - start);
-            drafts.push(Draft { after, ..draft });
+            drafts.push(JobDraft { after, ..draft });
         }
     }
     let losses = [
@@ -183,14 +183,14 @@ fn to_microseconds(seconds: f64) -> f64 {
     (seconds * 1e6).round() / 1e6
 }
 
-fn draft(run: Run, seconds: f64) -> Draft {
+fn draft(run: Run, seconds: f64) -> JobDraft {
     let demand = match run.kind {
-        Kind::Creation => Demand::Actor(run.shape),
-        Kind::Task | Kind::Call => Demand::Task(run.shape),
+        Kind::Creation => JobDemand::Actor(run.shape),
+        Kind::Task | Kind::Call => JobDemand::Task(run.shape),
     };
     let name = as_name(run.name.strip_suffix(CREATION).unwrap_or(&run.name));
-    let draft = Draft::task(Place::Task(run.task.clone()), run.task, Shape::new());
-    Draft {
+    let draft = JobDraft::task(Place::Task(run.task.clone()), run.task, JobShape::new());
+    JobDraft {
         name: if name.is_empty() { draft.name } else { name },
         at: run.ready,
         seconds,
@@ -200,9 +200,9 @@ fn draft(run: Run, seconds: f64) -> Draft {
     }
 }
 
-fn group(id: String, life: Life, groups: &Groups) -> Result<Draft, TraceError> {
+fn group(id: String, life: Life, groups: &Groups) -> Result<JobDraft, TraceError> {
     let Some(group) = groups.get(&id) else {
-        return Err(Place::Whole.fault(Fault::UnknownName {
+        return Err(Place::Whole.fault(TraceFault::UnknownName {
             what: "placement group",
             found: format!("{id:?}"),
             remedy: "tasks ran in it; append the output of ray list placement-groups --detail \
@@ -210,15 +210,15 @@ fn group(id: String, life: Life, groups: &Groups) -> Result<Draft, TraceError> {
                 .to_owned(),
         }));
     };
-    let demand = Demand::PlacementGroup {
-        strategy: group.strategy.unwrap_or(Strategy::Pack),
+    let demand = JobDemand::PlacementGroup {
+        strategy: group.strategy.unwrap_or(PlacementStrategy::Pack),
         bundles: group.bundles.clone(),
     };
-    Ok(Draft {
+    Ok(JobDraft {
         at: life.ready,
         seconds: life.end - life.ready,
         retries: demand.usual_retries(),
         demand,
-        ..Draft::task(Place::Task(id.clone()), id, Shape::new())
+        ..JobDraft::task(Place::Task(id.clone()), id, JobShape::new())
     })
 }

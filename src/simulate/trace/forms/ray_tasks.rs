@@ -8,9 +8,9 @@ use serde::Deserialize;
 use serde_json::Deserializer;
 
 use super::ray_runs::{ActorEnds, Group, Groups, Kind, Run, drafts};
-use crate::simulate::trace::draft::Draft;
-use crate::simulate::trace::error::{Fault, Place, TraceError, syntax};
-use crate::simulate::trace::job::Shape;
+use crate::simulate::trace::draft::JobDraft;
+use crate::simulate::trace::error::{Place, TraceError, TraceFault, syntax};
+use crate::simulate::trace::job::JobShape;
 use crate::simulate::trace::loss::Loss;
 use crate::text::shown_text;
 
@@ -31,7 +31,7 @@ struct Record {
     actor_id: Option<String>,
     placement_group_id: Option<String>,
     parent_task_id: Option<String>,
-    required_resources: Option<Shape>,
+    required_resources: Option<JobShape>,
     events: Option<Vec<Event>>,
     creation_time_ms: Option<Moment>,
     start_time_ms: Option<Moment>,
@@ -47,7 +47,7 @@ struct Event {
 
 #[derive(Deserialize)]
 struct Bundle {
-    unit_resources: Shape,
+    unit_resources: JobShape,
 }
 
 /// The command line writes the local time of the machine, without its zone; `list_tasks()` has
@@ -68,7 +68,7 @@ impl Moment {
                 let time = text.parse::<DateTime>().ok();
                 let time = time.and_then(|time| Offset::UTC.to_timestamp(time).ok());
                 let time = time.ok_or_else(|| {
-                    place.fault(Fault::Value {
+                    place.fault(TraceFault::Value {
                         what: "a time".to_owned(),
                         value: shown_text(text),
                         expected: "Ray writes 2026-01-31 12:00:00.000000, or milliseconds",
@@ -81,7 +81,9 @@ impl Moment {
 }
 
 /// A description of each task, actor and placement group, and what is lost.
-pub(in crate::simulate::trace) fn read(text: &str) -> Result<(Vec<Draft>, Vec<Loss>), TraceError> {
+pub(in crate::simulate::trace) fn read(
+    text: &str,
+) -> Result<(Vec<JobDraft>, Vec<Loss>), TraceError> {
     let mut groups = Groups::new();
     let mut runs = Vec::new();
     let mut cut = Vec::new();
@@ -123,7 +125,7 @@ fn run(record: Record) -> Result<Option<Run>, TraceError> {
         Some("ACTOR_TASK") => Kind::Call,
         Some("DRIVER_TASK") => return Ok(None),
         other => {
-            return Err(place.fault(Fault::Value {
+            return Err(place.fault(TraceFault::Value {
                 what: "type".to_owned(),
                 value: shown_text(other.unwrap_or_default()),
                 expected: "Ray 2.60 has NORMAL_TASK, ACTOR_CREATION_TASK, ACTOR_TASK, DRIVER_TASK",
@@ -135,7 +137,7 @@ fn run(record: Record) -> Result<Option<Run>, TraceError> {
     let mut ready = events.filter(|event| event.state == READY);
     let ready = ready.find_map(|event| event.created_ms);
     let ready = seconds(ready.or(record.creation_time_ms))?.ok_or_else(|| {
-        place.fault(Fault::Missing {
+        place.fault(TraceFault::Missing {
             field: "creation_time_ms",
             remedy: "list again with --detail: ray list tasks --detail --format json --limit 10000",
         })

@@ -6,7 +6,7 @@
 use serde::Deserialize;
 
 use super::ray_runs::{ActorEnds, Groups, Kind, Run, drafts};
-use crate::simulate::trace::draft::Draft;
+use crate::simulate::trace::draft::JobDraft;
 use crate::simulate::trace::error::{TraceError, syntax};
 use crate::simulate::trace::loss::Loss;
 
@@ -46,7 +46,9 @@ struct Details {
 }
 
 /// A description of each task and actor, and what is lost.
-pub(in crate::simulate::trace) fn read(text: &str) -> Result<(Vec<Draft>, Vec<Loss>), TraceError> {
+pub(in crate::simulate::trace) fn read(
+    text: &str,
+) -> Result<(Vec<JobDraft>, Vec<Loss>), TraceError> {
     let timeline: Timeline =
         serde_json::from_str(text).map_err(|error| syntax(&error, "timeline of Ray"))?;
     let (Timeline::Events(events) | Timeline::Object { events }) = timeline;
@@ -112,7 +114,7 @@ mod tests {
     }
 
     #[test]
-    fn runs_are_told_from_what_happens_in_them() {
+    fn tasks_are_distinguished_from_events_in_them() {
         let events = r#"[{"cat":"task::f","name":"m.f","ts":1000000.0,"dur":2000000,"ph":"X","args":{}},
             {"cat":"task:execute","ts":1000000.0,"dur":1900000,"ph":"X","args":{}},
             {"name":"process_name","ph":"M","pid":0,"args":{"name":"Node 192.0.2.1"}}]"#;

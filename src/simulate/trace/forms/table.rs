@@ -4,9 +4,9 @@ use csv::{ReaderBuilder, StringRecord, Trim};
 
 use crate::quantity::Quantity;
 use crate::simulate::trace::assemble::some;
-use crate::simulate::trace::draft::{Draft, as_name};
-use crate::simulate::trace::error::{Fault, Place, TraceError};
-use crate::simulate::trace::job::Shape;
+use crate::simulate::trace::draft::{JobDraft, as_name};
+use crate::simulate::trace::error::{Place, TraceError, TraceFault};
+use crate::simulate::trace::job::JobShape;
 use crate::text::{nearest, shown_text};
 
 /// What a column says.
@@ -56,7 +56,7 @@ pub(in crate::simulate::trace) fn is_header(line: &str) -> bool {
 }
 
 /// A description of each line.
-pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<Draft>, TraceError> {
+pub(in crate::simulate::trace) fn read(text: &str) -> Result<Vec<JobDraft>, TraceError> {
     let text = text.trim_start_matches('\u{feff}');
     let mut reader = ReaderBuilder::new()
         .trim(Trim::All)
@@ -82,14 +82,14 @@ fn columns(header: &StringRecord) -> Result<Vec<Column>, TraceError> {
     for title in header {
         let Some(column) = column(title) else {
             let near = nearest(title, TITLES.iter().map(|(known, _)| *known));
-            return Err(Place::Line(1).fault(Fault::UnknownName {
+            return Err(Place::Line(1).fault(TraceFault::UnknownName {
                 what: "column",
                 found: shown_text(title),
                 remedy: near.map_or_else(known, |near| format!("did you mean \"{near}\"?")),
             }));
         };
         if columns.contains(&column) {
-            return Err(Place::Line(1).fault(Fault::Value {
+            return Err(Place::Line(1).fault(TraceFault::Value {
                 what: "the column".to_owned(),
                 value: shown_text(title),
                 expected: "there is one before that says the same; take one of them out",
@@ -109,10 +109,10 @@ fn unreadable(error: &csv::Error, text: &str) -> TraceError {
     match error.kind() {
         csv::ErrorKind::UnequalLengths {
             expected_len, len, ..
-        } => place(error.position(), text).fault(Fault::Syntax(format!(
+        } => place(error.position(), text).fault(TraceFault::Syntax(format!(
             "it has {len} cells, the header {expected_len}; leave cells empty, not out"
         ))),
-        _ => Place::Whole.fault(Fault::Syntax(error.to_string())),
+        _ => Place::Whole.fault(TraceFault::Syntax(error.to_string())),
     }
 }
 
@@ -151,7 +151,7 @@ impl<'a> Row<'a> {
     }
 
     fn wrong(&self, what: &str, cell: &str, expected: &'static str) -> TraceError {
-        self.place.fault(Fault::Value {
+        self.place.fault(TraceFault::Value {
             what: what.to_owned(),
             value: shown_text(cell),
             expected,
@@ -159,9 +159,9 @@ impl<'a> Row<'a> {
     }
 }
 
-fn draft(row: &Row<'_>, number: usize) -> Result<Draft, TraceError> {
+fn draft(row: &Row<'_>, number: usize) -> Result<JobDraft, TraceError> {
     let seconds = row.number(Column::Seconds, "seconds")?.ok_or_else(|| {
-        row.place.fault(Fault::Missing {
+        row.place.fault(TraceFault::Missing {
             field: "seconds",
             remedy: "each line says how long the job takes",
         })
@@ -176,20 +176,20 @@ fn draft(row: &Row<'_>, number: usize) -> Result<Draft, TraceError> {
         count.map_err(|_| row.wrong("count", cell, "write a whole number"))
     });
     let name = row.cell(Column::Name).map_or_else(|| id.clone(), as_name);
-    Ok(Draft {
+    Ok(JobDraft {
         name,
         at: row.number(Column::At, "at")?.unwrap_or(0.0),
         after: after.map(str::to_owned).collect(),
         seconds,
         count: count.transpose()?.unwrap_or(1),
-        ..Draft::task(row.place.clone(), id, shape(row)?)
+        ..JobDraft::task(row.place.clone(), id, shape(row)?)
     })
 }
 
 /// What a job asks for; where nothing is said, one CPU, as of Ray.
-fn shape(row: &Row<'_>) -> Result<Shape, TraceError> {
+fn shape(row: &Row<'_>) -> Result<JobShape, TraceError> {
     let cpus = row.number(Column::Cpus, "cpus")?.unwrap_or(1.0);
-    let mut shape = Shape::from([("CPU".to_owned(), cpus)]);
+    let mut shape = JobShape::from([("CPU".to_owned(), cpus)]);
     if let Some(gpus) = row.number(Column::Gpus, "gpus")? {
         shape.insert("GPU".to_owned(), gpus);
     }
@@ -225,18 +225,18 @@ mod tests {
             ("a", "load", 3)
         );
         let shape = [("CPU", 2.0), ("GPU", 0.5), ("memory", 1_073_741_824.0)];
-        let shape: Shape = shape.map(|(name, amount)| (name.to_owned(), amount)).into();
+        let shape: JobShape = shape.map(|(name, amount)| (name.to_owned(), amount)).into();
         assert_eq!(first.demand.shapes(), [shape]);
         assert_eq!((second.id.as_str(), second.count), ("job-2", 1));
         assert_eq!(
             second.demand.shapes(),
-            [Shape::from([("CPU".to_owned(), 1.0)])]
+            [JobShape::from([("CPU".to_owned(), 1.0)])]
         );
         assert_eq!(second.after, ["a#1", "a#2"]);
     }
 
     #[test]
-    fn mistakes_are_told_with_their_line() {
+    fn mistakes_are_reported_with_their_line() {
         let refused = |text: &str| read(text).unwrap_err().to_string();
         assert_eq!(
             refused("id,secnds\n"),

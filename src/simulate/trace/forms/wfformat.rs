@@ -10,8 +10,8 @@ use std::collections::HashMap;
 use serde::Deserialize;
 
 use crate::simulate::trace::assemble::some;
-use crate::simulate::trace::draft::{Draft, as_name, bytes};
-use crate::simulate::trace::error::{Fault, Place, TraceError, syntax};
+use crate::simulate::trace::draft::{JobDraft, as_name, bytes};
+use crate::simulate::trace::error::{Place, TraceError, TraceFault, syntax};
 use crate::simulate::trace::job::MemoryUse;
 use crate::text::shown_text;
 
@@ -64,12 +64,12 @@ struct Task {
 /// The name of the workflow, and a description of each task.
 pub(in crate::simulate::trace) fn read(
     text: &str,
-) -> Result<(Option<String>, Vec<Draft>), TraceError> {
+) -> Result<(Option<String>, Vec<JobDraft>), TraceError> {
     let instance: Instance =
         serde_json::from_str(text).map_err(|error| syntax(&error, "workflow of WfCommons"))?;
     let version = instance.schema_version.unwrap_or_default();
     if !version.starts_with("1.") {
-        return Err(Place::Whole.fault(Fault::Version {
+        return Err(Place::Whole.fault(TraceFault::Version {
             found: shown_text(&version),
             remedy: "schemaVersion of WfFormat is 1.0 to 1.6",
         }));
@@ -78,7 +78,7 @@ pub(in crate::simulate::trace) fn read(
     let drafts = match (workflow.specification, workflow.execution) {
         (Some(specification), Some(execution)) => measured(specification.tasks, execution.tasks)?,
         (Some(_), None) => {
-            return Err(Place::Whole.fault(Fault::Missing {
+            return Err(Place::Whole.fault(TraceFault::Missing {
                 field: "workflow.execution",
                 remedy: "without it nothing says how long tasks run; take an instance that was run",
             }));
@@ -90,7 +90,7 @@ pub(in crate::simulate::trace) fn read(
 }
 
 /// From version 1.5 on: two lists of the same tasks.
-fn measured(specified: Vec<Task>, measured: Vec<Task>) -> Result<Vec<Draft>, TraceError> {
+fn measured(specified: Vec<Task>, measured: Vec<Task>) -> Result<Vec<JobDraft>, TraceError> {
     let by_id = measured
         .into_iter()
         .filter_map(|task| Some((task.id.clone()?, task)));
@@ -110,7 +110,7 @@ fn measured(specified: Vec<Task>, measured: Vec<Task>) -> Result<Vec<Draft>, Tra
     described(&whole.collect::<Vec<Task>>())
 }
 
-fn described(tasks: &[Task]) -> Result<Vec<Draft>, TraceError> {
+fn described(tasks: &[Task]) -> Result<Vec<JobDraft>, TraceError> {
     let ids = ids(tasks)?;
     // Up to version 1.4 names are what tasks name each other by; who comes first has the name.
     let mut indices: HashMap<&str, usize> = HashMap::new();
@@ -126,7 +126,7 @@ fn described(tasks: &[Task]) -> Result<Vec<Draft>, TraceError> {
         let parents = task.parents.iter();
         // What there is not is left as it is, and refused where parents are found.
         let parents = parents.map(|name| named(name).map_or(name.as_str(), |index| ids[index]));
-        drafts.push(Draft {
+        drafts.push(JobDraft {
             after: parents.map(str::to_owned).collect(),
             ..draft(task, (*id).to_owned())?
         });
@@ -135,11 +135,13 @@ fn described(tasks: &[Task]) -> Result<Vec<Draft>, TraceError> {
     for (task, id) in tasks.iter().zip(&ids) {
         for child in &task.children {
             let Some(child) = named(child) else {
-                return Err(Place::Task((*id).to_owned()).fault(Fault::UnknownName {
-                    what: "task",
-                    found: shown_text(child),
-                    remedy: "children has ids of tasks of the same workflow".to_owned(),
-                }));
+                return Err(
+                    Place::Task((*id).to_owned()).fault(TraceFault::UnknownName {
+                        what: "task",
+                        found: shown_text(child),
+                        remedy: "children has ids of tasks of the same workflow".to_owned(),
+                    }),
+                );
             };
             drafts[child].after.push((*id).to_owned());
         }
@@ -152,7 +154,7 @@ fn ids(tasks: &[Task]) -> Result<Vec<&str>, TraceError> {
     let ids = tasks.iter().enumerate().map(|(index, task)| {
         let id = task.id.as_deref().or(task.name.as_deref());
         id.ok_or_else(|| {
-            Place::Task(format!("number {}", index + 1)).fault(Fault::Missing {
+            Place::Task(format!("number {}", index + 1)).fault(TraceFault::Missing {
                 field: "id",
                 remedy: "each task of WfFormat has one",
             })
@@ -161,10 +163,10 @@ fn ids(tasks: &[Task]) -> Result<Vec<&str>, TraceError> {
     ids.collect()
 }
 
-fn draft(task: &Task, id: String) -> Result<Draft, TraceError> {
+fn draft(task: &Task, id: String) -> Result<JobDraft, TraceError> {
     let place = Place::Task(id.clone());
     let seconds = task.runtime_in_seconds.ok_or_else(|| {
-        place.fault(Fault::Missing {
+        place.fault(TraceFault::Missing {
             field: "runtimeInSeconds",
             remedy: "nothing else says how long the task runs; take it out, or write how long",
         })
@@ -176,8 +178,8 @@ fn draft(task: &Task, id: String) -> Result<Draft, TraceError> {
     let used = used.map(|amount| bytes(&place, amount)).transpose()?;
     let name = as_name(task.name.as_deref().unwrap_or_default());
     let shape = [("CPU".to_owned(), cores)].into();
-    let draft = Draft::task(place, id, shape);
-    Ok(Draft {
+    let draft = JobDraft::task(place, id, shape);
+    Ok(JobDraft {
         name: if name.is_empty() { draft.name } else { name },
         seconds,
         memory: used

@@ -11,7 +11,7 @@ use crate::rules::{Cel, Check, Each, Findings, OwnMode, PLAIN, Rule, Subject};
 /// RF109
 pub static RULE: Rule = Rule {
     id: RuleId(109),
-    name: "ippr-cap-below-size",
+    name: "ippr-limit-below-size",
     mode: OwnMode::Always(Mode::Enforce),
     summary: "a resize limit in `ray.io/ippr` below the size that the pods start with",
     what: "Compares `max-cpu` and `max-memory` of every listed group with the limit of its ray \
@@ -88,8 +88,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             let pair = resize_limits
                 .amount(resource)
                 .zip(container.size(resource.name()));
-            if let Some((cap, size)) = pair.filter(|(cap, size)| cap < size) {
-                findings.add(finding(resize_limits, resource, cap, size));
+            if let Some((limit, size)) = pair.filter(|(limit, size)| limit < size) {
+                findings.add(finding(resize_limits, resource, limit, size));
             }
         }
     }
@@ -98,18 +98,18 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 fn finding(
     resize_limits: &GroupResizeLimits,
     resource: Resource,
-    cap: Quantity,
+    limit: Quantity,
     size: Quantity,
 ) -> Finding {
     let text = resource.show(size);
-    let (cap, size) = (resource.say(cap), resource.say(size));
+    let (limit, size) = (resource.say(limit), resource.say(size));
     RULE.finding(
-        resize_limits.key_path(resource.cap_key()),
-        format!("{cap} is below the {size} that the pods start with"),
+        resize_limits.key_path(resource.limit_key()),
+        format!("{limit} is below the {size} that the pods start with"),
         format!(
             "Write {text:?} to keep the {} as it is, or more to let it grow.",
             resource.title()
         ),
     )
-    .valued(format!("resize limit {cap} < size {size}"))
+    .valued(format!("resize limit {limit} < size {size}"))
 }

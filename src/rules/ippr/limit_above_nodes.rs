@@ -15,7 +15,7 @@ use crate::text::shown_text;
 /// RF115
 pub static RULE: Rule = Rule {
     id: RuleId(115),
-    name: "ippr-cap-above-nodes",
+    name: "ippr-limit-above-nodes",
     mode: OwnMode::Always(Mode::Warn),
     summary: "a resize limit in `ray.io/ippr` that no node can hold",
     what: "Checks the nodes that a listed group's pods could run on (node selector, required node \
@@ -106,7 +106,7 @@ fn check_group(
 /// What a pod asks of a node for one resource at its resize limit.
 struct Need {
     resource: Resource,
-    cap: Quantity,
+    limit: Quantity,
     /// By how much the resize limit is above what is requested for it; negative if below.
     slack: Quantity,
     requested: Quantity,
@@ -119,14 +119,14 @@ impl Need {
         resize_limits: &GroupResizeLimits,
         resource: Resource,
     ) -> Option<Self> {
-        let cap = resize_limits.amount(resource)?;
+        let limit = resize_limits.amount(resource)?;
         let beside = BesideRay::of(cluster, group, resource).requests;
         let slack = group.ray_container()?.gap(resource).checked_sub(beside)?;
         Some(Self {
             resource,
-            cap,
+            limit,
             slack,
-            requested: cap.checked_sub(slack)?,
+            requested: limit.checked_sub(slack)?,
         })
     }
 
@@ -143,16 +143,16 @@ impl Need {
             let most = resource.show_at_most(most);
             format!("Write {most:?} or less, or let the group run on larger nodes.")
         };
-        let cap = resource.say(self.cap);
+        let limit = resource.say(self.limit);
         let problem = format!(
-            "{cap} fits on no node: the pod would request {} in all, and the largest node that it \
+            "{limit} fits on no node: the pod would request {} in all, and the largest node that it \
              could run on, {}, has {} for pods",
             resource.say(self.requested),
             shown_text(&largest.name),
             resource.say(has),
         );
-        let finding = RULE.finding(resize_limits.key_path(resource.cap_key()), problem, fix);
-        Some(finding.valued(cap))
+        let finding = RULE.finding(resize_limits.key_path(resource.limit_key()), problem, fix);
+        Some(finding.valued(limit))
     }
 }
 

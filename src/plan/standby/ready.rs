@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, HashSet};
 
 use crate::plan::demand::batch::RequestBatch;
+use crate::plan::demand::requests::Demand;
 use crate::plan::demand::shape::Shape;
+use crate::plan::list::{DemandIndex, GroupIndex, List, ListPosition, NodeIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
@@ -12,7 +14,7 @@ use crate::plan::outcome::standby_reason::StandbyReason;
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::standby::StandbyNodes;
-use crate::plan::packing::state::{Floor, PlannedGroup, World};
+use crate::plan::packing::state::{DecisionState, Floor, PlannedGroup};
 use crate::plan::removal::give_way;
 use crate::plan::standby::claims::{Claims, required};
 use crate::plan::standby::wanted::Wanted;
@@ -42,8 +44,8 @@ pub(crate) struct StandbyDemand {
 pub(crate) enum StandbyKind {
     /// Room for requests; with the percentage of so many CPUs in use, if it follows from that.
     Room(ResourceRequest, Option<(u32, f64)>),
-    /// Nodes of a group, by its number.
-    Nodes(usize),
+    /// Nodes of a group.
+    Nodes(GroupIndex),
 }
 
 /// What finding room needs to know besides the nodes.
@@ -53,8 +55,8 @@ pub(crate) struct StandbyContext<'a> {
     pub(crate) draining: &'a [&'a Pod<'a>],
     /// What was kept ready in earlier rounds, by the name of the pod.
     pub(crate) remembered: &'a BTreeMap<String, StandbyMemory>,
-    /// How many demands there are; what is kept ready is numbered after them.
-    pub(crate) demands: usize,
+    /// The demands; what is kept ready is numbered after them.
+    pub(crate) demands: &'a List<DemandIndex, Demand<'a>>,
     /// The time of the decision, in seconds since 1970.
     pub(crate) now: f64,
 }
@@ -63,24 +65,24 @@ pub(crate) struct StandbyContext<'a> {
 /// needs more. Returns what was wanted, `None` if finding nodes takes too many steps, and the pods on
 /// their way that are for that alone.
 pub(crate) fn keep_ready(
-    world: &mut World,
+    state: &mut DecisionState,
     wanted: &Wanted,
     context: &StandbyContext<'_>,
-) -> (Option<Vec<StandbyDemand>>, HashSet<String>) {
-    let claims = Claims::of(world, context.own, context.draining);
+) -> (Option<List<StandbyIndex, StandbyDemand>>, HashSet<String>) {
+    let claims = Claims::of(state, context.own, context.draining);
     let launch = !claims.is_short() && !claims.begins;
-    let kept = place(world, wanted, context.demands, launch);
-    let only_ready = pending_pods(world);
+    let kept = place(state, wanted, context.demands, launch);
+    let only_ready = pending_pods(state);
     if claims.is_short() {
-        give_way::give_way(world, claims.cores_short);
-        for node in &mut world.nodes {
+        give_way::give_way(state, claims.cores_short);
+        for node in state.nodes.iter_mut() {
             node.standby = None;
         }
-        for group in &mut world.groups {
+        for group in state.groups.iter_mut() {
             group.floor = None;
         }
     } else {
-        remember(world, context);
+        remember(state, context);
     }
     (kept, only_ready)
 }
@@ -96,65 +98,69 @@ pub(crate) fn given_up() -> Problem {
 
 /// Places what is wanted. `None` if that takes too many steps; then nothing is kept ready.
 fn place(
-    world: &mut World,
+    state: &mut DecisionState,
     wanted: &Wanted,
-    first: usize,
+    demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
-) -> Option<Vec<StandbyDemand>> {
-    let before = world.nodes.clone();
-    let (order, rooms, is_cut) = (world.order.clone(), world.rooms.clone(), world.is_cut);
-    let work = std::mem::replace(&mut world.work, WorkBudget::new(STEPS));
-    for (number, node) in world.nodes.iter_mut().enumerate() {
+) -> Option<List<StandbyIndex, StandbyDemand>> {
+    let before = state.nodes.clone();
+    let (order, headrooms, is_cut) = (state.order.clone(), state.headrooms.clone(), state.is_cut);
+    let work = std::mem::replace(&mut state.work, WorkBudget::new(STEPS));
+    for number in state.nodes.positions() {
         // A part that is split off says so by this number.
-        node.born = number;
+        state.nodes[number].born = number;
     }
-    let mut kept = Vec::new();
-    minima(world, wanted, launch, &mut kept);
-    headroom(world, wanted, first, launch, &mut kept);
-    let is_over = world.work.is_over();
-    (world.rooms, world.is_cut, world.work) = (rooms, is_cut, work);
+    let mut kept = List::default();
+    minima(state, wanted, launch, &mut kept);
+    headroom(state, wanted, demands, launch, &mut kept);
+    let is_over = state.work.is_over();
+    (state.headrooms, state.is_cut, state.work) = (headrooms, is_cut, work);
     if is_over {
-        (world.nodes, world.order) = (before, order);
-        world.groups.iter_mut().for_each(|group| group.floor = None);
+        (state.nodes, state.order) = (before, order);
+        state.groups.iter_mut().for_each(|group| group.floor = None);
         return None;
     }
-    take_back(world, &before, first);
+    take_back(state, &before, demands);
     Some(kept)
 }
 
 /// The nodes of the groups for which schedules have minima.
-fn minima(world: &mut World, wanted: &Wanted, launch: bool, kept: &mut Vec<StandbyDemand>) {
+fn minima(
+    state: &mut DecisionState,
+    wanted: &Wanted,
+    launch: bool,
+    kept: &mut List<StandbyIndex, StandbyDemand>,
+) {
     for (name, (replicas, reason)) in &wanted.minima {
-        let named =
-            |group: &PlannedGroup| group.config.index.is_some() && group.config.name == *name;
-        let Some(number) = world.groups.iter().position(named) else {
+        let named = |group: &PlannedGroup| !group.config.is_head && group.config.name == *name;
+        let found = state.groups.enumerate().find(|(_, group)| named(group));
+        let Some(number) = found.map(|(number, _)| number) else {
             continue;
         };
-        let config = &world.groups[number].config;
+        let config = &state.groups[number].config;
         let nodes = config.nodes((*replicas).into()).min(config.max);
         if nodes <= config.min {
             continue;
         }
-        let count = |world: &World, is: fn(&PlannedNode) -> bool| {
-            let counts = world.count(|node| node.stays() && is(node));
-            counts.get(number).copied().unwrap_or(0)
+        let count = |state: &DecisionState, is: fn(&PlannedNode) -> bool| {
+            state.count(|node| node.stays() && is(node)).count(number)
         };
-        let running = count(world, |node| node.stage() == Stage::Running).min(nodes);
-        let pending = count(world, |node| node.stage() != Stage::Running).min(nodes - running);
+        let running = count(state, |node| node.stage() == Stage::Running).min(nodes);
+        let pending = count(state, |node| node.stage() != Stage::Running).min(nodes - running);
         let lacking = nodes - running - pending;
-        let places = world.launchable().get(number).copied().unwrap_or(0);
-        let places = places.min(world.places()).min(world.nodes_left());
+        let places = state.launchable().count(number);
+        let places = places.min(state.places()).min(state.nodes_left());
         let launched = if launch { lacking.min(places) } else { 0 };
         if let Some(entry) = (launched > 0)
-            .then(|| world.launch(number, launched))
+            .then(|| state.launch(number, launched))
             .flatten()
         {
-            world.nodes[entry].standby = Some(kept.len());
-            world.order.push(entry);
+            state.nodes[entry].standby = Some(kept.upcoming(0));
+            state.order.push(entry);
         }
-        world.groups[number].floor = Some(Floor {
+        state.groups[number].floor = Some(Floor {
             nodes,
-            standby: kept.len(),
+            standby: kept.upcoming(0),
         });
         let places = [
             (PlacementStep::Free, running),
@@ -173,49 +179,49 @@ fn minima(world: &mut World, wanted: &Wanted, launch: bool, kept: &mut Vec<Stand
 
 /// Room for requests.
 fn headroom(
-    world: &mut World,
+    state: &mut DecisionState,
     wanted: &Wanted,
-    first: usize,
+    demands: &List<DemandIndex, Demand<'_>>,
     launch: bool,
-    kept: &mut Vec<StandbyDemand>,
+    kept: &mut List<StandbyIndex, StandbyDemand>,
 ) {
     let requests = wanted.requests.iter();
     let mut rooms: Vec<StandbyDemand> = requests
         .map(|(request, count, reason)| room(request.clone(), u64::from(*count), reason, None))
         .collect();
-    rooms.extend(cpus(world, wanted));
-    let staying = world.count(PlannedNode::stays);
-    let required = required(world);
-    let stays_anyway = |(number, node): (usize, &PlannedNode)| {
+    rooms.extend(cpus(state, wanted));
+    let staying = state.count(PlannedNode::stays);
+    let required = required(state);
+    let stays_anyway = |(number, node): (NodeIndex, &PlannedNode)| {
         let floor = node.group().and_then(|group| {
-            let floor = world.groups.get(group)?.floor?;
-            Some(staying.get(group).copied().unwrap_or(0) <= floor.nodes)
+            let floor = state.groups.get(group)?.floor?;
+            Some(staying.count(group) <= floor.nodes)
         });
         let is_busy = node.stage() == Stage::Running && node.idle_ms == 0;
         let is_required = required.get(number).copied().unwrap_or(false);
         node.stays() && (is_required || is_busy || floor == Some(true))
     };
-    let needed: Vec<bool> = world.nodes.iter().enumerate().map(stays_anyway).collect();
+    let needed = state.nodes.enumerate().map(stays_anyway).collect();
     let (mut with_gpus, mut others) = (Vec::new(), Vec::new());
     for room in rooms {
         let StandbyKind::Room(request, _) = &room.what else {
             continue;
         };
-        let shape = world.shapes.number(Shape::of(request, &world.names));
+        let shape = state.shapes.number(Shape::of(request, &state.names));
         let batch = RequestBatch {
             shape,
             count: room.count,
-            demand: first + kept.len(),
+            demand: demands.upcoming(kept.len()),
         };
-        if world.shapes.get(shape).names_gpu {
+        if state.shapes.get(shape).names_gpu {
             with_gpus.push(batch);
         } else {
             others.push(batch);
         }
         kept.push(room);
     }
-    for (runs, gpus) in [(with_gpus, true), (others, false)] {
-        if runs.is_empty() {
+    for (batches, gpus) in [(with_gpus, true), (others, false)] {
+        if batches.is_empty() {
             continue;
         }
         let nodes = StandbyNodes {
@@ -223,20 +229,21 @@ fn headroom(
             gpus,
             launch,
         };
-        let packed = world.pack_standby(runs, nodes);
-        for run in &packed.left {
-            if let Some(kept) = kept.get_mut(run.demand - first) {
-                kept.left = kept.left.saturating_add(run.count);
+        let packed = state.pack_standby(batches, nodes);
+        for batch in &packed.left {
+            let number = demands.behind(batch.demand).map(StandbyIndex::at);
+            if let Some(kept) = number.and_then(|number| kept.get_mut(number)) {
+                kept.left = kept.left.saturating_add(batch.count);
             }
         }
-        world.commit(packed);
+        state.commit(packed);
     }
 }
 
 /// The CPUs to keep free: the larger one of the share of those in use and of the fixed number.
-fn cpus(world: &World, wanted: &Wanted) -> Option<StandbyDemand> {
-    let in_use: f64 = world.cpu.map_or(0.0, |cpu| {
-        let staying = world.in_order().filter(|node| node.stays());
+fn cpus(state: &DecisionState, wanted: &Wanted) -> Option<StandbyDemand> {
+    let in_use: f64 = state.cpu.map_or(0.0, |cpu| {
+        let staying = state.in_order().filter(|node| node.stays());
         let used = |node: &PlannedNode| {
             let amount = node.amount(cpu)?;
             let free = amount.free[DemandSource::Demand as usize].unwrap_or(0.0);
@@ -290,11 +297,16 @@ fn room(
 
 /// Leaves the nodes as they were, apart from what was launched, and notes which of them have room
 /// that is kept ready.
-fn take_back(world: &mut World, before: &[PlannedNode], first: usize) {
-    for (number, node) in world.nodes.iter_mut().enumerate() {
+fn take_back(
+    state: &mut DecisionState,
+    before: &List<NodeIndex, PlannedNode>,
+    demands: &List<DemandIndex, Demand<'_>>,
+) {
+    for number in state.nodes.positions() {
+        let node = &mut state.nodes[number];
         let (takes, count) = (std::mem::take(&mut node.takes), node.count);
-        let standby = takes.iter().find_map(|take| take.demand.checked_sub(first));
-        let standby = node.standby.or(standby);
+        let standby = takes.iter().find_map(|take| demands.behind(take.demand));
+        let standby = node.standby.or(standby.map(StandbyIndex::at));
         if let Some(was) = before.get(number).or_else(|| before.get(node.born)) {
             node.clone_from(was);
         } else {
@@ -307,8 +319,8 @@ fn take_back(world: &mut World, before: &[PlannedNode], first: usize) {
 
 /// Notes for idle nodes that are not needed on standby any more since when that has been so. What is
 /// needed goes up and down with demand, and nodes should not come and go with it.
-fn remember(world: &mut World, context: &StandbyContext<'_>) {
-    for node in &mut world.nodes {
+fn remember(state: &mut DecisionState, context: &StandbyContext<'_>) {
+    for node in state.nodes.iter_mut() {
         let is_idle = node.stage() == Stage::Running && node.idle_ms > 0;
         let known = node.pod().and_then(|pod| context.remembered.get(pod));
         node.released_at = known
@@ -318,13 +330,13 @@ fn remember(world: &mut World, context: &StandbyContext<'_>) {
 }
 
 /// The pods that are on their way and that only standby needs.
-fn pending_pods(world: &World) -> HashSet<String> {
-    let required = required(world);
-    let numbers = world.order.iter();
+fn pending_pods(state: &DecisionState) -> HashSet<String> {
+    let required = required(state);
+    let numbers = state.order.iter();
     let pods = numbers.filter_map(|number| {
         let is_required = required.get(*number).copied().unwrap_or(false);
-        let node = world.nodes.get(*number)?;
-        let is_one = world.is_on_standby(node) && !is_required && node.stage() != Stage::Running;
+        let node = state.nodes.get(*number)?;
+        let is_one = state.is_on_standby(node) && !is_required && node.stage() != Stage::Running;
         node.pod().filter(|_| is_one).map(str::to_owned)
     });
     pods.collect()

@@ -1,8 +1,8 @@
 //! The resize limits of one group: its entry in `ray.io/ippr`.
 
-use super::cap::Cap;
 use super::json::Json;
 use super::key_place::place;
+use super::resize_limit::ResizeLimit;
 use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::Resource;
@@ -13,9 +13,9 @@ pub struct GroupResizeLimits {
     /// The name of the group, as the annotation lists it.
     pub name: String,
     /// `max-cpu`, if it is there and of a type that Ray accepts.
-    pub max_cpu: Option<Cap>,
+    pub max_cpu: Option<ResizeLimit>,
     /// `max-memory`, if it is there and of a type that Ray accepts.
-    pub max_memory: Option<Cap>,
+    pub max_memory: Option<ResizeLimit>,
     /// `resize-timeout` in seconds, if it is there and of a type that Ray accepts. A number beyond
     /// 64 bits reads as the nearest bound.
     pub resize_timeout: Option<i64>,
@@ -42,11 +42,11 @@ impl GroupResizeLimits {
     pub(super) fn read(&mut self, key: &str, value: &Json) -> Entry {
         let (known, key, wanted) = match key {
             "max-cpu" => {
-                self.max_cpu = Cap::read(value);
+                self.max_cpu = ResizeLimit::read(value);
                 (self.max_cpu.is_some(), "max-cpu", "a string or a number")
             }
             "max-memory" => {
-                self.max_memory = Cap::read(value).filter(|_| !value.is_fraction());
+                self.max_memory = ResizeLimit::read(value).filter(|_| !value.is_fraction());
                 let known = self.max_memory.is_some();
                 (known, "max-memory", "a string or an integer")
             }
@@ -65,7 +65,7 @@ impl GroupResizeLimits {
     }
 
     /// The resize limit of a resource, if it is there and of a type that Ray accepts.
-    pub fn cap(&self, resource: Resource) -> Option<&Cap> {
+    pub fn limit(&self, resource: Resource) -> Option<&ResizeLimit> {
         match resource {
             Resource::Cpu => self.max_cpu.as_ref(),
             Resource::Memory => self.max_memory.as_ref(),
@@ -75,7 +75,7 @@ impl GroupResizeLimits {
     /// The resize limit of a resource, if it is an amount that a pod can have. Otherwise rule RF101
     /// or RF104 reports it.
     pub fn amount(&self, resource: Resource) -> Option<Quantity> {
-        self.cap(resource)?.check(resource).ok()
+        self.limit(resource)?.check(resource).ok()
     }
 
     /// The path of the entry.

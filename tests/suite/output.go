@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// telling reads what `go test -json` says of a package.
-type telling struct {
+// packageOutput reads what `go test -json` says of a package.
+type packageOutput struct {
 	stage  *stage
 	folder string
 	// kept is what a test, or the package itself, has printed so far.
@@ -19,8 +19,8 @@ type telling struct {
 	passed  int
 }
 
-func newTelling(s *stage, folder string) *telling {
-	return &telling{stage: s, folder: folder, kept: map[string]*strings.Builder{}}
+func newPackageOutput(s *stage, folder string) *packageOutput {
+	return &packageOutput{stage: s, folder: folder, kept: map[string]*strings.Builder{}}
 }
 
 // event is a line of `go test -json`, as far as it is read.
@@ -29,7 +29,7 @@ type event struct {
 	Elapsed              float64
 }
 
-func (t *telling) line(line []byte) {
+func (t *packageOutput) line(line []byte) {
 	var e event
 	if json.Unmarshal(line, &e) != nil {
 		// Not of the tests: what the compiler complains of.
@@ -42,7 +42,7 @@ func (t *telling) line(line []byte) {
 		t.keep(test, e.Output)
 	case "pass":
 		if test != "" {
-			t.tell("ok", e)
+			t.report("ok", e)
 			if part == "" {
 				t.passed++
 				delete(t.kept, test)
@@ -52,7 +52,7 @@ func (t *telling) line(line []byte) {
 		if test == "" {
 			return
 		}
-		t.tell(map[string]string{"fail": "FAILED", "skip": "SKIPPED"}[e.Action], e)
+		t.report(map[string]string{"fail": "FAILED", "skip": "SKIPPED"}[e.Action], e)
 		if part == "" {
 			t.failed = append(t.failed, t.folder+" "+test)
 			t.reasons = append(t.reasons, t.folder+" "+test)
@@ -64,9 +64,9 @@ func (t *telling) line(line []byte) {
 	}
 }
 
-// tell says that a test has ended: one of the package, or a part of one that is
+// report prints that a test has ended: one of the package, or a part of one that is
 // long.
-func (t *telling) tell(word string, e event) {
+func (t *packageOutput) report(word string, e event) {
 	took := time.Duration(e.Elapsed * float64(time.Second))
 	if strings.Contains(e.Test, "/") && word == "ok" && took < 5*time.Second {
 		return
@@ -74,7 +74,7 @@ func (t *telling) tell(word string, e event) {
 	t.stage.print("%s  %-6s %s %s, %s\n", t.stage.clock(), word, t.folder, e.Test, took.Round(100*time.Millisecond))
 }
 
-func (t *telling) keep(test, text string) {
+func (t *packageOutput) keep(test, text string) {
 	if t.kept[test] == nil {
 		t.kept[test] = &strings.Builder{}
 	}
@@ -99,7 +99,7 @@ func asserted(said string) []string {
 }
 
 // show prints what a test has printed.
-func (t *telling) show(test string) {
+func (t *packageOutput) show(test string) {
 	if said := t.kept[test]; said != nil {
 		t.stage.print("%s", said)
 		delete(t.kept, test)
@@ -108,7 +108,7 @@ func (t *telling) show(test string) {
 
 // rest prints what is left of a package that has failed: of tests that did not
 // end, and of the package itself.
-func (t *telling) rest() {
+func (t *packageOutput) rest() {
 	for test := range t.kept {
 		t.show(test)
 	}

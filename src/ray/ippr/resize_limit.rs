@@ -6,7 +6,7 @@ use crate::ray::Resource;
 
 /// A resize limit, as it is written and as it is read.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Cap {
+pub struct ResizeLimit {
     /// The text as it is written, without quotes.
     pub text: String,
     /// The text read as a quantity.
@@ -15,7 +15,7 @@ pub struct Cap {
 
 /// Why a resize limit cannot be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum CapFault {
+pub enum ResizeLimitFault {
     /// It is not a quantity.
     Unreadable(QuantityError),
     /// It is zero.
@@ -26,7 +26,7 @@ pub enum CapFault {
     BeyondReason,
 }
 
-impl Cap {
+impl ResizeLimit {
     pub(super) fn read(value: &Json) -> Option<Self> {
         let text = match value {
             Json::Text(text) => text.clone(),
@@ -38,17 +38,17 @@ impl Cap {
     }
 
     /// The resize limit, if a pod can have as much of `resource`.
-    pub fn check(&self, resource: Resource) -> Result<Quantity, CapFault> {
+    pub fn check(&self, resource: Resource) -> Result<Quantity, ResizeLimitFault> {
         let quantity = self.quantity.map_err(|error| match error {
-            QuantityError::TooLarge => CapFault::BeyondReason,
-            other => CapFault::Unreadable(other),
+            QuantityError::TooLarge => ResizeLimitFault::BeyondReason,
+            other => ResizeLimitFault::Unreadable(other),
         })?;
         if quantity.is_negative() {
-            Err(CapFault::Negative)
+            Err(ResizeLimitFault::Negative)
         } else if quantity.is_zero() {
-            Err(CapFault::Zero)
+            Err(ResizeLimitFault::Zero)
         } else if quantity > resource.beyond_reason() {
-            Err(CapFault::BeyondReason)
+            Err(ResizeLimitFault::BeyondReason)
         } else {
             Ok(quantity)
         }
@@ -94,25 +94,25 @@ mod tests {
     #[test]
     fn the_bounds_of_reason_are_inside() {
         let check = |text: &str, resource| {
-            Cap::read(&Json::Text(text.to_owned()))
+            ResizeLimit::read(&Json::Text(text.to_owned()))
                 .unwrap()
                 .check(resource)
         };
         assert!(check("100000", Resource::Cpu).is_ok());
         assert_eq!(
             check("100000001m", Resource::Cpu),
-            Err(CapFault::BeyondReason)
+            Err(ResizeLimitFault::BeyondReason)
         );
         assert!(check("1Pi", Resource::Memory).is_ok());
         assert_eq!(
             check("1125899906842625", Resource::Memory),
-            Err(CapFault::BeyondReason)
+            Err(ResizeLimitFault::BeyondReason)
         );
         assert_eq!(
             check("1e999999999", Resource::Cpu),
-            Err(CapFault::BeyondReason)
+            Err(ResizeLimitFault::BeyondReason)
         );
-        assert_eq!(check("0", Resource::Cpu), Err(CapFault::Zero));
-        assert_eq!(check("-1", Resource::Cpu), Err(CapFault::Negative));
+        assert_eq!(check("0", Resource::Cpu), Err(ResizeLimitFault::Zero));
+        assert_eq!(check("-1", Resource::Cpu), Err(ResizeLimitFault::Negative));
     }
 }

@@ -8,7 +8,7 @@ use crate::simulate::moment::Moment;
 
 /// Something that was done.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Deed {
+pub enum LogEntry {
     /// The scaler made a call.
     Called {
         /// The call.
@@ -18,7 +18,7 @@ pub enum Deed {
         /// The answer.
         result: Result<Reply, Failure>,
     },
-    /// The scaler patched the ownership record.
+    /// The scaler patched the hand-over record.
     Claimed(Result<(), Failure>),
     /// KubeRay's operator deleted a pod.
     Deleted {
@@ -44,29 +44,29 @@ pub enum DeletionCause {
     Replica,
 }
 
-/// The deeds of a world that nobody has taken yet, in the order of time.
+/// The entries of a world that nobody has taken yet, in the order of time.
 #[derive(Debug, Clone, Default)]
-pub struct Deeds {
-    /// Whether deeds are kept at all.
+pub struct EventLog {
+    /// Whether entries are kept at all.
     pub is_kept: bool,
-    kept: VecDeque<(Moment, Deed)>,
+    kept: VecDeque<(Moment, LogEntry)>,
 }
 
-impl Deeds {
-    /// Keeps a deed, if any are kept.
-    pub fn add(&mut self, at: Moment, deed: impl FnOnce() -> Deed) {
+impl EventLog {
+    /// Keeps an entry, if any are kept.
+    pub fn add(&mut self, at: Moment, entry: impl FnOnce() -> LogEntry) {
         if self.is_kept {
-            self.kept.push_back((at, deed()));
+            self.kept.push_back((at, entry()));
         }
     }
 
-    /// Takes the oldest deed.
-    pub fn take(&mut self) -> Option<(Moment, Deed)> {
+    /// Takes the oldest entry.
+    pub fn take(&mut self) -> Option<(Moment, LogEntry)> {
         self.kept.pop_front()
     }
 }
 
-impl Deed {
+impl LogEntry {
     /// Whether it is a write to the API server that the scaler asked for.
     pub fn is_api_write(&self) -> bool {
         match self {
@@ -77,7 +77,7 @@ impl Deed {
     }
 }
 
-impl fmt::Display for Deed {
+impl fmt::Display for LogEntry {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Called {
@@ -106,8 +106,8 @@ impl fmt::Display for Deed {
                     Err(failure) => write!(f, ": {failure}"),
                 }
             }
-            Self::Claimed(Ok(())) => f.write_str("the ownership record is written"),
-            Self::Claimed(Err(failure)) => write!(f, "the ownership record: {failure}"),
+            Self::Claimed(Ok(())) => f.write_str("the hand-over record is written"),
+            Self::Claimed(Err(failure)) => write!(f, "the hand-over record: {failure}"),
             Self::Deleted {
                 name, cause, jobs, ..
             } => write!(

@@ -12,12 +12,12 @@ use crate::text::shown_text;
 /// RF303
 pub static RULE: Rule = Rule {
     id: RuleId(303),
-    name: "cap-lowered",
+    name: "resize-limit-lowered",
     mode: OwnMode::Always(Mode::Warn),
     summary: "A resize limit in `ray.io/ippr` is lowered below the current size of a running pod",
     what: "Compares a lowered `max-cpu` or `max-memory` with the size that the group's pods have \
            grown to, and names the largest. Reports nothing where the pods are not known.",
-    why: "The pod stays above the cap: it is never shrunk below what it uses, and it does not grow \
+    why: "The pod stays above the limit: it is never shrunk below what it uses, and it does not grow \
           either.",
     bad: r#"
 # while a pod of group small has 6 CPUs
@@ -53,7 +53,8 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             continue;
         };
         for resource in Resource::ALL {
-            let (Some(cap), Some(was)) = (resize_limits.amount(resource), before.amount(resource))
+            let (Some(limit), Some(was)) =
+                (resize_limits.amount(resource), before.amount(resource))
             else {
                 continue;
             };
@@ -62,20 +63,20 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
             let Some(largest) = of_group.max_by_key(|pod| size(pod)) else {
                 continue;
             };
-            let Some(has) = size(largest).filter(|has| cap < was && cap < *has) else {
+            let Some(has) = size(largest).filter(|has| limit < was && limit < *has) else {
                 continue;
             };
-            let (cap, has_shown) = (resource.say(cap), resource.say(has));
+            let (limit, has_shown) = (resource.say(limit), resource.say(has));
             let problem = format!(
-                "{cap} is below what pod {} has now: {has_shown}",
+                "{limit} is below what pod {} has now: {has_shown}",
                 shown_text(&largest.name)
             );
             let fix = format!(
                 "Write {:?} or more, or replace the pod when the cluster tolerates that.",
                 resource.show(has)
             );
-            let path = resize_limits.key_path(resource.cap_key());
-            findings.add(RULE.finding(path, problem, fix).valued(cap));
+            let path = resize_limits.key_path(resource.limit_key());
+            findings.add(RULE.finding(path, problem, fix).valued(limit));
         }
     }
 }

@@ -1,0 +1,43 @@
+//! How many pods each group had when it last had work for all of them.
+
+use std::collections::BTreeMap;
+
+use crate::plan::decided::Decided;
+use crate::plan::list::ByGroup;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::PlannedNode;
+use crate::plan::packing::state::DecisionState;
+use crate::snapshot::History;
+
+/// The number of each group, in the order of the groups.
+pub(crate) fn most(history: &History, state: &DecisionState) -> ByGroup<u64> {
+    let (running, idle) = (state.count(runs), state.count(is_idle));
+    let groups = state.groups.iter().zip(running.into_iter().zip(idle));
+    groups
+        .map(|(group, (running, idle))| {
+            let before = history.at_work.get(&group.config.name).copied();
+            match before {
+                Some(before) if idle > 0 && running > 0 => before.max(running),
+                _ => running,
+            }
+        })
+        .collect()
+}
+
+/// What is to be remembered after a decision, of groups whose pods can be resized.
+pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, u64> {
+    let most = most(history, &decided.state);
+    let groups = decided.state.groups.iter().zip(most);
+    groups
+        .filter(|(group, most)| *most > 0 && group.config.resize_limits.is_some())
+        .map(|(group, most)| (group.config.name.clone(), most))
+        .collect()
+}
+
+fn runs(node: &PlannedNode) -> bool {
+    node.stage() == Stage::Running && !node.head
+}
+
+fn is_idle(node: &PlannedNode) -> bool {
+    runs(node) && node.is_unneeded() && node.idle_ms > 0
+}

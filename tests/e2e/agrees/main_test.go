@@ -5,7 +5,8 @@
 //
 // What the simulation does is in the files NAME.deeds beside the scripts; the test
 // simulate_agrees (tests/core) holds the simulator to them and writes them.
-// RAYFIT_SCRIPTS=NAME,... plays some of the scripts only.
+// All scripts are played where RAYFIT_LONG is set, and some otherwise: those that
+// RAYFIT_SCRIPTS=NAME,... names, or the usual ones.
 package agrees_test
 
 import (
@@ -62,10 +63,20 @@ func TestSimulatorAgrees(t *testing.T) {
 	}
 }
 
-// chosen says whether a script is to be played: $RAYFIT_SCRIPTS, separated by commas.
+// usual are the scripts that are played where nothing else is asked for: pods made
+// and removed, a placement group, and a pod that grows and shrinks.
+const usual = "burst,gang-pack,growth"
+
+// chosen says whether a script is to be played.
 func chosen(name string) bool {
 	names := os.Getenv("RAYFIT_SCRIPTS")
-	return names == "" || slices.Contains(strings.Split(names, ","), name)
+	if names == "" && os.Getenv("RAYFIT_LONG") != "" {
+		return true
+	}
+	if names == "" {
+		names = usual
+	}
+	return slices.Contains(strings.Split(names, ","), name)
 }
 
 func start(t *testing.T, common settings) *stage {

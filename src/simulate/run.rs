@@ -22,8 +22,8 @@ const START_S: f64 = 3600.0;
 /// without them: a job that fits nowhere would wait for ever.
 const STUCK_S: f64 = 7200.0;
 
-/// How long the simulation goes on after the last job, beyond the time for which idle pods are kept,
-/// in seconds: what stays longer would stay for good.
+/// How long the simulation goes on after the last job, beyond the cluster's idle timeout, in seconds:
+/// what stays longer is kept because it is small, or stays for good.
 pub const TAIL_S: f64 = 60.0;
 
 /// Runs the jobs of a trace on a RayCluster. `progress` hears the share of the jobs that have ended,
@@ -53,8 +53,8 @@ pub fn run(
     let began = run.world.now;
     run.world.begin(trace);
     run.until_done(trace.jobs.len(), progress);
-    let kept_s = kept_s.max(run.world.longest_idle_s());
-    run.pass((kept_s + TAIL_S).max(settings.tail_s));
+    run.pass((run.world.longest_idle_s() + TAIL_S).max(settings.tail_s));
+    run.until_small(kept_s);
     Ok(SimulationResult::of(trace, &run.world, &run.scaler, began))
 }
 
@@ -81,6 +81,18 @@ impl Run {
             self.scaler.wake(&mut self.world);
         }
         true
+    }
+
+    /// Goes on while there are more workers than the minima keep, for so many seconds at the most.
+    fn until_small(&mut self, seconds: f64) {
+        let end = self.world.now.plus(seconds);
+        let is_larger = |world: &World| {
+            let workers = i64::try_from(world.workers().count()).unwrap_or(i64::MAX);
+            workers > world.least_workers()
+        };
+        while is_larger(&self.world) && self.world.next_at().is_some_and(|next| next <= end) {
+            self.step();
+        }
     }
 
     fn until_done(&mut self, jobs: usize, progress: &mut dyn FnMut(f64)) {

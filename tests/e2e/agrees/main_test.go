@@ -64,8 +64,8 @@ func TestSimulatorAgrees(t *testing.T) {
 }
 
 // usual are the scripts that are played where nothing else is asked for: pods made
-// and removed, a placement group, and a pod that grows and shrinks.
-const usual = "burst,gang-pack,growth"
+// and removed, and a pod that grows and shrinks.
+const usual = "burst,growth"
 
 // chosen says whether a script is to be played.
 func chosen(name string) bool {

@@ -27,8 +27,8 @@
 //!   in either direction. Ray only tells the raylets of resizes that it remembers.
 //! - **shrinking in place**: A pod that has grown gives up what it has not used for a while. Ray
 //!   leaves it at its size.
-//! - **small pods stay**: An idle pod below its resize limits is kept for as long as an idle pod at
-//!   its limits would cost the same. Ray removes both after the same time.
+//! - **small pods stay**: Half of what idle pods below their resize limits cost less is spent on
+//!   keeping few of them for long. Ray removes all after the same time.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
 //!   new demand is placed on them. Ray stops them at once, together with their work.
 //! - **isolated faults**: The nodes of a removed group are drained, and a pod without the labels

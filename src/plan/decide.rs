@@ -27,6 +27,7 @@ use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::removal::keep::Keep;
+use crate::plan::removal::limits::Timeouts;
 use crate::plan::removal::shrink::Hold;
 use crate::plan::removal::{limits, shrink};
 use crate::plan::standby::claims::is_unscheduled;
@@ -100,7 +101,19 @@ impl<'a> Decision<'a> {
         problems.extend(standby.is_none().then(ready::given_up));
         let waits = |pod: &Pod<'_>| is_unscheduled(pod) && !only_ready.contains(pod.name);
         let demand_waits = !left.is_empty() || self.own.iter().any(waits);
-        let unneeded_since = self.idle(&mut state, &config, demand_waits, now);
+        let at_work = at_work::most(&self.snapshot.history, &state);
+        let small = self.settings.keep_small_s;
+        let small = small.filter(|_| self.is_rayfit() && !demand_waits);
+        let timeouts = Timeouts {
+            cluster: config.idle_timeout_s,
+            pending: self.settings.pending_idle_timeout_s,
+            small: small.map(|longest| Keep {
+                longest,
+                most: &at_work,
+            }),
+            now,
+        };
+        let unneeded_since = self.idle(&mut state, timeouts);
         match self.settings.shrink_after_s.filter(|_| self.is_rayfit()) {
             Some(seconds) => {
                 let hold = Hold {
@@ -125,6 +138,7 @@ impl<'a> Decision<'a> {
             own: self.own,
             leftovers,
             unneeded_since,
+            at_work,
             problems,
             now,
         }
@@ -267,28 +281,14 @@ impl<'a> Decision<'a> {
     fn idle(
         &self,
         state: &mut DecisionState,
-        config: &ClusterConfig,
-        demand_waits: bool,
-        now: f64,
+        timeouts: Timeouts<'_>,
     ) -> BTreeMap<String, Vec<f64>> {
-        let small = self.settings.keep_small_s;
-        let pending = self.settings.pending_idle_timeout_s;
         let remembered = &self.snapshot.history.unneeded_since;
-        let mut notes = match pending {
-            Some(_) => limits::note_unneeded(state, remembered, now),
+        let mut notes = match timeouts.pending {
+            Some(_) => limits::note_unneeded(state, remembered, timeouts.now),
             None => BTreeMap::new(),
         };
-        let small = small.filter(|_| self.is_rayfit() && !demand_waits);
-        let timeouts = limits::Timeouts {
-            cluster: config.idle_timeout_s,
-            pending,
-            small: small.map(|longest| Keep {
-                longest,
-                most: at_work::most(&self.snapshot.history, state),
-            }),
-            now,
-        };
-        limits::enforce_idle(state, &timeouts);
+        limits::enforce_idle(state, timeouts);
         limits::forget_removed(state, &mut notes);
         notes
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::Demand;
-use crate::plan::list::{DemandIndex, List, StandbyIndex};
+use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::problem::Problem;
@@ -25,6 +25,8 @@ pub(crate) struct Decided<'a> {
     pub(crate) own: &'a [Pod<'a>],
     pub(crate) leftovers: Leftovers<'a>,
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
+    /// How many pods each group had when it last had work for all of them.
+    pub(crate) at_work: ByGroup<u64>,
     /// Groups in growth back-off, whose new nodes count at their base size, with the end of each
     /// back-off in seconds since 1970.
     pub(crate) growth_backoffs: BTreeMap<String, f64>,

@@ -119,6 +119,13 @@ impl<P: ListPosition> List<P, u64> {
     }
 }
 
+impl<P: ListPosition> List<P, bool> {
+    /// Whether it holds at a position; beyond the end it does not.
+    pub(crate) fn holds(&self, position: P) -> bool {
+        self.get(position).copied().unwrap_or(false)
+    }
+}
+
 impl<P, T> Default for List<P, T> {
     fn default() -> Self {
         Self {

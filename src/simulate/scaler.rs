@@ -163,7 +163,6 @@ impl Scaler {
             });
             return;
         }
-        self.idle = None;
         let chains = round.chains.clone();
         self.looked = token;
         for chain in 0..chains.len() {

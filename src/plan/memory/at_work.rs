@@ -11,7 +11,7 @@ use crate::snapshot::History;
 
 /// The number of each group, in the order of the groups.
 pub(crate) fn most(history: &History, state: &DecisionState) -> ByGroup<u64> {
-    let (running, idle) = (state.count(runs), state.count(is_idle));
+    let (running, idle) = (state.count(runs), state.count(PlannedNode::is_idle_worker));
     let groups = state.groups.iter().zip(running.into_iter().zip(idle));
     groups
         .map(|(group, (running, idle))| {
@@ -25,19 +25,14 @@ pub(crate) fn most(history: &History, state: &DecisionState) -> ByGroup<u64> {
 }
 
 /// What is to be remembered after a decision, of groups whose pods can be resized.
-pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, u64> {
-    let most = most(history, &decided.state);
-    let groups = decided.state.groups.iter().zip(most);
+pub(crate) fn after(decided: &Decided<'_>) -> BTreeMap<String, u64> {
+    let groups = decided.state.groups.iter().zip(decided.at_work.iter());
     groups
-        .filter(|(group, most)| *most > 0 && group.config.resize_limits.is_some())
-        .map(|(group, most)| (group.config.name.clone(), most))
+        .filter(|(group, most)| **most > 0 && group.config.resize_limits.is_some())
+        .map(|(group, most)| (group.config.name.clone(), *most))
         .collect()
 }
 
 fn runs(node: &PlannedNode) -> bool {
     node.stage() == Stage::Running && !node.head
-}
-
-fn is_idle(node: &PlannedNode) -> bool {
-    runs(node) && node.is_unneeded() && node.idle_ms > 0
 }

@@ -32,7 +32,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
     History {
         instances,
         growth_backoffs: growth_backoff::after(before, decided),
-        at_work: at_work::after(before, decided),
+        at_work: at_work::after(decided),
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
         resizes: decided
@@ -50,7 +50,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
 
 /// What is remembered of an idle node that is, or was, needed for headroom.
 fn standby(node: &PlannedNode) -> Option<StandbyMemory> {
-    let is_idle = node.stage() == Stage::Running && node.idle_ms > 0 && node.stays();
+    let is_idle = node.is_idle() && node.stays();
     let is_known = node.standby.is_some() || node.released_at.is_some();
     (is_idle && is_known).then_some(StandbyMemory {
         released_at: node.released_at,

@@ -250,6 +250,16 @@ impl PlannedNode {
         self.class = [None; 2];
     }
 
+    /// Whether Ray runs in it and has been idle.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.stage() == Stage::Running && self.idle_ms > 0
+    }
+
+    /// Whether it is an idle worker on which no demand was placed.
+    pub(crate) fn is_idle_worker(&self) -> bool {
+        self.is_idle() && !self.head && self.is_unneeded()
+    }
+
     /// Whether no demand of either source was placed on it.
     pub(crate) fn is_unneeded(&self) -> bool {
         self.placed.iter().all(Vec::is_empty)

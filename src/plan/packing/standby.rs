@@ -49,10 +49,6 @@ impl DecisionState {
 }
 
 impl StandbyNodes<'_> {
-    fn is_needed(&self, number: NodeIndex) -> bool {
-        self.needed.get(number).copied().unwrap_or(false)
-    }
-
     /// Whether a node may be kept for the requests that would otherwise go.
     fn suits(&self, state: &DecisionState, node: &PlannedNode) -> bool {
         self.gpus || !state.conserve_gpus || !state.has_gpus(node)
@@ -67,12 +63,12 @@ impl Packing<'_> {
         });
         let usable = |packing: &Self, number: NodeIndex| {
             let node = packing.state.nodes.get(number);
-            nodes.is_needed(number) || node.is_some_and(|node| nodes.suits(packing.state, node))
+            nodes.needed.holds(number) || node.is_some_and(|node| nodes.suits(packing.state, node))
         };
         let (needed, idle): (Vec<_>, Vec<_>) = running
             .into_iter()
             .filter(|number| usable(self, *number))
-            .partition(|number| nodes.is_needed(*number));
+            .partition(|number| nodes.needed.holds(*number));
         for part in [needed, idle] {
             let (small, others) = self.at_most(part);
             self.pick_existing(StepNodes::Only(PlacementStep::RoomToGrow), &small);

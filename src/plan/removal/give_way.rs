@@ -6,7 +6,6 @@
 //! work, before they are deleted.
 
 use crate::plan::list::NodeIndex;
-use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::state::DecisionState;
@@ -16,7 +15,9 @@ use crate::plan::packing::state::DecisionState;
 pub(crate) fn give_way(state: &mut DecisionState, cores: f64) {
     let mut left = state.count(PlannedNode::stays);
     let mut numbers: Vec<NodeIndex> = state.order.clone();
-    let is_only_ready = |node: &PlannedNode| is_idle(node) && state.is_on_standby(node);
+    let is_only_ready = |node: &PlannedNode| {
+        node.fate == Fate::Stay && node.is_idle_worker() && state.is_on_standby(node)
+    };
     numbers.retain(|number| state.nodes.get(*number).is_some_and(is_only_ready));
     numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| -node.idle_ms));
     let mut missing = cores;
@@ -38,12 +39,4 @@ pub(crate) fn give_way(state: &mut DecisionState, cores: f64) {
             node.fate = Fate::Remove(RemovalCause::GivesWay);
         }
     }
-}
-
-fn is_idle(node: &PlannedNode) -> bool {
-    node.stage() == Stage::Running
-        && node.idle_ms > 0
-        && node.fate == Fate::Stay
-        && !node.head
-        && node.is_unneeded()
 }

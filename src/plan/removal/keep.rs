@@ -12,7 +12,6 @@ use std::collections::HashMap;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
-use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::state::DecisionState;
 
@@ -26,12 +25,12 @@ const SPENT: f64 = 0.5;
 const MEMORY_OF_A_CORE: f64 = 8.0 * 1_073_741_824.0;
 
 /// How small pods are kept.
-#[derive(Debug, Clone)]
-pub(crate) struct Keep {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Keep<'a> {
     /// For how many seconds at the most.
     pub(crate) longest: f64,
     /// How many pods each group had when it last had work for all of them.
-    pub(crate) most: ByGroup<u64>,
+    pub(crate) most: &'a ByGroup<u64>,
 }
 
 /// Says of each idle pod below its resize limits for how long it is kept, if that is longer than the
@@ -40,7 +39,7 @@ pub(crate) struct Keep {
 pub(crate) fn keep_small(
     state: &mut DecisionState,
     order: &[NodeIndex],
-    keep: &Keep,
+    keep: Keep<'_>,
     timeout: f64,
 ) {
     let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::new();
@@ -71,11 +70,8 @@ fn times(ratio: f64, place: u64, most: u64) -> f64 {
 
 /// Whether a node is idle and below its resize limits.
 fn is_small(node: &PlannedNode) -> bool {
-    node.stage() == Stage::Running
-        && node.fate == Fate::Stay
-        && !node.head
-        && node.is_unneeded()
-        && node.idle_ms > 0
+    node.fate == Fate::Stay
+        && node.is_idle_worker()
         && (node.resize.as_ref())
             .is_some_and(|resize| resize.current.is_below(resize.limits.size()))
 }

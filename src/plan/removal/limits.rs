@@ -159,25 +159,25 @@ fn removal_order(one: &PlannedNode, other: &PlannedNode) -> Ordering {
 }
 
 /// The timeouts after which idle nodes are removed, in seconds.
-#[derive(Debug, Clone)]
-pub(crate) struct Timeouts {
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Timeouts<'a> {
     pub(crate) cluster: f64,
     /// The timeout for pending nodes that no demand needs; `None` keeps them.
     pub(crate) pending: Option<f64>,
     /// How nodes below their resize limits are kept; `None` gives them the same timeout as all
     /// others.
-    pub(crate) small: Option<Keep>,
+    pub(crate) small: Option<Keep<'a>>,
     /// The time of the decision, in seconds since 1970.
     pub(crate) now: f64,
 }
 
 /// Removes nodes that no demand needs and that have been idle for longer than the timeout, but none
 /// that its group's minimum needs, or that is kept ready.
-pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: &Timeouts) {
+pub(crate) fn enforce_idle(state: &mut DecisionState, timeouts: Timeouts<'_>) {
     let mut left = state.count(PlannedNode::stays);
     let mut numbers = state.order.clone();
     sort_for_removal(state, &mut numbers);
-    if let Some(keep) = &timeouts.small {
+    if let Some(keep) = timeouts.small {
         keep_small(state, &numbers, keep, timeouts.cluster);
     }
     let mut parts: HashMap<NodeIndex, Vec<NodeIndex>> = HashMap::new();
@@ -242,7 +242,7 @@ fn kept(
     standby.map(Kept::Standby).or_else(released)
 }
 
-fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: &Timeouts) -> Option<f64> {
+fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts<'_>) -> Option<f64> {
     if matches!(node.stage(), Stage::Queued | Stage::Allocated) {
         timeouts.pending
     } else {

@@ -25,7 +25,7 @@ impl Claims {
         let required = required(state);
         let (mut cores_short, mut begins) = (0.0, false);
         for number in &state.order {
-            let is_required = required.get(*number).copied().unwrap_or(false);
+            let is_required = required.holds(*number);
             let Some(node) = state.nodes.get(*number).filter(|_| is_required) else {
                 continue;
             };

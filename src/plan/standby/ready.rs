@@ -198,7 +198,7 @@ fn headroom(
             Some(staying.count(group) <= floor.nodes)
         });
         let is_busy = node.stage() == Stage::Running && node.idle_ms == 0;
-        let is_required = required.get(number).copied().unwrap_or(false);
+        let is_required = required.holds(number);
         node.stays() && (is_required || is_busy || floor == Some(true))
     };
     let needed = state.nodes.enumerate().map(stays_anyway).collect();
@@ -321,10 +321,9 @@ fn take_back(
 /// needed goes up and down with demand, and nodes should not come and go with it.
 fn remember(state: &mut DecisionState, context: &StandbyContext<'_>) {
     for node in state.nodes.iter_mut() {
-        let is_idle = node.stage() == Stage::Running && node.idle_ms > 0;
         let known = node.pod().and_then(|pod| context.remembered.get(pod));
         node.released_at = known
-            .filter(|_| is_idle && node.standby.is_none() && node.fate == Fate::Stay)
+            .filter(|_| node.is_idle() && node.standby.is_none() && node.fate == Fate::Stay)
             .map(|memory| memory.released_at.unwrap_or(context.now).min(context.now));
     }
 }
@@ -334,7 +333,7 @@ fn pending_pods(state: &DecisionState) -> HashSet<String> {
     let required = required(state);
     let numbers = state.order.iter();
     let pods = numbers.filter_map(|number| {
-        let is_required = required.get(*number).copied().unwrap_or(false);
+        let is_required = required.holds(*number);
         let node = state.nodes.get(*number)?;
         let is_one = state.is_on_standby(node) && !is_required && node.stage() != Stage::Running;
         node.pod().filter(|_| is_one).map(str::to_owned)

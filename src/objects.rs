@@ -160,9 +160,9 @@ fn namespace(object: &Value) -> Option<&str> {
     object.pointer("/metadata/namespace")?.as_str()
 }
 
-/// The object as the API server hands it to admission: where a manifest says null, the key is gone
-/// (Kubernetes, apiextensions, `PruneNonNullableNullsWithoutDefaults`; Ray's definitions allow null
-/// nowhere). Nulls in lists stay.
+/// The object as the API server hands it to admission: where the `spec` of a manifest says null, the
+/// key is gone (Kubernetes, apiextensions, `PruneNonNullableNullsWithoutDefaults`; Ray's definitions
+/// allow null nowhere). Nulls in lists stay.
 pub fn received(object: &Value) -> Value {
     let mut received = object.clone();
     if let Some(spec) = received.get_mut("spec") {

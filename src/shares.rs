@@ -36,7 +36,7 @@ impl Default for ConnectionSource {
 
 /// How much can be held.
 #[derive(Debug, Clone, Copy)]
-pub struct Bounds {
+pub struct ShareBounds {
     /// The bound for all sources together.
     pub all: usize,
     /// The bound for each source.
@@ -58,7 +58,7 @@ pub enum Full {
 /// The shares of all sources.
 #[derive(Debug, Clone)]
 pub struct Shares {
-    bounds: Bounds,
+    bounds: ShareBounds,
     start: Instant,
     ledger: Arc<Mutex<Ledger>>,
     returned: Arc<Notify>,
@@ -99,7 +99,7 @@ pub struct Share {
 
 impl Shares {
     /// Shares of which nothing is held yet.
-    pub fn new(bounds: Bounds) -> Self {
+    pub fn new(bounds: ShareBounds) -> Self {
         Self {
             bounds,
             start: Instant::now(),
@@ -172,7 +172,7 @@ impl Ledger {
     /// `except`.
     fn make_room(
         &mut self,
-        bounds: &Bounds,
+        bounds: &ShareBounds,
         source: ConnectionSource,
         units: usize,
         now: u64,
@@ -296,7 +296,7 @@ mod tests {
     }
 
     fn shares(all: usize, each: usize, patience: Duration) -> Shares {
-        Shares::new(Bounds {
+        Shares::new(ShareBounds {
             all,
             each,
             patience,

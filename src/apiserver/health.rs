@@ -48,7 +48,7 @@ struct WatchState {
 
 /// A watch that is not well.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Trouble {
+pub struct WatchTrouble {
     /// The title of the watch.
     pub title: &'static str,
     /// For how long the API server has sent nothing on it.
@@ -62,7 +62,7 @@ pub struct Trouble {
 /// The number of watches of a title, of those among them that are not well, and of objects that
 /// could not be read.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Count {
+pub struct WatchCount {
     /// The watches.
     pub open: u64,
     /// The watches that are not well.
@@ -91,15 +91,15 @@ impl Watches {
     }
 
     /// The watches that are not well.
-    pub fn troubles(&self) -> Vec<Trouble> {
+    pub fn troubles(&self) -> Vec<WatchTrouble> {
         let open = self.all();
         open.iter().filter_map(|watch| watch.trouble()).collect()
     }
 
     /// The numbers by title, for metrics.
-    pub fn counts(&self) -> BTreeMap<&'static str, Count> {
+    pub fn counts(&self) -> BTreeMap<&'static str, WatchCount> {
         let skipped = self.lock().skipped.clone();
-        let mut counts: BTreeMap<_, Count> = BTreeMap::new();
+        let mut counts: BTreeMap<_, WatchCount> = BTreeMap::new();
         for (title, skipped) in skipped {
             counts.entry(title).or_default().skipped = skipped;
         }
@@ -190,7 +190,7 @@ impl Watch {
         self.lock().heard.unwrap_or(self.opened)
     }
 
-    fn trouble(&self) -> Option<Trouble> {
+    fn trouble(&self) -> Option<WatchTrouble> {
         let state = self.lock();
         let time = state.heard.unwrap_or(self.opened).elapsed();
         let is_unknown = state.heard.is_none();
@@ -210,7 +210,7 @@ impl Watch {
             let then = "the API server says nothing, not even a bookmark";
             if is_unknown { first } else { then }.to_owned()
         });
-        Some(Trouble {
+        Some(WatchTrouble {
             title: self.title,
             time,
             is_unknown,
@@ -223,7 +223,7 @@ impl Watch {
     }
 }
 
-impl fmt::Display for Trouble {
+impl fmt::Display for WatchTrouble {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let (title, seconds, why) = (self.title, self.time.as_secs(), &self.why);
         let unknown = if self.is_unknown { " at all" } else { "" };
@@ -294,7 +294,7 @@ mod tests {
         advance(LIMIT * 2).await;
         assert!(watches.troubles()[0].why.contains("not even a bookmark"));
         beacon.skip();
-        let count = Count {
+        let count = WatchCount {
             open: 1,
             failing: 1,
             skipped: 1,

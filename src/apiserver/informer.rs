@@ -19,7 +19,7 @@ use super::backoff::Backoff;
 use super::health::Beacon;
 use super::pages::{self, Lines, ObjectHead, PageFault, WatchLine};
 use super::readers::Readers;
-use super::selection::{ObjectName, Selection, Times, WatchEvent};
+use super::selection::{ObjectName, Selection, WatchDurations, WatchEvent};
 
 /// The number of objects in a page of a list: a small one, so that large objects do not fill the
 /// memory.
@@ -170,7 +170,7 @@ impl Follower<'_> {
     /// continue.
     async fn watch(&mut self, version: &mut String) -> Result<End, PageFault> {
         let began = Instant::now();
-        let Times {
+        let WatchDurations {
             silence, lifetime, ..
         } = self.selection.times;
         let lifetime = lifetime

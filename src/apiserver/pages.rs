@@ -96,7 +96,7 @@ pub type Sent<'a> = (ObjectHead, &'a RawValue);
 
 /// A page of a list.
 #[derive(Debug)]
-pub struct Page<'a> {
+pub struct ListPage<'a> {
     /// Its objects.
     pub objects: Vec<Sent<'a>>,
     /// The token with which the next page is requested, if there is one.
@@ -159,11 +159,11 @@ struct RawMeta {
 }
 
 /// Reads a page of a list.
-pub fn page(body: &[u8]) -> Result<Page<'_>, PageFault> {
+pub fn page(body: &[u8]) -> Result<ListPage<'_>, PageFault> {
     let list: RawList<'_> =
         serde_json::from_slice(body).map_err(|_| PageFault::Malformed("list"))?;
     let some = |text: Option<String>| text.filter(|text| !text.is_empty());
-    Ok(Page {
+    Ok(ListPage {
         objects: list.items.into_iter().flatten().map(sent).collect(),
         next: some(list.metadata.next),
         version: some(list.metadata.resource_version),

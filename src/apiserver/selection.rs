@@ -19,7 +19,7 @@ pub struct Selection {
     /// Whether only the objects' metadata is needed.
     pub metadata_only: bool,
     /// The durations.
-    pub times: Times,
+    pub times: WatchDurations,
 }
 
 impl Selection {
@@ -31,14 +31,14 @@ impl Selection {
             labels: None,
             name: None,
             metadata_only: false,
-            times: Times::default(),
+            times: WatchDurations::default(),
         }
     }
 }
 
 /// The durations of a watch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Times {
+pub struct WatchDurations {
     /// The longest time that an answer may take; for a list, that each page may take.
     pub answer: Duration,
     /// A watch on which nothing arrives for so long is dead: API servers send bookmarks once a
@@ -51,7 +51,7 @@ pub struct Times {
     pub lifetime: Duration,
 }
 
-impl Default for Times {
+impl Default for WatchDurations {
     fn default() -> Self {
         Self {
             answer: Duration::from_secs(30),
@@ -62,7 +62,7 @@ impl Default for Times {
     }
 }
 
-impl Times {
+impl WatchDurations {
     /// The durations for objects that change all the time and without which nothing works.
     pub fn lively(step: Duration) -> Self {
         Self {

@@ -8,19 +8,19 @@ use serde_json::{Value, json};
 
 use super::contents::{Anchor, Id};
 use super::inspect;
-use super::next::Bundle;
+use super::next::CaBundle;
 use super::secret::pem;
 
 /// Reads a webhook configuration; `None` if it has no webhooks, because then no API server calls
 /// any.
-pub(super) fn read(configuration: &Value) -> Option<Bundle> {
+pub(super) fn read(configuration: &Value) -> Option<CaBundle> {
     let webhooks = configuration["webhooks"]
         .as_array()
         .filter(|list| !list.is_empty())?;
-    let mut bundle = Bundle {
+    let mut bundle = CaBundle {
         uniform: true,
         revision: revision(&configuration["metadata"]),
-        ..Bundle::default()
+        ..CaBundle::default()
     };
     for (position, webhook) in webhooks.iter().enumerate() {
         add(&mut bundle, webhook, position == 0);
@@ -28,7 +28,7 @@ pub(super) fn read(configuration: &Value) -> Option<Bundle> {
     Some(bundle)
 }
 
-fn add(bundle: &mut Bundle, webhook: &Value, first: bool) {
+fn add(bundle: &mut CaBundle, webhook: &Value, first: bool) {
     let text = webhook["clientConfig"]["caBundle"]
         .as_str()
         .unwrap_or_default();

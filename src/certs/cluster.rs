@@ -10,7 +10,7 @@ use serde_json::Value;
 use thiserror::Error;
 
 use super::contents::{Anchor, Contents};
-use super::next::{Bundle, View};
+use super::next::{CaBundle, View};
 use super::{CertificateOptions, bundle, secret};
 use crate::apiserver::own_pods;
 use crate::manifests::names::{MUTATING, VALIDATING};
@@ -80,7 +80,7 @@ impl ClusterClient {
     /// Reads everything, in the order that [`View`] requires.
     pub(super) async fn look(&self) -> Result<SeenCluster, ClusterError> {
         let mut configurations = BTreeMap::new();
-        let mut bundles: BTreeMap<String, Bundle> = BTreeMap::new();
+        let mut bundles: BTreeMap<String, CaBundle> = BTreeMap::new();
         for (name, api) in &self.configurations {
             let found = api.get_opt(name).await;
             let found = found.map_err(failed("read a webhook configuration"))?;

@@ -38,4 +38,4 @@ mod secret;
 mod simulation;
 
 pub use options::{CertificateOptions, CertificateOptionsError, parse_lifetime};
-pub use run::{Clock, run, run_with_clock};
+pub use run::{WallClock, run, run_with_clock};

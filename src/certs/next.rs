@@ -8,7 +8,7 @@ use super::contents::{Anchor, Authority, Contents, Id, Leaf};
 
 /// The authorities in the CA bundles of one webhook configuration.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Bundle {
+pub struct CaBundle {
     /// The authorities that at least one of its webhooks trusts.
     pub anchors: Vec<Anchor>,
     /// The authorities that all of its webhooks trust.
@@ -25,7 +25,7 @@ pub struct Bundle {
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct View {
     /// The webhook configurations that exist, by name.
-    pub bundles: BTreeMap<String, Bundle>,
+    pub bundles: BTreeMap<String, CaBundle>,
     /// Rayfit's pods that may be serving; `None` if they are not known.
     pub pods: Option<BTreeSet<String>>,
     /// The contents of the Secret.
@@ -46,7 +46,8 @@ pub struct Memory {
 impl Memory {
     /// Records what a look at `uptime` has shown.
     pub fn note(&mut self, view: &View, uptime: Duration) {
-        let revision = |(name, bundle): (&String, &Bundle)| (name.clone(), bundle.revision.clone());
+        let revision =
+            |(name, bundle): (&String, &CaBundle)| (name.clone(), bundle.revision.clone());
         let revisions = view.bundles.iter().map(revision).collect();
         if self.revisions != revisions {
             self.revisions = revisions;
@@ -252,7 +253,7 @@ impl<'a> Look<'a> {
     }
 
     fn is_first(&self, anchor: &Anchor) -> bool {
-        let alone = |bundle: &Bundle| bundle.anchors.iter().all(|other| other.id == anchor.id);
+        let alone = |bundle: &CaBundle| bundle.anchors.iter().all(|other| other.id == anchor.id);
         self.view.contents.leaf.is_none() && self.view.bundles.values().all(alone)
     }
 

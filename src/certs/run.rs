@@ -46,14 +46,14 @@ pub async fn run(
 }
 
 /// The wall clock.
-pub type Clock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
+pub type WallClock = Arc<dyn Fn() -> SystemTime + Send + Sync>;
 
 /// [`run`] with another clock for validity. Waits are in real time.
 pub async fn run_with_clock(
     options: CertificateOptions,
     informers: Informers,
     store: Arc<CertificateStore>,
-    clock: Clock,
+    clock: WallClock,
     stop: impl Future<Output = ()>,
 ) -> Result<(), CertificateOptionsError> {
     options.check()?;
@@ -81,7 +81,7 @@ struct Keeper {
     options: CertificateOptions,
     store: Arc<CertificateStore>,
     memory: Memory,
-    clock: Clock,
+    clock: WallClock,
     start: Instant,
 }
 

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, SystemTime};
 
 use super::contents::{Anchor, Authority, Contents, Id, Leaf, PrivateKey};
-use super::next::{Bundle, CertificatePolicy, CertificateStep, Memory, Next, View, next};
+use super::next::{CaBundle, CertificatePolicy, CertificateStep, Memory, Next, View, next};
 
 const PROPAGATION: Duration = Duration::from_mins(1);
 pub(super) const DAY: Duration = Duration::from_hours(24);
@@ -26,8 +26,8 @@ pub(super) struct World {
 /// How far a replica is in its round.
 enum Phase {
     Start,
-    SawBundles(BTreeMap<String, Bundle>),
-    SawPods(BTreeMap<String, Bundle>, BTreeSet<String>),
+    SawBundles(BTreeMap<String, CaBundle>),
+    SawPods(BTreeMap<String, CaBundle>, BTreeSet<String>),
     Decided(Box<View>, u64, CertificateStep),
 }
 
@@ -144,8 +144,8 @@ impl World {
         };
     }
 
-    fn bundles(&self) -> BTreeMap<String, Bundle> {
-        let bundle = |versions: &Vec<Version>| Bundle {
+    fn bundles(&self) -> BTreeMap<String, CaBundle> {
+        let bundle = |versions: &Vec<Version>| CaBundle {
             anchors: newest(versions).anchors.clone(),
             everywhere: newest(versions)
                 .anchors
@@ -171,7 +171,7 @@ impl World {
     fn decide(
         &mut self,
         index: usize,
-        bundles: BTreeMap<String, Bundle>,
+        bundles: BTreeMap<String, CaBundle>,
         pods: BTreeSet<String>,
     ) -> Phase {
         let (version, contents) = self.secret.clone();

@@ -235,7 +235,7 @@ fn names_registry(image: &str) -> bool {
 
 /// Files that only an earlier version wrote are not deleted, because they cannot be told from the
 /// user's own files.
-fn write_tree(folder: &Path, tree: &kustomize::Tree) -> anyhow::Result<()> {
+fn write_tree(folder: &Path, tree: &kustomize::FileTree) -> anyhow::Result<()> {
     for (path, text) in tree {
         let path = folder.join(path);
         let parent = path.parent().unwrap_or(folder);

@@ -12,7 +12,7 @@ use super::own_certificates::OwnCertificatesArgs;
 use super::settings::SettingsArgs;
 use crate::admission::AdmissionLimits;
 use crate::manifests::names::CERTIFICATE_FOLDER;
-use crate::server::Times;
+use crate::server::ConnectionTimeouts;
 use crate::server::run::{CertificateSource, ServeOptions, run};
 use crate::telemetry::logs::{self, LogFormat};
 use crate::tls::CertificateDirectory;
@@ -180,7 +180,7 @@ impl ServeCommand {
                 reviews: self.max_reviews as usize,
                 ..AdmissionLimits::default()
             },
-            times: Times::default(),
+            times: ConnectionTimeouts::default(),
             connections: self.max_connections,
             shutdown_delay: self.shutdown_delay,
             drain_timeout: self.drain_timeout,

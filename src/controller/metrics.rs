@@ -55,7 +55,7 @@ impl RoundMetrics {
     pub fn done(&self, done: &[Done]) {
         for Done { effect, result, .. } in done {
             let outcome = match result {
-                Ok(Reply::DrainRefused) => "refused",
+                Ok(Reply::DrainRefused) => "drain-refused",
                 Ok(_) => "done",
                 Err(failure) => outcome(&failure.meaning()),
             };

@@ -21,16 +21,16 @@ pub enum Material {
 /// Why material cannot be read.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("cannot read {file}: {reason}; is its volume mounted into this container?")]
-pub(super) struct Unreadable {
+pub(super) struct UnreadableFile {
     file: String,
     reason: String,
 }
 
 impl Material {
-    pub(super) fn read(&self) -> Result<Arc<[u8]>, Unreadable> {
+    pub(super) fn read(&self) -> Result<Arc<[u8]>, UnreadableFile> {
         match self {
             Self::Memory(content) => Ok(Arc::clone(content)),
-            Self::File(path) => read(path).map_err(|reason| Unreadable {
+            Self::File(path) => read(path).map_err(|reason| UnreadableFile {
                 file: path.display().to_string(),
                 reason,
             }),

@@ -9,7 +9,7 @@ use rustls::version::{TLS12, TLS13};
 use rustls::{ClientConfig, RootCertStore};
 
 use super::Material;
-use super::material::Unreadable;
+use super::material::UnreadableFile;
 use crate::tls::provider;
 
 /// The material for mutual TLS, all in PEM. Files are read again for each connection.
@@ -29,7 +29,7 @@ pub struct Tls {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum TlsFault {
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    UnreadableFile(#[from] UnreadableFile),
     #[error("there is no PEM {what} in {material:?}: {reason}")]
     NotPem {
         what: &'static str,

@@ -5,7 +5,7 @@ use std::fmt;
 use tonic::metadata::{Ascii, MetadataValue};
 
 use super::Material;
-use super::material::Unreadable;
+use super::material::UnreadableFile;
 
 /// A token, ready to be sent. `Debug` never shows it.
 #[derive(Clone)]
@@ -19,7 +19,7 @@ pub struct TokenSource(pub Material);
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum NoToken {
     #[error(transparent)]
-    Unreadable(#[from] Unreadable),
+    UnreadableFile(#[from] UnreadableFile),
     #[error("the token in {0:?} is empty: put the cluster's token there")]
     Empty(Material),
     #[error("the token in {0:?} has characters that no HTTP header can have")]
@@ -85,7 +85,7 @@ mod tests {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("token");
         let source = TokenSource(path.clone().into());
-        assert!(matches!(source.token(), Err(NoToken::Unreadable(_))));
+        assert!(matches!(source.token(), Err(NoToken::UnreadableFile(_))));
         for text in ["one", "two"] {
             std::fs::write(&path, text).unwrap();
             let token = source.token().unwrap().header();

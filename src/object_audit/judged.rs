@@ -98,7 +98,7 @@ pub fn examine(
         object: Identity::of(object),
         uid: uid(object),
         policies: policies
-            .about(object, facts)
+            .matching(object, facts)
             .map(|policy| policy.name.clone())
             .collect(),
         findings: findings.collect(),

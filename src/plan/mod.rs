@@ -20,8 +20,9 @@
 //! - `conclude`: from packed nodes to the plan and its reasons
 //! - `outcome`: plan and report as data, and how people read them
 //!
-//! The files beside them: `list` (lists with typed positions), `strategy` and `settings` (how to decide), [`check`] (what every plan must
-//! satisfy), [`apply`] (a snapshot after its plan, for replays), and [`schema`] (JSON schemas).
+//! The files beside them: `list` (lists with typed positions), `strategy` and `settings` (how to
+//! decide), [`check`] (what every plan must satisfy), [`apply`] (a snapshot after its plan, for
+//! replays), and [`schema`] (JSON schemas).
 //!
 //! # Invariants
 //!

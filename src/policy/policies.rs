@@ -37,7 +37,7 @@ impl Policies {
     }
 
     /// The policies that match `object`, in their order.
-    pub fn about<'a>(
+    pub fn matching<'a>(
         &'a self,
         object: &RayObject<'_>,
         facts: &Facts,
@@ -55,13 +55,13 @@ impl Policies {
         facts: &Facts,
         now: Timestamp,
     ) -> Cow<'a, Settings> {
-        let about: Vec<&Policy> = self.about(object, facts).collect();
-        if about.is_empty() {
+        let matching: Vec<&Policy> = self.matching(object, facts).collect();
+        if matching.is_empty() {
             return Cow::Borrowed(base);
         }
         let mut settings = base.clone();
         // Applied in reverse order, so that the first policy takes precedence.
-        for policy in about.iter().rev() {
+        for policy in matching.iter().rev() {
             policy.defaults.write_over(&mut settings.defaults);
             policy.reconcile.write_over(&mut settings.reconcile);
             if let Some(allowed) = &policy.reconcile.allowed_modes {
@@ -69,7 +69,7 @@ impl Policies {
             }
         }
         settings.modes = Modes::default();
-        for (rank, policy) in about.iter().enumerate() {
+        for (rank, policy) in matching.iter().enumerate() {
             settings
                 .modes
                 .take(rank, &policy.name, &policy.rules, policy.mode);
@@ -420,7 +420,7 @@ mod tests {
     proptest! {
         /// Turning a policy's mode down never makes any finding go further.
         #[test]
-        fn the_ladder_is_monotone(
+        fn stricter_modes_give_stricter_rulings(
             own in prop::sample::select(vec![Mode::Audit, Mode::Warn, Mode::Enforce]),
             exact in prop::option::of(prop::sample::select(vec!["Off", "Audit", "Warn", "Enforce"])),
         ) {

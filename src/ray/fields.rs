@@ -1,4 +1,4 @@
-//! Fields of JSON objects, in which nothing has to be of the type that it should be.
+//! Fields of JSON objects, in which no value is sure to have the type that it should have.
 
 use serde_json::{Map, Value};
 

@@ -25,7 +25,7 @@ use crate::shares::{ConnectionSource, Share};
 
 /// Time limits of a connection.
 #[derive(Debug, Clone, Copy)]
-pub struct Times {
+pub struct ConnectionTimeouts {
     /// For the TLS handshake. API servers give up after 10 s.
     pub handshake: Duration,
     /// For the headers of a request, from their first byte.
@@ -37,7 +37,7 @@ pub struct Times {
     pub write: Duration,
 }
 
-impl Default for Times {
+impl Default for ConnectionTimeouts {
     fn default() -> Self {
         Self {
             handshake: Duration::from_secs(8),
@@ -56,7 +56,7 @@ const HEAD_BYTES: usize = 32 << 10;
 pub(super) struct Server {
     pub router: Router,
     pub tls: Option<TlsAcceptor>,
-    pub times: Times,
+    pub times: ConnectionTimeouts,
     pub shutdown: Arc<Shutdown>,
 }
 
@@ -196,7 +196,7 @@ impl Body for Noticed {
 
 /// Only HTTP/1.1: API servers speak nothing else to webhooks, and with h2 one connection could hold
 /// as much as many.
-fn h1(times: Times) -> Builder {
+fn h1(times: ConnectionTimeouts) -> Builder {
     let mut builder = Builder::new();
     builder
         .timer(TokioTimer::new())

@@ -235,7 +235,7 @@ mod tests {
     use tokio::io::{AsyncReadExt, AsyncWriteExt};
 
     use super::*;
-    use crate::shares::{Bounds, ConnectionSource, Shares};
+    use crate::shares::{ConnectionSource, ShareBounds, Shares};
 
     const HEAD_TIME: Duration = Duration::from_secs(5);
     const WRITE_TIME: Duration = Duration::from_secs(7);
@@ -246,7 +246,7 @@ mod tests {
         Arc<Progress>,
     ) {
         let (client, server) = tokio::io::duplex(64);
-        let shares = Shares::new(Bounds {
+        let shares = Shares::new(ShareBounds {
             all: 1,
             each: 1,
             patience: Duration::ZERO,

@@ -16,7 +16,7 @@ use tokio::time::sleep_until;
 use super::pulse::Pulse;
 use super::shutdown::{Phase, Shutdown};
 use crate::apiserver::Watches;
-use crate::apiserver::health::Trouble;
+use crate::apiserver::health::WatchTrouble;
 use crate::telemetry::Metrics;
 use crate::tls::CertificateStore;
 
@@ -56,7 +56,7 @@ pub enum NotReady {
     /// A watch that scaling needs fails. Only a process that only scales is unready for that: one
     /// with webhooks continues to check objects with the state that it has.
     #[error("not ready: {0}")]
-    Blind(Trouble),
+    Blind(WatchTrouble),
     /// There is no certificate.
     #[error("not ready: no certificate yet; is the Secret there, and mounted?")]
     NoCertificate,

@@ -12,9 +12,9 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio_rustls::TlsAcceptor;
 
-use super::connection::{Server, Times};
+use super::connection::{ConnectionTimeouts, Server};
 use super::shutdown::{Phase, Shutdown};
-use crate::shares::{Bounds, ConnectionSource, Full, Share, Shares};
+use crate::shares::{ConnectionSource, Full, Share, ShareBounds, Shares};
 use crate::telemetry::metrics::Level;
 
 /// A bound port.
@@ -22,7 +22,7 @@ use crate::telemetry::metrics::Level;
 pub struct Listener {
     socket: TcpListener,
     tls: Option<Arc<ServerConfig>>,
-    times: Times,
+    times: ConnectionTimeouts,
     places: Shares,
     open: Level,
     /// Each connection has a clone; once all are dropped, the receiver is notified.
@@ -65,8 +65,8 @@ impl Listener {
         Ok(Self {
             socket,
             tls: None,
-            times: Times::default(),
-            places: Shares::new(Bounds {
+            times: ConnectionTimeouts::default(),
+            places: Shares::new(ShareBounds {
                 all: most,
                 each: most.div_ceil(2),
                 patience: Duration::ZERO,
@@ -86,7 +86,7 @@ impl Listener {
 
     /// With other time limits.
     #[must_use]
-    pub fn with_times(mut self, times: Times) -> Self {
+    pub fn with_times(mut self, times: ConnectionTimeouts) -> Self {
         self.times = times;
         self
     }

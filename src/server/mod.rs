@@ -19,6 +19,6 @@ pub mod pulse;
 pub mod run;
 pub mod shutdown;
 
-pub use connection::Times;
+pub use connection::ConnectionTimeouts;
 pub use listener::Listener;
 pub use shutdown::{Phase, Shutdown};

@@ -12,7 +12,7 @@ use tokio::sync::oneshot;
 
 use super::health::{self, Health};
 use super::listener::{BindError, Listener};
-use super::{Shutdown, Times};
+use super::{ConnectionTimeouts, Shutdown};
 use crate::supervisor::Supervisor;
 
 /// Connections at once. An idle connection gives way to a new one.
@@ -20,7 +20,7 @@ const CONNECTIONS: u32 = 256;
 
 /// Kubelets send their request at once and close; Prometheus connects again when its connection was
 /// closed.
-const TIMES: Times = Times {
+const TIMES: ConnectionTimeouts = ConnectionTimeouts {
     handshake: Duration::from_secs(2),
     head: Duration::from_secs(2),
     idle: Duration::from_secs(15),

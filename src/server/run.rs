@@ -16,7 +16,7 @@ use tokio::sync::{OnceCell, watch as flag};
 use super::health::Health;
 use super::listener::Listener;
 use super::shutdown::{Phase, Shutdown};
-use super::{Times, facts, probes};
+use super::{ConnectionTimeouts, facts, probes};
 use crate::admission::{Admission, AdmissionLimits, Engine};
 use crate::apiserver::client::is_no_pod;
 use crate::apiserver::{ApiServer, Informers, Watches};
@@ -54,7 +54,7 @@ pub struct ServeOptions {
     /// Bounds of requests.
     pub limits: AdmissionLimits,
     /// Time limits of connections.
-    pub times: Times,
+    pub times: ConnectionTimeouts,
     /// Connections at once.
     pub connections: u32,
     /// The time from SIGTERM until new connections are refused.

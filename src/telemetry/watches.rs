@@ -10,7 +10,7 @@ use prometheus_client::metrics::counter::ConstCounter;
 use prometheus_client::metrics::gauge::ConstGauge;
 
 use crate::apiserver::Watches;
-use crate::apiserver::health::Count;
+use crate::apiserver::health::WatchCount;
 
 #[derive(Debug)]
 pub(super) struct WatchCounts(pub(super) Watches);
@@ -47,10 +47,10 @@ impl Collector for WatchCounts {
 
 fn gauge(
     encoder: &mut DescriptorEncoder<'_>,
-    counts: &BTreeMap<&'static str, Count>,
+    counts: &BTreeMap<&'static str, WatchCount>,
     name: &str,
     help: &str,
-    number: impl Fn(&Count) -> u64,
+    number: impl Fn(&WatchCount) -> u64,
 ) -> Result<(), Error> {
     let mut family = encoder.encode_descriptor(name, help, None, MetricType::Gauge)?;
     for (title, count) in counts {

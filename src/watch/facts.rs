@@ -8,7 +8,10 @@ use serde::Serialize;
 
 use super::change::change;
 use super::follow::{Known, follow};
-use super::kinds::{self, NodeSpec, NodeStatus, Nothing, Part, PodSpec, PodStatus, Whole, fields};
+use super::kinds::{
+    self, Nothing, Part, WatchedNodeSpec, WatchedNodeStatus, WatchedPodSpec, WatchedPodStatus,
+    Whole, fields,
+};
 use crate::apiserver::Informers;
 use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
 use crate::policy::EffectivePolicy;
@@ -20,7 +23,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         follow(
             informers,
             kinds::nodes(),
-            |object: Part<NodeSpec, NodeStatus>| Some(Node::read(&fields(&object))),
+            |object: Part<WatchedNodeSpec, WatchedNodeStatus>| Some(Node::read(&fields(&object))),
             |nodes| {
                 let nodes = Arc::new(Nodes::new(all(&nodes)));
                 change(policy, |next| next.facts.nodes = nodes.clone());
@@ -47,7 +50,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         follow(
             informers,
             kinds::pods(),
-            |object: Part<PodSpec, PodStatus>| RayPod::read(&fields(&object)),
+            |object: Part<WatchedPodSpec, WatchedPodStatus>| RayPod::read(&fields(&object)),
             |pods| {
                 let pods = Arc::new(all(&pods).into_iter().collect());
                 change(policy, |next| next.facts.pods = Arc::clone(&pods));

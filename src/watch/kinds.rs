@@ -139,7 +139,7 @@ pub(crate) struct Nothing {}
 /// The fields of a node's spec that keep pods off it.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct NodeSpec {
+pub(crate) struct WatchedNodeSpec {
     taints: Value,
     unschedulable: Value,
 }
@@ -147,28 +147,28 @@ pub(crate) struct NodeSpec {
 /// The field of a node's status that says what pods can request.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct NodeStatus {
+pub(crate) struct WatchedNodeStatus {
     allocatable: Value,
 }
 
 /// The field of a pod's spec with its containers.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct PodSpec {
-    containers: Vec<PodContainer>,
+pub(crate) struct WatchedPodSpec {
+    containers: Vec<WatchedContainer>,
 }
 
 /// The field of a container with its resources.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct PodContainer {
+pub(crate) struct WatchedContainer {
     resources: Value,
 }
 
 /// The field of a pod's status that says whether it has ended.
 #[derive(Debug, Clone, Default, Deserialize, Serialize)]
 #[serde(default)]
-pub(crate) struct PodStatus {
+pub(crate) struct WatchedPodStatus {
     phase: Value,
 }
 

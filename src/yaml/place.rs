@@ -1,7 +1,7 @@
 //! Where in a text a value is written.
 
 use super::position::Span;
-use super::tree::{Content, Node, NodeId, Tree};
+use super::tree::{Content, Tree, TreeNode, TreeNodeId};
 
 /// What to underline for a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -29,7 +29,7 @@ pub(super) fn find(tree: &Tree, pointer: &str) -> YamlPlace {
 }
 
 /// A scalar is shown itself; of a list or mapping the key that leads to it, or its beginning.
-fn shown(tree: &Tree, node: &Node, key: Option<&Node>) -> Span {
+fn shown(tree: &Tree, node: &TreeNode, key: Option<&TreeNode>) -> Span {
     let first_key = || match &node.content {
         Content::Mapping(entries) => tree.get(entries.first()?.0),
         _ => None,
@@ -46,7 +46,7 @@ fn shown(tree: &Tree, node: &Node, key: Option<&Node>) -> Span {
 }
 
 /// The key (in a mapping) and the value one step down.
-fn child(tree: &Tree, node: &Node, step: &str) -> Option<(Option<NodeId>, NodeId)> {
+fn child(tree: &Tree, node: &TreeNode, step: &str) -> Option<(Option<TreeNodeId>, TreeNodeId)> {
     match &tree.resolved(node)?.content {
         Content::Sequence(items) => Some((None, *items.get(step.parse::<usize>().ok()?)?)),
         Content::Mapping(entries) => {
@@ -57,7 +57,11 @@ fn child(tree: &Tree, node: &Node, step: &str) -> Option<(Option<NodeId>, NodeId
 }
 
 /// The entry that decides: the last one written, merged ones included.
-fn entry(tree: &Tree, entries: &[(NodeId, NodeId)], step: &str) -> Option<(NodeId, NodeId)> {
+fn entry(
+    tree: &Tree,
+    entries: &[(TreeNodeId, TreeNodeId)],
+    step: &str,
+) -> Option<(TreeNodeId, TreeNodeId)> {
     entries.iter().rev().find_map(|(key, value)| {
         let Content::Scalar(scalar) = &tree.resolved(tree.get(*key)?)?.content else {
             return None;
@@ -70,7 +74,7 @@ fn entry(tree: &Tree, entries: &[(NodeId, NodeId)], step: &str) -> Option<(NodeI
 }
 
 /// The entry that a `<<` brings; of several mappings the first that has it.
-fn merged(tree: &Tree, source: &Node, step: &str) -> Option<(NodeId, NodeId)> {
+fn merged(tree: &Tree, source: &TreeNode, step: &str) -> Option<(TreeNodeId, TreeNodeId)> {
     match &tree.resolved(source)?.content {
         Content::Mapping(entries) => entry(tree, entries, step),
         Content::Sequence(items) => items

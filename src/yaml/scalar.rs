@@ -83,7 +83,7 @@ fn float_key(value: f64) -> String {
 
 /// The type that a tag asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Wanted {
+pub(super) enum TagType {
     Any,
     Text,
     Bool,
@@ -94,27 +94,27 @@ pub(super) enum Wanted {
 }
 
 /// Reads an unquoted (or tagged) word; `None` if it is not of the wanted type.
-pub(super) fn resolve(word: &str, wanted: Wanted) -> Option<Scalar> {
+pub(super) fn resolve(word: &str, wanted: TagType) -> Option<Scalar> {
     let text = || Scalar::Text(word.to_owned());
-    if wanted == Wanted::Text {
+    if wanted == TagType::Text {
         return Some(text());
     }
     let found = plain(word, wanted).unwrap_or_else(text);
     match (wanted, found) {
-        (Wanted::Any, found)
-        | (Wanted::Bool, found @ Scalar::Bool(_))
-        | (Wanted::Int, found @ (Scalar::Int(_) | Scalar::Uint(_)))
-        | (Wanted::Float, found @ Scalar::Float(_))
-        | (Wanted::Null, found @ Scalar::Null)
-        | (Wanted::Timestamp, found @ Scalar::Text(_)) => Some(found),
+        (TagType::Any, found)
+        | (TagType::Bool, found @ Scalar::Bool(_))
+        | (TagType::Int, found @ (Scalar::Int(_) | Scalar::Uint(_)))
+        | (TagType::Float, found @ Scalar::Float(_))
+        | (TagType::Null, found @ Scalar::Null)
+        | (TagType::Timestamp, found @ Scalar::Text(_)) => Some(found),
         #[allow(clippy::cast_precision_loss)] // that is what the tag asks for
-        (Wanted::Float, Scalar::Int(value)) => Some(Scalar::Float(value as f64)),
+        (TagType::Float, Scalar::Int(value)) => Some(Scalar::Float(value as f64)),
         _ => None,
     }
 }
 
 /// What `word` means if it is not text.
-fn plain(word: &str, wanted: Wanted) -> Option<Scalar> {
+fn plain(word: &str, wanted: TagType) -> Option<Scalar> {
     if let Some(scalar) = named(word) {
         return Some(scalar);
     }
@@ -143,8 +143,8 @@ fn named(word: &str) -> Option<Scalar> {
 }
 
 /// Four digits and a hyphen: nothing else than a date begins so, and dates stay text.
-fn is_date(word: &str, wanted: Wanted) -> bool {
-    matches!(wanted, Wanted::Any | Wanted::Timestamp)
+fn is_date(word: &str, wanted: TagType) -> bool {
+    matches!(wanted, TagType::Any | TagType::Timestamp)
         && word.as_bytes().get(4) == Some(&b'-')
         && word.bytes().take(4).all(|byte| byte.is_ascii_digit())
 }
@@ -331,7 +331,7 @@ mod tests {
     #[test]
     fn words_mean_what_they_mean_to_kubectl() {
         for (word, value) in table() {
-            let scalar = resolve(word, Wanted::Any).expect("any type is wanted");
+            let scalar = resolve(word, TagType::Any).expect("any type is wanted");
             assert_eq!(scalar.value(), Some(value), "{word:?}");
         }
     }
@@ -348,11 +348,11 @@ mod tests {
             ("-0", "0"),
             ("2001-01-01", "2001-01-01"),
         ] {
-            let scalar = resolve(word, Wanted::Any).expect("any type is wanted");
+            let scalar = resolve(word, TagType::Any).expect("any type is wanted");
             assert_eq!(scalar.key().as_deref(), Some(key), "{word:?}");
         }
         assert_eq!(
-            resolve("~", Wanted::Any).and_then(|null| Some(null.key()?.into_owned())),
+            resolve("~", TagType::Any).and_then(|null| Some(null.key()?.into_owned())),
             None
         );
     }
@@ -360,17 +360,17 @@ mod tests {
     #[test]
     fn json_has_no_infinities() {
         for word in [".inf", "-.Inf", "+.INF", ".NaN"] {
-            let scalar = resolve(word, Wanted::Any).expect("any type is wanted");
+            let scalar = resolve(word, TagType::Any).expect("any type is wanted");
             assert_eq!(scalar.value(), None, "{word}");
         }
     }
 
     #[test]
     fn a_tag_is_obeyed_or_refused() {
-        assert_eq!(resolve("1", Wanted::Text), Some(Scalar::Text("1".into())));
-        assert_eq!(resolve("yes", Wanted::Bool), Some(Scalar::Bool(true)));
-        assert_eq!(resolve("1", Wanted::Float), Some(Scalar::Float(1.0)));
-        assert_eq!(resolve("x", Wanted::Int), None);
-        assert_eq!(resolve("1.5", Wanted::Int), None);
+        assert_eq!(resolve("1", TagType::Text), Some(Scalar::Text("1".into())));
+        assert_eq!(resolve("yes", TagType::Bool), Some(Scalar::Bool(true)));
+        assert_eq!(resolve("1", TagType::Float), Some(Scalar::Float(1.0)));
+        assert_eq!(resolve("x", TagType::Int), None);
+        assert_eq!(resolve("1.5", TagType::Int), None);
     }
 }

@@ -7,25 +7,25 @@ use granit_parser::{Event, Marker, Parser, ScalarStyle, StrInput, StructureStyle
 
 use super::fault::YamlFault;
 use super::position::{Position, Span};
-use super::scalar::{Scalar, Wanted, resolve};
+use super::scalar::{Scalar, TagType, resolve};
 use super::strict;
 
 /// A node's number in its [`Tree`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct NodeId(u32);
+pub(super) struct TreeNodeId(u32);
 
 /// What a node is.
 #[derive(Debug)]
 pub(super) enum Content {
     Scalar(Scalar),
-    Sequence(Vec<NodeId>),
-    Mapping(Vec<(NodeId, NodeId)>),
-    Alias(NodeId),
+    Sequence(Vec<TreeNodeId>),
+    Mapping(Vec<(TreeNodeId, TreeNodeId)>),
+    Alias(TreeNodeId),
 }
 
 /// One written thing.
 #[derive(Debug)]
-pub(super) struct Node {
+pub(super) struct TreeNode {
     pub(super) span: Span,
     pub(super) content: Content,
 }
@@ -33,21 +33,21 @@ pub(super) struct Node {
 /// A document as written.
 #[derive(Debug, Default)]
 pub(super) struct Tree {
-    nodes: Vec<Node>,
+    nodes: Vec<TreeNode>,
 }
 
 impl Tree {
     /// The first node; `None` for a document without any.
-    pub(super) fn root(&self) -> Option<&Node> {
+    pub(super) fn root(&self) -> Option<&TreeNode> {
         self.nodes.first()
     }
 
-    pub(super) fn get(&self, id: NodeId) -> Option<&Node> {
+    pub(super) fn get(&self, id: TreeNodeId) -> Option<&TreeNode> {
         self.nodes.get(id.0 as usize)
     }
 
     /// What an alias stands for, else the node itself.
-    pub(super) fn resolved<'a>(&'a self, node: &'a Node) -> Option<&'a Node> {
+    pub(super) fn resolved<'a>(&'a self, node: &'a TreeNode) -> Option<&'a TreeNode> {
         match node.content {
             Content::Alias(target) => self.get(target),
             _ => Some(node),
@@ -185,8 +185,8 @@ impl Iterator for Reader<'_> {
 struct Builder {
     tree: Tree,
     /// The collections that are not closed yet, with the key that waits for its value.
-    open: Vec<(NodeId, Option<NodeId>)>,
-    anchors: HashMap<usize, NodeId>,
+    open: Vec<(TreeNodeId, Option<TreeNodeId>)>,
+    anchors: HashMap<usize, TreeNodeId>,
     /// Multi-line strings, and collections in braces or brackets, in which leading spaces are not
     /// indentation.
     covered: Vec<Range<usize>>,
@@ -250,10 +250,10 @@ impl Builder {
         *depth = depth.saturating_sub(1);
     }
 
-    fn add(&mut self, content: Content, span: Span, anchor: usize) -> NodeId {
+    fn add(&mut self, content: Content, span: Span, anchor: usize) -> TreeNodeId {
         // MAX_NODES is far below u32::MAX.
-        let id = NodeId(u32::try_from(self.tree.nodes.len()).unwrap_or(u32::MAX));
-        self.tree.nodes.push(Node { span, content });
+        let id = TreeNodeId(u32::try_from(self.tree.nodes.len()).unwrap_or(u32::MAX));
+        self.tree.nodes.push(TreeNode { span, content });
         if anchor != 0 {
             self.anchors.insert(anchor, id);
         }
@@ -261,7 +261,7 @@ impl Builder {
         id
     }
 
-    fn attach(&mut self, id: NodeId) {
+    fn attach(&mut self, id: TreeNodeId) {
         let Some((parent, key)) = self.open.last_mut() else {
             return;
         };
@@ -291,8 +291,8 @@ fn scalar(
 ) -> Result<Scalar, YamlFault> {
     let wanted = match tag {
         Some(tag) => wanted(tag),
-        None if style == ScalarStyle::Plain => Wanted::Any,
-        None => Wanted::Text,
+        None if style == ScalarStyle::Plain => TagType::Any,
+        None => TagType::Text,
     };
     resolve(text, wanted).ok_or_else(|| {
         let tag = tag.map(Tag::original).unwrap_or_default();
@@ -302,15 +302,15 @@ fn scalar(
     })
 }
 
-fn wanted(tag: &Tag) -> Wanted {
+fn wanted(tag: &Tag) -> TagType {
     let namespaced = tag.suffix_in_namespace("tag:yaml.org,2002:");
     match namespaced.as_deref() {
-        Some("bool") => Wanted::Bool,
-        Some("int") => Wanted::Int,
-        Some("float") => Wanted::Float,
-        Some("null") => Wanted::Null,
-        Some("timestamp") => Wanted::Timestamp,
+        Some("bool") => TagType::Bool,
+        Some("int") => TagType::Int,
+        Some("float") => TagType::Float,
+        Some("null") => TagType::Null,
+        Some("timestamp") => TagType::Timestamp,
         // A custom tag is kept as text.
-        _ => Wanted::Text,
+        _ => TagType::Text,
     }
 }

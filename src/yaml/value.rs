@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use serde_json::{Map, Value};
 
 use super::fault::{MAX_BYTES, YamlFault};
-use super::tree::{Content, Node, NodeId, Tree};
+use super::tree::{Content, Tree, TreeNode, TreeNodeId};
 
 /// Deepest nesting, aliases followed; the API server itself stops at less than that.
 const MAX_DEPTH: usize = 512;
@@ -25,7 +25,7 @@ struct Expander<'a> {
     tree: &'a Tree,
     depth: usize,
     /// The anchors that are being expanded.
-    inside: Vec<NodeId>,
+    inside: Vec<TreeNodeId>,
     /// Values that aliases brought so far.
     aliased: usize,
     /// Bytes of text that aliases brought so far.
@@ -43,7 +43,7 @@ impl<'a> Expander<'a> {
         }
     }
 
-    fn value(&mut self, node: &Node) -> Result<Value, YamlFault> {
+    fn value(&mut self, node: &TreeNode) -> Result<Value, YamlFault> {
         self.enter(node)?;
         let value = match &node.content {
             Content::Scalar(scalar) => scalar.value().ok_or_else(|| {
@@ -63,7 +63,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Counts one value against the bounds.
-    fn enter(&mut self, node: &Node) -> Result<(), YamlFault> {
+    fn enter(&mut self, node: &TreeNode) -> Result<(), YamlFault> {
         self.depth += 1;
         if self.depth > MAX_DEPTH {
             let reason = format!("nested deeper than {MAX_DEPTH} levels");
@@ -87,7 +87,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    fn item(&mut self, id: NodeId) -> Result<Value, YamlFault> {
+    fn item(&mut self, id: TreeNodeId) -> Result<Value, YamlFault> {
         match self.tree.get(id) {
             Some(node) => self.value(node),
             None => Ok(Value::Null),
@@ -97,9 +97,9 @@ impl<'a> Expander<'a> {
     /// Continues with the value that an alias stands for.
     fn alias<T>(
         &mut self,
-        node: &Node,
-        target: NodeId,
-        then: impl FnOnce(&mut Self, &Node) -> Result<T, YamlFault>,
+        node: &TreeNode,
+        target: TreeNodeId,
+        then: impl FnOnce(&mut Self, &TreeNode) -> Result<T, YamlFault>,
     ) -> Result<T, YamlFault> {
         let tree = self.tree;
         let Some(anchored) = tree.get(target).filter(|_| !self.inside.contains(&target)) else {
@@ -116,7 +116,10 @@ impl<'a> Expander<'a> {
         result
     }
 
-    fn mapping(&mut self, entries: &[(NodeId, NodeId)]) -> Result<Map<String, Value>, YamlFault> {
+    fn mapping(
+        &mut self,
+        entries: &[(TreeNodeId, TreeNodeId)],
+    ) -> Result<Map<String, Value>, YamlFault> {
         let mut map = Map::with_capacity(entries.len());
         let mut written: HashMap<String, usize> = HashMap::new();
         for (key, value) in entries {
@@ -138,7 +141,7 @@ impl<'a> Expander<'a> {
     }
 
     /// The key as text; `None` for `<<`.
-    fn key(&mut self, node: &Node) -> Result<Option<String>, YamlFault> {
+    fn key(&mut self, node: &TreeNode) -> Result<Option<String>, YamlFault> {
         let Some(Content::Scalar(scalar)) = self.tree.resolved(node).map(|node| &node.content)
         else {
             let reason = "a key cannot be a list or a mapping";
@@ -165,7 +168,7 @@ impl<'a> Expander<'a> {
     }
 
     /// Brings the entries of what `<<` names; like kubectl, over those written before it.
-    fn merge(&mut self, source: NodeId, map: &mut Map<String, Value>) -> Result<(), YamlFault> {
+    fn merge(&mut self, source: TreeNodeId, map: &mut Map<String, Value>) -> Result<(), YamlFault> {
         let Some(node) = self.tree.get(source) else {
             return Ok(());
         };
@@ -184,7 +187,7 @@ impl<'a> Expander<'a> {
         Ok(())
     }
 
-    fn mergeable(&mut self, node: &Node) -> Result<Map<String, Value>, YamlFault> {
+    fn mergeable(&mut self, node: &TreeNode) -> Result<Map<String, Value>, YamlFault> {
         let is_mapping = self
             .tree
             .resolved(node)
@@ -201,7 +204,7 @@ impl<'a> Expander<'a> {
     }
 }
 
-fn twice(key: &Node, name: &str, line: usize) -> YamlFault {
+fn twice(key: &TreeNode, name: &str, line: usize) -> YamlFault {
     YamlFault::new(
         key.span.start,
         format!(

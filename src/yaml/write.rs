@@ -3,7 +3,7 @@
 
 use serde_json::{Map, Value};
 
-use super::scalar::{Scalar, Wanted, resolve};
+use super::scalar::{Scalar, TagType, resolve};
 
 /// One YAML document, ended by a line break. Keys keep their order.
 pub fn write(value: &Value) -> String {
@@ -115,7 +115,7 @@ fn block(out: &mut String, text: &str, header: &str, indent: usize) {
 
 /// A text on one line: bare if nothing else can be read into it, else in quotes.
 fn word(text: &str) -> String {
-    if is_bare(text) && matches!(resolve(text, Wanted::Any), Some(Scalar::Text(_))) {
+    if is_bare(text) && matches!(resolve(text, TagType::Any), Some(Scalar::Text(_))) {
         return text.to_owned();
     }
     if text.chars().all(is_printable) {

@@ -49,13 +49,13 @@ func (s *script) gaps(ctx context.Context, c scaling.Cluster, d *scaling.Driver)
 				return ctx.Err()
 			}
 			cores += s.cores(c) * sampled.Seconds()
-			for _, task := range s.w.Board.Tasks(c.Name + ":" + batch) {
+			for _, task := range s.w.TaskGate.Tasks(c.Name + ":" + batch) {
 				if time.Since(task.Began) >= runs {
-					s.w.Board.ReleaseTask(task.Name)
+					s.w.TaskGate.ReleaseTask(task.Name)
 				}
 			}
 		}
-		tasks := s.w.Board.Tasks(c.Name + ":" + batch)
+		tasks := s.w.TaskGate.Tasks(c.Name + ":" + batch)
 		if len(tasks) != each {
 			return fmt.Errorf("%d of %d tasks of %s have begun within %s", len(tasks), each, batch, wave)
 		}

@@ -35,7 +35,7 @@ func (s *script) grow(ctx context.Context, c scaling.Cluster, d *scaling.Driver)
 	if err := d.Do(ctx, fmt.Sprintf(`hold("probe", 1, num_cpus=0, resources={%q: 1})`, growing)); err != nil {
 		return err
 	}
-	if err := s.w.Until(ctx, "the worker is there", func() error { return s.w.Board.AtWork(batch("probe"), 1) }); err != nil {
+	if err := s.w.Until(ctx, "the worker is there", func() error { return s.w.TaskGate.AtWork(batch("probe"), 1) }); err != nil {
 		return err
 	}
 	begin := time.Now()
@@ -48,19 +48,19 @@ func (s *script) grow(ctx context.Context, c scaling.Cluster, d *scaling.Driver)
 	if err := d.Do(ctx, fmt.Sprintf(`hold("three", 3, num_cpus=1, resources={%q: 1})`, growing)); err != nil {
 		return err
 	}
-	if err := s.w.Until(ctx, "three tasks run", func() error { return s.w.Board.AtWork(batch("three"), 3) }); err != nil {
+	if err := s.w.Until(ctx, "three tasks run", func() error { return s.w.TaskGate.AtWork(batch("three"), 3) }); err != nil {
 		return err
 	}
 	if err := <-grown; err != nil {
 		return err
 	}
-	for i, task := range s.w.Board.Tasks(batch("three")) {
+	for i, task := range s.w.TaskGate.Tasks(batch("three")) {
 		s.got.growth[i] = task.Began.Sub(begin).Seconds()
 	}
 	if made := len(s.w.EverWorkers(c, "")); made != 1 {
 		return fmt.Errorf("%d workers were made, so the figures are not of growing in place", made)
 	}
-	s.w.Board.Release(batch("probe"))
-	s.w.Board.Release(batch("three"))
+	s.w.TaskGate.Release(batch("probe"))
+	s.w.TaskGate.Release(batch("three"))
 	return nil
 }

@@ -67,9 +67,9 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer w.Close()
-	gcs := playgcs.New(w.Look)
+	gcs := playgcs.New(w.Notify)
 	defer gcs.Stop()
-	herd, err := scaling.Raise(ctx, l, gcs, *clusters, workers)
+	written, err := scaling.WriteClusters(ctx, l, gcs, *clusters, workers)
 	if err != nil {
 		return err
 	}
@@ -78,10 +78,10 @@ func run(ctx context.Context) error {
 		return err
 	}
 	defer func() { _ = controller.Stop() }()
-	if err := followed(ctx, herd); err != nil {
+	if err := followed(ctx, written); err != nil {
 		return err
 	}
-	taken, err := measure(ctx, w, herd)
+	taken, err := measure(ctx, w, written)
 	if err != nil {
 		return err
 	}
@@ -94,11 +94,11 @@ func run(ctx context.Context) error {
 }
 
 // followed waits until the controller asks every cluster's GCS.
-func followed(ctx context.Context, herd *scaling.Herd) error {
+func followed(ctx context.Context, written *scaling.WrittenClusters) error {
 	return lab.Eventually(ctx, scaling.Patience, "every cluster is followed", func() error {
-		for i := range herd.Clusters {
-			if n := herd.Played(i).Calls()["GetClusterResourceState"]; n < 3 {
-				return fmt.Errorf("%s was asked %d times", herd.Clusters[i].Name, n)
+		for i := range written.Clusters {
+			if n := written.Played(i).Calls()["GetClusterResourceState"]; n < 3 {
+				return fmt.Errorf("%s was asked %d times", written.Clusters[i].Name, n)
 			}
 		}
 		return nil
@@ -113,9 +113,9 @@ type samples struct {
 
 // measure asks each cluster for a worker more, twice: when it was at rest, and
 // when it waits for a worker already, and so is looked at more often.
-func measure(ctx context.Context, w *scaling.World, herd *scaling.Herd) (samples, error) {
+func measure(ctx context.Context, w *scaling.World, written *scaling.WrittenClusters) (samples, error) {
 	var taken samples
-	for i := range herd.Clusters {
+	for i := range written.Clusters {
 		for more := 1; more <= 2; more++ {
 			// At no fixed moment of the controller's second.
 			select {
@@ -123,7 +123,7 @@ func measure(ctx context.Context, w *scaling.World, herd *scaling.Herd) (samples
 			case <-ctx.Done():
 				return taken, ctx.Err()
 			}
-			asked, shown, accepted, err := ask(ctx, w, herd, i, more)
+			asked, shown, accepted, err := ask(ctx, w, written, i, more)
 			if err != nil {
 				return taken, err
 			}
@@ -138,8 +138,8 @@ func measure(ctx context.Context, w *scaling.World, herd *scaling.Herd) (samples
 	return taken, nil
 }
 
-func ask(ctx context.Context, w *scaling.World, herd *scaling.Herd, i, more int) (asked, shown, accepted time.Time, err error) {
-	played := herd.Played(i)
+func ask(ctx context.Context, w *scaling.World, written *scaling.WrittenClusters, i, more int) (asked, shown, accepted time.Time, err error) {
+	played := written.Played(i)
 	asked = time.Now()
 	tasks := 1
 	if more == 1 {
@@ -147,7 +147,7 @@ func ask(ctx context.Context, w *scaling.World, herd *scaling.Herd, i, more int)
 	}
 	played.Ask(tasks, map[string]float64{"CPU": 1})
 	err = w.Until(ctx, "the RayCluster is patched", func() error {
-		object, err := w.RayCluster(herd.Clusters[i])
+		object, err := w.RayCluster(written.Clusters[i])
 		if err != nil {
 			return err
 		}

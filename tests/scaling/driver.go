@@ -78,7 +78,7 @@ func (w *World) join(ctx context.Context, c Cluster, how string) (*Driver, error
 		return nil, err
 	}
 	ctx, cancel := context.WithCancel(ctx)
-	cmd := w.Lab.KubectlCommand(ctx, "exec", "-i", "-n", w.Namespace, head.Name(), "-c", "ray-head", "--", "python", "-u", "-c", driverScript, w.Board.URL, c.Name, how)
+	cmd := w.Lab.KubectlCommand(ctx, "exec", "-i", "-n", w.Namespace, head.Name(), "-c", "ray-head", "--", "python", "-u", "-c", driverScript, w.TaskGate.URL, c.Name, how)
 	d := &Driver{cancel: cancel, cmd: cmd, lines: make(chan string, 100), stderr: &bytes.Buffer{}, world: w, head: head.Name()}
 	cmd.Stderr = d.stderr
 	if d.stdin, err = cmd.StdinPipe(); err == nil {
@@ -112,7 +112,7 @@ func (d *Driver) start() error {
 				d.mu.Lock()
 				d.said = append(d.said, line)
 				d.mu.Unlock()
-				d.world.Look()
+				d.world.Notify()
 			}
 		}
 	}()

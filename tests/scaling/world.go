@@ -21,10 +21,10 @@ const Patience = 2 * time.Minute
 // World is a lab with everything that is observed in one of its namespaces.
 type World struct {
 	Lab       *lab.Lab
-	Board     *Board
+	TaskGate  *TaskGate
 	Namespace string
 
-	pods, clusters, events *feed
+	pods, clusters, events *objectCache
 	named                  named
 	cancel                 context.CancelFunc
 	running                sync.WaitGroup
@@ -43,15 +43,15 @@ func ObserveIn(ctx context.Context, l *lab.Lab, namespace string) (*World, error
 	ctx, cancel := context.WithCancel(ctx)
 	w := &World{Lab: l, Namespace: namespace, cancel: cancel, change: make(chan struct{})}
 	var err error
-	if w.Board, err = newBoard(w.Look); err != nil {
+	if w.TaskGate, err = newTaskGate(w.Notify); err != nil {
 		cancel()
 		return nil, err
 	}
-	w.pods = newFeed("/api/v1/namespaces/"+namespace+"/pods", w.Look)
-	w.clusters = newFeed(clustersPath(namespace), w.Look)
+	w.pods = newObjectCache("/api/v1/namespaces/"+namespace+"/pods", w.Notify)
+	w.clusters = newObjectCache(clustersPath(namespace), w.Notify)
 	w.clusters.note = w.named.note
-	w.events = newFeed("/apis/events.k8s.io/v1/namespaces/"+namespace+"/events", w.Look)
-	for _, f := range []*feed{w.pods, w.clusters, w.events} {
+	w.events = newObjectCache("/apis/events.k8s.io/v1/namespaces/"+namespace+"/events", w.Notify)
+	for _, f := range []*objectCache{w.pods, w.clusters, w.events} {
 		w.running.Go(func() { f.follow(ctx, l) })
 		select {
 		case <-f.synced:
@@ -66,12 +66,12 @@ func ObserveIn(ctx context.Context, l *lab.Lab, namespace string) (*World, error
 // Close ends the watches and lets tasks that are held go.
 func (w *World) Close() {
 	w.cancel()
-	w.Board.close()
+	w.TaskGate.close()
 	w.running.Wait()
 }
 
 // Look makes everybody who waits look again: for changes that are seen elsewhere.
-func (w *World) Look() {
+func (w *World) Notify() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	close(w.change)

@@ -9,7 +9,7 @@ use crate::api_server::ApiServer;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use rayfit::apiserver::{Informers, Watches};
-use rayfit::certs::{CertificateOptions, Clock, run_with_clock};
+use rayfit::certs::{CertificateOptions, WallClock, run_with_clock};
 use rayfit::manifests::access::certificates::NEEDED;
 use rayfit::manifests::{self, Certificates, names};
 use rayfit::tls::{CertificateStore, provider};
@@ -73,7 +73,7 @@ impl Cluster {
         options.propagation = Duration::from_millis(60);
         let store = Arc::new(CertificateStore::default());
         let clock = self.clock.clone();
-        let clock: Clock =
+        let clock: WallClock =
             Arc::new(move || UNIX_EPOCH + Duration::from_secs(clock.load(Ordering::SeqCst)));
         let informers = Informers::new(self.server.client(), Watches::default());
         let serving = store.clone();

@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
 use rayfit::admission::{AdmissionLimits, Engine};
-use rayfit::server::{Listener, Phase, Shutdown, Times};
+use rayfit::server::{ConnectionTimeouts, Listener, Phase, Shutdown};
 use rayfit::tls::directory::Poller;
 use rayfit::tls::{CertificateDirectory, CertificateStore, server_config};
 use rustls::version::{TLS12, TLS13};
@@ -25,7 +25,7 @@ struct Running {
     served: tokio::task::JoinHandle<()>,
 }
 
-async fn start(times: Times, limits: AdmissionLimits) -> Running {
+async fn start(times: ConnectionTimeouts, limits: AdmissionLimits) -> Running {
     let store = Arc::new(CertificateStore::default());
     self_signed("localhost").install(&store).unwrap();
     start_with(store, times, limits).await
@@ -33,7 +33,7 @@ async fn start(times: Times, limits: AdmissionLimits) -> Running {
 
 async fn start_with(
     store: Arc<CertificateStore>,
-    times: Times,
+    times: ConnectionTimeouts,
     limits: AdmissionLimits,
 ) -> Running {
     let listener = Listener::bind("127.0.0.1:0".parse().unwrap(), 2000)
@@ -55,10 +55,10 @@ async fn start_with(
 
 /// A time limit of heads that a test can wait for, where heads are to be too late. Handshakes have
 /// their usual one: on a busy machine those of the test itself take long.
-fn short() -> Times {
-    Times {
+fn short() -> ConnectionTimeouts {
+    ConnectionTimeouts {
         head: Duration::from_millis(300),
-        ..Times::default()
+        ..ConnectionTimeouts::default()
     }
 }
 
@@ -82,7 +82,7 @@ async fn read_to_end(stream: &mut (impl tokio::io::AsyncRead + Unpin)) -> Vec<u8
 
 #[tokio::test]
 async fn both_versions_of_tls_are_served() {
-    let server = start(Times::default(), AdmissionLimits::default()).await;
+    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
     for version in [&TLS12, &TLS13] {
         let config = tls(&[version], "http/1.1");
         let mut connection = Connection::open_with(server.address, config).await.unwrap();
@@ -93,7 +93,7 @@ async fn both_versions_of_tls_are_served() {
 /// With h2 one connection could hold as much as many, and API servers never ask for it.
 #[tokio::test]
 async fn a_client_that_speaks_h2_too_is_served_by_http_1_and_one_that_speaks_nothing_else_is_not() {
-    let server = start(Times::default(), AdmissionLimits::default()).await;
+    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
     let mut both = tls(&[&TLS13], "h2").as_ref().clone();
     both.alpn_protocols.push(b"http/1.1".to_vec());
     let mut connection = Connection::open_with(server.address, both.into())
@@ -127,9 +127,9 @@ async fn an_idle_connection_outlives_the_time_limit_of_heads() {
 
 /// Three reviews on one connection, which is idle between them for longer than a head may take.
 async fn review_with_pauses(head: Duration) -> Result<(), String> {
-    let times = Times {
+    let times = ConnectionTimeouts {
         head,
-        ..Times::default()
+        ..ConnectionTimeouts::default()
     };
     let server = start(times, AdmissionLimits::default()).await;
     let mut connection = Connection::open(server.address).await.unwrap();
@@ -143,9 +143,9 @@ async fn review_with_pauses(head: Duration) -> Result<(), String> {
 
 #[tokio::test]
 async fn a_silent_handshake_is_cut_off() {
-    let times = Times {
+    let times = ConnectionTimeouts {
         handshake: Duration::from_millis(300),
-        ..Times::default()
+        ..ConnectionTimeouts::default()
     };
     let server = start(times, AdmissionLimits::default()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
@@ -178,7 +178,7 @@ async fn a_body_that_does_not_come_is_given_up() {
         body_read: Duration::from_millis(200),
         ..AdmissionLimits::default()
     };
-    let server = start(Times::default(), limits).await;
+    let server = start(ConnectionTimeouts::default(), limits).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     let head = "POST /validate HTTP/1.1\r\nhost: x\r\ncontent-type: application/json\r\n\
                 content-length: 100\r\n\r\n{";
@@ -189,7 +189,7 @@ async fn a_body_that_does_not_come_is_given_up() {
 
 #[tokio::test]
 async fn an_endless_head_is_refused() {
-    let server = start(Times::default(), AdmissionLimits::default()).await;
+    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     stream
         .write_all(b"POST /validate HTTP/1.1\r\n")
@@ -214,7 +214,7 @@ async fn an_endless_head_is_refused() {
 
 #[tokio::test]
 async fn what_is_no_tls_harms_nobody() {
-    let server = start(Times::default(), AdmissionLimits::default()).await;
+    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
     let mut stream = TcpStream::connect(server.address).await.unwrap();
     stream.write_all(b"GET / HTTP/1.1\r\n\r\n").await.unwrap();
     read_to_end(&mut stream).await;
@@ -230,7 +230,12 @@ async fn rotations_by_symlink_swap_fail_no_call() {
     let store = Arc::new(CertificateStore::default());
     poll(volume.path(), &store);
     soon("the first certificate", reaches(&store, 1)).await;
-    let server = start_with(store, Times::default(), AdmissionLimits::default()).await;
+    let server = start_with(
+        store,
+        ConnectionTimeouts::default(),
+        AdmissionLimits::default(),
+    )
+    .await;
     let stop = Arc::new(AtomicBool::new(false));
     let calls = Arc::new(AtomicU64::new(0));
     let load: Vec<_> = (0..4)
@@ -287,7 +292,7 @@ async fn load(address: SocketAddr, worker: usize, stop: Arc<AtomicBool>, calls: 
 
 #[tokio::test]
 async fn shedding_asks_every_client_to_reconnect_and_closing_keeps_the_promise() {
-    let server = start(Times::default(), AdmissionLimits::default()).await;
+    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
     let mut connection = Connection::open(server.address).await.unwrap();
     server.shutdown.enter(Phase::Unready);
     assert!(!connection.review(&review()).await.unwrap().closes());
@@ -303,7 +308,7 @@ async fn shedding_asks_every_client_to_reconnect_and_closing_keeps_the_promise()
 
 #[tokio::test]
 async fn draining_closes_idle_connections() {
-    let server = start(Times::default(), AdmissionLimits::default()).await;
+    let server = start(ConnectionTimeouts::default(), AdmissionLimits::default()).await;
     let mut stream = connect(server.address, usual()).await.unwrap();
     server.shutdown.enter(Phase::Draining);
     read_to_end(&mut stream).await;

@@ -15,7 +15,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 use refusal::Refusal;
 use turns::{ReviewTurn, Turns};
 
-use crate::shares::{Bounds, ConnectionSource, Full, Share, Shares};
+use crate::shares::{ConnectionSource, Full, Share, ShareBounds, Shares};
 
 /// The limits of the admission server. Together they keep within the memory that the manifests give
 /// a pod ([`crate::manifests::names::WEBHOOK_MEMORY`]).
@@ -82,7 +82,7 @@ impl Budget {
         Self {
             limits,
             reviews: Arc::new(Semaphore::new(limits.reviews)),
-            bodies: Shares::new(Bounds {
+            bodies: Shares::new(ShareBounds {
                 all: pieces,
                 each: pieces / 2,
                 patience: SLOW,

@@ -16,7 +16,7 @@ use super::record::{LeaseName, LeaseRecord, LeaseStep};
 use super::stored::{
     LABEL, LeaseOptions, lease_name, list, name_from, name_of, perform, record_of,
 };
-use crate::apiserver::selection::Times;
+use crate::apiserver::selection::WatchDurations;
 use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::asked_to_stop;
@@ -36,7 +36,7 @@ pub async fn keep(
     let ledger = LeaseLedger::new(options.replica.clone(), options.shards, options.terms);
     let selection = Selection {
         labels: Some(LABEL.to_owned()),
-        times: Times::lively(options.terms.renew),
+        times: WatchDurations::lively(options.terms.renew),
         ..Selection::all("Leases", Lease::url_path(&(), Some(&options.namespace)))
     };
     let mut keeper = Keeper {

@@ -29,15 +29,15 @@ pub trait Watched: std::fmt::Debug + Send + Sync + 'static {
 
 /// RayClusters.
 #[derive(Debug, Clone, Copy)]
-pub enum RayClusters {}
+pub enum WatchedRayClusters {}
 /// Pods of RayClusters.
 #[derive(Debug, Clone, Copy)]
-pub enum Pods {}
+pub enum WatchedPods {}
 /// Kubernetes nodes.
 #[derive(Debug, Clone, Copy)]
-pub enum Nodes {}
+pub enum WatchedNodes {}
 
-impl Watched for RayClusters {
+impl Watched for WatchedRayClusters {
     const GROUP: &'static str = "ray.io";
     const VERSION: &'static str = "v1";
     const KIND: &'static str = "RayCluster";
@@ -47,7 +47,7 @@ impl Watched for RayClusters {
     }
 }
 
-impl Watched for Pods {
+impl Watched for WatchedPods {
     const GROUP: &'static str = "";
     const VERSION: &'static str = "v1";
     const KIND: &'static str = "Pod";
@@ -57,7 +57,7 @@ impl Watched for Pods {
     }
 }
 
-impl Watched for Nodes {
+impl Watched for WatchedNodes {
     const GROUP: &'static str = "";
     const VERSION: &'static str = "v1";
     const KIND: &'static str = "Node";
@@ -92,7 +92,7 @@ fn metadata(metadata: &Value) -> Map<String, Value> {
 
 /// A watched object, reduced to the parts that are kept.
 #[derive(Debug)]
-pub struct Kept<K> {
+pub struct KeptObject<K> {
     /// Its name, namespace, UID, resource version, labels and annotations.
     pub meta: ObjectMeta,
     /// The kept parts, as JSON.
@@ -100,7 +100,7 @@ pub struct Kept<K> {
     kind: PhantomData<K>,
 }
 
-impl<K> Clone for Kept<K> {
+impl<K> Clone for KeptObject<K> {
     fn clone(&self) -> Self {
         Self {
             meta: self.meta.clone(),
@@ -110,7 +110,7 @@ impl<K> Clone for Kept<K> {
     }
 }
 
-impl<K: Watched> Kept<K> {
+impl<K: Watched> KeptObject<K> {
     /// Keeps the needed parts of an object.
     pub fn of(object: &Value) -> Self {
         let meta = Value::Object(metadata(&object["metadata"]));
@@ -124,13 +124,13 @@ impl<K: Watched> Kept<K> {
     }
 }
 
-impl<'de, K: Watched> Deserialize<'de> for Kept<K> {
+impl<'de, K: Watched> Deserialize<'de> for KeptObject<K> {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         Value::deserialize(deserializer).map(|object| Self::of(&object))
     }
 }
 
-impl<K: Watched> Resource for Kept<K> {
+impl<K: Watched> Resource for KeptObject<K> {
     type DynamicType = ();
     type Scope = kube::core::DynamicResourceScope;
 

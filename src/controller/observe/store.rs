@@ -8,7 +8,7 @@ use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
 use serde_json::Value;
 
-use super::kept::{Kept, Nodes, Pods, RayClusters, Watched as _};
+use super::kept::{KeptObject, Watched as _, WatchedNodes, WatchedPods, WatchedRayClusters};
 use super::tombstones::Tombstones;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::ray::{ippr, reconcile};
@@ -127,7 +127,8 @@ impl Store {
 
     /// Whether the pods of a namespace are known, so that a pod that is not known does not exist.
     pub fn knows_pods(&self, namespace: &str) -> bool {
-        self.has_listed(Pods::KIND, None) || self.has_listed(Pods::KIND, Some(namespace))
+        self.has_listed(WatchedPods::KIND, None)
+            || self.has_listed(WatchedPods::KIND, Some(namespace))
     }
 
     fn has_listed(&self, kind: &'static str, namespace: Option<&str>) -> bool {
@@ -135,7 +136,7 @@ impl Store {
     }
 
     /// Takes in a RayCluster that was created or changed; returns its key if it is new.
-    pub fn put_cluster(&mut self, kept: &Kept<RayClusters>) -> Option<Key> {
+    pub fn put_cluster(&mut self, kept: &KeptObject<WatchedRayClusters>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
         let annotation = |name: &str| {
             kept.annotations()
@@ -187,7 +188,7 @@ impl Store {
     }
 
     /// Takes in a pod that was created or changed; returns the key of its cluster.
-    pub fn put_pod(&mut self, kept: Kept<Pods>) -> Option<Key> {
+    pub fn put_pod(&mut self, kept: KeptObject<WatchedPods>) -> Option<Key> {
         let key = Key::of(&kept.meta)?;
         let cluster = Key::new(&key.namespace, kept.labels().get(CLUSTER_LABEL)?);
         self.remove_pod(&key);
@@ -226,7 +227,7 @@ impl Store {
     }
 
     /// Takes in a Kubernetes node that was created or changed.
-    pub fn put_node(&mut self, kept: Kept<Nodes>) {
+    pub fn put_node(&mut self, kept: KeptObject<WatchedNodes>) {
         if let Some(name) = kept.meta.name.as_deref() {
             self.nodes.insert(name.into(), kept.json.into());
         }
@@ -272,7 +273,7 @@ impl Store {
         let mut loads = NodeLoads::new();
         // `None` skips the check for node headroom; an empty list would leave no resize any
         // headroom.
-        if cluster.grows && self.has_listed(Nodes::KIND, None) {
+        if cluster.grows && self.has_listed(WatchedNodes::KIND, None) {
             let hosts: BTreeSet<&Arc<str>> =
                 own.iter().filter_map(|pod| pod.node.as_ref()).collect();
             let there = hosts.iter().filter_map(|host| self.nodes.get(*host));
@@ -388,17 +389,17 @@ mod tests {
 
     use super::*;
 
-    fn cluster(version: &str, mode: &str) -> Kept<RayClusters> {
-        Kept::of(&json!({ "metadata": {
+    fn cluster(version: &str, mode: &str) -> KeptObject<WatchedRayClusters> {
+        KeptObject::of(&json!({ "metadata": {
             "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": version,
             "annotations": { "rayfit.dev/reconcile": mode, "ray.io/ippr": "{}" }
         }, "spec": {} }))
     }
 
-    fn pod(cluster: &str, name: &str, node: &str) -> Kept<Pods> {
+    fn pod(cluster: &str, name: &str, node: &str) -> KeptObject<WatchedPods> {
         // Clusters called "demo" have the UID "u".
         let uid = if cluster == "demo" { "u" } else { "v" };
-        Kept::of(&pod_of("ray", cluster, uid, name, node))
+        KeptObject::of(&pod_of("ray", cluster, uid, name, node))
     }
 
     fn pod_of(namespace: &str, cluster: &str, uid: &str, name: &str, node: &str) -> Value {
@@ -434,7 +435,7 @@ mod tests {
             store.put_pod(pod(cluster, name, node));
         }
         for name in ["n1", "n2", "n3"] {
-            store.put_node(Kept::of(&json!({ "metadata": { "name": name } })));
+            store.put_node(KeptObject::of(&json!({ "metadata": { "name": name } })));
         }
         (store, key)
     }
@@ -468,7 +469,7 @@ mod tests {
             pod_of("ray", "demo", "before", "d-before", "n2"),
             labelled,
         ] {
-            store.put_pod(Kept::of(&pod));
+            store.put_pod(KeptObject::of(&pod));
         }
         let scene = store.texts(&key).unwrap().read();
         assert_eq!(own(&scene), ["a", "b"]);
@@ -536,7 +537,7 @@ mod tests {
             |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "c"))),
             |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "b"))),
             |store: &mut Store| {
-                store.put_node(Kept::of(&json!({ "metadata": { "name": "n1" } })));
+                store.put_node(KeptObject::of(&json!({ "metadata": { "name": "n1" } })));
             },
         ] {
             let before = store.texts(&key).unwrap();

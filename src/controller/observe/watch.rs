@@ -10,7 +10,7 @@ use serde_json::Value;
 use tokio::sync::mpsc::UnboundedSender;
 use tokio::task::{JoinError, JoinSet};
 
-use super::kept::{Kept, Nodes, Pods, RayClusters, Watched};
+use super::kept::{KeptObject, Watched, WatchedNodes, WatchedPods, WatchedRayClusters};
 use super::store::{Key, Store};
 use crate::apiserver::{Informers, ObjectName, Selection, WatchEvent};
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
@@ -68,7 +68,7 @@ impl Observed {
 
     /// Takes in a RayCluster that was read or patched, since it may be newer than the watch's.
     pub fn learn(&self, cluster: &Value) {
-        self.put(Kept::<RayClusters>::of(cluster));
+        self.put(KeptObject::<WatchedRayClusters>::of(cluster));
     }
 
     /// Watches for ever. Failures are tried again; a panic in one watch ends all of them.
@@ -77,9 +77,12 @@ impl Observed {
         match reach {
             Reach::Everything => {
                 let all = Part::default;
-                watches.spawn(self.clone().follow::<RayClusters>(informers.clone(), all()));
-                watches.spawn(self.clone().follow::<Pods>(informers.clone(), all()));
-                watches.spawn(self.clone().follow::<Nodes>(informers, all()));
+                watches.spawn(
+                    self.clone()
+                        .follow::<WatchedRayClusters>(informers.clone(), all()),
+                );
+                watches.spawn(self.clone().follow::<WatchedPods>(informers.clone(), all()));
+                watches.spawn(self.clone().follow::<WatchedNodes>(informers, all()));
             }
             Reach::Namespaces(names) => {
                 for namespace in names {
@@ -89,9 +92,9 @@ impl Observed {
                     };
                     watches.spawn(
                         self.clone()
-                            .follow::<RayClusters>(informers.clone(), part.clone()),
+                            .follow::<WatchedRayClusters>(informers.clone(), part.clone()),
                     );
-                    watches.spawn(self.clone().follow::<Pods>(informers.clone(), part));
+                    watches.spawn(self.clone().follow::<WatchedPods>(informers.clone(), part));
                 }
             }
             Reach::PodsOf(cluster) => {
@@ -99,7 +102,7 @@ impl Observed {
                     namespace: Some(cluster.namespace.to_string()),
                     selector: Some(format!("{CLUSTER_LABEL}={}", cluster.name)),
                 };
-                watches.spawn(self.clone().follow::<Pods>(informers, part));
+                watches.spawn(self.clone().follow::<WatchedPods>(informers, part));
             }
         }
         while let Some(ended) = watches.join_next().await {
@@ -114,14 +117,14 @@ impl Observed {
             namespace,
             selector,
         } = part;
-        let path = Kept::<K>::url_path(&(), namespace.as_deref());
+        let path = KeptObject::<K>::url_path(&(), namespace.as_deref());
         let selection = Selection {
             labels: selector.or(K::SELECTOR.map(str::to_owned)),
             ..Selection::all(K::TITLE, path)
         };
         let mut listed: BTreeSet<K::Id> = BTreeSet::new();
         let mut first = true;
-        let reading = informers.read(selection, Some::<Kept<K>>, move |event| match event {
+        let reading = informers.read(selection, Some::<KeptObject<K>>, move |event| match event {
             WatchEvent::Begun => listed = BTreeSet::new(),
             WatchEvent::Listed(name, object) => {
                 listed.extend(K::id(&name));
@@ -146,7 +149,7 @@ impl Observed {
         match reading.forever().await {}
     }
 
-    fn put<K: Stored>(&self, object: Kept<K>) {
+    fn put<K: Stored>(&self, object: KeptObject<K>) {
         let changed = K::put(&mut self.write(), object);
         self.tell(changed);
     }
@@ -192,20 +195,20 @@ trait Stored: Watched + Sized {
     const TITLE: &'static str;
     const SELECTOR: Option<&'static str>;
     fn id(name: &ObjectName) -> Option<Self::Id>;
-    fn put(store: &mut Store, object: Kept<Self>) -> Option<Key>;
+    fn put(store: &mut Store, object: KeptObject<Self>) -> Option<Key>;
     /// Takes in that an object is gone, as of `version`.
     fn remove(store: &mut Store, id: &Self::Id, version: Option<&str>) -> Option<Key>;
     fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Self::Id>;
 }
 
-impl Stored for RayClusters {
+impl Stored for WatchedRayClusters {
     type Id = Key;
     const TITLE: &'static str = "RayClusters";
     const SELECTOR: Option<&'static str> = None;
     fn id(name: &ObjectName) -> Option<Key> {
         key_of(name)
     }
-    fn put(store: &mut Store, object: Kept<Self>) -> Option<Key> {
+    fn put(store: &mut Store, object: KeptObject<Self>) -> Option<Key> {
         store.put_cluster(&object)
     }
     fn remove(store: &mut Store, id: &Key, version: Option<&str>) -> Option<Key> {
@@ -216,14 +219,14 @@ impl Stored for RayClusters {
     }
 }
 
-impl Stored for Pods {
+impl Stored for WatchedPods {
     type Id = Key;
     const TITLE: &'static str = "pods of Ray clusters";
     const SELECTOR: Option<&'static str> = Some(CLUSTER_LABEL);
     fn id(name: &ObjectName) -> Option<Key> {
         key_of(name)
     }
-    fn put(store: &mut Store, object: Kept<Self>) -> Option<Key> {
+    fn put(store: &mut Store, object: KeptObject<Self>) -> Option<Key> {
         store.put_pod(object)
     }
     fn remove(store: &mut Store, id: &Key, _: Option<&str>) -> Option<Key> {
@@ -234,14 +237,14 @@ impl Stored for Pods {
     }
 }
 
-impl Stored for Nodes {
+impl Stored for WatchedNodes {
     type Id = Arc<str>;
     const TITLE: &'static str = "nodes";
     const SELECTOR: Option<&'static str> = None;
     fn id(name: &ObjectName) -> Option<Arc<str>> {
         Some(name.name.as_str().into())
     }
-    fn put(store: &mut Store, object: Kept<Self>) -> Option<Key> {
+    fn put(store: &mut Store, object: KeptObject<Self>) -> Option<Key> {
         store.put_node(object);
         None
     }

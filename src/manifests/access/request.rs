@@ -3,7 +3,7 @@
 /// One kind of request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Access {
-    /// In Rayfit's namespace, or cluster-wide.
+    /// Where the permission is granted.
     pub scope: AccessScope,
     /// The API group; empty for the core.
     pub group: &'static str,

@@ -9,7 +9,7 @@ use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::History;
 
-/// The number of each group, in the order of the groups.
+/// For each group that number of pods, in the order of the groups.
 pub(crate) fn most(history: &History, state: &DecisionState) -> ByGroup<u64> {
     let (running, idle) = (state.count(runs), state.count(PlannedNode::is_idle_worker));
     let groups = state.groups.iter().zip(running.into_iter().zip(idle));

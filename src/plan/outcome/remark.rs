@@ -92,8 +92,8 @@ impl fmt::Display for NodeRemark {
             Self::Kept(reason) => write!(f, "idle, and kept by {reason}"),
             Self::Released { seconds } => write!(
                 f,
-                "idle, and not needed as headroom since {seconds} s; goes when that has been so for \
-                 as long as its idle timeout"
+                "idle, and not needed as headroom for {seconds} s; goes when that has been so for as \
+                 long as its idle timeout"
             ),
             Self::Stopping => f.write_str("was asked to stop"),
             Self::InFlight { seconds } => write!(f, "resize in progress for {seconds} s"),

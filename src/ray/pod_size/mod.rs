@@ -6,4 +6,4 @@ pub mod devices;
 pub mod most;
 
 pub use beside_ray::BesideRay;
-pub use most::{Bounds, PodMost, Unbounded};
+pub use most::{ContainerBounds, PodMost, Unbounded};

@@ -118,7 +118,7 @@ pub struct Unbounded {
 
 /// What bounds a container besides its template.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Bounds {
+pub struct ContainerBounds {
     /// The limit that the API server gives a container without one (a LimitRange's default).
     pub default: Option<Quantity>,
     /// Whether a limit of the pod as a whole counts, because the API server knows of such limits.
@@ -131,7 +131,7 @@ impl PodMost {
         (cluster, group): (&Cluster<'_>, &Group<'_>),
         resource: Resource,
         limit: Option<Quantity>,
-        bounds: Bounds,
+        bounds: ContainerBounds,
     ) -> Self {
         let parts: Vec<Part<'_>> = Part::of(cluster, group).collect();
         let sum = together(&parts, |part| {
@@ -247,12 +247,12 @@ mod tests {
     use super::*;
     use crate::ray::{Fields, Kind};
 
-    const ALL: Bounds = Bounds {
+    const ALL: ContainerBounds = ContainerBounds {
         default: None,
         pod_level: true,
     };
 
-    fn of(pod: &Value, limit: Option<i64>, bounds: Bounds) -> (String, usize) {
+    fn of(pod: &Value, limit: Option<i64>, bounds: ContainerBounds) -> (String, usize) {
         let spec = json!({"workerGroupSpecs": [{"template": {"spec": pod}}]});
         let fields: &Fields = spec.as_object().unwrap();
         let cluster = Cluster::parse(Kind::RayCluster, fields);
@@ -295,7 +295,7 @@ mod tests {
     fn nothing_bounds_a_container_without_a_limit_but_the_pod_or_a_default() {
         let pod = json!({"containers": [cpu(2), {"name": "x"}, cpu(0)]});
         assert_eq!(of(&pod, None, ALL), ("2".to_owned(), 2));
-        let default = Bounds {
+        let default = ContainerBounds {
             default: Some(Quantity::from_units(1)),
             ..ALL
         };
@@ -303,7 +303,10 @@ mod tests {
         let mut whole = pod;
         whole["resources"] = json!({"limits": {"cpu": 6}});
         assert_eq!(of(&whole, None, ALL), ("6".to_owned(), 0));
-        assert_eq!(of(&whole, None, Bounds::default()), ("6".to_owned(), 2));
+        assert_eq!(
+            of(&whole, None, ContainerBounds::default()),
+            ("6".to_owned(), 2)
+        );
     }
 
     #[test]

@@ -128,7 +128,11 @@ impl Failure {
 impl Failure {
     /// A message for people: what failed, why, and what happens next.
     pub fn explain(&self, effect: &Effect) -> String {
-        format!("{effect} failed ({self}); {}", self.meaning().advice())
+        let advice = match self {
+            Self::NotSent(_) => "it is decided on again",
+            _ => self.meaning().advice(),
+        };
+        format!("{effect} failed ({self}); {advice}")
     }
 }
 

@@ -4,7 +4,7 @@ use crate::facts::{DEFAULT_NAMESPACE, KubernetesVersion};
 use crate::finding::Finding;
 use crate::policy::Limit;
 use crate::quantity::Quantity;
-use crate::ray::pod_size::{Bounds, PodMost, Unbounded};
+use crate::ray::pod_size::{ContainerBounds, PodMost, Unbounded};
 use crate::ray::{Cluster, Group, Resource};
 use crate::rules::{Rule, Subject};
 use crate::text::shown_text;
@@ -61,7 +61,7 @@ pub(super) fn most_of_pod(
     let resize_limits = group.name.and_then(|name| object.ippr.resize_limits(name));
     let namespace = object.namespace().unwrap_or(DEFAULT_NAMESPACE);
     let ranges = subject.facts.limit_ranges_in(namespace).iter();
-    let bounds = Bounds {
+    let bounds = ContainerBounds {
         default: ranges
             .filter_map(|range| range.container_default.of(resource))
             .max(),

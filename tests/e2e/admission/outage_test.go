@@ -8,7 +8,7 @@ import (
 )
 
 // away stops Rayfit until the test ends.
-func away(t *testing.T) {
+func stopRayfit(t *testing.T) {
 	t.Helper()
 	stop(t)
 	t.Cleanup(func() {
@@ -20,7 +20,7 @@ func away(t *testing.T) {
 
 func TestWithoutRayfitObjectsAreStoredUnjudged(t *testing.T) {
 	ns := namespace(t)
-	away(t)
+	stopRayfit(t)
 	accepted(t, withFaults(rig.RayCluster(ns, "bad")))
 	good := rig.RayCluster(ns, "good")
 	accepted(t, good)
@@ -38,7 +38,7 @@ func TestFailingClosedNothingIsStoredUntilRayfitIsBack(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	away(t)
+	stopRayfit(t)
 
 	said := denied(t, good)
 	hasOnce(t, said, `failed calling webhook "validate.raycluster.rayfit.dev"`)

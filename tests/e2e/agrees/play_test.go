@@ -96,10 +96,10 @@ func (p *play) settle(ctx context.Context) error {
 	if err := p.d.Do(ctx, fmt.Sprintf(`hold("warm", %d, num_cpus=1)`, least)); err != nil {
 		return err
 	}
-	if err := p.Until(ctx, "the workers are warm", func() error { return p.Board.AtWork(warm, least) }); err != nil {
+	if err := p.Until(ctx, "the workers are warm", func() error { return p.TaskGate.AtWork(warm, least) }); err != nil {
 		return err
 	}
-	p.Board.Release(warm)
+	p.TaskGate.Release(warm)
 	return p.d.Do(ctx, `ray.get(kept.pop("warm")); time.sleep(2)`)
 }
 
@@ -114,7 +114,7 @@ func (p *play) run(ctx context.Context) error {
 	acted := make(chan error, 1)
 	go func() {
 		acted <- p.act(ctx)
-		p.Look()
+		p.Notify()
 	}()
 	last := 0.0
 	for _, d := range p.script.deeds {
@@ -199,7 +199,7 @@ func (p *play) look(ctx context.Context) {
 	p.seen.look(p.World, p.c)
 	for _, b := range p.script.batches() {
 		ends := p.script.ends(b)
-		tasks := p.Board.Tasks(p.c.Name + ":" + b.name)
+		tasks := p.TaskGate.Tasks(p.c.Name + ":" + b.name)
 		if b.Bundles != "" {
 			if len(tasks) < b.tasks() {
 				continue
@@ -220,14 +220,14 @@ func (p *play) look(ctx context.Context) {
 // endOf ends a job: that is a task, or all tasks of a placement group.
 func (p *play) endOf(ctx context.Context, b batch, task scaling.Task) {
 	if !b.Actor && b.Bundles == "" {
-		for _, now := range p.Board.Tasks(task.Batch) {
+		for _, now := range p.TaskGate.Tasks(task.Batch) {
 			if now.Name == task.Name && now.Began.Equal(task.Began) {
-				p.Board.ReleaseTask(task.Name)
+				p.TaskGate.ReleaseTask(task.Name)
 			}
 		}
 		return
 	}
-	p.Board.Release(task.Batch)
+	p.TaskGate.Release(task.Batch)
 	// What actors and placement groups hold is given back when they are forgotten.
 	if err := p.drive(ctx, fmt.Sprintf("drop(%q)", b.name)); err != nil && ctx.Err() == nil {
 		p.mu.Lock()

@@ -127,7 +127,7 @@ func (s *seen) called(group, pod string) string {
 
 func (s *seen) lookAtTasks(w *scaling.World, c scaling.Cluster) {
 	for _, b := range s.script.batches() {
-		tasks := w.Board.Tasks(c.Name + ":" + b.name)
+		tasks := w.TaskGate.Tasks(c.Name + ":" + b.name)
 		if b.Bundles != "" {
 			s.lookAtGang(w, b, tasks)
 			continue

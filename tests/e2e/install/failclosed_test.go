@@ -62,7 +62,7 @@ const (
 )
 
 // become waits until the webhooks fail open or closed, and the API server knows.
-func become(t *testing.T, l *lab.Lab, wanted string) {
+func waitForFailurePolicies(t *testing.T, l *lab.Lab, wanted string) {
 	t.Helper()
 	eventually(t, time.Minute, "the failure policies are "+wanted, func() error {
 		if got := failurePolicies(l); got != wanted {
@@ -76,7 +76,7 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 	l := cluster(t)
 	install(t, l, rayfit(t, "manifests", "--self-managed"))
 	readyPods(t, l, 2)
-	inhabit(t, l)
+	createClusters(t, l)
 
 	t.Run("open: Ray objects pass", func(t *testing.T) {
 		if got := failurePolicies(l); got != open {
@@ -93,13 +93,13 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 	if _, _, err := l.Apply("apiVersion: rayfit.dev/v1alpha1\nkind: RayPolicy\nmetadata: {name: strict}\nspec: {failClosed: true}\n"); err != nil {
 		t.Fatal(err)
 	}
-	become(t, l, closed)
+	waitForFailurePolicies(t, l, closed)
 	must(t, l, "wait", "rayp/strict", "--for=condition=FailClosed", "--timeout=60s")
 
 	t.Run("closed: Ray objects are refused, and nothing else", func(t *testing.T) {
 		crash(t, l)
 		refused(t, l)
-		goesOn(t, l)
+		othersAreStored(t, l)
 		recovered(t, l) // it did not stand in its own way
 	})
 	t.Run("closed: the cluster starts after a full stop", func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 			t.Fatal(err)
 		}
 		judged(t, l)
-		become(t, l, closed)
+		waitForFailurePolicies(t, l, closed)
 	})
 	t.Run("released: it needs no replica", func(t *testing.T) {
 		crash(t, l)
@@ -120,16 +120,16 @@ func TestAllReplicasDieWhileFailingOpenAndClosed(t *testing.T) {
 			return err
 		})
 		recovered(t, l)
-		become(t, l, closed) // as the policy still asks
+		waitForFailurePolicies(t, l, closed) // as the policy still asks
 	})
 	t.Run("undone: by one field", func(t *testing.T) {
 		must(t, l, "patch", "rayp", "strict", "--type=merge", "-p", `{"spec":{"failClosed":false}}`)
-		become(t, l, open)
+		waitForFailurePolicies(t, l, open)
 	})
 }
 
 // inhabit makes the namespace with its Ray objects, one of which has a finalizer.
-func inhabit(t *testing.T, l *lab.Lab) {
+func createClusters(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	must(t, l, "create", "namespace", closing)
 	t.Cleanup(func() { must(t, l, "delete", "namespace", closing) })
@@ -156,7 +156,7 @@ func refused(t *testing.T, l *lab.Lab) {
 }
 
 // goesOn checks that nothing else waits for a webhook.
-func goesOn(t *testing.T, l *lab.Lab) {
+func othersAreStored(t *testing.T, l *lab.Lab) {
 	t.Helper()
 	on := func(name string, args ...string) {
 		t.Helper()

@@ -9,7 +9,7 @@ import (
 
 // hasty is an install whose certificates live for seconds: the shortest that
 // leave a rotation its time.
-func hasty(t *testing.T) string {
+func shortLivedCertificates(t *testing.T) string {
 	t.Helper()
 	manifests := rayfit(t, "manifests", "--self-managed", "--fail-closed", "--replicas=2")
 	const flag = "- --self-managed-certs\n"
@@ -26,7 +26,7 @@ func hasty(t *testing.T) string {
 
 func TestOwnCertificatesRotateUnderLoadAlsoWhileAReplicaGoes(t *testing.T) {
 	l := cluster(t)
-	install(t, l, hasty(t))
+	install(t, l, shortLivedCertificates(t))
 	victim := readyPods(t, l, 2)[0].Metadata.Name
 
 	object := goodCluster(t)

@@ -49,19 +49,19 @@ func TestTheAutoscalerContainerOfACentralClusterIsRayfitStandingBy(t *testing.T)
 	if got := kubectl(t, l, "exec", head, "-c", "autoscaler", "--", "/rayfit", "--version"); !strings.HasPrefix(got, "rayfit ") {
 		t.Errorf("in the container is %q", got)
 	}
-	standsBy(t, l, head)
+	autoscalerRuns(t, l, head)
 
 	// Rayfit's container is no reason for the operator not to do its own part.
 	kubectl(t, l, "patch", "raycluster", "central", "--type=json", "--patch", `[{"op":"replace","path":"/spec/workerGroupSpecs/0/replicas","value":2}]`)
 	kubectl(t, l, "wait", "--for=jsonpath={.status.availableWorkerReplicas}=2", "raycluster/central", "--timeout=60s")
-	standsBy(t, l, head)
+	autoscalerRuns(t, l, head)
 
 	kubectl(t, l, "delete", "raycluster", "central", "--wait=false")
 	kubectl(t, l, "wait", "--for=delete", "pod/"+head, "--timeout=60s")
 }
 
 // standsBy checks that the container runs since the pod does, and says what it is.
-func standsBy(t *testing.T, l *lab.Lab, head string) {
+func autoscalerRuns(t *testing.T, l *lab.Lab, head string) {
 	t.Helper()
 	status := kubectl(t, l, "get", "pod", head, "-o",
 		"jsonpath={range .status.containerStatuses[?(@.name=='autoscaler')]}{.ready} {.restartCount} {.state}{end}")

@@ -46,7 +46,7 @@ func newSite(t *testing.T) *site {
 	}
 	t.Cleanup(w.Close)
 	ctx, cancel := context.WithCancel(context.Background())
-	gcs := playgcs.New(w.Look)
+	gcs := playgcs.New(w.Notify)
 	go gcs.Follow(ctx, l)
 	t.Cleanup(func() { cancel(); gcs.Stop() })
 	return &site{w, gcs}

@@ -118,9 +118,9 @@ func killedAt(t *testing.T, s *stage, plant func(*faultyCluster, func()), name s
 			t.Error(err)
 		}
 		close(killed)
-		s.Look()
+		s.Notify()
 	})
-	lifeOf(t, faultyCluster, 2, func() {
+	scaleUpAndDown(t, faultyCluster, 2, func() {
 		select {
 		case <-killed:
 			killed = nil
@@ -146,7 +146,7 @@ func joined(played *playgcs.Cluster, nodes int) error {
 // lifeOf asks for more than a pod can grow to, waits until all of it is placed,
 // ends it, and waits until the cluster is at its minimum and settled. There are
 // never more workers than most; two can do. revive is called at every look.
-func lifeOf(t *testing.T, r *faultyCluster, most int, revive func()) {
+func scaleUpAndDown(t *testing.T, r *faultyCluster, most int, revive func()) {
 	t.Helper()
 	const tasks = 6
 	r.played(r.c).Ask(tasks, map[string]float64{"CPU": 1})
@@ -237,7 +237,7 @@ func TestRefusals(t *testing.T) {
 				defer s.proxy.Inject(f)()
 			}
 			// A pod that could not be resized may be given a neighbour.
-			lifeOf(t, r, 3, func() {})
+			scaleUpAndDown(t, r, 3, func() {})
 		})
 	}
 }

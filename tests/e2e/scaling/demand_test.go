@@ -57,7 +57,7 @@ func TestDemand(t *testing.T) {
 func (one demand) run(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling.Driver) {
 	before := len(w.EverWorkers(c, ""))
 	do(t, d, one.ask)
-	until(t, w, "tasks at work", func() error { return w.Board.AtWork(batch(c, one.name), one.tasks) })
+	until(t, w, "tasks at work", func() error { return w.TaskGate.AtWork(batch(c, one.name), one.tasks) })
 	if one.want != nil {
 		until(t, w, "workers of the right groups", func() error { return one.there(w, c) })
 		one.exactly(t, w, c, before)
@@ -87,7 +87,7 @@ func (one demand) exactly(t *testing.T, w *scaling.World, c scaling.Cluster, bef
 	for _, n := range one.want {
 		asked += n
 	}
-	begun := w.Board.Tasks(batch(c, one.name))
+	begun := w.TaskGate.Tasks(batch(c, one.name))
 	for _, pod := range w.EverWorkers(c, "")[before:] {
 		if len(begun) == 0 || pod.First.Before(begun[0].Began) {
 			made++
@@ -102,7 +102,7 @@ func (one demand) exactly(t *testing.T, w *scaling.World, c scaling.Cluster, bef
 
 func clock(moment time.Time) string { return moment.Format("15:04:05.000") }
 
-// batch keeps the tasks of two clusters apart on the world's one board.
+// batch keeps the tasks of two clusters apart on the world's one gate.
 func batch(c scaling.Cluster, name string) string { return c.Name + ":" + name }
 
 // none ends batches and waits until no worker is left. Workers may be idle for
@@ -110,7 +110,7 @@ func batch(c scaling.Cluster, name string) string { return c.Name + ":" + name }
 func none(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling.Driver, names ...string) {
 	t.Helper()
 	for _, name := range names {
-		w.Board.Release(batch(c, name))
+		w.TaskGate.Release(batch(c, name))
 		do(t, d, fmt.Sprintf("drop(%q)", name))
 	}
 	idle(t, w, c, 1)
@@ -129,9 +129,9 @@ func hasWorkers(w *scaling.World, c scaling.Cluster, want map[string]int) error 
 
 func onlyTheIdleGo(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling.Driver) {
 	do(t, d, `hold("mixed", 3, num_cpus=1, resources={"small": 1})`)
-	until(t, w, "three at work", func() error { return w.Board.AtWork(batch(c, "mixed"), 3) })
-	finished := w.Board.Tasks(batch(c, "mixed"))[1]
-	w.Board.ReleaseTask(finished.Name)
+	until(t, w, "three at work", func() error { return w.TaskGate.AtWork(batch(c, "mixed"), 3) })
+	finished := w.TaskGate.Tasks(batch(c, "mixed"))[1]
+	w.TaskGate.ReleaseTask(finished.Name)
 	idle(t, w, c, 1)
 	until(t, w, "one worker less", func() error { return w.HasWorkers(c, "", 2) })
 	for _, pod := range w.Workers(c, "") {
@@ -139,7 +139,7 @@ func onlyTheIdleGo(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling
 			t.Errorf("the idle worker %s is still there", finished.Pod)
 		}
 	}
-	if err := w.Board.AtWork(batch(c, "mixed"), 2); err != nil {
+	if err := w.TaskGate.AtWork(batch(c, "mixed"), 2); err != nil {
 		t.Error(err)
 	}
 	none(t, w, c, d, "mixed")
@@ -155,20 +155,20 @@ func minimum(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling.Drive
 func maximumRaised(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling.Driver) {
 	edit(t, w, c, "small", "maxReplicas", 1)
 	do(t, d, `hold("raised", 2, num_cpus=1, resources={"small": 1})`)
-	until(t, w, "one at work", func() error { return w.Board.AtWork(batch(c, "raised"), 1) })
+	until(t, w, "one at work", func() error { return w.TaskGate.AtWork(batch(c, "raised"), 1) })
 	edit(t, w, c, "small", "maxReplicas", 3)
-	until(t, w, "two at work", func() error { return w.Board.AtWork(batch(c, "raised"), 2) })
+	until(t, w, "two at work", func() error { return w.TaskGate.AtWork(batch(c, "raised"), 2) })
 	none(t, w, c, d, "raised")
 }
 
 // maximumLowered: what is too much leaves when its work is done, not before.
 func maximumLowered(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling.Driver) {
 	do(t, d, `hold("lowered", 2, num_cpus=1, resources={"small": 1})`)
-	until(t, w, "two at work", func() error { return w.Board.AtWork(batch(c, "lowered"), 2) })
+	until(t, w, "two at work", func() error { return w.TaskGate.AtWork(batch(c, "lowered"), 2) })
 	edit(t, w, c, "small", "maxReplicas", 1)
-	w.Board.ReleaseTask(w.Board.Tasks(batch(c, "lowered"))[0].Name)
+	w.TaskGate.ReleaseTask(w.TaskGate.Tasks(batch(c, "lowered"))[0].Name)
 	until(t, w, "one worker less", func() error { return w.HasWorkers(c, "", 1) })
-	if err := w.Board.AtWork(batch(c, "lowered"), 1); err != nil {
+	if err := w.TaskGate.AtWork(batch(c, "lowered"), 1); err != nil {
 		t.Error(err)
 	}
 	edit(t, w, c, "small", "maxReplicas", 3)
@@ -180,7 +180,7 @@ func conservative(t *testing.T, w *scaling.World, c scaling.Cluster, d *scaling.
 	upscaling(t, w, c, "Conservative")
 	before := len(w.EverWorkers(c, ""))
 	do(t, d, `hold("slowly", 3, num_cpus=1, resources={"small": 1})`)
-	until(t, w, "three at work", func() error { return w.Board.AtWork(batch(c, "slowly"), 3) })
+	until(t, w, "three at work", func() error { return w.TaskGate.AtWork(batch(c, "slowly"), 3) })
 	made := w.EverWorkers(c, "")[before:]
 	if len(made) != 3 {
 		t.Errorf("%d workers were made for three tasks", len(made))

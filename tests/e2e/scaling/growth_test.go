@@ -65,7 +65,7 @@ func (g growth) hold(t *testing.T, group, name string, count int) {
 
 func (g growth) atWork(t *testing.T, name string, count int) {
 	t.Helper()
-	until(t, g.w, fmt.Sprintf("%d tasks of %s at work", count, name), func() error { return g.w.Board.AtWork(batch(g.c, name), count) })
+	until(t, g.w, fmt.Sprintf("%d tasks of %s at work", count, name), func() error { return g.w.TaskGate.AtWork(batch(g.c, name), count) })
 }
 
 // none lets go and waits until no worker is left.
@@ -114,7 +114,7 @@ func (g growth) runningPodGrows(t *testing.T) {
 	begin := time.Now()
 	g.hold(t, "one", "burst", 2)
 	g.atWork(t, "burst", 2)
-	for _, task := range g.w.Board.Tasks(batch(g.c, "burst")) {
+	for _, task := range g.w.TaskGate.Tasks(batch(g.c, "burst")) {
 		t.Logf("%s began after %s", task.Name, task.Began.Sub(begin).Round(time.Millisecond))
 		if task.Pod != pod.Name() {
 			t.Errorf("%s runs on %s and not on %s, which was to grow", task.Name, task.Pod, pod.Name())
@@ -149,20 +149,20 @@ func (g growth) shrinks(t *testing.T) {
 	pod := g.onlyPod(t, "one").Name()
 	g.grown(t, pod, "3")
 	made := len(g.w.EverWorkers(g.c, ""))
-	g.w.Board.Release(batch(g.c, "ends"))
+	g.w.TaskGate.Release(batch(g.c, "ends"))
 	do(t, g.d, `drop("ends")`)
 	g.grown(t, pod, "1")
 	begin := time.Now()
 	g.hold(t, "one", "again", 2)
 	g.atWork(t, "again", 2)
-	for _, task := range g.w.Board.Tasks(batch(g.c, "again")) {
+	for _, task := range g.w.TaskGate.Tasks(batch(g.c, "again")) {
 		t.Logf("%s began after %s", task.Name, task.Began.Sub(begin).Round(time.Millisecond))
 	}
 	g.grown(t, pod, "3")
 	if more := len(g.w.EverWorkers(g.c, "")) - made; more != 0 {
 		t.Errorf("%d pods were made for what one can grow to", more)
 	}
-	if err := g.w.Board.AtWork(batch(g.c, "stays"), 1); err != nil {
+	if err := g.w.TaskGate.AtWork(batch(g.c, "stays"), 1); err != nil {
 		t.Errorf("the task that ran while its pod shrank: %v", err)
 	}
 	g.none(t, "stays", "again")
@@ -238,7 +238,7 @@ func (g growth) waitsForRoom(t *testing.T) {
 	if g.c.Mode == scaling.Central {
 		until(t, g.w, "that is said", func() error { return told(g.w, g.c, "ResizeDeferred", pod.Name()) })
 	}
-	if err := g.w.Board.AtWork(batch(g.c, "late"), 0); err != nil {
+	if err := g.w.TaskGate.AtWork(batch(g.c, "late"), 0); err != nil {
 		t.Errorf("although the node is full: %v", err)
 	}
 	empty(t, g.w)

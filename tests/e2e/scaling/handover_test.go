@@ -32,10 +32,10 @@ func TestModesHandOver(t *testing.T) {
 		task := fmt.Sprintf("task-%d", i)
 		do(t, d, fmt.Sprintf(`hold(%q, 1, num_cpus=1)`, task))
 		until(t, w, string(mode)+" scales it", func() error { return scaledBy(w, *c, mode) })
-		until(t, w, "the new task works", func() error { return w.Board.AtWork(batch(*c, task), 1) })
+		until(t, w, "the new task works", func() error { return w.TaskGate.AtWork(batch(*c, task), 1) })
 	}
 	for i := range 3 {
-		if err := w.Board.AtWork(batch(*c, fmt.Sprintf("task-%d", i)), 1); err != nil {
+		if err := w.TaskGate.AtWork(batch(*c, fmt.Sprintf("task-%d", i)), 1); err != nil {
 			t.Errorf("task %d was lost: %v", i, err)
 		}
 	}
@@ -68,10 +68,10 @@ func TestHeadIsReplaced(t *testing.T) {
 		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Patience: 5, Groups: []scaling.Group{{Name: "cpu", CPU: 1, Max: 3}}}
 		d := drive(t, w, c)
 		do(t, d, `hold("before", 2, num_cpus=1)`)
-		until(t, w, "two tasks work", func() error { return w.Board.AtWork(batch(*c, "before"), 2) })
+		until(t, w, "two tasks work", func() error { return w.TaskGate.AtWork(batch(*c, "before"), 2) })
 		d = newHead(t, w, *c, d)
 		do(t, d, `hold("after", 3, num_cpus=1)`)
-		until(t, w, "three tasks work", func() error { return w.Board.AtWork(batch(*c, "after"), 3) })
+		until(t, w, "three tasks work", func() error { return w.TaskGate.AtWork(batch(*c, "after"), 3) })
 		if there := len(w.Workers(*c, "")); there != 3 {
 			t.Errorf("%d workers are there for three", there)
 		}
@@ -95,11 +95,11 @@ func TestThereAndBackFromRay(t *testing.T) {
 		tasks++
 		name := fmt.Sprintf("task-%d", tasks)
 		do(t, d, fmt.Sprintf(`hold(%q, %d, num_cpus=1)`, name, tasks))
-		until(t, w, "tasks work, scaled by "+by, func() error { return w.Board.AtWork(batch(*c, name), tasks) })
+		until(t, w, "tasks work, scaled by "+by, func() error { return w.TaskGate.AtWork(batch(*c, name), tasks) })
 		if err := scaledBy(w, *c, noted); err != nil {
 			t.Error(err)
 		}
-		w.Board.Release(batch(*c, name))
+		w.TaskGate.Release(batch(*c, name))
 	}
 	change := func(mode string, image any) {
 		t.Helper()

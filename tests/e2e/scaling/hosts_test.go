@@ -15,16 +15,16 @@ func TestSeveralHosts(t *testing.T) {
 		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Groups: []scaling.Group{{Name: "slice", CPU: 1, Max: 3, Hosts: 2}}}
 		d := drive(t, w, c)
 		do(t, d, `hold("one", 1, num_cpus=1)`)
-		until(t, w, "a task works", func() error { return w.Board.AtWork(batch(*c, "one"), 1) })
+		until(t, w, "a task works", func() error { return w.TaskGate.AtWork(batch(*c, "one"), 1) })
 		until(t, w, "a whole replica", func() error { return w.HasWorkers(*c, "", 2) })
-		busy := replica(t, w, w.Board.Tasks(batch(*c, "one"))[0].Pod)
+		busy := replica(t, w, w.TaskGate.Tasks(batch(*c, "one"))[0].Pod)
 		do(t, d, `group("gang", [{"CPU": 1}] * 3, "STRICT_SPREAD")`)
-		until(t, w, "three more hosts work", func() error { return w.Board.AtWork(batch(*c, "gang"), 3) })
+		until(t, w, "three more hosts work", func() error { return w.TaskGate.AtWork(batch(*c, "gang"), 3) })
 		if made := len(w.EverWorkers(*c, "")); made != 4 {
 			t.Errorf("%d hosts were made for four", made)
 		}
 
-		w.Board.Release(batch(*c, "gang"))
+		w.TaskGate.Release(batch(*c, "gang"))
 		do(t, d, `drop("gang")`)
 		idle(t, w, *c, 1)
 		until(t, w, "the idle replica goes", func() error { return w.HasWorkers(*c, "", 2) })
@@ -33,7 +33,7 @@ func TestSeveralHosts(t *testing.T) {
 				t.Errorf("%s of replica %s is still there, and not all of %s, which works", pod.Name(), of, busy)
 			}
 		}
-		if err := w.Board.AtWork(batch(*c, "one"), 1); err != nil {
+		if err := w.TaskGate.AtWork(batch(*c, "one"), 1); err != nil {
 			t.Error(err)
 		}
 		none(t, w, *c, d, "one")

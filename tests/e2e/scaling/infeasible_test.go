@@ -15,10 +15,10 @@ func TestInfeasible(t *testing.T) {
 		c := &scaling.Cluster{Name: string(mode), Mode: mode, Idle: 3600, Groups: []scaling.Group{{Name: "fixed", CPU: 1, Max: 2, MaxCPU: 2}}}
 		d := drive(t, w, c)
 		do(t, d, `hold("first", 1, num_cpus=1)`)
-		until(t, w, "a task works", func() error { return w.Board.AtWork(batch(*c, "first"), 1) })
+		until(t, w, "a task works", func() error { return w.TaskGate.AtWork(batch(*c, "first"), 1) })
 		pod := w.Workers(*c, "")[0].Name()
 		do(t, d, `hold("second", 1, num_cpus=1)`)
-		until(t, w, "both tasks work", func() error { return w.Board.AtWork(batch(*c, "second"), 1) })
+		until(t, w, "both tasks work", func() error { return w.TaskGate.AtWork(batch(*c, "second"), 1) })
 		if there := len(w.Workers(*c, "")); there != 2 {
 			t.Errorf("%d workers are there for two tasks", there)
 		}

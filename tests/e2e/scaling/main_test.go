@@ -56,7 +56,7 @@ func (a *audience) look() {
 	a.Lock()
 	defer a.Unlock()
 	for _, w := range a.worlds {
-		w.Look()
+		w.Notify()
 	}
 }
 

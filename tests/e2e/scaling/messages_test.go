@@ -19,7 +19,7 @@ func TestDriversHearTheSidecar(t *testing.T) {
 		SidecarUser: rig.Object{"runAsUser": 0, "runAsGroup": 0}}
 	d := driven(t, w, c, w.DriveAloud)
 	do(t, d, `hold("one", 1, num_cpus=1)`)
-	until(t, w, "the task works", func() error { return w.Board.AtWork(batch(*c, "one"), 1) })
+	until(t, w, "the task works", func() error { return w.TaskGate.AtWork(batch(*c, "one"), 1) })
 	until(t, w, "the driver says what was done", func() error {
 		said := d.Said()
 		if !slices.ContainsFunc(said, func(line string) bool { return strings.Contains(line, "Adding 1 node(s) of type cpu.") }) {

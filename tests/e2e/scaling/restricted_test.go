@@ -48,7 +48,7 @@ func TestRestrictedToANamespace(t *testing.T) {
 	there := s.gcs.Cluster("elsewhere/there")
 	until(t, w, "the worker elsewhere has joined", func() error { return joined(there, 2) })
 	there.Ask(3, map[string]float64{"CPU": 1})
-	lifeOf(t, r, 3, func() {})
+	scaleUpAndDown(t, r, 3, func() {})
 	for _, write := range proxy.Writes() {
 		allowed := strings.Contains(write.Path, "/namespaces/"+scaling.Namespace+"/") || strings.Contains(write.Path, "/namespaces/rayfit-restricted/leases")
 		if !allowed {

@@ -47,7 +47,7 @@ func burst(t *testing.T, clusters, workers int) {
 	gcs := playgcs.New(func() {})
 	t.Cleanup(gcs.Stop)
 	begin := time.Now()
-	herd, err := scaling.Raise(t.Context(), l, gcs, clusters, workers)
+	written, err := scaling.WriteClusters(t.Context(), l, gcs, clusters, workers)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -59,7 +59,7 @@ func burst(t *testing.T, clusters, workers int) {
 	w := observe(t, l)
 	seen := func() error {
 		for i := range clusters {
-			if err := asked(herd.Played(i)); err != nil {
+			if err := asked(written.Played(i)); err != nil {
 				return err
 			}
 		}
@@ -76,11 +76,11 @@ func burst(t *testing.T, clusters, workers int) {
 
 	begin = time.Now()
 	for i := range clusters {
-		herd.Played(i).Ask(workers+1, map[string]float64{"CPU": 1})
+		written.Played(i).Ask(workers+1, map[string]float64{"CPU": 1})
 	}
 	until(t, w, "every cluster gets a worker more", func() error {
 		missing := 0
-		for _, c := range herd.Clusters {
+		for _, c := range written.Clusters {
 			object, err := w.RayCluster(c)
 			if err != nil {
 				return err

@@ -52,7 +52,7 @@ func TestTwoTenants(t *testing.T) {
 		second.after = first.halfway
 		tenants = append(tenants, first, second)
 	}
-	beside := surround(t, s, tenants)
+	beside := addForeignPods(t, s, tenants)
 	churn := 35 * time.Second
 	if full() {
 		churn = 5 * time.Minute

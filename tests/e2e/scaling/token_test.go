@@ -31,11 +31,11 @@ func withToken(t *testing.T, w *scaling.World, mode scaling.Mode) {
 			t.Fatal(err)
 		}
 	}
-	until(t, w, "both tasks at work", func() error { return w.Board.AtWork(batch(*c, "two"), 2) })
+	until(t, w, "both tasks at work", func() error { return w.TaskGate.AtWork(batch(*c, "two"), 2) })
 	if made := len(w.EverWorkers(*c, "")); made != 1 {
 		t.Errorf("%d workers were made in mode %s for a group of one that may grow", made, mode)
 	}
-	w.Board.Release(batch(*c, "two"))
+	w.TaskGate.Release(batch(*c, "two"))
 	until(t, w, "the idle worker goes", func() error { return w.HasWorkers(*c, "", 0) })
 	token := kubectl(t, w, "get", "secret", c.Name, "-o", "jsonpath={.data.auth_token}")
 	if token == "" {

@@ -21,8 +21,8 @@ type Seen struct {
 	Ready, Gone time.Time
 }
 
-// feed keeps a copy of the objects at an API path, those that are gone included.
-type feed struct {
+// objectCache keeps a copy of the objects at an API path, those that are gone included.
+type objectCache struct {
 	path    string
 	changed func()
 	note    func(rig.Object) // told of every state of every object, if set
@@ -33,12 +33,12 @@ type feed struct {
 	names map[string]*Seen // the last of each name
 }
 
-func newFeed(path string, changed func()) *feed {
-	return &feed{path: path, changed: changed, synced: make(chan struct{}), items: map[string]*Seen{}, names: map[string]*Seen{}}
+func newObjectCache(path string, changed func()) *objectCache {
+	return &objectCache{path: path, changed: changed, synced: make(chan struct{}), items: map[string]*Seen{}, names: map[string]*Seen{}}
 }
 
 // follow watches until the context ends. A broken watch is opened again.
-func (f *feed) follow(ctx context.Context, l *lab.Lab) {
+func (f *objectCache) follow(ctx context.Context, l *lab.Lab) {
 	for ctx.Err() == nil {
 		present := map[string]bool{}
 		initial := true
@@ -58,7 +58,7 @@ func (f *feed) follow(ctx context.Context, l *lab.Lab) {
 	}
 }
 
-func (f *feed) record(event lab.WatchEvent[rig.Object]) (uid string) {
+func (f *objectCache) record(event lab.WatchEvent[rig.Object]) (uid string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	uid, _ = event.Object.Get("metadata.uid").(string)
@@ -85,7 +85,7 @@ func (f *feed) record(event lab.WatchEvent[rig.Object]) (uid string) {
 }
 
 // forgetAllBut notes what was deleted while no watch was open.
-func (f *feed) forgetAllBut(present map[string]bool) {
+func (f *objectCache) forgetAllBut(present map[string]bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for uid, item := range f.items {
@@ -101,7 +101,7 @@ func (f *feed) forgetAllBut(present map[string]bool) {
 }
 
 // named is the last object of a name, as it was last seen.
-func (f *feed) named(name string) (Seen, bool) {
+func (f *objectCache) named(name string) (Seen, bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if item := f.names[name]; item != nil {
@@ -111,7 +111,7 @@ func (f *feed) named(name string) (Seen, bool) {
 }
 
 // all returns copies of the objects that pass, oldest first.
-func (f *feed) all(pass func(*Seen) bool) []Seen {
+func (f *objectCache) all(pass func(*Seen) bool) []Seen {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var found []Seen

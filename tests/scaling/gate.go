@@ -11,9 +11,9 @@ import (
 	"time"
 )
 
-// Board is where tasks check in when they begin, and where they stay until they
+// TaskGate is where tasks check in when they begin, and where they stay until they
 // are let go: a worker is busy for exactly as long as a test wants it to be.
-type Board struct {
+type TaskGate struct {
 	URL string
 
 	server  *http.Server
@@ -36,19 +36,19 @@ type Task struct {
 	let chan struct{}
 }
 
-func newBoard(changed func()) (*Board, error) {
+func newTaskGate(changed func()) (*TaskGate, error) {
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, fmt.Errorf("listen for tasks: %w", err)
 	}
-	b := &Board{URL: "http://" + listener.Addr().String(), changed: changed, tasks: map[string]*Task{}, free: map[string]bool{}}
+	b := &TaskGate{URL: "http://" + listener.Addr().String(), changed: changed, tasks: map[string]*Task{}, free: map[string]bool{}}
 	b.server = &http.Server{Handler: b, ReadHeaderTimeout: Patience}
 	go func() { _ = b.server.Serve(listener) }()
 	return b, nil
 }
 
 // close lets every task go.
-func (b *Board) close() {
+func (b *TaskGate) close() {
 	b.mu.Lock()
 	for _, t := range b.tasks {
 		b.letGo(t)
@@ -61,7 +61,7 @@ func (b *Board) close() {
 }
 
 // ServeHTTP holds a task: it answers when the task's batch is let go.
-func (b *Board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (b *TaskGate) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	query := r.URL.Query()
 	t := &Task{Name: query.Get("name"), Batch: query.Get("batch"), Pod: query.Get("pod"), Began: time.Now(), let: make(chan struct{})}
 	b.mu.Lock()
@@ -80,14 +80,14 @@ func (b *Board) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-func (b *Board) end(t *Task, lost bool) {
+func (b *TaskGate) end(t *Task, lost bool) {
 	b.mu.Lock()
 	t.Ended, t.Lost = time.Now(), lost
 	b.mu.Unlock()
 	b.changed()
 }
 
-func (b *Board) letGo(t *Task) {
+func (b *TaskGate) letGo(t *Task) {
 	select {
 	case <-t.let:
 	default:
@@ -96,7 +96,7 @@ func (b *Board) letGo(t *Task) {
 }
 
 // Release lets the tasks of a batch end, also those that begin only later.
-func (b *Board) Release(batch string) {
+func (b *TaskGate) Release(batch string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.free[batch] = true
@@ -108,7 +108,7 @@ func (b *Board) Release(batch string) {
 }
 
 // ReleaseTask lets one task end, by its name.
-func (b *Board) ReleaseTask(name string) {
+func (b *TaskGate) ReleaseTask(name string) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if t := b.tasks[name]; t != nil {
@@ -117,7 +117,7 @@ func (b *Board) ReleaseTask(name string) {
 }
 
 // Tasks are the tasks of a batch that have begun, in the order in which they did.
-func (b *Board) Tasks(batch string) []Task {
+func (b *TaskGate) Tasks(batch string) []Task {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	var found []Task
@@ -137,7 +137,7 @@ func (b *Board) Tasks(batch string) []Task {
 
 // AtWork is nil if exactly so many tasks of a batch are at work. A task that was
 // ended by somebody else can never be at work again.
-func (b *Board) AtWork(batch string, count int) error {
+func (b *TaskGate) AtWork(batch string, count int) error {
 	working := 0
 	for _, t := range b.Tasks(batch) {
 		if t.Lost {

@@ -14,11 +14,11 @@ import (
 	"rayfit.dev/rayfit/tests/rig"
 )
 
-// Herd is many RayClusters, or large ones, of which every object is written
+// WrittenClusters are many RayClusters, or large ones, of which every object is written
 // straight into the API server: no operator makes the pods and no kubelet runs
 // them, and their GCS is played. It shows what many clusters cost who watches
 // them, on a machine that could not run them.
-type Herd struct {
+type WrittenClusters struct {
 	Lab      *lab.Lab
 	GCS      *playgcs.Server
 	Clusters []Cluster
@@ -30,24 +30,24 @@ type Herd struct {
 // writers is how many requests are under way at once.
 const writers = 16
 
-// herdNodes is how many Nodes the pods are spread over.
-const herdNodes = 100
+// writtenNodes is how many Nodes the pods are spread over.
+const writtenNodes = 100
 
-// Raise writes the objects of a herd: clusters of a head and some workers each,
+// WriteClusters writes the objects of clusters of a head and some workers each,
 // all of them running and idle.
-func Raise(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, workers int) (*Herd, error) {
+func WriteClusters(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, workers int) (*WrittenClusters, error) {
 	port, err := lab.FreePort()
 	if err != nil {
 		return nil, err
 	}
-	h := &Herd{Lab: l, GCS: gcs, Workers: workers, uids: make([]string, clusters)}
+	h := &WrittenClusters{Lab: l, GCS: gcs, Workers: workers, uids: make([]string, clusters)}
 	for i := range clusters {
 		h.Clusters = append(h.Clusters, Cluster{
-			Name: fmt.Sprintf("herd-%04d", i), Mode: Central, Port: port, Idle: 3600,
+			Name: fmt.Sprintf("written-%04d", i), Mode: Central, Port: port, Idle: 3600,
 			Groups: []Group{{Name: "cpu", CPU: 1, Max: 4 * workers}},
 		})
 	}
-	if err := inParallel(ctx, herdNodes, h.node); err != nil {
+	if err := inParallel(ctx, writtenNodes, h.node); err != nil {
 		return nil, err
 	}
 	if err := inParallel(ctx, clusters, h.cluster); err != nil {
@@ -57,11 +57,11 @@ func Raise(ctx context.Context, l *lab.Lab, gcs *playgcs.Server, clusters, worke
 }
 
 // Played is the played Ray of the i-th cluster.
-func (h *Herd) Played(i int) *playgcs.Cluster {
+func (h *WrittenClusters) Played(i int) *playgcs.Cluster {
 	return h.GCS.Cluster(Namespace + "/" + h.Clusters[i].Name)
 }
 
-func (h *Herd) node(ctx context.Context, i int) error {
+func (h *WrittenClusters) node(ctx context.Context, i int) error {
 	size := map[string]any{"cpu": "256", "memory": "1Ti", "pods": "1000"}
 	node := rig.Object{}.Set("apiVersion", "v1").Set("kind", "Node").
 		Set("metadata.name", nodeOf(i)).
@@ -70,9 +70,9 @@ func (h *Herd) node(ctx context.Context, i int) error {
 	return err
 }
 
-func nodeOf(i int) string { return fmt.Sprintf("herd-node-%02d", i%herdNodes) }
+func nodeOf(i int) string { return fmt.Sprintf("written-node-%02d", i%writtenNodes) }
 
-func (h *Herd) cluster(ctx context.Context, i int) error {
+func (h *WrittenClusters) cluster(ctx context.Context, i int) error {
 	object := h.Clusters[i].Object().Set("spec.workerGroupSpecs[0].replicas", h.Workers)
 	answer, err := h.Lab.Request(ctx, http.MethodPost, clustersPath(Namespace), object.JSON())
 	if err != nil {
@@ -87,7 +87,7 @@ func (h *Herd) cluster(ctx context.Context, i int) error {
 }
 
 // pod writes the n-th pod of all: each cluster's first is its head.
-func (h *Herd) pod(ctx context.Context, n int) error {
+func (h *WrittenClusters) pod(ctx context.Context, n int) error {
 	i, k := n/(h.Workers+1), n%(h.Workers+1)
 	c := h.Clusters[i]
 	name, group := fmt.Sprintf("%s-cpu-worker-%04d", c.Name, k), "cpu"
@@ -121,7 +121,7 @@ func (h *Herd) pod(ctx context.Context, n int) error {
 }
 
 // podObject is a pod such as KubeRay makes, with as much in it.
-func (h *Herd) podObject(c Cluster, name, group string, n int) rig.Object {
+func (h *WrittenClusters) podObject(c Cluster, name, group string, n int) rig.Object {
 	kind, container := "worker", "ray-worker"
 	if group == "headgroup" {
 		kind, container = "head", "ray-head"

@@ -14,9 +14,9 @@ import (
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
-// strangers are pods that carry the labels of tenants' pods and are nobody's: no
+// foreignPods are pods that carry the labels of tenants' pods and are nobody's: no
 // RayCluster controls them. They share the nodes of the tenants' heads.
-type strangers struct {
+type foreignPods struct {
 	// ray is the one played Ray behind all heads among them.
 	ray     *playgcs.Cluster
 	pods    []stranger
@@ -32,17 +32,17 @@ type stranger struct {
 // postgres is a pod with a worker's label; somebody works in it.
 const postgres = "postgres-0"
 
-// surround puts strangers beside tenants whose clusters have one name.
+// addForeignPods puts pods of nobody beside tenants whose clusters have one name.
 //
 // The operator itself goes by labels within a cluster's namespace: beside a second
 // head it does nothing for the cluster any more, and a pod with a group's label it
 // counts as one of its workers. So heads are in a namespace of their own, which
 // sorts before the tenants', and workers beside a cluster name no group.
-func surround(t *testing.T, s *stage, tenants []*tenant) *strangers {
+func addForeignPods(t *testing.T, s *stage, tenants []*tenant) *foreignPods {
 	t.Helper()
 	own := s.in(t, "stranger")
 	c := tenants[0].c
-	st := &strangers{ray: own.played(c), tenants: tenants}
+	st := &foreignPods{ray: own.played(c), tenants: tenants}
 	nodes := nodesOf(t, tenants)
 	for i, node := range nodes {
 		st.add(t, own, head(fmt.Sprintf("hijacker-%d", i), node, c))
@@ -53,7 +53,7 @@ func surround(t *testing.T, s *stage, tenants []*tenant) *strangers {
 	for _, tn := range tenants {
 		st.add(t, tn.stage, labelled(postgres, nodes[0], c, "worker"))
 	}
-	until(t, own.World, "the heads of strangers can be asked", func() error { return joined(st.ray, 2*len(nodes)) })
+	until(t, own.World, "the heads of foreign clusters can be asked", func() error { return joined(st.ray, 2*len(nodes)) })
 	// Who asks them hears of work for a thousand machines, and of an idle worker.
 	st.ray.Join(postgres, "kept", "127.0.0.1", false, map[string]float64{"memory": 1 << 30})
 	st.ray.Ask(1000, small)
@@ -101,7 +101,7 @@ func head(name, node string, c scaling.Cluster) rig.Object {
 }
 
 // add creates a pod that ends with its test, and waits until it runs.
-func (st *strangers) add(t *testing.T, in *stage, pod rig.Object) {
+func (st *foreignPods) add(t *testing.T, in *stage, pod rig.Object) {
 	t.Helper()
 	path := "/api/v1/namespaces/" + in.Namespace + "/pods"
 	if _, err := in.Lab.Request(t.Context(), http.MethodPost, path, pod.JSON()); err != nil {
@@ -128,10 +128,10 @@ func (st *strangers) add(t *testing.T, in *stage, pod rig.Object) {
 }
 
 // review looks back: nobody has asked them, deleted, changed or named them.
-func (st *strangers) review(t *testing.T) {
+func (st *foreignPods) review(t *testing.T) {
 	t.Helper()
 	if n, calls := st.ray.Connections(), st.ray.Calls(); n > 0 || len(calls) > 0 {
-		t.Errorf("the GCS of strangers was connected to %d times, and asked %v", n, calls)
+		t.Errorf("the GCS of foreign pods was connected to %d times, and asked %v", n, calls)
 	}
 	for _, before := range st.pods {
 		name := before.in.Namespace + "/" + before.Name()

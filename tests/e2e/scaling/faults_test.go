@@ -175,6 +175,11 @@ func TestTakeover(t *testing.T) {
 	if full() && took > mostTakeover {
 		t.Errorf("taken over after %s, later than %s", took, mostTakeover)
 	}
+	undisturbed, takenOver := waits(heir.Writes(), begin)
+	t.Logf("clusters that had the heir already were patched after %s, the others after %s", undisturbed, takenOver)
+	if len(undisturbed) != shares[heir] {
+		t.Errorf("%d clusters had the heir already, and %d were patched by it before", len(undisturbed), shares[heir])
+	}
 	for name, now := range shards(t, s.Lab) {
 		if now.holder == left[name].holder {
 			continue
@@ -193,6 +198,33 @@ func TestTakeover(t *testing.T) {
 			t.Errorf("%s was patched by both: by the heir %s before the other's last", path, of.Sub(first))
 		}
 	}
+}
+
+// waits are how long after a moment a replica first patched each cluster: those
+// that it had patched before that moment, and those that it had not.
+func waits(writes []faulty.Write, begin time.Time) (had, got []time.Duration) {
+	before := map[string]bool{}
+	after := map[string]bool{}
+	for _, write := range writes {
+		if write.Method != http.MethodPatch || !clusterPath.MatchString(write.Path) {
+			continue
+		}
+		if write.At.Before(begin) {
+			before[write.Path] = true
+			continue
+		}
+		if after[write.Path] {
+			continue
+		}
+		after[write.Path] = true
+		waited := write.At.Sub(begin).Round(10 * time.Millisecond)
+		if before[write.Path] {
+			had = append(had, waited)
+		} else {
+			got = append(got, waited)
+		}
+	}
+	return had, got
 }
 
 // shard is who holds one of the shards, and until when at least.

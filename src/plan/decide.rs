@@ -28,9 +28,9 @@ use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::removal::keep::Keep;
 use crate::plan::removal::limits::Timeouts;
+use crate::plan::removal::make_room::{RoomContext, make_room};
 use crate::plan::removal::shrink::Hold;
-use crate::plan::removal::{limits, shrink};
-use crate::plan::standby::claims::is_unscheduled;
+use crate::plan::removal::{limits, shrink, vain};
 use crate::plan::standby::ready;
 use crate::plan::standby::ready::{StandbyContext, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
@@ -99,7 +99,7 @@ impl<'a> Decision<'a> {
         let left = serve(&mut state, &demands);
         let (standby, only_ready) = self.standby(&mut state, &demands, &leftovers, now);
         problems.extend(standby.is_none().then(ready::given_up));
-        let waits = |pod: &Pod<'_>| is_unscheduled(pod) && !only_ready.contains(pod.name);
+        let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
         let demand_waits = !left.is_empty() || self.own.iter().any(waits);
         let at_work = at_work::most(&self.snapshot.history, &state);
         let small = self.settings.keep_small_s;
@@ -125,11 +125,18 @@ impl<'a> Decision<'a> {
             }
             None => shrink::forget(&mut state),
         }
+        if self.is_rayfit() && demand_waits {
+            vain::give_up(&mut state);
+            let context = RoomContext {
+                own: self.own,
+                draining: &leftovers.draining,
+                now,
+            };
+            make_room(&mut state, &context, &left);
+        }
         state.hold_back();
         problems.extend(state.is_cut.then(|| limits::cut_short(state.max_workers)));
-        let growth_backoffs = self.growth_backoffs(&config, now);
         Decided {
-            growth_backoffs,
             state,
             config,
             demands,
@@ -184,7 +191,7 @@ impl<'a> Decision<'a> {
         let bases = templates.clone();
         let unavailable = &self.snapshot.history.unavailable;
         let preferences = availability::preferences(&config.groups, unavailable, now);
-        assemble::size(
+        let at_base = assemble::size(
             config,
             &self.growth_backoffs(config, now),
             (cpu, memory),
@@ -197,12 +204,14 @@ impl<'a> Decision<'a> {
         let demands = requests::all(gcs, &names, &mut shapes);
         let groups = (config.groups.iter().cloned())
             .zip(preferences)
-            .zip(bases.into_iter().zip(templates));
-        let group = |((config, preference), (base, template))| PlannedGroup {
+            .zip(bases.into_iter().zip(templates))
+            .zip(at_base);
+        let group = |(((config, preference), (base, template)), at_base)| PlannedGroup {
             config,
             preference,
             base,
             template,
+            at_base,
             draining: 0,
             floor: None,
         };
@@ -228,17 +237,13 @@ impl<'a> Decision<'a> {
         (state, demands)
     }
 
-    /// The groups in growth back-off, whose new nodes count at their base size, with the end of
-    /// each back-off in seconds since 1970.
-    fn growth_backoffs(&self, config: &ClusterConfig, now: f64) -> BTreeMap<String, f64> {
+    /// The end of the growth back-off of each group that is in one, in seconds since 1970.
+    fn growth_backoffs(&self, config: &ClusterConfig, now: f64) -> ByGroup<Option<f64>> {
         let history = &self.snapshot.history;
-        let until = |group: &GroupConfig| {
-            let until = growth_backoff::until(history, &group.name, now)?;
-            Some((group.name.clone(), until))
-        };
-        let groups = config.groups.iter();
-        let groups = groups.filter(|_| self.is_rayfit());
-        groups.filter_map(until).collect()
+        let until = |group: &GroupConfig| growth_backoff::until(history, &group.name, now);
+        config
+            .groups
+            .map(|group| until(group).filter(|_| self.is_rayfit()))
     }
 
     fn headrooms(

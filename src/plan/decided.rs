@@ -27,9 +27,6 @@ pub(crate) struct Decided<'a> {
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
     /// How many pods each group had when it last had work for all of them.
     pub(crate) at_work: ByGroup<u64>,
-    /// Groups in growth back-off, whose new nodes count at their base size, with the end of each
-    /// back-off in seconds since 1970.
-    pub(crate) growth_backoffs: BTreeMap<String, f64>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) now: f64,
 }

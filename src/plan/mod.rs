@@ -67,7 +67,9 @@ pub use crate::plan::outcome::report::{
 pub use crate::plan::outcome::resize_note::{PodNote, ResizeNote, STATUS_ANNOTATION};
 pub use crate::plan::outcome::standby_reason::{StandbyLaunch, StandbyReason};
 pub use crate::plan::outcome::step::PlacementStep;
-pub use crate::plan::outcome::unmet::{DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason};
+pub use crate::plan::outcome::unmet::{
+    CountedAtBase, DemandKind, GroupLimit, Shortfall, Unmet, UnmetReason,
+};
 pub use crate::plan::standby::spec::{Headroom, HeadroomRequest, ScheduledStandby};
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;

@@ -8,7 +8,8 @@
 //!   their base size, so it launches again for the same demand in every round.
 //! - **node headroom**: A pod is never asked to grow beyond the headroom of its Kubernetes node: it
 //!   grows to the largest size that fits, or a new pod is launched. A pod that starts counts as
-//!   large as its node lets it become. Ray asks for the resize limits and learns the rest by
+//!   large as its node lets it become, and at its base size once the scheduler has had no node for
+//!   it for long. Ray asks for the resize limits and learns the rest by
 //!   refusals.
 //! - **bounded suggestions**: The size that a refused resize suggests never goes below the base
 //!   size or the resources in use, and it is forgotten: the first suggestion after one minute,
@@ -21,7 +22,8 @@
 //!   up to an hour. Ray bars it for the rest of its life.
 //! - **no vain pods**: When an idle pod is removed because it could not grow to the size that it
 //!   was launched for, its group goes into growth back-off: new pods of the group count at their
-//!   base size for one minute, then two, up to an hour. Ray counts them at their resize limits,
+//!   base size for one minute, then two, up to an hour, and those without a node that are of no
+//!   use at that size are given up. Ray counts them at their resize limits,
 //!   and launches one after the other in vain.
 //! - **mended raylets**: A raylet whose size differs from its pod's size is told the pod's size,
 //!   in either direction. Ray only tells the raylets of resizes that it remembers.
@@ -29,6 +31,8 @@
 //!   leaves it at its size.
 //! - **small pods stay**: Half of what idle pods below their resize limits cost less is spent on
 //!   keeping few of them for long. Ray removes all after the same time.
+//! - **room for what waits**: Idle nodes go before their timeout where demand that waits can run
+//!   in their room. Ray keeps them for their timeout.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
 //!   new demand is placed on them. Ray stops them at once, together with their work.
 //! - **isolated faults**: The nodes of a removed group are drained, and a pod without the labels

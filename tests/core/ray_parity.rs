@@ -61,6 +61,7 @@ fn cause(cause: RemovalCause) -> &'static str {
         RemovalCause::ClusterMax => "MAX_NUM_NODES",
         RemovalCause::Idle => "IDLE",
         RemovalCause::GivesWay
+        | RemovalCause::Unschedulable
         | RemovalCause::GroupGone
         | RemovalCause::StopRequested
         | RemovalCause::Stopped => "none of Ray's",

@@ -11,6 +11,7 @@
 
 use std::path::Path;
 
+use k8s_openapi::jiff::{SignedDuration, Timestamp};
 use rayfit::facts::Facts;
 use rayfit::plan::check::check;
 use rayfit::plan::{PlanSettings, Strategy, decide};
@@ -48,7 +49,7 @@ fn snapshot(story: &Value) -> Value {
         &json!({"total": {"node:__internal_head__": 1}}),
         &json!({}),
     )];
-    for (name, of) in map(&story["pods"]) {
+    for (name, of) in map(&story["pods"]).iter().flat_map(alike) {
         let group = of["group"].as_str().unwrap();
         let spec = &story["groups"][group];
         pods.push(pod(&name, group, "worker", spec, &of));
@@ -85,6 +86,16 @@ fn snapshot(story: &Value) -> Value {
     snapshot
 }
 
+/// `count: 3`: three pods alike.
+fn alike((name, of): (&String, &Value)) -> Vec<(String, Value)> {
+    let count = of["count"].as_u64();
+    let all = |count| (1..=count).map(|number| (format!("{name}-{number:02}"), of.clone()));
+    count.map_or_else(
+        || vec![(name.clone(), of.clone())],
+        |count| all(count).collect(),
+    )
+}
+
 fn resize_limits(groups: &Value) -> Value {
     let groups = map(groups).into_iter().filter(|(_, group)| group["limits"].is_object()).map(|(name, group)| {
         let limits = &group["limits"];
@@ -114,6 +125,9 @@ fn worker_group(name: &str, group: &Value) -> Value {
             spec[key] = group[key].clone();
         }
     }
+    if !group["nodeSelector"].is_null() {
+        spec["template"]["spec"]["nodeSelector"] = group["nodeSelector"].clone();
+    }
     spec
 }
 
@@ -127,7 +141,7 @@ fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
 }
 
 /// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`;
-/// `generation`.
+/// `generation`; `unschedulable`: for so many seconds.
 fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     let container = container(
         if role == "head" { "head" } else { "worker" },
@@ -147,6 +161,13 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     });
     if of["resize"].is_object() {
         pod["metadata"]["annotations"] = json!({"ray.io/ippr-status": of["resize"].to_string()});
+    }
+    if let Some(seconds) = of["unschedulable"].as_i64() {
+        let now: Timestamp = NOW.parse().unwrap();
+        pod["metadata"]["creationTimestamp"] = json!(now - SignedDuration::from_secs(seconds));
+        pod["status"]["phase"] = json!("Pending");
+        pod["status"]["conditions"] =
+            json!([{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]);
     }
     if of["condition"].is_object() {
         let mut condition = of["condition"].clone();

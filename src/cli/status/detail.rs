@@ -233,7 +233,7 @@ fn kept(report: &PlanReport) -> String {
     let kept = |node: &&NodeReport| {
         matches!(
             node.reason,
-            NodeRemark::Kept(_) | NodeRemark::Released { .. }
+            NodeRemark::Kept(_) | NodeRemark::Released { .. } | NodeRemark::KeptSmall { .. }
         )
     };
     let lines = report.nodes.iter().filter(kept);
@@ -253,4 +253,29 @@ fn unmet(plan: &Plan) -> String {
         }
     }
     text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn small_pods_are_among_those_that_are_kept() {
+        let node = |pod: &str, reason| NodeReport {
+            group: "cpu".to_owned(),
+            pods: vec![pod.to_owned()],
+            count: 1,
+            reason,
+        };
+        let report = PlanReport {
+            nodes: vec![
+                node("cpu-1", NodeRemark::KeptSmall { seconds: 300 }),
+                node("cpu-2", NodeRemark::Stopping),
+            ],
+            ..PlanReport::default()
+        };
+        let text = kept(&report);
+        assert!(text.contains("cpu-1: idle, and kept for 300 s"), "{text}");
+        assert!(!text.contains("cpu-2"), "{text}");
+    }
 }

@@ -126,7 +126,7 @@ fn why_not(
                 resource: state.names.text(name).to_owned(),
                 has,
                 needed,
-                growth_backoff_until: decided.growth_backoffs.get(&config.name).copied(),
+                at_base: group.at_base,
             };
         }
     }

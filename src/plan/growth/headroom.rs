@@ -49,9 +49,23 @@ impl NodeHeadroom {
         })
     }
 
-    fn take(&mut self, load: Amounts) {
+    /// Takes what a pod asks for.
+    pub(crate) fn take(&mut self, load: Amounts) {
         self.cpu = less(self.cpu, load.cpu.unwrap_or_default());
         self.memory = less(self.memory, load.memory.unwrap_or_default());
+    }
+
+    /// Puts back what a pod asked for.
+    pub(crate) fn put(&mut self, load: Amounts) {
+        let sum = Amounts::new(self.cpu, self.memory).plus(load);
+        self.cpu = sum.cpu.unwrap_or_default();
+        self.memory = sum.memory.unwrap_or_default();
+    }
+
+    /// Whether there is room for a pod that asks for so much, if pods give up so many cores.
+    pub(crate) fn holds(&self, asked: Amounts, shrinks: f64) -> bool {
+        let cpu = cores(asked.cpu.unwrap_or_default());
+        cpu <= cores(self.cpu) + shrinks.max(0.0) && asked.memory.unwrap_or_default() <= self.memory
     }
 
     /// The largest size up to `limit`, and not below `current`, that the headroom allows.

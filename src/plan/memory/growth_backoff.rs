@@ -57,10 +57,13 @@ fn has_grown(node: &PlannedNode) -> bool {
     resize.is_some_and(|resize| resize.has_come_through() && !is_small(resize))
 }
 
-/// Whether the node is removed as idle, and has not grown up to its resize limits.
+/// Whether the node is idle and goes, and has not grown up to its resize limits.
 fn goes_small(node: &PlannedNode) -> bool {
     node.stage() == Stage::Running
-        && node.removal() == Some(RemovalCause::Idle)
+        && matches!(
+            node.removal(),
+            Some(RemovalCause::Idle | RemovalCause::GivesWay)
+        )
         && node.resize.as_ref().is_some_and(is_small)
 }
 

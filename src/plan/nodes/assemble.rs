@@ -1,6 +1,6 @@
 //! From rows to nodes, with their faults, resizes and sizes.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::growth::headroom::NodeHeadroom;
@@ -8,7 +8,7 @@ use crate::plan::growth::pod_size;
 use crate::plan::growth::pod_size::Around;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
-use crate::plan::list::{ByGroup, KubeNodeIndex, List, NodeIndex};
+use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{DemandSource, Fate, NodeResource, PlannedNode};
@@ -18,8 +18,13 @@ use crate::plan::nodes::view::NodeReader;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::{ProblemReason, ResizeError};
+use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::strategy::Strategy;
 use crate::snapshot::History;
+
+/// After how many seconds without a Kubernetes node a pod counts at its base size. Until then, a
+/// node autoscaler may bring a node on which it can grow.
+const UNSCHEDULABLE_FOR_LONG_S: f64 = 60.0;
 
 /// Turns rows into planned nodes.
 pub(crate) struct NodeAssembly<'d> {
@@ -77,6 +82,10 @@ impl NodeAssembly<'_> {
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
         }
+        node.unschedulable_s = row.pod.filter(|pod| pod.is_unschedulable()).map(|pod| {
+            let created = pod.created().unwrap_or(self.now);
+            (self.now - created).max(0.0)
+        });
         match self.resize(row, &node) {
             Ok(resize) => node.resize = resize,
             Err(fault) => problems.push(Problem {
@@ -162,20 +171,39 @@ fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
 
 /// Counts new nodes of groups that may grow at their resize limits. With the improved order it does
 /// so with pending nodes too, as far as the Kubernetes node has headroom on which the pod is, and
-/// counts nodes that shrink as if they had shrunk already. `growth_backoffs` has the groups in growth
-/// back-off, whose new nodes count at their base size.
+/// counts nodes that shrink as if they had shrunk already. `growth_backoffs` has the end of the
+/// growth back-off of each group, during which its new nodes count at their base size.
+///
+/// Which room there will be for a pod without a Kubernetes node, the scheduler alone knows: the
+/// planner does not see what all pods on all nodes take. Where the scheduler has had none for long,
+/// what comes free is what the pod asks for, and hardly more. So the pod counts at its base size,
+/// and new ones of its group too.
+///
+/// Returns why new nodes of a group count at their base size, if they do.
 pub(crate) fn size(
     config: &ClusterConfig,
-    growth_backoffs: &BTreeMap<String, f64>,
+    growth_backoffs: &ByGroup<Option<f64>>,
     (cpu, memory): (Option<Name>, Option<Name>),
     templates: &mut ByGroup<PlannedNode>,
     nodes: &mut List<NodeIndex, PlannedNode>,
     headrooms: &List<KubeNodeIndex, NodeHeadroom>,
     strategy: Strategy,
-) {
+) -> ByGroup<Option<CountedAtBase>> {
+    let in_backoff =
+        |until: &Option<f64>| until.map(|until| CountedAtBase::GrowthBackoff { until });
+    let mut at_base = growth_backoffs.map(in_backoff);
     let (Some(cpu), Some(memory)) = (cpu, memory) else {
-        return;
+        return at_base;
     };
+    if strategy.is_rayfit() {
+        for node in nodes.iter().filter(|node| waits_for_long(node)) {
+            let limits = |group: GroupIndex| config.groups.get(group)?.resize_limits;
+            let grows = node.group().filter(|group| limits(*group).is_some());
+            if let Some(group) = grows.and_then(|group| at_base.get_mut(group)) {
+                group.get_or_insert(CountedAtBase::Unschedulable);
+            }
+        }
+    }
     let total = |node: &PlannedNode, name| {
         node.amount(name)
             .and_then(|amount| amount.total)
@@ -206,17 +234,19 @@ pub(crate) fn size(
         let most = resize_limits.memory.max(most) as f64;
         node.set_total(memory, most.max(total(node, memory)));
     };
-    let grow = |node: &&mut PlannedNode| {
-        group(node).is_none_or(|group| !growth_backoffs.contains_key(&group.name))
-    };
-    templates
-        .iter_mut()
-        .filter(grow)
-        .for_each(&mut at_resize_limits);
+    let at_limits = templates.iter_mut().zip(at_base.iter());
+    at_limits
+        .filter(|(_, at_base)| at_base.is_none())
+        .for_each(|(template, _)| at_resize_limits(template));
     if !strategy.is_rayfit() {
-        return;
+        return at_base;
     }
     for node in nodes.iter_mut() {
+        let of_group = node.group().and_then(|group| *at_base.get(group)?);
+        let backs_off = matches!(of_group, Some(CountedAtBase::GrowthBackoff { .. }));
+        if waits_for_long(node) || backs_off && node.unschedulable_s.is_some() {
+            continue;
+        }
         if node.stage() != Stage::Running {
             at_resize_limits(node);
         } else if let Some(desired) = node
@@ -230,4 +260,10 @@ pub(crate) fn size(
             node.set_total(memory, (desired.memory as f64).min(total(node, memory)));
         }
     }
+    at_base
+}
+
+fn waits_for_long(node: &PlannedNode) -> bool {
+    let seconds = node.unschedulable_s;
+    seconds.is_some_and(|seconds| seconds >= UNSCHEDULABLE_FOR_LONG_S)
 }

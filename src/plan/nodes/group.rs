@@ -36,6 +36,8 @@ pub(crate) struct GroupConfig {
     /// The amount of each resource that a node starts with, in Ray's order.
     pub(crate) resources: Vec<(String, f64)>,
     pub(crate) labels: Vec<(String, String)>,
+    /// `nodeSelector` of its pods.
+    pub(crate) node_selector: Vec<(String, String)>,
     pub(crate) idle_timeout_s: Option<f64>,
     pub(crate) priority: i64,
     /// The sizes up to which its pods may grow.
@@ -52,6 +54,17 @@ impl GroupConfig {
     /// How many nodes so many replicas have.
     pub(crate) fn nodes(&self, replicas: i64) -> u64 {
         nodes(replicas, self.hosts)
+    }
+
+    /// Whether a pod of this group can run where a pod of the other group runs, as far as is known.
+    pub(crate) fn suits_room_of(&self, other: &Self) -> bool {
+        let is_plain = |group: &Self| {
+            let mut resources = group.resources.iter();
+            resources
+                .all(|(name, amount)| matches!(name.as_str(), "CPU" | "memory") || *amount == 0.0)
+        };
+        self.name == other.name
+            || self.node_selector == other.node_selector && is_plain(self) && is_plain(other)
     }
 }
 
@@ -193,6 +206,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
             .map(|(name, amount)| (name.to_owned(), amount as f64))
             .collect(),
         labels: group.labels.clone(),
+        node_selector: group.node_selector.clone(),
         idle_timeout_s: group.idle_timeout.seconds(),
         priority: group.priority.unwrap_or(0),
         resize_limits: None,

@@ -106,6 +106,9 @@ pub(crate) struct PlannedNode {
     pub(crate) takes: Vec<Placement>,
     /// Its in-place resize, if the pods of its group may grow.
     pub(crate) resize: Option<Resize>,
+    /// For how many seconds its pod has been there without a Kubernetes node that has room for it,
+    /// if the scheduler says so.
+    pub(crate) unschedulable_s: Option<f64>,
     /// Whether the node is counted at its resize limits, because a pod that starts can grow that
     /// far.
     pub(crate) at_resize_limits: bool,

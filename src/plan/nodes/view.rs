@@ -158,6 +158,7 @@ fn empty(group: NodeGroup) -> PlannedNode {
         placed: [Vec::new(), Vec::new()],
         takes: Vec::new(),
         resize: None,
+        unschedulable_s: None,
         at_resize_limits: false,
         class: [None; 2],
         count: 1,

@@ -14,8 +14,10 @@ pub enum RemovalCause {
     /// It has been idle for longer than the timeout, or was pending for longer without any demand
     /// that needs it.
     Idle,
-    /// It was kept ready, and other demand needs its room.
+    /// It is idle, and demand needs its room.
     GivesWay,
+    /// The scheduler finds no room for it, and demand needs larger nodes than it could become.
+    Unschedulable,
     /// Its group is no longer in the RayCluster.
     GroupGone,
     /// It was asked to stop in an earlier round.
@@ -31,7 +33,10 @@ impl RemovalCause {
             Self::GroupMax => "its group is above maxReplicas",
             Self::ClusterMax => "the cluster is above its maximum",
             Self::Idle => "idle",
-            Self::GivesWay => "it was only kept ready, and demand needs its room",
+            Self::GivesWay => "it is idle, and demand needs its room",
+            Self::Unschedulable => {
+                "it finds no Kubernetes node, and demand needs larger ones than it could become"
+            }
             Self::GroupGone => "its group was removed",
             Self::StopRequested => "it was asked to stop",
             Self::Stopped => "Ray has stopped in it",

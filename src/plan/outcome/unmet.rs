@@ -80,9 +80,8 @@ pub enum Shortfall {
         has: f64,
         /// How much the request needs, in Ray's unit.
         needed: f64,
-        /// Until when new nodes count at their base size because others could not grow, in seconds
-        /// since 1970.
-        growth_backoff_until: Option<f64>,
+        /// Why new nodes count at their base size, if they do.
+        at_base: Option<CountedAtBase>,
     },
     /// The group is the head group, of which there is one node.
     OneHead,
@@ -92,6 +91,18 @@ pub enum Shortfall {
     MaxWorkers(u64),
     /// Every node is full, and the cluster has as many as it may have.
     Full,
+}
+
+/// Why new nodes of a group count at their base size, and not at their resize limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum CountedAtBase {
+    /// Others could not grow.
+    GrowthBackoff {
+        /// Until when, in seconds since 1970.
+        until: f64,
+    },
+    /// The scheduler has had no room for others for long.
+    Unschedulable,
 }
 
 /// Why a group cannot get more nodes.
@@ -125,20 +136,24 @@ impl fmt::Display for Shortfall {
                 resource,
                 has,
                 needed,
-                growth_backoff_until,
+                at_base,
             } => {
                 let (has, needed) = (amount_text(resource, *has), amount_text(resource, *needed));
                 write!(f, "a node has {resource} {has}, {needed} is needed")?;
-                let Some(until) = growth_backoff_until else {
-                    return Ok(());
-                };
-                // The text names a moment and not the seconds until it, because the text is sent to
-                // Ray whenever it changes.
-                let until = moment(*until);
-                write!(
-                    f,
-                    " (new ones could not grow; they count at their first size until {until})"
-                )
+                match at_base {
+                    None => Ok(()),
+                    // The text names a moment and not the seconds until it, because the text is
+                    // sent to Ray whenever it changes.
+                    Some(CountedAtBase::GrowthBackoff { until }) => write!(
+                        f,
+                        " (new ones could not grow; they count at their first size until {})",
+                        moment(*until)
+                    ),
+                    Some(CountedAtBase::Unschedulable) => f.write_str(
+                        " (pods of it find no Kubernetes node; until they do, new ones count at \
+                         their first size)",
+                    ),
+                }
             }
             Self::OneHead => f.write_str("there is one head"),
             Self::Group(limit) => limit.fmt(f),

@@ -10,6 +10,7 @@ use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, Sta
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{Fate, NodeGroup, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::fit::FitContext;
@@ -53,6 +54,8 @@ pub(crate) struct PlannedGroup {
     pub(crate) base: PlannedNode,
     /// A node of the group at the largest size that the group's resize limits allow.
     pub(crate) template: PlannedNode,
+    /// Why new nodes count at their base size, if they do.
+    pub(crate) at_base: Option<CountedAtBase>,
     /// How many pods are draining and still count towards the group's maximum.
     pub(crate) draining: u64,
     /// What a schedule keeps of the group beyond its minimum.

@@ -61,12 +61,12 @@ impl Packing<'_> {
         numbers.iter().copied().filter(are).collect()
     }
 
-    /// The pending nodes in three parts: first those that a minimum or a request served before
-    /// needs, then other nodes with a pod, then other nodes without a pod, each part sorted by
-    /// group. In the round that asked for them the first part was there already and the last part
+    /// The pending nodes in four parts: first those that a minimum or a request served before
+    /// needs, then other nodes with a pod, then other nodes without a pod, and at last pods for
+    /// which the scheduler finds no room, each part sorted by group. In the round that asked for them the first part was there already and the last part
     /// was launched, so each request finds the node that was launched for it.
-    pub(crate) fn pending(&mut self, order: &[NodeIndex]) -> [Vec<NodeIndex>; 3] {
-        let mut parts = <[Vec<NodeIndex>; 3]>::default();
+    pub(crate) fn pending(&mut self, order: &[NodeIndex]) -> [Vec<NodeIndex>; 4] {
+        let mut parts = <[Vec<NodeIndex>; 4]>::default();
         let mut numbers = self.those(order, is_pending);
         if numbers.is_empty() {
             return parts;
@@ -86,6 +86,7 @@ impl Packing<'_> {
             });
             let part = match node.stage() {
                 _ if !node.is_unneeded() || needed == node.count => 0,
+                Stage::Allocated if node.unschedulable_s.is_some() => 3,
                 Stage::Allocated => 1,
                 _ => 2,
             };

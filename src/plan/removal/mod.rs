@@ -1,8 +1,11 @@
 //! Which nodes are removed: nodes above a maximum, and nodes that have been idle for too long. The
-//! hosts of one replica are removed together or not at all. Pods that stay give up CPU that they have
+//! hosts of one replica are removed together or not at all. Idle nodes and pods without a Kubernetes
+//! node go sooner where demand needs their room. Pods that stay give up CPU that they have
 //! not needed for a while.
 
 pub(crate) mod give_way;
 pub(crate) mod keep;
 pub(crate) mod limits;
+pub(crate) mod make_room;
 pub(crate) mod shrink;
+pub(crate) mod vain;

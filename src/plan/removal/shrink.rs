@@ -62,9 +62,9 @@ pub(crate) fn shrink(state: &mut DecisionState, hold: Hold) {
         let Some(spare) = spare.filter(|spare| hold.half_is_over(spare.since)) else {
             continue;
         };
-        let size = smallest(resize, spare.most, hold);
+        let size = smallest(resize, spare.most, hold.now);
         match spare.earlier {
-            Some(earlier) if !size.is_below(smallest(resize, earlier, hold)) => {
+            Some(earlier) if !size.is_below(smallest(resize, earlier, hold.now)) => {
                 resize.ask(Some(size.cpu), Some(size.memory));
                 resize.shrinks_for = Some(hold.seconds());
                 // A pod that is still seen at its old size later on shrinks after another hold
@@ -118,8 +118,18 @@ fn spare(node: &PlannedNode, needed: f64, hold: Hold) -> Option<SpareCpu> {
     // The clock may have been set back.
     spare.since = spare.since.min(hold.now);
     spare.most = spare.most.max(needed);
-    let size = smallest(resize, spare.peak(), hold);
+    let size = smallest(resize, spare.peak(), hold.now);
     size.is_below(resize.current).then_some(spare)
+}
+
+/// How many cores a pod is about to give up: those that it is asked to, and those that it will be if
+/// they stay spare.
+pub(crate) fn about_to_go(resize: &Resize, now: f64) -> f64 {
+    let then = match resize.spare {
+        Some(spare) => smallest(resize, spare.peak(), now),
+        None => resize.desired,
+    };
+    (resize.current.cpu - then.cpu).max(0.0)
 }
 
 /// Whether nothing else goes on with the size of the pod.
@@ -137,9 +147,9 @@ fn may_shrink(resize: &Resize) -> bool {
 /// Ray counts them where it starts, so that what the pod leaves to others on its Kubernetes node is
 /// of use to them. A pod that could not shrink keeps its memory the next time, and after that its
 /// CPU too.
-fn smallest(resize: &Resize, cpu: f64, hold: Hold) -> Size {
+fn smallest(resize: &Resize, cpu: f64, now_s: f64) -> Size {
     let (now, base) = (resize.current, resize.base);
-    let failures = resize.shrink_failures.lately(hold.now);
+    let failures = resize.shrink_failures.lately(now_s);
     let step = base.cpu.ceil();
     let steps = ((cpu - SAME) / step).ceil().max(1.0);
     Size {

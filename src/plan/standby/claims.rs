@@ -34,7 +34,7 @@ impl Claims {
                 Stage::Running | Stage::Stopping => {}
                 _ => begins |= pod.is_none_or(|pod| pod.node.is_none()),
             }
-            if let Some(pod) = pod.filter(|pod| is_unscheduled(pod)) {
+            if let Some(pod) = pod.filter(|pod| pod.is_unschedulable()) {
                 cores_short += cpu(pod);
             }
         }
@@ -66,15 +66,6 @@ impl Claims {
 
 fn cpu(pod: &Pod<'_>) -> f64 {
     pod.requests().cpu.map_or(0.0, cores)
-}
-
-/// Whether the scheduler has found no room for the pod on any Kubernetes node.
-pub(crate) fn is_unscheduled(pod: &Pod<'_>) -> bool {
-    let scheduled = pod.condition("PodScheduled");
-    let refused = scheduled.is_some_and(|condition| {
-        !condition.is_true() && condition.reason.as_deref() == Some("Unschedulable")
-    });
-    refused && pod.node.is_none() && !pod.ended && !pod.deleting
 }
 
 /// By number, the nodes that demand or the minimum of their group needs.

@@ -11,7 +11,7 @@ use crate::snapshot::NotANodeId;
 pub(crate) fn of(planned: &plan::NodeDrain) -> Result<Drain, NotANodeId> {
     let seconds = planned.idle_ms / 1000;
     let (kind, message) = match planned.cause {
-        RemovalCause::Idle | RemovalCause::Stopped => (
+        RemovalCause::Idle | RemovalCause::Stopped | RemovalCause::Unschedulable => (
             DrainKind::Idle,
             format!("Rayfit: idle for {seconds} seconds"),
         ),

@@ -38,6 +38,7 @@ impl Message {
             RemovalCause::GroupGone => "outdated",
             RemovalCause::Idle
             | RemovalCause::GivesWay
+            | RemovalCause::Unschedulable
             | RemovalCause::StopRequested
             | RemovalCause::Stopped => "idle",
         };

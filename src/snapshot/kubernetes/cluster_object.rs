@@ -67,6 +67,8 @@ pub struct GroupSpec {
     pub labels: Vec<(String, String)>,
     /// The key of the first label that is not in Kubernetes' syntax.
     pub bad_label: Option<String>,
+    /// `nodeSelector` of the pod template, sorted by key. A value that is no text is empty.
+    pub node_selector: Vec<(String, String)>,
     /// What a node of the group has of each resource.
     pub resources: Result<NodeResources, ResourceError>,
     /// The CPU and memory with which its ray containers start: their limits, or else their
@@ -175,6 +177,16 @@ impl GroupSpec {
         let strategy = object_at(group.spec, "scaleStrategy");
         let to_delete = strategy.map(|strategy| list_at(strategy, "workersToDelete").iter());
         let text = |value: &Value| value.as_str().map(str::to_owned);
+        let selector = || {
+            let template = object_at(group.spec, "template");
+            let spec = template.and_then(|template| object_at(template, "spec"));
+            let selector = spec.and_then(|spec| object_at(spec, "nodeSelector"));
+            let mut selector: Vec<(String, String)> = (selector.into_iter().flatten())
+                .map(|(key, value)| (key.clone(), text(value).unwrap_or_default()))
+                .collect();
+            selector.sort();
+            selector
+        };
         Self {
             role: group.role,
             name: group.name.map(str::to_owned),
@@ -191,6 +203,7 @@ impl GroupSpec {
             bad_label: labels()
                 .find(|label| !is_good(label))
                 .map(|(key, _)| key.clone()),
+            node_selector: selector(),
             resources: NodeResources::of(group),
             size: size(group),
             fixed_by: ["num-cpus", "memory"]

@@ -101,6 +101,15 @@ impl<'a> Pod<'a> {
         &self.object.status.conditions
     }
 
+    /// Whether the scheduler has found no room for the pod on any Kubernetes node.
+    pub fn is_unschedulable(&self) -> bool {
+        let scheduled = self.condition("PodScheduled");
+        let refused = scheduled.is_some_and(|condition| {
+            !condition.is_true() && condition.reason.as_deref() == Some("Unschedulable")
+        });
+        refused && self.node.is_none() && !self.ended && !self.deleting
+    }
+
     /// What the pod takes of its node.
     pub fn requests(&self) -> Amounts {
         requests(self.object)

@@ -1,0 +1,284 @@
+//! Making room: idle nodes go before their idle timeout where demand that waits could run in their
+//! room, and cannot run on them.
+//!
+//! Demand waits for room in two ways: for a pod that the scheduler cannot place, and for a running
+//! pod to grow where its Kubernetes node is full. In both cases the Kubernetes node is looked for
+//! on which the fewest idle nodes have to go. No more go than that, and none where it would not be
+//! enough.
+
+use std::collections::HashMap;
+
+use crate::plan::demand::batch::RequestBatch;
+use crate::plan::growth::headroom::NodeHeadroom;
+use crate::plan::list::{GroupIndex, KubeNodeIndex, List, NodeIndex};
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode};
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::packing::budget::WorkBudget;
+use crate::plan::packing::fit::FitTrial;
+use crate::plan::packing::placing::show_size;
+use crate::plan::packing::state::DecisionState;
+use crate::plan::removal::shrink::about_to_go;
+use crate::plan::standby::claims::required;
+use crate::snapshot::amounts::Amounts;
+use crate::snapshot::pod::Pod;
+
+/// For how long a node has been idle before it makes room, in milliseconds: between two tasks of
+/// one burst a node is idle for a moment only.
+const IDLE_MS: i64 = 10_000;
+
+/// How many steps it may take to look for room. What it takes does not count towards what the
+/// decision may take.
+const STEPS: u64 = 1_000_000;
+
+/// What is known of pods besides the nodes.
+pub(crate) struct RoomContext<'a> {
+    pub(crate) own: &'a [Pod<'a>],
+    /// The pods whose Ray node is draining.
+    pub(crate) draining: &'a [&'a Pod<'a>],
+    /// The time of the decision, in seconds since 1970.
+    pub(crate) now: f64,
+}
+
+/// Removes idle nodes in whose room the demand in `left` could run, or a pod that the scheduler
+/// cannot place and that demand needs.
+pub(crate) fn make_room(
+    state: &mut DecisionState,
+    context: &RoomContext<'_>,
+    left: &[RequestBatch],
+) {
+    let pods: HashMap<&str, &Pod<'_>> = context.own.iter().map(|pod| (pod.name, pod)).collect();
+    let mut rooms = Rooms::of(state, context, &pods);
+    if rooms.idle.iter().all(Vec::is_empty) {
+        return;
+    }
+    let work = std::mem::replace(&mut state.work, WorkBudget::new(STEPS));
+    let mut refused = None;
+    for waiting in unscheduled(state, &pods) {
+        // Equal pods, one after the other, find no room either.
+        if refused != Some(waiting) && !rooms.for_pod(state, waiting) {
+            refused = Some(waiting);
+        }
+    }
+    for batch in left {
+        for _ in 0..batch.count {
+            if state.work.is_over() || !rooms.for_growth(state, *batch) {
+                break;
+            }
+        }
+    }
+    state.work = work;
+}
+
+/// A pod that the scheduler cannot place: its group, and what it asks for.
+type Waiting = (GroupIndex, Amounts);
+
+/// The pods that demand or a minimum needs and that the scheduler cannot place.
+fn unscheduled(state: &DecisionState, pods: &HashMap<&str, &Pod<'_>>) -> Vec<Waiting> {
+    let required = required(state);
+    let numbers = state.order.iter().filter(|number| required.holds(**number));
+    let nodes = numbers.filter_map(|number| state.nodes.get(*number));
+    let waiting = nodes.filter(|node| node.unschedulable_s.is_some());
+    let asked = |node: &PlannedNode| {
+        let pod = pods.get(node.pod()?).filter(|pod| lacks_size(pod))?;
+        Some((node.group()?, pod.requests()))
+    };
+    waiting.filter_map(asked).collect()
+}
+
+/// An idle node with what it leaves when it goes.
+type Idle = (NodeIndex, Amounts);
+
+/// Whether the pod may lack nothing but CPU and memory, as far as the scheduler says what it lacks.
+/// (Kubernetes, `framework/plugins/noderesources/fit.go`: `Insufficient cpu`.)
+fn lacks_size(pod: &Pod<'_>) -> bool {
+    let condition = pod.condition("PodScheduled");
+    let message = condition.and_then(|condition| condition.message.as_deref());
+    let names = |what: &str| message.is_none_or(|message| message.contains(what));
+    names("Insufficient cpu") || names("Insufficient memory")
+}
+
+/// What the Kubernetes nodes have left, and the nodes on them.
+struct Rooms {
+    /// What each Kubernetes node has left when all pods have gone that are to go.
+    left: List<KubeNodeIndex, NodeHeadroom>,
+    /// How many cores pods on it are about to give up.
+    shrinks: List<KubeNodeIndex, f64>,
+    /// The idle nodes on it that may go, the one last that has been idle for longest.
+    idle: List<KubeNodeIndex, Vec<Idle>>,
+    /// The running nodes on it that may grow.
+    growing: List<KubeNodeIndex, Vec<NodeIndex>>,
+}
+
+impl Rooms {
+    fn of(
+        state: &DecisionState,
+        context: &RoomContext<'_>,
+        pods: &HashMap<&str, &Pod<'_>>,
+    ) -> Self {
+        let mut rooms = Self {
+            left: state.headrooms.clone(),
+            shrinks: state.headrooms.map(|_| 0.0),
+            idle: state.headrooms.map(|_| Vec::new()),
+            growing: state.headrooms.map(|_| Vec::new()),
+        };
+        let names = state.headrooms.enumerate();
+        let names: HashMap<&str, KubeNodeIndex> =
+            names.map(|(at, one)| (one.node.as_str(), at)).collect();
+        let place = |pod: &Pod<'_>| pod.node.and_then(|node| names.get(node)).copied();
+        let draining = context.draining.iter().copied();
+        let deleted = context.own.iter().filter(|pod| pod.deleting && !pod.ended);
+        let goes = |node: &&PlannedNode| matches!(node.fate, Fate::Remove(_));
+        let removed = state.in_order().filter(goes);
+        let removed = removed.filter_map(|node| pods.get(node.pod()?).copied());
+        let mut leaving: HashMap<&str, &Pod<'_>> = HashMap::new();
+        for pod in draining.chain(deleted).chain(removed) {
+            if leaving.insert(pod.name, pod).is_none()
+                && let Some(left) = place(pod).and_then(|at| rooms.left.get_mut(at))
+            {
+                left.put(pod.requests());
+            }
+        }
+        let mut above = state.count(PlannedNode::stays);
+        let mut numbers: Vec<NodeIndex> = state.order.clone();
+        numbers.sort_by_key(|number| state.nodes.get(*number).map(|node| -node.idle_ms));
+        for number in numbers {
+            let node = state.nodes.get(number);
+            let Some(node) = node.filter(|node| runs_on(node)) else {
+                continue;
+            };
+            let pod = node.pod().and_then(|pod| pods.get(pod));
+            let Some((at, pod)) = pod.and_then(|pod| Some((place(pod)?, pod))) else {
+                continue;
+            };
+            if let Some(resize) = &node.resize {
+                rooms.shrinks[at] += about_to_go(resize, context.now);
+                if resize.can_grow() {
+                    rooms.growing[at].push(number);
+                }
+            }
+            let group = state.group(node).map(|group| &group.config);
+            let above = node.group().and_then(|group| above.get_mut(group));
+            if let Some((group, above)) = group.zip(above)
+                && *above > group.min
+                && group.hosts <= 1
+                && may_go(state, node)
+            {
+                *above -= 1;
+                rooms.idle[at].push((number, pod.requests()));
+            }
+        }
+        rooms.idle.iter_mut().for_each(|idle| idle.reverse());
+        rooms
+    }
+
+    /// Makes room for a pod. Returns whether there is any.
+    fn for_pod(&mut self, state: &mut DecisionState, (group, asked): Waiting) -> bool {
+        let config = |group: Option<GroupIndex>| Some(&state.groups.get(group?)?.config);
+        let suits = |(number, _): &Idle| {
+            let there = config(state.nodes.get(*number).and_then(PlannedNode::group));
+            let config = config(Some(group)).zip(there);
+            config.is_some_and(|(config, there)| config.suits_room_of(there))
+        };
+        let holds = |at: KubeNodeIndex, gone: &[Idle], room: &NodeHeadroom| {
+            room.holds(asked, self.shrinks[at]) && gone.iter().all(suits)
+        };
+        let Some((at, count)) = self.fewest(state, holds) else {
+            return false;
+        };
+        self.remove(state, at, count);
+        self.left[at].take(asked);
+        true
+    }
+
+    /// Makes room for a running node that then takes a unit of the batch. Returns whether there is
+    /// any such node.
+    fn for_growth(&mut self, state: &mut DecisionState, batch: RequestBatch) -> bool {
+        let takes = |at: KubeNodeIndex, gone: &[Idle], room: &NodeHeadroom| {
+            let stays = |number: &&NodeIndex| gone.iter().all(|(gone, _)| gone != *number);
+            let mut staying = self.growing[at].iter().filter(stays);
+            staying.any(|number| could_take(state, *number, room, batch))
+        };
+        let Some((at, count)) = self.fewest(state, takes) else {
+            return false;
+        };
+        self.remove(state, at, count);
+        // What else could run there the next round knows.
+        self.idle[at].clear();
+        self.growing[at].clear();
+        true
+    }
+
+    /// The Kubernetes node on which the fewest idle nodes have to go until `suffices` is true of
+    /// what is left then, and how many these are.
+    fn fewest(
+        &self,
+        state: &DecisionState,
+        suffices: impl Fn(KubeNodeIndex, &[Idle], &NodeHeadroom) -> bool,
+    ) -> Option<(KubeNodeIndex, usize)> {
+        let mut best: Option<(KubeNodeIndex, usize)> = None;
+        for (at, idle) in self.idle.enumerate() {
+            let mut room = self.left[at].clone();
+            let most = best.map_or(idle.len(), |(_, fewest)| fewest.saturating_sub(1));
+            for count in 0..=most.min(idle.len()) {
+                if !state.work.spend(1) {
+                    return None;
+                }
+                let kept = idle.len() - count;
+                if let Some((_, asked)) = idle.get(kept) {
+                    room.put(*asked);
+                }
+                let gone = idle.get(kept..).unwrap_or_default();
+                if suffices(at, gone, &room) {
+                    best = Some((at, count));
+                    break;
+                }
+            }
+            if best.is_some_and(|(_, fewest)| fewest == 0) {
+                break;
+            }
+        }
+        best
+    }
+
+    /// Removes so many of the idle nodes on a Kubernetes node.
+    fn remove(&mut self, state: &mut DecisionState, at: KubeNodeIndex, count: usize) {
+        for _ in 0..count {
+            let Some((number, asked)) = self.idle[at].pop() else {
+                return;
+            };
+            self.left[at].put(asked);
+            self.growing[at].retain(|growing| *growing != number);
+            if let Some(node) = state.nodes.get_mut(number) {
+                node.fate = Fate::Remove(RemovalCause::GivesWay);
+            }
+        }
+    }
+}
+
+fn runs_on(node: &PlannedNode) -> bool {
+    node.fate == Fate::Stay && node.stage() == Stage::Running && !node.head
+}
+
+/// Whether an idle node may go before its idle timeout.
+fn may_go(state: &DecisionState, node: &PlannedNode) -> bool {
+    node.is_idle_worker() && node.idle_ms >= IDLE_MS && !state.is_on_standby(node)
+}
+
+/// Whether a running node could take a unit of the batch, if its Kubernetes node had so much left.
+fn could_take(
+    state: &DecisionState,
+    number: NodeIndex,
+    room: &NodeHeadroom,
+    batch: RequestBatch,
+) -> bool {
+    let Some(node) = state.nodes.get(number) else {
+        return false;
+    };
+    let mut node = node.clone();
+    show_size(&mut node, (state.cpu, state.memory), |resize| {
+        resize.goal(Some(room))
+    });
+    let one = RequestBatch { count: 1, ..batch };
+    FitTrial::of(&node, &[one], DemandSource::Demand, state.rules()).is_some()
+}

@@ -10,6 +10,7 @@ use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::packing::state::DecisionState;
+use crate::plan::removal::deadline::Leaving;
 use crate::plan::standby::ready::StandbyDemand;
 use crate::snapshot::pod::Pod;
 
@@ -30,6 +31,8 @@ pub(crate) struct Decided<'a> {
     /// Groups in growth back-off, whose new nodes count at their base size, with the end of each
     /// back-off in seconds since 1970.
     pub(crate) growth_backoffs: BTreeMap<String, f64>,
+    /// The draining nodes above a maximum.
+    pub(crate) leaving: Vec<Leaving>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) now: f64,
 }

@@ -30,7 +30,8 @@
 //! - **small pods stay**: Half of what idle pods below their resize limits cost less is spent on
 //!   keeping few of them for long. Ray removes all after the same time.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
-//!   new demand is placed on them. Ray stops them at once, together with their work.
+//!   new demand is placed on them. They are stopped after a time that a RayPolicy sets. Ray stops
+//!   them at once, together with their work.
 //! - **isolated faults**: The nodes of a removed group are drained, and a pod without the labels
 //!   that Ray needs is reported as a problem. Ray's loop aborts on both.
 //! - **no launch limit**: All nodes that are needed are launched at once. Ray launches ten nodes

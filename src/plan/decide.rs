@@ -26,11 +26,12 @@ use crate::plan::outcome::report::PlanReport;
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
+use crate::plan::removal::deadline::Leaving;
 use crate::plan::removal::keep::Keep;
 use crate::plan::removal::limits::Timeouts;
 use crate::plan::removal::make_room::{RoomContext, make_room};
 use crate::plan::removal::shrink::Hold;
-use crate::plan::removal::{limits, shrink, vain};
+use crate::plan::removal::{deadline, limits, shrink, vain};
 use crate::plan::standby::ready;
 use crate::plan::standby::ready::{StandbyContext, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
@@ -96,6 +97,7 @@ impl<'a> Decision<'a> {
         limits::enforce_minima(&mut state);
         limits::enforce_group_maxima(&mut state);
         limits::enforce_cluster_maximum(&mut state);
+        let leaving = self.leaving(&state, &config, &leftovers, now);
         let left = serve(&mut state, &demands);
         let (standby, only_ready) = self.standby(&mut state, &demands, &leftovers, now);
         problems.extend(standby.is_none().then(ready::given_up));
@@ -146,6 +148,7 @@ impl<'a> Decision<'a> {
             leftovers,
             unneeded_since,
             at_work,
+            leaving,
             problems,
             now,
         }
@@ -244,6 +247,22 @@ impl<'a> Decision<'a> {
         config
             .groups
             .map(|group| until(group).filter(|_| self.is_rayfit()))
+    }
+
+    fn leaving(
+        &self,
+        state: &DecisionState,
+        config: &ClusterConfig,
+        leftovers: &Leftovers<'_>,
+        now: f64,
+    ) -> Vec<Leaving> {
+        if !self.is_rayfit() {
+            return Vec::new();
+        }
+        let remembered = &self.snapshot.history.leaving;
+        let times = (self.settings.drain_timeout_s, now);
+        let gcs = &self.snapshot.gcs;
+        deadline::leaving(state, config, leftovers, gcs, remembered, times)
     }
 
     fn headrooms(

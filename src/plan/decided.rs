@@ -10,6 +10,7 @@ use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::packing::state::DecisionState;
+use crate::plan::removal::deadline::Leaving;
 use crate::plan::standby::ready::StandbyDemand;
 use crate::snapshot::pod::Pod;
 
@@ -27,6 +28,8 @@ pub(crate) struct Decided<'a> {
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
     /// How many pods each group had when it last had work for all of them.
     pub(crate) at_work: ByGroup<u64>,
+    /// The draining nodes above a maximum.
+    pub(crate) leaving: Vec<Leaving>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) now: f64,
 }

@@ -54,7 +54,7 @@ pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;
 pub use crate::plan::outcome::cause::RemovalCause;
 pub use crate::plan::outcome::plan::{
-    Deletion, GroupPlan, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
+    Deletion, GroupPlan, LeavingNode, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 pub use crate::plan::outcome::problem_reason::{
@@ -74,4 +74,4 @@ pub use crate::plan::standby::spec::{Headroom, HeadroomRequest, ScheduledStandby
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
-pub use settings::{KEEP_SMALL_S, MAX_WORKERS, PlanSettings, SHRINK_AFTER_S};
+pub use settings::{DRAIN_TIMEOUT_S, KEEP_SMALL_S, MAX_WORKERS, PlanSettings, SHRINK_AFTER_S};

@@ -17,6 +17,9 @@ pub struct PlanSettings {
     pub conserve_gpus: bool,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
     pub max_workers: u64,
+    /// For how many seconds nodes above a maximum may finish their work before they are stopped;
+    /// 0 stops them at once.
+    pub drain_timeout_s: f64,
     /// After how many seconds a pod that has grown gives up CPU that was spare; `None` keeps it.
     pub shrink_after_s: Option<f64>,
     /// For how many seconds at the most an idle pod is kept that is below its resize limits: see
@@ -31,6 +34,10 @@ pub struct PlanSettings {
 /// The most workers that a cluster may have where no RayPolicy says otherwise.
 pub const MAX_WORKERS: u32 = 10_000;
 
+/// For how many seconds nodes above a maximum may finish their work where no RayPolicy says
+/// otherwise.
+pub const DRAIN_TIMEOUT_S: u32 = 600;
+
 /// After how many seconds spare CPU is given up where no RayPolicy says otherwise.
 pub const SHRINK_AFTER_S: u32 = 15;
 
@@ -44,6 +51,7 @@ impl Default for PlanSettings {
             pending_idle_timeout_s: None,
             conserve_gpus: true,
             max_workers: MAX_WORKERS.into(),
+            drain_timeout_s: DRAIN_TIMEOUT_S.into(),
             shrink_after_s: Some(SHRINK_AFTER_S.into()),
             keep_small_s: Some(KEEP_SMALL_S.into()),
             headroom: Arc::default(),

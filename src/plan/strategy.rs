@@ -34,7 +34,8 @@
 //! - **room for what waits**: Idle nodes go before their timeout where demand that waits can run
 //!   in their room. Ray keeps them for their timeout.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
-//!   new demand is placed on them. Ray stops them at once, together with their work.
+//!   new demand is placed on them. They are stopped after a time that a RayPolicy sets. Ray stops
+//!   them at once, together with their work.
 //! - **isolated faults**: The nodes of a removed group are drained, and a pod without the labels
 //!   that Ray needs is reported as a problem. Ray's loop aborts on both.
 //! - **no launch limit**: All nodes that are needed are launched at once. Ray launches ten nodes

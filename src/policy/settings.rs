@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use super::{Limits, Modes};
 use crate::plan::{
-    Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScheduledStandby, Strategy,
+    DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScheduledStandby,
+    Strategy,
 };
 use crate::ray::ReconcileMode;
 
@@ -41,6 +42,8 @@ pub struct ReconcileSettings {
     pub conserve_gpus: bool,
     /// The number of workers above which no launch takes a cluster.
     pub max_workers_per_cluster: u32,
+    /// The seconds for which nodes above a maximum may finish their work; 0 stops them at once.
+    pub drain_timeout_seconds: u32,
     /// How pods that can be resized in place are kept small.
     pub in_place: InPlaceSettings,
     /// Room to keep free for demand to come.
@@ -149,6 +152,7 @@ impl Default for ReconcileSettings {
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
             max_workers_per_cluster: MAX_WORKERS,
+            drain_timeout_seconds: DRAIN_TIMEOUT_S,
             in_place: InPlaceSettings::default(),
             headroom: Arc::default(),
             schedules: Arc::default(),

@@ -8,7 +8,7 @@ use super::settings::ReconcilerSettings;
 use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
-use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget};
+use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::ReplicaChange;
 use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
@@ -253,9 +253,13 @@ impl Making<'_> {
             if self.waits(&about, EffectClass::Drain) {
                 continue;
             }
-            match drain::of(planned) {
+            match drain::of(planned, self.now) {
                 Ok(drain) => {
-                    let why = format!("drain {}: {}", planned.pod, drain.message);
+                    let verb = match drain.kind {
+                        DrainKind::Stop => "stop",
+                        _ => "drain",
+                    };
+                    let why = format!("{verb} {}: {}", planned.pod, drain.message);
                     let effect = Effect::Drain(drain);
                     self.chains.push(Chain::one(about, why, effect));
                 }

@@ -56,6 +56,7 @@ impl ReconcilerSettings {
                 pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
                 conserve_gpus: policy.conserve_gpus,
                 max_workers: policy.max_workers_per_cluster.into(),
+                drain_timeout_s: policy.drain_timeout_seconds.into(),
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
                 headroom: Arc::clone(&policy.headroom),
@@ -126,6 +127,7 @@ mod tests {
             pending_idle_timeout_seconds: Some(90),
             conserve_gpus: false,
             max_workers_per_cluster: 50,
+            drain_timeout_seconds: 30,
             in_place: InPlaceSettings {
                 shrink_after_seconds: 90,
                 keep_small_seconds: 0,
@@ -140,6 +142,7 @@ mod tests {
             pending_idle_timeout_s: Some(90.0),
             conserve_gpus: false,
             max_workers: 50,
+            drain_timeout_s: 30.0,
             shrink_after_s: Some(90.0),
             keep_small_s: None,
             headroom,

@@ -27,9 +27,23 @@ pub struct History {
     /// By group, how many of its pods ran when it last had work for all of them, or more since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub at_work: BTreeMap<String, u64>,
+    /// Nodes above a maximum that were asked to leave, by the name of the pod.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub leaving: BTreeMap<String, LeavingMemory>,
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,
+}
+
+/// What is remembered of a node above a maximum that was asked to leave.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct LeavingMemory {
+    /// When it was first asked to leave, in seconds since 1970.
+    pub since: f64,
+    /// When it was last stopped because its time was over, in seconds since 1970.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stopped_at: Option<f64>,
 }
 
 /// What is remembered of an idle pod that was needed for headroom.

@@ -7,6 +7,7 @@ use std::fmt::Write as _;
 use crate::played_cluster::api::api;
 use crate::played_cluster::{Group, START, Setup, Task, World};
 use proptest::prelude::*;
+use rayfit::plan::LeavingNode;
 use rayfit::plan::check::check;
 use rayfit::reconcile::{
     Chain, Done, Effect, Failure, ReconcilerSettings, RoundMemory, UnchangedCheck, round,
@@ -534,6 +535,109 @@ struct Chance {
     setup: Setup,
     bursts: Vec<(usize, u8, Option<u8>, u8)>,
     fates: Vec<u8>,
+}
+
+/// Three workers that are busy for ever, of which the group may have one from now on.
+fn above_its_maximum(change: impl FnOnce(&mut ReconcilerSettings)) -> Run {
+    let mut run = Run::new(setup(vec![group("cpu", 1, 0, 3)]));
+    change(&mut run.settings);
+    run.want(3, 1.0, None);
+    run.settle(&mut |_| Fate::Done);
+    assert_eq!(run.workers(), 3);
+    run.world.edit("cpu", "maxReplicas", 1);
+    run
+}
+
+impl Run {
+    fn workers(&self) -> usize {
+        self.world.pods.len() - 1
+    }
+
+    fn rounds(&mut self, count: usize) {
+        for _ in 0..count {
+            self.round(&mut |_| Fate::Done);
+        }
+    }
+
+    /// What the next plan says of the nodes that are leaving.
+    fn leaving(&self) -> Vec<LeavingNode> {
+        let snapshot = self.world.snapshot(self.memory.history.clone());
+        round(&snapshot, &self.memory, &self.settings).plan.leaving
+    }
+}
+
+#[test]
+fn what_is_above_a_maximum_has_ten_minutes_to_finish() {
+    let mut run = above_its_maximum(|_| {});
+    run.rounds(599);
+    assert_eq!(run.workers(), 3, "they work");
+    let leaving = run.leaving();
+    assert_eq!(leaving.len(), 2);
+    for node in leaving {
+        assert_eq!(node.holds["CPU"].to_bits(), 1.0_f64.to_bits());
+        let stop_at = node.stop_at - START;
+        assert!((600.0..660.0).contains(&stop_at), "{stop_at}");
+    }
+    let stopped = || "; its time is over";
+    assert!(!run.log.join("\n").contains(stopped()));
+    run.rounds(60);
+    assert_eq!(run.workers(), 1);
+    assert_eq!(
+        run.world.cluster["spec"]["workerGroupSpecs"][0]["replicas"],
+        1
+    );
+    assert_eq!(
+        run.log.join("\n").matches(stopped()).count(),
+        2,
+        "once each"
+    );
+    assert_eq!(run.leaving(), []);
+    assert!(run.memory.history.leaving.is_empty());
+}
+
+#[test]
+fn the_time_of_what_is_above_a_maximum_outlasts_failures() {
+    let mut run = above_its_maximum(|settings| settings.plan.drain_timeout_s = 60.0);
+    for _ in 0..200 {
+        run.round(&mut |effect| {
+            if effect % 3 == 0 {
+                Fate::Done
+            } else {
+                Fate::Fails(500)
+            }
+        });
+    }
+    assert_eq!(run.workers(), 1);
+}
+
+#[test]
+fn without_time_what_is_above_a_maximum_is_stopped_at_once() {
+    let at_once = |settings: &mut ReconcilerSettings| settings.plan.drain_timeout_s = 0.0;
+    let as_ray =
+        |settings: &mut ReconcilerSettings| settings.plan.strategy = rayfit::plan::Strategy::Ray;
+    for change in [at_once, as_ray] {
+        let mut run = above_its_maximum(change);
+        run.rounds(5);
+        assert_eq!(run.workers(), 1, "{}", run.log.join("\n"));
+    }
+}
+
+#[test]
+fn nothing_is_stopped_once_the_maximum_is_raised_again() {
+    let mut run = above_its_maximum(|settings| settings.plan.drain_timeout_s = 60.0);
+    run.rounds(30);
+    assert_eq!(run.leaving().len(), 2);
+    run.world.edit("cpu", "maxReplicas", 2);
+    run.rounds(1);
+    assert_eq!(
+        run.leaving().len(),
+        1,
+        "the other one has drained without need"
+    );
+    run.world.edit("cpu", "maxReplicas", 3);
+    run.rounds(100);
+    assert_eq!(run.workers(), 3, "{}", run.log.join("\n"));
+    assert!(!run.log.join("\n").contains("its time is over"));
 }
 
 fn chance() -> impl Strategy<Value = Chance> {

@@ -33,6 +33,9 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
         text += &unmet(&plan);
         text += &kept(&report);
     }
+    for node in &plan.leaving {
+        let _ = writeln!(text, "\nleaving: {node}");
+    }
     for problem in &plan.problems {
         let _ = writeln!(text, "\nproblem: {problem}");
     }

@@ -158,6 +158,11 @@ impl Performer<'_> {
         let answer = match drain.kind {
             DrainKind::Idle => gcs.drain_idle(drain.node_id, &drain.message).await,
             DrainKind::WhenDone => gcs.drain_preempt(drain.node_id, &drain.message, 0).await,
+            DrainKind::Until(by) => gcs.drain_preempt(drain.node_id, &drain.message, by).await,
+            DrainKind::Stop => {
+                let stopped = gcs.stop_node(drain.node_id).await;
+                stopped.map(|()| gcs::DrainCall::Accepted)
+            }
         };
         Ok(match answer.map_err(|error| gcs_failure(&error))? {
             gcs::DrainCall::Accepted => Reply::DrainAccepted,

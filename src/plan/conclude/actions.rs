@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::plan::conclude::reasons::Reasons;
-use crate::plan::conclude::{launch, orphans, words};
+use crate::plan::conclude::{drains, launch, orphans, words};
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
@@ -13,9 +13,7 @@ use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
-use crate::plan::outcome::plan::{
-    Deletion, GroupPlan, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
-};
+use crate::plan::outcome::plan::{Deletion, GroupPlan, Plan, PlanWait, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::Unmet;
@@ -39,7 +37,8 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     };
     let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.state.in_order().any(running) {
-        plan.drains = drains(decided);
+        plan.drains = drains::drains(snapshot, settings, decided);
+        plan.leaving = drains::leaving(decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(decided);
         orphans::place(snapshot, decided, &mut plan.groups, &mut plan.problems);
@@ -83,23 +82,6 @@ fn unchanged(decided: &Decided<'_>) -> Vec<GroupPlan> {
         ..GroupPlan::default()
     };
     workers(decided).map(same).collect()
-}
-
-fn drains(decided: &Decided<'_>) -> Vec<NodeDrain> {
-    let state = &decided.state;
-    let drain = |node: &PlannedNode| {
-        let Fate::Remove(cause) = node.fate else {
-            return None;
-        };
-        Some(NodeDrain {
-            pod: node.pod()?.to_owned(),
-            group: state.group_name(node).to_owned(),
-            node_id: node.ray_id()?.to_owned(),
-            cause,
-            idle_ms: node.idle_ms,
-        })
-    };
-    state.in_order().filter_map(drain).collect()
 }
 
 fn resizes(decided: &Decided<'_>) -> Vec<PodResize> {

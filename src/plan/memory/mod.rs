@@ -1,7 +1,9 @@
 //! What one decision stores for the next: launches and their times, groups whose pods failed to
-//! appear ([`availability`]), and groups whose pods failed to grow ([`growth_backoff`]).
+//! appear ([`availability`]), groups whose pods failed to grow ([`growth_backoff`]), and nodes above a
+//! maximum that are leaving ([`leaving`]).
 
 pub(crate) mod at_work;
 pub(crate) mod availability;
 pub(crate) mod growth_backoff;
+pub(crate) mod leaving;
 pub(crate) mod remember;

@@ -2,8 +2,13 @@
 
 use std::fmt;
 
-use crate::plan::outcome::plan::{GroupPlan, Plan, PodResize, RayletSync};
+use crate::plan::outcome::plan::{GroupPlan, LeavingNode, Plan, PodResize, RayletSync};
+use crate::plan::outcome::unmet::amount_text;
 use crate::quantity::Quantity;
+use crate::snapshot::moment;
+
+/// How many of the resources that work holds are named.
+const HELD: usize = 5;
 
 impl fmt::Display for Plan {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -22,13 +27,16 @@ impl fmt::Display for Plan {
             writeln!(f, "  tell the raylet of {}: {}", sync.pod, sync.size())?;
         }
         for drain in &self.drains {
+            let (pod, why) = (&drain.pod, drain.cause.describe());
             let idle = drain.idle_ms / 1000;
-            writeln!(
-                f,
-                "  drain {} ({}, idle for {idle} s)",
-                drain.pod,
-                drain.cause.describe()
-            )?;
+            write!(f, "  drain {pod} ({why}, idle for {idle} s)")?;
+            match drain.stop_at {
+                Some(at) => writeln!(f, ", stopped at {} at the latest", moment(at))?,
+                None => writeln!(f)?,
+            }
+        }
+        for node in &self.leaving {
+            writeln!(f, "  leaving: {node}")?;
         }
         for unmet in &self.unmet {
             writeln!(f, "  cannot be met: {} x {}", unmet.count, unmet.demand)?;
@@ -133,6 +141,29 @@ impl PodResize {
     /// Whether it asks for the size that the pod has, which takes an earlier resize back.
     pub fn is_rollback(&self) -> bool {
         self.cpu_milli == self.cpu_milli_now && self.memory_bytes == self.memory_bytes_now
+    }
+}
+
+impl fmt::Display for LeavingNode {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { pod, group, .. } = self;
+        let holds = self.holds.iter();
+        let holds: Vec<String> = holds
+            .take(HELD)
+            .map(|(name, amount)| format!("{name}: {}", amount_text(name, *amount)))
+            .collect();
+        let work = if holds.is_empty() {
+            "work that holds no resources".to_owned()
+        } else {
+            format!("work that holds {{{}}}", holds.join(", "))
+        };
+        write!(
+            f,
+            "pod {pod} of group {group} ({}) takes no new work and waits for {work}; it is stopped \
+             at {}",
+            self.cause.describe(),
+            moment(self.stop_at)
+        )
     }
 }
 

@@ -1,5 +1,6 @@
 //! The plan: what a decision says is to be done.
 
+use std::collections::BTreeMap;
 use std::fmt;
 
 use schemars::JsonSchema;
@@ -38,6 +39,9 @@ pub struct Plan {
     pub notes: Vec<PodNote>,
     /// The Ray nodes to drain. Their pods are deleted once Ray has stopped in them.
     pub drains: Vec<NodeDrain>,
+    /// The Ray nodes above a maximum that drain and are there until their work has ended.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub leaving: Vec<LeavingNode>,
     /// The demands that cannot be met.
     pub unmet: Vec<Unmet>,
     /// The problems of the cluster's objects, and what is not done because of them.
@@ -129,7 +133,7 @@ pub struct RayletSync {
 }
 
 /// A Ray node to drain.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
 pub struct NodeDrain {
     /// The name of its pod.
@@ -142,6 +146,29 @@ pub struct NodeDrain {
     pub cause: RemovalCause,
     /// For how long the node has been idle, in milliseconds.
     pub idle_ms: i64,
+    /// When the node is stopped, whatever work it still has, in seconds since 1970. A time that has
+    /// come stops it at once. Absent where the node may take as long as its work.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub stop_at: Option<f64>,
+}
+
+/// A Ray node above a maximum that drains: it takes no new work, and goes when it has none left or
+/// when its time is over.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct LeavingNode {
+    /// The name of its pod.
+    pub pod: String,
+    /// The name of its group.
+    pub group: String,
+    /// The maximum that it is above.
+    pub cause: RemovalCause,
+    /// When it was asked to leave, in seconds since 1970.
+    pub since: f64,
+    /// When it is stopped, whatever work it still has, in seconds since 1970.
+    pub stop_at: f64,
+    /// What its work holds of each resource that Ray counts; work that holds nothing is not seen.
+    pub holds: BTreeMap<String, f64>,
 }
 
 /// Why nothing is done at all.

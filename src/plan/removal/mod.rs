@@ -1,8 +1,9 @@
 //! Which nodes are removed: nodes above a maximum, and nodes that have been idle for too long. The
 //! hosts of one replica are removed together or not at all. Idle nodes and pods without a Kubernetes
 //! node go sooner where demand needs their room. Pods that stay give up CPU that they have
-//! not needed for a while.
+//! not needed for a while. Nodes above a maximum have a limited time to finish their work.
 
+pub(crate) mod deadline;
 pub(crate) mod give_way;
 pub(crate) mod keep;
 pub(crate) mod limits;

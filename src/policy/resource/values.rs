@@ -144,6 +144,12 @@ pub struct Reconcile {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_workers_per_cluster: Option<i64>,
 
+    /// The seconds for which nodes above a maximum may finish their work before they are stopped;
+    /// 600 if it is left out, and 0 stops them at once (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 604_800))]
+    pub drain_timeout_seconds: Option<i64>,
+
     /// How pods that can be resized in place are kept small (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<InPlace>,

@@ -2,30 +2,39 @@
 
 use crate::plan::{self, RemovalCause};
 use crate::reconcile::effects::effect::{Drain, DrainKind};
-use crate::snapshot::NotANodeId;
+use crate::snapshot::{NotANodeId, moment};
 
 /// The drain request for a planned removal. An idle Ray node is drained at once, unless its raylet
 /// finds that it has work by now. A Ray node that has to go because of a maximum or a removed group
-/// takes no new work and goes when it has none left. Its pod is deleted in a later round, once Ray
-/// has stopped in it.
-pub(crate) fn of(planned: &plan::NodeDrain) -> Result<Drain, NotANodeId> {
+/// takes no new work and goes when it has none left; where its time to do so is limited, it is told
+/// by when, and stopped once that has come. Its pod is deleted in a later round, once Ray has
+/// stopped in it. `now` is in seconds since 1970.
+pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeId> {
     let seconds = planned.idle_ms / 1000;
-    let (kind, message) = match planned.cause {
-        RemovalCause::Idle | RemovalCause::Stopped | RemovalCause::Unschedulable => (
-            DrainKind::Idle,
-            format!("Rayfit: idle for {seconds} seconds"),
-        ),
-        RemovalCause::GivesWay => (
-            DrainKind::Idle,
-            "Rayfit: other demand needs its room".to_owned(),
-        ),
-        RemovalCause::GroupMax => (DrainKind::WhenDone, above("its group")),
-        RemovalCause::ClusterMax => (DrainKind::WhenDone, above("the cluster")),
-        RemovalCause::GroupGone => (
-            DrainKind::WhenDone,
-            "Rayfit: its group is no longer in the RayCluster".to_owned(),
-        ),
-        RemovalCause::StopRequested => (DrainKind::WhenDone, "Rayfit: it is to leave".to_owned()),
+    let why = match planned.cause {
+        RemovalCause::Idle | RemovalCause::Stopped | RemovalCause::Unschedulable => {
+            format!("idle for {seconds} seconds")
+        }
+        RemovalCause::GivesWay => "other demand needs its room".to_owned(),
+        RemovalCause::GroupMax => "its group has more nodes than its maximum".to_owned(),
+        RemovalCause::ClusterMax => "the cluster has more nodes than its maximum".to_owned(),
+        RemovalCause::GroupGone => "its group is no longer in the RayCluster".to_owned(),
+        RemovalCause::StopRequested => "it is to leave".to_owned(),
+    };
+    let (kind, limit) = match (planned.cause, planned.stop_at) {
+        (
+            RemovalCause::Idle
+            | RemovalCause::Stopped
+            | RemovalCause::GivesWay
+            | RemovalCause::Unschedulable,
+            _,
+        ) => (DrainKind::Idle, String::new()),
+        (_, None) => (DrainKind::WhenDone, String::new()),
+        (_, Some(at)) if at <= now => (DrainKind::Stop, "; its time is over".to_owned()),
+        (_, Some(at)) => {
+            let limit = format!("; it is stopped at {} if it still has work", moment(at));
+            (DrainKind::Until(milliseconds(at)), limit)
+        }
     };
     Ok(Drain {
         pod: planned.pod.clone(),
@@ -33,10 +42,48 @@ pub(crate) fn of(planned: &plan::NodeDrain) -> Result<Drain, NotANodeId> {
         kind,
         group: planned.group.clone(),
         cause: planned.cause,
-        message,
+        message: format!("Rayfit: {why}{limit}"),
     })
 }
 
-fn above(what: &str) -> String {
-    format!("Rayfit: {what} has more nodes than its maximum")
+#[expect(
+    clippy::cast_possible_truncation,
+    clippy::cast_sign_loss,
+    reason = "saturating, and never negative"
+)]
+fn milliseconds(seconds: f64) -> u64 {
+    (seconds * 1000.0) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::plan::NodeDrain;
+    use crate::reconcile::effects::drain::*;
+
+    #[test]
+    fn what_is_above_a_maximum_drains_until_its_time_is_over() {
+        let kind = |cause, stop_at| {
+            let planned = NodeDrain {
+                pod: "w".to_owned(),
+                group: "cpu".to_owned(),
+                node_id: "ab".repeat(28),
+                cause,
+                idle_ms: 0,
+                stop_at,
+            };
+            let drain = of(&planned, 1000.0).unwrap();
+            (drain.kind, drain.message)
+        };
+        let (until, message) = kind(RemovalCause::GroupMax, Some(1600.0));
+        assert_eq!(until, DrainKind::Until(1_600_000));
+        assert_eq!(
+            message,
+            "Rayfit: its group has more nodes than its maximum; it is stopped at \
+             1970-01-01T00:26:40Z if it still has work"
+        );
+        let over = kind(RemovalCause::GroupMax, Some(1000.0)).0;
+        assert_eq!(over, DrainKind::Stop);
+        assert_eq!(kind(RemovalCause::GroupGone, None).0, DrainKind::WhenDone);
+        assert_eq!(kind(RemovalCause::Idle, None).0, DrainKind::Idle);
+    }
 }

@@ -48,7 +48,8 @@ pub enum Effect {
     ResizePod(PodPatch),
     /// `AutoscalerStateService.ResizeRayletResourceInstances`
     ResizeRaylet(RayletResize),
-    /// `AutoscalerStateService.DrainNode`
+    /// `AutoscalerStateService.DrainNode`, or `NodeInfoGcsService.DrainNode` for a node that is
+    /// stopped.
     Drain(Drain),
     /// `AutoscalerStateService.ReportAutoscalingState`
     Report(AutoscalingState),
@@ -137,6 +138,12 @@ pub enum DrainKind {
     /// Reason `PREEMPTION`, deadline 0, which means none: the raylet takes no new work, and goes
     /// when its work has ended.
     WhenDone,
+    /// Reason `PREEMPTION` with a deadline in milliseconds since 1970: as before, but the work is
+    /// told by when it has to end. Ray does not enforce the deadline.
+    Until(u64),
+    /// `NodeInfoGcsService.DrainNode`: the raylet ends now, and its work with it. This is how Ray's
+    /// autoscaler stops nodes above a maximum. (Ray, `ray_stopper.py`, `_stop_ray_node`.)
+    Stop,
 }
 
 /// The answer to an effect that succeeded.

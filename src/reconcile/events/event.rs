@@ -61,6 +61,8 @@ pub(crate) enum ConditionKey {
         at: ProblemPlace,
         reason: ReasonIdentity,
     },
+    /// A node above a maximum that still has work.
+    Leaving { pod: String },
     /// A resize that the kubelet does not carry out.
     ResizeWaits { pod: String, reason: &'static str },
     /// A resize that failed, with the time of the failure in seconds since 1970.

@@ -122,6 +122,12 @@ impl RoundMemory {
                 _ => None,
             })
             .collect();
+        self.history.leaving.retain(|pod, leaving| {
+            let is_asked = drained.contains(pod.as_str());
+            let is_new = |at: &f64| at.total_cmp(&round.at).is_eq();
+            leaving.stopped_at = leaving.stopped_at.filter(|at| is_asked || !is_new(at));
+            is_asked || !is_new(&leaving.since)
+        });
         let groups = round.plan.groups.iter();
         let launching: BTreeSet<&str> = groups
             .filter(|group| group.launch_now > 0)

@@ -1,7 +1,7 @@
 //! The conditions that are worth an Event while they hold: demand that cannot be met, faults in the
 //! objects, resizes that wait or have failed.
 
-use crate::plan::{Plan, Problem, ResizeNote, Unmet};
+use crate::plan::{LeavingNode, Plan, Problem, ResizeNote, Unmet};
 use crate::reconcile::events::driver_log::Message;
 use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
 use crate::snapshot::Snapshot;
@@ -10,6 +10,10 @@ use crate::snapshot::pod::Pod;
 /// The most reasons that are given for one unmet demand.
 const REASONS: usize = 4;
 
+/// A node that still drains after so many seconds has work: a Ray node without any has ended after
+/// two.
+const WORKS_S: f64 = 5.0;
+
 const RESIZING: &str = "Resizing";
 
 /// All conditions that hold and are worth an Event.
@@ -17,6 +21,9 @@ pub(crate) fn conditions(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedConditi
     let unmet = plan.unmet.iter().map(unmet);
     let problems = plan.problems.iter().map(problem);
     let mut conditions: Vec<TrackedCondition> = unmet.chain(problems).collect();
+    let now = snapshot.seconds().unwrap_or_default();
+    let leaving = plan.leaving.iter();
+    conditions.extend(leaving.filter_map(|node| above_maximum(node, now)));
     conditions.extend(snapshot.pods.iter().filter_map(pending_resize));
     conditions.extend(failed_resizes(snapshot, plan));
     conditions
@@ -45,6 +52,16 @@ fn problem(problem: &Problem) -> TrackedCondition {
         event: ClusterEvent::warning("Problem", "Planning", problem.to_string()),
         message: None,
     }
+}
+
+/// The condition of a node above a maximum that waits for its work.
+fn above_maximum(node: &LeavingNode, now: f64) -> Option<TrackedCondition> {
+    let pod = &node.pod;
+    (now - node.since >= WORKS_S).then(|| TrackedCondition {
+        topic: ConditionKey::Leaving { pod: pod.clone() },
+        event: ClusterEvent::warning("AboveMaximum", "Scaling", node.to_string()).on(pod),
+        message: None,
+    })
 }
 
 /// The condition of a pod whose resize the kubelet does not carry out.

@@ -4,7 +4,9 @@ use std::collections::BTreeMap;
 
 use crate::plan::RemovalCause;
 use crate::reconcile::effects::done::Done;
-use crate::reconcile::effects::effect::{ClusterPatch, Drain, Effect, GroupChange, Reply};
+use crate::reconcile::effects::effect::{
+    ClusterPatch, Drain, DrainKind, Effect, GroupChange, Reply,
+};
 use crate::reconcile::effects::failure::Meaning;
 use crate::reconcile::events::driver_log::Message;
 use crate::reconcile::events::event::{
@@ -45,8 +47,15 @@ pub(crate) fn announcements(
             .messages
             .push(Message::removing(drains.len(), group, cause));
         let draining = |drain: &&Drain| {
-            let message = format!("draining pod {}: {}", drain.pod, drain.message);
-            ClusterEvent::normal("Draining", SCALING, message).on(&drain.pod)
+            let Drain { pod, message, .. } = drain;
+            let event = if drain.kind == DrainKind::Stop {
+                let message = format!("stopping the Ray node of pod {pod}: {message}");
+                ClusterEvent::warning("Stopping", SCALING, message)
+            } else {
+                let message = format!("draining pod {pod}: {message}");
+                ClusterEvent::normal("Draining", SCALING, message)
+            };
+            event.on(pod)
         };
         announcements.events.extend(drains.iter().map(draining));
     }

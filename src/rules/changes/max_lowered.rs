@@ -35,7 +35,8 @@ spec:
 ",
     without: "Ray's autoscaler stops the raylets above the maximum without waiting for their work; \
               running tasks fail with `NodeDiedError` (Ray, `autoscaler/v2/scheduler.py`, \
-              `_enforce_max_workers_per_type`). Rayfit drains them instead.",
+              `_enforce_max_workers_per_type`). Rayfit with its own strategy drains them, and stops \
+              them after ten minutes, or the time that a RayPolicy sets.",
     since: "0.1.0",
     cel: CEL,
     check,
@@ -81,9 +82,11 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
                 "KubeRay deletes the workers above the maximum, even if they have \
                                  work.",
             ),
-            _ => {
-                finding.because("Rayfit drains workers above the maximum, so they get no new work.")
-            }
+            _ => finding.because(
+                "Rayfit drains workers above the maximum, so they get no new work. It stops them \
+                     after ten minutes, or at the time that a RayPolicy sets, and at once with \
+                     strategy ray.",
+            ),
         });
     }
 }

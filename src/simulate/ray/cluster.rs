@@ -300,6 +300,15 @@ impl Ray {
         true
     }
 
+    /// A node is to end whatever work it has. Returns its pod, unless it ends already.
+    pub fn stop(&mut self, number: usize) -> Option<usize> {
+        self.touch();
+        let node = &mut self.nodes[number];
+        node.stage = RayNodeStage::Draining;
+        let is_first = !std::mem::replace(&mut node.is_ending, true);
+        is_first.then_some(node.pod)
+    }
+
     /// The pods of drained nodes whose work has ended since this was last asked.
     pub fn ending(&mut self) -> Vec<usize> {
         let mut ending = Vec::new();

@@ -162,7 +162,11 @@ impl World {
         let Some(node) = self.ray_node(drain.node_id) else {
             return Reply::DrainAccepted;
         };
-        if !self.ray.drain(node, drain.kind == DrainKind::Idle) {
+        if drain.kind == DrainKind::Stop {
+            if let Some(pod) = self.ray.stop(node) {
+                self.after(self.settings.ray_stop_s, WorldEvent::RayEnds(pod));
+            }
+        } else if !self.ray.drain(node, drain.kind == DrainKind::Idle) {
             return Reply::DrainRefused;
         }
         self.ray_changed();

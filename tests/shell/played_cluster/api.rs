@@ -137,6 +137,9 @@ impl World {
         if drain.kind == DrainKind::Idle && !ray.tasks.is_empty() {
             return Reply::DrainRefused;
         }
+        if drain.kind == DrainKind::Stop {
+            ray.tasks.clear();
+        }
         ray.draining = true;
         Reply::DrainAccepted
     }

@@ -1,0 +1,73 @@
+//! From nodes that are to be removed to drain requests, and to the nodes that drain for longer.
+
+use crate::plan::decided::Decided;
+use crate::plan::nodes::node::{Fate, PlannedNode};
+use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::plan::{LeavingNode, NodeDrain};
+use crate::plan::removal::deadline::Leaving;
+use crate::plan::settings::PlanSettings;
+use crate::snapshot::Snapshot;
+
+/// The Ray nodes to drain, and those to stop because their time is over.
+pub(crate) fn drains(
+    snapshot: &Snapshot,
+    settings: &PlanSettings,
+    decided: &Decided<'_>,
+) -> Vec<NodeDrain> {
+    let state = &decided.state;
+    let remembered = &snapshot.history.leaving;
+    let stop_at = |pod: &str, cause| match cause {
+        // Ray stops what is above a maximum together with its work.
+        RemovalCause::GroupMax | RemovalCause::ClusterMax if !state.strategy.is_rayfit() => {
+            Some(decided.now)
+        }
+        RemovalCause::GroupMax => {
+            let since = remembered.get(pod).map_or(decided.now, |one| one.since);
+            Some(since.min(decided.now) + settings.drain_timeout_s)
+        }
+        _ => None,
+    };
+    let drain = |node: &PlannedNode| {
+        let Fate::Remove(cause) = node.fate else {
+            return None;
+        };
+        let pod = node.pod()?;
+        Some(NodeDrain {
+            pod: pod.to_owned(),
+            group: state.group_name(node).to_owned(),
+            node_id: node.ray_id()?.to_owned(),
+            cause,
+            idle_ms: node.idle_ms,
+            stop_at: stop_at(pod, cause),
+        })
+    };
+    let overdue = decided.leaving.iter();
+    let overdue = overdue.filter(|node| node.is_stopped(decided.now));
+    let stops = overdue.map(|node| NodeDrain {
+        pod: node.pod.clone(),
+        group: group_name(decided, node),
+        node_id: node.node_id.clone(),
+        cause: RemovalCause::GroupMax,
+        idle_ms: 0,
+        stop_at: Some(node.stop_at),
+    });
+    state.in_order().filter_map(drain).chain(stops).collect()
+}
+
+/// The nodes above a maximum that drain.
+pub(crate) fn leaving(decided: &Decided<'_>) -> Vec<LeavingNode> {
+    let node = |node: &Leaving| LeavingNode {
+        pod: node.pod.clone(),
+        group: group_name(decided, node),
+        cause: RemovalCause::GroupMax,
+        since: node.since,
+        stop_at: node.stop_at,
+        holds: node.holds.clone(),
+    };
+    decided.leaving.iter().map(node).collect()
+}
+
+fn group_name(decided: &Decided<'_>, node: &Leaving) -> String {
+    let group = decided.state.groups.get(node.group);
+    group.map_or_else(String::new, |group| group.config.name.clone())
+}

@@ -1,0 +1,105 @@
+//! Nodes above a maximum that have been asked to leave: how long they may finish their work.
+//!
+//! A node above a maximum takes no new work and goes when it has none left. Work that never ends,
+//! such as a detached actor's, would keep it for ever, and the maximum would never hold. So its
+//! time is limited: once that is over the node is stopped, as Ray's autoscaler stops it at once.
+
+use std::collections::BTreeMap;
+
+use crate::plan::list::{ByGroup, GroupIndex};
+use crate::plan::nodes::group::ClusterConfig;
+use crate::plan::nodes::node::PlannedNode;
+use crate::plan::nodes::rows::Leftovers;
+use crate::plan::packing::state::DecisionState;
+use crate::snapshot::gcs::{ClusterResourceState, NodeState};
+use crate::snapshot::history::LeavingMemory;
+use crate::snapshot::pod::Pod;
+
+/// After how many seconds a node that was stopped and still drains is stopped again. Raylets take
+/// up to thirty seconds to end.
+const STOP_AGAIN_S: f64 = 60.0;
+
+/// A draining node of a group that is above its maximum.
+#[derive(Debug)]
+pub(crate) struct Leaving {
+    pub(crate) pod: String,
+    pub(crate) group: GroupIndex,
+    pub(crate) node_id: String,
+    pub(crate) since: f64,
+    pub(crate) stop_at: f64,
+    pub(crate) stopped_at: Option<f64>,
+    /// What the work on it holds of each resource.
+    pub(crate) holds: BTreeMap<String, f64>,
+}
+
+impl Leaving {
+    /// Whether the node is to be stopped now.
+    pub(crate) fn is_stopped(&self, now: f64) -> bool {
+        let again = |at: f64| now - at >= STOP_AGAIN_S;
+        now >= self.stop_at && self.stopped_at.is_none_or(again)
+    }
+}
+
+/// The draining nodes that their groups have above their maxima, those first that were asked to
+/// leave first. A group whose maximum was raised again has none, whatever was asked before.
+pub(crate) fn leaving(
+    state: &DecisionState,
+    config: &ClusterConfig,
+    leftovers: &Leftovers<'_>,
+    gcs: &ClusterResourceState,
+    remembered: &BTreeMap<String, LeavingMemory>,
+    (timeout, now): (f64, f64),
+) -> Vec<Leaving> {
+    let mut excess: ByGroup<u64> = (state.groups.iter())
+        .zip(state.count(PlannedNode::stays))
+        .map(|(group, staying)| {
+            let there = staying.saturating_add(group.draining);
+            there.saturating_sub(group.config.max)
+        })
+        .collect();
+    let rays = gcs.live();
+    let of = |pod: &&Pod<'_>| {
+        let group = config.number(pod.group)?;
+        let ray = rays.get(pod.name)?;
+        let memory = remembered.get(pod.name).copied();
+        let since = memory.map_or(now, |memory| memory.since.min(now));
+        let is_above = excess.count(group) > 0 && !config.is_listed(pod.group, pod.name);
+        is_above.then(|| Leaving {
+            pod: pod.name.to_owned(),
+            group,
+            node_id: ray.node_id.clone(),
+            since,
+            stop_at: since + timeout,
+            stopped_at: memory.and_then(|memory| memory.stopped_at),
+            holds: holds(ray),
+        })
+    };
+    let mut leaving: Vec<Leaving> = leftovers.draining.iter().filter_map(of).collect();
+    leaving.sort_by(|one, other| {
+        (one.since.total_cmp(&other.since)).then_with(|| one.pod.cmp(&other.pod))
+    });
+    leaving.retain(|node| {
+        let left = excess.get_mut(node.group);
+        left.is_some_and(|left| {
+            let is_above = *left > 0;
+            *left = left.saturating_sub(1);
+            is_above
+        })
+    });
+    leaving
+}
+
+/// What is in use on a Ray node of what its users ask for. What Ray counts for itself is left out:
+/// the node's own resources, those of placement groups, and objects.
+fn holds(ray: &NodeState) -> BTreeMap<String, f64> {
+    let is_asked = |name: &str| {
+        !name.starts_with("node:") && !name.contains("_group_") && name != "object_store_memory"
+    };
+    let totals = ray.total_resources.iter();
+    let in_use = totals.filter_map(|(name, total)| {
+        let free = ray.available_resources.get(name).copied().unwrap_or(0.0);
+        let used = total - free;
+        (is_asked(name) && used > 0.0).then(|| (name.clone(), used))
+    });
+    in_use.collect()
+}

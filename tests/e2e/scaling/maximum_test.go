@@ -1,0 +1,75 @@
+package scaling_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// TestMaximumHolds lowers a maximum below workers that never finish, as KubeRay's
+// own test of it does: it is reached at once with strategy ray, as with Ray's
+// autoscaler, and otherwise once the time that the policy gives is over.
+func TestMaximumHolds(t *testing.T) {
+	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
+	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+		t.Fatal(err)
+	}
+	for _, one := range []struct {
+		name, policy string
+		least        time.Duration
+		warns        bool
+	}{
+		{"gently", `drainTimeoutSeconds: 15`, 15 * time.Second, true},
+		{"at-once", `drainTimeoutSeconds: 0`, 0, false},
+		{"as-ray", `strategy: ray`, 0, false},
+	} {
+		t.Run(one.name, func(t *testing.T) {
+			policy(t, w, one.name, fmt.Sprintf(`{match: {kinds: [RayCluster], names: [%s]}, reconcile: {%s}}`, one.name, one.policy))
+			c := &scaling.Cluster{Name: one.name, Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "small", CPU: 1, Max: 2}}}
+			d := drive(t, w, c)
+			do(t, d, `hold_actors("busy", 2, num_cpus=1, lifetime="detached")`)
+			until(t, w, "two actors work", func() error { return w.Board.AtWork(batch(*c, "busy"), 2) })
+			edit(t, w, *c, "small", "maxReplicas", 1)
+			begun := time.Now()
+			if one.warns {
+				until(t, w, "an Event says who waits", func() error { return said(w, *c, "AboveMaximum", "work that holds {CPU: 1}") })
+				if err := w.HasWorkers(*c, "", 2); err != nil {
+					t.Error(err)
+				}
+			}
+			until(t, w, "the maximum holds", func() error { return w.HasWorkers(*c, "", 1) })
+			took := time.Since(begun).Round(100 * time.Millisecond)
+			t.Logf("the maximum held after %s", took)
+			if took < one.least {
+				t.Errorf("the worker was gone after %s, and had %s", took, one.least)
+			}
+			if err := said(w, *c, "Stopping", "its time is over"); err != nil {
+				t.Error(err)
+			}
+			lost := 0
+			for _, task := range w.Board.Tasks(batch(*c, "busy")) {
+				if task.Lost {
+					lost++
+				}
+			}
+			if lost != 1 {
+				t.Errorf("%d actors were ended instead of one", lost)
+			}
+		})
+	}
+}
+
+// said is nil if an Event on the cluster has the reason and the text.
+func said(w *scaling.World, c scaling.Cluster, reason, text string) error {
+	events := w.Events(c.Name)
+	for _, event := range events {
+		if strings.Contains(event, reason) && strings.Contains(event, text) {
+			return nil
+		}
+	}
+	return fmt.Errorf("no Event %s with %q among %q", reason, text, events)
+}

@@ -254,6 +254,8 @@ const OF_GROUP: &[&str] = &[
     "template.spec.containers[].resources.requests.planted",
     "template.spec.nodeSelector.cloud.google.com/gke-tpu-accelerator",
     "template.spec.nodeSelector.cloud.google.com/gke-tpu-topology",
+    "template.spec.nodeSelector.n",
+    "template.spec.nodeSelector.planted",
 ];
 
 /// The other texts that may.

@@ -152,6 +152,20 @@ impl DecisionState {
         node.standby.is_some() || floor.is_some()
     }
 
+    /// By number, the nodes that demand or the minimum of their group needs.
+    pub(crate) fn required(&self) -> List<NodeIndex, bool> {
+        let staying = self.count(PlannedNode::stays);
+        let at_minimum = |node: &PlannedNode| {
+            let group = node.group();
+            let planned = group.and_then(|group| Some((self.groups.get(group)?, group)));
+            planned.is_some_and(|(planned, group)| staying.count(group) <= planned.config.min)
+        };
+        let is_required = |node: &PlannedNode| {
+            node.stays() && (node.head || !node.is_unneeded() || at_minimum(node))
+        };
+        self.nodes.map(is_required)
+    }
+
     /// How many more nodes the cluster may have, the head included.
     pub(crate) fn nodes_left(&self) -> u64 {
         let listed = self.in_order().filter(|node| node.stays());

@@ -19,7 +19,6 @@ use crate::plan::packing::fit::FitTrial;
 use crate::plan::packing::placing::show_size;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::shrink::about_to_go;
-use crate::plan::standby::claims::required;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
 
@@ -75,7 +74,7 @@ type Waiting = (GroupIndex, Amounts);
 
 /// The pods that demand or a minimum needs and that the scheduler cannot place.
 fn unscheduled(state: &DecisionState, pods: &HashMap<&str, &Pod<'_>>) -> Vec<Waiting> {
-    let required = required(state);
+    let required = state.required();
     let numbers = state.order.iter().filter(|number| required.holds(**number));
     let nodes = numbers.filter_map(|number| state.nodes.get(*number));
     let waiting = nodes.filter(|node| node.unschedulable_s.is_some());

@@ -4,7 +4,6 @@
 use std::collections::{HashMap, HashSet};
 
 use crate::plan::growth::size::cores;
-use crate::plan::list::{List, NodeIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::packing::state::DecisionState;
@@ -22,7 +21,7 @@ pub(crate) struct Claims {
 impl Claims {
     pub(crate) fn of(state: &DecisionState, own: &[Pod<'_>], draining: &[&Pod<'_>]) -> Self {
         let pods: HashMap<&str, &Pod<'_>> = own.iter().map(|pod| (pod.name, pod)).collect();
-        let required = required(state);
+        let required = state.required();
         let (mut cores_short, mut begins) = (0.0, false);
         for number in &state.order {
             let is_required = required.holds(*number);
@@ -66,22 +65,4 @@ impl Claims {
 
 fn cpu(pod: &Pod<'_>) -> f64 {
     pod.requests().cpu.map_or(0.0, cores)
-}
-
-/// By number, the nodes that demand or the minimum of their group needs.
-pub(crate) fn required(state: &DecisionState) -> List<NodeIndex, bool> {
-    let staying = state.count(PlannedNode::stays);
-    let at_minimum = |node: &PlannedNode| {
-        let group = node
-            .group()
-            .and_then(|group| Some((state.groups.get(group)?, group)));
-        group.is_some_and(|(planned, group)| {
-            staying
-                .get(group)
-                .is_some_and(|there| *there <= planned.config.min)
-        })
-    };
-    let is_required =
-        |node: &PlannedNode| node.stays() && (node.head || !node.is_unneeded() || at_minimum(node));
-    state.nodes.map(is_required)
 }

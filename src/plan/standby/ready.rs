@@ -16,7 +16,7 @@ use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::standby::StandbyNodes;
 use crate::plan::packing::state::{DecisionState, Floor, PlannedGroup};
 use crate::plan::removal::give_way;
-use crate::plan::standby::claims::{Claims, required};
+use crate::plan::standby::claims::Claims;
 use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::gcs::ResourceRequest;
 use crate::snapshot::history::StandbyMemory;
@@ -191,7 +191,7 @@ fn headroom(
         .collect();
     rooms.extend(cpus(state, wanted));
     let staying = state.count(PlannedNode::stays);
-    let required = required(state);
+    let required = state.required();
     let stays_anyway = |(number, node): (NodeIndex, &PlannedNode)| {
         let floor = node.group().and_then(|group| {
             let floor = state.groups.get(group)?.floor?;
@@ -330,7 +330,7 @@ fn remember(state: &mut DecisionState, context: &StandbyContext<'_>) {
 
 /// The pods that are on their way and that only standby needs.
 fn pending_pods(state: &DecisionState) -> HashSet<String> {
-    let required = required(state);
+    let required = state.required();
     let numbers = state.order.iter();
     let pods = numbers.filter_map(|number| {
         let is_required = required.holds(*number);

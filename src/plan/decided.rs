@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::Demand;
 use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
+use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::problem::Problem;
@@ -31,6 +32,8 @@ pub(crate) struct Decided<'a> {
     /// Groups in growth back-off, whose new nodes count at their base size, with the end of each
     /// back-off in seconds since 1970.
     pub(crate) growth_backoffs: BTreeMap<String, f64>,
+    /// What the objects say of groups that cannot be served.
+    pub(crate) evidence: Evidence<'a>,
     /// The draining nodes above a maximum.
     pub(crate) leaving: Vec<Leaving>,
     pub(crate) problems: Vec<Problem>,

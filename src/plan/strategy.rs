@@ -29,6 +29,8 @@
 //!   leaves it at its size.
 //! - **small pods stay**: Half of what idle pods below their resize limits cost less is spent on
 //!   keeping few of them for long. Ray removes all after the same time.
+//! - **blocked groups**: What pods, `scaleGate` and KubeRay say about a group that cannot be served
+//!   now is read, and other groups are used first. Ray tries another group after an hour.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
 //!   new demand is placed on them. They are stopped after a time that a RayPolicy sets. Ray stops
 //!   them at once, together with their work.

@@ -159,6 +159,7 @@ fn empty(group: NodeGroup) -> PlannedNode {
         takes: Vec::new(),
         resize: None,
         at_resize_limits: false,
+        blocked: false,
         class: [None; 2],
         count: 1,
         born: NodeIndex::at(0),

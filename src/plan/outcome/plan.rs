@@ -40,7 +40,7 @@ pub struct Plan {
     /// The Ray nodes to drain. Their pods are deleted once Ray has stopped in them.
     pub drains: Vec<NodeDrain>,
     /// The Ray nodes above a maximum that drain and are there until their work has ended.
-    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaving: Vec<LeavingNode>,
     /// The demands that cannot be met.
     pub unmet: Vec<Unmet>,

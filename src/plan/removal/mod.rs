@@ -7,3 +7,4 @@ pub(crate) mod give_way;
 pub(crate) mod keep;
 pub(crate) mod limits;
 pub(crate) mod shrink;
+pub(crate) mod withdraw;

@@ -13,8 +13,9 @@ use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, DemandIndex, KubeNodeIndex, List, StandbyIndex};
-use crate::plan::memory::{at_work, availability, growth_backoff};
+use crate::plan::memory::{at_work, availability, blocked, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
+use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::node::{DemandSource, PlannedNode};
 use crate::plan::nodes::rows::{Leftovers, Row};
@@ -31,7 +32,7 @@ use crate::plan::removal::keep::Keep;
 use crate::plan::removal::limits::Timeouts;
 use crate::plan::removal::make_room::{RoomContext, make_room};
 use crate::plan::removal::shrink::Hold;
-use crate::plan::removal::{deadline, limits, shrink, vain};
+use crate::plan::removal::{deadline, limits, shrink, vain, withdraw};
 use crate::plan::standby::ready;
 use crate::plan::standby::ready::{StandbyContext, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
@@ -86,6 +87,9 @@ impl<'a> Decision<'a> {
             rows::by_name(&mut list);
         }
         let (mut state, demands) = self.state(&config, &list, now, &mut problems);
+        let evidence = Evidence::of(self.snapshot, self.own, &config, self.settings);
+        let history = &self.snapshot.history;
+        problems.extend(blocked::mark(&mut state, &evidence, history, self.own, now));
         if self.is_rayfit() {
             let draining = assemble::draining(&config, &leftovers);
             for (group, draining) in state.groups.iter_mut().zip(draining) {
@@ -103,12 +107,14 @@ impl<'a> Decision<'a> {
         problems.extend(standby.is_none().then(ready::given_up));
         let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
         let demand_waits = !left.is_empty() || self.own.iter().any(waits);
-        let at_work = at_work::most(&self.snapshot.history, &state);
+        let at_work = at_work::most(history, &state);
+        withdraw::launches(&mut state);
+        let withdrawn = withdraw::pending_timeout(&state, history);
         let small = self.settings.keep_small_s;
         let small = small.filter(|_| self.is_rayfit() && !demand_waits);
         let timeouts = Timeouts {
             cluster: config.idle_timeout_s,
-            pending: self.settings.pending_idle_timeout_s,
+            pending: self.settings.pending_idle_timeout_s.or(withdrawn),
             small: small.map(|longest| Keep {
                 longest,
                 most: &at_work,
@@ -148,6 +154,7 @@ impl<'a> Decision<'a> {
             leftovers,
             unneeded_since,
             at_work,
+            evidence,
             leaving,
             problems,
             now,
@@ -212,6 +219,7 @@ impl<'a> Decision<'a> {
         let group = |(((config, preference), (base, template)), at_base)| PlannedGroup {
             config,
             preference,
+            block: None,
             base,
             template,
             at_base,

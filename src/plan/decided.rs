@@ -6,6 +6,7 @@ use std::collections::BTreeMap;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::Demand;
 use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
+use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::outcome::problem::Problem;
@@ -28,6 +29,8 @@ pub(crate) struct Decided<'a> {
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
     /// How many pods each group had when it last had work for all of them.
     pub(crate) at_work: ByGroup<u64>,
+    /// What the objects say of groups that cannot be served.
+    pub(crate) evidence: Evidence<'a>,
     /// The draining nodes above a maximum.
     pub(crate) leaving: Vec<Leaving>,
     pub(crate) problems: Vec<Problem>,

@@ -52,6 +52,7 @@ pub(crate) mod strategy;
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;
+pub use crate::plan::outcome::block_reason::BlockReason;
 pub use crate::plan::outcome::cause::RemovalCause;
 pub use crate::plan::outcome::plan::{
     Deletion, GroupPlan, LeavingNode, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
@@ -74,4 +75,6 @@ pub use crate::plan::standby::spec::{Headroom, HeadroomRequest, ScheduledStandby
 pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
-pub use settings::{DRAIN_TIMEOUT_S, KEEP_SMALL_S, MAX_WORKERS, PlanSettings, SHRINK_AFTER_S};
+pub use settings::{
+    DRAIN_TIMEOUT_S, KEEP_SMALL_S, MAX_WORKERS, PlanSettings, SHRINK_AFTER_S, UNSCHEDULABLE_S,
+};

@@ -17,6 +17,8 @@ pub struct PlanSettings {
     pub conserve_gpus: bool,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
     pub max_workers: u64,
+    /// After how many seconds a pod that no Kubernetes node takes blocks its group.
+    pub unschedulable_s: f64,
     /// For how many seconds nodes above a maximum may finish their work before they are stopped;
     /// 0 stops them at once.
     pub drain_timeout_s: f64,
@@ -33,6 +35,10 @@ pub struct PlanSettings {
 
 /// The most workers that a cluster may have where no RayPolicy says otherwise.
 pub const MAX_WORKERS: u32 = 10_000;
+
+/// After how many seconds a pod that no Kubernetes node takes blocks its group where no RayPolicy
+/// says otherwise: a node autoscaler has made a node by then, as a rule.
+pub const UNSCHEDULABLE_S: u32 = 180;
 
 /// For how many seconds nodes above a maximum may finish their work where no RayPolicy says
 /// otherwise.
@@ -51,6 +57,7 @@ impl Default for PlanSettings {
             pending_idle_timeout_s: None,
             conserve_gpus: true,
             max_workers: MAX_WORKERS.into(),
+            unschedulable_s: UNSCHEDULABLE_S.into(),
             drain_timeout_s: DRAIN_TIMEOUT_S.into(),
             shrink_after_s: Some(SHRINK_AFTER_S.into()),
             keep_small_s: Some(KEEP_SMALL_S.into()),

@@ -33,6 +33,8 @@
 //!   keeping few of them for long. Ray removes all after the same time.
 //! - **room for what waits**: Idle nodes go before their timeout where demand that waits can run
 //!   in their room. Ray keeps them for their timeout.
+//! - **blocked groups**: What pods, `scaleGate` and KubeRay say about a group that cannot be served
+//!   now is read, and other groups are used first. Ray tries another group after an hour.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
 //!   new demand is placed on them. They are stopped after a time that a RayPolicy sets. Ray stops
 //!   them at once, together with their work.

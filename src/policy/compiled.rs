@@ -66,6 +66,7 @@ pub struct PartialReconcile {
     pub(crate) pending_idle_timeout_seconds: Option<u32>,
     pub(crate) conserve_gpus: Option<bool>,
     pub(crate) max_workers_per_cluster: Option<u32>,
+    pub(crate) unschedulable_seconds: Option<u32>,
     pub(crate) drain_timeout_seconds: Option<u32>,
     pub(crate) shrink_after_seconds: Option<u32>,
     pub(crate) keep_small_seconds: Option<u32>,
@@ -117,6 +118,10 @@ impl PartialReconcile {
         write(
             &mut settings.max_workers_per_cluster,
             self.max_workers_per_cluster.as_ref(),
+        );
+        write(
+            &mut settings.unschedulable_seconds,
+            self.unschedulable_seconds.as_ref(),
         );
         write(
             &mut settings.drain_timeout_seconds,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Limits, Modes};
 use crate::plan::{
     DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScheduledStandby,
-    Strategy,
+    Strategy, UNSCHEDULABLE_S,
 };
 use crate::ray::ReconcileMode;
 
@@ -42,6 +42,8 @@ pub struct ReconcileSettings {
     pub conserve_gpus: bool,
     /// The number of workers above which no launch takes a cluster.
     pub max_workers_per_cluster: u32,
+    /// The seconds after which a pod that no Kubernetes node takes blocks its group.
+    pub unschedulable_seconds: u32,
     /// The seconds for which nodes above a maximum may finish their work; 0 stops them at once.
     pub drain_timeout_seconds: u32,
     /// How pods that can be resized in place are kept small.
@@ -152,6 +154,7 @@ impl Default for ReconcileSettings {
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
             max_workers_per_cluster: MAX_WORKERS,
+            unschedulable_seconds: UNSCHEDULABLE_S,
             drain_timeout_seconds: DRAIN_TIMEOUT_S,
             in_place: InPlaceSettings::default(),
             headroom: Arc::default(),

@@ -193,6 +193,7 @@ fn reconcile(written: Option<&resource::Reconcile>, faults: &mut Faults) -> Part
         pending_idle_timeout_seconds: seconds(written.pending_idle_timeout_seconds),
         conserve_gpus: written.conserve_gpus,
         max_workers_per_cluster: number(written.max_workers_per_cluster),
+        unschedulable_seconds: number(written.unschedulable_seconds),
         drain_timeout_seconds: number(written.drain_timeout_seconds),
         shrink_after_seconds: number(in_place.shrink_after_seconds),
         keep_small_seconds: number(in_place.keep_small_seconds),

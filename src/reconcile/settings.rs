@@ -56,6 +56,7 @@ impl ReconcilerSettings {
                 pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
                 conserve_gpus: policy.conserve_gpus,
                 max_workers: policy.max_workers_per_cluster.into(),
+                unschedulable_s: policy.unschedulable_seconds.into(),
                 drain_timeout_s: policy.drain_timeout_seconds.into(),
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
@@ -127,6 +128,7 @@ mod tests {
             pending_idle_timeout_seconds: Some(90),
             conserve_gpus: false,
             max_workers_per_cluster: 50,
+            unschedulable_seconds: 20,
             drain_timeout_seconds: 30,
             in_place: InPlaceSettings {
                 shrink_after_seconds: 90,
@@ -142,6 +144,7 @@ mod tests {
             pending_idle_timeout_s: Some(90.0),
             conserve_gpus: false,
             max_workers: 50,
+            unschedulable_s: 20.0,
             drain_timeout_s: 30.0,
             shrink_after_s: Some(90.0),
             keep_small_s: None,

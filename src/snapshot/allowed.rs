@@ -99,7 +99,13 @@ const GROUP: Allowed = Keys(&[
     ("suspend", Plain),
     ("labels", AnyKey(&Plain)),
     ("resources", AnyKey(&Plain)),
-    ("scaleStrategy", Keys(&[("workersToDelete", Each(&Plain))])),
+    (
+        "scaleStrategy",
+        Keys(&[
+            ("workersToDelete", Each(&Plain)),
+            ("scaleGate", Each(&Keys(&[("name", Plain)]))),
+        ]),
+    ),
     (
         "rayStartParams",
         Keys(&[
@@ -137,6 +143,15 @@ const STATUS: Allowed = Keys(&[
     ("state", Plain),
     // This tells whether there ever was a head.
     ("head", Keys(&[("podIP", Plain)])),
+    // This tells whether KubeRay is refused to make pods.
+    (
+        "conditions",
+        Each(&Keys(&[
+            ("type", Plain),
+            ("status", Plain),
+            ("reason", Plain),
+        ])),
+    ),
 ]);
 
 /// Returns what is kept of a RayCluster.

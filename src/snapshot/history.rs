@@ -27,12 +27,34 @@ pub struct History {
     /// By group, how many of its pods ran when it last had work for all of them, or more since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub at_work: BTreeMap<String, u64>,
+    /// Groups that could not be served.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub blocked: BTreeMap<String, BlockMemory>,
     /// Nodes above a maximum that were asked to leave, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub leaving: BTreeMap<String, LeavingMemory>,
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,
+}
+
+/// What is remembered of a group that could not be served.
+#[derive(Debug, Clone, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct BlockMemory {
+    /// When the objects last said so, in seconds since 1970.
+    pub seen_at: f64,
+    /// How often in a row that began.
+    pub times: u32,
+    /// Pods that showed it, by name; empty where something else did.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub pods: Vec<String>,
+    /// Whether it is over for sure: a pod that showed it has started, or the gate is gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub is_over: bool,
+    /// Whether a scale gate said so, which is removed once the group can be served.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub by_gate: bool,
 }
 
 /// What is remembered of a node above a maximum that was asked to leave.

@@ -70,6 +70,8 @@ type Group struct {
 	Custom map[string]int
 	// MaxCPU is the resize limit up to which its pods may grow in place, 0 for none.
 	MaxCPU int
+	// Gate is the scheduling gate with which its pods are made, if any.
+	Gate string
 	// ResizeTimeout is how many seconds a resize may take; 60 if zero.
 	ResizeTimeout int
 }
@@ -153,6 +155,9 @@ func (c Cluster) group(g Group) rig.Object {
 		Set("rayStartParams", c.startParams(more)).
 		Set(container+".resources", map[string]any{"requests": size, "limits": size}).
 		Set("template.spec.terminationGracePeriodSeconds", grace)
+	if g.Gate != "" {
+		group.Set("template.spec.schedulingGates", []any{map[string]any{"name": g.Gate}})
+	}
 	if g.Hosts > 0 {
 		group.Set("numOfHosts", g.Hosts)
 	}

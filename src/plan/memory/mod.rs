@@ -1,9 +1,10 @@
 //! What one decision stores for the next: launches and their times, groups whose pods failed to
-//! appear ([`availability`]), groups whose pods failed to grow ([`growth_backoff`]), and nodes above a
+//! appear ([`availability`]) or would not start ([`blocked`]), groups whose pods failed to grow ([`growth_backoff`]), and nodes above a
 //! maximum that are leaving ([`leaving`]).
 
 pub(crate) mod at_work;
 pub(crate) mod availability;
+pub(crate) mod blocked;
 pub(crate) mod growth_backoff;
 pub(crate) mod leaving;
 pub(crate) mod remember;

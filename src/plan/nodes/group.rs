@@ -48,6 +48,8 @@ pub(crate) struct GroupConfig {
     pub(crate) to_delete: HashSet<String>,
     /// Whether the group is suspended (`suspend`).
     pub(crate) suspended: bool,
+    /// The gates by which other controllers say that the group cannot grow now.
+    pub(crate) scale_gates: Vec<String>,
 }
 
 impl GroupConfig {
@@ -216,6 +218,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
         }),
         to_delete: group.listed().map(str::to_owned).collect(),
         suspended: group.suspended,
+        scale_gates: group.scale_gates.clone(),
     })
 }
 

@@ -6,6 +6,7 @@
 //! about the rest.
 
 pub(crate) mod assemble;
+pub(crate) mod blocked;
 pub(crate) mod group;
 pub(crate) mod life;
 pub(crate) mod node;

@@ -112,6 +112,8 @@ pub(crate) struct PlannedNode {
     /// Whether the node is counted at its resize limits, because a pod that starts can grow that
     /// far.
     pub(crate) at_resize_limits: bool,
+    /// Whether it is pending and would not start now.
+    pub(crate) blocked: bool,
     /// Its node class, by source, while it is known.
     pub(crate) class: [Option<u32>; 2],
     /// How many nodes it stands for, which are all alike and next to each other in the list. It is

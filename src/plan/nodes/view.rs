@@ -160,6 +160,7 @@ fn empty(group: NodeGroup) -> PlannedNode {
         resize: None,
         unschedulable_s: None,
         at_resize_limits: false,
+        blocked: false,
         class: [None; 2],
         count: 1,
         born: NodeIndex::at(0),

@@ -4,6 +4,7 @@ use std::fmt;
 
 use crate::plan::outcome::plan::{GroupPlan, LeavingNode, Plan, PodResize, RayletSync};
 use crate::plan::outcome::unmet::amount_text;
+use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
 use crate::snapshot::moment;
 
@@ -31,6 +32,7 @@ impl fmt::Display for Plan {
             let idle = drain.idle_ms / 1000;
             write!(f, "  drain {pod} ({why}, idle for {idle} s)")?;
             match drain.stop_at {
+                Some(_) if self.strategy == Strategy::Ray => writeln!(f, ", stopped at once")?,
                 Some(at) => writeln!(f, ", stopped at {} at the latest", moment(at))?,
                 None => writeln!(f)?,
             }

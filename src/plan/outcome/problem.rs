@@ -31,6 +31,8 @@ pub enum ProblemPlace {
         /// The name of the group, if the problem is its entry's.
         group: Option<String>,
     },
+    /// A worker group, by its name.
+    Group(String),
     /// A pod, by its name.
     Pod(String),
     /// The Ray node in a pod, by the name of the pod.
@@ -90,6 +92,8 @@ pub enum ProblemEffect {
     NothingKept,
     /// The decision is given up.
     NothingDone,
+    /// Demand goes to other groups where it fits there.
+    OthersFirst,
     /// Launches end at the most workers that a cluster may have.
     NoMoreLaunched,
 }
@@ -112,6 +116,7 @@ impl fmt::Display for ProblemPlace {
                     None => Ok(()),
                 }
             }
+            Self::Group(name) => write!(f, "group {name}"),
             Self::Pod(name) => write!(f, "pod {name}"),
             Self::RayNode { pod } => write!(f, "Ray node of pod {pod}"),
             Self::RequestResources => f.write_str("request_resources()"),
@@ -149,6 +154,7 @@ impl fmt::Display for ProblemEffect {
             Self::NothingDone => {
                 "nothing is launched, resized or removed; ask with fewer different requests at once"
             }
+            Self::OthersFirst => "demand that fits another group goes there",
             Self::NothingKept => "nothing is kept ready; ask for fewer different requests",
             Self::NoMoreLaunched => {
                 "no more are launched; set reconcile.maxWorkersPerCluster in a RayPolicy if so \

@@ -1,5 +1,6 @@
 //! The reasons of problems: what can be wrong with a cluster's objects.
 
+use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::resize_note::STATUS_ANNOTATION;
 use crate::ray::ippr;
@@ -20,6 +21,9 @@ pub enum ProblemReason {
     /// The size of a pod cannot be told.
     #[error(transparent)]
     Resize(#[from] ResizeError),
+    /// A group cannot be served now.
+    #[error(transparent)]
+    Blocked(#[from] BlockReason),
     /// `workerGroupSpecs` is not there.
     #[error("it is absent: write [] for a cluster without workers")]
     NoWorkerGroups,
@@ -140,6 +144,7 @@ impl ProblemReason {
             Self::Resize(ResizeError::NoteNotJson(_)) => {
                 Self::Resize(ResizeError::NoteNotJson(String::new()))
             }
+            Self::Blocked(reason) => Self::Blocked(reason.identity()),
             Self::NotATime { .. } => Self::NotATime {
                 value: String::new(),
             },

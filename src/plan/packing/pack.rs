@@ -28,11 +28,23 @@ impl DecisionState {
     /// at another size.
     pub(crate) fn pack(&mut self, batches: Vec<RequestBatch>, source: DemandSource) -> Packed {
         let mut packing = self.packing(batches, source);
-        let order = if packing.state.strategy.is_rayfit() {
-            packing.by_steps()
-        } else {
-            packing.as_ray()
-        };
+        if !packing.state.strategy.is_rayfit() {
+            let order = packing.as_ray();
+            let order = packing.launch(order, |_, _| true);
+            return packing.done(order);
+        }
+        let order = packing.by_steps();
+        let order = packing.launch(order, |_, group| group.block.is_none());
+        if packing
+            .state
+            .groups
+            .iter()
+            .all(|group| group.block.is_none())
+        {
+            return packing.done(order);
+        }
+        // What fits nowhere else waits for the groups that cannot be served now.
+        let order = packing.onto_blocked(order);
         let order = packing.launch(order, |_, _| true);
         packing.done(order)
     }

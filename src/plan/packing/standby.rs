@@ -35,7 +35,9 @@ impl DecisionState {
         let mut packing = self.packing(batches, DemandSource::Demand);
         let order = packing.on_standby(nodes);
         let order = if nodes.launch {
-            packing.launch(order, |state, group| nodes.suits(state, &group.template))
+            packing.launch(order, |state, group| {
+                group.block.is_none() && nodes.suits(state, &group.template)
+            })
         } else {
             order
         };
@@ -74,7 +76,8 @@ impl Packing<'_> {
             self.pick_existing(StepNodes::Only(PlacementStep::RoomToGrow), &small);
             self.pick_existing(StepNodes::Only(PlacementStep::Free), &others);
         }
-        for mut part in self.pending(&order) {
+        let open = self.those(&order, |node| !node.blocked);
+        for mut part in self.pending(&open) {
             part.retain(|number| usable(self, *number));
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
         }

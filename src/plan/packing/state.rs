@@ -9,6 +9,7 @@ use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::node::{Fate, NodeGroup, PlannedNode};
+use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::unmet::CountedAtBase;
 use crate::plan::packing::budget::WorkBudget;
@@ -50,6 +51,8 @@ pub(crate) struct PlannedGroup {
     pub(crate) config: GroupConfig,
     /// What decides between equally good nodes.
     pub(crate) preference: Preference,
+    /// Why the group cannot be served now; `None` if it can.
+    pub(crate) block: Option<BlockReason>,
     /// A node of the group at its base size.
     pub(crate) base: PlannedNode,
     /// A node of the group at the largest size that the group's resize limits allow.

@@ -25,7 +25,20 @@ impl Packing<'_> {
         }
         self.in_progress(&running);
         self.grow(running);
-        for part in self.pending(&order) {
+        let open = self.those(&order, |node| !node.blocked);
+        for part in self.pending(&open) {
+            self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
+        }
+        self.with_parts(order)
+    }
+
+    /// Packs onto pending nodes that would not start now. Returns the list of nodes with those that
+    /// were split off since.
+    pub(crate) fn onto_blocked(&mut self, order: Vec<NodeIndex>) -> Vec<NodeIndex> {
+        // The list has the nodes that were split off before.
+        self.parts.clear();
+        let blocked = self.those(&order, |node| node.blocked);
+        for part in self.pending(&blocked) {
             self.pick_existing(StepNodes::Only(PlacementStep::Pending), &part);
         }
         self.with_parts(order)

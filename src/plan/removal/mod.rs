@@ -10,3 +10,4 @@ pub(crate) mod limits;
 pub(crate) mod make_room;
 pub(crate) mod shrink;
 pub(crate) mod vain;
+pub(crate) mod withdraw;

@@ -144,6 +144,12 @@ pub struct Reconcile {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_workers_per_cluster: Option<i64>,
 
+    /// The seconds after which a pending pod that no Kubernetes node takes blocks its group, so that
+    /// demand goes to other groups; 180 if it is left out (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86_400))]
+    pub unschedulable_seconds: Option<i64>,
+
     /// The seconds for which nodes above a maximum may finish their work before they are stopped;
     /// 600 if it is left out, and 0 stops them at once (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -25,6 +25,8 @@ pub struct ClusterObject {
     pub ippr: Ippr,
     /// `spec`, if it is there.
     pub spec: Option<ClusterSpec>,
+    /// Whether KubeRay says that it could not make a worker pod.
+    pub fails_to_create: bool,
 }
 
 /// The spec of a RayCluster.
@@ -81,7 +83,16 @@ pub struct GroupSpec {
     /// `scaleStrategy.workersToDelete`, with `None` for what is no text; `None` without
     /// `scaleStrategy`.
     pub to_delete: Option<Vec<Option<String>>>,
+    /// The names of the gates in `scaleStrategy.scaleGate`, by which other controllers say that the
+    /// group cannot grow now.
+    pub scale_gates: Vec<String>,
 }
+
+/// The reason of KubeRay's condition for worker pods that could not be made.
+const CREATE_FAILED: &str = "FailedCreateWorkerPod";
+
+/// The most scale gates of a group that are read: one is enough to know that there are any.
+const SCALE_GATES: usize = 8;
 
 /// How long nodes may be idle where nothing is set, in seconds (Ray's `kuberay_provider`).
 pub const DEFAULT_IDLE_TIMEOUT_S: f64 = 60.0;
@@ -114,6 +125,7 @@ impl From<Value> for ClusterObject {
             resource_version: version.map(str::to_owned),
             ippr: Ippr::parse(ippr.unwrap_or_default()),
             spec: part("spec").map(ClusterSpec::of),
+            fails_to_create: part("status").is_some_and(fails_to_create),
             object,
         }
     }
@@ -211,6 +223,7 @@ impl GroupSpec {
                 .find(|param| group.start_param(param).is_some()),
             restarts: restarts(group),
             to_delete: to_delete.map(|pods| pods.map(text).collect()),
+            scale_gates: strategy.map(scale_gates).unwrap_or_default(),
         }
     }
 
@@ -241,6 +254,22 @@ impl IdleTimeout {
             Self::Absent | Self::Null => None,
         }
     }
+}
+
+fn scale_gates(strategy: &Fields) -> Vec<String> {
+    let gates = list_at(strategy, "scaleGate").iter().take(SCALE_GATES);
+    let names = gates.filter_map(|gate| text_at(gate.as_object()?, "name"));
+    names.map(str::to_owned).collect()
+}
+
+/// The condition is removed as soon as KubeRay has made all pods. (KubeRay, `ReplicaFailure` in
+/// `raycluster_types.go`.)
+fn fails_to_create(status: &Fields) -> bool {
+    let conditions = list_at(status, "conditions").iter();
+    conditions.filter_map(Value::as_object).any(|condition| {
+        let is = |key, value| text_at(condition, key) == Some(value);
+        is("type", "ReplicaFailure") && is("status", "True") && is("reason", CREATE_FAILED)
+    })
 }
 
 fn size(group: &Group<'_>) -> Option<(Quantity, Quantity)> {

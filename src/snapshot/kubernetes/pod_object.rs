@@ -141,6 +141,9 @@ pub struct PodSpec {
     /// The name of the Kubernetes node that the pod is bound to.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub node_name: Option<String>,
+    /// The gates that keep the scheduler from looking at the pod.
+    #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
+    pub scheduling_gates: Vec<SchedulingGate>,
     /// The restart policy: `Always`, `OnFailure` or `Never`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_policy: Option<String>,
@@ -159,6 +162,15 @@ pub struct PodSpec {
     /// The init containers, including those that go on running.
     #[serde(deserialize_with = "nullable", skip_serializing_if = "Vec::is_empty")]
     pub init_containers: Vec<PodContainer>,
+}
+
+/// A gate that keeps the scheduler from looking at a pod.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SchedulingGate {
+    /// The name of the gate.
+    #[serde(deserialize_with = "nullable")]
+    pub name: String,
 }
 
 /// A container of a pod.
@@ -220,6 +232,9 @@ pub struct PodStatus {
     /// The phase: `Pending`, `Running`, `Succeeded`, `Failed` or `Unknown`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub phase: Option<String>,
+    /// The Kubernetes node on which the scheduler makes room for the pod.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub nominated_node_name: Option<String>,
     /// The address of the pod.
     #[serde(rename = "podIP", skip_serializing_if = "Option::is_none")]
     pub pod_ip: Option<String>,

@@ -1,0 +1,390 @@
+//! Blocked groups: groups whose new pods would not start now.
+//!
+//! Demand that fits another group goes there at once. Once the objects no longer say that a group
+//! is blocked, it is tried again: at once if a pod that showed it has started or if its scale gate
+//! is gone, and otherwise after a minute, then two, up to ten, so that demand does not go back and
+//! forth between groups.
+
+use std::collections::{BTreeMap, HashSet};
+
+use crate::plan::decided::Decided;
+use crate::plan::nodes::blocked::Evidence;
+use crate::plan::nodes::life::Stage;
+use crate::plan::outcome::block_reason::BlockReason;
+use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
+use crate::plan::packing::state::DecisionState;
+use crate::snapshot::History;
+use crate::snapshot::history::BlockMemory;
+use crate::snapshot::pod::Pod;
+
+/// For how many seconds a group stays blocked after it was last seen so, the first time in a row.
+const HOLD_S: f64 = 60.0;
+
+/// The longest hold, in seconds.
+const LONGEST_HOLD_S: f64 = 600.0;
+
+/// After how many seconds it is forgotten how often a group was blocked.
+const FORGOTTEN_AFTER_S: f64 = 3600.0;
+
+/// How many pods that show it are remembered of each group.
+const PODS: usize = 3;
+
+/// Marks the groups that are blocked, and their pending nodes that would not start. A pod that was
+/// scheduled and shows nothing is about to start, whatever the other pods of its group do. Returns
+/// what is to be reported.
+pub(crate) fn mark(
+    state: &mut DecisionState,
+    evidence: &Evidence<'_>,
+    history: &History,
+    own: &[Pod<'_>],
+    now: f64,
+) -> Vec<Problem> {
+    let mut problems = Vec::new();
+    for (group, found) in state.groups.iter_mut().zip(evidence.groups.iter()) {
+        let name = &group.config.name;
+        let lately = || held(history.blocked.get(name)?, own, now);
+        let Some(reason) = found.clone().or_else(lately) else {
+            continue;
+        };
+        group.block = Some(reason.clone());
+        problems.push(Problem {
+            at: ProblemPlace::Group(name.clone()),
+            reason: reason.into(),
+            effect: ProblemEffect::OthersFirst,
+        });
+    }
+    if problems.is_empty() {
+        return problems;
+    }
+    let blocked = state.groups.map(|group| group.block.is_some());
+    let scheduled: HashSet<&str> = (own.iter().filter(|pod| pod.node.is_some()))
+        .map(|pod| pod.name)
+        .collect();
+    for node in state.nodes.iter_mut() {
+        let is_pending = matches!(
+            node.stage(),
+            Stage::Queued | Stage::Requested | Stage::Allocated
+        );
+        let is_of_blocked = node.group().is_some_and(|group| blocked.holds(group));
+        let starts = |pod: &str| scheduled.contains(pod) && !evidence.pods.contains_key(pod);
+        node.blocked = is_pending && is_of_blocked && !node.head && !node.pod().is_some_and(starts);
+    }
+    problems
+}
+
+/// Why a group still counts as blocked though the objects no longer say so.
+fn held(memory: &BlockMemory, own: &[Pod<'_>], now: f64) -> Option<BlockReason> {
+    let until = memory.seen_at + hold(memory.times);
+    let is_held = !is_over(memory, own) && (memory.seen_at..until).contains(&now);
+    #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
+    let until = until.ceil() as i64;
+    is_held.then_some(BlockReason::Lately { until })
+}
+
+/// Whether a group can be served again for sure.
+fn is_over(memory: &BlockMemory, own: &[Pod<'_>]) -> bool {
+    let started = |pod: &Pod<'_>| {
+        let showed = memory.pods.iter().any(|name| name == pod.name);
+        showed && pod.node.is_some() && !pod.deleting && !pod.ended
+    };
+    memory.is_over || memory.by_gate || own.iter().any(started)
+}
+
+fn hold(times: u32) -> f64 {
+    let doubled = times.saturating_sub(1).min(8);
+    (HOLD_S * f64::from(1_u32 << doubled)).min(LONGEST_HOLD_S)
+}
+
+/// What is remembered of blocked groups after a decision.
+pub(crate) fn after(history: &History, decided: &Decided<'_>) -> BTreeMap<String, BlockMemory> {
+    let now = decided.now;
+    let mut after = history.blocked.clone();
+    after.retain(|_, memory| (0.0..FORGOTTEN_AFTER_S).contains(&(now - memory.seen_at)));
+    for (group, found) in decided
+        .config
+        .groups
+        .iter()
+        .zip(decided.evidence.groups.iter())
+    {
+        let before = after.get(&group.name);
+        let Some(reason) = found else {
+            let over = before.is_some_and(|memory| is_over(memory, decided.own));
+            if let Some(memory) = after.get_mut(&group.name) {
+                memory.is_over = over;
+            }
+            continue;
+        };
+        let goes_on =
+            |memory: &BlockMemory| !memory.is_over && now < memory.seen_at + hold(memory.times);
+        let times = before.map_or(0, |memory| memory.times);
+        let begins = !before.is_some_and(goes_on);
+        let mut pods: Vec<String> = (decided.own.iter())
+            .filter(|pod| pod.group == group.name && decided.evidence.pods.contains_key(pod.name))
+            .map(|pod| pod.name.to_owned())
+            .collect();
+        pods.sort_unstable();
+        pods.truncate(PODS);
+        let memory = BlockMemory {
+            seen_at: now,
+            times: times.saturating_add(begins.into()),
+            pods,
+            is_over: false,
+            by_gate: matches!(reason, BlockReason::ScaleGate(_)),
+        };
+        after.insert(group.name.clone(), memory);
+    }
+    after
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::plan::{BlockReason, Plan, PlanSettings, ProblemReason, Strategy, apply, decide};
+    use crate::snapshot::Snapshot;
+
+    /// Seconds since 1970 of the first round.
+    const START: i64 = 1_768_392_000;
+
+    fn pod(name: &str, kind: &str, group: &str, spec: &Value, status: &Value) -> Value {
+        json!({
+            "metadata": { "name": name, "uid": name, "creationTimestamp": "2026-01-14T12:00:00Z",
+                "labels": { "ray.io/cluster": "demo", "ray.io/node-type": kind, "ray.io/group": group } },
+            "spec": spec, "status": status,
+        })
+    }
+
+    /// A head and a task of one CPU, which fits both groups and the first one better.
+    fn snapshot(later: i64, pods: &[Value]) -> Snapshot {
+        let container =
+            json!({ "name": "ray", "resources": { "limits": { "cpu": "1", "memory": "1Gi" } } });
+        let template = json!({ "spec": { "containers": [container] } });
+        let group = |name: &str, priority: i64, replicas: usize| {
+            json!({ "groupName": name, "replicas": replicas, "minReplicas": 0, "maxReplicas": 3,
+                "priority": priority, "rayStartParams": {}, "template": template })
+        };
+        let of = |name: &str| {
+            let label = |pod: &&Value| pod["metadata"]["labels"]["ray.io/group"] == name;
+            pods.iter().filter(label).count()
+        };
+        let head = pod(
+            "h",
+            "head",
+            "headgroup",
+            &json!({}),
+            &json!({"phase": "Running"}),
+        );
+        let pods: Vec<&Value> = std::iter::once(&head).chain(pods).collect();
+        serde_json::from_value(json!({
+            "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot",
+            "time": crate::snapshot::moment(seconds(later)),
+            "rayCluster": { "metadata": { "name": "demo", "resourceVersion": "1" }, "spec": {
+                "headGroupSpec": { "rayStartParams": { "num-cpus": "0" }, "template": template },
+                "workerGroupSpecs": [group("first", 5, of("first")), group("second", 0, of("second"))],
+            } },
+            "pods": pods,
+            "gcs": {
+                "nodeStates": [{ "nodeId": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==",
+                    "instanceId": "h", "rayNodeTypeName": "headgroup", "status": "IDLE",
+                    "totalResources": { "node:__internal_head__": 1 } }],
+                "pendingResourceRequests": [{ "request": { "resourcesBundle": { "CPU": 1 } }, "count": 1 }],
+            },
+        }))
+        .unwrap()
+    }
+
+    #[expect(clippy::cast_precision_loss, reason = "small")]
+    fn seconds(later: i64) -> f64 {
+        (START + later) as f64
+    }
+
+    fn plan(snapshot: &Snapshot) -> Plan {
+        decide(snapshot, &PlanSettings::default()).0
+    }
+
+    fn launches(plan: &Plan) -> [u64; 2] {
+        [plan.groups[0].launch, plan.groups[1].launch]
+    }
+
+    fn blocks(plan: &Plan) -> Vec<&BlockReason> {
+        let reasons = plan.problems.iter().map(|problem| &problem.reason);
+        let blocked = reasons.filter_map(|reason| match reason {
+            ProblemReason::Blocked(reason) => Some(reason),
+            _ => None,
+        });
+        blocked.collect()
+    }
+
+    fn waits(reason: &str) -> Value {
+        json!({ "phase": "Pending", "containerStatuses": [{ "name": "ray",
+            "state": { "waiting": { "reason": reason } } }] })
+    }
+
+    fn gated() -> Value {
+        let spec = json!({ "schedulingGates": [{ "name": "kueue.x-k8s.io/admission" }] });
+        pod(
+            "a",
+            "worker",
+            "first",
+            &spec,
+            &json!({ "phase": "Pending" }),
+        )
+    }
+
+    #[test]
+    fn demand_goes_to_the_next_group_once_the_first_cannot_be_served() {
+        let bound = json!({ "nodeName": "n" });
+        let unschedulable = |nominated: Option<&str>| {
+            json!({ "phase": "Pending", "nominatedNodeName": nominated, "conditions": [
+                { "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] })
+        };
+        let a = |spec: &Value, status: &Value| pod("a", "worker", "first", spec, status);
+        for (pod, after, last_before) in [
+            (gated(), 2, Some(1)),
+            (a(&json!({}), &unschedulable(None)), 180, Some(179)),
+            (a(&bound, &waits("ImagePullBackOff")), 0, None),
+            (a(&bound, &waits("ErrImagePull")), 0, None),
+            (a(&bound, &waits("CrashLoopBackOff")), 0, None),
+            (a(&bound, &waits("CreateContainerConfigError")), 0, None),
+        ] {
+            let plan_at = |later| plan(&snapshot(later, std::slice::from_ref(&pod)));
+            let blocked = plan_at(after);
+            assert_eq!(launches(&blocked), [0, 1], "{pod}");
+            assert_eq!(blocks(&blocked).len(), 1, "{pod}");
+            if let Some(before) = last_before {
+                assert_eq!(launches(&plan_at(before)), [0, 0], "{pod}");
+            }
+        }
+        for starts in [
+            a(&bound, &waits("ContainerCreating")),
+            a(&json!({}), &unschedulable(Some("n"))),
+            a(&json!({}), &json!({ "phase": "Pending" })),
+        ] {
+            let plan = plan(&snapshot(300, std::slice::from_ref(&starts)));
+            assert_eq!(launches(&plan), [0, 0], "{starts}");
+        }
+    }
+
+    #[test]
+    fn what_the_spec_and_kuberay_say_of_a_group_counts() {
+        let mut gate = snapshot(0, &[]);
+        gate.ray_cluster.edit(|cluster| {
+            cluster["spec"]["workerGroupSpecs"][0]["scaleStrategy"] =
+                json!({ "scaleGate": [{ "name": "kueue.k8s.io/quota-exceeded" }] });
+        });
+        assert_eq!(launches(&plan(&gate)), [0, 1]);
+        gate.history = plan(&gate).remember;
+        gate.ray_cluster.edit(|cluster| {
+            cluster["spec"]["workerGroupSpecs"][0]["scaleStrategy"] = json!({});
+        });
+        gate.history.instances.clear();
+        assert_eq!(launches(&plan(&gate)), [1, 0], "the gate is gone");
+
+        let mut refused = snapshot(0, &[]);
+        refused.ray_cluster.edit(|cluster| {
+            cluster["spec"]["workerGroupSpecs"][0]["replicas"] = json!(1);
+            cluster["status"] = json!({ "conditions": [{ "type": "ReplicaFailure",
+                "status": "True", "reason": "FailedCreateWorkerPod" }] });
+        });
+        let plan = plan(&refused);
+        assert_eq!(launches(&plan), [0, 1]);
+        assert_eq!(blocks(&plan), [&BlockReason::NotCreated]);
+        // KubeRay makes no pod of the second group while it is refused one of the first.
+        assert_eq!((plan.groups[0].cancel, plan.groups[0].replicas), (1, 0));
+    }
+
+    #[test]
+    fn demand_that_fits_nowhere_else_waits_for_the_blocked_group() {
+        let mut only = snapshot(5, &[gated()]);
+        only.ray_cluster.edit(|cluster| {
+            let groups = cluster["spec"]["workerGroupSpecs"].as_array_mut();
+            groups.unwrap().truncate(1);
+        });
+        only.gcs.pending_resource_requests[0].count = 3;
+        let plan = plan(&only);
+        assert_eq!(plan.groups[0].launch, 2);
+        assert_eq!(plan.groups[0].delete, []);
+        assert_eq!(plan.unmet, []);
+    }
+
+    #[test]
+    fn strategy_ray_waits_as_ray_does() {
+        let settings = PlanSettings {
+            strategy: Strategy::Ray,
+            ..PlanSettings::default()
+        };
+        let (plan, _) = decide(&snapshot(300, &[gated()]), &settings);
+        assert_eq!((launches(&plan), blocks(&plan)), ([0, 0], vec![]));
+    }
+
+    #[test]
+    fn once_the_first_group_is_served_the_other_pod_is_withdrawn() {
+        let pending = json!({ "phase": "Pending" });
+        let second = pod(
+            "b",
+            "worker",
+            "second",
+            &json!({ "nodeName": "n" }),
+            &pending,
+        );
+        let mut now = snapshot(5, &[gated(), second.clone()]);
+        let before = plan(&now);
+        assert_eq!(launches(&before), [0, 0], "the second is on its way");
+        now = snapshot(
+            10,
+            &[
+                pod(
+                    "a",
+                    "worker",
+                    "first",
+                    &json!({ "nodeName": "n" }),
+                    &pending,
+                ),
+                second,
+            ],
+        );
+        now.history = before.remember;
+        let served = plan(&now);
+        assert_eq!(blocks(&served), [] as [&BlockReason; 0], "it starts");
+        let mut withdrawn = Vec::new();
+        for later in [10, 40, 75] {
+            now.time = crate::snapshot::moment(seconds(later));
+            let plan = plan(&now);
+            withdrawn = plan
+                .groups
+                .iter()
+                .flat_map(|group| group.deletions().cloned())
+                .collect();
+            now.history = plan.remember;
+        }
+        let names: Vec<&str> = withdrawn.iter().map(|one| one.pod.as_str()).collect();
+        assert_eq!(names, ["b"], "the first is the better one");
+    }
+
+    /// Pods of the first group are gated whenever it is tried, and withdrawn when nothing needs
+    /// them; a new task comes every ten seconds, and each is served by a pod of the second group.
+    #[test]
+    fn a_group_that_is_always_blocked_is_tried_a_few_times_an_hour() {
+        let mut tries = 0;
+        let mut history = crate::snapshot::History::default();
+        let mut gated_since: Option<i64> = None;
+        for later in (0..3600).step_by(2) {
+            let pods: Vec<Value> = gated_since.iter().map(|_| gated()).collect();
+            let mut now = snapshot(later, &pods);
+            now.history = history;
+            let plan = plan(&now);
+            if plan.groups[0].launch > 0 {
+                tries += 1;
+                gated_since = Some(later);
+            }
+            if plan.groups[0].deletions().next().is_some() {
+                gated_since = None;
+            }
+            let sent = apply::sent(&now, &plan);
+            history = sent.history;
+            // What is launched of the second group takes its task, and is forgotten here.
+            history.instances.clear();
+        }
+        assert!((2..=10).contains(&tries), "{tries}");
+    }
+}

@@ -8,7 +8,7 @@
 //! - [`moment`], [`settings`]: virtual time, and how the world behaves
 //! - [`ray`]: Ray: nodes, jobs, and what the GCS says
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
-//! - [`scaler`]: the reconciler in this world
+//! - [`scaler`]: the reconciler in this world; `idle` has which rounds of it need not be made
 //! - [`run`]: one simulation from beginning to end
 //! - [`result`]: its result
 //! - [`faults`]: simulations in which things go wrong
@@ -20,6 +20,7 @@
 //! Invariant: equal arguments give equal results, on every machine.
 
 pub mod faults;
+mod idle;
 pub mod moment;
 pub mod pools;
 pub mod ray;

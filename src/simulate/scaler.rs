@@ -5,11 +5,11 @@ use crate::plan::Strategy;
 use crate::plan::check::{self, Violation};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
-use crate::reconcile::unchanged::{self, UnchangedCheck};
 use crate::reconcile::{
     Blind, Chain, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning,
     ReconcilerSettings, Round, RoundMemory, ScalerRole, blind, round,
 };
+use crate::simulate::idle::{IdleRound, ProofContext, Seen};
 use crate::simulate::moment::Moment;
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
@@ -49,25 +49,6 @@ pub struct Scaler {
     started: Moment,
     /// How many rounds were made.
     pub rounds: u64,
-}
-
-/// A round that found nothing to do.
-#[derive(Debug, Clone)]
-struct IdleRound {
-    /// The number of the view that it was made of.
-    view: u64,
-    /// The number of what the GCS said, or of what it said later and was the same.
-    gcs: Option<u64>,
-    proof: Proof,
-}
-
-/// Whether rounds of the same state can be spared.
-#[derive(Debug, Clone)]
-enum Proof {
-    /// Nobody has asked.
-    Unknown(Box<(Round, Snapshot)>),
-    /// They can be spared as long as this holds, if ever.
-    Known(Option<UnchangedCheck>),
 }
 
 /// A round whose effects are being performed.
@@ -132,35 +113,39 @@ impl Scaler {
         }
         let now = self.clock(world);
         if self.is_unchanged(None, now, world) {
-            return self.requeue(false, world);
+            return self.rest(world);
         }
-        let Some(gcs) = world.gcs_state() else {
-            return self.blind(world);
-        };
-        if gcs.node_states.is_empty() {
-            return self.look_after(RETRY_S, world);
-        }
-        if self.memory.changed_at == 0.0 {
-            self.memory.changed_at = now;
-        }
-        if self.is_unchanged(Some(&gcs), now, world) {
-            return self.requeue(false, world);
-        }
-        self.idle = None;
-        let snapshot = self.snapshot(world, gcs);
-        let round = round(&snapshot, &self.memory, &self.settings);
-        self.rounds += 1;
+        let time = self.time(world);
+        let foreseen = self.idle.take_if(|idle| idle.foresees(seen(world), &time));
+        let (snapshot, round, since) =
+            if let Some((then, since)) = foreseen.and_then(IdleRound::foreseen) {
+                (then.snapshot, then.round, since)
+            } else {
+                let Some(gcs) = world.gcs_state() else {
+                    return self.blind(world);
+                };
+                if gcs.node_states.is_empty() {
+                    return self.look_after(RETRY_S, world);
+                }
+                if self.memory.changed_at == 0.0 {
+                    self.memory.changed_at = now;
+                }
+                if self.is_unchanged(Some(&gcs), now, world) {
+                    return self.rest(world);
+                }
+                self.idle = None;
+                let snapshot = self.snapshot(world, gcs, time);
+                let round = round(&snapshot, &self.memory, &self.settings);
+                self.rounds += 1;
+                (snapshot, round, now)
+            };
         // What is barred shows as skipped for long.
         if self.is_checked && round.skipped.iter().any(|skipped| skipped.lasting) {
             self.broken.extend(check::check(&snapshot, &round.plan));
         }
         if round.chains.is_empty() {
             self.finish(&round, &[], world);
-            self.idle = Some(IdleRound {
-                view: world.view.version,
-                gcs: world.gcs_version(),
-                proof: Proof::Unknown(Box::new((round, snapshot))),
-            });
+            self.idle = Some(IdleRound::new(seen(world), since, round, snapshot));
             return;
         }
         let chains = round.chains.clone();
@@ -185,40 +170,15 @@ impl Scaler {
         now: f64,
         world: &World,
     ) -> bool {
-        let version = world.gcs_version();
-        let Some(idle) = &mut self.idle else {
+        let Some(mut idle) = self.idle.take() else {
             return false;
         };
-        if idle.view != world.view.version {
-            return false;
-        }
-        let is_same = idle.gcs == version;
-        // Most states change before anybody asks whether rounds of them can be spared.
-        if let Proof::Unknown(made) = &idle.proof
-            && !is_same
-            && !gcs.is_some_and(|gcs| unchanged::is_same(gcs, &made.1.gcs))
-        {
-            return false;
-        }
-        idle.proof = match std::mem::replace(&mut idle.proof, Proof::Known(None)) {
-            Proof::Unknown(made) => {
-                let (round, snapshot) = *made;
-                let check = UnchangedCheck::of(&round, snapshot, &self.memory, &self.settings);
-                Proof::Known(check)
-            }
-            known @ Proof::Known(_) => known,
-        };
-        let Proof::Known(Some(check)) = &idle.proof else {
-            return false;
-        };
-        let holds = match gcs {
-            _ if is_same => check.is_fresh(now),
-            Some(gcs) => check.holds(gcs, now),
-            None => false,
-        };
-        if holds {
-            idle.gcs = version;
-        }
+        let holds = idle.holds(seen(world), gcs, now, |busy| ProofContext {
+            memory: &self.memory,
+            settings: &self.settings,
+            interval_s: self.interval_s(busy, now),
+        });
+        self.idle = Some(idle);
         holds
     }
 
@@ -244,14 +204,14 @@ impl Scaler {
         }
     }
 
-    fn snapshot(&self, world: &World, gcs: ClusterResourceState) -> Snapshot {
+    fn snapshot(&self, world: &World, gcs: ClusterResourceState, time: String) -> Snapshot {
         let view = &world.view;
         let id = ClusterId::of(view.cluster.object());
         let (pods, _) = OwnPods::divide(id, view.pods.iter().cloned());
         Snapshot {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
-            time: world.now.plus(self.clock_ahead_s).precise(),
+            time,
             ray_cluster: (*view.cluster).clone(),
             pods,
             nodes: view.nodes.as_ref().map(|nodes| (**nodes).clone()),
@@ -342,6 +302,11 @@ impl Scaler {
         world.now.epoch_seconds() + self.clock_ahead_s
     }
 
+    /// The same, as snapshots have it.
+    fn time(&self, world: &World) -> String {
+        world.now.plus(self.clock_ahead_s).precise()
+    }
+
     fn finish(&mut self, round: &Round, done: &[Done], world: &mut World) {
         let now = self.clock(world);
         let random = &mut world.random;
@@ -352,13 +317,33 @@ impl Scaler {
         self.requeue(round.busy, world);
     }
 
+    /// No round is made.
+    fn rest(&mut self, world: &mut World) {
+        let busy = self.idle.as_ref().is_some_and(IdleRound::is_busy);
+        self.memory.is_the_same(busy, self.clock(world));
+        self.requeue(busy, world);
+    }
+
     fn requeue(&mut self, busy: bool, world: &mut World) {
+        let seconds = self.interval_s(busy, self.clock(world));
+        self.look_after(seconds, world);
+    }
+
+    /// The seconds until the next look, if nothing happens before.
+    fn interval_s(&self, busy: bool, now: f64) -> f64 {
         let pace = &self.settings.pace;
-        let seconds = match (self.is_rayfit(), busy) {
+        match (self.is_rayfit(), busy) {
             (false, _) => RAY_INTERVAL_S,
             (true, true) => cadence::busy_s(1, pace),
-            (true, false) => cadence::quiet_s(self.memory.changed_at, self.clock(world), pace),
-        };
-        self.look_after(seconds, world);
+            (true, false) => cadence::quiet_s(self.memory.changed_at, now, pace),
+        }
+    }
+}
+
+/// The numbers of what there is to see.
+fn seen(world: &World) -> Seen {
+    Seen {
+        view: world.view.version,
+        gcs: world.gcs_version(),
     }
 }

@@ -2,9 +2,9 @@
 
 use crate::audit;
 use crate::controller::ControllerOptions;
-use crate::controller::lease::Terms;
 use crate::controller::observe::Reach;
 use crate::manifests::names;
+use crate::reconcile::ownership::lease::record::Terms;
 
 /// Flags of the controller.
 #[derive(Debug, clap::Args)]

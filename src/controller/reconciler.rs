@@ -217,11 +217,10 @@ impl Reconciler {
                     // For how long the cluster has been quiet is not known after a start.
                     self.state.memory.changed_at = now;
                 }
-                if observation
-                    .unchanged
-                    .is_some_and(|unchanged| unchanged.holds(&gcs, now))
-                {
-                    self.requeue(false, now)
+                let unchanged = observation.unchanged;
+                if let Some(check) = unchanged.filter(|check| check.holds(&gcs, now)) {
+                    self.state.memory.is_the_same(check.is_busy(), now);
+                    self.requeue(check.is_busy(), now)
                 } else {
                     self.round(&mut observation, &client, gcs, place).await
                 }

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use tokio::sync::{mpsc, watch};
 
-use super::lease::{Fence, Terms, keeper, stored};
+use super::lease::{Fence, keeper, stored};
 use super::observe::{Observed, Reach};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
@@ -15,6 +15,7 @@ use crate::controller::events::Announcer;
 use crate::controller::head::credentials::Credentials;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::worker_pool::WorkerPool;
+use crate::reconcile::ownership::lease::record::Terms;
 use crate::supervisor::Supervisor;
 use crate::telemetry::controller::ScalingMetrics;
 

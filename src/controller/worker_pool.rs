@@ -16,7 +16,7 @@ use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility::{EligibilityCheck, IsOurs};
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::credentials::Credentials;
-use crate::controller::lease::{Fence, shard_of};
+use crate::controller::lease::Fence;
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::store::ClusterEntry;
 use crate::controller::observe::{Key, Observed};
@@ -26,6 +26,7 @@ use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::ray::ReconcileMode;
 use crate::reconcile::ScalerRole;
+use crate::reconcile::ownership::lease::shards::shard_of;
 
 /// The interval at which clusters are counted.
 const COUNT: Duration = Duration::from_secs(10);

@@ -1,10 +1,10 @@
 //! The unchanged check: whether a look shows the same state as the one before, so that no round has
 //! to be made.
 //!
-//! Most clusters do nothing most of the time. After a round that found nothing to do or to
-//! announce, and that would find nothing either if only time passed, the next looks compare the
-//! GCS's state with that round's and make no plan. This is bounded: after [`REST_S`] a round is
-//! made in any case.
+//! Most clusters do nothing most of the time, and a cluster whose pods start only waits. After a round
+//! that found nothing to do or to announce, and that would find nothing either if only time passed, the
+//! next looks compare the GCS's state with that round's and make no plan. This is bounded: after
+//! [`REST_S`] a round is made in any case.
 
 use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 
@@ -24,28 +24,72 @@ pub struct UnchangedCheck {
     sum: u64,
     /// When that state was observed, in seconds since 1970.
     at: f64,
+    /// For how many seconds it holds.
+    rest_s: f64,
+    is_busy: bool,
+}
+
+/// What would be seen and found if only time passed.
+#[derive(Debug, Clone)]
+pub struct Foreseen {
+    /// The state.
+    pub snapshot: Snapshot,
+    /// The round of it, which has nothing to do.
+    pub round: Round,
 }
 
 impl UnchangedCheck {
     /// The check that follows from a round, if nothing is to be done until [`REST_S`] later: the
-    /// round had nothing to do, and a round of the same state that much later has nothing to do
-    /// either. `snapshot` is the round's, and `memory` is the memory after the round.
+    /// round had nothing to do, and a round of the same state that much later has nothing to do and
+    /// remembers nothing else either. `snapshot` is the round's, and `memory` is the memory after the round.
     pub fn of(
+        round_made: &Round,
+        snapshot: Snapshot,
+        memory: &RoundMemory,
+        settings: &ReconcilerSettings,
+    ) -> Option<Self> {
+        let (check, _) = Self::lasting(REST_S, round_made, snapshot, memory, settings).ok()?;
+        Some(check)
+    }
+
+    /// As [`UnchangedCheck::of`], for so many seconds; also returns the round at their end. For who
+    /// knows what else may happen until then: in a live cluster, [`REST_S`] bounds what trust in a
+    /// wrong check costs.
+    ///
+    /// # Errors
+    ///
+    /// The snapshot, if something is to be done.
+    pub fn lasting(
+        rest_s: f64,
         round_made: &Round,
         mut snapshot: Snapshot,
         memory: &RoundMemory,
         settings: &ReconcilerSettings,
-    ) -> Option<Self> {
-        if !is_idle(round_made) {
-            return None;
+    ) -> Result<(Self, Foreseen), Box<Snapshot>> {
+        if !has_nothing_to_do(round_made) {
+            return Err(Box::new(snapshot));
         }
         let found = Self {
             sum: sum(&snapshot.gcs),
             at: round_made.at,
+            rest_s,
+            is_busy: round_made.busy,
         };
         snapshot.history.clone_from(&memory.history);
-        age(&mut snapshot)?;
-        is_idle(&round(&snapshot, memory, settings)).then_some(found)
+        let Some(time) = later(&snapshot.time, rest_s) else {
+            return Err(Box::new(snapshot));
+        };
+        let now = std::mem::replace(&mut snapshot.time, time);
+        age(&mut snapshot, rest_s);
+        let round = round(&snapshot, memory, settings);
+        // What is remembered may be what makes a round of a moment between lead to an action later.
+        let is_same = round.busy == found.is_busy && round.plan.remember == memory.history;
+        if has_nothing_to_do(&round) && is_same {
+            return Ok((found, Foreseen { snapshot, round }));
+        }
+        snapshot.time = now;
+        age(&mut snapshot, -rest_s);
+        Err(Box::new(snapshot))
     }
 
     /// Whether the state is the same, and the check not too old. `now` is in seconds since 1970.
@@ -55,7 +99,12 @@ impl UnchangedCheck {
 
     /// Whether the check is not too old: for who knows in another way that the state is the same.
     pub fn is_fresh(&self, now: f64) -> bool {
-        (self.at..self.at + REST_S).contains(&now)
+        (self.at..self.at + self.rest_s).contains(&now)
+    }
+
+    /// Whether something is pending or on its way in that state, as [`Round::busy`] says.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy
     }
 }
 
@@ -64,23 +113,26 @@ pub fn is_same(one: &ClusterResourceState, other: &ClusterResourceState) -> bool
     sum(one) == sum(other)
 }
 
-fn is_idle(round: &Round) -> bool {
-    !round.busy && round.chains.is_empty() && round.skipped.is_empty()
+fn has_nothing_to_do(round: &Round) -> bool {
+    round.chains.is_empty() && round.skipped.is_empty()
 }
 
-/// The snapshot as it would be if only time passed.
-fn age(snapshot: &mut Snapshot) -> Option<()> {
-    let time: k8s_openapi::jiff::Timestamp = snapshot.time.parse().ok()?;
-    let later = k8s_openapi::jiff::SignedDuration::from_secs_f64(REST_S);
-    snapshot.time = time.checked_add(later).ok()?.to_string();
+/// The time of a snapshot so many seconds later.
+fn later(time: &str, seconds: f64) -> Option<String> {
+    let time: k8s_openapi::jiff::Timestamp = time.parse().ok()?;
+    let passed = k8s_openapi::jiff::SignedDuration::try_from_secs_f64(seconds).ok()?;
+    Some(time.checked_add(passed).ok()?.to_string())
+}
+
+/// Makes idle nodes idle for so many seconds longer.
+fn age(snapshot: &mut Snapshot, seconds: f64) {
     #[expect(clippy::cast_possible_truncation, reason = "some seconds")]
-    let passed = (REST_S * 1000.0) as i64;
+    let passed = (seconds * 1000.0).round() as i64;
     for node in &mut snapshot.gcs.node_states {
         if node.status == NodeStatus::Idle {
-            node.idle_duration_ms += passed;
+            node.idle_duration_ms = node.idle_duration_ms.saturating_add(passed);
         }
     }
-    Some(())
 }
 
 /// A hash of everything that the GCS reports, except for how long Ray nodes have been idle.
@@ -172,6 +224,13 @@ mod tests {
 
     /// The check after rounds whose effects all succeeded.
     fn check_after_reports(snapshot: &Snapshot) -> Option<UnchangedCheck> {
+        let (made, memory) = reported(snapshot);
+        let settings = ReconcilerSettings::default();
+        UnchangedCheck::of(&made, snapshot.clone(), &memory, &settings)
+    }
+
+    /// The round after these, and the memory before it.
+    fn reported(snapshot: &Snapshot) -> (Round, RoundMemory) {
         let settings = ReconcilerSettings::default();
         let mut memory = RoundMemory::default();
         let mut made = round(snapshot, &memory, &settings);
@@ -190,7 +249,7 @@ mod tests {
             next.history = memory.history.clone();
             made = round(&next, &memory, &settings);
         }
-        UnchangedCheck::of(&made, snapshot.clone(), &memory, &settings)
+        (made, memory)
     }
 
     #[test]
@@ -231,6 +290,36 @@ mod tests {
             change(&mut gcs);
             assert!(!unchanged.holds(&gcs, at), "{gcs:?}");
         }
+    }
+
+    /// A pod that starts is waited for, which takes no rounds either, unless something is awaited since
+    /// some moment.
+    #[test]
+    fn what_is_awaited_is_waited_for_without_rounds() {
+        let mut snapshot = snapshot(20);
+        snapshot.gcs.node_states.truncate(1);
+        let unchanged = check_after_reports(&snapshot).unwrap();
+        assert!(unchanged.is_busy());
+        let at = snapshot.seconds().unwrap();
+        assert!(unchanged.holds(&snapshot.gcs, at + 9.0));
+        assert!(!check_after_reports(&self::snapshot(20)).unwrap().is_busy());
+    }
+
+    #[test]
+    fn a_longer_rest_ends_with_the_round_that_is_made_then() {
+        let snapshot = snapshot(5);
+        let settings = ReconcilerSettings::default();
+        let (made, memory) = reported(&snapshot);
+        let lasting =
+            |seconds| UnchangedCheck::lasting(seconds, &made, snapshot.clone(), &memory, &settings);
+        let (check, then) = lasting(40.0).unwrap();
+        let at = snapshot.seconds().unwrap();
+        assert!(check.is_fresh(at + 39.0) && !check.is_fresh(at + 40.0));
+        assert_eq!(then.snapshot.seconds(), Some(at + 40.0));
+        assert_eq!(then.snapshot.gcs.node_states[1].idle_duration_ms, 45_000);
+        let kept = lasting(80.0).unwrap_err();
+        assert_eq!(kept.gcs, snapshot.gcs, "it is drained before");
+        assert_eq!(kept.seconds(), snapshot.seconds());
     }
 
     #[test]

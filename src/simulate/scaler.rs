@@ -5,12 +5,14 @@ use crate::plan::Strategy;
 use crate::plan::check::{self, Violation};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
-use crate::reconcile::unchanged::{self, UnchangedCheck};
+use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
-    Blind, Chain, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning,
-    ReconcilerSettings, Round, RoundMemory, ScalerRole, blind, round,
+    Blind, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning, ReconcilerSettings,
+    Round, RoundMemory, ScalerRole, blind, round,
 };
+use crate::simulate::idle::{IdleRound, ProofContext, Seen};
 use crate::simulate::moment::Moment;
+use crate::simulate::sending::{Cut, Performing, Trust};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -38,10 +40,19 @@ pub struct Scaler {
     token: u64,
     /// The number of the look whose round is being performed.
     looked: u64,
+    /// Its number among all scalers of the world.
+    pub number: usize,
+    /// Until when it may write.
+    pub trust: Trust,
+    /// What it is cut off from.
+    pub cut: Option<Cut>,
+    is_retired: bool,
     /// By how many seconds its clock is ahead.
     pub clock_ahead_s: f64,
     /// Whether plans are checked here too, for who wants to know; `broken` has what was found.
     pub is_checked: bool,
+    /// Whether rounds that could be spared are made all the same, for who compares.
+    pub spares_none: bool,
     /// The rules that plans broke.
     pub broken: Vec<Violation>,
     last_look: Moment,
@@ -49,35 +60,6 @@ pub struct Scaler {
     started: Moment,
     /// How many rounds were made.
     pub rounds: u64,
-}
-
-/// A round that found nothing to do.
-#[derive(Debug, Clone)]
-struct IdleRound {
-    /// The number of the view that it was made of.
-    view: u64,
-    /// The number of what the GCS said, or of what it said later and was the same.
-    gcs: Option<u64>,
-    proof: Proof,
-}
-
-/// Whether rounds of the same state can be spared.
-#[derive(Debug, Clone)]
-enum Proof {
-    /// Nobody has asked.
-    Unknown(Box<(Round, Snapshot)>),
-    /// They can be spared as long as this holds, if ever.
-    Known(Option<UnchangedCheck>),
-}
-
-/// A round whose effects are being performed.
-#[derive(Debug, Clone)]
-struct Performing {
-    round: Round,
-    chains: Vec<Chain>,
-    /// How many chains have not ended.
-    left: usize,
-    done: Vec<Done>,
 }
 
 impl Scaler {
@@ -92,8 +74,13 @@ impl Scaler {
             performing: None,
             token: 0,
             looked: 0,
+            number: 0,
+            trust: Trust::Always,
+            cut: None,
+            is_retired: false,
             clock_ahead_s: 0.0,
             is_checked: false,
+            spares_none: false,
             broken: Vec::new(),
             last_look: Moment::START,
             started: Moment::START,
@@ -108,12 +95,18 @@ impl Scaler {
     /// Sets the next look so many seconds from now, instead of any that was set before.
     pub fn look_after(&mut self, seconds: f64, world: &mut World) {
         self.token += 1;
-        world.after(seconds, WorldEvent::Look(self.token));
+        let (scaler, token) = (self.number, self.token);
+        world.after(seconds, WorldEvent::Look { scaler, token });
     }
 
     /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
     pub fn wake(&mut self, world: &mut World) {
-        if self.performing.is_none() && self.is_rayfit() && world.now >= self.started {
+        let is_resting = self.performing.is_none() && !self.is_retired;
+        if is_resting
+            && self.is_rayfit()
+            && world.now >= self.started
+            && self.trust != Trust::Until(None)
+        {
             #[expect(clippy::cast_precision_loss, reason = "some milliseconds")]
             let together = cadence::TOGETHER_MS as f64 / 1000.0;
             let rested = world.now.since(self.last_look);
@@ -123,58 +116,64 @@ impl Scaler {
 
     /// A look is due.
     pub fn look(&mut self, token: u64, world: &mut World) {
-        if token != self.token || self.performing.is_some() {
+        if token != self.token || self.performing.is_some() || self.is_retired {
             return;
         }
         self.last_look = world.now;
         if !self.may_act(world) {
             return self.look_after(RETRY_S, world);
         }
+        if self.cut.is_some() {
+            return self.blind(world);
+        }
         let now = self.clock(world);
         if self.is_unchanged(None, now, world) {
-            return self.requeue(false, world);
+            return self.rest(world);
         }
-        let Some(gcs) = world.gcs_state() else {
-            return self.blind(world);
-        };
-        if gcs.node_states.is_empty() {
-            return self.look_after(RETRY_S, world);
-        }
-        if self.memory.changed_at == 0.0 {
-            self.memory.changed_at = now;
-        }
-        if self.is_unchanged(Some(&gcs), now, world) {
-            return self.requeue(false, world);
-        }
-        self.idle = None;
-        let snapshot = self.snapshot(world, gcs);
-        let round = round(&snapshot, &self.memory, &self.settings);
-        self.rounds += 1;
+        let time = self.time(world);
+        let foreseen = self.idle.take_if(|idle| idle.foresees(seen(world), &time));
+        let (snapshot, round, since) =
+            if let Some((then, since)) = foreseen.and_then(IdleRound::foreseen) {
+                (then.snapshot, then.round, since)
+            } else {
+                let Some(gcs) = world.gcs_state() else {
+                    return self.blind(world);
+                };
+                if gcs.node_states.is_empty() {
+                    return self.look_after(RETRY_S, world);
+                }
+                if self.memory.changed_at == 0.0 {
+                    self.memory.changed_at = now;
+                }
+                if self.is_unchanged(Some(&gcs), now, world) {
+                    return self.rest(world);
+                }
+                self.idle = None;
+                let snapshot = self.snapshot(world, gcs, time);
+                let round = round(&snapshot, &self.memory, &self.settings);
+                self.rounds += 1;
+                (snapshot, round, now)
+            };
         // What is barred shows as skipped for long.
         if self.is_checked && round.skipped.iter().any(|skipped| skipped.lasting) {
             self.broken.extend(check::check(&snapshot, &round.plan));
         }
         if round.chains.is_empty() {
             self.finish(&round, &[], world);
-            self.idle = Some(IdleRound {
-                view: world.view.version,
-                gcs: world.gcs_version(),
-                proof: Proof::Unknown(Box::new((round, snapshot))),
-            });
+            self.idle = Some(IdleRound::new(seen(world), since, round, snapshot));
             return;
         }
-        let chains = round.chains.clone();
-        self.looked = token;
-        for chain in 0..chains.len() {
-            let look = token;
-            world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
+        let (scaler, look) = (self.number, token);
+        self.looked = look;
+        for chain in 0..round.chains.len() {
+            let event = WorldEvent::Answered {
+                scaler,
+                look,
+                chain,
+            };
+            world.after(world.settings.call_s, event);
         }
-        self.performing = Some(Performing {
-            left: chains.len(),
-            round,
-            chains,
-            done: Vec::new(),
-        });
+        self.performing = Some(Performing::new(round, self.trust, world.now));
     }
 
     /// Whether the last round found nothing to do, and one of now would find nothing either, as far as
@@ -185,40 +184,15 @@ impl Scaler {
         now: f64,
         world: &World,
     ) -> bool {
-        let version = world.gcs_version();
-        let Some(idle) = &mut self.idle else {
+        let Some(mut idle) = self.idle.take().filter(|_| !self.spares_none) else {
             return false;
         };
-        if idle.view != world.view.version {
-            return false;
-        }
-        let is_same = idle.gcs == version;
-        // Most states change before anybody asks whether rounds of them can be spared.
-        if let Proof::Unknown(made) = &idle.proof
-            && !is_same
-            && !gcs.is_some_and(|gcs| unchanged::is_same(gcs, &made.1.gcs))
-        {
-            return false;
-        }
-        idle.proof = match std::mem::replace(&mut idle.proof, Proof::Known(None)) {
-            Proof::Unknown(made) => {
-                let (round, snapshot) = *made;
-                let check = UnchangedCheck::of(&round, snapshot, &self.memory, &self.settings);
-                Proof::Known(check)
-            }
-            known @ Proof::Known(_) => known,
-        };
-        let Proof::Known(Some(check)) = &idle.proof else {
-            return false;
-        };
-        let holds = match gcs {
-            _ if is_same => check.is_fresh(now),
-            Some(gcs) => check.holds(gcs, now),
-            None => false,
-        };
-        if holds {
-            idle.gcs = version;
-        }
+        let holds = idle.holds(seen(world), gcs, now, |busy| ProofContext {
+            memory: &self.memory,
+            settings: &self.settings,
+            interval_s: self.interval_s(busy, now),
+        });
+        self.idle = Some(idle);
         holds
     }
 
@@ -226,6 +200,9 @@ impl Scaler {
     fn may_act(&mut self, world: &mut World) -> bool {
         if self.owned == Some(world.view.version) {
             return true;
+        }
+        if self.cut.is_some() || self.trust.refusal(world.now).is_some() {
+            return false;
         }
         let (view, now) = (world.view.cluster.clone(), world.now.seconds());
         let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
@@ -244,14 +221,14 @@ impl Scaler {
         }
     }
 
-    fn snapshot(&self, world: &World, gcs: ClusterResourceState) -> Snapshot {
+    fn snapshot(&self, world: &World, gcs: ClusterResourceState, time: String) -> Snapshot {
         let view = &world.view;
         let id = ClusterId::of(view.cluster.object());
         let (pods, _) = OwnPods::divide(id, view.pods.iter().cloned());
         Snapshot {
             api_version: API_VERSION.to_owned(),
             kind: KIND.to_owned(),
-            time: world.now.plus(self.clock_ahead_s).precise(),
+            time,
             ray_cluster: (*view.cluster).clone(),
             pods,
             nodes: view.nodes.as_ref().map(|nodes| (**nodes).clone()),
@@ -261,32 +238,37 @@ impl Scaler {
         }
     }
 
-    /// The next call of a chain has arrived: the world does it, and answers.
-    pub fn answered(&mut self, look: u64, number: usize, world: &mut World) {
-        let now = self.clock(world);
+    /// The next call of a chain has arrived: the world does it, and answers. Nothing of the process runs
+    /// for so many seconds, if any.
+    pub fn answered(&mut self, look: u64, chain: usize, frozen_s: f64, world: &mut World) {
+        let now = (world.now, self.clock(world));
         if look != self.looked {
             return;
         }
         let Some(performing) = &mut self.performing else {
             return;
         };
-        let Some(chain) = performing.chains.get_mut(number) else {
-            return;
-        };
-        if let Some(effect) = chain.next() {
-            let result = world.call(&effect);
-            chain.answered(result.as_ref(), now);
-            performing.done.push(Done {
-                about: chain.about.clone(),
-                effect,
-                result,
-            });
+        let scaler = self.number;
+        if performing.arrive(chain, self.cut, world) {
+            let patient_s = self.cut.map_or(0.0, |_| LONGEST_WRITE.as_secs_f64());
+            let waits_s = frozen_s.max(patient_s);
+            if waits_s > 0.0 {
+                let event = WorldEvent::Answered {
+                    scaler,
+                    look,
+                    chain,
+                };
+                return world.after(waits_s, event);
+            }
         }
-        if chain.next().is_some() {
-            let chain = number;
-            return world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
+        if performing.take_in(chain, self.trust, now) {
+            let event = WorldEvent::Answered {
+                scaler,
+                look,
+                chain,
+            };
+            return world.after(world.settings.call_s, event);
         }
-        performing.left -= 1;
         if performing.left == 0
             && let Some(Performing { round, done, .. }) = self.performing.take()
         {
@@ -304,20 +286,48 @@ impl Scaler {
 
     /// The calls that are on their way.
     pub fn calls(&self) -> Vec<Effect> {
-        let chains = self.performing.iter().flat_map(|of| &of.chains);
-        chains.filter_map(Chain::next).collect()
+        let performing = self.performing.iter();
+        performing.flat_map(Performing::calls).collect()
+    }
+
+    /// Whether the next thing that happens to a chain is that its call arrives.
+    pub fn is_arriving(&self, look: u64, chain: usize) -> bool {
+        let performing = self.performing.as_ref().filter(|_| look == self.looked);
+        performing.is_some_and(|performing| performing.is_arriving(chain))
+    }
+
+    /// Whether a call is on its way.
+    pub fn is_writing(&self) -> bool {
+        self.performing.as_ref().is_some_and(Performing::is_writing)
+    }
+
+    /// The process no longer scales the cluster. What is under way goes on.
+    pub fn retire(&mut self) {
+        self.is_retired = true;
+    }
+
+    /// Another scaler in its place, which knows nothing of its rounds.
+    #[must_use]
+    pub fn successor(&self) -> Self {
+        Self {
+            number: self.number,
+            token: self.token,
+            trust: self.trust,
+            cut: self.cut,
+            clock_ahead_s: self.clock_ahead_s,
+            is_checked: self.is_checked,
+            spares_none: self.spares_none,
+            broken: self.broken.clone(),
+            rounds: self.rounds,
+            ..Self::new(self.settings.clone())
+        }
     }
 
     /// The process is killed, and another one starts after so many seconds.
     pub fn die(&mut self, seconds: f64, world: &mut World) {
         *self = Self {
-            token: self.token,
-            clock_ahead_s: self.clock_ahead_s,
-            is_checked: self.is_checked,
-            broken: std::mem::take(&mut self.broken),
-            rounds: self.rounds,
             started: world.now.plus(seconds),
-            ..Self::new(self.settings.clone())
+            ..self.successor()
         };
         self.look_after(seconds, world);
     }
@@ -342,6 +352,11 @@ impl Scaler {
         world.now.epoch_seconds() + self.clock_ahead_s
     }
 
+    /// The same, as snapshots have it.
+    fn time(&self, world: &World) -> String {
+        world.now.plus(self.clock_ahead_s).precise()
+    }
+
     fn finish(&mut self, round: &Round, done: &[Done], world: &mut World) {
         let now = self.clock(world);
         let random = &mut world.random;
@@ -352,13 +367,33 @@ impl Scaler {
         self.requeue(round.busy, world);
     }
 
+    /// No round is made.
+    fn rest(&mut self, world: &mut World) {
+        let busy = self.idle.as_ref().is_some_and(IdleRound::is_busy);
+        self.memory.is_the_same(busy, self.clock(world));
+        self.requeue(busy, world);
+    }
+
     fn requeue(&mut self, busy: bool, world: &mut World) {
+        let seconds = self.interval_s(busy, self.clock(world));
+        self.look_after(seconds, world);
+    }
+
+    /// The seconds until the next look, if nothing happens before.
+    fn interval_s(&self, busy: bool, now: f64) -> f64 {
         let pace = &self.settings.pace;
-        let seconds = match (self.is_rayfit(), busy) {
+        match (self.is_rayfit(), busy) {
             (false, _) => RAY_INTERVAL_S,
             (true, true) => cadence::busy_s(1, pace),
-            (true, false) => cadence::quiet_s(self.memory.changed_at, self.clock(world), pace),
-        };
-        self.look_after(seconds, world);
+            (true, false) => cadence::quiet_s(self.memory.changed_at, now, pace),
+        }
+    }
+}
+
+/// The numbers of what there is to see.
+fn seen(world: &World) -> Seen {
+    Seen {
+        view: world.view.version,
+        gcs: world.gcs_version(),
     }
 }

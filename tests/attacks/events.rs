@@ -3,10 +3,10 @@
 use std::time::Duration;
 
 use rayfit::apiserver::{Informers, Watches};
-use rayfit::controller::lease::Terms;
 use rayfit::controller::observe::Reach;
 use rayfit::controller::tuning::InForce;
 use rayfit::controller::{self, ControllerOptions};
+use rayfit::reconcile::ownership::lease::record::Terms;
 use rayfit::reconcile::{
     Done, Effect, ReconcilerSettings, Reply, RoundMemory, UnchangedCheck, round,
 };

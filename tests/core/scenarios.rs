@@ -159,6 +159,9 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
         "spec": {"containers": [container], "nodeName": of["node"]},
         "status": {"phase": "Running", "containerStatuses": [{"name": container["name"], "state": {"running": {}}, "resources": given}]},
     });
+    if of["replica"].is_string() {
+        pod["metadata"]["labels"]["ray.io/worker-group-replica-name"] = of["replica"].clone();
+    }
     if of["resize"].is_object() {
         pod["metadata"]["annotations"] = json!({"ray.io/ippr-status": of["resize"].to_string()});
     }

@@ -17,13 +17,13 @@ use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
+use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 
 /// The name of Rayfit's writes in managed fields and audit logs.
 pub const MANAGER: &str = "rayfit";
 
-/// The longest time that a request may take; less than the time for which a renewed Lease is
-/// trusted.
-pub const LONGEST: Duration = Duration::from_secs(4);
+/// The longest time that a request may take.
+pub const LONGEST: Duration = LONGEST_WRITE;
 
 /// How soon a request is sent again after an internal error of the API server.
 const AGAIN: Duration = Duration::from_millis(500);

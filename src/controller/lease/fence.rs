@@ -6,23 +6,7 @@ use std::time::{Duration, Instant};
 
 use tokio::sync::watch;
 
-/// The reason why a write is not sent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum Fenced {
-    /// Another replica holds the shard.
-    #[error("shard {0} is scaled by another replica")]
-    NotHeld(u32),
-    /// The Lease may end before the request does.
-    #[error(
-        "the Lease of shard {shard} ends in {left:?}, before the request could be done: is the API server slow?"
-    )]
-    TooLate {
-        /// The shard.
-        shard: u32,
-        /// The time for which the Lease is still trusted.
-        left: Duration,
-    },
-}
+use crate::reconcile::ownership::lease::trust::{self, Fenced};
 
 /// Knows for which shards this process may write, and until when.
 #[derive(Debug, Clone)]
@@ -83,11 +67,9 @@ impl Fence {
     /// Begins a write that takes at most `longest`, unless the Lease may end before it.
     pub fn begin(&self, shard: u32, longest: Duration) -> Result<Writing, Fenced> {
         let mut state = self.inner.lock();
-        let until = *state.until.get(&shard).ok_or(Fenced::NotHeld(shard))?;
-        let left = until.saturating_duration_since(Instant::now());
-        if left < longest {
-            return Err(Fenced::TooLate { shard, left });
-        }
+        let until = state.until.get(&shard);
+        let left = until.map(|until| until.saturating_duration_since(Instant::now()));
+        trust::may_begin(shard, left, longest)?;
         *state.writing.entry(shard).or_default() += 1;
         drop(state);
         Ok(Writing {

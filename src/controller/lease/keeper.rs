@@ -11,8 +11,6 @@ use tokio::sync::{mpsc, watch};
 use tokio::time::{sleep, timeout};
 
 use super::fence::Fence;
-use super::ledger::LeaseLedger;
-use super::record::{LeaseName, LeaseRecord, LeaseStep};
 use super::stored::{
     LABEL, LeaseOptions, lease_name, list, name_from, name_of, perform, record_of,
 };
@@ -20,6 +18,8 @@ use crate::apiserver::selection::WatchDurations;
 use crate::apiserver::{Informers, Selection, WatchEvent, error_chain};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::stop::asked_to_stop;
+use crate::reconcile::ownership::lease::ledger::LeaseLedger;
+use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep};
 
 /// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
 /// everything has been released. Errors of the API server are logged, and the request is tried

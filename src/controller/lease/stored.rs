@@ -9,8 +9,8 @@ use kube::api::{
     Api, DeleteParams, DynamicObject, ListParams, ObjectMeta, PostParams, Preconditions,
 };
 
-use super::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 use crate::controller::clock::Clock;
+use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 
 /// The label of Rayfit's Leases; its value says which kind of Lease it is.
 pub(super) const LABEL: &str = "rayfit.dev/lease";

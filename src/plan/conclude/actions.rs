@@ -229,7 +229,7 @@ fn is_awaited(node: &PlannedNode) -> bool {
 }
 
 /// The pods to delete, by group: pending pods that are to be removed, and pods whose Ray node has
-/// stopped.
+/// stopped; of a multi-host replica neither while Ray runs in another host of it.
 fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deletion>> {
     let config = &decided.config;
     let mut deletions: HashMap<GroupIndex, Vec<Deletion>> = HashMap::new();
@@ -243,15 +243,16 @@ fn deletions(decided: &Decided<'_>) -> HashMap<GroupIndex, Vec<Deletion>> {
                 .push(Deletion { pod, cause });
         }
     };
+    let busy = running_replicas(decided);
     for node in decided.state.in_order() {
         if let Fate::Remove(cause) = node.fate
             && node.is_deleted()
             && let (Some(group), Some(pod)) = (node.group(), node.pod())
+            && node.replica().is_none_or(|of| !busy.contains(&(group, of)))
         {
             delete(group, pod, cause);
         }
     }
-    let busy = running_replicas(decided);
     for pod in &decided.leftovers.stopped {
         let Some(group) = config.number(pod.group) else {
             continue;

@@ -77,7 +77,7 @@ impl Packing<'_> {
     /// The pending nodes in four parts: first those that a minimum or a request served before
     /// needs, then other nodes with a pod, then other nodes without a pod, and at last pods for
     /// which the scheduler finds no room, each part sorted by group. In the round that asked for
-    /// them the first part was there already and the last part was launched, so each request
+    /// them the first part was there already and the third was launched, so each request
     /// finds the node that was launched for it.
     pub(crate) fn pending(&mut self, order: &[NodeIndex]) -> [Vec<NodeIndex>; 4] {
         let mut parts = <[Vec<NodeIndex>; 4]>::default();

@@ -98,6 +98,14 @@ impl RoundMemory {
         self.recorder.announce(round, done, now)
     }
 
+    /// Takes in a look at a state that has not changed, so that no round was made. `busy` says
+    /// whether something is pending or on its way in it.
+    pub fn is_the_same(&mut self, busy: bool, now: f64) {
+        if busy {
+            self.changed_at = now;
+        }
+    }
+
     /// Whether worker groups are patched one by one.
     pub(super) fn splits(&self, now: f64) -> bool {
         self.split_until > now

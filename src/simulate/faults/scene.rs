@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::standby::SceneStandby;
 use crate::plan;
 use crate::quantity::Quantity;
 use crate::reconcile::ReconcilerSettings;
@@ -55,6 +56,15 @@ pub struct SceneSettings {
     /// that the GCS lists as idle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stranger: bool,
+    /// What a policy keeps ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standby: Option<SceneStandby>,
+    /// How many replicas of the controller there are, if more than one: then they need Leases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<usize>,
+    /// Whether the webhook checks changes of the RayCluster.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
 }
 
 /// A worker group.
@@ -127,6 +137,11 @@ impl Scene {
         settings.plan.keep_small_s = Some(KEEP_SMALL_S);
         if let Some(max) = self.settings.max_workers {
             settings.plan.max_workers = max;
+        }
+        if let Some(standby) = &self.settings.standby
+            && let Some(group) = self.groups.first()
+        {
+            standby.apply(&mut settings.plan, &group.name);
         }
         settings
     }

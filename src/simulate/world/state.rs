@@ -39,6 +39,8 @@ pub struct World {
     pub log: EventLog,
     /// Pods that carry the cluster's labels and are somebody else's.
     pub strangers: Vec<PodObject>,
+    /// Whether the webhook checks changes of the RayCluster.
+    pub is_judged: bool,
     /// Everything random.
     pub random: fastrand::Rng,
     pub(super) queue: EventQueue,
@@ -79,6 +81,7 @@ impl World {
             trouble: Trouble::default(),
             log: EventLog::default(),
             strangers: Vec::new(),
+            is_judged: false,
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),
@@ -172,7 +175,7 @@ impl World {
                 self.ray.pull();
             }
             WorldEvent::Watched => self.watched(),
-            WorldEvent::Look(_) | WorldEvent::Answered { .. } => {}
+            WorldEvent::Look { .. } | WorldEvent::Answered { .. } | WorldEvent::Lease(_) => {}
         }
     }
 
@@ -208,6 +211,11 @@ impl World {
         let common = spec.find_map(|spec| spec.idle_timeout.seconds());
         own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max)
             .clamp(0.0, 86_400.0)
+    }
+
+    /// The UID of the RayCluster.
+    pub fn uid(&self) -> String {
+        self.cluster_text("/metadata/uid").unwrap_or_default()
     }
 
     /// The name of the RayCluster.

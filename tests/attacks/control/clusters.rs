@@ -5,10 +5,10 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use rayfit::apiserver::{ApiServer, Informers, Watches};
-use rayfit::controller::lease::Terms;
 use rayfit::controller::observe::Reach;
 use rayfit::controller::tuning::InForce;
 use rayfit::controller::{ControllerOptions, Surroundings, run};
+use rayfit::reconcile::ownership::lease::record::Terms;
 use rayfit::supervisor::Supervisor;
 use rayfit::telemetry::Metrics;
 use serde_json::{Value, json};

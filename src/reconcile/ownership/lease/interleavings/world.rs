@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use crate::controller::lease::ledger::LeaseLedger;
-use crate::controller::lease::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
+use crate::reconcile::ownership::lease::ledger::LeaseLedger;
+use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 
 const SECOND: Duration = Duration::from_secs(1);
 const SHARD: LeaseName = LeaseName::Shard(0);

@@ -1,0 +1,145 @@
+//! Rounds that need not be made: for how long a state in which nothing was to be done stays so, if only
+//! time passes.
+
+use crate::reconcile::unchanged::{self, Foreseen, REST_S, UnchangedCheck};
+use crate::reconcile::{ReconcilerSettings, Round, RoundMemory};
+use crate::snapshot::Snapshot;
+use crate::snapshot::gcs::ClusterResourceState;
+
+/// The longest time for which rounds of the same state are spared, in seconds. The controller trusts no
+/// proof for longer than [`REST_S`], and makes a round then, which finds nothing to do. Here that round
+/// is left out, too.
+const LONGEST_REST_S: f64 = 640.0;
+
+/// A round that found nothing to do.
+#[derive(Debug, Clone)]
+pub(super) struct IdleRound {
+    /// What it was made of.
+    of: Seen,
+    /// Since when nothing has been found to do in this state, in seconds since 1970.
+    since: f64,
+    proof: Proof,
+}
+
+/// The numbers of what a scaler sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Seen {
+    /// The number of the view of objects.
+    pub(super) view: u64,
+    /// The number of what the GCS says.
+    pub(super) gcs: Option<u64>,
+}
+
+/// Whether rounds of the same state can be spared.
+#[derive(Debug, Clone)]
+enum Proof {
+    /// Nobody has asked.
+    Unknown(Box<(Round, Snapshot)>),
+    /// They can be spared as long as the check holds.
+    Known(UnchangedCheck, Box<Foreseen>),
+    /// They cannot.
+    Refuted,
+}
+
+/// What a proof is made with.
+pub(super) struct ProofContext<'a> {
+    pub(super) memory: &'a RoundMemory,
+    pub(super) settings: &'a ReconcilerSettings,
+    /// From one look to the next, in seconds, if nothing happens.
+    pub(super) interval_s: f64,
+}
+
+impl IdleRound {
+    /// A round that has just been made, or that was foreseen; nothing was found to do since `since`.
+    pub(super) fn new(of: Seen, since: f64, round: Round, snapshot: Snapshot) -> Self {
+        Self {
+            of,
+            since,
+            proof: Proof::Unknown(Box::new((round, snapshot))),
+        }
+    }
+
+    /// Whether a round of now would find nothing to do, as far as can be told without or with what the
+    /// GCS says.
+    pub(super) fn holds<'a>(
+        &mut self,
+        seen: Seen,
+        gcs: Option<&ClusterResourceState>,
+        now: f64,
+        context: impl FnOnce(bool) -> ProofContext<'a>,
+    ) -> bool {
+        if self.of.view != seen.view {
+            return false;
+        }
+        let is_same = self.of == seen;
+        // Most states change before anybody asks whether rounds of them can be spared.
+        if let Proof::Unknown(made) = &self.proof
+            && !is_same
+            && !gcs.is_some_and(|gcs| unchanged::is_same(gcs, &made.1.gcs))
+        {
+            return false;
+        }
+        self.prove(context);
+        let holds = match &self.proof {
+            Proof::Known(check, _) if is_same => check.is_fresh(now),
+            Proof::Known(check, _) => gcs.is_some_and(|gcs| check.holds(gcs, now)),
+            Proof::Unknown(_) | Proof::Refuted => false,
+        };
+        if holds {
+            self.of = seen;
+        }
+        holds
+    }
+
+    /// Whether something is pending or on its way all the same.
+    pub(super) fn is_busy(&self) -> bool {
+        matches!(&self.proof, Proof::Known(check, _) if check.is_busy())
+    }
+
+    /// Whether the round of that time was made, by looking ahead.
+    pub(super) fn foresees(&self, seen: Seen, time: &str) -> bool {
+        self.of == seen
+            && matches!(&self.proof, Proof::Known(_, then) if then.snapshot.time == time)
+    }
+
+    /// The round that was made by looking ahead, and since when there has been nothing to do.
+    pub(super) fn foreseen(self) -> Option<(Foreseen, f64)> {
+        match self.proof {
+            Proof::Known(_, then) => Some((*then, self.since)),
+            Proof::Unknown(_) | Proof::Refuted => None,
+        }
+    }
+
+    /// Finds out for how long rounds of this state can be spared: each time for longer.
+    fn prove<'a>(&mut self, context: impl FnOnce(bool) -> ProofContext<'a>) {
+        if !matches!(self.proof, Proof::Unknown(_)) {
+            return;
+        }
+        let Proof::Unknown(made) = std::mem::replace(&mut self.proof, Proof::Refuted) else {
+            return;
+        };
+        let (round, snapshot) = *made;
+        let ProofContext {
+            memory,
+            settings,
+            interval_s,
+        } = context(round.busy);
+        // What is awaited is awaited for some time only, and schedules begin and end.
+        let is_bounded = round.busy || !settings.plan.schedules.is_empty();
+        let longest = if is_bounded { REST_S } else { LONGEST_REST_S };
+        let mut rest_s = (round.at - self.since).clamp(REST_S, longest);
+        let mut snapshot = Box::new(snapshot);
+        while rest_s >= interval_s.min(REST_S) {
+            // The look at the end finds its round made.
+            let whole_s = (rest_s / interval_s).ceil() * interval_s;
+            match UnchangedCheck::lasting(whole_s, &round, *snapshot, memory, settings) {
+                Ok((check, then)) => {
+                    self.proof = Proof::Known(check, Box::new(then));
+                    return;
+                }
+                Err(again) => snapshot = again,
+            }
+            rest_s /= 4.0;
+        }
+    }
+}

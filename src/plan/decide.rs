@@ -87,7 +87,8 @@ impl<'a> Decision<'a> {
             rows::by_name(&mut list);
         }
         let (mut state, demands) = self.state(&config, &list, now, &mut problems);
-        let evidence = Evidence::of(self.snapshot, self.own, &config, self.settings);
+        let unschedulable_s = self.is_rayfit().then_some(self.settings.unschedulable_s);
+        let evidence = Evidence::of(self.snapshot, self.own, &config, unschedulable_s);
         let history = &self.snapshot.history;
         problems.extend(blocked::mark(&mut state, &evidence, history, self.own, now));
         if self.is_rayfit() {

@@ -8,7 +8,6 @@ use std::collections::HashMap;
 use crate::plan::list::ByGroup;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::outcome::block_reason::BlockReason;
-use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -42,18 +41,20 @@ pub(crate) struct Evidence<'a> {
 }
 
 impl<'a> Evidence<'a> {
-    /// Reads what the objects say. With strategy ray every group can be served.
+    /// Reads what the objects say. A pod that no Kubernetes node has room for counts after
+    /// `unschedulable_s` seconds; without that number, nothing is read and every group can be
+    /// served, as Ray has it.
     pub(crate) fn of(
         snapshot: &Snapshot,
         own: &'a [Pod<'a>],
         config: &ClusterConfig,
-        settings: &PlanSettings,
+        unschedulable_s: Option<f64>,
     ) -> Self {
         let mut found = Self {
             pods: HashMap::new(),
             groups: config.groups.map(|_| None),
         };
-        if settings.strategy.is_rayfit() {
+        if let Some(unschedulable_s) = unschedulable_s {
             let now = snapshot.seconds().unwrap_or_default();
             found.groups = config.groups.map(gated);
             let alive = snapshot.gcs.live();
@@ -65,7 +66,7 @@ impl<'a> Evidence<'a> {
                     && !config.is_listed(pod.group, pod.name)
             });
             for pod in starting {
-                found.add(pod, config, (settings.unschedulable_s, now));
+                found.add(pod, config, (unschedulable_s, now));
             }
             if snapshot.ray_cluster.fails_to_create {
                 refused(config, own, &mut found.groups);

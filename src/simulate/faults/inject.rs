@@ -118,17 +118,26 @@ impl FaultTrial<'_> {
                 world.ray.request(vec![(bundle, bundles)]);
             }
             FaultKind::CallsSlow { takes, .. } => world.settings.call_s = takes,
-            FaultKind::ReplicaDies { replica, seconds } => {
-                self.controllers.kill(replica, seconds, world);
-            }
-            FaultKind::ReplicaStops { replica, .. } => self.controllers.stop(replica),
-            FaultKind::ReplicaCut { replica, what, .. } => {
-                self.controllers.cut_off(replica, Some(what));
-            }
-            FaultKind::ReplicaFrozen { replica, seconds } => {
-                self.controllers.freeze(replica, seconds, world.now);
-            }
+            FaultKind::ReplicaDies { .. }
+            | FaultKind::ReplicaStops { .. }
+            | FaultKind::ReplicaCut { .. }
+            | FaultKind::ReplicaFrozen { .. } => self.begin_of_replica(kind),
             FaultKind::ClockAhead { by, .. } => self.set_clocks(by),
+        }
+    }
+
+    fn begin_of_replica(&mut self, kind: FaultKind) {
+        let (world, controllers) = (&mut self.world, &mut self.controllers);
+        match kind {
+            FaultKind::ReplicaDies { replica, seconds } => {
+                controllers.kill(replica, seconds, world);
+            }
+            FaultKind::ReplicaStops { replica, .. } => controllers.stop(replica),
+            FaultKind::ReplicaCut { replica, what, .. } => controllers.cut_off(replica, Some(what)),
+            FaultKind::ReplicaFrozen { replica, seconds } => {
+                controllers.freeze(replica, seconds, world.now);
+            }
+            _ => {}
         }
     }
 

@@ -152,6 +152,7 @@ impl Scene {
         WorldSettings {
             seed: self.settings.seed,
             pod_end_s: self.settings.pod_end_seconds,
+            is_judged: self.settings.judged,
             pools: vec![NodePool {
                 name: "pool".to_owned(),
                 allocatable: Amounts::new(

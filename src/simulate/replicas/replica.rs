@@ -137,7 +137,10 @@ impl Replica {
         let steps = self.ledger.steps(now, |_| busy);
         self.update(world);
         let delay = if steps.is_empty() {
-            (self.ledger.look_again(now) - now).as_secs_f64()
+            self.ledger
+                .look_again(now)
+                .saturating_sub(now)
+                .as_secs_f64()
         } else {
             for step in &steps {
                 self.ledger.attempted(step, now);
@@ -164,7 +167,6 @@ impl Replica {
         store: &LeaseStore,
     ) {
         match (step, answer) {
-            (_, None) => {}
             (_, Some(LeaseAnswer::Listed(leases))) => self.ledger.listed(leases, sent, now),
             (step, Some(LeaseAnswer::Conflict)) => match store.leases.get(step.name()) {
                 Some(record) => self.ledger.note(step.name().clone(), record.clone(), now),
@@ -181,7 +183,7 @@ impl Replica {
                 self.ledger.released_dead(&name, record, sent, now);
             }
             (LeaseStep::Remove(name, _), Some(LeaseAnswer::Written(_))) => self.ledger.gone(&name),
-            (LeaseStep::Look(_), Some(LeaseAnswer::Written(_))) => {}
+            (_, None) | (LeaseStep::Look(_), Some(LeaseAnswer::Written(_))) => {}
         }
     }
 

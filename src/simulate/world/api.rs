@@ -146,7 +146,7 @@ impl World {
     /// Why the webhook denies a change of the RayCluster, if it is there and does. `user` is who changes
     /// it.
     pub(super) fn denial(&mut self, changed: &Value, user: &str) -> Option<String> {
-        if !self.is_judged {
+        if !self.settings.is_judged {
             return None;
         }
         let object = RayObject::of_kind(Kind::RayCluster, changed.as_object()?);

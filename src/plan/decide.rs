@@ -87,7 +87,8 @@ impl<'a> Decision<'a> {
             rows::by_name(&mut list);
         }
         let (mut state, demands) = self.state(&config, &list, now, &mut problems);
-        let evidence = Evidence::of(self.snapshot, self.own, &config, self.settings);
+        let patience = (self.settings.strategy, self.settings.unschedulable_s);
+        let evidence = Evidence::of(self.snapshot, self.own, &config, patience);
         let history = &self.snapshot.history;
         problems.extend(blocked::mark(&mut state, &evidence, history, self.own, now));
         if self.is_rayfit() {

@@ -8,7 +8,7 @@ use std::collections::HashMap;
 use crate::plan::list::ByGroup;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::outcome::block_reason::BlockReason;
-use crate::plan::settings::PlanSettings;
+use crate::plan::strategy::Strategy;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::{Pod, PodRole};
 
@@ -47,13 +47,13 @@ impl<'a> Evidence<'a> {
         snapshot: &Snapshot,
         own: &'a [Pod<'a>],
         config: &ClusterConfig,
-        settings: &PlanSettings,
+        (strategy, unschedulable_s): (Strategy, f64),
     ) -> Self {
         let mut found = Self {
             pods: HashMap::new(),
             groups: config.groups.map(|_| None),
         };
-        if settings.strategy.is_rayfit() {
+        if strategy.is_rayfit() {
             let now = snapshot.seconds().unwrap_or_default();
             found.groups = config.groups.map(gated);
             let alive = snapshot.gcs.live();
@@ -65,7 +65,7 @@ impl<'a> Evidence<'a> {
                     && !config.is_listed(pod.group, pod.name)
             });
             for pod in starting {
-                found.add(pod, config, (settings.unschedulable_s, now));
+                found.add(pod, config, (unschedulable_s, now));
             }
             if snapshot.ray_cluster.fails_to_create {
                 refused(config, own, &mut found.groups);

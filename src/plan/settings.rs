@@ -17,6 +17,9 @@ pub struct PlanSettings {
     pub conserve_gpus: bool,
     /// No launch takes the number of the cluster's workers above this. Workers that are there stay.
     pub max_workers: u64,
+    /// How many pods are launched in how many seconds at the most (strategy rayfit); `None` sets no
+    /// bound.
+    pub scale_up: Option<ScaleUp>,
     /// After how many seconds a pod that no Kubernetes node takes blocks its group.
     pub unschedulable_s: f64,
     /// For how many seconds nodes above a maximum may finish their work before they are stopped;
@@ -31,6 +34,15 @@ pub struct PlanSettings {
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
     pub schedules: Arc<[ScheduledStandby]>,
+}
+
+/// How fast a cluster may grow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ScaleUp {
+    /// The most pods that are launched in that time.
+    pub max_pods: u64,
+    /// The time, in seconds.
+    pub per_s: u32,
 }
 
 /// The most workers that a cluster may have where no RayPolicy says otherwise.
@@ -57,6 +69,7 @@ impl Default for PlanSettings {
             pending_idle_timeout_s: None,
             conserve_gpus: true,
             max_workers: MAX_WORKERS.into(),
+            scale_up: None,
             unschedulable_s: UNSCHEDULABLE_S.into(),
             drain_timeout_s: DRAIN_TIMEOUT_S.into(),
             shrink_after_s: Some(SHRINK_AFTER_S.into()),

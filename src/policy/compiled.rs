@@ -7,7 +7,7 @@ use k8s_openapi::jiff::Timestamp;
 
 use super::settings::{DefaultValues, ReconcileSettings};
 use super::{Exemption, Limits, Mode, Scope};
-use crate::plan::{Headroom, ScheduledStandby, Strategy};
+use crate::plan::{Headroom, ScaleUp, ScheduledStandby, Strategy};
 use crate::ray::ReconcileMode;
 use crate::rule_id::RuleId;
 
@@ -66,6 +66,7 @@ pub struct PartialReconcile {
     pub(crate) pending_idle_timeout_seconds: Option<u32>,
     pub(crate) conserve_gpus: Option<bool>,
     pub(crate) max_workers_per_cluster: Option<u32>,
+    pub(crate) scale_up: Option<ScaleUp>,
     pub(crate) unschedulable_seconds: Option<u32>,
     pub(crate) drain_timeout_seconds: Option<u32>,
     pub(crate) shrink_after_seconds: Option<u32>,
@@ -119,6 +120,7 @@ impl PartialReconcile {
             &mut settings.max_workers_per_cluster,
             self.max_workers_per_cluster.as_ref(),
         );
+        settings.scale_up = self.scale_up.or(settings.scale_up);
         write(
             &mut settings.unschedulable_seconds,
             self.unschedulable_seconds.as_ref(),

@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use super::{Limits, Modes};
 use crate::plan::{
-    DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScheduledStandby,
-    Strategy, UNSCHEDULABLE_S,
+    DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScaleUp,
+    ScheduledStandby, Strategy, UNSCHEDULABLE_S,
 };
 use crate::ray::ReconcileMode;
 
@@ -42,6 +42,8 @@ pub struct ReconcileSettings {
     pub conserve_gpus: bool,
     /// The number of workers above which no launch takes a cluster.
     pub max_workers_per_cluster: u32,
+    /// How many pods are launched in how many seconds at the most; `None` sets no bound.
+    pub scale_up: Option<ScaleUp>,
     /// The seconds after which a pod that no Kubernetes node takes blocks its group.
     pub unschedulable_seconds: u32,
     /// The seconds for which nodes above a maximum may finish their work; 0 stops them at once.
@@ -154,6 +156,7 @@ impl Default for ReconcileSettings {
             pending_idle_timeout_seconds: None,
             conserve_gpus: true,
             max_workers_per_cluster: MAX_WORKERS,
+            scale_up: None,
             unschedulable_seconds: UNSCHEDULABLE_S,
             drain_timeout_seconds: DRAIN_TIMEOUT_S,
             in_place: InPlaceSettings::default(),

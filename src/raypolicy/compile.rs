@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use serde_json::Value;
 
+use crate::plan::ScaleUp;
 use crate::policy::compiled::{PartialDefaults, PartialReconcile};
 use crate::policy::exemption::ExemptionScope;
 use crate::policy::resource::{Amount, RayPolicy, RayPolicySpec};
@@ -193,6 +194,7 @@ fn reconcile(written: Option<&resource::Reconcile>, faults: &mut Faults) -> Part
         pending_idle_timeout_seconds: seconds(written.pending_idle_timeout_seconds),
         conserve_gpus: written.conserve_gpus,
         max_workers_per_cluster: number(written.max_workers_per_cluster),
+        scale_up: written.scale_up.as_ref().and_then(scale_up),
         unschedulable_seconds: number(written.unschedulable_seconds),
         drain_timeout_seconds: number(written.drain_timeout_seconds),
         shrink_after_seconds: number(in_place.shrink_after_seconds),
@@ -202,6 +204,15 @@ fn reconcile(written: Option<&resource::Reconcile>, faults: &mut Faults) -> Part
         back_off_initial_seconds: seconds(back_off.initial_seconds),
         back_off_max_seconds: seconds(back_off.max_seconds),
     }
+}
+
+/// Both numbers, unless one is beyond its bounds.
+fn scale_up(written: &resource::ScaleUp) -> Option<ScaleUp> {
+    let number = |written: i64| u32::try_from(written).ok().filter(|number| *number > 0);
+    Some(ScaleUp {
+        max_pods: number(written.max_pods)?.into(),
+        per_s: number(written.per_seconds)?,
+    })
 }
 
 fn exemptions(written: &[resource::ExemptionSpec], faults: &mut Faults) -> Vec<Arc<Exemption>> {

@@ -56,6 +56,7 @@ impl ReconcilerSettings {
                 pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
                 conserve_gpus: policy.conserve_gpus,
                 max_workers: policy.max_workers_per_cluster.into(),
+                scale_up: policy.scale_up,
                 unschedulable_s: policy.unschedulable_seconds.into(),
                 drain_timeout_s: policy.drain_timeout_seconds.into(),
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
@@ -128,6 +129,10 @@ mod tests {
             pending_idle_timeout_seconds: Some(90),
             conserve_gpus: false,
             max_workers_per_cluster: 50,
+            scale_up: Some(plan::ScaleUp {
+                max_pods: 7,
+                per_s: 9,
+            }),
             unschedulable_seconds: 20,
             drain_timeout_seconds: 30,
             in_place: InPlaceSettings {
@@ -144,6 +149,10 @@ mod tests {
             pending_idle_timeout_s: Some(90.0),
             conserve_gpus: false,
             max_workers: 50,
+            scale_up: Some(plan::ScaleUp {
+                max_pods: 7,
+                per_s: 9,
+            }),
             unschedulable_s: 20.0,
             drain_timeout_s: 30.0,
             shrink_after_s: Some(90.0),

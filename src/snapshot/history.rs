@@ -27,6 +27,9 @@ pub struct History {
     /// By group, how many of its pods ran when it last had work for all of them, or more since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub at_work: BTreeMap<String, u64>,
+    /// By group, how many nodes are launched at once at the most, since more were refused.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub launch_caps: BTreeMap<String, u64>,
     /// Groups that could not be served.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub blocked: BTreeMap<String, BlockMemory>,

@@ -640,6 +640,58 @@ fn nothing_is_stopped_once_the_maximum_is_raised_again() {
     assert!(!run.log.join("\n").contains("its time is over"));
 }
 
+#[test]
+fn a_cluster_grows_no_faster_than_its_policy_says() {
+    let mut run = Run::new(setup(vec![group("cpu", 1, 0, 12)]));
+    run.settings.plan.scale_up = Some(rayfit::plan::ScaleUp {
+        max_pods: 4,
+        per_s: 30,
+    });
+    run.want(10, 1.0, None);
+    let mut last = 0;
+    let mut jumps = Vec::new();
+    for second in 0..120_i32 {
+        run.rounds(1);
+        if run.workers() != last {
+            jumps.push((second, run.workers() - last));
+            last = run.workers();
+        }
+    }
+    let counts: Vec<usize> = jumps.iter().map(|(_, count)| *count).collect();
+    assert_eq!(counts, [4, 4, 2], "{jumps:?}");
+    let between: Vec<i32> = jumps.windows(2).map(|two| two[1].0 - two[0].0).collect();
+    assert!(
+        between.iter().all(|seconds| (30..35).contains(seconds)),
+        "{jumps:?}"
+    );
+}
+
+#[test]
+fn of_a_refused_jump_a_part_is_asked_for() {
+    let mut run = Run::new(setup(vec![group("cpu", 1, 0, 12)]));
+    run.want(8, 1.0, None);
+    let mut refusals = 2;
+    for _ in 0..60 {
+        // The patches of the RayCluster are the only effects until there are pods.
+        let is_refused = refusals > 0 && run.workers() == 0;
+        let before = run.effects;
+        run.round(&mut |_| {
+            if is_refused {
+                Fate::Fails(422)
+            } else {
+                Fate::Done
+            }
+        });
+        refusals -= i32::from(is_refused && run.effects > before);
+        if run.workers() > 0 {
+            break;
+        }
+    }
+    assert_eq!(run.workers(), 2, "{}", run.log.join("\n"));
+    run.rounds(20);
+    assert_eq!(run.workers(), 8, "{}", run.log.join("\n"));
+}
+
 fn chance() -> impl Strategy<Value = Chance> {
     let group = |name| {
         (

@@ -2,6 +2,7 @@
 
 use std::collections::{HashMap, HashSet};
 
+use crate::plan::conclude::launch::LaunchBounds;
 use crate::plan::conclude::reasons::Reasons;
 use crate::plan::conclude::{drains, launch, orphans, words};
 use crate::plan::decided::Decided;
@@ -40,7 +41,7 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
         plan.drains = drains::drains(snapshot, settings, decided);
         plan.leaving = drains::leaving(decided);
         plan.resizes = resizes(decided);
-        plan.groups = groups(decided);
+        plan.groups = groups(snapshot, settings, decided);
         orphans::place(snapshot, decided, &mut plan.groups, &mut plan.problems);
     } else {
         // While the head does not run, Ray still deletes the pods of stopped raylets. Here these
@@ -158,8 +159,14 @@ fn raylet_syncs(decided: &Decided<'_>) -> Vec<RayletSync> {
     state.in_order().filter_map(sync).collect()
 }
 
-fn groups(decided: &Decided<'_>) -> Vec<GroupPlan> {
-    let launch_now = launch::now(&decided.state, decided.config.conservative);
+fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -> Vec<GroupPlan> {
+    let bounds = LaunchBounds {
+        scale_up: settings.scale_up,
+        caps: &snapshot.history.launch_caps,
+        own: decided.own,
+        now: decided.now,
+    };
+    let launch_now = launch::now(&decided.state, decided.config.conservative, &bounds);
     let launches = decided.state.count(|node| node.fate == Fate::Launch);
     let cancelled = decided.state.count(is_cancelled);
     let awaited = decided.state.count(is_awaited);

@@ -1,12 +1,14 @@
 //! How many of the needed nodes KubeRay is asked for at once. (Ray, `reconciler.py`,
 //! `_compute_to_launch`.)
 
-use std::collections::HashSet;
+use std::collections::{BTreeMap, HashSet};
 
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
+use crate::plan::settings::ScaleUp;
+use crate::snapshot::pod::{Pod, PodRole};
 
 /// How many nodes Ray asks for at a time, at the most (`AUTOSCALER_MAX_CONCURRENT_LAUNCHES`).
 pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
@@ -14,10 +16,44 @@ pub const RAY_CONCURRENT_LAUNCHES: u64 = 10;
 /// `upscaling_speed` of Ray's `Default` and `Aggressive` modes.
 const RAY_SPEED: u64 = 1000;
 
+/// What bounds launches beside the maxima.
+#[derive(Debug)]
+pub(crate) struct LaunchBounds<'a> {
+    /// How fast the cluster may grow.
+    pub(crate) scale_up: Option<ScaleUp>,
+    /// By group, how many nodes are launched at once at the most, since more were refused.
+    pub(crate) caps: &'a BTreeMap<String, u64>,
+    pub(crate) own: &'a [Pod<'a>],
+    /// The time of the decision, in seconds since 1970.
+    pub(crate) now: f64,
+}
+
+impl LaunchBounds<'_> {
+    /// How many nodes may be launched now. Pods count from the moment at which they were made, so
+    /// that a restart forgets none of them, and launches without a pod count as made now.
+    fn allowance(&self, state: &DecisionState) -> u64 {
+        let Some(ScaleUp { max_pods, per_s }) = self.scale_up else {
+            return u64::MAX;
+        };
+        let is_recent = |created: f64| self.now - created < f64::from(per_s);
+        let recent = self
+            .own
+            .iter()
+            .filter(|pod| pod.role == PodRole::Worker && pod.created().is_some_and(is_recent));
+        let asked = state.count(|node| node.stage() == Stage::Requested && node.stays());
+        let asked = asked.into_iter().fold(0, u64::saturating_add);
+        max_pods.saturating_sub(asked.saturating_add(recent.count() as u64))
+    }
+}
+
 /// How many nodes KubeRay is asked for now, by group.
-pub(crate) fn now(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
+pub(crate) fn now(
+    state: &DecisionState,
+    conservative: bool,
+    bounds: &LaunchBounds<'_>,
+) -> ByGroup<u64> {
     if state.strategy.is_rayfit() {
-        all_needed(state, conservative)
+        all_needed(state, conservative, bounds)
     } else {
         as_ray(state, conservative)
     }
@@ -70,7 +106,11 @@ fn by_first_waiting(state: &DecisionState) -> Vec<GroupIndex> {
 /// Launches everything that is needed, up to the maximum of each group. With `Conservative` no more
 /// nodes are pending than there are running ones. A draining node counts towards the maximum until
 /// it is gone; a pod that is deleted or a launch that is given up in this round does not.
-fn all_needed(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
+fn all_needed(
+    state: &DecisionState,
+    conservative: bool,
+    bounds: &LaunchBounds<'_>,
+) -> ByGroup<u64> {
     let waits = |node: &PlannedNode| {
         node.fate == Fate::Launch || node.stage() == Stage::Queued && node.fate == Fate::Stay
     };
@@ -84,6 +124,8 @@ fn all_needed(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
     let coming = state.count(|node| {
         matches!(node.stage(), Stage::Requested | Stage::Allocated) && node.fate == Fate::Stay
     });
+    let mut allowance = bounds.allowance(state);
+    let most = bounds.scale_up.map_or(0, |scale_up| scale_up.max_pods);
     let bounded = |(number, group): (GroupIndex, &PlannedGroup)| {
         let taken = present.count(number).saturating_add(group.draining);
         let places = group.config.max.saturating_sub(taken);
@@ -92,7 +134,23 @@ fn all_needed(state: &DecisionState, conservative: bool) -> ByGroup<u64> {
             .max(1)
             .saturating_sub(coming.count(number));
         let pace = if conservative { pace } else { u64::MAX };
-        needed.count(number).min(places).min(pace)
+        // A replica of more hosts than may be launched at once comes when nothing else has come.
+        let left = if allowance == most {
+            allowance.max(group.config.hosts)
+        } else {
+            allowance
+        };
+        let cap = bounds.caps.get(&group.config.name).copied();
+        let count = needed.count(number).min(places).min(pace);
+        let count = count.min(cap.unwrap_or(u64::MAX)).min(left);
+        // KubeRay makes whole replicas, so a part of one is not asked for.
+        let count = if count < needed.count(number) && group.config.hosts > 1 {
+            count - count.checked_rem(group.config.hosts).unwrap_or(0)
+        } else {
+            count
+        };
+        allowance = allowance.saturating_sub(count);
+        count
     };
     state.groups.enumerate().map(bounded).collect()
 }

@@ -33,6 +33,10 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         instances,
         growth_backoffs: growth_backoff::after(before, decided),
         at_work: at_work::after(decided),
+        launch_caps: (before.launch_caps.iter())
+            .filter(|(group, _)| decided.config.number(group).is_some())
+            .map(|(group, cap)| (group.clone(), *cap))
+            .collect(),
         blocked: blocked::after(before, decided),
         leaving: leaving::after(before, decided, plan),
         unavailable,

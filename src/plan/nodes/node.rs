@@ -85,6 +85,10 @@ pub(crate) type SizeNames = (Option<Name>, Option<Name>);
 
 /// A Ray node, or several equal ones, with what packing and resizing change of it.
 #[derive(Debug, Clone)]
+#[expect(
+    clippy::struct_excessive_bools,
+    reason = "facts that do not depend on each other"
+)]
 pub(crate) struct PlannedNode {
     pub(crate) group: NodeGroup,
     pub(crate) head: bool,

@@ -57,6 +57,7 @@ pub enum BlockReason {
 impl BlockReason {
     /// The reason without the names of pods and gates and without times, which may change while it
     /// holds.
+    #[must_use]
     pub fn identity(&self) -> Self {
         let pod = String::new();
         match self {

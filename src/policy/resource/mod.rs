@@ -28,7 +28,9 @@ pub use exemption::{ExemptObjects, ExemptionSpec};
 pub use headroom::{Headroom, HeadroomRequest, Schedule};
 pub use scope::{LabelExpression, LabelOperator, LabelSelector, Match};
 pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
-pub use values::{BackOff, ContainerSize, Defaults, LimitsSpec, RayfitContainer, Reconcile};
+pub use values::{
+    BackOff, ContainerSize, Defaults, LimitsSpec, RayfitContainer, Reconcile, ScaleUp,
+};
 
 use super::Mode;
 

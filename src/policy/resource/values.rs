@@ -144,6 +144,10 @@ pub struct Reconcile {
     #[schemars(range(min = 0, max = 1_000_000))]
     pub max_workers_per_cluster: Option<i64>,
 
+    /// How many pods are launched in how many seconds at the most (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scale_up: Option<ScaleUp>,
+
     /// The seconds after which a pending pod that no Kubernetes node takes blocks its group, so that
     /// demand goes to other groups; 180 if it is left out (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -172,6 +176,19 @@ pub struct Reconcile {
     /// The delay after a failed request.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub back_off: Option<BackOff>,
+}
+
+/// How fast clusters grow.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScaleUp {
+    /// The most pods that are launched in the time below.
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub max_pods: i64,
+
+    /// The time, in seconds.
+    #[schemars(range(min = 1, max = 86_400))]
+    pub per_seconds: i64,
 }
 
 /// How pods that can be resized in place are kept small.

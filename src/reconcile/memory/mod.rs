@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use super::round::Round;
 use super::settings::ReconcilerSettings;
 use crate::reconcile::effects::done::Done;
-use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, Reply};
+use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, GroupChange, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
 use crate::reconcile::events::event::Announcements;
 use crate::reconcile::memory::backoff::{FailedTry, SKEW_S, Waits};
@@ -169,6 +169,7 @@ impl RoundMemory {
         match &done.effect {
             Effect::PatchCluster(patch) => {
                 for change in &patch.changes {
+                    self.launched(change);
                     let about = EffectTarget::Group(change.group.clone());
                     self.waits.went_well(&(about, task));
                 }
@@ -186,6 +187,14 @@ impl RoundMemory {
             self.waits.delay(key, now, REFUSED_DRAIN_S, why);
         } else if !has_failed {
             self.waits.went_well(&key);
+        }
+    }
+
+    /// Lets a group launch more at once after a launch that was bounded was admitted.
+    fn launched(&mut self, change: &GroupChange) {
+        let cap = self.history.launch_caps.get_mut(&change.group);
+        if let Some(cap) = cap.filter(|cap| change.launches >= **cap) {
+            *cap = cap.saturating_mul(2);
         }
     }
 
@@ -250,6 +259,9 @@ impl RoundMemory {
         let refused = patch.changes.iter().filter(|change| change.launches > 0);
         for change in refused.filter(|_| known) {
             self.history.unavailable.insert(change.group.clone(), now);
+            // Where so many at once are refused, a part of them may be admitted.
+            let cap = (change.launches / 2).max(1);
+            self.history.launch_caps.insert(change.group.clone(), cap);
         }
     }
 

@@ -85,7 +85,6 @@ pub fn watched(
     let trace = scene.trace();
     let mut world = World::new(&scene.cluster(), &trace, staging.world.clone())?;
     world.log.is_kept = true;
-    world.is_judged = scene.settings.judged;
     if scene.settings.stranger {
         world.strangers.push(stranger());
     }

@@ -39,8 +39,6 @@ pub struct World {
     pub log: EventLog,
     /// Pods that carry the cluster's labels and are somebody else's.
     pub strangers: Vec<PodObject>,
-    /// Whether the webhook checks changes of the RayCluster.
-    pub is_judged: bool,
     /// Everything random.
     pub random: fastrand::Rng,
     pub(super) queue: EventQueue,
@@ -81,7 +79,6 @@ impl World {
             trouble: Trouble::default(),
             log: EventLog::default(),
             strangers: Vec::new(),
-            is_judged: false,
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),

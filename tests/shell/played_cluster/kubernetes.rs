@@ -1,5 +1,6 @@
 //! KubeRay and the kubelets.
 
+use k8s_openapi::jiff::Timestamp;
 use rayfit::quantity::Quantity;
 use serde_json::{Value, json};
 
@@ -35,9 +36,12 @@ impl World {
         let container = container(if kind == "head" { "head" } else { "worker" }, cpu);
         let status = json!({"name": container["name"], "resources": container["resources"]});
         self.names += 1;
+        #[expect(clippy::cast_possible_truncation, reason = "seconds since 1970")]
+        let created = Timestamp::from_second(self.now as i64).unwrap().to_string();
         json!({
             "metadata": {
                 "name": name, "namespace": "ray", "uid": format!("uid-{}", self.names),
+                "creationTimestamp": created,
                 "labels": {"ray.io/cluster": "demo", "ray.io/group": group, "ray.io/node-type": kind},
                 "annotations": {"played/born": self.now.to_string()},
             },

@@ -13,7 +13,7 @@ use crate::objects;
 use crate::policy::settings::ReconcileSettings;
 use crate::policy::{Policies, Settings};
 use crate::ray::{Kind, RayObject};
-use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::RoundSettings;
 use crate::simulate::pools;
 use crate::simulate::settings::{NodePool, WorldSettings};
 use crate::simulate::trace::{self, Trace};
@@ -47,7 +47,7 @@ pub(super) struct WorldArgs {
 /// What policies say about a RayCluster.
 pub(super) struct Ruled {
     /// How it is scaled.
-    pub(super) reconciler: ReconcilerSettings,
+    pub(super) reconciler: RoundSettings,
     /// What admission refuses.
     pub(super) admission: Settings,
 }
@@ -95,7 +95,7 @@ impl WorldArgs {
         let (base, now) = (Settings::default(), self.policies.now());
         let admission = policies.settings_for(&base, &object, &facts, now);
         Ok(Ruled {
-            reconciler: ReconcilerSettings::of(&folded),
+            reconciler: RoundSettings::of(&folded),
             admission: admission.into_owned(),
         })
     }

@@ -23,8 +23,7 @@ use crate::controller::tuning::{Basis, Tuning};
 use crate::reconcile::observed::cadence;
 use crate::reconcile::ownership::handover::HandoverStep;
 use crate::reconcile::{
-    Blind, Done, Eligibility, HeadPod, Meaning, ReconcilerSettings, Round, RoundMemory,
-    UnchangedCheck,
+    Blind, Done, Eligibility, HeadPod, Meaning, Round, RoundMemory, RoundSettings, UnchangedCheck,
 };
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod::PodRole;
@@ -72,7 +71,7 @@ pub struct ReconcilerState {
     observation: Option<Observation>,
     gcs: Option<(Head, gcs::Client)>,
     /// The settings by which the cluster is scaled, and what they were made from.
-    settings: ReconcilerSettings,
+    settings: RoundSettings,
     basis: Basis,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,

@@ -9,13 +9,13 @@ use serde_json::Value;
 
 use crate::policy::{EffectivePolicy, Policies};
 use crate::ray::{Kind, RayObject};
-use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::RoundSettings;
 
 /// The source of clusters' settings.
 #[derive(Clone)]
 pub enum Tuning {
     /// The same settings for all clusters.
-    Fixed(ReconcilerSettings),
+    Fixed(RoundSettings),
     /// The settings that the matching RayPolicies fold to, in the same way as admission folds them.
     Policies(InForce),
 }
@@ -46,7 +46,7 @@ impl Tuning {
     }
 
     /// The settings of a RayCluster.
-    pub fn of(&self, cluster: &Value) -> ReconcilerSettings {
+    pub fn of(&self, cluster: &Value) -> RoundSettings {
         match self {
             Self::Fixed(settings) => settings.clone(),
             Self::Policies(in_force) => {
@@ -56,9 +56,9 @@ impl Tuning {
                     Some(root) => {
                         let cluster = RayObject::of_kind(Kind::RayCluster, root);
                         let folded = policy.policies.reconcile_for(base, &cluster, &policy.facts);
-                        ReconcilerSettings::of(&folded)
+                        RoundSettings::of(&folded)
                     }
-                    None => ReconcilerSettings::of(base),
+                    None => RoundSettings::of(base),
                 }
             }
         }
@@ -118,7 +118,7 @@ mod tests {
         assert!(tuning.is_known());
         let cluster = |namespace: &str| json!({"metadata": {"name": "a", "namespace": namespace}});
         let mut basis = Basis::default();
-        assert_eq!(tuning.of(&cluster("team-a")), ReconcilerSettings::default());
+        assert_eq!(tuning.of(&cluster("team-a")), RoundSettings::default());
 
         change(&in_force, |policy| {
             policy.policies = policies("gold");
@@ -130,11 +130,11 @@ mod tests {
         let settings = tuning.of(&cluster("team-a"));
         assert_eq!(settings.plan.strategy, Strategy::Ray);
         assert_eq!(settings.plan.pending_idle_timeout_s, Some(5.0));
-        assert_eq!(tuning.of(&cluster("team-b")), ReconcilerSettings::default());
+        assert_eq!(tuning.of(&cluster("team-b")), RoundSettings::default());
 
         change(&in_force, |policy| policy.facts.namespaces = Arc::default());
         assert!(tuning.has_changed(&mut basis), "a label went away");
-        assert_eq!(tuning.of(&cluster("team-a")), ReconcilerSettings::default());
+        assert_eq!(tuning.of(&cluster("team-a")), RoundSettings::default());
         change(&in_force, |policy| policy.facts.pods = Arc::default());
         assert!(!tuning.has_changed(&mut basis), "other facts do not matter");
     }

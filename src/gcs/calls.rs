@@ -20,7 +20,7 @@ use super::wire::ray::rpc::{
     GetAllPlacementGroupRequest, GetTaskEventsRequest, InternalKvDelRequest, InternalKvGetRequest,
     InternalKvPutRequest,
 };
-use super::{Call, CallError, Client, ClientPlace, GcsFault, seen};
+use super::{Call, CallError, Client, ClientPlace, GcsFault, validate};
 use crate::simulate::trace::{RayGroup, RayHistory, RayRun};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
@@ -92,7 +92,7 @@ impl Client {
         }
         let state = reply.cluster_resource_state.unwrap_or_default();
         let state = ClusterResourceState::from(state);
-        match seen::check(&state) {
+        match validate::check(&state) {
             Ok(()) => Ok(state),
             Err(unusable) => Err(self.error(Call::ClusterState, GcsFault::Unusable(unusable))),
         }

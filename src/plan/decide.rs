@@ -17,7 +17,7 @@ use crate::plan::memory::{at_work, availability, blocked, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::node::{DemandSource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, problems, rows, view};
@@ -28,11 +28,11 @@ use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
 use crate::plan::removal::deadline::Leaving;
+use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
-use crate::plan::removal::limits::Timeouts;
 use crate::plan::removal::make_room::{RoomContext, make_room};
 use crate::plan::removal::shrink::Hold;
-use crate::plan::removal::{deadline, limits, shrink, vain, withdraw};
+use crate::plan::removal::{deadline, enforce, shrink, vain, withdraw};
 use crate::plan::standby::ready;
 use crate::plan::standby::ready::{StandbyContext, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
@@ -99,9 +99,9 @@ impl<'a> Decision<'a> {
         }
         // This is Ray's order: the minima of the groups, then the maxima, then the demands, and
         // idle nodes at last. A demand must not be served by a node that a maximum forces out.
-        limits::enforce_minima(&mut state);
-        limits::enforce_group_maxima(&mut state);
-        limits::enforce_cluster_maximum(&mut state);
+        enforce::enforce_minima(&mut state);
+        enforce::enforce_group_maxima(&mut state);
+        enforce::enforce_cluster_maximum(&mut state);
         let leaving = self.leaving(&state, &config, &leftovers, now);
         let left = serve(&mut state, &demands);
         let (standby, only_ready) = self.standby(&mut state, &demands, &leftovers, now);
@@ -144,7 +144,7 @@ impl<'a> Decision<'a> {
             make_room(&mut state, &context, &left);
         }
         state.hold_back();
-        problems.extend(state.is_cut.then(|| limits::cut_short(state.max_workers)));
+        problems.extend(state.is_cut.then(|| enforce::cut_short(state.max_workers)));
         Decided {
             state,
             config,
@@ -318,11 +318,11 @@ impl<'a> Decision<'a> {
     ) -> BTreeMap<String, Vec<f64>> {
         let remembered = &self.snapshot.history.unneeded_since;
         let mut notes = match timeouts.pending {
-            Some(_) => limits::note_unneeded(state, remembered, timeouts.now),
+            Some(_) => enforce::note_unneeded(state, remembered, timeouts.now),
             None => BTreeMap::new(),
         };
-        limits::enforce_idle(state, timeouts);
-        limits::forget_removed(state, &mut notes);
+        enforce::enforce_idle(state, timeouts);
+        enforce::forget_removed(state, &mut notes);
         notes
     }
 }
@@ -340,17 +340,17 @@ fn serve(state: &mut DecisionState, demands: &List<DemandIndex, Demand<'_>>) -> 
             // One `request_resources()` holds at a time, so only the first one that Ray reports
             // counts.
             (DemandOrigin::Constraint(0), Ok(batches)) => {
-                all_or_nothing(state, batches, DemandSource::Constraint, &mut left);
+                all_or_nothing(state, batches, CountedAmounts::Total, &mut left);
             }
             (DemandOrigin::Gang(..), Ok(batches)) => {
-                all_or_nothing(state, batches, DemandSource::Demand, &mut left);
+                all_or_nothing(state, batches, CountedAmounts::Free, &mut left);
             }
             (_, Ok(batches)) => left.extend(batches.iter().copied()),
             (_, Err(_)) => {}
         }
     }
     // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
-    let packed = state.pack(tasks, DemandSource::Demand);
+    let packed = state.pack(tasks, CountedAmounts::Free);
     left.extend(packed.left.iter().copied());
     state.commit(packed);
     left
@@ -359,7 +359,7 @@ fn serve(state: &mut DecisionState, demands: &List<DemandIndex, Demand<'_>>) -> 
 fn all_or_nothing(
     state: &mut DecisionState,
     batches: &[RequestBatch],
-    source: DemandSource,
+    source: CountedAmounts,
     left: &mut Vec<RequestBatch>,
 ) {
     let packed = state.pack(batches.to_vec(), source);

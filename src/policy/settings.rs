@@ -55,7 +55,7 @@ pub struct ReconcileSettings {
     /// What is kept ready at certain hours.
     pub schedules: Arc<[ScheduledStandby]>,
     /// How long to wait after a failed request.
-    pub back_off: BackOffSettings,
+    pub back_off: BackOffPolicy,
 }
 
 /// How pods that can be resized in place are kept small.
@@ -71,7 +71,7 @@ pub struct InPlaceSettings {
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
 /// [`BackoffSettings`](crate::reconcile::settings::BackoffSettings).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct BackOffSettings {
+pub struct BackOffPolicy {
     /// The delay after the first failure, in seconds.
     pub initial_seconds: Option<u32>,
     /// The longest delay, in seconds.
@@ -162,7 +162,7 @@ impl Default for ReconcileSettings {
             in_place: InPlaceSettings::default(),
             headroom: Arc::default(),
             schedules: Arc::default(),
-            back_off: BackOffSettings::default(),
+            back_off: BackOffPolicy::default(),
         }
     }
 }

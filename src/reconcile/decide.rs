@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::memory::RoundMemory;
 use super::round::{Round, Skipped};
-use super::settings::ReconcilerSettings;
+use super::settings::RoundSettings;
 use crate::plan::check::{self, Violation};
 use crate::plan::{self, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
@@ -26,7 +26,7 @@ use crate::snapshot::pod::Pod;
 
 /// Makes a plan and turns it into effects. The snapshot holds the history from the memory and the
 /// time.
-pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &ReconcilerSettings) -> Round {
+pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings) -> Round {
     let (plan, report) = plan::decide(snapshot, &settings.plan);
     let now = snapshot.seconds().unwrap_or_default();
     let mut made = Making {

@@ -1,7 +1,7 @@
 //! From a plan to effects, and from their results to the next round.
 //!
 //! [`round()`] takes a [`Snapshot`](crate::snapshot::Snapshot), the [`RoundMemory`] of earlier rounds and
-//! [`ReconcilerSettings`], and returns a [`Round`]: [`Chain`]s of [`Effect`]s, and the conditions to
+//! [`RoundSettings`], and returns a [`Round`]: [`Chain`]s of [`Effect`]s, and the conditions to
 //! announce. [`blind()`] does so where the cluster cannot be observed. The shell performs the effects,
 //! and [`RoundMemory::fold`] takes their results and returns the Events and messages that are new.
 //! Everything here is data and pure functions: the shell asks the API server and the GCS, and reads the
@@ -54,4 +54,4 @@ pub use crate::reconcile::unchanged::UnchangedCheck;
 pub use decide::{blind, round};
 pub use memory::RoundMemory;
 pub use round::{Round, Skipped};
-pub use settings::ReconcilerSettings;
+pub use settings::RoundSettings;

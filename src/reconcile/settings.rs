@@ -7,7 +7,7 @@ use crate::policy::settings::ReconcileSettings;
 
 /// The settings by which a cluster is scaled.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct ReconcilerSettings {
+pub struct RoundSettings {
     /// The planner's settings: the strategy and its switches.
     pub plan: plan::PlanSettings,
     /// The intervals between looks.
@@ -41,7 +41,7 @@ pub struct BackoffSettings {
     pub longest_s: f64,
 }
 
-impl ReconcilerSettings {
+impl RoundSettings {
     /// The settings that follow from the policies. What the policies do not mention keeps its
     /// default.
     pub fn of(policy: &ReconcileSettings) -> Self {
@@ -105,13 +105,13 @@ impl Default for BackoffSettings {
 mod tests {
     use super::*;
     use crate::plan::{Headroom, Strategy};
-    use crate::policy::settings::{BackOffSettings, InPlaceSettings};
+    use crate::policy::settings::{BackOffPolicy, InPlaceSettings};
 
     #[test]
     fn without_policies_it_is_as_it_is_by_itself() {
         assert_eq!(
-            ReconcilerSettings::of(&ReconcileSettings::default()),
-            ReconcilerSettings::default()
+            RoundSettings::of(&ReconcileSettings::default()),
+            RoundSettings::default()
         );
     }
 
@@ -121,7 +121,7 @@ mod tests {
             cpus: 8,
             ..Headroom::default()
         });
-        let settings = ReconcilerSettings::of(&ReconcileSettings {
+        let settings = RoundSettings::of(&ReconcileSettings {
             mode: None,
             headroom: Arc::clone(&headroom),
             schedules: Arc::default(),
@@ -139,7 +139,7 @@ mod tests {
                 shrink_after_seconds: 90,
                 keep_small_seconds: 0,
             },
-            back_off: BackOffSettings {
+            back_off: BackOffPolicy {
                 initial_seconds: Some(3),
                 max_seconds: None,
             },
@@ -162,11 +162,11 @@ mod tests {
         };
         assert_eq!(settings.plan, plan);
         let waits = |initial_seconds, max_seconds| {
-            let back_off = BackOffSettings {
+            let back_off = BackOffPolicy {
                 initial_seconds,
                 max_seconds,
             };
-            let settings = ReconcilerSettings::of(&ReconcileSettings {
+            let settings = RoundSettings::of(&ReconcileSettings {
                 back_off,
                 ..ReconcileSettings::default()
             });

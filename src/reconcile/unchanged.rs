@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash as _, Hasher as _};
 use crate::reconcile::decide::round;
 use crate::reconcile::memory::RoundMemory;
 use crate::reconcile::round::Round;
-use crate::reconcile::settings::ReconcilerSettings;
+use crate::reconcile::settings::RoundSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::{ClusterResourceState, NodeState, NodeStatus};
 
@@ -46,7 +46,7 @@ impl UnchangedCheck {
         round_made: &Round,
         snapshot: Snapshot,
         memory: &RoundMemory,
-        settings: &ReconcilerSettings,
+        settings: &RoundSettings,
     ) -> Option<Self> {
         let (check, _) = Self::lasting(REST_S, round_made, snapshot, memory, settings).ok()?;
         Some(check)
@@ -64,7 +64,7 @@ impl UnchangedCheck {
         round_made: &Round,
         mut snapshot: Snapshot,
         memory: &RoundMemory,
-        settings: &ReconcilerSettings,
+        settings: &RoundSettings,
     ) -> Result<(Self, Foreseen), Box<Snapshot>> {
         if !has_nothing_to_do(round_made) {
             return Err(Box::new(snapshot));
@@ -225,13 +225,13 @@ mod tests {
     /// The check after rounds whose effects all succeeded.
     fn check_after_reports(snapshot: &Snapshot) -> Option<UnchangedCheck> {
         let (made, memory) = reported(snapshot);
-        let settings = ReconcilerSettings::default();
+        let settings = RoundSettings::default();
         UnchangedCheck::of(&made, snapshot.clone(), &memory, &settings)
     }
 
     /// The round after these, and the memory before it.
     fn reported(snapshot: &Snapshot) -> (Round, RoundMemory) {
-        let settings = ReconcilerSettings::default();
+        let settings = RoundSettings::default();
         let mut memory = RoundMemory::default();
         let mut made = round(snapshot, &memory, &settings);
         for _ in 0..2 {
@@ -308,7 +308,7 @@ mod tests {
     #[test]
     fn a_longer_rest_ends_with_the_round_that_is_made_then() {
         let snapshot = snapshot(5);
-        let settings = ReconcilerSettings::default();
+        let settings = RoundSettings::default();
         let (made, memory) = reported(&snapshot);
         let lasting =
             |seconds| UnchangedCheck::lasting(seconds, &made, snapshot.clone(), &memory, &settings);

@@ -35,7 +35,7 @@ use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
 use crate::reconcile::ownership::handover::RECORD;
-use crate::reconcile::{ReconcilerSettings, ScalerRole};
+use crate::reconcile::{RoundSettings, ScalerRole};
 
 /// The interval at which the RayCluster is read: while something goes on in it, and otherwise, when
 /// five seconds are enough for Ray's autoscaler too.
@@ -180,7 +180,7 @@ impl Sidecar {
             },
             writer: self.writer.clone(),
             credentials: Credentials::Environment(self.options.variable),
-            tuning: Tuning::Fixed(ReconcilerSettings::default()),
+            tuning: Tuning::Fixed(RoundSettings::default()),
             about: About {
                 key: self.key.clone(),
                 uid: cluster["metadata"]["uid"]

@@ -2,7 +2,7 @@
 //! time passes.
 
 use crate::reconcile::unchanged::{self, Foreseen, REST_S, UnchangedCheck};
-use crate::reconcile::{ReconcilerSettings, Round, RoundMemory};
+use crate::reconcile::{Round, RoundMemory, RoundSettings};
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::ClusterResourceState;
 
@@ -44,7 +44,7 @@ enum Proof {
 /// What a proof is made with.
 pub(super) struct ProofContext<'a> {
     pub(super) memory: &'a RoundMemory,
-    pub(super) settings: &'a ReconcilerSettings,
+    pub(super) settings: &'a RoundSettings,
     /// From one look to the next, in seconds, if nothing happens.
     pub(super) interval_s: f64,
 }

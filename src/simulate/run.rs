@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::RoundSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::result::SimulationResult;
 use crate::simulate::scaler::Scaler;
@@ -36,7 +36,7 @@ pub fn run(
     cluster: &Value,
     trace: &Trace,
     settings: &WorldSettings,
-    reconciler: ReconcilerSettings,
+    reconciler: RoundSettings,
     progress: &mut dyn FnMut(f64),
 ) -> Result<SimulationResult, SimulatedGroupError> {
     let kept_s = reconciler.plan.keep_small_s.unwrap_or_default();

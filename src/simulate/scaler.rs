@@ -7,8 +7,8 @@ use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
-    Blind, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning, ReconcilerSettings,
-    Round, RoundMemory, ScalerRole, blind, round,
+    Blind, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning, Round, RoundMemory,
+    RoundSettings, ScalerRole, blind, round,
 };
 use crate::simulate::idle::{IdleRound, ProofContext, Seen};
 use crate::simulate::moment::Moment;
@@ -28,7 +28,7 @@ const RETRY_S: f64 = 1.0;
 /// A scaler of one cluster.
 #[derive(Debug, Clone)]
 pub struct Scaler {
-    settings: ReconcilerSettings,
+    settings: RoundSettings,
     memory: RoundMemory,
     handover: Handover,
     /// What spares a round.
@@ -64,7 +64,7 @@ pub struct Scaler {
 
 impl Scaler {
     /// A scaler that has just been started.
-    pub fn new(settings: ReconcilerSettings) -> Self {
+    pub fn new(settings: RoundSettings) -> Self {
         Self {
             settings,
             memory: RoundMemory::default(),

@@ -4,7 +4,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::plan::Strategy;
-use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::RoundSettings;
 use crate::simulate::result::SimulationResult;
 use crate::simulate::run::run;
 use crate::simulate::settings::WorldSettings;
@@ -25,7 +25,7 @@ pub struct Study {
     /// How the world behaves.
     pub world: WorldSettings,
     /// How the cluster is scaled, but for the strategy.
-    pub reconciler: ReconcilerSettings,
+    pub reconciler: RoundSettings,
     /// The strategies that are compared.
     pub strategies: Vec<Strategy>,
     /// What is varied; each combination is tried.

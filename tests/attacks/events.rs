@@ -7,9 +7,7 @@ use rayfit::controller::observe::Reach;
 use rayfit::controller::tuning::InForce;
 use rayfit::controller::{self, ControllerOptions};
 use rayfit::reconcile::ownership::lease::record::Terms;
-use rayfit::reconcile::{
-    Done, Effect, ReconcilerSettings, Reply, RoundMemory, UnchangedCheck, round,
-};
+use rayfit::reconcile::{Done, Effect, Reply, RoundMemory, RoundSettings, UnchangedCheck, round};
 use rayfit::snapshot::Snapshot;
 use rayfit::supervisor::Supervisor;
 use serde_json::{Value, json};
@@ -257,7 +255,7 @@ async fn a_head_that_crashes_again_and_again_causes_few_events_and_little_load()
 fn time_alone_writes_nothing_to_a_gcs() {
     let mut snapshot: Snapshot = serde_json::from_value(with_group_in_growth_back_off()).unwrap();
     let start = snapshot.seconds().unwrap();
-    let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
+    let (mut memory, settings) = (RoundMemory::default(), RoundSettings::default());
     memory.history = snapshot.history.clone();
     let (mut told, mut events, mut still) = (0, Vec::new(), 0);
     for second in 0..600_u32 {

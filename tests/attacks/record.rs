@@ -6,9 +6,7 @@ use std::path::{Path, PathBuf};
 
 use flate2::read::GzDecoder;
 use rayfit::plan::{self, Strategy, decide};
-use rayfit::reconcile::{
-    Handover, ReconcilerSettings, RoundMemory, ScalerRole, eligibility, round,
-};
+use rayfit::reconcile::{Handover, RoundMemory, RoundSettings, ScalerRole, eligibility, round};
 use rayfit::snapshot::Snapshot;
 use rayfit::snapshot::allowed::ray_cluster;
 use serde_json::{Map, Value, json};
@@ -32,12 +30,7 @@ fn read(snapshot: &Snapshot) -> Vec<String> {
     let mut all = Vec::from(strategies);
     all.push(format!(
         "{:?}",
-        round(
-            snapshot,
-            &RoundMemory::default(),
-            &ReconcilerSettings::default()
-        )
-        .chains
+        round(snapshot, &RoundMemory::default(), &RoundSettings::default()).chains
     ));
     all.push(format!(
         "{}",

@@ -2,7 +2,7 @@
 
 use rayfit::plan::{PlanSettings, Strategy};
 use rayfit::policy::Settings;
-use rayfit::reconcile::ReconcilerSettings;
+use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::recommend::bounds::{Bounds, SearchField};
 use rayfit::simulate::recommend::patch::{ChoicePatch, written};
 use rayfit::simulate::recommend::recommendation::{Recommendation, Risk, Wanted};
@@ -65,12 +65,12 @@ fn search(cluster: &Value, trace: Trace, pod_start: f64, bounds: &[&str]) -> Sea
         space: Space::of(cluster, &trace, &world.pools, &bounds),
         trace,
         world,
-        reconciler: ReconcilerSettings {
+        reconciler: RoundSettings {
             plan: PlanSettings {
                 strategy: Strategy::Ray,
                 ..PlanSettings::default()
             },
-            ..ReconcilerSettings::default()
+            ..RoundSettings::default()
         },
         admission: Settings::default(),
         simulations: 24,

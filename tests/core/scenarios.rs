@@ -20,7 +20,7 @@ use rayfit::policy::settings::ReconcileSettings;
 use rayfit::quantity::Quantity;
 use rayfit::ray::RayObject;
 use rayfit::raypolicy::compile;
-use rayfit::reconcile::ReconcilerSettings;
+use rayfit::reconcile::RoundSettings;
 use rayfit::snapshot::Snapshot;
 use serde_json::{Map, Value, json};
 
@@ -267,7 +267,7 @@ fn settings(reconcile: &Value, strategy: Strategy) -> PlanSettings {
     );
     PlanSettings {
         strategy,
-        ..ReconcilerSettings::of(&folded).plan
+        ..RoundSettings::of(&folded).plan
     }
 }
 

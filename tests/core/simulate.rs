@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use rayfit::plan::{Headroom, PlanSettings, Strategy};
 use rayfit::quantity::Quantity;
-use rayfit::reconcile::ReconcilerSettings;
+use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::result::SimulationResult;
 use rayfit::simulate::run::run;
 use rayfit::simulate::settings::{NodePool, WorldSettings};
@@ -119,9 +119,9 @@ fn simulate_with(
     world: &WorldSettings,
     plan: PlanSettings,
 ) -> SimulationResult {
-    let settings = ReconcilerSettings {
+    let settings = RoundSettings {
         plan,
-        ..ReconcilerSettings::default()
+        ..RoundSettings::default()
     };
     run(cluster, trace, world, settings, &mut |_| {}).unwrap()
 }

@@ -9,7 +9,7 @@ use std::fmt::Write as _;
 use std::path::PathBuf;
 
 use rayfit::policy::settings::{InPlaceSettings, ReconcileSettings};
-use rayfit::reconcile::ReconcilerSettings;
+use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::faults::plan::FaultPlan;
 use rayfit::simulate::faults::scene::SceneJob;
 use rayfit::simulate::faults::trial::{Staging, watched};
@@ -46,7 +46,7 @@ fn staging(plan: &FaultPlan, settings: &Settings) -> Staging {
     for pool in &mut world.pools {
         (pool.min, pool.max) = (NODES, NODES);
     }
-    let reconciler = ReconcilerSettings::of(&ReconcileSettings {
+    let reconciler = RoundSettings::of(&ReconcileSettings {
         in_place: InPlaceSettings {
             keep_small_seconds: settings.keep_small_seconds,
             shrink_after_seconds: settings.shrink_after_seconds,

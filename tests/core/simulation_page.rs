@@ -1,7 +1,7 @@
 //! The page of a study: whole, harmless, small, and the same each time.
 
 use rayfit::plan::Strategy;
-use rayfit::reconcile::ReconcilerSettings;
+use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::report::page::html;
 use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::study::{Study, StudyRow};
@@ -24,7 +24,7 @@ fn study(vary: &[&str]) -> Study {
         cluster: cluster.value,
         trace: trace::read(&example("trace.jsonl"), "trace").unwrap(),
         world: WorldSettings::default(),
-        reconciler: ReconcilerSettings::default(),
+        reconciler: RoundSettings::default(),
         strategies: vec![Strategy::Rayfit, Strategy::Ray],
         variations: vary.iter().map(|field| field.parse().unwrap()).collect(),
     }

@@ -1,7 +1,7 @@
 //! From a set to its figures.
 
 use rayfit::plan::Strategy;
-use rayfit::reconcile::ReconcilerSettings;
+use rayfit::reconcile::RoundSettings;
 use rayfit::simulate::pools;
 use rayfit::simulate::settings::WorldSettings;
 use rayfit::simulate::study::Study;
@@ -61,7 +61,7 @@ pub fn measure(
             pools: pools.unwrap_or_default(),
             ..WorldSettings::default()
         },
-        reconciler: ReconcilerSettings::default(),
+        reconciler: RoundSettings::default(),
         strategies: vec![Strategy::Ray, Strategy::Rayfit],
         variations: vec![
             vary(Field::PodStartSeconds, &settings.pod_starts),

@@ -10,7 +10,7 @@ use proptest::prelude::*;
 use rayfit::plan::LeavingNode;
 use rayfit::plan::check::check;
 use rayfit::reconcile::{
-    Chain, Done, Effect, Failure, ReconcilerSettings, RoundMemory, UnchangedCheck, round,
+    Chain, Done, Effect, Failure, RoundMemory, RoundSettings, UnchangedCheck, round,
 };
 use rayfit::snapshot::Snapshot;
 use serde_json::Value;
@@ -45,7 +45,7 @@ struct Run {
     memory: RoundMemory,
     /// What the shell would go by instead of a round, and the objects that it is of.
     still: Option<(UnchangedCheck, [String; 2])>,
-    settings: ReconcilerSettings,
+    settings: RoundSettings,
     /// How many effects there were that change something.
     effects: usize,
     kinds: Vec<&'static str>,
@@ -64,7 +64,7 @@ impl Run {
             world,
             memory: RoundMemory::default(),
             still: None,
-            settings: ReconcilerSettings::default(),
+            settings: RoundSettings::default(),
             effects: 0,
             kinds: Vec::new(),
             log: Vec::new(),
@@ -452,7 +452,7 @@ fn what_kuberay_would_not_delete_is_named() {
     run.world.remove_group("large");
     run.settle(&mut |_| Fate::Done);
     let snapshot = run.world.snapshot(run.memory.history.clone());
-    let planned = round(&snapshot, &run.memory, &ReconcilerSettings::default());
+    let planned = round(&snapshot, &run.memory, &RoundSettings::default());
     let text = planned.plan.to_string();
     assert!(
         text.contains("kubectl delete pod demo-large-worker-"),
@@ -538,7 +538,7 @@ struct Chance {
 }
 
 /// Three workers that are busy for ever, of which the group may have one from now on.
-fn above_its_maximum(change: impl FnOnce(&mut ReconcilerSettings)) -> Run {
+fn above_its_maximum(change: impl FnOnce(&mut RoundSettings)) -> Run {
     let mut run = Run::new(setup(vec![group("cpu", 1, 0, 3)]));
     change(&mut run.settings);
     run.want(3, 1.0, None);
@@ -612,9 +612,9 @@ fn the_time_of_what_is_above_a_maximum_outlasts_failures() {
 
 #[test]
 fn without_time_what_is_above_a_maximum_is_stopped_at_once() {
-    let at_once = |settings: &mut ReconcilerSettings| settings.plan.drain_timeout_s = 0.0;
+    let at_once = |settings: &mut RoundSettings| settings.plan.drain_timeout_s = 0.0;
     let as_ray =
-        |settings: &mut ReconcilerSettings| settings.plan.strategy = rayfit::plan::Strategy::Ray;
+        |settings: &mut RoundSettings| settings.plan.strategy = rayfit::plan::Strategy::Ray;
     for change in [at_once, as_ray] {
         let mut run = above_its_maximum(change);
         run.rounds(5);

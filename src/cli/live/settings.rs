@@ -15,7 +15,7 @@ use crate::facts::{DEFAULT_NAMESPACE, Facts};
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;
 use crate::ray::{Kind, RayObject, ReconcileMode};
-use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::RoundSettings;
 
 /// The settings for decisions about `cluster`. Without permission to read policies, prints a
 /// warning and returns the settings without any policy.
@@ -29,7 +29,7 @@ pub(super) async fn settings(client: &Client, cluster: &Value) -> plan::PlanSett
         return plan::PlanSettings::default();
     }
     match folded(client, &cluster).await {
-        Ok(folded) => ReconcilerSettings::of(&folded).plan,
+        Ok(folded) => RoundSettings::of(&folded).plan,
         Err(error) => {
             let why = text(&error);
             outcome::warn(format_args!(

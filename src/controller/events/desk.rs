@@ -4,8 +4,8 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use tokio::sync::Notify;
 
-use crate::controller::events::announcement::{About, Announcement};
 use crate::controller::events::outbox::Outbox;
+use crate::controller::events::queued::{About, QueuedEvent};
 use crate::controller::metrics::RoundMetrics;
 use crate::reconcile::events::event::ClusterEvent;
 
@@ -18,7 +18,7 @@ pub(super) struct Desk {
 
 impl Desk {
     pub(super) fn put(&self, about: &About, event: &ClusterEvent) -> bool {
-        let announcement = Announcement {
+        let announcement = QueuedEvent {
             about: about.clone(),
             event: event.clone(),
         };

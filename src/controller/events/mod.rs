@@ -1,14 +1,14 @@
 //! Kubernetes Events on RayClusters. They are published beside the rounds, so that no round waits
 //! for them, and within one budget for each cluster and one for all.
 
-mod announcement;
 mod desk;
 mod outbox;
 mod publish;
+mod queued;
 #[cfg(test)]
 mod tests;
 
-pub use announcement::About;
+pub use queued::About;
 
 use std::sync::{Arc, Mutex};
 

@@ -11,7 +11,7 @@ use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 
 use crate::apiserver::gate::Steady;
-use crate::controller::events::announcement::{About, Announcement};
+use crate::controller::events::queued::{About, QueuedEvent};
 use crate::controller::observe::Key;
 use crate::fair_queue::FairQueue;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
@@ -38,7 +38,7 @@ pub(crate) struct Outbox {
     /// What was left out and not yet summed up.
     owed: BTreeMap<(Key, EventType), LeftOut>,
     /// By namespace.
-    waiting: FairQueue<Arc<str>, Announcement>,
+    waiting: FairQueue<Arc<str>, QueuedEvent>,
     left_out: u64,
 }
 
@@ -75,7 +75,7 @@ impl Default for Outbox {
 
 impl Outbox {
     /// Takes in an Event; false if it is left out.
-    pub(crate) fn put(&mut self, announcement: Announcement) -> bool {
+    pub(crate) fn put(&mut self, announcement: QueuedEvent) -> bool {
         let about = &announcement.about;
         let account = (about.key.clone(), announcement.event.kind);
         if !self.owed.contains_key(&account) && self.may(&account) {
@@ -87,7 +87,7 @@ impl Outbox {
     }
 
     /// The next Event to publish; the namespaces take turns.
-    pub(crate) fn take(&mut self) -> Option<Announcement> {
+    pub(crate) fn take(&mut self) -> Option<QueuedEvent> {
         self.waiting.pop()
     }
 
@@ -131,11 +131,11 @@ impl Outbox {
             let warning = (account.1 == EventType::Warning).then_some(left_out.latest);
             let event = summary(&left_out.counts, warning);
             let about = left_out.about;
-            self.queue(Announcement { about, event });
+            self.queue(QueuedEvent { about, event });
         }
     }
 
-    fn queue(&mut self, announcement: Announcement) -> bool {
+    fn queue(&mut self, announcement: QueuedEvent) -> bool {
         let namespace = announcement.about.key.namespace.clone();
         let refused = if self.has_room(&namespace) {
             self.waiting.push(namespace, announcement).err()
@@ -156,8 +156,8 @@ impl Outbox {
         latest.map(|latest| self.leave_out(latest)).is_some()
     }
 
-    fn leave_out(&mut self, announcement: Announcement) {
-        let Announcement { about, event } = announcement;
+    fn leave_out(&mut self, announcement: QueuedEvent) {
+        let QueuedEvent { about, event } = announcement;
         self.left_out += 1;
         let account = (about.key.clone(), event.kind);
         let left_out = self.owed.entry(account).or_insert_with(|| LeftOut {

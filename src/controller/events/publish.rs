@@ -18,8 +18,8 @@ use tokio::time::sleep;
 use crate::apiserver::gate::Steady;
 use crate::controller::act::writer::{LONGEST, Requests};
 use crate::controller::clock::Clock;
-use crate::controller::events::announcement::{About, Announcement};
 use crate::controller::events::desk::Desk;
+use crate::controller::events::queued::{About, QueuedEvent};
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::events::event::{ClusterEvent, EventType};
 
@@ -67,7 +67,7 @@ impl Publisher {
         let clock = Steady::default();
         let rate = RateLimiter::direct_with_clock(Quota::per_second(self.share), clock);
         loop {
-            let Announcement { about, event } = self.next().await;
+            let QueuedEvent { about, event } = self.next().await;
             while let Err(later) = rate.check() {
                 sleep(later.wait_time_from(clock.now())).await;
             }
@@ -79,7 +79,7 @@ impl Publisher {
         }
     }
 
-    async fn next(&mut self) -> Announcement {
+    async fn next(&mut self) -> QueuedEvent {
         loop {
             // The outbox is ticked on time even while there is always an Event to publish.
             if self.ticked.elapsed() >= TICK {

@@ -2,16 +2,16 @@ use std::time::Duration;
 
 use tokio::time::advance;
 
-use crate::controller::events::announcement::Announcement;
 use crate::controller::events::outbox::{Outbox, WARNINGS};
+use crate::controller::events::queued::QueuedEvent;
 use crate::controller::events::*;
 use crate::controller::observe::Key;
 use crate::reconcile::events::event::EventType;
 
 const SECOND: Duration = Duration::from_secs(1);
 
-fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str) -> Announcement {
-    Announcement {
+fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str) -> QueuedEvent {
+    QueuedEvent {
         about: About {
             key: Key::new(namespace, name),
             uid: "u".to_owned(),
@@ -30,7 +30,7 @@ fn announcement(namespace: &str, name: &str, reason: &'static str, message: &str
     }
 }
 
-fn taken(outbox: &mut Outbox) -> Vec<Announcement> {
+fn taken(outbox: &mut Outbox) -> Vec<QueuedEvent> {
     std::iter::from_fn(|| outbox.take()).collect()
 }
 

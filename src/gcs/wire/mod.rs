@@ -12,7 +12,7 @@ mod tasks;
 pub(super) use generated::ray;
 
 use super::excess::Excess;
-use super::seen::{self, Unusable};
+use super::validate::{self, Unusable};
 use crate::snapshot::gcs::ClusterResourceState;
 use prost::Message as _;
 
@@ -22,7 +22,7 @@ pub fn read_state(bytes: &[u8]) -> Result<ClusterResourceState, Unusable> {
     bounds::check(bytes, <Reply as bounds::Answer>::SHAPE)?;
     let reply = Reply::decode(bytes).map_err(|_| Excess::Malformed)?;
     let state = reply.cluster_resource_state.unwrap_or_default().into();
-    seen::check(&state)?;
+    validate::check(&state)?;
     Ok(state)
 }
 

@@ -9,7 +9,7 @@ use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::{from_cores, milli};
 use crate::plan::list::{GroupIndex, ListPosition, StandbyIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, Kept, PlannedNode};
+use crate::plan::nodes::node::{Fate, KeptReason, PlannedNode};
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::remark::{NodeRemark, ResizedResource};
 use crate::plan::outcome::report::{
@@ -208,11 +208,11 @@ fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
         Fate::Stay | Fate::Launch => {}
     }
     match node.kept {
-        Some(Kept::Standby(number)) => {
+        Some(KeptReason::Standby(number)) => {
             let reason = decided.standby.get(number)?.reason.clone();
             return Some(NodeRemark::Kept(reason));
         }
-        Some(Kept::Released(since)) => {
+        Some(KeptReason::Released(since)) => {
             let seconds = whole(decided.now - since);
             return Some(NodeRemark::Released { seconds });
         }

@@ -7,7 +7,7 @@ use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::requests::DemandOrigin;
 use crate::plan::demand::shape::{Shape, ShapeId};
 use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
-use crate::plan::nodes::node::{DemandSource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::unmet::{GroupLimit, Shortfall, UnmetReason};
 use crate::plan::packing::state::PlannedGroup;
 
@@ -119,7 +119,7 @@ fn why_not(
     for (name, needed) in shape.positive() {
         let has = template
             .amount(name)
-            .and_then(|amount| amount.free[DemandSource::Constraint as usize])
+            .and_then(|amount| amount.free[CountedAmounts::Total as usize])
             .unwrap_or(0.0);
         if needed > has && !state.names.is_implicit(name) {
             return Shortfall::TooSmall {

@@ -13,7 +13,7 @@ use crate::plan::growth::resize::Resize;
 use crate::plan::growth::wait::wait_after;
 use crate::plan::list::GroupIndex;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::fit::FitTrial;
 use crate::snapshot::History;
@@ -87,7 +87,7 @@ fn is_wanted(decided: &Decided<'_>, group: GroupIndex) -> bool {
     let fits = |template: &PlannedNode| {
         let mut left = decided.left.iter();
         left.any(|batch| {
-            FitTrial::of(template, &[*batch], DemandSource::Demand, state.rules()).is_some()
+            FitTrial::of(template, &[*batch], CountedAmounts::Free, state.rules()).is_some()
         })
     };
     state.in_order().any(coming) || template.is_some_and(fits)

@@ -11,7 +11,7 @@ use crate::plan::growth::size::Size;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, Fate, NodeResource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, Fate, NodeResource, PlannedNode};
 use crate::plan::nodes::raylet;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
@@ -163,7 +163,7 @@ fn used(row: &Row<'_>) -> Size {
 fn fault(node: &PlannedNode, names: &Names) -> Option<ProblemReason> {
     node.amounts.iter().find_map(|amount| {
         let total = amount.total.filter(|total| *total != 0.0)?;
-        let used = (total - amount.free[DemandSource::Demand as usize]?) / total;
+        let used = (total - amount.free[CountedAmounts::Free as usize]?) / total;
         let name = names.text(amount.name);
         (!(0.0..=1.0).contains(&used)).then(|| ProblemReason::FreeAboveTotal(name.to_owned()))
     })

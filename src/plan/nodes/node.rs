@@ -8,13 +8,13 @@ use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::step::PlacementStep;
 
-/// Which demand is packed. Each demand source sees its own free amounts of a node.
+/// Which amounts of a node count for the demand that is packed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum DemandSource {
-    /// Pending tasks, actors and placement groups, for which the resources count that are free now.
-    Demand = 0,
-    /// `request_resources()`, for which the total resources of a node count.
-    Constraint = 1,
+pub(crate) enum CountedAmounts {
+    /// What is free now: for pending tasks, actors and placement groups.
+    Free = 0,
+    /// All that the node has: for `request_resources()`.
+    Total = 1,
 }
 
 /// The group of a node.
@@ -45,7 +45,7 @@ pub(crate) struct NodeResource {
     pub(crate) name: Name,
     /// The total amount; `None` if the resource is not listed.
     pub(crate) total: Option<f64>,
-    /// The free amount, by [`DemandSource`]; `None` if the resource is not listed.
+    /// The free amount, by [`CountedAmounts`]; `None` if the resource is not listed.
     pub(crate) free: [Option<f64>; 2],
 }
 
@@ -132,12 +132,12 @@ pub(crate) struct PlannedNode {
     /// Since when it has not been needed on standby any more, in seconds since 1970.
     pub(crate) released_at: Option<f64>,
     /// Why it is kept though it has been idle for long enough to go.
-    pub(crate) kept: Option<Kept>,
+    pub(crate) kept: Option<KeptReason>,
 }
 
 /// Why a node is kept though it has been idle for long enough to go.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) enum Kept {
+pub(crate) enum KeptReason {
     /// It is kept ready for that.
     Standby(StandbyIndex),
     /// It was needed on standby until then, in seconds since 1970.
@@ -247,8 +247,8 @@ impl PlannedNode {
             if let Some(amount) = self.amounts.iter_mut().find(|amount| amount.name == name) {
                 amount.total = large.total;
                 for source in [
-                    DemandSource::Demand as usize,
-                    DemandSource::Constraint as usize,
+                    CountedAmounts::Free as usize,
+                    CountedAmounts::Total as usize,
                 ] {
                     let free = |amount: &NodeResource| amount.free[source].unwrap_or(0.0);
                     let taken = free(small) - free(amount);
@@ -297,7 +297,7 @@ impl PlannedNode {
         let mut sum = 0.0;
         for amount in &self.amounts {
             if let Some(total) = amount.total.filter(|total| *total > 0.0) {
-                sum += (total - amount.free[DemandSource::Demand as usize].unwrap_or(0.0)) / total;
+                sum += (total - amount.free[CountedAmounts::Free as usize].unwrap_or(0.0)) / total;
                 count += 1;
             }
         }

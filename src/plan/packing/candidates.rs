@@ -18,7 +18,7 @@ use std::rc::Rc;
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::shape::ShapeId;
-use crate::plan::nodes::node::{DemandSource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::packing::fit::{FitContext, FitTrial};
 use crate::plan::packing::rank::{Preference, Rank, Ranked};
 
@@ -57,7 +57,7 @@ struct Class<P> {
 /// The nodes to pick from, by class. They have numbers of type `P`.
 pub(crate) struct Candidates<'a, P, N> {
     node: N,
-    source: DemandSource,
+    source: CountedAmounts,
     rules: FitContext<'a>,
     classes: Vec<Class<P>>,
     /// The class of each node state.
@@ -75,7 +75,7 @@ impl<'a, P: Copy + Ord, N: Fn(P) -> &'a PlannedNode> Candidates<'a, P, N> {
     /// No candidates yet. `node` gives the node of a number.
     pub(crate) fn new(
         node: N,
-        source: DemandSource,
+        source: CountedAmounts,
         rules: FitContext<'a>,
         batches: usize,
     ) -> Self {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use crate::plan::list::ListPosition;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 
 /// The number of each node state, kept for a whole decision.
 #[derive(Debug, Default)]
@@ -12,7 +12,7 @@ pub(crate) struct NodeClasses(HashMap<Vec<u64>, u32>);
 
 impl NodeClasses {
     /// The number of the node's state, as `source` sees it.
-    pub(crate) fn number(&mut self, node: &PlannedNode, source: DemandSource) -> u32 {
+    pub(crate) fn number(&mut self, node: &PlannedNode, source: CountedAmounts) -> u32 {
         let next = u32::try_from(self.0.len()).unwrap_or(u32::MAX);
         *self.0.entry(code(node, source)).or_insert(next)
     }
@@ -21,7 +21,7 @@ impl NodeClasses {
 /// The node's state as a list of numbers. Ray treats nodes that do not run yet as equal when their
 /// resources are equal, whatever was placed on them. For running nodes the requests that were
 /// placed must be equal too.
-fn code(node: &PlannedNode, source: DemandSource) -> Vec<u64> {
+fn code(node: &PlannedNode, source: CountedAmounts) -> Vec<u64> {
     let running = node.stage() == Stage::Running;
     let bits = |amount: Option<f64>| amount.map_or(u64::MAX, f64::to_bits);
     let mut code = vec![

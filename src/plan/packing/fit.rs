@@ -6,7 +6,7 @@ use std::cmp::Ordering;
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::demand::shape::{LabelCondition, Shape, ShapeId, Shapes};
-use crate::plan::nodes::node::{DemandSource, NodeResource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, NodeResource, PlannedNode};
 use crate::plan::packing::budget::WorkBudget;
 use crate::snapshot::gcs::LabelOperator;
 
@@ -73,7 +73,7 @@ impl FitTrial {
     pub(crate) fn of(
         node: &PlannedNode,
         batches: &[RequestBatch],
-        source: DemandSource,
+        source: CountedAmounts,
         rules: FitContext<'_>,
     ) -> Option<Self> {
         let mut trial = Self {

@@ -7,7 +7,7 @@ use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{GroupIndex, KubeNodeIndex, List, ListPosition, NodeIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode, SizeNames};
+use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::candidates::{Candidates, Member, Pick};
 use crate::plan::packing::placing::{apply, show_resize, step_of};
@@ -26,7 +26,7 @@ pub(crate) struct Packed {
 impl DecisionState {
     /// Packs requests. Changes no node of the state, except that resizes in progress may be shown
     /// at another size.
-    pub(crate) fn pack(&mut self, batches: Vec<RequestBatch>, source: DemandSource) -> Packed {
+    pub(crate) fn pack(&mut self, batches: Vec<RequestBatch>, source: CountedAmounts) -> Packed {
         let mut packing = self.packing(batches, source);
         if !packing.state.strategy.is_rayfit() {
             let order = packing.as_ray();
@@ -53,7 +53,7 @@ impl DecisionState {
     pub(crate) fn packing(
         &mut self,
         mut batches: Vec<RequestBatch>,
-        source: DemandSource,
+        source: CountedAmounts,
     ) -> Packing<'_> {
         self.sort(&mut batches);
         // Every packing goes over all nodes and groups a few times, whatever is asked for.
@@ -83,7 +83,7 @@ impl DecisionState {
         self.headrooms = packed.headrooms;
     }
 
-    fn class(&mut self, number: NodeIndex, source: DemandSource) -> u32 {
+    fn class(&mut self, number: NodeIndex, source: CountedAmounts) -> u32 {
         let Some(node) = self.nodes.get_mut(number) else {
             return u32::MAX;
         };
@@ -108,7 +108,7 @@ pub(crate) enum StepNodes {
 /// One packing while it is under way.
 pub(crate) struct Packing<'a> {
     pub(crate) state: &'a mut DecisionState,
-    pub(crate) source: DemandSource,
+    pub(crate) source: CountedAmounts,
     pub(crate) batches: Vec<RequestBatch>,
     pub(crate) changed: HashMap<NodeIndex, PlannedNode>,
     /// Nodes that are new in the list: they were launched, or split off other nodes.

@@ -4,7 +4,7 @@ use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, Fate, Placement, PlannedNode, SizeNames};
+use crate::plan::nodes::node::{CountedAmounts, Fate, Placement, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::fit::FitTrial;
 
@@ -23,12 +23,12 @@ pub(crate) fn step_of(node: &PlannedNode) -> PlacementStep {
 pub(crate) fn apply(
     node: &mut PlannedNode,
     trial: &FitTrial,
-    source: DemandSource,
+    source: CountedAmounts,
     batches: &[RequestBatch],
     step: PlacementStep,
 ) {
-    // Nodes of one class are equal as this demand source sees them. The other source may see them
-    // differently, so only the amounts of this source are taken over.
+    // Nodes of one class are equal in the amounts that count for this demand, and may differ in the
+    // others, so only the former are taken over.
     for after in &trial.amounts {
         match node
             .amounts

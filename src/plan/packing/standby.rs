@@ -7,7 +7,7 @@
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::list::{List, NodeIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::outcome::step::PlacementStep;
 use crate::plan::packing::pack::{Packed, Packing, StepNodes};
 use crate::plan::packing::placing::show_size;
@@ -32,7 +32,7 @@ impl DecisionState {
         batches: Vec<RequestBatch>,
         nodes: StandbyNodes<'_>,
     ) -> Packed {
-        let mut packing = self.packing(batches, DemandSource::Demand);
+        let mut packing = self.packing(batches, CountedAmounts::Free);
         let order = packing.on_standby(nodes);
         let order = if nodes.launch {
             packing.launch(order, |state, group| {

@@ -12,7 +12,7 @@ use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{GroupIndex, KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::packing::budget::WorkBudget;
 use crate::plan::packing::fit::FitTrial;
@@ -279,5 +279,5 @@ fn could_take(
         resize.goal(Some(room))
     });
     let one = RequestBatch { count: 1, ..batch };
-    FitTrial::of(&node, &[one], DemandSource::Demand, state.rules()).is_some()
+    FitTrial::of(&node, &[one], CountedAmounts::Free, state.rules()).is_some()
 }

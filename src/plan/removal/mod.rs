@@ -4,9 +4,9 @@
 //! not needed for a while. Nodes above a maximum have a limited time to finish their work.
 
 pub(crate) mod deadline;
+pub(crate) mod enforce;
 pub(crate) mod give_way;
 pub(crate) mod keep;
-pub(crate) mod limits;
 pub(crate) mod make_room;
 pub(crate) mod shrink;
 pub(crate) mod vain;

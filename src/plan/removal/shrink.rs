@@ -10,7 +10,7 @@ use crate::plan::demand::names::Name;
 use crate::plan::growth::resize::{Resize, ResizeProgress};
 use crate::plan::growth::size::Size;
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::packing::state::DecisionState;
 use crate::snapshot::history::SpareCpu;
 
@@ -98,7 +98,7 @@ fn needed(node: &PlannedNode, cpu: Name) -> f64 {
         let free = amount.and_then(|amount| amount.free[source as usize]);
         free.unwrap_or(total)
     };
-    total - free(DemandSource::Demand).min(free(DemandSource::Constraint))
+    total - free(CountedAmounts::Free).min(free(CountedAmounts::Total))
 }
 
 /// What the pod has had to spare, if it has anything to spare now.

@@ -7,7 +7,7 @@ use crate::plan::demand::requests::Demand;
 use crate::plan::demand::shape::Shape;
 use crate::plan::list::{DemandIndex, GroupIndex, List, ListPosition, NodeIndex, StandbyIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{DemandSource, Fate, PlannedNode};
+use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
 use crate::plan::outcome::standby_reason::StandbyReason;
@@ -246,7 +246,7 @@ fn cpus(state: &DecisionState, wanted: &Wanted) -> Option<StandbyDemand> {
         let staying = state.in_order().filter(|node| node.stays());
         let used = |node: &PlannedNode| {
             let amount = node.amount(cpu)?;
-            let free = amount.free[DemandSource::Demand as usize].unwrap_or(0.0);
+            let free = amount.free[CountedAmounts::Free as usize].unwrap_or(0.0);
             #[expect(clippy::cast_precision_loss, reason = "a number of nodes")]
             let count = node.count as f64;
             Some((amount.total? - free).max(0.0) * count)

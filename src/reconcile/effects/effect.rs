@@ -181,7 +181,7 @@ impl Effect {
     }
 
     /// The class of work that this effect belongs to, which is what a back-off holds up.
-    pub const fn task(&self) -> EffectClass {
+    pub const fn class(&self) -> EffectClass {
         match self {
             Self::PatchCluster(_) => EffectClass::Replicas,
             Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) => EffectClass::Resize,

@@ -7,7 +7,7 @@ pub(crate) mod unobserved;
 use std::collections::BTreeSet;
 
 use super::round::Round;
-use super::settings::ReconcilerSettings;
+use super::settings::RoundSettings;
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::effect::{Effect, EffectClass, EffectTarget, GroupChange, Reply};
 use crate::reconcile::effects::failure::{Failure, Meaning};
@@ -58,7 +58,7 @@ impl RoundMemory {
         &mut self,
         round: &Round,
         done: &[Done],
-        settings: &ReconcilerSettings,
+        settings: &RoundSettings,
         now: f64,
         mut jitter: impl FnMut() -> f64,
     ) -> Announcements {
@@ -79,7 +79,7 @@ impl RoundMemory {
         self.forget_what_was_not_asked(round, done);
         self.waits.forget_old(now, &settings.backoff);
         self.unobserved.note(done, now);
-        let chain = |done: &'_ Done| (done.about.clone(), done.effect.task());
+        let chain = |done: &'_ Done| (done.about.clone(), done.effect.class());
         let failed = done.iter().filter(|done| done.result.is_err());
         let failed: BTreeSet<(EffectTarget, EffectClass)> = failed.map(chain).collect();
         for done in done {
@@ -165,7 +165,7 @@ impl RoundMemory {
     /// Takes in a call that succeeded. `has_failed` says that another call of the same chain has
     /// not: a note that was written does not make up for the resize that was refused.
     fn went_well(&mut self, done: &Done, reply: Reply, has_failed: bool, now: f64) {
-        let task = done.effect.task();
+        let task = done.effect.class();
         match &done.effect {
             Effect::PatchCluster(patch) => {
                 for change in &patch.changes {
@@ -202,12 +202,12 @@ impl RoundMemory {
         &mut self,
         done: &Done,
         failure: &Failure,
-        settings: &ReconcilerSettings,
+        settings: &RoundSettings,
         now: f64,
         jitter: f64,
     ) {
         let meaning = failure.meaning();
-        let key = (self.concerned(done, meaning, now), done.effect.task());
+        let key = (self.concerned(done, meaning, now), done.effect.class());
         let failed = FailedTry {
             meaning,
             why: failure.explain(&done.effect),
@@ -234,7 +234,7 @@ impl RoundMemory {
             Meaning::TooLarge(_) | Meaning::Refused | Meaning::Forbidden => false,
         };
         let Some(resize) = resize else { return };
-        if done.effect.task() != EffectClass::Resize || patient {
+        if done.effect.class() != EffectClass::Resize || patient {
             return;
         }
         let memory = self.history.resizes.entry(pod.clone()).or_default();
@@ -294,7 +294,7 @@ mod tests {
         let mut round = Round::default();
         let remembered = &mut round.plan.remember.unavailable;
         remembered.insert("cpu".to_owned(), 5000.0);
-        let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
+        let (mut memory, settings) = (RoundMemory::default(), RoundSettings::default());
         let mut known = |now| {
             memory.fold(&round, &[], &settings, now, || 0.5);
             !memory.history.unavailable.is_empty()
@@ -327,7 +327,7 @@ mod tests {
         });
         let mut memory = RoundMemory::default();
         for failures in 1..=TRIES {
-            let (round, settings) = (Round::default(), ReconcilerSettings::default());
+            let (round, settings) = (Round::default(), RoundSettings::default());
             memory.fold(&round, &done, &settings, 100.0, || 0.5);
             let wait = memory.waits.of(&about, EffectClass::Resize, 100.0);
             assert_eq!(wait.map(|wait| wait.failures), Some(failures));

@@ -109,7 +109,7 @@ mod tests {
 
     use crate::reconcile::effects::failure::GcsKind;
     use crate::reconcile::observed::outage::*;
-    use crate::reconcile::{HeadPod, ReconcilerSettings, RoundMemory, round};
+    use crate::reconcile::{HeadPod, RoundMemory, RoundSettings, round};
 
     fn silent(ready: bool) -> Blind {
         Blind::Gcs {
@@ -125,7 +125,7 @@ mod tests {
     /// The reasons of the Events when the cluster is looked at once a second; each item of `what`
     /// is what one look finds, and `None` is a cluster that is observed.
     fn announced(seconds: u32, what: impl Fn(u32) -> Option<Blind>) -> Vec<(u32, &'static str)> {
-        let (mut memory, settings) = (RoundMemory::default(), ReconcilerSettings::default());
+        let (mut memory, settings) = (RoundMemory::default(), RoundSettings::default());
         let mut announced = Vec::new();
         for second in 0..seconds {
             let now = 1_768_392_000.0 + f64::from(second);

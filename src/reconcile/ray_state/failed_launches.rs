@@ -94,7 +94,7 @@ mod tests {
     use crate::reconcile::effects::effect::{ClusterPatch, Effect, GroupChange};
     use crate::reconcile::effects::failure::{ApiStatus, Failure};
     use crate::reconcile::ray_state::failed_launches::*;
-    use crate::reconcile::{Done, ReconcilerSettings, Round, RoundMemory};
+    use crate::reconcile::{Done, Round, RoundMemory, RoundSettings};
 
     /// A group with one replica, asked for at noon; with its pod, or before that was made.
     fn snapshot(time: &str, has_pod: bool) -> Snapshot {
@@ -184,7 +184,7 @@ mod tests {
         memory.fold(
             &Round::default(),
             &[done],
-            &ReconcilerSettings::default(),
+            &RoundSettings::default(),
             now,
             || 0.5,
         );

@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::standby::SceneStandby;
 use crate::plan;
 use crate::quantity::Quantity;
-use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::RoundSettings;
 use crate::reconcile::settings::{BackoffSettings, Pace};
 use crate::simulate::settings::{NodePool, WorldSettings};
 use crate::simulate::trace::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
@@ -117,8 +117,8 @@ fn is_zero(amount: &f64) -> bool {
 
 impl Scene {
     /// How the cluster is scaled.
-    pub fn reconciler(&self) -> ReconcilerSettings {
-        let mut settings = ReconcilerSettings {
+    pub fn reconciler(&self) -> RoundSettings {
+        let mut settings = RoundSettings {
             // Fewer looks and shorter waits make more seeds in the same time. Changes of objects lead
             // to looks at once.
             pace: Pace {
@@ -130,7 +130,7 @@ impl Scene {
                 longest_s: 30.0,
                 ..BackoffSettings::default()
             },
-            ..ReconcilerSettings::default()
+            ..RoundSettings::default()
         };
         settings.plan.strategy = self.settings.strategy;
         // What is kept for long makes a trial long.

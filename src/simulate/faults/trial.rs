@@ -8,7 +8,7 @@ use super::checker::Checker;
 use super::plan::{FaultKind, FaultPlan};
 use super::scene::{KEEP_SMALL_S, Scene};
 use super::violation::WorldViolation;
-use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::RoundSettings;
 use crate::simulate::moment::Moment;
 use crate::simulate::replicas::controllers::Controllers;
 use crate::simulate::settings::WorldSettings;
@@ -49,7 +49,7 @@ pub struct Failed {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Staging {
     /// How the cluster is scaled.
-    pub reconciler: ReconcilerSettings,
+    pub reconciler: RoundSettings,
     /// How the world behaves while nothing is wrong.
     pub world: WorldSettings,
     /// Whether rounds that could be spared are made all the same.

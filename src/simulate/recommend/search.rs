@@ -10,7 +10,7 @@ use crate::facts::Facts;
 use crate::judge::judge;
 use crate::policy::Settings;
 use crate::ray::RayObject;
-use crate::reconcile::ReconcilerSettings;
+use crate::reconcile::RoundSettings;
 use crate::simulate::run::{TAIL_S, run};
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
@@ -33,7 +33,7 @@ pub struct Search {
     /// How the world behaves.
     pub world: WorldSettings,
     /// How the cluster is scaled.
-    pub reconciler: ReconcilerSettings,
+    pub reconciler: RoundSettings,
     /// What admission refuses.
     pub admission: Settings,
     /// The most simulations.

@@ -3,7 +3,7 @@
 use super::replica::{Replica, SHARDS};
 use super::store::LeaseStore;
 use crate::reconcile::ownership::lease::shards::shard_of;
-use crate::reconcile::{Effect, ReconcilerSettings};
+use crate::reconcile::{Effect, RoundSettings};
 use crate::simulate::moment::Moment;
 use crate::simulate::scaler::Scaler;
 use crate::simulate::sending::Cut;
@@ -22,7 +22,7 @@ pub struct Controllers {
 
 impl Controllers {
     /// So many processes; a single one needs no Lease.
-    pub fn new(settings: &ReconcilerSettings, count: usize, world: &mut World) -> Self {
+    pub fn new(settings: &RoundSettings, count: usize, world: &mut World) -> Self {
         let has_leases = count > 1;
         let shard = shard_of(&world.uid(), SHARDS);
         let replicas = (0..count.max(1)).map(|number| {

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use crate::plan::list::{GroupIndex, NodeIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{Fate, Kept, PlannedNode};
+use crate::plan::nodes::node::{Fate, KeptReason, PlannedNode};
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::ProblemReason;
@@ -234,12 +234,12 @@ fn kept(
     floor: Option<Floor>,
     timeout: f64,
     now: f64,
-) -> Option<Kept> {
+) -> Option<KeptReason> {
     let of_floor = floor.filter(|floor| counted <= floor.nodes);
     let standby = of_floor.map(|floor| floor.standby).or(node.standby);
     let is_late = |released: &f64| now - released <= timeout;
-    let released = || node.released_at.filter(is_late).map(Kept::Released);
-    standby.map(Kept::Standby).or_else(released)
+    let released = || node.released_at.filter(is_late).map(KeptReason::Released);
+    standby.map(KeptReason::Standby).or_else(released)
 }
 
 fn timeout(node: &PlannedNode, of_group: Option<f64>, timeouts: Timeouts<'_>) -> Option<f64> {

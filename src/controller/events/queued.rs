@@ -5,7 +5,7 @@ use crate::reconcile::events::event::ClusterEvent;
 
 /// An Event to be published.
 #[derive(Debug, Clone)]
-pub(super) struct Announcement {
+pub(super) struct QueuedEvent {
     pub(super) about: About,
     pub(super) event: ClusterEvent,
 }

@@ -8,7 +8,9 @@
 //! - [`moment`], [`settings`]: virtual time, and how the world behaves
 //! - [`ray`]: Ray: nodes, jobs, and what the GCS says
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
-//! - [`scaler`]: the reconciler in this world; `idle` has which rounds of it need not be made
+//! - [`scaler`]: the reconciler in this world; `idle` has which rounds of it need not be made, [`sending`]
+//!   the calls of those that are
+//! - [`replicas`]: several processes, and the Leases by which one of them scales the cluster
 //! - [`run`]: one simulation from beginning to end
 //! - [`result`]: its result
 //! - [`faults`]: simulations in which things go wrong
@@ -25,10 +27,12 @@ pub mod moment;
 pub mod pools;
 pub mod ray;
 pub mod recommend;
+pub mod replicas;
 pub mod report;
 pub mod result;
 pub mod run;
 pub mod scaler;
+pub mod sending;
 pub mod settings;
 pub mod study;
 pub mod trace;

@@ -71,9 +71,9 @@ impl Run {
             return false;
         };
         match event {
-            WorldEvent::Look(token) => self.scaler.look(token, &mut self.world),
-            WorldEvent::Answered { look, chain } => {
-                self.scaler.answered(look, chain, &mut self.world);
+            WorldEvent::Look { token, .. } => self.scaler.look(token, &mut self.world),
+            WorldEvent::Answered { look, chain, .. } => {
+                self.scaler.answered(look, chain, 0.0, &mut self.world);
             }
             event => self.world.happen(event),
         }

@@ -5,12 +5,14 @@ use crate::plan::Strategy;
 use crate::plan::check::{self, Violation};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
+use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
-    Blind, Chain, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning,
-    ReconcilerSettings, Round, RoundMemory, ScalerRole, blind, round,
+    Blind, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning, ReconcilerSettings,
+    Round, RoundMemory, ScalerRole, blind, round,
 };
 use crate::simulate::idle::{IdleRound, ProofContext, Seen};
 use crate::simulate::moment::Moment;
+use crate::simulate::sending::{Cut, Performing, Trust};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::gcs::ClusterResourceState;
@@ -38,10 +40,19 @@ pub struct Scaler {
     token: u64,
     /// The number of the look whose round is being performed.
     looked: u64,
+    /// Its number among all scalers of the world.
+    pub number: usize,
+    /// Until when it may write.
+    pub trust: Trust,
+    /// What it is cut off from.
+    pub cut: Option<Cut>,
+    is_retired: bool,
     /// By how many seconds its clock is ahead.
     pub clock_ahead_s: f64,
     /// Whether plans are checked here too, for who wants to know; `broken` has what was found.
     pub is_checked: bool,
+    /// Whether rounds that could be spared are made all the same, for who compares.
+    pub spares_none: bool,
     /// The rules that plans broke.
     pub broken: Vec<Violation>,
     last_look: Moment,
@@ -49,16 +60,6 @@ pub struct Scaler {
     started: Moment,
     /// How many rounds were made.
     pub rounds: u64,
-}
-
-/// A round whose effects are being performed.
-#[derive(Debug, Clone)]
-struct Performing {
-    round: Round,
-    chains: Vec<Chain>,
-    /// How many chains have not ended.
-    left: usize,
-    done: Vec<Done>,
 }
 
 impl Scaler {
@@ -73,8 +74,13 @@ impl Scaler {
             performing: None,
             token: 0,
             looked: 0,
+            number: 0,
+            trust: Trust::Always,
+            cut: None,
+            is_retired: false,
             clock_ahead_s: 0.0,
             is_checked: false,
+            spares_none: false,
             broken: Vec::new(),
             last_look: Moment::START,
             started: Moment::START,
@@ -89,12 +95,18 @@ impl Scaler {
     /// Sets the next look so many seconds from now, instead of any that was set before.
     pub fn look_after(&mut self, seconds: f64, world: &mut World) {
         self.token += 1;
-        world.after(seconds, WorldEvent::Look(self.token));
+        let (scaler, token) = (self.number, self.token);
+        world.after(seconds, WorldEvent::Look { scaler, token });
     }
 
     /// Objects have changed: the controller looks at once. Ray's autoscaler watches nothing.
     pub fn wake(&mut self, world: &mut World) {
-        if self.performing.is_none() && self.is_rayfit() && world.now >= self.started {
+        let is_resting = self.performing.is_none() && !self.is_retired;
+        if is_resting
+            && self.is_rayfit()
+            && world.now >= self.started
+            && self.trust != Trust::Until(None)
+        {
             #[expect(clippy::cast_precision_loss, reason = "some milliseconds")]
             let together = cadence::TOGETHER_MS as f64 / 1000.0;
             let rested = world.now.since(self.last_look);
@@ -104,12 +116,15 @@ impl Scaler {
 
     /// A look is due.
     pub fn look(&mut self, token: u64, world: &mut World) {
-        if token != self.token || self.performing.is_some() {
+        if token != self.token || self.performing.is_some() || self.is_retired {
             return;
         }
         self.last_look = world.now;
         if !self.may_act(world) {
             return self.look_after(RETRY_S, world);
+        }
+        if self.cut.is_some() {
+            return self.blind(world);
         }
         let now = self.clock(world);
         if self.is_unchanged(None, now, world) {
@@ -148,18 +163,17 @@ impl Scaler {
             self.idle = Some(IdleRound::new(seen(world), since, round, snapshot));
             return;
         }
-        let chains = round.chains.clone();
-        self.looked = token;
-        for chain in 0..chains.len() {
-            let look = token;
-            world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
+        let (scaler, look) = (self.number, token);
+        self.looked = look;
+        for chain in 0..round.chains.len() {
+            let event = WorldEvent::Answered {
+                scaler,
+                look,
+                chain,
+            };
+            world.after(world.settings.call_s, event);
         }
-        self.performing = Some(Performing {
-            left: chains.len(),
-            round,
-            chains,
-            done: Vec::new(),
-        });
+        self.performing = Some(Performing::new(round, self.trust, world.now));
     }
 
     /// Whether the last round found nothing to do, and one of now would find nothing either, as far as
@@ -170,7 +184,7 @@ impl Scaler {
         now: f64,
         world: &World,
     ) -> bool {
-        let Some(mut idle) = self.idle.take() else {
+        let Some(mut idle) = self.idle.take().filter(|_| !self.spares_none) else {
             return false;
         };
         let holds = idle.holds(seen(world), gcs, now, |busy| ProofContext {
@@ -186,6 +200,9 @@ impl Scaler {
     fn may_act(&mut self, world: &mut World) -> bool {
         if self.owned == Some(world.view.version) {
             return true;
+        }
+        if self.cut.is_some() || self.trust.refusal(world.now).is_some() {
+            return false;
         }
         let (view, now) = (world.view.cluster.clone(), world.now.seconds());
         let (ours, role) = (Eligibility::Ours, ScalerRole::Central);
@@ -221,32 +238,37 @@ impl Scaler {
         }
     }
 
-    /// The next call of a chain has arrived: the world does it, and answers.
-    pub fn answered(&mut self, look: u64, number: usize, world: &mut World) {
-        let now = self.clock(world);
+    /// The next call of a chain has arrived: the world does it, and answers. Nothing of the process runs
+    /// for so many seconds, if any.
+    pub fn answered(&mut self, look: u64, chain: usize, frozen_s: f64, world: &mut World) {
+        let now = (world.now, self.clock(world));
         if look != self.looked {
             return;
         }
         let Some(performing) = &mut self.performing else {
             return;
         };
-        let Some(chain) = performing.chains.get_mut(number) else {
-            return;
-        };
-        if let Some(effect) = chain.next() {
-            let result = world.call(&effect);
-            chain.answered(result.as_ref(), now);
-            performing.done.push(Done {
-                about: chain.about.clone(),
-                effect,
-                result,
-            });
+        let scaler = self.number;
+        if performing.arrive(chain, self.cut, world) {
+            let patient_s = self.cut.map_or(0.0, |_| LONGEST_WRITE.as_secs_f64());
+            let waits_s = frozen_s.max(patient_s);
+            if waits_s > 0.0 {
+                let event = WorldEvent::Answered {
+                    scaler,
+                    look,
+                    chain,
+                };
+                return world.after(waits_s, event);
+            }
         }
-        if chain.next().is_some() {
-            let chain = number;
-            return world.after(world.settings.call_s, WorldEvent::Answered { look, chain });
+        if performing.take_in(chain, self.trust, now) {
+            let event = WorldEvent::Answered {
+                scaler,
+                look,
+                chain,
+            };
+            return world.after(world.settings.call_s, event);
         }
-        performing.left -= 1;
         if performing.left == 0
             && let Some(Performing { round, done, .. }) = self.performing.take()
         {
@@ -264,20 +286,48 @@ impl Scaler {
 
     /// The calls that are on their way.
     pub fn calls(&self) -> Vec<Effect> {
-        let chains = self.performing.iter().flat_map(|of| &of.chains);
-        chains.filter_map(Chain::next).collect()
+        let performing = self.performing.iter();
+        performing.flat_map(Performing::calls).collect()
+    }
+
+    /// Whether the next thing that happens to a chain is that its call arrives.
+    pub fn is_arriving(&self, look: u64, chain: usize) -> bool {
+        let performing = self.performing.as_ref().filter(|_| look == self.looked);
+        performing.is_some_and(|performing| performing.is_arriving(chain))
+    }
+
+    /// Whether a call is on its way.
+    pub fn is_writing(&self) -> bool {
+        self.performing.as_ref().is_some_and(Performing::is_writing)
+    }
+
+    /// The process no longer scales the cluster. What is under way goes on.
+    pub fn retire(&mut self) {
+        self.is_retired = true;
+    }
+
+    /// Another scaler in its place, which knows nothing of its rounds.
+    #[must_use]
+    pub fn successor(&self) -> Self {
+        Self {
+            number: self.number,
+            token: self.token,
+            trust: self.trust,
+            cut: self.cut,
+            clock_ahead_s: self.clock_ahead_s,
+            is_checked: self.is_checked,
+            spares_none: self.spares_none,
+            broken: self.broken.clone(),
+            rounds: self.rounds,
+            ..Self::new(self.settings.clone())
+        }
     }
 
     /// The process is killed, and another one starts after so many seconds.
     pub fn die(&mut self, seconds: f64, world: &mut World) {
         *self = Self {
-            token: self.token,
-            clock_ahead_s: self.clock_ahead_s,
-            is_checked: self.is_checked,
-            broken: std::mem::take(&mut self.broken),
-            rounds: self.rounds,
             started: world.now.plus(seconds),
-            ..Self::new(self.settings.clone())
+            ..self.successor()
         };
         self.look_after(seconds, world);
     }

@@ -34,6 +34,8 @@ pub struct WorldSettings {
     /// (`gcs_pull_resource_loads_period_milliseconds`, 1000). Placement groups wait in the GCS itself,
     /// which knows them at once.
     pub gcs_pull_s: f64,
+    /// Whether the webhook checks changes of the RayCluster.
+    pub is_judged: bool,
     /// How long the simulation goes on after the last job at least, in seconds. Simulations that are
     /// compared with each other pay for what is kept for as long.
     pub tail_s: f64,
@@ -85,6 +87,7 @@ impl Default for WorldSettings {
             operator_s: 0.1,
             call_s: 0.02,
             gcs_pull_s: 1.0,
+            is_judged: false,
             tail_s: 0.0,
             pools: Vec::new(),
         }

@@ -53,7 +53,11 @@ fn staging(plan: &FaultPlan, settings: &Settings) -> Staging {
         },
         ..ReconcileSettings::default()
     });
-    Staging { reconciler, world }
+    Staging {
+        reconciler,
+        world,
+        spares_none: false,
+    }
 }
 
 /// What was seen to be done. `tests/e2e/agrees/seen_test.go` sees the same in the lab, and says why pods

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use rayfit::simulate::faults::draw;
 use rayfit::simulate::faults::plan::FaultPlan;
-use rayfit::simulate::faults::trial::{Failed, trial};
+use rayfit::simulate::faults::trial::{Failed, Staging, trial, watched};
 
 /// How many seeds are tried, unless `RAYFIT_SEEDS` says something else: how many, or `FIRST..END`.
 const SEEDS: std::ops::Range<u64> = 0..300;
@@ -113,6 +113,40 @@ fn what_once_broke_does_not_break_again() {
                 panic!("{}: {}", path.display(), told(&plan, &failed));
             }
         }
+    }
+}
+
+/// What is seen of a trial: when the RayCluster or a pod changed, and how.
+fn changes(plan: &FaultPlan, spares_none: bool) -> Vec<String> {
+    let staging = Staging {
+        reconciler: plan.scene.reconciler(),
+        world: plan.scene.world(),
+        spares_none,
+    };
+    let mut seen: Vec<String> = Vec::new();
+    let mut last = String::new();
+    let failed = watched(plan, staging, &mut |world, _| {
+        let pods = world
+            .workers()
+            .map(|pod| (pod.name(), pod.phase(), pod.size()));
+        let pods: Vec<_> = pods.collect();
+        let version = &world.stored_cluster()["metadata"]["resourceVersion"];
+        let now = format!("{version} {pods:?}");
+        if now != last {
+            seen.push(format!("{:?} {now}", world.now));
+            last = now;
+        }
+    });
+    assert_eq!(failed.unwrap(), None);
+    seen
+}
+
+/// Rounds that are spared would have changed nothing.
+#[test]
+fn the_same_is_done_whether_rounds_are_spared_or_not() {
+    for seed in 0..30 {
+        let plan = draw::plan(seed);
+        assert_eq!(changes(&plan, false), changes(&plan, true), "seed {seed}");
     }
 }
 

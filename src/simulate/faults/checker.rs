@@ -4,10 +4,11 @@ use std::collections::VecDeque;
 
 use super::scene::Scene;
 use super::violation::WorldViolation;
+use crate::policy::settings::RAYFIT_ACCOUNTS;
 use crate::reconcile::Effect;
 use crate::reconcile::effects::effect::{ClusterPatch, PodPatch};
 use crate::simulate::moment::Moment;
-use crate::simulate::scaler::Scaler;
+use crate::simulate::replicas::controllers::Controllers;
 use crate::simulate::world::World;
 use crate::simulate::world::log::{DeletionCause, LogEntry};
 
@@ -48,7 +49,7 @@ impl Checker {
         &mut self,
         scene: &Scene,
         world: &mut World,
-        scaler: &mut Scaler,
+        controllers: &mut Controllers,
     ) -> Result<(), WorldViolation> {
         while let Some((at, entry)) = world.log.take() {
             let is_report = matches!(&entry, LogEntry::Called { effect, .. } if matches!(**effect, Effect::Report(_)));
@@ -61,10 +62,19 @@ impl Checker {
             self.count(at, &entry)?;
             judge(scene, world, &entry)?;
         }
-        match scaler.broken.pop() {
-            Some(broken) => Err(WorldViolation::Plan(broken)),
-            None => Ok(()),
+        let mut scalers = controllers.scalers();
+        if let Some(broken) = scalers.find_map(|scaler| scaler.broken.pop()) {
+            return Err(WorldViolation::Plan(broken));
         }
+        drop(scalers);
+        let replicas = controllers.trusting(world.now);
+        if controllers.is_overtaken {
+            return Err(WorldViolation::WritesLate);
+        }
+        if replicas > 1 {
+            return Err(WorldViolation::SeveralScale { replicas });
+        }
+        Ok(())
     }
 
     fn count(&mut self, at: Moment, entry: &LogEntry) -> Result<(), WorldViolation> {
@@ -73,7 +83,7 @@ impl Checker {
                 !matches!(**effect, Effect::Report(_) | Effect::PutError(_))
             }
             LogEntry::Claimed(_) | LogEntry::Deleted { .. } => true,
-            LogEntry::Fault(_) => false,
+            LogEntry::Denied { .. } | LogEntry::Fault(_) => false,
         };
         if is_change {
             self.last_change = Some((at, entry.clone()));
@@ -108,6 +118,9 @@ fn judge(scene: &Scene, world: &World, entry: &LogEntry) -> Result<(), WorldViol
             pod: name.clone(),
             jobs: *jobs,
         }),
+        LogEntry::Denied { user, why } if user == RAYFIT_ACCOUNTS[0] => {
+            Err(WorldViolation::Denied(why.clone()))
+        }
         LogEntry::Called { effect, .. } if is_foreign(world, effect) => {
             Err(WorldViolation::TouchesForeign(effect.to_string()))
         }

@@ -2,7 +2,9 @@
 
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
+use super::standby::{SceneSchedule, SceneStandby};
 use crate::plan::Strategy;
+use crate::simulate::sending::Cut;
 use crate::simulate::trace::PlacementStrategy;
 use crate::simulate::world::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
 
@@ -22,6 +24,18 @@ pub fn plan(seed: u64) -> FaultPlan {
         kind: draw.kind(),
     });
     let mut faults: Vec<Fault> = faults.collect();
+    // What came later is drawn last, so that a seed goes on meaning what it did.
+    let mut scene = scene;
+    scene.settings.standby = draw.one_in(4).then(|| draw.standby());
+    scene.settings.judged = draw.one_in(4);
+    if draw.one_in(6) {
+        faults.push(draw.quota());
+    }
+    if draw.one_in(4) {
+        scene.settings.replicas = Some(2);
+        let count = draw.0.usize(1..=3);
+        faults.extend((0..count).map(|_| draw.of_replica()));
+    }
     faults.sort_by(|one, other| one.at.total_cmp(&other.at));
     FaultPlan { scene, faults }
 }
@@ -77,6 +91,7 @@ impl Draw {
             // With strategy Ray the replicas of pods that end by themselves are made anew.
             pod_end_seconds: (strategy == Strategy::Rayfit && self.0.bool()).then_some(1.0),
             stranger: self.one_in(4),
+            ..SceneSettings::default()
         };
         let uses_memory = self.one_in(3);
         let jobs = (0..self.0.usize(8..=15)).map(|_| self.job(uses_memory));
@@ -84,6 +99,56 @@ impl Draw {
             settings,
             groups: vec![small, large],
             jobs: jobs.collect(),
+        }
+    }
+
+    fn standby(&mut self) -> SceneStandby {
+        let has_room = self.0.bool();
+        SceneStandby {
+            cpus: if has_room { self.0.u32(0..4) } else { 0 },
+            share_percent: if has_room {
+                self.one_of(&[0, 0, 25, 50])
+            } else {
+                0
+            },
+            schedule: (!has_room || self.0.bool()).then(|| SceneSchedule {
+                from: self.0.i64(1..3),
+                minutes: self.0.i64(1..3),
+                min: self.0.u32(0..4),
+                cpus: self.0.u32(0..4),
+            }),
+        }
+    }
+
+    fn quota(&mut self) -> Fault {
+        Fault {
+            at: self.seconds(0.0, SPAN_S),
+            kind: FaultKind::QuotaSet {
+                cores: self.0.i64(1..8),
+                seconds: self.seconds(5.0, 60.0),
+            },
+        }
+    }
+
+    fn of_replica(&mut self) -> Fault {
+        let replica = self.0.usize(..2);
+        let seconds = self.seconds(0.5, 40.0);
+        Fault {
+            at: self.seconds(0.0, SPAN_S),
+            kind: match self.0.usize(..5) {
+                0 => FaultKind::ReplicaDies { replica, seconds },
+                1 => FaultKind::ReplicaStops { replica, seconds },
+                2 => FaultKind::ReplicaCut {
+                    replica,
+                    what: self.one_of(&[Cut::Requests, Cut::Answers]),
+                    seconds,
+                },
+                3 => FaultKind::ReplicaFrozen { replica, seconds },
+                _ => FaultKind::CallsSlow {
+                    takes: self.seconds(0.1, 3.5),
+                    seconds,
+                },
+            },
         }
     }
 

@@ -48,7 +48,8 @@ impl FaultTrial<'_> {
             }
             FaultKind::WatchLags { lag, .. } => world.settings.watch_lag_s = lag,
             FaultKind::LeaseLost { seconds } => {
-                self.scaler.die(seconds, world);
+                let working = self.controllers.working();
+                self.controllers.kill(working, seconds, world);
             }
             FaultKind::CallsRefused { of, answer, .. } => {
                 world.trouble.refused = Some((of, answer));
@@ -58,7 +59,7 @@ impl FaultTrial<'_> {
                 let is_old = |(at, _): &&(Moment, WorldView)| world.now.since(*at) >= ago;
                 if let Some((_, view)) = self.views.iter().rev().find(is_old) {
                     world.repeat(view);
-                    self.scaler.wake(world);
+                    self.controllers.wake(world);
                 }
             }
             FaultKind::GcsAway { .. } | FaultKind::GcsRestarts { .. } => {
@@ -111,18 +112,39 @@ impl FaultTrial<'_> {
                 self.say(format!("drained: {drained:?}"));
             }
             FaultKind::NodesFilled { .. } => world.fill_nodes(),
+            FaultKind::QuotaSet { cores, .. } => world.trouble.quota_cores = Some(cores),
             FaultKind::ResourcesRequested { cpu, bundles, .. } => {
                 let bundle = world.ray.names.bundle([("CPU", cpu)]);
                 world.ray.request(vec![(bundle, bundles)]);
             }
-            FaultKind::ClockAhead { by, .. } => self.scaler.clock_ahead_s = by,
+            FaultKind::CallsSlow { takes, .. } => world.settings.call_s = takes,
+            FaultKind::ReplicaDies { .. }
+            | FaultKind::ReplicaStops { .. }
+            | FaultKind::ReplicaCut { .. }
+            | FaultKind::ReplicaFrozen { .. } => self.begin_of_replica(kind),
+            FaultKind::ClockAhead { by, .. } => self.set_clocks(by),
+        }
+    }
+
+    fn begin_of_replica(&mut self, kind: FaultKind) {
+        let (world, controllers) = (&mut self.world, &mut self.controllers);
+        match kind {
+            FaultKind::ReplicaDies { replica, seconds } => {
+                controllers.kill(replica, seconds, world);
+            }
+            FaultKind::ReplicaStops { replica, .. } => controllers.stop(replica),
+            FaultKind::ReplicaCut { replica, what, .. } => controllers.cut_off(replica, Some(what)),
+            FaultKind::ReplicaFrozen { replica, seconds } => {
+                controllers.freeze(replica, seconds, world.now);
+            }
+            _ => {}
         }
     }
 
     fn end(&mut self, kind: FaultKind) {
         let (world, usual) = (&mut self.world, &self.usual);
         match kind {
-            FaultKind::ScalerDies { .. } => self.die(),
+            FaultKind::ScalerDies { .. } => self.die(self.controllers.working()),
             FaultKind::CallsFail { .. } => world.trouble.answers.clear(),
             FaultKind::WatchLags { .. } => world.settings.watch_lag_s = usual.watch_lag_s,
             FaultKind::WatchStops { .. } => world.watch_again(),
@@ -154,8 +176,14 @@ impl FaultTrial<'_> {
             FaultKind::CallsRefused { .. } => world.trouble.refused = None,
             FaultKind::NodeDrained { .. } => world.uncordon_nodes(),
             FaultKind::NodesFilled { .. } => world.empty_nodes(),
+            FaultKind::QuotaSet { .. } => world.trouble.quota_cores = None,
             FaultKind::ResourcesRequested { .. } => world.ray.request(Vec::new()),
-            FaultKind::ClockAhead { .. } => self.scaler.clock_ahead_s = 0.0,
+            FaultKind::ClockAhead { .. } => self.set_clocks(0.0),
+            FaultKind::CallsSlow { .. } => world.settings.call_s = usual.call_s,
+            FaultKind::ReplicaStops { replica, .. } => {
+                self.controllers.kill(replica, 0.0, world);
+            }
+            FaultKind::ReplicaCut { replica, .. } => self.controllers.cut_off(replica, None),
             FaultKind::LeaseLost { .. }
             | FaultKind::WatchRepeats { .. }
             | FaultKind::HeadLost
@@ -165,7 +193,15 @@ impl FaultTrial<'_> {
             | FaultKind::GroupRemoved
             | FaultKind::ManifestApplied
             | FaultKind::NotesRemoved
+            | FaultKind::ReplicaDies { .. }
+            | FaultKind::ReplicaFrozen { .. }
             | FaultKind::ReplicasReset { .. } => {}
+        }
+    }
+
+    fn set_clocks(&mut self, ahead_s: f64) {
+        for scaler in self.controllers.scalers() {
+            scaler.clock_ahead_s = ahead_s;
         }
     }
 

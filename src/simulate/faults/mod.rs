@@ -4,7 +4,8 @@
 //! a person can write. It returns the first rule that was broken, with the last entries of the log.
 //!
 //! - [`plan`]: faults, and when, as data; [`draw`] makes such a plan from a seed
-//! - [`scene`]: the cluster, the jobs and the world in which they happen
+//! - [`scene`]: the cluster, the jobs and the world in which they happen; [`standby`] has what a policy
+//!   keeps ready there
 //! - [`violation`]: the rules; [`checker`] checks them after every event
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
 //!   each fault does, `servable` which jobs have to be served
@@ -17,5 +18,6 @@ mod inject;
 pub mod plan;
 pub mod scene;
 mod servable;
+pub mod standby;
 pub mod trial;
 pub mod violation;

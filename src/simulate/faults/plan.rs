@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::scene::{Scene, SceneGroup, SceneJob, SceneSettings};
+use crate::simulate::sending::Cut;
 use crate::simulate::world::trouble::{Answer, CallKind, LostWatches, ResizeRefusal};
 
 /// What goes wrong in a simulation.
@@ -185,6 +186,50 @@ pub enum FaultKind {
         /// For how long.
         seconds: f64,
     },
+    /// All calls of the scaler take longer.
+    CallsSlow {
+        /// How long they take, in seconds.
+        takes: f64,
+        /// For how long.
+        seconds: f64,
+    },
+    /// A replica is killed, and another one starts in its place.
+    ReplicaDies {
+        /// Which one.
+        replica: usize,
+        /// From then on until the other one runs.
+        seconds: f64,
+    },
+    /// A replica is asked to stop, and another one starts in its place later.
+    ReplicaStops {
+        /// Which one.
+        replica: usize,
+        /// From then on until the other one starts.
+        seconds: f64,
+    },
+    /// A replica reaches neither the API server nor a GCS.
+    ReplicaCut {
+        /// Which one.
+        replica: usize,
+        /// What is lost.
+        what: Cut,
+        /// For how long.
+        seconds: f64,
+    },
+    /// Nothing of a replica's process runs, and what it has sent arrives.
+    ReplicaFrozen {
+        /// Which one.
+        replica: usize,
+        /// For how long.
+        seconds: f64,
+    },
+    /// The namespace gets a quota, which is taken away later.
+    QuotaSet {
+        /// The cores that its pods may request.
+        cores: i64,
+        /// For how long.
+        seconds: f64,
+    },
     /// A driver calls `request_resources()`, and later takes it back.
     ResourcesRequested {
         /// The CPUs of each bundle.
@@ -222,6 +267,12 @@ impl FaultKind {
             | Self::GrowthRemoved { seconds }
             | Self::NodeDrained { seconds, .. }
             | Self::NodesFilled { seconds }
+            | Self::QuotaSet { seconds, .. }
+            | Self::CallsSlow { seconds, .. }
+            | Self::ReplicaDies { seconds, .. }
+            | Self::ReplicaStops { seconds, .. }
+            | Self::ReplicaCut { seconds, .. }
+            | Self::ReplicaFrozen { seconds, .. }
             | Self::ResourcesRequested { seconds, .. }
             | Self::ClockAhead { seconds, .. } => *seconds,
             Self::WatchRepeats { .. } => 1.0,

@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::standby::SceneStandby;
 use crate::plan;
 use crate::quantity::Quantity;
 use crate::reconcile::ReconcilerSettings;
@@ -55,6 +56,15 @@ pub struct SceneSettings {
     /// that the GCS lists as idle.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub stranger: bool,
+    /// What a policy keeps ready.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub standby: Option<SceneStandby>,
+    /// How many replicas of the controller there are, if more than one: then they need Leases.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<usize>,
+    /// Whether the webhook checks changes of the RayCluster.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub judged: bool,
 }
 
 /// A worker group.
@@ -128,6 +138,11 @@ impl Scene {
         if let Some(max) = self.settings.max_workers {
             settings.plan.max_workers = max;
         }
+        if let Some(standby) = &self.settings.standby
+            && let Some(group) = self.groups.first()
+        {
+            standby.apply(&mut settings.plan, &group.name);
+        }
         settings
     }
 
@@ -137,6 +152,7 @@ impl Scene {
         WorldSettings {
             seed: self.settings.seed,
             pod_end_s: self.settings.pod_end_seconds,
+            is_judged: self.settings.judged,
             pools: vec![NodePool {
                 name: "pool".to_owned(),
                 allocatable: Amounts::new(

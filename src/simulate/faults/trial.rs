@@ -10,7 +10,7 @@ use super::scene::{KEEP_SMALL_S, Scene};
 use super::violation::WorldViolation;
 use crate::reconcile::ReconcilerSettings;
 use crate::simulate::moment::Moment;
-use crate::simulate::scaler::Scaler;
+use crate::simulate::replicas::controllers::Controllers;
 use crate::simulate::settings::WorldSettings;
 use crate::simulate::trace::Trace;
 use crate::simulate::world::group::SimulatedGroupError;
@@ -52,6 +52,8 @@ pub struct Staging {
     pub reconciler: ReconcilerSettings,
     /// How the world behaves while nothing is wrong.
     pub world: WorldSettings,
+    /// Whether rounds that could be spared are made all the same.
+    pub spares_none: bool,
 }
 
 /// Tries a plan as its scene says. Returns the first violation, if there is one.
@@ -63,6 +65,7 @@ pub fn trial(plan: &FaultPlan) -> Result<Option<Failed>, SimulatedGroupError> {
     let staging = Staging {
         reconciler: plan.scene.reconciler(),
         world: plan.scene.world(),
+        spares_none: false,
     };
     watched(plan, staging, &mut |_, _| {})
 }
@@ -85,16 +88,18 @@ pub fn watched(
     if scene.settings.stranger {
         world.strangers.push(stranger());
     }
-    let mut scaler = Scaler::new(staging.reconciler);
-    scaler.is_checked = true;
-    scaler.look_after(0.0, &mut world);
+    let replicas = scene.settings.replicas.unwrap_or(1);
+    let mut controllers = Controllers::new(&staging.reconciler, replicas, &mut world);
+    for scaler in controllers.scalers() {
+        scaler.spares_none = staging.spares_none;
+    }
     let mut trial = FaultTrial {
         usual: staging.world,
         manifest: world.stored_cluster().clone(),
         trace,
         scene,
         world,
-        scaler,
+        controllers,
         views: VecDeque::new(),
         checker: Checker::default(),
         steps: Vec::new(),
@@ -149,7 +154,7 @@ pub(super) struct FaultTrial<'a> {
     /// What watchers had, and since when.
     pub(super) views: VecDeque<(Moment, WorldView)>,
     pub(super) world: World,
-    pub(super) scaler: Scaler,
+    pub(super) controllers: Controllers,
     pub(super) checker: Checker,
     /// Faults that begin or end, the last one first.
     pub(super) steps: Vec<(Moment, Step, FaultKind)>,
@@ -207,7 +212,8 @@ impl FaultTrial<'_> {
 
     /// After the last job everything comes to rest.
     fn settle(&mut self) -> Result<(), WorldViolation> {
-        let last = self.world.now;
+        let standby = self.scene.settings.standby.clone().unwrap_or_default();
+        let last = self.world.now.max(Moment::at(standby.ends()));
         // Pods below their resize limits are kept for longer than others.
         let idle_s = f64::from(self.scene.settings.idle_timeout_seconds).max(KEEP_SMALL_S);
         self.pass(last.plus(idle_s + SETTLING_S))?;
@@ -230,10 +236,16 @@ impl FaultTrial<'_> {
             .filter(|pod| counts(pod.group()))
             .count();
         let is_needed = self.unservable() > 0;
-        if pods != wanted && !is_needed {
+        // Every pod has a core that is kept ready, or is of the same replica as one that has.
+        let hosts = self.scene.groups.iter().map(|group| group.hosts).max();
+        let ready = if is_rayfit { standby.cpus_beside(0) } else { 0 };
+        let ready = usize::try_from(ready * hosts.unwrap_or(1)).unwrap_or_default();
+        let most = wanted + ready;
+        if !(wanted..=most).contains(&pods) && !is_needed {
             return Err(WorldViolation::NotScaledDown {
                 pods,
                 wanted,
+                most,
                 seconds,
             });
         }
@@ -263,20 +275,22 @@ impl FaultTrial<'_> {
             self.happen(event);
         }
         (self.seen)(&self.world, self.began);
-        (self.checker).check(&self.scene, &mut self.world, &mut self.scaler)
+        (self.checker).check(&self.scene, &mut self.world, &mut self.controllers)
     }
 
     fn happen(&mut self, event: WorldEvent) {
         match event {
-            WorldEvent::Look(token) => self.scaler.look(token, &mut self.world),
-            WorldEvent::Answered { look, chain } => match &mut self.dying {
-                Some(dying) if dying.calls == 0 => self.die(),
+            WorldEvent::Answered { scaler, .. } => match &mut self.dying {
+                Some(dying) if dying.calls == 0 => self.die(scaler),
                 Some(dying) => {
                     dying.calls -= 1;
-                    self.scaler.answered(look, chain, &mut self.world);
+                    self.controllers.happen(event, &mut self.world);
                 }
-                None => self.scaler.answered(look, chain, &mut self.world),
+                None => self.controllers.happen(event, &mut self.world),
             },
+            WorldEvent::Look { .. } | WorldEvent::Lease(_) => {
+                self.controllers.happen(event, &mut self.world);
+            }
             event => self.world.happen(event),
         }
         if event == WorldEvent::Watched {
@@ -285,12 +299,12 @@ impl FaultTrial<'_> {
             }
             let view = self.world.view.clone();
             self.views.push_back((self.world.now, view));
-            self.scaler.wake(&mut self.world);
+            self.controllers.wake(&mut self.world);
         }
     }
 
     /// The process is killed, with what is under way.
-    pub(super) fn die(&mut self) {
+    pub(super) fn die(&mut self, replica: usize) {
         let Some(dying) = self.dying.take() else {
             return;
         };
@@ -299,10 +313,10 @@ impl FaultTrial<'_> {
             dying.is_done
         ));
         if dying.is_done {
-            for effect in self.scaler.calls() {
+            for effect in self.controllers.calls(replica) {
                 let _ = self.world.call(&effect);
             }
         }
-        self.scaler.die(dying.seconds, &mut self.world);
+        (self.controllers).kill(replica, dying.seconds, &mut self.world);
     }
 }

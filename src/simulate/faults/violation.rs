@@ -63,6 +63,20 @@ pub enum WorldViolation {
         /// The policy's maximum.
         max: u64,
     },
+    /// The webhook denies what the scaler does.
+    #[error("the webhook denies the scaler's patch: {0}")]
+    Denied(String),
+    /// Several replicas trust that they may scale the cluster.
+    #[error("{replicas} replicas trust at the same time that they may scale the cluster")]
+    SeveralScale {
+        /// How many.
+        replicas: usize,
+    },
+    /// A replica's write arrives when another one may write.
+    #[error(
+        "a call of one replica was made while another one trusted that it may scale the cluster"
+    )]
+    WritesLate,
     /// A plan breaks a rule of its own.
     #[error("a plan breaks a rule: {0}")]
     Plan(check::Violation),
@@ -96,12 +110,16 @@ pub enum WorldViolation {
         seconds: f64,
     },
     /// Long after the last job workers stay that nobody needs.
-    #[error("{seconds:.0} s after the last job there are {pods} workers in place of {wanted}")]
+    #[error(
+        "{seconds:.0} s after the last job there are {pods} workers in place of {wanted} to {most}"
+    )]
     NotScaledDown {
         /// How many.
         pods: usize,
-        /// How many there should be.
+        /// How many there should be at least.
         wanted: usize,
+        /// How many at the most.
+        most: usize,
         /// The seconds.
         seconds: f64,
     },

@@ -1,14 +1,21 @@
-//! The calls of a scaler: what the API server, KubeRay's objects and the GCS make of them.
+//! The calls of a scaler: what the API server, KubeRay's objects and the GCS make of them. Before the
+//! objects stand the webhook that checks RayClusters, and the quota of their namespace.
 
 use serde_json::Value;
 
 use super::state::World;
+use crate::facts::Facts;
+use crate::judge::judge;
+use crate::policy::Settings;
+use crate::policy::settings::RAYFIT_ACCOUNTS;
 use crate::quantity::Quantity;
+use crate::ray::{Kind, RayObject};
 use crate::reconcile::effects::effect::{Drain, DrainKind, PodPatch, RayletResize};
 use crate::reconcile::effects::failure::{ApiStatus, GcsKind, PATCH_DOES_NOT_FIT};
 use crate::reconcile::{Effect, Failure, Reply};
 use crate::simulate::ray::resources::{fixed, float};
-use crate::simulate::world::objects::fits;
+use crate::simulate::world::log::LogEntry;
+use crate::simulate::world::objects::{fits, left};
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
@@ -44,6 +51,13 @@ impl World {
         let mut patched = self.cluster.object().clone();
         json_patch::patch(&mut patched, patch)
             .map_err(|_| refused(422, PATCH_DOES_NOT_FIT, &[]))?;
+        if let Some(why) = self.denial(&patched, RAYFIT_ACCOUNTS[0]) {
+            return Err(refused(
+                403,
+                &format!("admission webhook denied the request: {why}"),
+                &[],
+            ));
+        }
         self.set_cluster(patched)
             .map_err(|error| refused(422, &error.to_string(), &["FieldValueInvalid"]))
     }
@@ -117,12 +131,52 @@ impl World {
         if resized.object.spec == self.pods[number].object.spec {
             return Ok(Reply::Ok);
         }
+        let (wanted, before) = (resized.wanted(), self.pods[number].wanted());
+        if wanted.cpu > before.cpu && self.exceeds_quota(left(wanted, before).cpu) {
+            return Err(refused(403, EXCEEDED_QUOTA, &[]));
+        }
         let generation = resized.object.metadata.generation.unwrap_or(0) + 1;
         resized.object.metadata.generation = Some(generation);
         self.pods[number] = resized;
         self.after(self.settings.call_s, WorldEvent::Kubelet(number));
         self.objects_changed();
         Ok(Reply::Ok)
+    }
+
+    /// Why the webhook denies a change of the RayCluster, if it is there and does. `user` is who changes
+    /// it.
+    pub(super) fn denial(&mut self, changed: &Value, user: &str) -> Option<String> {
+        if !self.settings.is_judged {
+            return None;
+        }
+        let object = RayObject::of_kind(Kind::RayCluster, changed.as_object()?);
+        let stored = self.cluster.object().as_object()?;
+        let old = RayObject::of_kind(Kind::RayCluster, stored);
+        let (facts, settings) = (Facts::default(), Settings::default());
+        let verdict = judge(&object, Some(&old), Some(user), &facts, &settings);
+        let denied = verdict.denied.first()?;
+        let why = format!("{} at {}: {}", denied.rule, denied.path, denied.problem);
+        let user = user.to_owned();
+        self.log.add(self.now, || LogEntry::Denied {
+            user,
+            why: why.clone(),
+        });
+        Some(why)
+    }
+
+    /// Whether the quota of the namespace has no room for so much more CPU.
+    pub(super) fn exceeds_quota(&self, more: Option<Quantity>) -> bool {
+        let Some(cores) = self.trouble.quota_cores else {
+            return false;
+        };
+        let pods = self.present.values().map(|pod| &self.pods[*pod]);
+        let pods = pods.filter(|pod| !pod.has_ended());
+        let more = Amounts {
+            cpu: more,
+            memory: None,
+        };
+        let sum = pods.fold(more, |sum, pod| sum.plus(pod.wanted()));
+        sum.cpu.unwrap_or_default() > Quantity::from_units(cores)
     }
 
     /// The Ray node with that id, if it is alive.
@@ -169,6 +223,9 @@ impl World {
         Reply::DrainAccepted
     }
 }
+
+/// What the quota's admission says. (`k8s.io/apiserver`, `resourcequota/controller.go`.)
+const EXCEEDED_QUOTA: &str = "exceeded quota: cores";
 
 fn node_capacity(wanted: Amounts, allocatable: Amounts) -> Failure {
     let cpu = |amounts: Amounts| amounts.cpu.unwrap_or_default().ceil_milli();

@@ -10,6 +10,11 @@ use crate::snapshot::NodeId;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::gcs::HEAD_RESOURCE;
 
+/// How long after its deletion a worker's raylet ends, in seconds. The kubelet hears of the deletion by a
+/// watch, as the scaler does, and has yet to tell the raylet: so the GCS does not report the end before
+/// the watch of the scaler shows the deletion, unless that watch lags.
+const RAYLET_TOLD_S: f64 = 0.1;
+
 impl World {
     /// The containers of a pod run.
     pub(super) fn pod_runs(&mut self, number: usize) {
@@ -123,7 +128,7 @@ impl World {
             let delay = if runs { self.settings.pod_stop_s } else { 0.0 };
             if runs && !pod.is_head {
                 // Raylets end as soon as they are told to.
-                self.after(self.settings.call_s, WorldEvent::RayEnds(number));
+                self.after(RAYLET_TOLD_S, WorldEvent::RayEnds(number));
             }
             self.after(delay, WorldEvent::PodGone(number));
             self.objects_changed();

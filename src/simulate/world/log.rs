@@ -29,6 +29,13 @@ pub enum LogEntry {
         /// How many jobs ran on it.
         jobs: usize,
     },
+    /// The webhook has denied a change of the RayCluster.
+    Denied {
+        /// Who wanted to change it.
+        user: String,
+        /// Why it was denied.
+        why: String,
+    },
     /// Something went wrong in the world, or somebody changed an object.
     Fault(String),
 }
@@ -72,7 +79,7 @@ impl LogEntry {
         match self {
             Self::Called { effect, .. } => effect.is_kubernetes(),
             Self::Claimed(_) => true,
-            Self::Deleted { .. } | Self::Fault(_) => false,
+            Self::Deleted { .. } | Self::Denied { .. } | Self::Fault(_) => false,
         }
     }
 }
@@ -114,6 +121,7 @@ impl fmt::Display for LogEntry {
                 f,
                 "KubeRay deletes {name} ({cause:?}), on which {jobs} jobs run"
             ),
+            Self::Denied { user, why } => write!(f, "the webhook denies {user}: {why}"),
             Self::Fault(text) => f.write_str(text),
         }
     }

@@ -8,12 +8,17 @@ use super::state::World;
 use crate::simulate::world::group::SimulatedGroup;
 use crate::simulate::world::objects::SimulatedPod;
 use crate::simulate::world::queue::WorldEvent;
+use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod_object::{
     ContainerStatus, OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus,
 };
 
 /// The letters of names that Kubernetes makes up. (`k8s.io/apimachinery/pkg/util/rand`.)
 const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+
+/// After how many seconds it looks again if it could not make a pod. (Its rate limiter begins with less,
+/// and doubles.)
+const AFTER_REFUSAL_S: f64 = 2.0;
 
 impl World {
     /// One look: what is listed or has ended goes, what is missing comes, and nothing is deleted at
@@ -35,7 +40,11 @@ impl World {
             };
             if !done {
                 // It returns an error, and is called again.
-                return self.after(self.settings.operator_s, WorldEvent::Operator);
+                let delay = match self.trouble.quota_cores {
+                    Some(_) => AFTER_REFUSAL_S,
+                    None => self.settings.operator_s,
+                };
+                return self.after(delay, WorldEvent::Operator);
             }
         }
     }
@@ -63,10 +72,7 @@ impl World {
         let listed: Vec<usize> = names.filter_map(|name| self.pod_named(name)).collect();
         self.delete_and_wait(&listed, DeletionCause::Listed);
         let there = i64::try_from(others).unwrap_or(i64::MAX);
-        for _ in there..group.replicas_wanted() {
-            self.make_replica(group);
-        }
-        true
+        (there..group.replicas_wanted()).all(|_| self.make_replica(group))
     }
 
     /// Acts on a group whose replicas have several pods, which come and go together.
@@ -99,10 +105,7 @@ impl World {
             return false;
         }
         let there = i64::try_from(others.len()).unwrap_or(i64::MAX);
-        for _ in there..group.replicas_wanted() {
-            self.make_replica(group);
-        }
-        true
+        (there..group.replicas_wanted()).all(|_| self.make_replica(group))
     }
 
     fn delete_and_wait(&mut self, pods: &[usize], cause: DeletionCause) {
@@ -125,18 +128,27 @@ impl World {
         });
     }
 
-    fn make_replica(&mut self, group: &SimulatedGroup) {
+    /// Returns whether all pods could be made: the first one that is refused ends the operator's look.
+    fn make_replica(&mut self, group: &SimulatedGroup) -> bool {
         let replica = (group.hosts > 1).then(|| format!("{}-{}", group.name, self.letters()));
         if group.is_head() {
             self.make_head(group);
-            return;
+            return true;
         }
         for _ in 0..group.hosts {
+            let containers = group.pod.containers.iter();
+            let wanted = containers
+                .map(|container| container.resources.requests.or(container.resources.limits))
+                .fold(Amounts::default(), Amounts::plus);
+            if self.exceeds_quota(wanted.cpu) {
+                return false;
+            }
             let name = format!("{}-{}-worker-{}", self.name(), group.name, self.letters());
             self.make_pod(group, name, replica.clone());
             self.ledger.pods_made += 1;
         }
         self.after(0.0, WorldEvent::Scheduler);
+        true
     }
 
     /// Makes the head pod, whose name does not change.
@@ -182,7 +194,7 @@ impl World {
             owner_references: vec![OwnerReference {
                 kind: "RayCluster".to_owned(),
                 name: self.name(),
-                uid: self.cluster_text("/metadata/uid").unwrap_or_default(),
+                uid: self.uid(),
                 controller: Some(true),
             }],
             ..PodMetadata::default()

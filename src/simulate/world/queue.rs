@@ -50,9 +50,18 @@ pub enum WorldEvent {
     /// Watchers get the changes of objects.
     Watched,
     /// The scaler looks at the cluster, unless another look has been set since.
-    Look(u64),
+    Look {
+        /// The number of the scaler.
+        scaler: usize,
+        /// The number of the look.
+        token: u64,
+    },
+    /// Something about the Leases of a replica is due.
+    Lease(usize),
     /// The next call of a chain of the scaler's round is answered.
     Answered {
+        /// The number of the scaler.
+        scaler: usize,
         /// The number of the look that led to the round.
         look: u64,
         /// The number of the chain.

@@ -172,7 +172,7 @@ impl World {
                 self.ray.pull();
             }
             WorldEvent::Watched => self.watched(),
-            WorldEvent::Look(_) | WorldEvent::Answered { .. } => {}
+            WorldEvent::Look { .. } | WorldEvent::Answered { .. } | WorldEvent::Lease(_) => {}
         }
     }
 
@@ -208,6 +208,11 @@ impl World {
         let common = spec.find_map(|spec| spec.idle_timeout.seconds());
         own.fold(common.unwrap_or(DEFAULT_IDLE_TIMEOUT_S), f64::max)
             .clamp(0.0, 86_400.0)
+    }
+
+    /// The UID of the RayCluster.
+    pub fn uid(&self) -> String {
+        self.cluster_text("/metadata/uid").unwrap_or_default()
     }
 
     /// The name of the RayCluster.

@@ -1,0 +1,149 @@
+//! The controller of a world: one process that is always there, or several that share Leases.
+
+use super::replica::{Replica, SHARDS};
+use super::store::LeaseStore;
+use crate::reconcile::ownership::lease::shards::shard_of;
+use crate::reconcile::{Effect, ReconcilerSettings};
+use crate::simulate::moment::Moment;
+use crate::simulate::scaler::Scaler;
+use crate::simulate::sending::Cut;
+use crate::simulate::world::World;
+use crate::simulate::world::queue::WorldEvent;
+
+/// The processes that may scale the cluster of a world.
+#[derive(Debug, Clone)]
+pub struct Controllers {
+    replicas: Vec<Replica>,
+    store: LeaseStore,
+    has_leases: bool,
+    /// Whether a write was made while another process trusted that it may write.
+    pub is_overtaken: bool,
+}
+
+impl Controllers {
+    /// So many processes; a single one needs no Lease.
+    pub fn new(settings: &ReconcilerSettings, count: usize, world: &mut World) -> Self {
+        let has_leases = count > 1;
+        let shard = shard_of(&world.uid(), SHARDS);
+        let replicas = (0..count.max(1)).map(|number| {
+            let mut scaler = Scaler::new(settings.clone());
+            scaler.number = number;
+            scaler.is_checked = true;
+            Replica::new(number, shard, scaler)
+        });
+        let mut controllers = Self {
+            replicas: replicas.collect(),
+            store: LeaseStore::default(),
+            has_leases,
+            is_overtaken: false,
+        };
+        for replica in &mut controllers.replicas {
+            if has_leases {
+                world.after(0.0, WorldEvent::Lease(replica.scaler.number));
+            } else {
+                replica.scaler.look_after(0.0, world);
+            }
+        }
+        controllers
+    }
+
+    /// Takes an event of a scaler, or of a Lease.
+    pub fn happen(&mut self, event: WorldEvent, world: &mut World) {
+        let (number, waits) = match event {
+            WorldEvent::Look { scaler, .. } => (scaler, true),
+            WorldEvent::Answered { scaler, .. } | WorldEvent::Lease(scaler) => (scaler, false),
+            _ => return,
+        };
+        let others = self.replicas.iter().enumerate();
+        let mut others = others.filter(|(other, _)| *other != number);
+        let is_others = others.any(|(_, replica)| replica.is_trusting(world.now));
+        let Some(replica) = self.replicas.get_mut(number) else {
+            return;
+        };
+        if waits && replica.is_frozen(world.now) {
+            let left = replica.frozen_until.since(world.now);
+            return world.after(left, event);
+        }
+        match event {
+            WorldEvent::Look { token, .. } => replica.scaler.look(token, world),
+            WorldEvent::Answered { look, chain, .. } => {
+                let frozen_s = replica.frozen_until.since(world.now);
+                self.is_overtaken |= is_others && replica.scaler.is_arriving(look, chain);
+                replica.scaler.answered(look, chain, frozen_s, world);
+            }
+            _ => replica.lease(&mut self.store, world),
+        }
+    }
+
+    /// Objects have changed.
+    pub fn wake(&mut self, world: &mut World) {
+        for replica in &mut self.replicas {
+            if !replica.is_frozen(world.now) {
+                replica.scaler.wake(world);
+            }
+        }
+    }
+
+    /// How many processes trust that they may scale the cluster now.
+    pub fn trusting(&self, now: Moment) -> usize {
+        let trusts = |replica: &&Replica| replica.is_trusting(now);
+        let count = self.replicas.iter().filter(trusts).count();
+        if self.has_leases { count } else { 1 }
+    }
+
+    /// The process that scales the cluster, or the first one.
+    pub fn working(&self) -> usize {
+        let working = |replica: &Replica| replica.trusted_until().is_some();
+        self.replicas.iter().position(working).unwrap_or(0)
+    }
+
+    /// The calls of a process that are on their way.
+    pub fn calls(&self, replica: usize) -> Vec<Effect> {
+        let replica = self.replicas.get(replica);
+        replica.map_or_else(Vec::new, |replica| replica.scaler.calls())
+    }
+
+    /// The scalers of all processes.
+    pub fn scalers(&mut self) -> impl Iterator<Item = &mut Scaler> {
+        self.replicas.iter_mut().map(|replica| &mut replica.scaler)
+    }
+
+    /// A process is killed, and another one starts in its place after so many seconds.
+    pub fn kill(&mut self, replica: usize, seconds: f64, world: &mut World) {
+        let has_leases = self.has_leases;
+        let Some(replica) = self.at(replica) else {
+            return;
+        };
+        if has_leases {
+            replica.die(seconds, world);
+        } else {
+            replica.scaler.die(seconds, world);
+        }
+    }
+
+    /// The requests of a process reach nobody, or their answers do not reach it, until `None`.
+    pub fn cut_off(&mut self, replica: usize, how: Option<Cut>) {
+        if let Some(replica) = self.at(replica) {
+            replica.scaler.cut = how;
+        }
+    }
+
+    /// Nothing of a process runs for so many seconds.
+    pub fn freeze(&mut self, replica: usize, seconds: f64, now: Moment) {
+        if let Some(replica) = self.at(replica) {
+            replica.frozen_until = replica.frozen_until.max(now.plus(seconds));
+        }
+    }
+
+    /// A process is asked to stop.
+    pub fn stop(&mut self, replica: usize) {
+        if let Some(replica) = self.at(replica) {
+            replica.stop();
+        }
+    }
+
+    fn at(&mut self, replica: usize) -> Option<&mut Replica> {
+        let count = self.replicas.len();
+        self.replicas.get_mut(replica % count)
+    }
+}

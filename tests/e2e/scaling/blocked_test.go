@@ -24,12 +24,12 @@ func TestBlockedGroup(t *testing.T) {
 	d := drive(t, w, c)
 	begun := time.Now()
 	do(t, d, `hold("one", 1, num_cpus=1)`)
-	until(t, w, "the task works", func() error { return w.Board.AtWork(batch(*c, "one"), 1) })
+	until(t, w, "the task works", func() error { return w.TaskGate.AtWork(batch(*c, "one"), 1) })
 	first, second := w.EverWorkers(*c, "first"), w.EverWorkers(*c, "second")
 	if len(first) != 1 || len(second) != 1 {
 		t.Fatalf("%d pods of the gated group and %d of the other were made instead of one each", len(first), len(second))
 	}
-	task := w.Board.Tasks(batch(*c, "one"))[0]
+	task := w.TaskGate.Tasks(batch(*c, "one"))[0]
 	if task.Pod != second[0].Name() {
 		t.Errorf("the task works on %s", task.Pod)
 	}
@@ -40,7 +40,7 @@ func TestBlockedGroup(t *testing.T) {
 	}
 
 	do(t, d, `hold("two", 1, num_cpus=1)`)
-	until(t, w, "the second task works", func() error { return w.Board.AtWork(batch(*c, "two"), 1) })
+	until(t, w, "the second task works", func() error { return w.TaskGate.AtWork(batch(*c, "two"), 1) })
 	if n := len(w.EverWorkers(*c, "first")); n != 1 {
 		t.Errorf("%d pods of the gated group were made: it was tried again", n)
 	}
@@ -55,9 +55,9 @@ func TestBlockedGroup(t *testing.T) {
 	do(t, d, `hold("three", 1, num_cpus=1)`)
 	until(t, w, "a pod of the gated group", func() error { return w.HasWorkers(*c, "first", 1) })
 	ungate(t, w, w.Workers(*c, "first")[0].Name())
-	until(t, w, "the third task works", func() error { return w.Board.AtWork(batch(*c, "three"), 1) })
+	until(t, w, "the third task works", func() error { return w.TaskGate.AtWork(batch(*c, "three"), 1) })
 	for _, name := range []string{"one", "two", "three"} {
-		w.Board.Release(batch(*c, name))
+		w.TaskGate.Release(batch(*c, name))
 	}
 }
 

@@ -32,7 +32,7 @@ func TestMaximumHolds(t *testing.T) {
 			c := &scaling.Cluster{Name: one.name, Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "small", CPU: 1, Max: 2}}}
 			d := drive(t, w, c)
 			do(t, d, `hold_actors("busy", 2, num_cpus=1, lifetime="detached")`)
-			until(t, w, "two actors work", func() error { return w.Board.AtWork(batch(*c, "busy"), 2) })
+			until(t, w, "two actors work", func() error { return w.TaskGate.AtWork(batch(*c, "busy"), 2) })
 			edit(t, w, *c, "small", "maxReplicas", 1)
 			begun := time.Now()
 			if one.warns {
@@ -51,7 +51,7 @@ func TestMaximumHolds(t *testing.T) {
 				t.Error(err)
 			}
 			lost := 0
-			for _, task := range w.Board.Tasks(batch(*c, "busy")) {
+			for _, task := range w.TaskGate.Tasks(batch(*c, "busy")) {
 				if task.Lost {
 					lost++
 				}

@@ -38,7 +38,7 @@ async fn nobody_comes_again_before_the_api_server_asked_for() {
     tokio::time::sleep(Duration::from_millis(500)).await;
     let before = sent();
     assert!(before <= 1 + neighbours.len(), "{before} patches");
-    tokio::time::sleep(Duration::from_millis(2_000)).await;
+    tokio::time::sleep(Duration::from_secs(2)).await;
     assert_eq!(
         sent(),
         before,

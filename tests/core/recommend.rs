@@ -48,6 +48,7 @@ fn bursts(count: u32, tasks: usize, every: f64, seconds: f64) -> Trace {
         seconds,
         demand: JobDemand::Task(JobShape::from([("CPU".to_owned(), 1.0)])),
         memory: Vec::new(),
+        output: 0,
         retries: 3,
     };
     let jobs = (0..count).flat_map(|burst| vec![job(f64::from(burst) * every); tasks]);

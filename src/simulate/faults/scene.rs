@@ -252,6 +252,7 @@ impl SceneJob {
             seconds: self.seconds,
             demand,
             memory: Vec::new(),
+            output: 0,
             // Whoever loses a node tries again.
             retries: 1000,
         }

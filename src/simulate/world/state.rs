@@ -270,8 +270,14 @@ impl World {
     /// Something about Ray has changed: what fits is started, and drained nodes without work end.
     pub(super) fn ray_changed(&mut self) {
         for job in self.ray.schedule(self.now) {
-            let started = &self.ray.jobs.all[job];
-            let (seconds, attempt) = (started.seconds, started.attempt);
+            let started = &mut self.ray.jobs.all[job];
+            let begins = if started.is_new_process {
+                self.settings.worker_start_s
+            } else {
+                0.0
+            };
+            started.started = Some(self.now.plus(begins));
+            let (seconds, attempt) = (begins + started.seconds, started.attempt);
             self.after(seconds, WorldEvent::JobEnds { job, attempt });
         }
         for pod in self.ray.ending() {

@@ -81,6 +81,10 @@ pub(super) struct JobLine {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10000))]
     pub memory: Vec<(Number, Number)>,
+    /// The bytes of what it returns to those that wait for it.
+    #[serde(default = "zero", skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0))]
+    pub output: Number,
     /// How often it is tried again when its node is lost; -1 is without end. Without it: 3 for a
     /// task, 0 for an actor, -1 for a placement group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,6 +167,7 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
         strategy: None,
         bundles: None,
         memory: memory.collect(),
+        output: job.output.into(),
         retries: (job.retries != job.demand.usual_retries()).then_some(retries),
         count: None,
     };

@@ -95,7 +95,7 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
     let used = line.memory.iter().map(|(at, amount)| {
         Ok(MemoryUse {
             at: float(at),
-            bytes: bytes(&place, float(amount))?,
+            bytes: bytes(&place, "memory", float(amount))?,
         })
     });
     Ok(JobDraft {
@@ -105,6 +105,7 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
         after: line.after,
         seconds: float(&line.seconds),
         memory: used.collect::<Result<Vec<MemoryUse>, TraceError>>()?,
+        output: bytes(&place, "output", float(&line.output))?,
         retries: retries(&place, line.retries, &demand)?,
         demand,
         count: line.count.unwrap_or(1),

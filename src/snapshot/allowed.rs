@@ -123,6 +123,11 @@ const GROUP: Allowed = Keys(&[
 const POD_SPEC: Allowed = Keys(&[
     // This tells which TPUs a node has, and which groups can take each other's room.
     ("nodeSelector", AnyKey(&Plain)),
+    // These bound how far containers can grow.
+    (
+        "resources",
+        Keys(&[("limits", AnyKey(&Plain)), ("requests", AnyKey(&Plain))]),
+    ),
     ("containers", Each(&CONTAINER)),
 ]);
 

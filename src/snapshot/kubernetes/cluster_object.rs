@@ -10,8 +10,9 @@ use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::node_resources::{NodeResources, ResourceError};
+use crate::ray::pod_size::PodLevelBound;
 use crate::ray::{
-    Cluster, Fields, Group, Ippr, Kind, Role, label, label_key, list_at, object_at, text_at,
+    Cluster, Fields, Group, Ippr, Kind, Resource, Role, label, list_at, object_at, text_at,
 };
 
 /// A RayCluster.
@@ -76,6 +77,9 @@ pub struct GroupSpec {
     /// The CPU and memory with which its ray containers start: their limits, or else their
     /// requests; `None` without requests.
     pub size: Option<(Quantity, Quantity)>,
+    /// The most CPU and memory that its ray containers may have within their pods, where the pods
+    /// have amounts of their own.
+    pub within_pod: [Option<Quantity>; 2],
     /// The first of the start parameters by which the size of its nodes is fixed.
     pub fixed_by: Option<&'static str>,
     /// Whether a resize of CPU or memory restarts its ray containers.
@@ -156,7 +160,9 @@ impl ClusterSpec {
         let cluster = Cluster::parse(Kind::RayCluster, spec);
         let upscaling = cluster.autoscaler_option("upscalingMode");
         Self {
-            groups: cluster.groups().map(GroupSpec::of).collect(),
+            groups: (cluster.groups())
+                .map(|group| GroupSpec::of(&cluster, group))
+                .collect(),
             lists_workers: spec.get("workerGroupSpecs").is_some_and(Value::is_array),
             has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
             conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),
@@ -181,10 +187,11 @@ impl GroupSpec {
         pods.filter_map(Option::as_deref)
     }
 
-    fn of(group: &Group<'_>) -> Self {
+    fn of(cluster: &Cluster<'_>, group: &Group<'_>) -> Self {
+        let within_pod = |resource| PodLevelBound::of(cluster, group, resource);
         let labels = || object_at(group.spec, "labels").into_iter().flatten();
         let is_good = |(key, value): &(&String, &Value)| {
-            label_key::is_key(key) && value.as_str().is_some_and(label::is_value)
+            label::is_key(key) && value.as_str().is_some_and(label::is_value)
         };
         let strategy = object_at(group.spec, "scaleStrategy");
         let to_delete = strategy.map(|strategy| list_at(strategy, "workersToDelete").iter());
@@ -218,6 +225,8 @@ impl GroupSpec {
             node_selector: selector(),
             resources: NodeResources::of(group),
             size: size(group),
+            within_pod: [Resource::Cpu, Resource::Memory]
+                .map(|resource| within_pod(resource).map(|bound| bound.highest)),
             fixed_by: ["num-cpus", "memory"]
                 .into_iter()
                 .find(|param| group.start_param(param).is_some()),

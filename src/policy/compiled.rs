@@ -69,6 +69,7 @@ pub struct PartialReconcile {
     pub(crate) scale_up: Option<ScaleUp>,
     pub(crate) unschedulable_seconds: Option<u32>,
     pub(crate) drain_timeout_seconds: Option<u32>,
+    pub(crate) hold_busy_nodes: Option<bool>,
     pub(crate) shrink_after_seconds: Option<u32>,
     pub(crate) keep_small_seconds: Option<u32>,
     pub(crate) headroom: Option<Arc<Headroom>>,
@@ -129,6 +130,7 @@ impl PartialReconcile {
             &mut settings.drain_timeout_seconds,
             self.drain_timeout_seconds.as_ref(),
         );
+        write(&mut settings.hold_busy_nodes, self.hold_busy_nodes.as_ref());
         write(
             &mut settings.in_place.shrink_after_seconds,
             self.shrink_after_seconds.as_ref(),

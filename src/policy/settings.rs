@@ -48,6 +48,8 @@ pub struct ReconcileSettings {
     pub unschedulable_seconds: u32,
     /// The seconds for which nodes above a maximum may finish their work; 0 stops them at once.
     pub drain_timeout_seconds: u32,
+    /// Whether workers with work are marked for node autoscalers.
+    pub hold_busy_nodes: bool,
     /// How pods that can be resized in place are kept small.
     pub in_place: InPlaceSettings,
     /// Room to keep free for demand to come.
@@ -159,6 +161,7 @@ impl Default for ReconcileSettings {
             scale_up: None,
             unschedulable_seconds: UNSCHEDULABLE_S,
             drain_timeout_seconds: DRAIN_TIMEOUT_S,
+            hold_busy_nodes: false,
             in_place: InPlaceSettings::default(),
             headroom: Arc::default(),
             schedules: Arc::default(),

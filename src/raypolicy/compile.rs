@@ -197,6 +197,7 @@ fn reconcile(written: Option<&resource::Reconcile>, faults: &mut Faults) -> Part
         scale_up: written.scale_up.as_ref().and_then(scale_up),
         unschedulable_seconds: number(written.unschedulable_seconds),
         drain_timeout_seconds: number(written.drain_timeout_seconds),
+        hold_busy_nodes: written.hold_busy_nodes,
         shrink_after_seconds: number(in_place.shrink_after_seconds),
         keep_small_seconds: number(in_place.keep_small_seconds),
         headroom: standby::headroom(written, faults),

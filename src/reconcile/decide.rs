@@ -12,7 +12,7 @@ use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTa
 use crate::reconcile::effects::replicas::ReplicaChange;
 use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
-use crate::reconcile::effects::{drain, replicas};
+use crate::reconcile::effects::{drain, hold, replicas};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::activity;
@@ -43,6 +43,7 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     let stabilisation = memory.stabilisation.after(snapshot, now);
     made.replicas(&barred, memory.splits(now), stabilisation);
     made.pods(&barred);
+    made.holds();
     made.drains();
     made.say(memory);
     let (chains, skipped) = (made.chains, made.skipped);
@@ -244,6 +245,29 @@ impl Making<'_> {
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
                 self.chains.push(Chain::pod(about, why, steps));
             }
+        }
+    }
+
+    /// The marks for node autoscalers.
+    fn holds(&mut self) {
+        for planned in &self.plan.holds {
+            let about = EffectTarget::Pod(planned.pod.clone());
+            let Some(pod) = self.snapshot.pods.find(&planned.pod) else {
+                continue;
+            };
+            // The mark is written already where the watch does not show a patch of the pod yet.
+            if self.unobserved.until(&pod, self.now).is_some()
+                || self.waits(&about, EffectClass::Resize)
+            {
+                continue;
+            }
+            let why = if planned.holds {
+                "it has work, so node autoscalers are to leave its Kubernetes node"
+            } else {
+                "it has no work any more"
+            };
+            let effect = Effect::NotePod(hold::patch(&pod, planned));
+            self.chains.push(Chain::one(about, why.to_owned(), effect));
         }
     }
 

@@ -59,6 +59,7 @@ impl RoundSettings {
                 scale_up: policy.scale_up,
                 unschedulable_s: policy.unschedulable_seconds.into(),
                 drain_timeout_s: policy.drain_timeout_seconds.into(),
+                hold_busy_nodes: policy.hold_busy_nodes,
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
                 headroom: Arc::clone(&policy.headroom),
@@ -135,6 +136,7 @@ mod tests {
             }),
             unschedulable_seconds: 20,
             drain_timeout_seconds: 30,
+            hold_busy_nodes: true,
             in_place: InPlaceSettings {
                 shrink_after_seconds: 90,
                 keep_small_seconds: 0,
@@ -155,6 +157,7 @@ mod tests {
             }),
             unschedulable_s: 20.0,
             drain_timeout_s: 30.0,
+            hold_busy_nodes: true,
             shrink_after_s: Some(90.0),
             keep_small_s: None,
             headroom,

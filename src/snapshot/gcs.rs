@@ -270,6 +270,22 @@ impl NodeState {
         matches!(self.status, NodeStatus::Running | NodeStatus::Idle)
     }
 
+    /// What is in use on it of what its users ask for. What Ray counts for itself is left out:
+    /// addresses, the resources of placement groups, which CPU and the others count too, and the
+    /// object store.
+    pub fn held(&self) -> BTreeMap<String, f64> {
+        let is_asked = |name: &str| {
+            !name.starts_with("node:") && !name.contains("_group_") && name != "object_store_memory"
+        };
+        let totals = self.total_resources.iter();
+        let in_use = totals.filter_map(|(name, total)| {
+            let free = self.available_resources.get(name).copied().unwrap_or(0.0);
+            let used = total - free;
+            (is_asked(name) && used > 0.0).then(|| (name.clone(), used))
+        });
+        in_use.collect()
+    }
+
     /// Whether it is the head: only the head has this resource.
     pub fn is_head(&self) -> bool {
         self.total_resources.contains_key(HEAD_RESOURCE)

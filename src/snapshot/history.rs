@@ -36,6 +36,13 @@ pub struct History {
     /// Nodes above a maximum that were asked to leave, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub leaving: BTreeMap<String, LeavingMemory>,
+    /// Placement groups whose pods did not all get a Kubernetes node, by their titles.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gangs: BTreeMap<String, GangMemory>,
+    /// Since when pods have been about to leave with their Kubernetes node, or by an eviction, by
+    /// the name of the pod, in seconds since 1970.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub departing: BTreeMap<String, f64>,
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,
@@ -58,6 +65,16 @@ pub struct BlockMemory {
     /// Whether a scale gate said so, which is removed once the group can be served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_gate: bool,
+}
+
+/// What is remembered of a placement group whose pods did not all get a Kubernetes node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct GangMemory {
+    /// How often in a row that was so.
+    pub times: u32,
+    /// When it is tried again, in seconds since 1970.
+    pub retry_at: f64,
 }
 
 /// What is remembered of a node above a maximum that was asked to leave.

@@ -36,6 +36,9 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
     for node in &plan.leaving {
         let _ = writeln!(text, "\nleaving: {node}");
     }
+    for departure in &plan.departures {
+        let _ = writeln!(text, "\nabout to leave: {departure}");
+    }
     for problem in &plan.problems {
         let _ = writeln!(text, "\nproblem: {problem}");
     }

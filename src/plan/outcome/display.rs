@@ -37,8 +37,15 @@ impl fmt::Display for Plan {
                 None => writeln!(f)?,
             }
         }
+        for hold in &self.holds {
+            let what = if hold.holds { "mark" } else { "unmark" };
+            writeln!(f, "  {what} {} for node autoscalers", hold.pod)?;
+        }
         for node in &self.leaving {
             writeln!(f, "  leaving: {node}")?;
+        }
+        for departure in &self.departures {
+            writeln!(f, "  about to leave: {departure}")?;
         }
         for unmet in &self.unmet {
             writeln!(f, "  cannot be met: {} x {}", unmet.count, unmet.demand)?;
@@ -62,6 +69,7 @@ impl Plan {
                 || group.replicas_now.is_some_and(|now| now != group.replicas)
         };
         let pods = self.resizes.len() + self.drains.len() + self.raylet_syncs.len();
+        let pods = pods + self.holds.len();
         pods == 0 && !self.groups.iter().any(acts)
     }
 }

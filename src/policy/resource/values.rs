@@ -160,6 +160,11 @@ pub struct Reconcile {
     #[schemars(range(min = 0, max = 604_800))]
     pub drain_timeout_seconds: Option<i64>,
 
+    /// Whether workers with work are marked, so that Karpenter and cluster-autoscaler leave their
+    /// Kubernetes nodes alone (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_busy_nodes: Option<bool>,
+
     /// How pods that can be resized in place are kept small (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<InPlace>,

@@ -210,6 +210,7 @@ impl<'a> Decision<'a> {
         let mut found = NodeAssembly {
             history: &self.snapshot.history,
             strategy: self.settings.strategy,
+            deferred_s: self.settings.deferred_s,
             config,
             reader: &reader,
             kube_nodes: &kube_nodes,

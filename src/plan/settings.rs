@@ -33,6 +33,9 @@ pub struct PlanSettings {
     /// For how many seconds at the most an idle pod is kept that is below its resize limits: see
     /// `removal::keep`. `None` keeps it no longer than other pods.
     pub keep_small_s: Option<f64>,
+    /// For how many seconds a resize that the kubelet has deferred is left as it is (strategy
+    /// rayfit).
+    pub deferred_s: f64,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
@@ -78,6 +81,7 @@ impl Default for PlanSettings {
             hold_busy_nodes: false,
             shrink_after_s: Some(SHRINK_AFTER_S.into()),
             keep_small_s: Some(KEEP_SMALL_S.into()),
+            deferred_s: 0.0,
             headroom: Arc::default(),
             schedules: Arc::default(),
         }

@@ -72,6 +72,7 @@ pub struct PartialReconcile {
     pub(crate) hold_busy_nodes: Option<bool>,
     pub(crate) shrink_after_seconds: Option<u32>,
     pub(crate) keep_small_seconds: Option<u32>,
+    pub(crate) deferred_seconds: Option<u32>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
     pub(crate) back_off_initial_seconds: Option<u32>,
@@ -138,6 +139,10 @@ impl PartialReconcile {
         write(
             &mut settings.in_place.keep_small_seconds,
             self.keep_small_seconds.as_ref(),
+        );
+        write(
+            &mut settings.in_place.deferred_seconds,
+            self.deferred_seconds.as_ref(),
         );
         write(&mut settings.headroom, self.headroom.as_ref());
         write(&mut settings.schedules, self.schedules.as_ref());

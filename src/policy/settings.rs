@@ -68,6 +68,8 @@ pub struct InPlaceSettings {
     /// The longest time for which an idle pod below its resize limits is kept, in seconds; 0 keeps
     /// it no longer than other pods.
     pub keep_small_seconds: u32,
+    /// The seconds for which a resize that the kubelet has deferred is left as it is.
+    pub deferred_seconds: u32,
 }
 
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
@@ -175,6 +177,7 @@ impl Default for InPlaceSettings {
         Self {
             shrink_after_seconds: SHRINK_AFTER_S,
             keep_small_seconds: KEEP_SMALL_S,
+            deferred_seconds: 0,
         }
     }
 }

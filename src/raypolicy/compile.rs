@@ -200,6 +200,7 @@ fn reconcile(written: Option<&resource::Reconcile>, faults: &mut Faults) -> Part
         hold_busy_nodes: written.hold_busy_nodes,
         shrink_after_seconds: number(in_place.shrink_after_seconds),
         keep_small_seconds: number(in_place.keep_small_seconds),
+        deferred_seconds: number(in_place.deferred_seconds),
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
         back_off_initial_seconds: seconds(back_off.initial_seconds),

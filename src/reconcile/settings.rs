@@ -62,6 +62,7 @@ impl RoundSettings {
                 hold_busy_nodes: policy.hold_busy_nodes,
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
+                deferred_s: in_place.deferred_seconds.into(),
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
             },
@@ -140,6 +141,7 @@ mod tests {
             in_place: InPlaceSettings {
                 shrink_after_seconds: 90,
                 keep_small_seconds: 0,
+                deferred_seconds: 4,
             },
             back_off: BackOffPolicy {
                 initial_seconds: Some(3),
@@ -160,6 +162,7 @@ mod tests {
             hold_busy_nodes: true,
             shrink_after_s: Some(90.0),
             keep_small_s: None,
+            deferred_s: 4.0,
             headroom,
             schedules: Arc::default(),
         };

@@ -30,6 +30,8 @@ const UNSCHEDULABLE_FOR_LONG_S: f64 = 60.0;
 pub(crate) struct NodeAssembly<'d> {
     pub(crate) history: &'d History,
     pub(crate) strategy: Strategy,
+    /// For how many seconds a deferred resize is left as it is.
+    pub(crate) deferred_s: f64,
     pub(crate) config: &'d ClusterConfig,
     pub(crate) reader: &'d NodeReader<'d>,
     /// The Kubernetes nodes, by name.
@@ -129,6 +131,7 @@ impl NodeAssembly<'_> {
         let around = Around {
             now: self.now,
             strategy: self.strategy,
+            deferred_s: self.deferred_s,
             memory,
             used: used(row),
         };

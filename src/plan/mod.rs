@@ -55,7 +55,8 @@ pub(crate) use crate::plan::memory::availability::is_overdue;
 pub use crate::plan::outcome::block_reason::BlockReason;
 pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
 pub use crate::plan::outcome::plan::{
-    Deletion, GroupPlan, LeavingNode, NodeDrain, NodeHold, Plan, PlanWait, PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, Deletion, GroupPlan, LeavingNode, NodeDrain, NodeHold, Plan,
+    PlanWait, PodResize, RayletSync,
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 pub use crate::plan::outcome::problem_reason::{

@@ -41,6 +41,8 @@
 //! - **nodes that leave**: Workers whose Kubernetes node is about to leave, or that are evicted, take
 //!   no new work, room for their work is found elsewhere, and their Ray nodes are told by when they
 //!   are gone. Ray finds out when the Ray node is dead.
+//! - **used clusters stay**: A detached actor counts as use of a cluster that ends when nobody uses
+//!   it. Ray counts drivers only.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
 //!   new demand is placed on them. They are stopped after a time that a RayPolicy sets. Ray stops
 //!   them at once, together with their work.

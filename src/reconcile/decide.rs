@@ -6,7 +6,7 @@ use super::memory::RoundMemory;
 use super::round::{Round, Skipped};
 use super::settings::RoundSettings;
 use crate::plan::check::{self, Violation};
-use crate::plan::{self, Plan, PlanWait};
+use crate::plan::{self, ClusterEndPolicy, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::ReplicaChange;
@@ -41,10 +41,14 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     };
     let barred = made.barred();
     let stabilisation = memory.stabilisation.after(snapshot, now);
-    made.replicas(&barred, memory.splits(now), stabilisation);
-    made.pods(&barred);
-    made.holds();
-    made.drains();
+    if made.end() {
+        // What else there is to do would be undone, and could fail the patch.
+    } else {
+        made.replicas(&barred, memory.splits(now), stabilisation);
+        made.pods(&barred);
+        made.holds();
+        made.drains();
+    }
     made.say(memory);
     let (chains, skipped) = (made.chains, made.skipped);
     let outage = Outage::seen(memory.outage.as_ref(), now);
@@ -162,6 +166,24 @@ impl Making<'_> {
         };
         let (why, until, lasting) = (wait.why.clone(), wait.until, wait.failures > 2);
         self.skip(about.clone(), why, Some(until), lasting);
+        true
+    }
+
+    /// The end of the cluster, if it ends by itself now.
+    fn end(&mut self) -> bool {
+        let Some(end) = &self.plan.end else {
+            return false;
+        };
+        if end.policy != ClusterEndPolicy::Suspend {
+            return false;
+        }
+        if !self.waits(&EffectTarget::Cluster, EffectClass::Replicas)
+            && let Some(patch) = replicas::suspend(self.snapshot)
+        {
+            let effect = Effect::PatchCluster(patch);
+            let chain = Chain::one(EffectTarget::Cluster, end.to_string(), effect);
+            self.chains.push(chain);
+        }
         true
     }
 

@@ -73,6 +73,11 @@ const SPEC: Allowed = Keys(&[
     ("rayVersion", Plain),
     ("enableInTreeAutoscaling", Plain),
     ("suspend", Plain),
+    (
+        "idleTerminationOptions",
+        Keys(&[("timeoutSeconds", Plain), ("policy", Plain)]),
+    ),
+    ("idleSuspend", Plain),
     ("managedBy", Plain),
     (
         "autoscalerOptions",

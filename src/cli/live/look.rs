@@ -156,7 +156,10 @@ async fn ask(
     address: Option<Address>,
 ) -> anyhow::Result<(ClusterResourceState, String)> {
     let gcs = connect(client, key, cluster, pods, address).await?;
-    let state = gcs.cluster_resource_state().await?;
+    let mut state = gcs.cluster_resource_state().await?;
+    if cluster["spec"]["idleTerminationOptions"].is_object() {
+        state.users = gcs.users().await.ok();
+    }
     let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
     Ok((state, String::from_utf8_lossy(&error).into_owned()))
 }

@@ -19,6 +19,7 @@ use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
 use crate::plan::outcome::unmet::{Unmet, UnmetReason};
 use crate::plan::packing::budget;
+use crate::plan::removal::idle_end;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::PodRole;
@@ -53,6 +54,9 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     }
     plan.notes = notes(decided, &plan);
     plan.remember = remember::history(snapshot, decided, &plan);
+    let ends = plan.waiting.is_none();
+    let (end, unused) = idle_end::decide(snapshot, settings.strategy, decided.now);
+    (plan.end, plan.remember.unused) = (end.filter(|_| ends), unused);
     plan
 }
 

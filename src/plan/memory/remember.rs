@@ -40,6 +40,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         blocked: blocked::after(before, decided),
         leaving: leaving::after(before, decided, plan),
         gangs: decided.gangs.clone(),
+        unused: None,
         departing: (decided.departures.iter())
             .map(|(pod, departure)| (pod.clone(), departure.since))
             .collect(),

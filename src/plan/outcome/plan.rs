@@ -48,6 +48,9 @@ pub struct Plan {
     /// The pods that are about to leave with their Kubernetes node, or by an eviction.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub departures: Vec<Departure>,
+    /// The end of the cluster, if nobody has used it for long enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ClusterEnd>,
     /// The demands that cannot be met.
     pub unmet: Vec<Unmet>,
     /// The problems of the cluster's objects, and what is not done because of them.
@@ -188,6 +191,25 @@ pub struct LeavingNode {
     pub stop_at: f64,
     /// What its work holds of each resource that Ray counts; work that holds nothing is not seen.
     pub holds: BTreeMap<String, f64>,
+}
+
+/// The end of a cluster that nobody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterEnd {
+    /// What becomes of it.
+    pub policy: ClusterEndPolicy,
+    /// Since when nobody has used it, in seconds since 1970.
+    pub unused_since: f64,
+}
+
+/// What becomes of a cluster that nobody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum ClusterEndPolicy {
+    /// It is suspended, until somebody removes `spec.idleSuspend`.
+    Suspend,
+    /// It is deleted.
+    Delete,
 }
 
 /// Why nothing is done at all.

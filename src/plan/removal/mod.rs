@@ -7,6 +7,7 @@
 pub(crate) mod deadline;
 pub(crate) mod enforce;
 pub(crate) mod give_way;
+pub(crate) mod idle_end;
 pub(crate) mod keep;
 pub(crate) mod make_room;
 pub(crate) mod scattered;

@@ -105,6 +105,7 @@ impl Ray {
                 })
                 .collect(),
             cluster_resource_constraints: self.constraints(&request),
+            users: None,
         }
     }
 

@@ -43,6 +43,19 @@ pub struct ClusterSpec {
     pub conservative: bool,
     /// `autoscalerOptions.idleTimeoutSeconds`
     pub idle_timeout: IdleTimeout,
+    /// What becomes of the cluster when nobody uses it.
+    pub idle_end: Option<IdleEnd>,
+}
+
+/// What becomes of a cluster when nobody uses it (`idleTerminationOptions`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleEnd {
+    /// `timeoutSeconds`
+    pub timeout: Number,
+    /// `policy`; `Suspend` if it is absent.
+    pub policy: String,
+    /// Whether it is suspended already (`idleSuspend`).
+    pub is_suspended: bool,
 }
 
 /// A group of a RayCluster.
@@ -167,6 +180,7 @@ impl ClusterSpec {
             has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
             conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),
             idle_timeout: IdleTimeout::of(cluster.autoscaler_options()),
+            idle_end: idle_end(spec),
         }
     }
 
@@ -273,6 +287,17 @@ fn scale_gates(strategy: &Fields) -> Vec<String> {
 
 /// The condition is removed as soon as KubeRay has made all pods. (KubeRay, `ReplicaFailure` in
 /// `raycluster_types.go`.)
+/// Without `timeoutSeconds` a cluster does not end. (Ray, `cloud_provider.py`,
+/// `_refresh_idle_termination_config`.)
+fn idle_end(spec: &Fields) -> Option<IdleEnd> {
+    let options = object_at(spec, "idleTerminationOptions")?;
+    Some(IdleEnd {
+        timeout: options.get("timeoutSeconds")?.as_number()?.clone(),
+        policy: text_at(options, "policy").unwrap_or("Suspend").to_owned(),
+        is_suspended: spec.get("idleSuspend").and_then(Value::as_bool) == Some(true),
+    })
+}
+
 fn fails_to_create(status: &Fields) -> bool {
     let conditions = list_at(status, "conditions").iter();
     conditions.filter_map(Value::as_object).any(|condition| {

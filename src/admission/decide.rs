@@ -14,7 +14,7 @@ use crate::facts::Facts;
 use crate::judge::Verdict;
 use crate::policy::{EffectivePolicy, Settings};
 use crate::ray::ippr::ANNOTATION;
-use crate::ray::{Kind, RayObject};
+use crate::ray::{Kind, RayObject, drain};
 use crate::raypolicy::compile;
 use crate::{judge, raypolicy};
 
@@ -140,6 +140,9 @@ fn review_policy(
     ))
 }
 
+/// A cluster without this key has no autoscaling, and DF10 adds nothing to its workers.
+const AUTOSCALING: &str = "enableInTreeAutoscaling";
+
 /// Both objects, with the fields that will be read.
 fn trees(
     webhook: Webhook,
@@ -151,6 +154,8 @@ fn trees(
     let read = |raw, field, detail| read(raw, field, detail, budget);
     let mut detail = match webhook {
         Webhook::Mutate if object.get().contains(ANNOTATION) => Detail::WithEnvironment,
+        Webhook::Mutate if object.get().contains(AUTOSCALING) => Detail::WithEnvironment,
+        Webhook::Validate if object.get().contains(drain::VARIABLE) => Detail::WithEnvironment,
         _ => Detail::Judged,
     };
     let mut new = read(object, "object", detail)?;

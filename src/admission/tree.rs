@@ -22,7 +22,8 @@ pub enum Detail {
     /// The fields that rules and defaults read. Only RF306, about clusters whose pods are replaced
     /// at every change, reads the rest.
     Judged,
-    /// The same, and the environment variables of workers, which DF09 reads in groups that grow.
+    /// The same, and the environment variables of workers, which DF09 and DF10 add to, and RF232
+    /// reads.
     WithEnvironment,
 }
 

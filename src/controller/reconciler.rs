@@ -84,6 +84,8 @@ struct Observation {
     texts: ClusterTexts,
     head: Result<(Head, HeadPod), NoHead>,
     unchanged: Option<UnchangedCheck>,
+    /// Whether Ray is asked who uses the cluster, which ends when nobody does.
+    ends_unused: bool,
 }
 
 impl Reconciler {
@@ -136,6 +138,7 @@ impl Reconciler {
                     }),
                     texts,
                     unchanged: None,
+                    ends_unused: scene.cluster["spec"]["idleTerminationOptions"].is_object(),
                 });
                 None
             }
@@ -255,10 +258,13 @@ impl Reconciler {
             self.metrics.gcs_is_well(&self.judge.key);
             blind::no_head(none)
         })?;
-        let client = self.client(head).await;
-        let client = client.map_err(|error| blind::no_credentials(pod, &error))?;
+        let client =
+            (self.client(head).await).map_err(|error| blind::no_credentials(pod, &error))?;
         match client.whole_state().await {
-            Ok((state, place)) => {
+            Ok((mut state, place)) => {
+                if observation.ends_unused {
+                    state.users = client.users().await.ok();
+                }
                 self.metrics.gcs_is_well(&self.judge.key);
                 Ok((client, state, place))
             }
@@ -339,7 +345,7 @@ impl Reconciler {
             clock: self.clock,
         };
         let done = performer.all(round.chains.clone()).await;
-        if done.iter().any(is_stale) {
+        if done.iter().any(Done::is_stale) {
             self.look_up().await;
         }
         self.finish(&round, &done, self.clock.wall())
@@ -387,9 +393,4 @@ impl Reconciler {
             cadence::quiet_s(changed_at, now, pace)
         })
     }
-}
-
-/// Whether another write came first, or the observed objects were stale.
-fn is_stale(done: &Done) -> bool {
-    matches!(&done.result, Err(failure) if failure.meaning() == Meaning::Stale)
 }

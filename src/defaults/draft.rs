@@ -132,7 +132,7 @@ impl<'a> Draft<'a> {
             return;
         }
         let path = group.ray_container_path().key(list);
-        if present.is_some() {
+        if present.is_some() || !self.made.insert(path.pointer()) {
             let end = format!("{}/-", path.pointer());
             for entry in &entries {
                 self.push(&end, entry.item.clone());

@@ -10,6 +10,7 @@
 mod applied;
 pub mod autoscaler_version;
 pub mod draft;
+pub mod graceful_end;
 pub mod head_work;
 pub mod ray_sidecar;
 pub mod rayfit_sidecar;
@@ -40,6 +41,7 @@ pub static DEFAULTS: &[&DefaultRule] = &[
     &reconcile_mode::DEFAULT,
     &head_work::DEFAULT,
     &worker_start::DEFAULT,
+    &graceful_end::DEFAULT,
 ];
 
 /// What admission fills in for `object`; `old` is the stored object if this is an update.

@@ -12,19 +12,21 @@ use super::wire::ray::rpc::autoscaler::{
     ReportAutoscalingStateRequest, ResizeRayletResourceInstancesRequest,
 };
 use super::wire::ray::rpc::internal_kv_gcs_service_client::InternalKvGcsServiceClient;
+use super::wire::ray::rpc::job_info_gcs_service_client::JobInfoGcsServiceClient;
 use super::wire::ray::rpc::node_info_gcs_service_client::NodeInfoGcsServiceClient;
 use super::wire::ray::rpc::placement_group_info_gcs_service_client::PlacementGroupInfoGcsServiceClient;
 use super::wire::ray::rpc::task_info_gcs_service_client::TaskInfoGcsServiceClient;
 use super::wire::ray::rpc::{
     DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, GetAllActorInfoRequest,
-    GetAllPlacementGroupRequest, GetTaskEventsRequest, InternalKvDelRequest, InternalKvGetRequest,
-    InternalKvPutRequest,
+    GetAllJobInfoRequest, GetAllPlacementGroupRequest, GetTaskEventsRequest, InternalKvDelRequest,
+    InternalKvGetRequest, InternalKvPutRequest,
 };
+use super::wire::users;
 use super::{Call, CallError, Client, ClientPlace, GcsFault, validate};
 use crate::simulate::trace::{RayGroup, RayHistory, RayRun};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
-use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::gcs::{ClusterResourceState, RayUsers};
 
 /// Ray's code for a key that does not exist.
 const NO_SUCH_KEY: i32 = 17;
@@ -301,6 +303,39 @@ impl Client {
             groups: groups.map(<(String, RayGroup)>::from).collect(),
             forgotten: u64::try_from(tasks.num_status_task_events_dropped).unwrap_or(0),
         })
+    }
+
+    /// Who uses the cluster: its drivers, and detached actors.
+    pub async fn users(&self) -> Result<RayUsers, CallError> {
+        let limit = self.largest_answer();
+        let call = Call::Jobs;
+        let all = GetAllJobInfoRequest {
+            skip_submission_job_info_field: true,
+            skip_is_running_tasks_field: true,
+        };
+        let jobs = self
+            .call(call, all, |channel, request| async move {
+                JobInfoGcsServiceClient::new(channel)
+                    .max_decoding_message_size(limit)
+                    .get_all_job_info(request)
+                    .await
+            })
+            .await?;
+        self.checked(call, jobs.status)?;
+        let call = Call::Actors;
+        let alive = GetAllActorInfoRequest {
+            show_dead_jobs: false,
+        };
+        let actors = self
+            .call(call, alive, |channel, request| async move {
+                ActorInfoGcsServiceClient::new(channel)
+                    .max_decoding_message_size(limit)
+                    .get_all_actor_info(request)
+                    .await
+            })
+            .await?;
+        self.checked(call, actors.status)?;
+        Ok(users::of(&jobs.job_info_list, &actors.actor_table_data))
     }
 
     /// The status inside an answer: absent or 0 means success.

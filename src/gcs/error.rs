@@ -33,6 +33,8 @@ pub enum Call {
     TaskEvents,
     /// `GetAllActorInfo`
     Actors,
+    /// `GetAllJobInfo`
+    Jobs,
     /// `GetAllPlacementGroup`
     PlacementGroups,
 }
@@ -211,6 +213,7 @@ impl Call {
             Self::KvDel => "InternalKVDel",
             Self::TaskEvents => "GetTaskEvents",
             Self::Actors => "GetAllActorInfo",
+            Self::Jobs => "GetAllJobInfo",
             Self::PlacementGroups => "GetAllPlacementGroup",
         }
     }

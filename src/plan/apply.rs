@@ -46,6 +46,11 @@ pub fn sent(snapshot: &Snapshot, plan: &Plan) -> Snapshot {
             pod.annotations.resize_status = Some(note.text());
         }
     }
+    for hold in &plan.holds {
+        if let Some(pod) = after.pods.parts(&hold.pod) {
+            pod.annotations.holds_node = hold.holds.then(String::new);
+        }
+    }
     after.history = plan.remember.clone();
     after
 }

@@ -1,26 +1,29 @@
 //! The phases of a decision, in their order: from a snapshot to a plan. (Ray, `scheduler.py`,
 //! `ResourceDemandScheduler.schedule`.)
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::decided::Decided;
 use super::settings::PlanSettings;
 use crate::plan::conclude::{actions, explain};
 use crate::plan::demand::batch::RequestBatch;
-use crate::plan::demand::names::{Name, Names};
+use crate::plan::demand::names::Names;
 use crate::plan::demand::requests;
 use crate::plan::demand::requests::{Demand, DemandOrigin};
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, DemandIndex, KubeNodeIndex, List, StandbyIndex};
+use crate::plan::memory::gangs::Gangs;
 use crate::plan::memory::{at_work, availability, blocked, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::blocked::Evidence;
+use crate::plan::nodes::departure::departures;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, problems, rows, view};
+use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
@@ -32,12 +35,11 @@ use crate::plan::removal::enforce::Timeouts;
 use crate::plan::removal::keep::Keep;
 use crate::plan::removal::make_room::{RoomContext, make_room};
 use crate::plan::removal::shrink::Hold;
-use crate::plan::removal::{deadline, enforce, shrink, vain, withdraw};
+use crate::plan::removal::{deadline, enforce, scattered, shrink, vain, withdraw};
 use crate::plan::standby::ready;
 use crate::plan::standby::ready::{StandbyContext, StandbyDemand};
 use crate::plan::standby::wanted::Wanted;
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::pod::Pod;
 
 /// Decides what is to be done about the RayCluster of a snapshot. This is a pure function: equal
@@ -45,18 +47,32 @@ use crate::snapshot::pod::Pod;
 pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport) {
     let own: Vec<Pod<'_>> = snapshot.pods.iter().collect();
     let now = snapshot.seconds().unwrap_or_default();
-    let wanted = if settings.strategy.is_rayfit() {
-        Wanted::at(&settings.headroom, &settings.schedules, now)
-    } else {
-        Wanted::default()
-    };
-    let decided = Decision {
+    let mut wanted = Wanted::default();
+    let mut leaving = BTreeMap::new();
+    let config = ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
+    if settings.strategy.is_rayfit() {
+        wanted = Wanted::at(&settings.headroom, &settings.schedules, now);
+        leaving = departures(snapshot, &own, &config, (settings.drain_timeout_s, now));
+        wanted.replace(leaving.values(), &snapshot.gcs);
+    }
+    let decision = Decision {
         snapshot,
         settings,
         wanted,
+        departures: leaving,
         own: &own,
+    };
+    let gangs = Some(Gangs::of(snapshot)).filter(|_| decision.is_rayfit());
+    let mut decided = decision.run(config, gangs.unwrap_or_default(), now);
+    if settings.strategy.is_rayfit() {
+        let (cluster, patience) = (snapshot.title(), settings.unschedulable_s);
+        let mut gangs = Gangs::from(decided.gangs.clone());
+        if gangs.give_up(&decided.state, &decided.demands, (&cluster, patience, now)) {
+            // What they would have taken goes to others, or makes room for them.
+            let config = ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
+            decided = decision.run(config, gangs, now);
+        }
     }
-    .run(now);
     let plan = actions::plan(snapshot, settings, &decided);
     let report = explain::report(&decided, &plan);
     (plan, report)
@@ -66,6 +82,7 @@ struct Decision<'a> {
     snapshot: &'a Snapshot,
     settings: &'a PlanSettings,
     wanted: Wanted,
+    departures: BTreeMap<String, Departure>,
     own: &'a [Pod<'a>],
 }
 
@@ -74,8 +91,7 @@ impl<'a> Decision<'a> {
         self.settings.strategy.is_rayfit()
     }
 
-    fn run(&self, now: f64) -> Decided<'a> {
-        let mut config = ClusterConfig::of(&self.snapshot.ray_cluster);
+    fn run(&self, mut config: ClusterConfig, gangs: Gangs, now: f64) -> Decided<'a> {
         let faults = problems::all(self.snapshot, self.own);
         let mut problems = std::mem::take(&mut config.problems);
         problems.extend(faults);
@@ -86,7 +102,8 @@ impl<'a> Decision<'a> {
         if self.is_rayfit() {
             rows::by_name(&mut list);
         }
-        let (mut state, demands) = self.state(&config, &list, now, &mut problems);
+        let (mut state, mut demands) = self.state(&config, &list, now, &mut problems);
+        gangs.keep_back(&mut demands, now);
         let unschedulable_s = self.is_rayfit().then_some(self.settings.unschedulable_s);
         let evidence = Evidence::of(self.snapshot, self.own, &config, unschedulable_s);
         let history = &self.snapshot.history;
@@ -110,6 +127,9 @@ impl<'a> Decision<'a> {
         let demand_waits = !left.is_empty() || self.own.iter().any(waits);
         let at_work = at_work::most(history, &state);
         withdraw::launches(&mut state);
+        if gangs.is_any() {
+            scattered::give_up(&mut state);
+        }
         let withdrawn = withdraw::pending_timeout(&state, history);
         let small = self.settings.keep_small_s;
         let small = small.filter(|_| self.is_rayfit() && !demand_waits);
@@ -157,6 +177,8 @@ impl<'a> Decision<'a> {
             at_work,
             evidence,
             leaving,
+            gangs: gangs.remembered(),
+            departures: self.departures.clone(),
             problems,
             now,
         }
@@ -176,8 +198,8 @@ impl<'a> Decision<'a> {
         view::texts(self.snapshot, config, &mut texts);
         let names = Names::of(texts);
         let reader = NodeReader {
-            wanted: wanted(gcs, &self.wanted, &names),
-            labels: labels(gcs, &names),
+            wanted: view::wanted(gcs, self.wanted.resources(), &names),
+            labels: view::labels(gcs, &names),
             names: &names,
         };
         let groups = config.groups.enumerate();
@@ -188,9 +210,11 @@ impl<'a> Decision<'a> {
         let mut found = NodeAssembly {
             history: &self.snapshot.history,
             strategy: self.settings.strategy,
+            deferred_s: self.settings.deferred_s,
             config,
             reader: &reader,
             kube_nodes: &kube_nodes,
+            departures: &self.departures,
             now,
             list: List::default(),
         };
@@ -368,32 +392,4 @@ fn all_or_nothing(
     } else {
         left.extend(batches.iter().copied());
     }
-}
-
-fn wanted(gcs: &ClusterResourceState, standby: &Wanted, names: &Names) -> BTreeSet<Name> {
-    let requested = requests::requests(gcs).flat_map(|request| request.resources_bundle.keys());
-    let wanted = requested
-        .map(String::as_str)
-        .chain(standby.resources())
-        .chain(["CPU", "memory", "GPU"]);
-    wanted.filter_map(|name| names.get(name)).collect()
-}
-
-fn labels(gcs: &ClusterResourceState, names: &Names) -> BTreeSet<Name> {
-    let of = |request: &crate::snapshot::gcs::ResourceRequest| {
-        let selected = request
-            .label_selectors
-            .iter()
-            .flat_map(|s| &s.label_constraints);
-        let apart = request
-            .placement_constraints
-            .iter()
-            .filter_map(|c| c.anti_affinity.as_ref());
-        let labels: Vec<Name> = selected
-            .filter_map(|c| names.get(&c.label_key))
-            .chain(apart.filter_map(|label| names.get(&label.label_name)))
-            .collect();
-        labels
-    };
-    requests::requests(gcs).flat_map(of).collect()
 }

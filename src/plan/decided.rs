@@ -9,10 +9,12 @@ use crate::plan::list::{ByGroup, DemandIndex, List, StandbyIndex};
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::rows::Leftovers;
+use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::deadline::Leaving;
 use crate::plan::standby::ready::StandbyDemand;
+use crate::snapshot::history::GangMemory;
 use crate::snapshot::pod::Pod;
 
 /// The results of all phases of one decision.
@@ -33,6 +35,10 @@ pub(crate) struct Decided<'a> {
     pub(crate) evidence: Evidence<'a>,
     /// The draining nodes above a maximum.
     pub(crate) leaving: Vec<Leaving>,
+    /// The placement groups that have been given up.
+    pub(crate) gangs: BTreeMap<String, GangMemory>,
+    /// The pods that are about to leave with their Kubernetes node, by name.
+    pub(crate) departures: BTreeMap<String, Departure>,
     pub(crate) problems: Vec<Problem>,
     pub(crate) now: f64,
 }

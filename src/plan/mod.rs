@@ -53,9 +53,10 @@ pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;
 pub use crate::plan::outcome::block_reason::BlockReason;
-pub use crate::plan::outcome::cause::RemovalCause;
+pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
 pub use crate::plan::outcome::plan::{
-    Deletion, GroupPlan, LeavingNode, NodeDrain, Plan, PlanWait, PodResize, RayletSync,
+    ClusterEnd, ClusterEndPolicy, Deletion, GroupPlan, LeavingNode, NodeDrain, NodeHold, Plan,
+    PlanWait, PodResize, RayletSync,
 };
 pub use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 pub use crate::plan::outcome::problem_reason::{

@@ -25,11 +25,17 @@ pub struct PlanSettings {
     /// For how many seconds nodes above a maximum may finish their work before they are stopped;
     /// 0 stops them at once.
     pub drain_timeout_s: f64,
+    /// Whether workers with work are marked, so that node autoscalers leave their Kubernetes nodes
+    /// alone (strategy rayfit).
+    pub hold_busy_nodes: bool,
     /// After how many seconds a pod that has grown gives up CPU that was spare; `None` keeps it.
     pub shrink_after_s: Option<f64>,
     /// For how many seconds at the most an idle pod is kept that is below its resize limits: see
     /// `removal::keep`. `None` keeps it no longer than other pods.
     pub keep_small_s: Option<f64>,
+    /// For how many seconds a resize that the kubelet has deferred is left as it is (strategy
+    /// rayfit).
+    pub deferred_s: f64,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
@@ -72,8 +78,10 @@ impl Default for PlanSettings {
             scale_up: None,
             unschedulable_s: UNSCHEDULABLE_S.into(),
             drain_timeout_s: DRAIN_TIMEOUT_S.into(),
+            hold_busy_nodes: false,
             shrink_after_s: Some(SHRINK_AFTER_S.into()),
             keep_small_s: Some(KEEP_SMALL_S.into()),
+            deferred_s: 0.0,
             headroom: Arc::default(),
             schedules: Arc::default(),
         }

@@ -6,8 +6,8 @@
 //!   on running pods that grow, then on pending nodes at the size that they will have, and only
 //!   then on new nodes. Ray mixes running and pending nodes, and counts launches without a pod at
 //!   their base size, so it launches again for the same demand in every round.
-//! - **node headroom**: A pod is never asked to grow beyond the headroom of its Kubernetes node: it
-//!   grows to the largest size that fits, or a new pod is launched. A pod that starts counts as
+//! - **node headroom**: A pod is never asked to grow beyond the headroom of its Kubernetes node, or
+//!   beyond the resources of the pod as a whole: it grows to the largest size that fits, or a new pod is launched. A pod that starts counts as
 //!   large as its node lets it become, and at its base size once the scheduler has had no node for
 //!   it for long. Ray asks for the resize limits and learns the rest by
 //!   refusals.
@@ -35,6 +35,14 @@
 //!   in their room. Ray keeps them for their timeout.
 //! - **blocked groups**: What pods, `scaleGate` and KubeRay say about a group that cannot be served
 //!   now is read, and other groups are used first. Ray tries another group after an hour.
+//! - **whole placement groups**: The pods of a placement group of which not all get a Kubernetes node
+//!   are given up after a while, and it is tried again later, one at a time. Ray keeps those that did,
+//!   so that two placement groups may hold each other up.
+//! - **nodes that leave**: Workers whose Kubernetes node is about to leave, or that are evicted, take
+//!   no new work, room for their work is found elsewhere, and their Ray nodes are told by when they
+//!   are gone. Ray finds out when the Ray node is dead.
+//! - **used clusters stay**: A detached actor counts as use of a cluster that ends when nobody uses
+//!   it. Ray counts drivers only.
 //! - **gentle removal**: Nodes that a maximum forces out are drained, idle nodes first, and no
 //!   new demand is placed on them. They are stopped after a time that a RayPolicy sets. Ray stops
 //!   them at once, together with their work.

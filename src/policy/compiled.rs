@@ -69,8 +69,10 @@ pub struct PartialReconcile {
     pub(crate) scale_up: Option<ScaleUp>,
     pub(crate) unschedulable_seconds: Option<u32>,
     pub(crate) drain_timeout_seconds: Option<u32>,
+    pub(crate) hold_busy_nodes: Option<bool>,
     pub(crate) shrink_after_seconds: Option<u32>,
     pub(crate) keep_small_seconds: Option<u32>,
+    pub(crate) deferred_seconds: Option<u32>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
     pub(crate) back_off_initial_seconds: Option<u32>,
@@ -129,6 +131,7 @@ impl PartialReconcile {
             &mut settings.drain_timeout_seconds,
             self.drain_timeout_seconds.as_ref(),
         );
+        write(&mut settings.hold_busy_nodes, self.hold_busy_nodes.as_ref());
         write(
             &mut settings.in_place.shrink_after_seconds,
             self.shrink_after_seconds.as_ref(),
@@ -136,6 +139,10 @@ impl PartialReconcile {
         write(
             &mut settings.in_place.keep_small_seconds,
             self.keep_small_seconds.as_ref(),
+        );
+        write(
+            &mut settings.in_place.deferred_seconds,
+            self.deferred_seconds.as_ref(),
         );
         write(&mut settings.headroom, self.headroom.as_ref());
         write(&mut settings.schedules, self.schedules.as_ref());

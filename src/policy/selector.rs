@@ -1,7 +1,7 @@
 //! Compiled selectors: labels, compared as Kubernetes does, and names with `*`.
 
 use super::resource::{LabelExpression, LabelOperator, LabelSelector};
-use crate::ray::{label, label_key};
+use crate::ray::label;
 
 /// Requirements on labels, all of which must hold.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
@@ -59,7 +59,7 @@ fn requirement(expression: &LabelExpression) -> Result<Requirement, SelectorFaul
         operator,
         values,
     } = expression;
-    if !label_key::is_key(key) {
+    if !label::is_key(key) {
         return Err(SelectorFault::Key(key.clone()));
     }
     if let Some(wrong) = values.iter().find(|value| !label::is_value(value)) {

@@ -48,6 +48,8 @@ pub struct ReconcileSettings {
     pub unschedulable_seconds: u32,
     /// The seconds for which nodes above a maximum may finish their work; 0 stops them at once.
     pub drain_timeout_seconds: u32,
+    /// Whether workers with work are marked for node autoscalers.
+    pub hold_busy_nodes: bool,
     /// How pods that can be resized in place are kept small.
     pub in_place: InPlaceSettings,
     /// Room to keep free for demand to come.
@@ -66,6 +68,8 @@ pub struct InPlaceSettings {
     /// The longest time for which an idle pod below its resize limits is kept, in seconds; 0 keeps
     /// it no longer than other pods.
     pub keep_small_seconds: u32,
+    /// The seconds for which a resize that the kubelet has deferred is left as it is.
+    pub deferred_seconds: u32,
 }
 
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
@@ -159,6 +163,7 @@ impl Default for ReconcileSettings {
             scale_up: None,
             unschedulable_seconds: UNSCHEDULABLE_S,
             drain_timeout_seconds: DRAIN_TIMEOUT_S,
+            hold_busy_nodes: false,
             in_place: InPlaceSettings::default(),
             headroom: Arc::default(),
             schedules: Arc::default(),
@@ -172,6 +177,7 @@ impl Default for InPlaceSettings {
         Self {
             shrink_after_seconds: SHRINK_AFTER_S,
             keep_small_seconds: KEEP_SMALL_S,
+            deferred_seconds: 0,
         }
     }
 }

@@ -1,4 +1,5 @@
-//! The syntax of Kubernetes label values. (Kubernetes, apimachinery, `IsValidLabelValue`.)
+//! The syntax of Kubernetes label keys and values. (Kubernetes, apimachinery, `IsQualifiedName` and
+//! `IsValidLabelValue`.)
 
 /// The longest label value.
 pub const MAX_VALUE: usize = 63;
@@ -15,6 +16,53 @@ pub fn is_value(text: &str) -> bool {
             .all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(byte))
 }
 
+/// The longest name part of a key, and the longest part of its prefix that Ray accepts.
+const MAX_PART: usize = 63;
+
+/// The longest prefix of a key.
+const MAX_PREFIX: usize = 253;
+
+/// Whether `text` may be the key of a label: a name, or a DNS subdomain, a slash and a name.
+pub fn is_key(text: &str) -> bool {
+    match text.split_once('/') {
+        None => is_name(text),
+        Some((prefix, name)) => is_prefix(prefix) && is_name(name),
+    }
+}
+
+fn is_name(text: &str) -> bool {
+    !text.is_empty() && is_value(text)
+}
+
+fn is_prefix(text: &str) -> bool {
+    text.len() <= MAX_PREFIX && text.split('.').all(is_dns_label)
+}
+
+/// Whether `text` is a DNS-1123 label: at most 63 lower-case letters, digits and inner dashes.
+fn is_dns_label(text: &str) -> bool {
+    let inner = |byte: u8| byte.is_ascii_lowercase() || byte.is_ascii_digit();
+    text.len() <= MAX_PART
+        && text.bytes().next().is_some_and(inner)
+        && text.bytes().last().is_some_and(inner)
+        && text.bytes().all(|byte| inner(byte) || byte == b'-')
+}
+
+/// Whether `text` is a DNS-1035 label, apart from its length: lower-case letters, digits and inner
+/// dashes, beginning with a letter.
+pub fn is_dns_1035(text: &str) -> bool {
+    begins_dns_1035(text) && !text.ends_with('-')
+}
+
+/// Whether `text` becomes a DNS-1035 label if something follows that ends in a letter or digit.
+pub fn begins_dns_1035(text: &str) -> bool {
+    text.bytes()
+        .next()
+        .is_some_and(|byte| byte.is_ascii_lowercase())
+        && text
+            .bytes()
+            .all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'-')
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -29,5 +77,36 @@ mod tests {
         for text in ["-a", "a-", "a b", "a/b", "größe", &longer] {
             assert!(!is_value(text), "{text:?}");
         }
+    }
+
+    #[test]
+    fn keys_as_kubernetes_takes_them() {
+        let longest = format!("{}/{}", ["a"; 127].join("."), "x".repeat(63));
+        for text in ["a", "Team_1", "ray.io/team", "a-b.c/x", &longest] {
+            assert!(is_key(text), "{text:?}");
+        }
+        let long_prefix = format!("{}/x", ["a"; 128].join("."));
+        for text in [
+            "",
+            "/a",
+            "a/",
+            "a/b/c",
+            "-a",
+            "Ray.io/a",
+            "a..b/c",
+            "a b",
+            &long_prefix,
+        ] {
+            assert!(!is_key(text), "{text:?}");
+        }
+    }
+
+    #[test]
+    fn dns_1035_labels_begin_with_a_letter() {
+        assert!(is_dns_1035("a") && is_dns_1035("gpu-1"));
+        for text in ["", "1a", "-a", "a-", "A", "a.b", "a_b"] {
+            assert!(!is_dns_1035(text), "{text:?}");
+        }
+        assert!(begins_dns_1035("job-") && !begins_dns_1035("-"));
     }
 }

@@ -4,18 +4,18 @@
 //! reported by the rule that is about it, so that one malformed field hides no other finding.
 //! Reading order: [`fields`], [`kind`], [`object`], [`cluster`], [`group`], [`container`], then the
 //! small languages inside them: [`resource`], [`ippr`], [`start_params`], [`version`],
-//! [`reconcile`], [`label`], [`label_key`], [`kueue`]; and what follows from a group: [`pod_size`],
+//! [`reconcile`], [`label`], [`kueue`], [`drain`]; and what follows from a group: [`pod_size`],
 //! [`node_resources`].
 
 pub mod cluster;
 pub mod container;
+pub mod drain;
 pub mod fields;
 pub mod group;
 pub mod ippr;
 pub mod kind;
 pub mod kueue;
 pub mod label;
-pub mod label_key;
 pub mod node_resources;
 pub mod object;
 pub mod pod_size;

@@ -6,13 +6,13 @@ use super::memory::RoundMemory;
 use super::round::{Round, Skipped};
 use super::settings::RoundSettings;
 use crate::plan::check::{self, Violation};
-use crate::plan::{self, Plan, PlanWait};
+use crate::plan::{self, ClusterEndPolicy, Plan, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::ReplicaChange;
 use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
-use crate::reconcile::effects::{drain, replicas};
+use crate::reconcile::effects::{drain, hold, replicas};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::activity;
@@ -41,9 +41,14 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
     };
     let barred = made.barred();
     let stabilisation = memory.stabilisation.after(snapshot, now);
-    made.replicas(&barred, memory.splits(now), stabilisation);
-    made.pods(&barred);
-    made.drains();
+    if made.end() {
+        // What else there is to do would be undone, and could fail the patch.
+    } else {
+        made.replicas(&barred, memory.splits(now), stabilisation);
+        made.pods(&barred);
+        made.holds();
+        made.drains();
+    }
     made.say(memory);
     let (chains, skipped) = (made.chains, made.skipped);
     let outage = Outage::seen(memory.outage.as_ref(), now);
@@ -164,6 +169,24 @@ impl Making<'_> {
         true
     }
 
+    /// The end of the cluster, if it ends by itself now.
+    fn end(&mut self) -> bool {
+        let Some(end) = &self.plan.end else {
+            return false;
+        };
+        if end.policy != ClusterEndPolicy::Suspend {
+            return false;
+        }
+        if !self.waits(&EffectTarget::Cluster, EffectClass::Replicas)
+            && let Some(patch) = replicas::suspend(self.snapshot)
+        {
+            let effect = Effect::PatchCluster(patch);
+            let chain = Chain::one(EffectTarget::Cluster, end.to_string(), effect);
+            self.chains.push(chain);
+        }
+        true
+    }
+
     /// One patch for all worker groups. After the API server has refused a patch of several groups,
     /// each patch changes one group only, so that it becomes clear which group is refused.
     fn replicas(
@@ -244,6 +267,29 @@ impl Making<'_> {
             if let Some(steps) = pod.and_then(|pod| PodSteps::of(pod, planned)) {
                 self.chains.push(Chain::pod(about, why, steps));
             }
+        }
+    }
+
+    /// The marks for node autoscalers.
+    fn holds(&mut self) {
+        for planned in &self.plan.holds {
+            let about = EffectTarget::Pod(planned.pod.clone());
+            let Some(pod) = self.snapshot.pods.find(&planned.pod) else {
+                continue;
+            };
+            // The mark is written already where the watch does not show a patch of the pod yet.
+            if self.unobserved.until(&pod, self.now).is_some()
+                || self.waits(&about, EffectClass::Resize)
+            {
+                continue;
+            }
+            let why = if planned.holds {
+                "it has work, so node autoscalers are to leave its Kubernetes node"
+            } else {
+                "it has no work any more"
+            };
+            let effect = Effect::NotePod(hold::patch(&pod, planned));
+            self.chains.push(Chain::one(about, why.to_owned(), effect));
         }
     }
 

@@ -59,8 +59,10 @@ impl RoundSettings {
                 scale_up: policy.scale_up,
                 unschedulable_s: policy.unschedulable_seconds.into(),
                 drain_timeout_s: policy.drain_timeout_seconds.into(),
+                hold_busy_nodes: policy.hold_busy_nodes,
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
+                deferred_s: in_place.deferred_seconds.into(),
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
             },
@@ -135,9 +137,11 @@ mod tests {
             }),
             unschedulable_seconds: 20,
             drain_timeout_seconds: 30,
+            hold_busy_nodes: true,
             in_place: InPlaceSettings {
                 shrink_after_seconds: 90,
                 keep_small_seconds: 0,
+                deferred_seconds: 4,
             },
             back_off: BackOffPolicy {
                 initial_seconds: Some(3),
@@ -155,8 +159,10 @@ mod tests {
             }),
             unschedulable_s: 20.0,
             drain_timeout_s: 30.0,
+            hold_busy_nodes: true,
             shrink_after_s: Some(90.0),
             keep_small_s: None,
+            deferred_s: 4.0,
             headroom,
             schedules: Arc::default(),
         };

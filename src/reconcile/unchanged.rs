@@ -142,8 +142,10 @@ fn sum(state: &ClusterResourceState) -> u64 {
         pending_resource_requests: tasks,
         pending_gang_resource_requests: gangs,
         cluster_resource_constraints: constraints,
+        users,
     } = state;
     let mut hasher = DefaultHasher::new();
+    users.hash(&mut hasher);
     node_states.len().hash(&mut hasher);
     // The nodes' hashes are added up, so that their order does not matter: the GCS keeps nodes in a
     // hash table. With a GCS that reported them in another order each time, hardly a round was

@@ -73,6 +73,11 @@ const SPEC: Allowed = Keys(&[
     ("rayVersion", Plain),
     ("enableInTreeAutoscaling", Plain),
     ("suspend", Plain),
+    (
+        "idleTerminationOptions",
+        Keys(&[("timeoutSeconds", Plain), ("policy", Plain)]),
+    ),
+    ("idleSuspend", Plain),
     ("managedBy", Plain),
     (
         "autoscalerOptions",
@@ -123,6 +128,11 @@ const GROUP: Allowed = Keys(&[
 const POD_SPEC: Allowed = Keys(&[
     // This tells which TPUs a node has, and which groups can take each other's room.
     ("nodeSelector", AnyKey(&Plain)),
+    // These bound how far containers can grow.
+    (
+        "resources",
+        Keys(&[("limits", AnyKey(&Plain)), ("requests", AnyKey(&Plain))]),
+    ),
     ("containers", Each(&CONTAINER)),
 ]);
 

@@ -31,6 +31,21 @@ pub struct ClusterResourceState {
     /// What `request_resources()` asked for, which is one entry at the most in practice.
     #[serde(alias = "cluster_resource_constraints", deserialize_with = "nullable")]
     pub cluster_resource_constraints: Vec<ClusterResourceConstraint>,
+    /// Who uses the cluster, where that is asked for: another call to the GCS says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub users: Option<RayUsers>,
+}
+
+/// Who uses a Ray cluster. What Ray runs for itself is not counted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default)]
+pub struct RayUsers {
+    /// How many drivers live.
+    pub drivers: u64,
+    /// How many detached actors live.
+    pub detached_actors: u64,
+    /// When a driver ended last, in milliseconds since 1970; 0 if none has.
+    pub last_job_end_ms: u64,
 }
 
 /// The resource that marks the head. (Ray, `ray_constants.py`, `HEAD_NODE_RESOURCE_NAME`.)
@@ -268,6 +283,22 @@ impl NodeState {
     /// Whether the Ray node runs, with work or without.
     pub fn is_running(&self) -> bool {
         matches!(self.status, NodeStatus::Running | NodeStatus::Idle)
+    }
+
+    /// What is in use on it of what its users ask for. What Ray counts for itself is left out:
+    /// addresses, the resources of placement groups, which CPU and the others count too, and the
+    /// object store.
+    pub fn held(&self) -> BTreeMap<String, f64> {
+        let is_asked = |name: &str| {
+            !name.starts_with("node:") && !name.contains("_group_") && name != "object_store_memory"
+        };
+        let totals = self.total_resources.iter();
+        let in_use = totals.filter_map(|(name, total)| {
+            let free = self.available_resources.get(name).copied().unwrap_or(0.0);
+            let used = total - free;
+            (is_asked(name) && used > 0.0).then(|| (name.clone(), used))
+        });
+        in_use.collect()
     }
 
     /// Whether it is the head: only the head has this resource.

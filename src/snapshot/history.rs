@@ -36,6 +36,16 @@ pub struct History {
     /// Nodes above a maximum that were asked to leave, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub leaving: BTreeMap<String, LeavingMemory>,
+    /// Placement groups whose pods did not all get a Kubernetes node, by their titles.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub gangs: BTreeMap<String, GangMemory>,
+    /// Since when nobody has used the cluster, where that is asked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub unused: Option<UnusedMemory>,
+    /// Since when pods have been about to leave with their Kubernetes node, or by an eviction, by
+    /// the name of the pod, in seconds since 1970.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub departing: BTreeMap<String, f64>,
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,
@@ -58,6 +68,27 @@ pub struct BlockMemory {
     /// Whether a scale gate said so, which is removed once the group can be served.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub by_gate: bool,
+}
+
+/// Since when nobody has used a cluster.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct UnusedMemory {
+    /// Since then, in seconds since 1970; absent while somebody does.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub since: Option<f64>,
+    /// The latest end of a driver that was seen while nobody used it, in milliseconds since 1970.
+    pub last_job_end_ms: u64,
+}
+
+/// What is remembered of a placement group whose pods did not all get a Kubernetes node.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct GangMemory {
+    /// How often in a row that was so.
+    pub times: u32,
+    /// When it is tried again, in seconds since 1970.
+    pub retry_at: f64,
 }
 
 /// What is remembered of a node above a maximum that was asked to leave.

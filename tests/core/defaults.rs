@@ -148,6 +148,10 @@ fn container() -> impl Strategy<Value = Value> {
         resources.extend(requests.map(|requests| ("requests".to_owned(), requests)));
         let mut container =
             json!({"name": "ray", "x-unknown": [1.50, null, "ü"], "resources": resources});
+        if restart {
+            container["env"] =
+                json!([{"name": "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S", "value": "90"}]);
+        }
         if let Some(policy) = policy {
             let how = if restart {
                 "RestartContainer"
@@ -221,6 +225,9 @@ fn cluster() -> impl Strategy<Value = Value> {
                 object["spec"]["autoscalerOptions"] = options;
             }
             if v2_field {
+                object["spec"]["rayVersion"] = json!("2.60.0");
+                let pod = &mut object["spec"]["workerGroupSpecs"][1]["template"]["spec"];
+                pod["terminationGracePeriodSeconds"] = json!(300);
                 object["spec"]["workerGroupSpecs"][0]["idleTimeoutSeconds"] = json!(30);
             }
             object

@@ -60,7 +60,9 @@ fn cause(cause: RemovalCause) -> &'static str {
         RemovalCause::GroupMax => "MAX_NUM_NODE_PER_TYPE",
         RemovalCause::ClusterMax => "MAX_NUM_NODES",
         RemovalCause::Idle => "IDLE",
-        RemovalCause::GivesWay
+        RemovalCause::NodeLeaves
+        | RemovalCause::Scattered
+        | RemovalCause::GivesWay
         | RemovalCause::Unschedulable
         | RemovalCause::GroupGone
         | RemovalCause::StopRequested

@@ -80,10 +80,19 @@ fn snapshot(story: &Value) -> Value {
         "history": story["history"].as_object().cloned().unwrap_or_default(),
     });
     if story["nodes"].is_object() {
-        let kube_node = |(name, amounts): (&String, &Value)| json!({"metadata": {"name": name}, "status": {"allocatable": amounts}});
         snapshot["nodes"] = map(&story["nodes"]).iter().map(kube_node).collect();
     }
     snapshot
+}
+
+/// `cordoned`, `deleting`, `taints` beside what is allocatable.
+fn kube_node((name, of): (&String, &Value)) -> Value {
+    let mut node = json!({"metadata": {"name": name}, "status": {"allocatable": {"cpu": of["cpu"], "memory": of["memory"]}},
+        "spec": {"unschedulable": of["cordoned"] == true, "taints": list(&of["taints"])}});
+    if of["deleting"] == true {
+        node["metadata"]["deletionTimestamp"] = json!(NOW);
+    }
+    node
 }
 
 /// `count: 3`: three pods alike.
@@ -125,6 +134,9 @@ fn worker_group(name: &str, group: &Value) -> Value {
             spec[key] = group[key].clone();
         }
     }
+    if group["pod"].is_object() {
+        spec["template"]["spec"]["resources"] = group["pod"].clone();
+    }
     if !group["nodeSelector"].is_null() {
         spec["template"]["spec"]["nodeSelector"] = group["nodeSelector"].clone();
     }
@@ -141,7 +153,7 @@ fn container(name: &str, group: &Value, size: Option<&Value>) -> Value {
 }
 
 /// `size`: what its spec asks for; `given`: what it has; `resize`: Ray's record; `condition`;
-/// `generation`; `unschedulable`: for so many seconds.
+/// `generation`; `unschedulable`: for so many seconds; `killed`: when its grace period ends.
 fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
     let container = container(
         if role == "head" { "head" } else { "worker" },
@@ -159,11 +171,17 @@ fn pod(name: &str, group: &str, role: &str, spec: &Value, of: &Value) -> Value {
         "spec": {"containers": [container], "nodeName": of["node"]},
         "status": {"phase": "Running", "containerStatuses": [{"name": container["name"], "state": {"running": {}}, "resources": given}]},
     });
+    if of["killed"].is_string() {
+        pod["metadata"]["deletionTimestamp"] = of["killed"].clone();
+    }
     if of["replica"].is_string() {
         pod["metadata"]["labels"]["ray.io/worker-group-replica-name"] = of["replica"].clone();
     }
     if of["resize"].is_object() {
         pod["metadata"]["annotations"] = json!({"ray.io/ippr-status": of["resize"].to_string()});
+    }
+    if of["starting"] == true {
+        pod["status"]["phase"] = json!("Pending");
     }
     if let Some(seconds) = of["unschedulable"].as_i64() {
         let now: Timestamp = NOW.parse().unwrap();
@@ -212,7 +230,7 @@ fn ray_node(name: &str, group: &str, of: &Value, spec: &Value) -> Value {
     let id = base64::Engine::encode(&base64::engine::general_purpose::STANDARD, id);
     json!({
         "nodeId": id, "instanceId": name, "rayNodeTypeName": group, "totalResources": total, "availableResources": free,
-        "status": if idle > 0 { "IDLE" } else { "RUNNING" }, "idleDurationMs": idle.to_string(), "labels": spec["labels"],
+        "status": if of["draining"] == true { "DRAINING" } else if idle > 0 { "IDLE" } else { "RUNNING" }, "idleDurationMs": idle.to_string(), "labels": spec["labels"],
     })
 }
 

@@ -55,15 +55,19 @@ func WorkerStart(cpus int) []map[string]any {
 	}
 }
 
-// WorkerGroup is a group of up to four pods of one CPU and 2Gi.
+// WorkerGroup is a group of up to four pods of one CPU and 2Gi, whose Ray has
+// drained before Kubernetes ends them, so that DF10 has nothing to fill in.
 func WorkerGroup(name string) map[string]any {
+	worker := Object(template("ray-worker")).Set("spec.containers[0].env", []any{
+		map[string]any{"name": "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S", "value": "20"},
+	})
 	return map[string]any{
 		"groupName":      name,
 		"replicas":       1,
 		"minReplicas":    0,
 		"maxReplicas":    4,
 		"rayStartParams": map[string]any{},
-		"template":       template("ray-worker"),
+		"template":       map[string]any(worker),
 	}
 }
 

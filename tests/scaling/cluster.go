@@ -72,6 +72,12 @@ type Group struct {
 	MaxCPU int
 	// Gate is the scheduling gate with which its pods are made, if any.
 	Gate string
+	// Grace is how many seconds a pod has to end; grace if zero. Where it is set, a
+	// container is asked to end as a real one is: its process 1 alone.
+	Grace int
+	// Drain is how many seconds Ray drains when its pod is deleted; Ray's own 30 if
+	// zero.
+	Drain int
 	// ResizeTimeout is how many seconds a resize may take; 60 if zero.
 	ResizeTimeout int
 }
@@ -154,7 +160,7 @@ func (c Cluster) group(g Group) rig.Object {
 	group.Set("replicas", g.Min).Set("minReplicas", g.Min).Set("maxReplicas", g.Max).
 		Set("rayStartParams", c.startParams(more)).
 		Set(container+".resources", map[string]any{"requests": size, "limits": size}).
-		Set("template.spec.terminationGracePeriodSeconds", grace)
+		Set("template.spec.terminationGracePeriodSeconds", cmp.Or(g.Grace, grace))
 	if g.Gate != "" {
 		group.Set("template.spec.schedulingGates", []any{map[string]any{"name": g.Gate}})
 	}
@@ -164,6 +170,12 @@ func (c Cluster) group(g Group) rig.Object {
 	var env []map[string]any
 	if c.Patience > 0 {
 		env = append(env, map[string]any{"name": "RAY_gcs_rpc_server_reconnect_timeout_s", "value": strconv.Itoa(c.Patience)})
+	}
+	if g.Grace > 0 {
+		env = append(env, map[string]any{"name": "LAB_STOP_ALONE", "value": "true"})
+	}
+	if g.Drain > 0 {
+		env = append(env, map[string]any{"name": "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S", "value": strconv.Itoa(g.Drain)})
 	}
 	if g.MaxCPU > 0 {
 		env = append(env, rig.WorkerStart(g.MaxCPU)...)

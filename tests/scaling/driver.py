@@ -10,6 +10,7 @@ import time
 import traceback
 import urllib.parse
 import urllib.request
+import uuid
 
 import ray
 from ray.autoscaler.sdk import request_resources  # noqa: F401  (for the code)
@@ -48,6 +49,19 @@ def hold_actors(batch, count, **options):
     actors = [Actor.options(**options).remote() for _ in range(count)]
     kept.setdefault(batch, []).extend(actors)
     kept[batch].extend(a.work.remote(f"{batch}-{i}", batch) for i, a in enumerate(actors))
+
+
+@ray.remote(max_retries=5)
+def attempt(batch, seconds):
+    check_in(f"{batch}-{uuid.uuid4()}", batch)
+    time.sleep(seconds)
+    check_in(f"{batch}-ended-{uuid.uuid4()}", f"{batch}-ended")
+
+
+def nap(batch, count, seconds, **options):
+    """Starts tasks that take so many seconds and begin again where they are lost.
+    Each attempt checks in, and under the batch's name with -ended at its end."""
+    kept.setdefault(batch, []).extend(attempt.options(**options).remote(batch, seconds) for _ in range(count))
 
 
 def group(batch, bundles, strategy):

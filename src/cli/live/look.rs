@@ -114,24 +114,25 @@ fn kept<T: DeserializeOwned>(object: &impl Serialize) -> Option<T> {
     serde_json::from_value(object).ok()
 }
 
-/// The Kubernetes nodes of pods that may grow, and what pods of other RayClusters request of them,
-/// as the controller reads them. Without permission to read them, no resize is checked against the
-/// headroom of its node.
+/// The Kubernetes nodes of pods that may grow, and what pods of other RayClusters request of them; of
+/// other clusters the nodes that are about to leave: as the controller reads them. Without permission
+/// to read them, no resize is checked against the headroom of its node.
 async fn neighbours(
     client: &Client,
     cluster: &Value,
     own: &OwnPods,
 ) -> (Option<Vec<KubeNode>>, NodeLoads) {
-    if cluster["metadata"]["annotations"]
-        .get(ippr::ANNOTATION)
-        .is_none()
-    {
-        return (None, NodeLoads::new());
-    }
+    let grows = cluster["metadata"]["annotations"].get(ippr::ANNOTATION);
+    let grows = grows.is_some();
     let hosts: BTreeSet<&str> = own.iter().filter_map(|pod| pod.node).collect();
     let (mut nodes, mut loads) = (Vec::new(), NodeLoads::new());
     for host in hosts {
         let node = Api::<Node>::all(client.clone()).get(host).await;
+        if !grows {
+            let node = node.ok().and_then(|node| kept::<KubeNode>(&node));
+            nodes.extend(node.filter(|node| !node.is_open()));
+            continue;
+        }
         let on_host = format!("spec.nodeName={host}");
         let beside = pods(client, None, CLUSTER_LABEL, &on_host).await;
         let (Ok(node), Ok(beside)) = (node, beside) else {
@@ -141,7 +142,10 @@ async fn neighbours(
         let (_, others) = OwnPods::divide(own.cluster().clone(), beside);
         add_loads(&mut loads, &others);
     }
-    (Some(nodes), loads)
+    (
+        Some(nodes).filter(|nodes| grows || !nodes.is_empty()),
+        loads,
+    )
 }
 
 async fn ask(
@@ -152,7 +156,10 @@ async fn ask(
     address: Option<Address>,
 ) -> anyhow::Result<(ClusterResourceState, String)> {
     let gcs = connect(client, key, cluster, pods, address).await?;
-    let state = gcs.cluster_resource_state().await?;
+    let mut state = gcs.cluster_resource_state().await?;
+    if cluster["spec"]["idleTerminationOptions"].is_object() {
+        state.users = gcs.users().await.ok();
+    }
     let error = gcs.kv_get("", ERROR_KEY).await?.unwrap_or_default();
     Ok((state, String::from_utf8_lossy(&error).into_owned()))
 }

@@ -36,6 +36,19 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
     for node in &plan.leaving {
         let _ = writeln!(text, "\nleaving: {node}");
     }
+    if let Some(users) = &snapshot.gcs.users {
+        let (drivers, actors) = (users.drivers, users.detached_actors);
+        let _ = writeln!(
+            text,
+            "\nused by {drivers} drivers and {actors} detached actors"
+        );
+    }
+    if let Some(end) = &plan.end {
+        let _ = writeln!(text, "\n{end}");
+    }
+    for departure in &plan.departures {
+        let _ = writeln!(text, "\nabout to leave: {departure}");
+    }
     for problem in &plan.problems {
         let _ = writeln!(text, "\nproblem: {problem}");
     }

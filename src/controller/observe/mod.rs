@@ -2,8 +2,10 @@
 
 pub mod kept;
 pub mod store;
+mod texts;
 mod tombstones;
 pub mod watch;
 
-pub use store::{ClusterTexts, ClusterView, Key};
+pub use store::Key;
+pub use texts::{ClusterTexts, ClusterView};
 pub use watch::{Observed, Reach};

@@ -6,9 +6,9 @@ use std::sync::Arc;
 
 use kube::ResourceExt as _;
 use kube::api::ObjectMeta;
-use serde_json::Value;
 
 use super::kept::{KeptObject, Watched as _, WatchedNodes, WatchedPods, WatchedRayClusters};
+use super::texts::ClusterTexts;
 use super::tombstones::Tombstones;
 use crate::facts::pods::CLUSTER as CLUSTER_LABEL;
 use crate::ray::{ippr, reconcile};
@@ -17,7 +17,7 @@ use crate::snapshot::amounts::Amounts;
 use crate::snapshot::kube_node::{add_load, load_of};
 use crate::snapshot::ownership::controller;
 use crate::snapshot::pod_object::PodObject;
-use crate::snapshot::{ClusterId, KubeNode, NodeLoads, OwnPods};
+use crate::snapshot::{KubeNode, NodeLoads};
 
 /// The namespace and name of an object.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -47,19 +47,6 @@ impl fmt::Display for Key {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}/{}", self.namespace, self.name)
     }
-}
-
-/// A RayCluster with the objects that decisions about it need.
-#[derive(Debug, Clone)]
-pub struct ClusterView {
-    /// The RayCluster.
-    pub cluster: Value,
-    /// The cluster's own pods.
-    pub pods: OwnPods,
-    /// The Kubernetes nodes of pods that may be resized.
-    pub nodes: Option<Vec<KubeNode>>,
-    /// What other pods of RayClusters request on these nodes.
-    pub loads: NodeLoads,
 }
 
 /// A RayCluster as it is kept in the store.
@@ -114,6 +101,8 @@ pub struct Store {
     by_cluster: HashMap<Key, BTreeSet<Arc<str>>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
     nodes: HashMap<Arc<str>, Arc<[u8]>>,
+    /// Those of them that are about to leave or in trouble.
+    closed: BTreeSet<Arc<str>>,
     /// The kinds, each with a namespace or `None` for all, of which a first list is complete.
     listed: BTreeSet<(&'static str, Option<String>)>,
     gone: Tombstones,
@@ -226,16 +215,35 @@ impl Store {
         Some(entry.cluster)
     }
 
-    /// Takes in a Kubernetes node that was created or changed.
-    pub fn put_node(&mut self, kept: KeptObject<WatchedNodes>) {
-        if let Some(name) = kept.meta.name.as_deref() {
-            self.nodes.insert(name.into(), kept.json.into());
+    /// Takes in a Kubernetes node that was created or changed; returns the keys of the clusters that
+    /// have pods on it, if it is about to leave, or has been until now.
+    pub fn put_node(&mut self, kept: KeptObject<WatchedNodes>) -> BTreeSet<Key> {
+        let Some(name) = kept.meta.name.as_deref().map(Arc::<str>::from) else {
+            return BTreeSet::new();
+        };
+        // The kubelet reports every few minutes that nothing has changed.
+        let is_same = |known: &Arc<[u8]>| **known == *kept.json;
+        if self.nodes.get(&name).is_some_and(is_same) {
+            return BTreeSet::new();
         }
+        let node: KubeNode = serde_json::from_slice(&kept.json).unwrap_or_default();
+        let was_closed = self.closed.remove(&name);
+        if !node.is_open() {
+            self.closed.insert(Arc::clone(&name));
+        }
+        self.nodes.insert(Arc::clone(&name), kept.json.into());
+        if node.is_open() && !was_closed {
+            return BTreeSet::new();
+        }
+        let there = self.by_node.get(&name).into_iter().flatten();
+        let there = there.filter_map(|pod| self.pods.get(pod));
+        there.map(|pod| pod.cluster.clone()).collect()
     }
 
     /// Takes in that a Kubernetes node is gone.
     pub fn remove_node(&mut self, name: &str) {
         self.nodes.remove(name);
+        self.closed.remove(name);
     }
 
     /// The known RayClusters, of one namespace or of all.
@@ -273,9 +281,10 @@ impl Store {
         let mut loads = NodeLoads::new();
         // `None` skips the check for node headroom; an empty list would leave no resize any
         // headroom.
+        let hosts =
+            || -> BTreeSet<&Arc<str>> { own.iter().filter_map(|pod| pod.node.as_ref()).collect() };
         if cluster.grows && self.has_listed(WatchedNodes::KIND, None) {
-            let hosts: BTreeSet<&Arc<str>> =
-                own.iter().filter_map(|pod| pod.node.as_ref()).collect();
+            let hosts = hosts();
             let there = hosts.iter().filter_map(|host| self.nodes.get(*host));
             nodes = Some(there.cloned().collect());
             for host in hosts {
@@ -285,6 +294,13 @@ impl Store {
                     add_load(&mut loads, host, pod.load);
                 }
             }
+        } else if !self.closed.is_empty() {
+            let hosts = hosts().into_iter();
+            let leaving = hosts.filter(|host| self.closed.contains(*host));
+            let leaving: Vec<Arc<[u8]>> = leaving
+                .filter_map(|host| self.nodes.get(host).cloned())
+                .collect();
+            nodes = Some(leaving).filter(|leaving| !leaving.is_empty());
         }
         Some(ClusterTexts {
             cluster: cluster.json.clone(),
@@ -300,67 +316,6 @@ impl Store {
             namespace: cluster.namespace.clone(),
             name: name.clone(),
         })
-    }
-}
-
-/// The objects of a cluster as JSON texts, which are shared with the store.
-#[derive(Debug, Clone)]
-pub struct ClusterTexts {
-    cluster: Arc<[u8]>,
-    pods: Vec<Arc<[u8]>>,
-    nodes: Option<Vec<Arc<[u8]>>>,
-    loads: NodeLoads,
-}
-
-impl ClusterTexts {
-    /// Whether both are the same texts, so that none of the objects was stored anew.
-    pub fn are(&self, other: &Self) -> bool {
-        let same = |one: &[Arc<[u8]>], other: &[Arc<[u8]>]| {
-            one.len() == other.len()
-                && one
-                    .iter()
-                    .zip(other)
-                    .all(|(one, other)| Arc::ptr_eq(one, other))
-        };
-        let nodes = match (&self.nodes, &other.nodes) {
-            (Some(one), Some(other)) => same(one, other),
-            (None, None) => true,
-            _ => false,
-        };
-        nodes
-            && Arc::ptr_eq(&self.cluster, &other.cluster)
-            && same(&self.pods, &other.pods)
-            && self.loads == other.loads
-    }
-
-    /// The number of pods, which decides how long [`Self::read`] takes.
-    pub fn pods(&self) -> usize {
-        self.pods.len()
-    }
-
-    /// Whether the RayCluster's text is so long that it may have very many worker groups.
-    pub fn is_long(&self) -> bool {
-        self.cluster.len() >= 1 << 16
-    }
-
-    /// Parses the texts. They were written by this process, so nothing is lost.
-    pub fn read(&self) -> ClusterView {
-        let cluster: Value = serde_json::from_slice(&self.cluster).unwrap_or_default();
-        let pods = self.pods.iter();
-        let pods = pods.filter_map(|text| serde_json::from_slice::<PodObject>(text).ok());
-        let (pods, _) = OwnPods::divide(ClusterId::of(&cluster), pods);
-        let nodes = self.nodes.as_ref().map(|texts| {
-            let nodes = texts.iter();
-            nodes
-                .filter_map(|text| serde_json::from_slice::<KubeNode>(text).ok())
-                .collect()
-        });
-        ClusterView {
-            cluster,
-            pods,
-            nodes,
-            loads: self.loads.clone(),
-        }
     }
 }
 
@@ -385,9 +340,10 @@ where
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
+    use serde_json::{Value, json};
 
     use super::*;
+    use crate::controller::observe::ClusterView;
 
     fn cluster(version: &str, mode: &str) -> KeptObject<WatchedRayClusters> {
         KeptObject::of(&json!({ "metadata": {
@@ -478,6 +434,35 @@ mod tests {
     }
 
     #[test]
+    fn a_node_that_leaves_concerns_the_clusters_with_pods_on_it() {
+        let mut store = Store::default();
+        let plain = json!({ "metadata": {
+            "namespace": "ray", "name": "demo", "uid": "u", "resourceVersion": "1" }, "spec": {} });
+        store.put_cluster(&KeptObject::of(&plain));
+        store.put_pod(pod("demo", "a", "n1"));
+        store.put_pod(pod("other", "b", "n2"));
+        store.listed(WatchedNodes::KIND, None);
+        let key = Key::new("ray", "demo");
+        let mut put = |name: &str, cordoned: bool| {
+            let node =
+                json!({ "metadata": { "name": name }, "spec": { "unschedulable": cordoned } });
+            let told = store.put_node(KeptObject::of(&node));
+            let told: Vec<Key> = told.into_iter().collect();
+            (told, own_nodes(&store.texts(&key).unwrap()))
+        };
+        assert_eq!(put("n1", false), (vec![], vec![]));
+        assert_eq!(put("n1", true), (vec![key.clone()], vec!["n1".to_owned()]));
+        assert_eq!(put("n1", true).0, [], "nothing has changed");
+        assert_eq!(put("n2", true).1, ["n1"], "none of its pods is there");
+        assert_eq!(put("n1", false), (vec![key.clone()], vec![]));
+    }
+
+    fn own_nodes(texts: &ClusterTexts) -> Vec<String> {
+        let nodes = texts.read().nodes.into_iter().flatten();
+        nodes.map(|node| node.metadata.name).collect()
+    }
+
+    #[test]
     fn without_nodes_being_seen_nothing_is_said_of_them() {
         let (store, key) = store();
         let scene = store.texts(&key).unwrap().read();
@@ -537,7 +522,8 @@ mod tests {
             |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "c"))),
             |store: &mut Store| drop(store.remove_pod(&Key::new("ray", "b"))),
             |store: &mut Store| {
-                store.put_node(KeptObject::of(&json!({ "metadata": { "name": "n1" } })));
+                store.put_node(KeptObject::of(&json!({ "metadata": { "name": "n1" },
+                    "status": { "allocatable": { "cpu": "1" } } })));
             },
         ] {
             let before = store.texts(&key).unwrap();

@@ -175,8 +175,8 @@ impl Observed {
         }
     }
 
-    fn tell(&self, cluster: Option<Key>) {
-        if let Some(cluster) = cluster {
+    fn tell(&self, clusters: BTreeSet<Key>) {
+        for cluster in clusters {
             let _ = self.inner.changed.send(cluster);
         }
     }
@@ -195,9 +195,10 @@ trait Stored: Watched + Sized {
     const TITLE: &'static str;
     const SELECTOR: Option<&'static str>;
     fn id(name: &ObjectName) -> Option<Self::Id>;
-    fn put(store: &mut Store, object: KeptObject<Self>) -> Option<Key>;
+    /// Takes in an object; returns the clusters that it concerns.
+    fn put(store: &mut Store, object: KeptObject<Self>) -> BTreeSet<Key>;
     /// Takes in that an object is gone, as of `version`.
-    fn remove(store: &mut Store, id: &Self::Id, version: Option<&str>) -> Option<Key>;
+    fn remove(store: &mut Store, id: &Self::Id, version: Option<&str>) -> BTreeSet<Key>;
     fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Self::Id>;
 }
 
@@ -208,11 +209,11 @@ impl Stored for WatchedRayClusters {
     fn id(name: &ObjectName) -> Option<Key> {
         key_of(name)
     }
-    fn put(store: &mut Store, object: KeptObject<Self>) -> Option<Key> {
-        store.put_cluster(&object)
+    fn put(store: &mut Store, object: KeptObject<Self>) -> BTreeSet<Key> {
+        store.put_cluster(&object).into_iter().collect()
     }
-    fn remove(store: &mut Store, id: &Key, version: Option<&str>) -> Option<Key> {
-        store.remove_cluster(id, version)
+    fn remove(store: &mut Store, id: &Key, version: Option<&str>) -> BTreeSet<Key> {
+        store.remove_cluster(id, version).into_iter().collect()
     }
     fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Key> {
         store.clusters_in(namespace)
@@ -226,11 +227,11 @@ impl Stored for WatchedPods {
     fn id(name: &ObjectName) -> Option<Key> {
         key_of(name)
     }
-    fn put(store: &mut Store, object: KeptObject<Self>) -> Option<Key> {
-        store.put_pod(object)
+    fn put(store: &mut Store, object: KeptObject<Self>) -> BTreeSet<Key> {
+        store.put_pod(object).into_iter().collect()
     }
-    fn remove(store: &mut Store, id: &Key, _: Option<&str>) -> Option<Key> {
-        store.remove_pod(id)
+    fn remove(store: &mut Store, id: &Key, _: Option<&str>) -> BTreeSet<Key> {
+        store.remove_pod(id).into_iter().collect()
     }
     fn known(store: &Store, namespace: Option<&str>) -> BTreeSet<Key> {
         store.pods_in(namespace)
@@ -244,13 +245,12 @@ impl Stored for WatchedNodes {
     fn id(name: &ObjectName) -> Option<Arc<str>> {
         Some(name.name.as_str().into())
     }
-    fn put(store: &mut Store, object: KeptObject<Self>) -> Option<Key> {
-        store.put_node(object);
-        None
+    fn put(store: &mut Store, object: KeptObject<Self>) -> BTreeSet<Key> {
+        store.put_node(object)
     }
-    fn remove(store: &mut Store, id: &Arc<str>, _: Option<&str>) -> Option<Key> {
+    fn remove(store: &mut Store, id: &Arc<str>, _: Option<&str>) -> BTreeSet<Key> {
         store.remove_node(id);
-        None
+        BTreeSet::new()
     }
     fn known(store: &Store, _: Option<&str>) -> BTreeSet<Arc<str>> {
         store.node_names()

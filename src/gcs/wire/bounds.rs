@@ -173,7 +173,17 @@ const TASK: Shape = listed(
 const ACTOR: Shape = listed(
     size_of::<rpc::ActorTableData>(),
     Counted::Tasks,
-    &[(1, Field::Text)],
+    &[(1, Field::Text), (19, Field::Text)],
+);
+const JOB_CONFIG: Shape = Shape {
+    size: size_of::<rpc::JobConfig>(),
+    counted: None,
+    fields: &[(5, Field::Text)],
+};
+const JOB: Shape = listed(
+    size_of::<rpc::JobTableData>(),
+    Counted::Tasks,
+    &[(1, Field::Text), (6, Field::Message(&JOB_CONFIG))],
 );
 const GROUP_BUNDLE: Shape = listed(size_of::<rpc::Bundle>(), Counted::Parts, &[(2, AMOUNT)]);
 const GROUP: Shape = listed(
@@ -196,6 +206,14 @@ impl GcsAnswer for rpc::GetAllActorInfoReply {
         size: 0,
         counted: None,
         fields: &[(2, Field::Message(&ACTOR))],
+    };
+}
+
+impl GcsAnswer for rpc::GetAllJobInfoReply {
+    const SHAPE: &'static Shape = &Shape {
+        size: 0,
+        counted: None,
+        fields: &[(2, Field::Message(&JOB))],
     };
 }
 

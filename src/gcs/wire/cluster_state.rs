@@ -11,6 +11,7 @@ impl From<wire::ClusterResourceState> for gcs::ClusterResourceState {
             pending_resource_requests: all(state.pending_resource_requests),
             pending_gang_resource_requests: all(state.pending_gang_resource_requests),
             cluster_resource_constraints: all(state.cluster_resource_constraints),
+            users: None,
         }
     }
 }

@@ -8,6 +8,7 @@ pub(super) mod bounds;
 mod cluster_state;
 mod generated;
 mod tasks;
+pub(super) mod users;
 
 pub(super) use generated::ray;
 

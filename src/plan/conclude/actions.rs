@@ -4,11 +4,11 @@ use std::collections::{HashMap, HashSet};
 
 use crate::plan::conclude::launch::LaunchBounds;
 use crate::plan::conclude::reasons::Reasons;
-use crate::plan::conclude::{drains, launch, orphans, words};
+use crate::plan::conclude::{drains, holds, launch, orphans, words};
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::size::milli;
-use crate::plan::list::{DemandIndex, GroupIndex};
+use crate::plan::list::{ByGroup, DemandIndex, GroupIndex};
 use crate::plan::memory::remember;
 use crate::plan::nodes::group::GroupConfig;
 use crate::plan::nodes::life::Stage;
@@ -17,8 +17,9 @@ use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::plan::{Deletion, GroupPlan, Plan, PlanWait, PodResize, RayletSync};
 use crate::plan::outcome::resize_note::PodNote;
 use crate::plan::outcome::standby_reason::StandbyLaunch;
-use crate::plan::outcome::unmet::Unmet;
+use crate::plan::outcome::unmet::{Unmet, UnmetReason};
 use crate::plan::packing::budget;
+use crate::plan::removal::idle_end;
 use crate::plan::settings::PlanSettings;
 use crate::snapshot::Snapshot;
 use crate::snapshot::pod::PodRole;
@@ -34,12 +35,14 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
         problems: decided.problems.clone(),
         unmet: unmet(decided),
         raylet_syncs: raylet_syncs(decided),
+        departures: decided.departures.values().cloned().collect(),
         ..Plan::default()
     };
     let running = |node: &PlannedNode| node.head && node.stage() == Stage::Running;
     if decided.state.in_order().any(running) {
         plan.drains = drains::drains(snapshot, settings, decided);
         plan.leaving = drains::leaving(decided);
+        plan.holds = holds::holds(settings, decided);
         plan.resizes = resizes(decided);
         plan.groups = groups(snapshot, settings, decided);
         orphans::place(snapshot, decided, &mut plan.groups, &mut plan.problems);
@@ -51,6 +54,9 @@ pub(crate) fn plan(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decid
     }
     plan.notes = notes(decided, &plan);
     plan.remember = remember::history(snapshot, decided, &plan);
+    let ends = plan.waiting.is_none();
+    let (end, unused) = idle_end::decide(snapshot, settings.strategy, decided.now);
+    (plan.end, plan.remember.unused) = (end.filter(|_| ends), unused);
     plan
 }
 
@@ -172,6 +178,7 @@ fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -
     let awaited = decided.state.count(is_awaited);
     let mut deletions = deletions(decided);
     let observed = observed(decided);
+    let replaced = replaced(decided);
     let mut plans: Vec<GroupPlan> = workers(decided)
         .map(|(number, group)| GroupPlan {
             name: group.name.clone(),
@@ -191,7 +198,12 @@ fn groups(snapshot: &Snapshot, settings: &PlanSettings, decided: &Decided<'_>) -
     for (plan, (number, group)) in plans.iter_mut().zip(workers(decided)) {
         let observed = observed.get(group.name.as_str()).copied().unwrap_or(0);
         plan.replicas = if decided.state.strategy.is_rayfit() {
-            settled(observed, awaited.count(number), group, plan)
+            let awaited = awaited.count(number);
+            // KubeRay makes as many pods as are missing for all that are there. Once nothing is to
+            // be made any more, a pod that is about to leave is not to be made again.
+            let is_whole = awaited == 0 && plan.launch_now == 0;
+            let gone = if is_whole { replaced.count(number) } else { 0 };
+            settled(observed.saturating_sub(gone), awaited, group, plan)
         } else if acts {
             // Ray writes `replicas` only in a round in which it launches or deletes pods.
             as_ray(observed, group, plan)
@@ -296,6 +308,20 @@ fn running_replicas<'a>(decided: &'a Decided<'_>) -> HashSet<(GroupIndex, &'a st
         .collect()
 }
 
+/// By group, how many pods drain because they are about to leave with their Kubernetes node.
+fn replaced(decided: &Decided<'_>) -> ByGroup<u64> {
+    let mut replaced = decided.config.groups.map(|_| 0);
+    for pod in &decided.leftovers.draining {
+        let is_one = decided.departures.contains_key(pod.name)
+            && !decided.config.is_listed(pod.group, pod.name);
+        let group = decided.config.number(pod.group).filter(|_| is_one);
+        if let Some(count) = group.and_then(|group| replaced.get_mut(group)) {
+            *count += 1;
+        }
+    }
+    replaced
+}
+
 /// By group, how many pods stay as far as KubeRay is concerned.
 fn observed<'a>(decided: &'a Decided<'_>) -> HashMap<&'a str, u64> {
     let mut observed: HashMap<&str, u64> = HashMap::new();
@@ -357,7 +383,9 @@ fn unmet(decided: &Decided<'_>) -> Vec<Unmet> {
     let mut unmet = |number: DemandIndex| {
         let demand = decided.demands.get(number)?;
         let (kind, index) = demand.place();
-        let count = counts.get(&number).copied().unwrap_or(0);
+        let count = counts.get(&number).copied();
+        let is_later = matches!(demand.batches, Err(UnmetReason::TriedAgain { .. }));
+        let count = count.unwrap_or(u64::from(is_later));
         let reasons = reasons.of_demand(number);
         Some(Unmet {
             kind,

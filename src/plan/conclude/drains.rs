@@ -39,6 +39,7 @@ pub(crate) fn drains(
             cause,
             idle_ms: node.idle_ms,
             stop_at: stop_at(pod, cause),
+            departure: decided.departures.get(pod).cloned(),
         })
     };
     let overdue = decided.leaving.iter();
@@ -50,6 +51,7 @@ pub(crate) fn drains(
         cause: RemovalCause::GroupMax,
         idle_ms: 0,
         stop_at: Some(node.stop_at),
+        departure: None,
     });
     state.in_order().filter_map(drain).chain(stops).collect()
 }

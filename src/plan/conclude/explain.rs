@@ -71,7 +71,7 @@ fn demands(decided: &Decided<'_>, plan: &Plan) -> (Vec<DemandReport>, Vec<Standb
             kind,
             index,
             demand: words::demand(demand),
-            count: units,
+            count: units.max(unmet.get(&(kind, index)).copied().unwrap_or(0)),
             placed: in_words(&decided.state, placed),
             unmet: unmet.get(&(kind, index)).copied().unwrap_or(0),
         }

@@ -7,6 +7,7 @@
 pub(crate) mod actions;
 pub(crate) mod drains;
 pub(crate) mod explain;
+pub(crate) mod holds;
 pub(crate) mod launch;
 pub(crate) mod orphans;
 pub(crate) mod reasons;

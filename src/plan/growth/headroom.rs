@@ -15,6 +15,9 @@ pub(crate) struct NodeHeadroom {
     pub(crate) node: String,
     pub(crate) cpu: Quantity,
     pub(crate) memory: Quantity,
+    /// Whether the node is about to leave or in trouble, so that it has nothing to give, whatever
+    /// goes.
+    pub(crate) is_closed: bool,
 }
 
 impl NodeHeadroom {
@@ -41,11 +44,20 @@ impl NodeHeadroom {
     }
 
     fn of(node: &KubeNode) -> Option<Self> {
+        let is_closed = !node.is_open();
         let allocatable = node.status.allocatable;
+        let left = |amount: Option<Quantity>| {
+            if is_closed {
+                Some(Quantity::ZERO)
+            } else {
+                amount
+            }
+        };
         Some(Self {
             node: node.metadata.name.clone(),
-            cpu: allocatable.cpu?,
-            memory: allocatable.memory?,
+            cpu: left(allocatable.cpu)?,
+            memory: left(allocatable.memory)?,
+            is_closed,
         })
     }
 
@@ -57,6 +69,9 @@ impl NodeHeadroom {
 
     /// Puts back what a pod asked for.
     pub(crate) fn put(&mut self, load: Amounts) {
+        if self.is_closed {
+            return;
+        }
         let sum = Amounts::new(self.cpu, self.memory).plus(load);
         self.cpu = sum.cpu.unwrap_or_default();
         self.memory = sum.memory.unwrap_or_default();
@@ -65,7 +80,9 @@ impl NodeHeadroom {
     /// Whether there is room for a pod that asks for so much, if pods give up so many cores.
     pub(crate) fn holds(&self, asked: Amounts, shrinks: f64) -> bool {
         let cpu = cores(asked.cpu.unwrap_or_default());
-        cpu <= cores(self.cpu) + shrinks.max(0.0) && asked.memory.unwrap_or_default() <= self.memory
+        !self.is_closed
+            && cpu <= cores(self.cpu) + shrinks.max(0.0)
+            && asked.memory.unwrap_or_default() <= self.memory
     }
 
     /// The largest size up to `limit`, and not below `current`, that the headroom allows.

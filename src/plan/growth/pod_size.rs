@@ -23,6 +23,8 @@ const SKEW_S: i64 = 5;
 pub(crate) struct Around {
     pub(crate) now: f64,
     pub(crate) strategy: Strategy,
+    /// For how many seconds a deferred resize is left as it is.
+    pub(crate) deferred_s: f64,
     pub(crate) memory: ResizeMemory,
     /// How much of the pod is in use, as its raylet reports it.
     pub(crate) used: Size,
@@ -120,6 +122,18 @@ fn forget_old(resize: &mut Resize, around: Around) {
     }
 }
 
+/// Whether the scheduler may still make room for a resize that the kubelet has deferred: it ends pods
+/// of a lower priority for it (Kubernetes, feature `InPlacePodVerticalScalingSchedulerPreemption`), and
+/// no more once the resize asks for less.
+fn may_get_room(resize: &Resize, around: Around) -> bool {
+    #[expect(clippy::cast_precision_loss, reason = "seconds since 1970")]
+    let waited = |at: i64| around.now - at as f64;
+    let is_young = resize
+        .resizing_at
+        .is_some_and(|at| waited(at) < around.deferred_s);
+    around.strategy.is_rayfit() && is_young
+}
+
 fn read_conditions(
     resize: &mut Resize,
     pod: &Pod<'_>,
@@ -139,7 +153,11 @@ fn read_conditions(
                 // A pod of class Guaranteed beside a static CPU manager is such a case: the kubelet
                 // says that the resize can never be, and does not say what could be.
                 let never = reason == "infeasible" && resize.resizing_at.is_some();
+                let waits = reason == "deferred" && may_get_room(resize, around);
                 resize.progress = ResizeProgress::Pending(reason);
+                if waits {
+                    return Ok(());
+                }
                 let told = suggestion::follow(resize, container)?;
                 let believed = around.strategy.is_rayfit();
                 if believed && never && !told && is_of_now(condition, pod) {
@@ -294,6 +312,7 @@ mod tests {
             let around = Around {
                 now: 1000.0,
                 strategy,
+                deferred_s: 0.0,
                 memory: ResizeMemory::default(),
                 used: size,
             };

@@ -1,10 +1,12 @@
 //! What one decision stores for the next: launches and their times, groups whose pods failed to
-//! appear ([`availability`]) or would not start ([`blocked`]), groups whose pods failed to grow ([`growth_backoff`]), and nodes above a
-//! maximum that are leaving ([`leaving`]).
+//! appear ([`availability`]) or would not start ([`blocked`]), groups whose pods failed to grow
+//! ([`growth_backoff`]), placement groups whose pods did not all get a Kubernetes node ([`gangs`]), and
+//! nodes above a maximum that are leaving ([`leaving`]).
 
 pub(crate) mod at_work;
 pub(crate) mod availability;
 pub(crate) mod blocked;
+pub(crate) mod gangs;
 pub(crate) mod growth_backoff;
 pub(crate) mod leaving;
 pub(crate) mod remember;

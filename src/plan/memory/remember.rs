@@ -39,6 +39,11 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
             .collect(),
         blocked: blocked::after(before, decided),
         leaving: leaving::after(before, decided, plan),
+        gangs: decided.gangs.clone(),
+        unused: None,
+        departing: (decided.departures.iter())
+            .map(|(pod, departure)| (pod.clone(), departure.since))
+            .collect(),
         unavailable,
         unneeded_since: decided.unneeded_since.clone(),
         resizes: decided

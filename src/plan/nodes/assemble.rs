@@ -1,6 +1,6 @@
 //! From rows to nodes, with their faults, resizes and sizes.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 
 use crate::plan::demand::names::{Name, Names};
 use crate::plan::growth::headroom::NodeHeadroom;
@@ -15,7 +15,7 @@ use crate::plan::nodes::node::{CountedAmounts, Fate, NodeResource, PlannedNode};
 use crate::plan::nodes::raylet;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
-use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::cause::{Departure, RemovalCause};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::{ProblemReason, ResizeError};
 use crate::plan::outcome::unmet::CountedAtBase;
@@ -30,10 +30,14 @@ const UNSCHEDULABLE_FOR_LONG_S: f64 = 60.0;
 pub(crate) struct NodeAssembly<'d> {
     pub(crate) history: &'d History,
     pub(crate) strategy: Strategy,
+    /// For how many seconds a deferred resize is left as it is.
+    pub(crate) deferred_s: f64,
     pub(crate) config: &'d ClusterConfig,
     pub(crate) reader: &'d NodeReader<'d>,
     /// The Kubernetes nodes, by name.
     pub(crate) kube_nodes: &'d HashMap<String, KubeNodeIndex>,
+    /// The pods that are about to leave with their Kubernetes node, by name.
+    pub(crate) departures: &'d BTreeMap<String, Departure>,
     pub(crate) now: f64,
     pub(crate) list: List<NodeIndex, PlannedNode>,
 }
@@ -79,6 +83,13 @@ impl NodeAssembly<'_> {
         if strategy.is_rayfit() && row.stage == Stage::Stopping {
             node.fate = Fate::Remove(RemovalCause::StopRequested);
         }
+        let departs = self.departures.contains_key(pod) && !node.head;
+        // While the GCS restarts it reports no Ray nodes, so a pod that runs may have work.
+        let is_pending = row.pod.is_some_and(|pod| pod.phase == Some("Pending"));
+        let begins = row.stage == Stage::Allocated && is_pending;
+        if departs && (begins || row.stage == Stage::Running) {
+            node.fate = Fate::Remove(RemovalCause::NodeLeaves);
+        }
         if group.is_none() {
             node.fate = Fate::Remove(RemovalCause::GroupGone);
         }
@@ -120,6 +131,7 @@ impl NodeAssembly<'_> {
         let around = Around {
             now: self.now,
             strategy: self.strategy,
+            deferred_s: self.deferred_s,
             memory,
             used: used(row),
         };

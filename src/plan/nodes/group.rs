@@ -8,6 +8,7 @@ use crate::plan::growth::size::{Size, bytes, cores};
 use crate::plan::list::{ByGroup, GroupIndex};
 use crate::plan::outcome::problem::{Problem, ProblemEffect, ProblemPlace};
 use crate::plan::outcome::problem_reason::{GroupError, ProblemReason, ResizeLimitsError};
+use crate::plan::strategy::Strategy;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::ippr::ResizeLimit;
 use crate::ray::{Ippr, Role};
@@ -149,6 +150,36 @@ impl ClusterConfig {
             let name = group.name.clone();
             let at = self.groups.push(group);
             self.positions.insert(name, at);
+        }
+    }
+
+    /// The groups as a strategy reads them.
+    pub(crate) fn read(cluster: &ClusterObject, strategy: Strategy) -> Self {
+        let mut config = Self::of(cluster);
+        if strategy.is_rayfit() {
+            config.bound_by_pods(cluster);
+        }
+        config
+    }
+
+    /// Keeps the resize limits within what the pods as a whole allow. Ray does not look at that.
+    fn bound_by_pods(&mut self, cluster: &ClusterObject) {
+        for group in cluster.spec.iter().flat_map(|spec| &spec.groups) {
+            let name = group.name.as_deref().unwrap_or_default();
+            let config = self.number(name).and_then(|at| self.groups.get_mut(at));
+            let Some((limits, base)) = config.and_then(|config| {
+                let base = config.base?;
+                Some((config.resize_limits.as_mut()?, base))
+            }) else {
+                continue;
+            };
+            let [cpu, memory] = group.within_pod;
+            if let Some(cpu) = cpu {
+                limits.cpu = limits.cpu.min(cores(cpu).max(base.cpu));
+            }
+            if let Some(memory) = memory {
+                limits.memory = limits.memory.min(bytes(memory).max(base.memory));
+            }
         }
     }
 

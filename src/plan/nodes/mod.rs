@@ -7,6 +7,7 @@
 
 pub(crate) mod assemble;
 pub(crate) mod blocked;
+pub(crate) mod departure;
 pub(crate) mod group;
 pub(crate) mod life;
 pub(crate) mod node;

@@ -3,13 +3,14 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::plan::demand::names::{Name, Names};
+use crate::plan::demand::requests;
 use crate::plan::list::{GroupIndex, ListPosition, NodeIndex};
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
 use crate::plan::nodes::life::{ExistingNode, NodeLife, RayInPod, Raylet, Stage};
 use crate::plan::nodes::node::{Fate, NodeGroup, NodeResource, PlannedNode};
 use crate::plan::nodes::rows::Row;
 use crate::snapshot::Snapshot;
-use crate::snapshot::gcs::NodeState;
+use crate::snapshot::gcs::{ClusterResourceState, NodeState, ResourceRequest};
 
 /// Builds planned nodes from rows.
 pub(crate) struct NodeReader<'a> {
@@ -198,4 +199,38 @@ pub(crate) fn texts<'a>(
             .flat_map(|group| &group.resources)
             .map(|(name, _)| name.as_str()),
     );
+}
+
+/// The resources that anything asks for, and CPU, memory and GPU.
+pub(crate) fn wanted<'a>(
+    gcs: &'a ClusterResourceState,
+    standby: impl Iterator<Item = &'a str>,
+    names: &Names,
+) -> BTreeSet<Name> {
+    let requested = requests::requests(gcs).flat_map(|request| request.resources_bundle.keys());
+    let wanted = requested
+        .map(String::as_str)
+        .chain(standby)
+        .chain(["CPU", "memory", "GPU"]);
+    wanted.filter_map(|name| names.get(name)).collect()
+}
+
+/// The labels that requests name.
+pub(crate) fn labels(gcs: &ClusterResourceState, names: &Names) -> BTreeSet<Name> {
+    let of = |request: &ResourceRequest| {
+        let selected = request
+            .label_selectors
+            .iter()
+            .flat_map(|s| &s.label_constraints);
+        let apart = request
+            .placement_constraints
+            .iter()
+            .filter_map(|c| c.anti_affinity.as_ref());
+        let labels: Vec<Name> = selected
+            .filter_map(|c| names.get(&c.label_key))
+            .chain(apart.filter_map(|label| names.get(&label.label_name)))
+            .collect();
+        labels
+    };
+    requests::requests(gcs).flat_map(of).collect()
 }

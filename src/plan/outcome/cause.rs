@@ -1,7 +1,12 @@
 //! Why a node is to be removed.
 
+use std::fmt;
+
 use schemars::JsonSchema;
 use serde::Serialize;
+
+use crate::plan::outcome::json_text::text_in_json;
+use crate::snapshot::moment;
 
 /// Why a node is to be removed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, JsonSchema)]
@@ -18,6 +23,10 @@ pub enum RemovalCause {
     GivesWay,
     /// The scheduler finds no room for it, and demand needs larger nodes than it could become.
     Unschedulable,
+    /// Its Kubernetes node is about to leave, or its pod is evicted.
+    NodeLeaves,
+    /// It was for a placement group of which not all pods got a Kubernetes node.
+    Scattered,
     /// Its group is no longer in the RayCluster.
     GroupGone,
     /// It was asked to stop in an earlier round.
@@ -37,9 +46,79 @@ impl RemovalCause {
             Self::Unschedulable => {
                 "it finds no Kubernetes node, and demand needs larger ones than it could become"
             }
+            Self::NodeLeaves => "its Kubernetes node is about to leave",
+            Self::Scattered => {
+                "Kubernetes has no room for all pods of its placement group, and others may need \
+                 its room"
+            }
             Self::GroupGone => "its group was removed",
             Self::StopRequested => "it was asked to stop",
             Self::Stopped => "Ray has stopped in it",
         }
     }
 }
+
+/// What says that a pod is about to leave against its autoscaler's will.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum DepartureReason {
+    /// Its Kubernetes node is being deleted.
+    NodeDeleted(String),
+    /// Its Kubernetes node is cordoned.
+    NodeCordoned(String),
+    /// Its Kubernetes node has a taint that says so.
+    NodeTainted {
+        /// The name of the node.
+        node: String,
+        /// The key of the taint.
+        key: String,
+    },
+    /// The pod has the condition `DisruptionTarget`, with that reason.
+    Disrupted(String),
+}
+
+/// A pod that is about to leave against its autoscaler's will.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Departure {
+    /// The name of the pod.
+    pub pod: String,
+    /// The name of its group.
+    pub group: String,
+    /// What says so.
+    pub reason: DepartureReason,
+    /// Since when that is known, in seconds since 1970.
+    pub since: f64,
+    /// When the pod is gone, as far as is known or assumed, in seconds since 1970.
+    pub gone_at: f64,
+    /// Whether that time is known, from the objects, or assumed.
+    pub is_known: bool,
+}
+
+impl fmt::Display for DepartureReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NodeDeleted(node) => write!(f, "Kubernetes node {node} is being deleted"),
+            Self::NodeCordoned(node) => write!(f, "Kubernetes node {node} is cordoned"),
+            Self::NodeTainted { node, key } => {
+                write!(f, "Kubernetes node {node} has the taint {key}")
+            }
+            Self::Disrupted(reason) => write!(f, "the pod is evicted ({reason})"),
+        }
+    }
+}
+
+impl fmt::Display for Departure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self {
+            pod, group, reason, ..
+        } = self;
+        let sure = if self.is_known { "is" } else { "may be" };
+        let at = moment(self.gone_at);
+        write!(
+            f,
+            "pod {pod} of group {group} {sure} gone at {at}: {reason}"
+        )
+    }
+}
+
+text_in_json!(DepartureReason);

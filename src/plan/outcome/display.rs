@@ -2,7 +2,9 @@
 
 use std::fmt;
 
-use crate::plan::outcome::plan::{GroupPlan, LeavingNode, Plan, PodResize, RayletSync};
+use crate::plan::outcome::plan::{
+    ClusterEnd, ClusterEndPolicy, GroupPlan, LeavingNode, Plan, PodResize, RayletSync,
+};
 use crate::plan::outcome::unmet::amount_text;
 use crate::plan::strategy::Strategy;
 use crate::quantity::Quantity;
@@ -17,6 +19,9 @@ impl fmt::Display for Plan {
             writeln!(f, "  nothing is done: {why}")?;
         } else if self.is_quiet() {
             writeln!(f, "  nothing to do")?;
+        }
+        if let Some(end) = &self.end {
+            writeln!(f, "  {end}")?;
         }
         for group in &self.groups {
             write_group(f, group)?;
@@ -37,8 +42,15 @@ impl fmt::Display for Plan {
                 None => writeln!(f)?,
             }
         }
+        for hold in &self.holds {
+            let what = if hold.holds { "mark" } else { "unmark" };
+            writeln!(f, "  {what} {} for node autoscalers", hold.pod)?;
+        }
         for node in &self.leaving {
             writeln!(f, "  leaving: {node}")?;
+        }
+        for departure in &self.departures {
+            writeln!(f, "  about to leave: {departure}")?;
         }
         for unmet in &self.unmet {
             writeln!(f, "  cannot be met: {} x {}", unmet.count, unmet.demand)?;
@@ -53,6 +65,23 @@ impl fmt::Display for Plan {
     }
 }
 
+impl fmt::Display for ClusterEnd {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let since = moment(self.unused_since);
+        let what = match self.policy {
+            ClusterEndPolicy::Suspend => "suspend the cluster",
+            ClusterEndPolicy::Delete => {
+                "the cluster is to be deleted, which Rayfit leaves to people"
+            }
+        };
+        write!(
+            f,
+            "{what}: since {since} it has had neither a driver nor a detached actor \
+             (spec.idleTerminationOptions)"
+        )
+    }
+}
+
 impl Plan {
     /// Whether the plan has nothing to do.
     pub fn is_quiet(&self) -> bool {
@@ -62,6 +91,7 @@ impl Plan {
                 || group.replicas_now.is_some_and(|now| now != group.replicas)
         };
         let pods = self.resizes.len() + self.drains.len() + self.raylet_syncs.len();
+        let pods = pods + self.holds.len() + usize::from(self.end.is_some());
         pods == 0 && !self.groups.iter().any(acts)
     }
 }

@@ -6,7 +6,7 @@ use std::fmt;
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::plan::outcome::cause::RemovalCause;
+use crate::plan::outcome::cause::{Departure, RemovalCause};
 use crate::plan::outcome::json_text::text_in_json;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::problem_reason::ProblemReason;
@@ -37,11 +37,20 @@ pub struct Plan {
     /// pods have now. They are part of how the plan is carried out, not of what it says.
     #[serde(skip)]
     pub notes: Vec<PodNote>,
+    /// The workers whose marks for node autoscalers change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub holds: Vec<NodeHold>,
     /// The Ray nodes to drain. Their pods are deleted once Ray has stopped in them.
     pub drains: Vec<NodeDrain>,
     /// The Ray nodes above a maximum that drain and are there until their work has ended.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub leaving: Vec<LeavingNode>,
+    /// The pods that are about to leave with their Kubernetes node, or by an eviction.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub departures: Vec<Departure>,
+    /// The end of the cluster, if nobody has used it for long enough.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub end: Option<ClusterEnd>,
     /// The demands that cannot be met.
     pub unmet: Vec<Unmet>,
     /// The problems of the cluster's objects, and what is not done because of them.
@@ -132,6 +141,16 @@ pub struct RayletSync {
     pub memory_bytes: i64,
 }
 
+/// A worker that is to be marked for node autoscalers, or whose mark is to be removed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeHold {
+    /// The name of the pod.
+    pub pod: String,
+    /// Whether the pod is to hold its Kubernetes node from now on.
+    pub holds: bool,
+}
+
 /// A Ray node to drain.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -150,6 +169,9 @@ pub struct NodeDrain {
     /// come stops it at once. Absent where the node may take as long as its work.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub stop_at: Option<f64>,
+    /// What says that its pod is about to leave, and when, if that is the cause.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub departure: Option<Departure>,
 }
 
 /// A Ray node above a maximum that drains: it takes no new work, and goes when it has none left or
@@ -169,6 +191,25 @@ pub struct LeavingNode {
     pub stop_at: f64,
     /// What its work holds of each resource that Ray counts; work that holds nothing is not seen.
     pub holds: BTreeMap<String, f64>,
+}
+
+/// The end of a cluster that nobody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ClusterEnd {
+    /// What becomes of it.
+    pub policy: ClusterEndPolicy,
+    /// Since when nobody has used it, in seconds since 1970.
+    pub unused_since: f64,
+}
+
+/// What becomes of a cluster that nobody uses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub enum ClusterEndPolicy {
+    /// It is suspended, until somebody removes `spec.idleSuspend`.
+    Suspend,
+    /// It is deleted.
+    Delete,
 }
 
 /// Why nothing is done at all.

@@ -13,6 +13,11 @@ use crate::plan::outcome::json_text::text_in_json;
 pub enum StandbyReason {
     /// A RayPolicy asks for headroom.
     Headroom,
+    /// The work of a Ray node that is about to leave with its Kubernetes node.
+    Replaces {
+        /// The name of its pod.
+        pod: String,
+    },
     /// The hours of a schedule.
     Schedule {
         /// The name of the schedule.
@@ -36,6 +41,7 @@ impl fmt::Display for StandbyReason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Headroom => f.write_str("headroom"),
+            Self::Replaces { pod } => write!(f, "the work of {pod}, which is about to leave"),
             Self::Schedule { name, until } if *until == Timestamp::MAX => {
                 write!(f, "schedule {name}")
             }

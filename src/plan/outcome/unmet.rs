@@ -52,6 +52,11 @@ pub enum DemandKind {
 pub enum UnmetReason {
     /// A bundle of the placement group has several placement constraints, which Ray cannot place.
     SeveralPlacementConstraints,
+    /// Not all pods of the placement group got a Kubernetes node, so they were given up.
+    TriedAgain {
+        /// When it is tried again, in seconds since 1970.
+        at: f64,
+    },
     /// All of the demand is placed, or nothing of it.
     AllAtOnce,
     /// The nodes of a group do not take it.
@@ -118,6 +123,12 @@ impl fmt::Display for UnmetReason {
             Self::SeveralPlacementConstraints => {
                 f.write_str("a bundle has more than one placement constraint")
             }
+            Self::TriedAgain { at } => write!(
+                f,
+                "Kubernetes has no room for all of its pods at once, so they were given up; it is \
+                 tried again at {}",
+                moment(*at)
+            ),
             Self::AllAtOnce => f.write_str("all of it must fit at once"),
             Self::Group { group, why } => write!(f, "group {group}: {why}"),
             Self::MoreGroups(count) => write!(f, "and {count} more groups"),

@@ -11,7 +11,7 @@ use crate::plan::nodes::group::ClusterConfig;
 use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::Leftovers;
 use crate::plan::packing::state::DecisionState;
-use crate::snapshot::gcs::{ClusterResourceState, NodeState};
+use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::history::LeavingMemory;
 use crate::snapshot::pod::Pod;
 
@@ -71,7 +71,7 @@ pub(crate) fn leaving(
             since,
             stop_at: since + timeout,
             stopped_at: memory.and_then(|memory| memory.stopped_at),
-            holds: holds(ray),
+            holds: ray.held(),
         })
     };
     let mut leaving: Vec<Leaving> = leftovers.draining.iter().filter_map(of).collect();
@@ -87,19 +87,4 @@ pub(crate) fn leaving(
         })
     });
     leaving
-}
-
-/// What is in use on a Ray node of what its users ask for. What Ray counts for itself is left out:
-/// the node's own resources, those of placement groups, and objects.
-fn holds(ray: &NodeState) -> BTreeMap<String, f64> {
-    let is_asked = |name: &str| {
-        !name.starts_with("node:") && !name.contains("_group_") && name != "object_store_memory"
-    };
-    let totals = ray.total_resources.iter();
-    let in_use = totals.filter_map(|(name, total)| {
-        let free = ray.available_resources.get(name).copied().unwrap_or(0.0);
-        let used = total - free;
-        (is_asked(name) && used > 0.0).then(|| (name.clone(), used))
-    });
-    in_use.collect()
 }

@@ -5,10 +5,14 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
+use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::standby_reason::StandbyReason;
 use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::quantity::Quantity;
-use crate::snapshot::gcs::ResourceRequest;
+use crate::snapshot::gcs::{ClusterResourceState, ResourceRequest};
+
+/// For the work of how many Ray nodes that are about to leave there is to be room, at the most.
+const REPLACED: usize = 1_000;
 
 /// What is to be kept ready at a moment, each with the reason.
 #[derive(Debug, Default)]
@@ -50,6 +54,30 @@ impl Wanted {
             }
         }
         wanted
+    }
+
+    /// Adds room for the work of Ray nodes that are about to leave.
+    pub(crate) fn replace<'d>(
+        &mut self,
+        departures: impl Iterator<Item = &'d Departure>,
+        gcs: &ClusterResourceState,
+    ) {
+        let rays = gcs.live();
+        for departure in departures.take(REPLACED) {
+            let Some(ray) = rays.get(departure.pod.as_str()) else {
+                continue;
+            };
+            let asked = ResourceRequest {
+                resources_bundle: ray.held(),
+                ..ResourceRequest::default()
+            };
+            if !asked.resources_bundle.is_empty() {
+                let reason = StandbyReason::Replaces {
+                    pod: departure.pod.clone(),
+                };
+                self.requests.push((asked, 1, reason));
+            }
+        }
     }
 
     /// The names of the resources that the requests name.

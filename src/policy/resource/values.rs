@@ -160,6 +160,11 @@ pub struct Reconcile {
     #[schemars(range(min = 0, max = 604_800))]
     pub drain_timeout_seconds: Option<i64>,
 
+    /// Whether workers with work are marked, so that Karpenter and cluster-autoscaler leave their
+    /// Kubernetes nodes alone (strategy rayfit).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hold_busy_nodes: Option<bool>,
+
     /// How pods that can be resized in place are kept small (strategy rayfit).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub in_place: Option<InPlace>,
@@ -206,6 +211,12 @@ pub struct InPlace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86_400))]
     pub keep_small_seconds: Option<i64>,
+
+    /// The seconds for which a resize that the kubelet has deferred is left as it is, so that the
+    /// scheduler may make room for it; 0 if it is left out, and 0 asks at once for what fits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 0, max = 86_400))]
+    pub deferred_seconds: Option<i64>,
 }
 
 /// The delay after a failed request, which doubles each time.

@@ -1,7 +1,7 @@
 //! The results of effects.
 
 use crate::reconcile::effects::effect::{Effect, EffectTarget, Reply};
-use crate::reconcile::effects::failure::Failure;
+use crate::reconcile::effects::failure::{Failure, Meaning};
 
 /// One effect that was tried.
 #[derive(Debug, Clone, PartialEq)]
@@ -12,4 +12,11 @@ pub struct Done {
     pub effect: Effect,
     /// The answer, or the failure.
     pub result: Result<Reply, Failure>,
+}
+
+impl Done {
+    /// Whether another write came first, or the observed objects were stale.
+    pub fn is_stale(&self) -> bool {
+        matches!(&self.result, Err(failure) if failure.meaning() == Meaning::Stale)
+    }
 }

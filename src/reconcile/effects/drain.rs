@@ -15,9 +15,14 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
         RemovalCause::Idle | RemovalCause::Stopped | RemovalCause::Unschedulable => {
             format!("idle for {seconds} seconds")
         }
+        RemovalCause::Scattered => planned.cause.describe().to_owned(),
         RemovalCause::GivesWay => "other demand needs its room".to_owned(),
         RemovalCause::GroupMax => "its group has more nodes than its maximum".to_owned(),
         RemovalCause::ClusterMax => "the cluster has more nodes than its maximum".to_owned(),
+        RemovalCause::NodeLeaves => match &planned.departure {
+            Some(departure) => departure.reason.to_string(),
+            None => planned.cause.describe().to_owned(),
+        },
         RemovalCause::GroupGone => "its group is no longer in the RayCluster".to_owned(),
         RemovalCause::StopRequested => "it is to leave".to_owned(),
     };
@@ -26,9 +31,20 @@ pub(crate) fn of(planned: &plan::NodeDrain, now: f64) -> Result<Drain, NotANodeI
             RemovalCause::Idle
             | RemovalCause::Stopped
             | RemovalCause::GivesWay
+            | RemovalCause::Scattered
             | RemovalCause::Unschedulable,
             _,
         ) => (DrainKind::Idle, String::new()),
+        (RemovalCause::NodeLeaves, _) => match &planned.departure {
+            // Who takes the node away ends what is left of the work.
+            Some(departure) => {
+                let at = departure.gone_at.max(now);
+                let sure = if departure.is_known { "is" } else { "may be" };
+                let limit = format!("; it {sure} gone at {}", moment(at));
+                (DrainKind::Until(milliseconds(at)), limit)
+            }
+            None => (DrainKind::WhenDone, String::new()),
+        },
         (_, None) => (DrainKind::WhenDone, String::new()),
         (_, Some(at)) if at <= now => (DrainKind::Stop, "; its time is over".to_owned()),
         (_, Some(at)) => {
@@ -70,6 +86,7 @@ mod tests {
                 cause,
                 idle_ms: 0,
                 stop_at,
+                departure: None,
             };
             let drain = of(&planned, 1000.0).unwrap();
             (drain.kind, drain.message)
@@ -85,5 +102,34 @@ mod tests {
         assert_eq!(over, DrainKind::Stop);
         assert_eq!(kind(RemovalCause::GroupGone, None).0, DrainKind::WhenDone);
         assert_eq!(kind(RemovalCause::Idle, None).0, DrainKind::Idle);
+    }
+
+    #[test]
+    fn what_leaves_with_its_kubernetes_node_is_told_when_and_never_stopped_here() {
+        let drain = |gone_at| {
+            let planned = NodeDrain {
+                pod: "w".to_owned(),
+                group: "cpu".to_owned(),
+                node_id: "ab".repeat(28),
+                cause: RemovalCause::NodeLeaves,
+                idle_ms: 0,
+                stop_at: None,
+                departure: Some(plan::Departure {
+                    pod: "w".to_owned(),
+                    group: "cpu".to_owned(),
+                    reason: plan::DepartureReason::NodeCordoned("n".to_owned()),
+                    since: 900.0,
+                    gone_at,
+                    is_known: false,
+                }),
+            };
+            of(&planned, 1000.0).unwrap()
+        };
+        assert_eq!(drain(1600.0).kind, DrainKind::Until(1_600_000));
+        assert_eq!(
+            drain(1600.0).message,
+            "Rayfit: Kubernetes node n is cordoned; it may be gone at 1970-01-01T00:26:40Z"
+        );
+        assert_eq!(drain(950.0).kind, DrainKind::Until(1_000_000));
     }
 }

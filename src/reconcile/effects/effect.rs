@@ -5,7 +5,7 @@ use std::fmt;
 use json_patch::Patch;
 use serde_json::Value;
 
-use crate::plan::{Deletion, RemovalCause, STATUS_ANNOTATION};
+use crate::plan::{Deletion, RemovalCause};
 use crate::snapshot::NodeId;
 use crate::snapshot::autoscaling_state::AutoscalingState;
 
@@ -42,7 +42,8 @@ pub enum EffectClass {
 pub enum Effect {
     /// PATCH of the RayCluster, `application/json-patch+json`.
     PatchCluster(ClusterPatch),
-    /// PATCH of the pod, `application/strategic-merge-patch+json`: Ray's record of its resizes.
+    /// PATCH of the pod, `application/strategic-merge-patch+json`: Ray's record of its resizes, or the
+    /// marks for node autoscalers.
     NotePod(PodPatch),
     /// PATCH of the pod's subresource `resize`, `application/strategic-merge-patch+json`.
     ResizePod(PodPatch),
@@ -204,7 +205,7 @@ impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::PatchCluster(_) => f.write_str("scaling worker groups"),
-            Self::NotePod(patch) => write!(f, "writing {STATUS_ANNOTATION} on pod {}", patch.pod),
+            Self::NotePod(patch) => write!(f, "writing annotations on pod {}", patch.pod),
             Self::ResizePod(patch) => write!(f, "resizing pod {}", patch.pod),
             Self::ResizeRaylet(resize) => write!(f, "resizing the raylet of pod {}", resize.pod),
             Self::Drain(drain) => write!(f, "draining the Ray node of pod {}", drain.pod),

@@ -9,6 +9,7 @@ pub(crate) mod done;
 pub(crate) mod drain;
 pub mod effect;
 pub mod failure;
+pub(crate) mod hold;
 pub(crate) mod replicas;
 pub(crate) mod resize;
 pub(crate) mod size;

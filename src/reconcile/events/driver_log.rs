@@ -36,8 +36,10 @@ impl Message {
             RemovalCause::GroupMax => "max number of worker nodes per type reached",
             RemovalCause::ClusterMax => "max number of worker nodes reached",
             RemovalCause::GroupGone => "outdated",
+            RemovalCause::NodeLeaves => "about to be terminated",
             RemovalCause::Idle
             | RemovalCause::GivesWay
+            | RemovalCause::Scattered
             | RemovalCause::Unschedulable
             | RemovalCause::StopRequested
             | RemovalCause::Stopped => "idle",

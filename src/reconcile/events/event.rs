@@ -63,6 +63,10 @@ pub(crate) enum ConditionKey {
     },
     /// A node above a maximum that still has work.
     Leaving { pod: String },
+    /// Nobody uses the cluster any more.
+    Ends,
+    /// A pod that is about to leave with its Kubernetes node.
+    Departs { pod: String },
     /// A resize that the kubelet does not carry out.
     ResizeWaits { pod: String, reason: &'static str },
     /// A resize that failed, with the time of the failure in seconds since 1970.

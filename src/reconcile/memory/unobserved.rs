@@ -12,6 +12,7 @@ use serde::Deserialize as _;
 use crate::plan::STATUS_ANNOTATION;
 use crate::reconcile::effects::done::Done;
 use crate::reconcile::effects::effect::{Effect, PodPatch, RayletResize};
+use crate::reconcile::effects::hold::HOLDS;
 use crate::reconcile::memory::backoff::SKEW_S;
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod::Pod;
@@ -40,6 +41,8 @@ struct Accepted {
     at: f64,
     /// The note about resizes.
     note: Option<String>,
+    /// Whether it was marked for node autoscalers, if that was changed.
+    holds: Option<bool>,
     /// The containers, with the resources that were asked for.
     containers: Vec<PodContainer>,
 }
@@ -71,6 +74,11 @@ impl Unobserved {
                 }
                 Effect::NotePod(patch) => {
                     let note = patch.body.pointer("/metadata/annotations");
+                    let holds = note.and_then(|all| all.get(HOLDS));
+                    if let Some(holds) = holds {
+                        self.of(patch, now).holds = Some(holds.is_string());
+                        continue;
+                    }
                     let note = note.and_then(|all| all.get(STATUS_ANNOTATION)?.as_str());
                     self.of(patch, now).note = note.map(str::to_owned);
                 }
@@ -110,7 +118,11 @@ impl Accepted {
                     && has_all(there.resources.limits, asked.resources.limits)
             })
         };
-        (self.note.is_none() || self.note.as_ref() == noted) && self.containers.iter().all(has)
+        let is_marked = pod.metadata.annotations.holds_node.is_some();
+        let is_held = self.holds.is_none_or(|holds| holds == is_marked);
+        is_held
+            && (self.note.is_none() || self.note.as_ref() == noted)
+            && self.containers.iter().all(has)
     }
 }
 

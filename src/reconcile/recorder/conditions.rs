@@ -1,7 +1,7 @@
 //! The conditions that are worth an Event while they hold: demand that cannot be met, faults in the
 //! objects, resizes that wait or have failed.
 
-use crate::plan::{LeavingNode, Plan, Problem, ResizeNote, Unmet};
+use crate::plan::{ClusterEnd, Departure, LeavingNode, Plan, Problem, ResizeNote, Unmet};
 use crate::reconcile::events::driver_log::Message;
 use crate::reconcile::events::event::{ClusterEvent, ConditionKey, TrackedCondition};
 use crate::snapshot::Snapshot;
@@ -24,6 +24,8 @@ pub(crate) fn conditions(snapshot: &Snapshot, plan: &Plan) -> Vec<TrackedConditi
     let now = snapshot.seconds().unwrap_or_default();
     let leaving = plan.leaving.iter();
     conditions.extend(leaving.filter_map(|node| above_maximum(node, now)));
+    conditions.extend(plan.departures.iter().map(departs));
+    conditions.extend(plan.end.iter().map(ends));
     conditions.extend(snapshot.pods.iter().filter_map(pending_resize));
     conditions.extend(failed_resizes(snapshot, plan));
     conditions
@@ -62,6 +64,26 @@ fn above_maximum(node: &LeavingNode, now: f64) -> Option<TrackedCondition> {
         event: ClusterEvent::warning("AboveMaximum", "Scaling", node.to_string()).on(pod),
         message: None,
     })
+}
+
+/// The condition of a pod that is about to leave with its Kubernetes node.
+fn departs(departure: &Departure) -> TrackedCondition {
+    let pod = &departure.pod;
+    let message = format!("{departure}; room for its work is looked for elsewhere");
+    TrackedCondition {
+        topic: ConditionKey::Departs { pod: pod.clone() },
+        event: ClusterEvent::warning("NodeLeaves", "Scaling", message).on(pod),
+        message: None,
+    }
+}
+
+/// The condition of a cluster that nobody uses any more.
+fn ends(end: &ClusterEnd) -> TrackedCondition {
+    TrackedCondition {
+        topic: ConditionKey::Ends,
+        event: ClusterEvent::normal("IdleTermination", "Scaling", end.to_string()),
+        message: None,
+    }
 }
 
 /// The condition of a pod whose resize the kubelet does not carry out.

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::policy::Mode;
-use crate::ray::{label, label_key, object_at};
+use crate::ray::{label, object_at};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
@@ -67,7 +67,7 @@ fn check(subject: &Subject<'_>, findings: &mut Findings) {
 
 /// The problem of a label, and its fix.
 fn fault(key: &str, value: &Value) -> Option<(String, String)> {
-    if !label_key::is_key(key) {
+    if !label::is_key(key) {
         return Some((
             format!("{} is no label key", shown_text(key)),
             "Use at most 63 letters, digits, dashes, dots and underscores that begin and end with \

@@ -2,7 +2,9 @@
 
 pub mod cpu_unknown;
 pub mod custom_command;
+pub mod gang_scheduling;
 pub mod gpu_mismatch;
+pub mod graceful_end;
 pub mod group_labels;
 pub mod group_name;
 pub mod group_resources_quantity;

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::path::FieldPath;
 use crate::policy::Mode;
-use crate::ray::{Kind, label_key};
+use crate::ray::{Kind, label};
 use crate::rule_id::RuleId;
 use crate::rules::{Cel, Check, Each, Findings, OwnMode, Rule, Subject};
 use crate::text::{shown, shown_text};
@@ -84,7 +84,7 @@ fn report_name(kind: Kind, name: &str, findings: &mut Findings) {
             findings,
         );
     }
-    if !label_key::is_dns_1035(name) {
+    if !label::is_dns_1035(name) {
         report(
             "name",
             name,
@@ -112,7 +112,7 @@ fn report_prefix(kind: Kind, prefix: &str, findings: &mut Findings) {
             findings,
         );
     }
-    if !label_key::begins_dns_1035(prefix) {
+    if !label::begins_dns_1035(prefix) {
         report(
             "generateName",
             prefix,

@@ -7,6 +7,7 @@ pub mod group_resources;
 pub mod invalid_limit;
 pub mod kubernetes_version;
 pub mod limit_above_nodes;
+pub mod limit_above_pod;
 pub mod limit_below_size;
 pub mod limit_range;
 pub mod no_requests;

@@ -106,6 +106,7 @@ impl Ray {
                 })
                 .collect(),
             cluster_resource_constraints: self.constraints(&request),
+            users: None,
         }
     }
 

@@ -88,6 +88,11 @@ impl World {
             *stored = note.as_str().map(str::to_owned);
             self.objects_changed();
         }
+        if let Some(holds) = annotations.and_then(|all| all.get("rayfit.dev/holds-node")) {
+            let stored = &mut self.pods[pod].object.metadata.annotations.holds_node;
+            *stored = holds.as_str().map(str::to_owned);
+            self.objects_changed();
+        }
         Ok(Reply::Ok)
     }
 

@@ -8,7 +8,7 @@ use super::trouble::LostWatches;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::KubeNode;
 use crate::snapshot::cluster_object::ClusterObject;
-use crate::snapshot::kube_node::{KubeNodeStatus, NodeMetadata};
+use crate::snapshot::kube_node::{KubeNodeSpec, KubeNodeStatus, NodeMetadata};
 
 impl World {
     /// An object has changed, of which watchers will hear.
@@ -36,6 +36,11 @@ impl World {
         let nodes = nodes.map(|node| KubeNode {
             metadata: NodeMetadata {
                 name: node.name.clone(),
+                deletion_timestamp: None,
+            },
+            spec: KubeNodeSpec {
+                unschedulable: node.is_cordoned,
+                taints: Vec::new(),
             },
             status: KubeNodeStatus {
                 allocatable: self.settings.pools[node.pool].allocatable,

@@ -10,8 +10,9 @@ use crate::path::FieldPath;
 use crate::quantity::Quantity;
 use crate::ray::ippr::ANNOTATION;
 use crate::ray::node_resources::{NodeResources, ResourceError};
+use crate::ray::pod_size::PodLevelBound;
 use crate::ray::{
-    Cluster, Fields, Group, Ippr, Kind, Role, label, label_key, list_at, object_at, text_at,
+    Cluster, Fields, Group, Ippr, Kind, Resource, Role, label, list_at, object_at, text_at,
 };
 
 /// A RayCluster.
@@ -42,6 +43,19 @@ pub struct ClusterSpec {
     pub conservative: bool,
     /// `autoscalerOptions.idleTimeoutSeconds`
     pub idle_timeout: IdleTimeout,
+    /// What becomes of the cluster when nobody uses it.
+    pub idle_end: Option<IdleEnd>,
+}
+
+/// What becomes of a cluster when nobody uses it (`idleTerminationOptions`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct IdleEnd {
+    /// `timeoutSeconds`
+    pub timeout: Number,
+    /// `policy`; `Suspend` if it is absent.
+    pub policy: String,
+    /// Whether it is suspended already (`idleSuspend`).
+    pub is_suspended: bool,
 }
 
 /// A group of a RayCluster.
@@ -76,6 +90,9 @@ pub struct GroupSpec {
     /// The CPU and memory with which its ray containers start: their limits, or else their
     /// requests; `None` without requests.
     pub size: Option<(Quantity, Quantity)>,
+    /// The most CPU and memory that its ray containers may have within their pods, where the pods
+    /// have amounts of their own.
+    pub within_pod: [Option<Quantity>; 2],
     /// The first of the start parameters by which the size of its nodes is fixed.
     pub fixed_by: Option<&'static str>,
     /// Whether a resize of CPU or memory restarts its ray containers.
@@ -156,11 +173,14 @@ impl ClusterSpec {
         let cluster = Cluster::parse(Kind::RayCluster, spec);
         let upscaling = cluster.autoscaler_option("upscalingMode");
         Self {
-            groups: cluster.groups().map(GroupSpec::of).collect(),
+            groups: (cluster.groups())
+                .map(|group| GroupSpec::of(&cluster, group))
+                .collect(),
             lists_workers: spec.get("workerGroupSpecs").is_some_and(Value::is_array),
             has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
             conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),
             idle_timeout: IdleTimeout::of(cluster.autoscaler_options()),
+            idle_end: idle_end(spec),
         }
     }
 
@@ -181,10 +201,11 @@ impl GroupSpec {
         pods.filter_map(Option::as_deref)
     }
 
-    fn of(group: &Group<'_>) -> Self {
+    fn of(cluster: &Cluster<'_>, group: &Group<'_>) -> Self {
+        let within_pod = |resource| PodLevelBound::of(cluster, group, resource);
         let labels = || object_at(group.spec, "labels").into_iter().flatten();
         let is_good = |(key, value): &(&String, &Value)| {
-            label_key::is_key(key) && value.as_str().is_some_and(label::is_value)
+            label::is_key(key) && value.as_str().is_some_and(label::is_value)
         };
         let strategy = object_at(group.spec, "scaleStrategy");
         let to_delete = strategy.map(|strategy| list_at(strategy, "workersToDelete").iter());
@@ -218,6 +239,8 @@ impl GroupSpec {
             node_selector: selector(),
             resources: NodeResources::of(group),
             size: size(group),
+            within_pod: [Resource::Cpu, Resource::Memory]
+                .map(|resource| within_pod(resource).map(|bound| bound.highest)),
             fixed_by: ["num-cpus", "memory"]
                 .into_iter()
                 .find(|param| group.start_param(param).is_some()),
@@ -264,6 +287,17 @@ fn scale_gates(strategy: &Fields) -> Vec<String> {
 
 /// The condition is removed as soon as KubeRay has made all pods. (KubeRay, `ReplicaFailure` in
 /// `raycluster_types.go`.)
+/// Without `timeoutSeconds` a cluster does not end. (Ray, `cloud_provider.py`,
+/// `_refresh_idle_termination_config`.)
+fn idle_end(spec: &Fields) -> Option<IdleEnd> {
+    let options = object_at(spec, "idleTerminationOptions")?;
+    Some(IdleEnd {
+        timeout: options.get("timeoutSeconds")?.as_number()?.clone(),
+        policy: text_at(options, "policy").unwrap_or("Suspend").to_owned(),
+        is_suspended: spec.get("idleSuspend").and_then(Value::as_bool) == Some(true),
+    })
+}
+
 fn fails_to_create(status: &Fields) -> bool {
     let conditions = list_at(status, "conditions").iter();
     conditions.filter_map(Value::as_object).any(|condition| {

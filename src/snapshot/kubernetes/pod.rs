@@ -81,6 +81,14 @@ impl<'a> Pod<'a> {
         Some(time.as_duration().as_secs_f64())
     }
 
+    /// When the pod is killed, if Kubernetes was asked to delete it, in seconds since 1970:
+    /// Kubernetes adds the grace period to the time at which it was asked.
+    pub fn killed_at(&self) -> Option<f64> {
+        let time = self.object.metadata.deletion_timestamp.as_deref()?;
+        let time: Timestamp = time.parse().ok()?;
+        Some(time.as_duration().as_secs_f64())
+    }
+
     /// The containers of the spec. Ray runs in the first one.
     pub fn containers(&self) -> &'a [PodContainer] {
         &self.object.spec.containers

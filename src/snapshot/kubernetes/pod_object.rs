@@ -19,8 +19,9 @@ pub const AUTOSCALER_COMMAND: &str = "kuberay-autoscaler";
 const MESSAGE: usize = 1024;
 
 /// The conditions that are kept; all others are dropped.
-const CONDITIONS: [&str; 4] = [
+const CONDITIONS: [&str; 5] = [
     "PodScheduled",
+    "DisruptionTarget",
     "PodResizePending",
     "PodResizeInProgress",
     "Ready",
@@ -111,6 +112,24 @@ pub struct PodAnnotations {
         skip_serializing_if = "Option::is_none"
     )]
     pub autoscaler: Option<String>,
+    /// The annotations by which Rayfit has marked the pod for node autoscalers.
+    #[serde(
+        rename = "rayfit.dev/holds-node",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub holds_node: Option<String>,
+    /// The mark that Karpenter reads.
+    #[serde(
+        rename = "karpenter.sh/do-not-disrupt",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub do_not_disrupt: Option<String>,
+    /// The mark that cluster-autoscaler reads.
+    #[serde(
+        rename = "cluster-autoscaler.kubernetes.io/safe-to-evict",
+        skip_serializing_if = "Option::is_none"
+    )]
+    pub safe_to_evict: Option<String>,
 }
 
 impl PodAnnotations {

@@ -9,6 +9,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -25,7 +27,13 @@ type containerProcess struct {
 	done chan struct{} // closed when the process is gone and its log complete
 	cmd  *exec.Cmd
 	logs *containerLog
+	// alone is true if process 1 alone is asked to end, as in a real container.
+	alone bool
 }
+
+// stopAlone is the variable of a container whose process 1 alone is asked to
+// end. All others are asked too, so that Ray ends as fast as tests want it to.
+const stopAlone = "LAB_STOP_ALONE"
 
 // launch starts a container's command, or returns nil if it has none.
 func (r *processRuntime) launch(c *container) (*containerProcess, error) {
@@ -70,7 +78,8 @@ func (r *processRuntime) launch(c *container) (*containerProcess, error) {
 	// Until its root is built the container is in the host's tree, where nobody
 	// may run anything for it. The other end is closed then, or when it dies.
 	_, _ = io.Copy(io.Discard, built)
-	return &containerProcess{pid: cmd.Process.Pid, done: make(chan struct{}), cmd: cmd, logs: log}, nil
+	alone := slices.ContainsFunc(command.Env, func(e string) bool { return strings.HasPrefix(e, stopAlone+"=") })
+	return &containerProcess{pid: cmd.Process.Pid, done: make(chan struct{}), cmd: cmd, logs: log, alone: alone}, nil
 }
 
 // viewOf says what the container sees of the file system.
@@ -162,10 +171,14 @@ func exitCode(state *os.ProcessState) int32 {
 	return int32(state.ExitCode())
 }
 
-// stop asks the container's process group to end, and ends it after the grace
-// period. It returns when the container is gone.
+// stop asks the container's process group to end, or process 1 alone, and ends
+// it after the grace period. It returns when the container is gone.
 func (p *containerProcess) stop(grace time.Duration) {
-	_ = syscall.Kill(-p.pid, syscall.SIGTERM)
+	asked := -p.pid
+	if p.alone {
+		asked = p.pid
+	}
+	_ = syscall.Kill(asked, syscall.SIGTERM)
 	select {
 	case <-p.done:
 	case <-time.After(grace):

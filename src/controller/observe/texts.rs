@@ -1,0 +1,84 @@
+//! The objects that decisions about a cluster need: as texts, which are cheap to take from the store,
+//! and read.
+
+use std::sync::Arc;
+
+use serde_json::Value;
+
+use crate::snapshot::pod_object::PodObject;
+use crate::snapshot::{ClusterId, KubeNode, NodeLoads, OwnPods};
+
+/// A RayCluster with the objects that decisions about it need.
+#[derive(Debug, Clone)]
+pub struct ClusterView {
+    /// The RayCluster.
+    pub cluster: Value,
+    /// The cluster's own pods.
+    pub pods: OwnPods,
+    /// The Kubernetes nodes of pods that may be resized; of other clusters those that are about to
+    /// leave.
+    pub nodes: Option<Vec<KubeNode>>,
+    /// What other pods of RayClusters request on these nodes.
+    pub loads: NodeLoads,
+}
+
+/// The objects of a cluster as JSON texts, which are shared with the store.
+#[derive(Debug, Clone)]
+pub struct ClusterTexts {
+    pub(super) cluster: Arc<[u8]>,
+    pub(super) pods: Vec<Arc<[u8]>>,
+    pub(super) nodes: Option<Vec<Arc<[u8]>>>,
+    pub(super) loads: NodeLoads,
+}
+
+impl ClusterTexts {
+    /// Whether both are the same texts, so that none of the objects was stored anew.
+    pub fn are(&self, other: &Self) -> bool {
+        let same = |one: &[Arc<[u8]>], other: &[Arc<[u8]>]| {
+            one.len() == other.len()
+                && one
+                    .iter()
+                    .zip(other)
+                    .all(|(one, other)| Arc::ptr_eq(one, other))
+        };
+        let nodes = match (&self.nodes, &other.nodes) {
+            (Some(one), Some(other)) => same(one, other),
+            (None, None) => true,
+            _ => false,
+        };
+        nodes
+            && Arc::ptr_eq(&self.cluster, &other.cluster)
+            && same(&self.pods, &other.pods)
+            && self.loads == other.loads
+    }
+
+    /// The number of pods, which decides how long [`Self::read`] takes.
+    pub fn pods(&self) -> usize {
+        self.pods.len()
+    }
+
+    /// Whether the RayCluster's text is so long that it may have very many worker groups.
+    pub fn is_long(&self) -> bool {
+        self.cluster.len() >= 1 << 16
+    }
+
+    /// Parses the texts. They were written by this process, so nothing is lost.
+    pub fn read(&self) -> ClusterView {
+        let cluster: Value = serde_json::from_slice(&self.cluster).unwrap_or_default();
+        let pods = self.pods.iter();
+        let pods = pods.filter_map(|text| serde_json::from_slice::<PodObject>(text).ok());
+        let (pods, _) = OwnPods::divide(ClusterId::of(&cluster), pods);
+        let nodes = self.nodes.as_ref().map(|texts| {
+            let nodes = texts.iter();
+            nodes
+                .filter_map(|text| serde_json::from_slice::<KubeNode>(text).ok())
+                .collect()
+        });
+        ClusterView {
+            cluster,
+            pods,
+            nodes,
+            loads: self.loads.clone(),
+        }
+    }
+}

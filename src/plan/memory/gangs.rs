@@ -1,0 +1,314 @@
+//! Placement groups whose pods did not all get a Kubernetes node: when they are tried again.
+//!
+//! A placement group runs with all of its pods or not at all. Where others take the room for the
+//! rest, the pods that have a node hold room that is of use to nobody, and two placement groups may
+//! hold each other up for ever. So the pods of one are given up after a while, and it is tried again
+//! later: after a minute, then two, up to ten, each a little longer or shorter for each placement
+//! group, so that the same two do not meet again. Those that are to be tried again are tried one at a
+//! time.
+
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash as _, Hasher as _};
+
+use crate::plan::demand::requests::{Demand, DemandOrigin};
+use crate::plan::list::{DemandIndex, List};
+use crate::plan::nodes::node::PlannedNode;
+use crate::plan::outcome::unmet::UnmetReason;
+use crate::plan::packing::state::DecisionState;
+use crate::snapshot::Snapshot;
+use crate::snapshot::history::GangMemory;
+
+/// After how many seconds a placement group is tried again, the first time.
+const FIRST_S: f64 = 60.0;
+
+/// The longest such time, in seconds.
+const LONGEST_S: f64 = 600.0;
+
+/// The shortest time for which pods may look for a Kubernetes node, in seconds.
+const LEAST_S: f64 = 5.0;
+
+/// How many placement groups are remembered.
+const MOST: usize = 200;
+
+/// The placement groups that have been given up, by their titles.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Gangs {
+    known: BTreeMap<String, GangMemory>,
+}
+
+impl From<BTreeMap<String, GangMemory>> for Gangs {
+    fn from(known: BTreeMap<String, GangMemory>) -> Self {
+        Self { known }
+    }
+}
+
+impl Gangs {
+    /// What is remembered of those that still wait.
+    pub(crate) fn of(snapshot: &Snapshot) -> Self {
+        let pending = &snapshot.gcs.pending_gang_resource_requests;
+        let remembered = &snapshot.history.gangs;
+        let known = pending.iter().filter_map(|gang| {
+            let (title, memory) = remembered.get_key_value(gang.title())?;
+            Some((title.clone(), *memory))
+        });
+        Self {
+            known: known.collect(),
+        }
+    }
+
+    /// Whether any has been given up, so that what nothing needs is to make room.
+    pub(crate) fn is_any(&self) -> bool {
+        !self.known.is_empty()
+    }
+
+    /// What the next round is to know.
+    pub(crate) fn remembered(self) -> BTreeMap<String, GangMemory> {
+        self.known
+    }
+
+    /// Keeps those demands back that are not to be tried now.
+    pub(crate) fn keep_back(&self, demands: &mut List<DemandIndex, Demand<'_>>, now: f64) {
+        let due = self.known.iter();
+        let due = due.filter(|(_, memory)| memory.retry_at <= now);
+        let tried = due.min_by(|(one, is), (other, was)| {
+            (is.retry_at.total_cmp(&was.retry_at)).then_with(|| one.cmp(other))
+        });
+        let tried = tried.map(|(title, _)| title.as_str());
+        for demand in demands.iter_mut() {
+            let DemandOrigin::Gang(_, gang) = demand.kind else {
+                continue;
+            };
+            let title = gang.title();
+            let memory = self.known.get(title).filter(|_| tried != Some(title));
+            if let Some(memory) = memory {
+                demand.batches = Err(UnmetReason::TriedAgain {
+                    at: memory.retry_at.max(now),
+                });
+            }
+        }
+    }
+
+    /// Gives up the placement groups of which a pod has been without a Kubernetes node for too long:
+    /// longer than `unschedulable_s` seconds. Returns whether there are any.
+    pub(crate) fn give_up(
+        &mut self,
+        state: &DecisionState,
+        demands: &List<DemandIndex, Demand<'_>>,
+        (cluster, unschedulable_s, now): (&str, f64, f64),
+    ) -> bool {
+        let mut is_any = false;
+        for (number, demand) in demands.enumerate() {
+            let (DemandOrigin::Gang(_, gang), Ok(batches)) = (demand.kind, &demand.batches) else {
+                continue;
+            };
+            let units: u64 = batches
+                .iter()
+                .map(|batch| batch.count)
+                .fold(0, u64::saturating_add);
+            let title = gang.title();
+            let times = self.known.get(title).map_or(0, |memory| memory.times);
+            let patience =
+                unschedulable_s.max(LEAST_S) * (1.0 + 0.5 * spread(cluster, title, times));
+            let waits = |node: &PlannedNode| {
+                node.takes.iter().any(|take| take.demand == number)
+                    && node.unschedulable_s.is_some_and(|waits| waits >= patience)
+            };
+            if units < 2 || title.is_empty() || !state.in_order().any(waits) {
+                continue;
+            }
+            if times == 0 && self.known.len() >= MOST {
+                continue;
+            }
+            let doubled = FIRST_S * f64::from(1_u32 << times.min(8));
+            let later = doubled.min(LONGEST_S) * (0.5 + spread(cluster, title, times + 1));
+            let memory = GangMemory {
+                times: times.saturating_add(1),
+                retry_at: now + later,
+            };
+            self.known.insert(title.to_owned(), memory);
+            is_any = true;
+        }
+        is_any
+    }
+}
+
+/// A number from 0 up to 1 that is the same whenever it is asked for, and another one for each
+/// placement group and each of its tries.
+fn spread(cluster: &str, title: &str, times: u32) -> f64 {
+    let mut hasher = DefaultHasher::new();
+    (cluster, title, times).hash(&mut hasher);
+    let share = u32::try_from(hasher.finish() >> 32).unwrap_or_default();
+    f64::from(share) / (f64::from(u32::MAX) + 1.0)
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+
+    use crate::plan::{PlanSettings, decide};
+    use crate::snapshot::{History, Snapshot};
+
+    /// Seconds since 1970 of the first round.
+    const START: u32 = 1_768_392_000;
+
+    /// How many pods all Kubernetes nodes hold together.
+    const PLACES: usize = 8;
+
+    /// How many bundles a placement group has, each as large as a pod.
+    const BUNDLES: usize = 6;
+
+    #[derive(Debug, Clone)]
+    struct PlayedPod {
+        name: String,
+        made: u32,
+        runs_since: Option<u32>,
+    }
+
+    /// A RayCluster with one placement group, which goes once all of its pods run.
+    #[derive(Default)]
+    struct PlayedCluster {
+        name: &'static str,
+        pods: Vec<PlayedPod>,
+        made: u32,
+        history: History,
+        whole_at: Option<u32>,
+    }
+
+    impl PlayedCluster {
+        fn snapshot(&self, later: u32) -> Snapshot {
+            let at = |later: u32| crate::snapshot::moment(f64::from(START + later));
+            let pod = |name: &str, kind: &str, group: &str, made: u32, status: &Value| {
+                json!({
+                    "metadata": { "name": name, "uid": name, "creationTimestamp": at(made), "labels": {
+                        "ray.io/cluster": self.name, "ray.io/node-type": kind, "ray.io/group": group } },
+                    "status": status,
+                })
+            };
+            let node = |name: &str, group: &str, total: &Value, idle_s: u32| {
+                json!({ "nodeId": "AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA==", "instanceId": name,
+                    "rayNodeTypeName": group, "status": "IDLE", "idleDurationMs": idle_s * 1000,
+                    "totalResources": total, "availableResources": total })
+            };
+            let waits = json!({ "phase": "Pending", "conditions": [
+                { "type": "PodScheduled", "status": "False", "reason": "Unschedulable" }] });
+            let runs = json!({ "phase": "Running" });
+            let head_size = json!({ "node:__internal_head__": 1 });
+            let mut pods = vec![pod("h", "head", "headgroup", 0, &runs)];
+            let mut nodes = vec![node("h", "headgroup", &head_size, 0)];
+            for one in &self.pods {
+                let status = if one.runs_since.is_some() {
+                    &runs
+                } else {
+                    &waits
+                };
+                pods.push(pod(&one.name, "worker", "cpu", one.made, status));
+                if let Some(since) = one.runs_since {
+                    nodes.push(node(&one.name, "cpu", &json!({ "CPU": 1 }), later - since));
+                }
+            }
+            let container = json!({ "name": "ray", "resources": { "limits": { "cpu": "1", "memory": "1Gi" } } });
+            let template = json!({ "spec": { "containers": [container] } });
+            let bundles: Vec<Value> = (0..BUNDLES)
+                .map(|_| json!({ "resourcesBundle": { "CPU": 1 } }))
+                .collect();
+            let mut snapshot: Snapshot = serde_json::from_value(json!({
+                "apiVersion": "rayfit.dev/v1alpha1", "kind": "Snapshot", "time": at(later),
+                "rayCluster": { "metadata": { "name": self.name, "namespace": "ray" }, "spec": {
+                    "headGroupSpec": { "rayStartParams": { "num-cpus": "0" }, "template": template },
+                    "workerGroupSpecs": [{ "groupName": "cpu", "replicas": self.pods.len(),
+                        "minReplicas": 0, "maxReplicas": 20, "rayStartParams": {}, "template": template }],
+                } },
+                "pods": pods,
+                "gcs": { "nodeStates": nodes, "pendingGangResourceRequests": [
+                    { "requests": bundles, "details": format!("{}:SPREAD|PENDING", self.name) }] },
+            }))
+            .unwrap();
+            snapshot.history = self.history.clone();
+            snapshot
+        }
+
+        /// Carries out a round.
+        fn round(&mut self, later: u32) {
+            if self.whole_at.is_some() {
+                return;
+            }
+            let (plan, _) = decide(&self.snapshot(later), &PlanSettings::default());
+            let deleted = plan.groups[0].deletions().map(|deletion| &deletion.pod);
+            let gone: Vec<&String> = deleted
+                .chain(plan.drains.iter().map(|drain| &drain.pod))
+                .collect();
+            self.pods.retain(|pod| !gone.contains(&&pod.name));
+            for _ in 0..plan.groups[0].launch_now {
+                self.made += 1;
+                self.pods.push(PlayedPod {
+                    name: format!("w{}", self.made),
+                    made: later,
+                    runs_since: None,
+                });
+            }
+            self.history = plan.remember;
+            self.history.instances.clear();
+        }
+    }
+
+    /// Gives the pods that wait the places that are free, to one cluster after the other.
+    fn schedule(clusters: &mut [PlayedCluster], later: u32) {
+        loop {
+            let taken: usize = (clusters.iter())
+                .map(|cluster| {
+                    cluster
+                        .pods
+                        .iter()
+                        .filter(|pod| pod.runs_since.is_some())
+                        .count()
+                })
+                .sum();
+            let waiting = clusters.iter_mut().filter_map(|cluster| {
+                let runs = cluster.pods.iter().filter(|pod| pod.runs_since.is_some());
+                let runs = runs.count();
+                let pod = cluster
+                    .pods
+                    .iter_mut()
+                    .find(|pod| pod.runs_since.is_none())?;
+                Some((runs, pod))
+            });
+            let Some((_, pod)) = waiting.min_by_key(|(runs, _)| *runs) else {
+                return;
+            };
+            if taken >= PLACES {
+                return;
+            }
+            pod.runs_since = Some(later);
+        }
+    }
+
+    #[test]
+    fn two_placement_groups_never_hold_each_other_for_ever() {
+        let cluster = |name| PlayedCluster {
+            name,
+            ..PlayedCluster::default()
+        };
+        let mut clusters = [cluster("a"), cluster("b")];
+        for later in (0..3600).step_by(2) {
+            for cluster in &mut clusters {
+                cluster.round(later);
+            }
+            schedule(&mut clusters, later);
+            for cluster in &mut clusters {
+                let runs = |pod: &&PlayedPod| pod.runs_since.is_some();
+                if cluster.pods.iter().filter(runs).count() >= BUNDLES {
+                    cluster.whole_at.get_or_insert(later);
+                }
+                // Each has work for two minutes, and is then deleted.
+                if cluster.whole_at.is_some_and(|at| later >= at + 120) {
+                    cluster.pods.clear();
+                }
+            }
+        }
+        let whole = clusters.map(|cluster| (cluster.name, cluster.whole_at, cluster.made));
+        for (name, whole_at, made) in whole {
+            assert!(whole_at.is_some_and(|at| at < 1200), "{name}: {whole_at:?}");
+            assert!(made <= 30, "{name}: {made} pods");
+        }
+    }
+}

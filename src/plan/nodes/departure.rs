@@ -1,0 +1,192 @@
+//! Pods that are about to leave against the autoscaler's will: their Kubernetes node goes, or they
+//! are evicted.
+//!
+//! Ray's autoscaler learns of it when the Ray node is dead. Here the objects say it before: no new
+//! work is placed on such a node, room for its work is found elsewhere, and the Ray node is drained,
+//! so that what can end in the time that is left does so.
+
+use std::collections::{BTreeMap, HashMap};
+
+use crate::plan::nodes::group::ClusterConfig;
+use crate::plan::outcome::cause::{Departure, DepartureReason};
+use crate::snapshot::KubeNode;
+use crate::snapshot::Snapshot;
+use crate::snapshot::kube_node::{Taint, TaintMeaning};
+use crate::snapshot::pod::{Pod, PodRole};
+
+/// For how many seconds a kubelet may be silent before its node counts as leaving: a restart takes
+/// some of them.
+const SILENT_S: f64 = 60.0;
+
+/// After how many seconds of silence Kubernetes evicts pods. (Kubernetes,
+/// `plugin/pkg/admission/defaulttolerationseconds`.)
+const EVICTED_AFTER_S: f64 = 300.0;
+
+/// The condition of a pod that is about to be ended by a disruption.
+const DISRUPTION: &str = "DisruptionTarget";
+
+/// Why a node leaves, since when, and when it is gone, each if it is known.
+#[derive(Debug, Clone)]
+struct Leaving {
+    reason: DepartureReason,
+    since: Option<f64>,
+    gone_at: Gone,
+}
+
+/// When a node is gone.
+#[derive(Debug, Clone, Copy)]
+enum Gone {
+    /// At that time, in seconds since 1970.
+    At(f64),
+    /// So many seconds after it was first seen to leave.
+    After(f64),
+    /// Nothing is known.
+    Unknown,
+}
+
+/// The worker pods that are about to leave, by name. Where nothing says when, a pod is assumed to be
+/// gone after `assumed_s` seconds.
+pub(crate) fn departures(
+    snapshot: &Snapshot,
+    own: &[Pod<'_>],
+    config: &ClusterConfig,
+    (assumed_s, now): (f64, f64),
+) -> BTreeMap<String, Departure> {
+    let nodes = snapshot.nodes.iter().flatten();
+    let nodes = nodes.filter(|node| !node.is_open());
+    let nodes = nodes.filter_map(|node| Some((node.metadata.name.as_str(), leaving(node, now)?)));
+    let nodes: HashMap<&str, Leaving> = nodes.collect();
+    let mut found = BTreeMap::new();
+    for pod in own {
+        let is_ours = pod.role == PodRole::Worker
+            && !pod.ended
+            && config.number(pod.group).is_some()
+            && !config.is_listed(pod.group, pod.name);
+        if !is_ours {
+            continue;
+        }
+        let by_node = pod.node.and_then(|node| nodes.get(node)).cloned();
+        let Some(leaving) = by_node.or_else(|| disrupted(pod)) else {
+            continue;
+        };
+        let known = snapshot.history.departing.get(pod.name).copied();
+        let since = known.or(leaving.since).unwrap_or(now).min(now);
+        let killed_at = pod.killed_at();
+        let gone_at = match leaving.gone_at {
+            _ if killed_at.is_some() => killed_at,
+            Gone::At(at) => Some(at),
+            Gone::After(seconds) => Some(since + seconds),
+            Gone::Unknown => None,
+        };
+        let departure = Departure {
+            pod: pod.name.to_owned(),
+            group: pod.group.to_owned(),
+            reason: leaving.reason,
+            since,
+            gone_at: gone_at.unwrap_or(since + assumed_s),
+            is_known: gone_at.is_some(),
+        };
+        found.insert(departure.pod.clone(), departure);
+    }
+    add_other_hosts(own, config, &mut found);
+    found
+}
+
+/// Adds the other hosts of multi-host replicas of which a host leaves: the rest of a replica is of
+/// no use, and KubeRay deletes the whole of it.
+fn add_other_hosts(
+    own: &[Pod<'_>],
+    config: &ClusterConfig,
+    found: &mut BTreeMap<String, Departure>,
+) {
+    let is_slice = |pod: &&Pod<'_>| {
+        let group = config
+            .number(pod.group)
+            .and_then(|number| config.groups.get(number));
+        group.is_some_and(|group| group.hosts > 1) && pod.role == PodRole::Worker && !pod.ended
+    };
+    let hosts = || own.iter().filter(is_slice);
+    let mut first: HashMap<(&str, &str), Departure> = HashMap::new();
+    for pod in hosts() {
+        if let Some((replica, departure)) = pod.replica.zip(found.get(pod.name)) {
+            let known = first
+                .entry((pod.group, replica))
+                .or_insert_with(|| departure.clone());
+            if departure.gone_at < known.gone_at {
+                known.clone_from(departure);
+            }
+        }
+    }
+    for pod in hosts().filter(|pod| !pod.deleting) {
+        let of_replica = pod
+            .replica
+            .and_then(|replica| first.get(&(pod.group, replica)));
+        if let Some(departure) = of_replica.filter(|_| !found.contains_key(pod.name)) {
+            let pod = pod.name.to_owned();
+            let departure = departure.clone();
+            found.insert(pod.clone(), Departure { pod, ..departure });
+        }
+    }
+}
+
+fn leaving(node: &KubeNode, now: f64) -> Option<Leaving> {
+    let name = &node.metadata.name;
+    let of_taint = |taint: &Taint| {
+        let tainted = || DepartureReason::NodeTainted {
+            node: name.clone(),
+            key: taint.key.clone(),
+        };
+        let since = taint.added();
+        match (taint.meaning()?, since) {
+            (TaintMeaning::Leaves(seconds), since) => Some(Leaving {
+                reason: match taint.key.as_str() {
+                    "node.kubernetes.io/unschedulable" => {
+                        DepartureReason::NodeCordoned(name.clone())
+                    }
+                    _ => tainted(),
+                },
+                since,
+                gone_at: seconds.map_or(Gone::Unknown, |seconds| Gone::After(seconds.into())),
+            }),
+            (TaintMeaning::Unreachable, Some(since))
+                if taint.effect == "NoExecute" && now - since >= SILENT_S =>
+            {
+                Some(Leaving {
+                    reason: tainted(),
+                    since: Some(since),
+                    gone_at: Gone::At(since + EVICTED_AFTER_S),
+                })
+            }
+            (TaintMeaning::Unreachable | TaintMeaning::Short, _) => None,
+        }
+    };
+    // The taint that says the most: with a time, or at least with its own reason.
+    let taints = node.spec.taints.iter().filter_map(of_taint);
+    let best = taints.max_by_key(|leaving| {
+        let is_timed = !matches!(leaving.gone_at, Gone::Unknown);
+        let is_plain = matches!(leaving.reason, DepartureReason::NodeCordoned(_));
+        (is_timed, !is_plain)
+    });
+    let reason = if node.metadata.deletion_timestamp.is_some() {
+        DepartureReason::NodeDeleted(name.clone())
+    } else if node.spec.unschedulable {
+        DepartureReason::NodeCordoned(name.clone())
+    } else {
+        return best;
+    };
+    let without_time = Leaving {
+        reason,
+        since: None,
+        gone_at: Gone::Unknown,
+    };
+    Some(best.unwrap_or(without_time))
+}
+
+fn disrupted(pod: &Pod<'_>) -> Option<Leaving> {
+    let condition = pod.condition(DISRUPTION).filter(|one| one.is_true())?;
+    Some(Leaving {
+        reason: DepartureReason::Disrupted(condition.reason.clone().unwrap_or_default()),
+        since: None,
+        gone_at: Gone::Unknown,
+    })
+}

@@ -1,0 +1,118 @@
+//! How long a Ray node drains when its pod is deleted, and how long Kubernetes lets it.
+
+use super::{Container, Group, RayVersion};
+
+/// The first Ray that drains its node on SIGTERM: 2.56 ends its processes at once.
+pub const FIRST: RayVersion = RayVersion::new(2, 57, 0);
+
+/// How many seconds the node drains at the most. (Ray, `ray_constants.py`.)
+pub const VARIABLE: &str = "RAY_GRACEFUL_SHUTDOWN_DRAIN_TIMEOUT_S";
+
+/// The seconds from SIGTERM to SIGKILL, in the spec of a pod.
+pub const GRACE: &str = "terminationGracePeriodSeconds";
+
+/// What the variable is where nothing is set.
+const DRAIN_S: f64 = 30.0;
+
+/// What the grace period is where nothing is set. (Kubernetes, `apis/core/v1/defaults.go`.)
+pub const GRACE_S: i64 = 30;
+
+/// How much longer than the drain a grace period is to be, in seconds: Ray ends half a dozen
+/// processes after it, each within a second.
+pub const MARGIN_S: i64 = 10;
+
+/// The longest drain that is given advice for, in seconds: a week.
+const LONGEST_S: f64 = 604_800.0;
+
+/// The grace period of a group's pods, if it is set.
+pub fn grace(group: &Group<'_>) -> Option<i64> {
+    group.pod_spec()?.get(GRACE)?.as_i64()
+}
+
+/// The grace period that a drain of so many seconds needs.
+#[expect(
+    clippy::cast_possible_truncation,
+    reason = "bounded by the longest drain"
+)]
+pub fn grace_for(drain_s: f64) -> i64 {
+    drain_s.clamp(0.0, LONGEST_S).ceil() as i64 + MARGIN_S
+}
+
+/// The longest drain within a grace period, in seconds. A grace period that is too short for any
+/// leaves none.
+pub fn drain_within(grace_s: i64) -> i64 {
+    grace_s.saturating_sub(MARGIN_S).max(0)
+}
+
+/// The variable as a container has it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DrainVariable<'a> {
+    /// The position in `env`.
+    pub index: usize,
+    /// The value; empty if it comes from elsewhere.
+    pub value: &'a str,
+}
+
+impl<'a> DrainVariable<'a> {
+    /// The variable of a container, if it has it.
+    pub fn of(container: Container<'a>) -> Option<Self> {
+        Some(Self {
+            index: container.env_index(VARIABLE)?,
+            value: container.env(VARIABLE)?,
+        })
+    }
+}
+
+/// For how long a Ray node drains on SIGTERM.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum DrainTime {
+    /// For so many seconds at the most.
+    Seconds(f64),
+    /// It does not.
+    Never,
+    /// The value comes from elsewhere.
+    Unknown,
+}
+
+impl DrainTime {
+    /// The time by the variable, as Ray reads it: a text that is not a number counts as absent.
+    /// (Ray, `env_float`.)
+    pub fn of(variable: Option<DrainVariable<'_>>) -> Self {
+        let Some(variable) = variable else {
+            return Self::Seconds(DRAIN_S);
+        };
+        if variable.value.is_empty() {
+            return Self::Unknown;
+        }
+        match variable.value.trim().parse::<f64>() {
+            Ok(seconds) if seconds > 0.0 => Self::Seconds(seconds),
+            Ok(_) => Self::Never,
+            Err(_) => Self::Seconds(DRAIN_S),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_drain_time_is_read_as_ray_reads_it() {
+        let of = |value| DrainTime::of(Some(DrainVariable { index: 0, value }));
+        assert_eq!(DrainTime::of(None), DrainTime::Seconds(30.0));
+        assert_eq!(of("45"), DrainTime::Seconds(45.0));
+        assert_eq!(of(" 4.5e1 "), DrainTime::Seconds(45.0));
+        assert_eq!(of("long"), DrainTime::Seconds(30.0));
+        assert_eq!(of("0"), DrainTime::Never);
+        assert_eq!(of("-1"), DrainTime::Never);
+        assert_eq!(of("nan"), DrainTime::Never);
+        assert_eq!(of(""), DrainTime::Unknown);
+    }
+
+    #[test]
+    fn advice_stays_within_what_kubernetes_takes() {
+        assert_eq!(grace_for(49.2), 60);
+        assert_eq!(grace_for(f64::INFINITY), 604_810);
+        assert_eq!((drain_within(60), drain_within(5)), (50, 0));
+    }
+}

@@ -1,0 +1,113 @@
+//! RF118: a resize limit that the pod as a whole does not allow.
+
+use crate::finding::Finding;
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::Resource;
+use crate::ray::ippr::GroupResizeLimits;
+use crate::ray::pod_size::{PodLevelAmount, PodLevelBound};
+use crate::rule_id::RuleId;
+use crate::rules::{Cel, Findings, OwnMode, Rule, Subject};
+
+/// RF118
+pub static RULE: Rule = Rule {
+    id: RuleId(118),
+    name: "ippr-limit-above-pod",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "a resize limit in `ray.io/ippr` above what `template.spec.resources` allows",
+    what: "Compares the resize limits of every listed group with `template.spec.resources`, the \
+           resources of the pod as a whole: no container's limit may exceed the pod's limit, and \
+           the requests of all containers together may not exceed the pod's request. A resize keeps \
+           the gap between the limit and the request of the ray container.",
+    why: "The API server refuses the resize to this resize limit with 422, and Ray then stops \
+          scaling the whole cluster.",
+    bad: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"8","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        resources: {limits: {cpu: "4", memory: 8Gi}}
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+"#,
+    good: r#"
+metadata:
+  annotations:
+    ray.io/ippr: '{"groups":{"small":{"max-cpu":"8","max-memory":"8Gi","resize-timeout":300}}}'
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: small
+    template:
+      spec:
+        resources: {limits: {cpu: "8", memory: 8Gi}}
+        containers:
+        - name: ray-worker
+          resources: {requests: {cpu: "1", memory: 2Gi}, limits: {cpu: "1", memory: 2Gi}}
+"#,
+    without: "A resize of a container leaves the resources of its pod as they are, and is checked \
+              against them like a new pod (Kubernetes, `validatePodResourceConsistency`). Ray does \
+              not catch the refusal, and every round of the autoscaler ends there (Ray, KubeRay \
+              IPPR provider, `do_ippr_requests`). Rayfit's default strategy grows pods only as far as \
+              their pods allow.",
+    since: "0.1.0",
+    cel: CEL,
+    check,
+};
+
+const CEL: Cel = Cel::NotCovered(
+    "The rule adds up the requests of all containers, sidecars and the autoscaler's container.",
+);
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let Some(cluster) = subject.autoscaled() else {
+        return;
+    };
+    for (group, resize_limits) in subject.resized_groups() {
+        for resource in Resource::ALL {
+            let bound = PodLevelBound::of(cluster, group, resource);
+            let pair = resize_limits.amount(resource).zip(bound);
+            if let Some((limit, bound)) = pair.filter(|(limit, bound)| *limit > bound.highest) {
+                findings.add(finding(resize_limits, resource, limit, bound));
+            }
+        }
+    }
+}
+
+fn finding(
+    resize_limits: &GroupResizeLimits,
+    resource: Resource,
+    limit: Quantity,
+    bound: PodLevelBound,
+) -> Finding {
+    let (limit, amount) = (resource.say(limit), resource.say(bound.amount));
+    let allows = match bound.by {
+        PodLevelAmount::Limit => format!("the pod as a whole has a limit of {amount}"),
+        PodLevelAmount::Request if bound.beside.is_zero() => {
+            format!("the pod as a whole has a request of {amount}")
+        }
+        PodLevelAmount::Request => format!(
+            "the pod as a whole has a request of {amount}, of which its other containers take {}",
+            resource.say(bound.beside)
+        ),
+    };
+    let is_nothing = bound.highest.is_negative() || bound.highest.is_zero();
+    let fix = if is_nothing {
+        "Raise template.spec.resources, or remove the group from the annotation.".to_owned()
+    } else {
+        let most = resource.show_at_most(bound.highest);
+        format!("Write {most:?} or less, or raise template.spec.resources.")
+    };
+    RULE.finding(
+        resize_limits.key_path(resource.limit_key()),
+        format!("{limit} is more than the pod allows: {allows}"),
+        fix,
+    )
+    .valued(limit)
+}

@@ -1,0 +1,151 @@
+package scaling_test
+
+import (
+	"fmt"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// TestNodeLeaves drains the Kubernetes node of a worker, as `kubectl drain` does:
+// it is cordoned, and the worker is evicted. A task that ends in the grace period
+// is not begun again, and one that does not goes on at once in a pod that was
+// asked for when the node was cordoned. RAYFIT_MODES=ray shows Ray's autoscaler.
+func TestNodeLeaves(t *testing.T) {
+	w := startWorld(t, lab.Options{Nodes: 2, Cores: 8, Memory: "16Gi", Ray: true})
+	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+		t.Fatal(err)
+	}
+	mode := scaling.Central
+	if os.Getenv("RAYFIT_MODES") == string(scaling.Ray) {
+		mode = scaling.Ray
+	}
+	policy(t, w, "hold", `{match: {kinds: [RayCluster], names: [drained]}, reconcile: {holdBusyNodes: true}}`)
+	c := &scaling.Cluster{Name: "drained", Mode: mode, Idle: 3600, Groups: []scaling.Group{
+		{Name: "small", CPU: 2, Max: 3, Grace: 40, Drain: 30},
+	}}
+	d := drive(t, w, c)
+	nap(t, w, d, *c, "short", 1, 20)
+	nap(t, w, d, *c, "long", 1, 60)
+	until(t, w, "both tasks have begun", func() error {
+		return firstOf(attempted(w, *c, "short", 1), attempted(w, *c, "long", 1))
+	})
+	old := w.Workers(*c, "")[0]
+	if mode != scaling.Ray {
+		until(t, w, "the worker is marked for node autoscalers", func() error { return marked(w, old.Name(), true) })
+	}
+
+	node := fmt.Sprint(old.Get("spec.nodeName"))
+	begun := time.Now()
+	kubectl(t, w, "cordon", node)
+	defer kubectl(t, w, "uncordon", node)
+	if mode != scaling.Ray {
+		until(t, w, "a pod in its place", func() error { return ever(w, *c, 2) })
+		t.Logf("another pod was made %s after the node was cordoned", since(begun, w.EverWorkers(*c, "")[1].First))
+		until(t, w, "an Event says that the node leaves", func() error { return said(w, *c, "NodeLeaves", "is cordoned") })
+		until(t, w, "the Ray node is drained", func() error { return said(w, *c, "Draining", "is cordoned; it may be gone at") })
+	}
+	if mode != scaling.Ray {
+		// From now on KubeRay does not make the pod again that leaves.
+		until(t, w, "one replica is asked for", func() error {
+			cluster, err := w.RayCluster(*c)
+			if err != nil {
+				return err
+			}
+			if n := fmt.Sprint(cluster.Get("spec.workerGroupSpecs[0].replicas")); n != "1" {
+				return fmt.Errorf("replicas is %s", n)
+			}
+			return nil
+		})
+	}
+	evicted := time.Now()
+	kubectl(t, w, "drain", node, "--ignore-daemonsets", "--delete-emptydir-data", "--force", "--pod-selector=ray.io/node-type=worker", "--timeout=90s")
+	t.Logf("the pod was gone %s after its eviction", time.Since(evicted).Round(100*time.Millisecond))
+	within(t, w, "both tasks end", func() error {
+		return firstOf(attempted(w, *c, "short-ended", 1), attempted(w, *c, "long-ended", 1))
+	})
+	if err := attempted(w, *c, "short", 1); err != nil {
+		t.Error(err)
+	}
+	if err := attempted(w, *c, "long", 2); err != nil {
+		t.Error(err)
+	}
+	workers := w.EverWorkers(*c, "")
+	t.Logf("mode %s: the pod in its place was made %s after the node was cordoned; all work had ended after %s",
+		mode, since(begun, workers[1].First), time.Since(begun).Round(100*time.Millisecond))
+	for _, task := range w.TaskGate.Tasks(batch(*c, "long")) {
+		t.Logf("the long task began %s after the node was cordoned, on %s", since(begun, task.Began), task.Pod)
+	}
+	if mode != scaling.Ray {
+		if n := len(workers); n != 2 {
+			t.Errorf("%d workers were made instead of two", n)
+		}
+	}
+}
+
+// TestCordonedNode cordons the node of a worker and evicts nothing: the worker
+// takes no new work, and goes when its task has ended.
+func TestCordonedNode(t *testing.T) {
+	w := startWorld(t, lab.Options{Nodes: 2, Cores: 8, Memory: "16Gi", Ray: true})
+	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+		t.Fatal(err)
+	}
+	c := &scaling.Cluster{Name: "cordoned", Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "small", CPU: 2, Max: 3}}}
+	d := drive(t, w, c)
+	do(t, d, `hold("first", 1, num_cpus=1)`)
+	until(t, w, "the task works", func() error { return w.TaskGate.AtWork(batch(*c, "first"), 1) })
+	old := w.Workers(*c, "")[0]
+	node := fmt.Sprint(old.Get("spec.nodeName"))
+	kubectl(t, w, "cordon", node)
+	defer kubectl(t, w, "uncordon", node)
+	until(t, w, "the Ray node is drained", func() error { return said(w, *c, "Draining", "is cordoned") })
+	do(t, d, `hold("second", 1, num_cpus=1)`)
+	until(t, w, "the new task works", func() error { return w.TaskGate.AtWork(batch(*c, "second"), 1) })
+	if task := w.TaskGate.Tasks(batch(*c, "second"))[0]; task.Pod == old.Name() {
+		t.Errorf("the new task works on %s, which is about to leave", task.Pod)
+	}
+	w.TaskGate.Release(batch(*c, "first"))
+	until(t, w, "the old worker goes", func() error { return w.HasWorkers(*c, "", 1) })
+	if task := w.TaskGate.Tasks(batch(*c, "first"))[0]; task.Lost {
+		t.Error("the task was lost")
+	}
+	w.TaskGate.Release(batch(*c, "second"))
+}
+
+// firstOf is the first error.
+func firstOf(all ...error) error {
+	for _, err := range all {
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// ever is nil if so many workers were made.
+func ever(w *scaling.World, c scaling.Cluster, count int) error {
+	if n := len(w.EverWorkers(c, "")); n != count {
+		return fmt.Errorf("%d workers were made, not %d", n, count)
+	}
+	return nil
+}
+
+// marked is nil if a pod is marked for node autoscalers, or is not.
+func marked(w *scaling.World, pod string, is bool) error {
+	seen, err := w.Pod(pod)
+	if err != nil {
+		return err
+	}
+	marks := []string{
+		fmt.Sprint(seen.Get("metadata.annotations[karpenter.sh/do-not-disrupt]")),
+		fmt.Sprint(seen.Get("metadata.annotations[cluster-autoscaler.kubernetes.io/safe-to-evict]")),
+	}
+	if got := strings.Join(marks, " "); (got == "true false") != is {
+		return fmt.Errorf("the marks of pod %s are %q", pod, got)
+	}
+	return nil
+}

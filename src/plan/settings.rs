@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::budget::limit::BudgetLimit;
 use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::plan::strategy::Strategy;
 
@@ -26,6 +27,8 @@ pub struct PlanSettings {
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
     pub schedules: Arc<[ScheduledStandby]>,
+    /// What budgets let the cluster use (strategy rayfit).
+    pub budgets: Arc<[BudgetLimit]>,
 }
 
 /// The most workers that a cluster may have where no RayPolicy says otherwise.
@@ -48,6 +51,7 @@ impl Default for PlanSettings {
             keep_small_s: Some(KEEP_SMALL_S.into()),
             headroom: Arc::default(),
             schedules: Arc::default(),
+            budgets: Arc::default(),
         }
     }
 }

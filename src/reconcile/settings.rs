@@ -60,6 +60,8 @@ impl ReconcilerSettings {
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
+                // What budgets allow is known when the cluster is looked at.
+                budgets: Arc::default(),
             },
             pace: Pace::default(),
             backoff: match asked.max_seconds {
@@ -144,6 +146,7 @@ mod tests {
             keep_small_s: None,
             headroom,
             schedules: Arc::default(),
+            budgets: Arc::default(),
         };
         assert_eq!(settings.plan, plan);
         let waits = |initial_seconds, max_seconds| {

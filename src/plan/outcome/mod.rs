@@ -6,6 +6,7 @@
 //! This module only holds data. Other modules of the planner make it, and the controller carries it
 //! out. Nothing is decided here.
 
+pub(crate) mod budget_use;
 pub(crate) mod cause;
 pub(crate) mod display;
 pub(crate) mod json_text;

@@ -1,0 +1,18 @@
+//! What a cluster uses of budgets, and would use without them.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::budget::amounts::BudgetAmounts;
+
+/// What a cluster uses of budgets, and would use without them.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct BudgetUse {
+    /// What the cluster is charged now.
+    pub charge: BudgetAmounts,
+    /// What it is charged once the plan has been carried out.
+    pub planned: BudgetAmounts,
+    /// What it would be charged if there were no budgets.
+    pub wants: BudgetAmounts,
+}

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::budget::limit::BudgetLimit;
 use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::plan::strategy::Strategy;
 
@@ -34,6 +35,8 @@ pub struct PlanSettings {
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
     pub schedules: Arc<[ScheduledStandby]>,
+    /// What budgets let the cluster use (strategy rayfit).
+    pub budgets: Arc<[BudgetLimit]>,
 }
 
 /// How fast a cluster may grow.
@@ -76,6 +79,7 @@ impl Default for PlanSettings {
             keep_small_s: Some(KEEP_SMALL_S.into()),
             headroom: Arc::default(),
             schedules: Arc::default(),
+            budgets: Arc::default(),
         }
     }
 }

@@ -10,6 +10,7 @@
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
 //! - [`scaler`]: the reconciler in this world; `idle` has which rounds of it need not be made, [`sending`]
 //!   the calls of those that are
+//! - [`budget`]: a budget over the cluster and another one; `keeping` has how the reconciler keeps to it
 //! - [`replicas`]: several processes, and the Leases by which one of them scales the cluster
 //! - [`run`]: one simulation from beginning to end
 //! - [`result`]: its result
@@ -21,8 +22,10 @@
 //!
 //! Invariant: equal arguments give equal results, on every machine.
 
+pub mod budget;
 pub mod faults;
 mod idle;
+mod keeping;
 pub mod moment;
 pub mod pools;
 pub mod ray;

@@ -8,19 +8,16 @@ use crate::reconcile::observed::cadence;
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
     Blind, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning, Round, RoundMemory,
-    RoundSettings, ScalerRole, blind, round,
+    RoundSettings, ScalerRole, blind,
 };
-use crate::simulate::idle::{IdleRound, ProofContext, Seen};
+use crate::simulate::idle::{IdleRound, ProofContext, Seen, interval_s};
+use crate::simulate::keeping::{LimitChange, Reach, ScalerBudgets};
 use crate::simulate::moment::Moment;
 use crate::simulate::sending::{Cut, Performing, Trust};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, ClusterId, KIND, NodeLoads, OwnPods, Snapshot};
-
-/// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
-/// (`AUTOSCALER_UPDATE_INTERVAL_S`)
-const RAY_INTERVAL_S: f64 = 5.0;
 
 /// How long a look waits for a head, or for the hand-over.
 const RETRY_S: f64 = 1.0;
@@ -30,6 +27,7 @@ const RETRY_S: f64 = 1.0;
 pub struct Scaler {
     settings: RoundSettings,
     memory: RoundMemory,
+    budgets: ScalerBudgets,
     handover: Handover,
     /// What spares a round.
     idle: Option<IdleRound>,
@@ -68,6 +66,7 @@ impl Scaler {
         Self {
             settings,
             memory: RoundMemory::default(),
+            budgets: ScalerBudgets::default(),
             handover: Handover::default(),
             idle: None,
             owned: None,
@@ -123,6 +122,10 @@ impl Scaler {
         if !self.may_act(world) {
             return self.look_after(RETRY_S, world);
         }
+        let reach = self.reach(world);
+        if self.budgets.keep(&self.settings, reach, world) != LimitChange::None {
+            self.idle = None;
+        }
         if self.cut.is_some() {
             return self.blind(world);
         }
@@ -131,7 +134,9 @@ impl Scaler {
             return self.rest(world);
         }
         let time = self.time(world);
-        let foreseen = self.idle.take_if(|idle| idle.foresees(seen(world), &time));
+        let foreseen = self
+            .idle
+            .take_if(|idle| idle.foresees(Seen::of(world), &time));
         let (snapshot, round, since) =
             if let Some((then, since)) = foreseen.and_then(IdleRound::foreseen) {
                 (then.snapshot, then.round, since)
@@ -150,7 +155,11 @@ impl Scaler {
                 }
                 self.idle = None;
                 let snapshot = self.snapshot(world, gcs, time);
-                let round = round(&snapshot, &self.memory, &self.settings);
+                let round = {
+                    let (memory, settings) = (&mut self.memory, &self.settings);
+                    self.budgets
+                        .decide(&snapshot, memory, settings, reach, world)
+                };
                 self.rounds += 1;
                 (snapshot, round, now)
             };
@@ -160,7 +169,7 @@ impl Scaler {
         }
         if round.chains.is_empty() {
             self.finish(&round, &[], world);
-            self.idle = Some(IdleRound::new(seen(world), since, round, snapshot));
+            self.idle = Some(IdleRound::new(Seen::of(world), since, round, snapshot));
             return;
         }
         let (scaler, look) = (self.number, token);
@@ -187,10 +196,11 @@ impl Scaler {
         let Some(mut idle) = self.idle.take().filter(|_| !self.spares_none) else {
             return false;
         };
-        let holds = idle.holds(seen(world), gcs, now, |busy| ProofContext {
+        let settings = self.budgets.bound(&self.settings);
+        let holds = idle.holds(Seen::of(world), gcs, now, |busy| ProofContext {
             memory: &self.memory,
-            settings: &self.settings,
-            interval_s: self.interval_s(busy, now),
+            settings: &settings,
+            interval_s: interval_s(&self.settings, &self.memory, busy, now),
         });
         self.idle = Some(idle);
         holds
@@ -352,6 +362,14 @@ impl Scaler {
         world.now.epoch_seconds() + self.clock_ahead_s
     }
 
+    fn reach(&self, world: &World) -> Reach {
+        Reach {
+            cut: self.cut,
+            trust: self.trust,
+            now: self.clock(world),
+        }
+    }
+
     /// The same, as snapshots have it.
     fn time(&self, world: &World) -> String {
         world.now.plus(self.clock_ahead_s).precise()
@@ -375,25 +393,7 @@ impl Scaler {
     }
 
     fn requeue(&mut self, busy: bool, world: &mut World) {
-        let seconds = self.interval_s(busy, self.clock(world));
+        let seconds = interval_s(&self.settings, &self.memory, busy, self.clock(world));
         self.look_after(seconds, world);
-    }
-
-    /// The seconds until the next look, if nothing happens before.
-    fn interval_s(&self, busy: bool, now: f64) -> f64 {
-        let pace = &self.settings.pace;
-        match (self.is_rayfit(), busy) {
-            (false, _) => RAY_INTERVAL_S,
-            (true, true) => cadence::busy_s(1, pace),
-            (true, false) => cadence::quiet_s(self.memory.changed_at, now, pace),
-        }
-    }
-}
-
-/// The numbers of what there is to see.
-fn seen(world: &World) -> Seen {
-    Seen {
-        view: world.view.version,
-        gcs: world.gcs_version(),
     }
 }

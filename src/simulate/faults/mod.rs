@@ -5,13 +5,14 @@
 //!
 //! - [`plan`]: faults, and when, as data; [`draw`] makes such a plan from a seed
 //! - [`scene`]: the cluster, the jobs and the world in which they happen; [`standby`] has what a policy
-//!   keeps ready there
+//!   keeps ready there, [`budget`] what it may use together with another cluster
 //! - [`violation`]: the rules; [`checker`] checks them after every event
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
 //!   each fault does, `servable` which jobs have to be served
 //!
 //! Invariant: equal plans give equal results.
 
+pub mod budget;
 pub mod checker;
 pub mod draw;
 mod inject;

@@ -29,6 +29,33 @@ struct Launchable {
     most: u64,
 }
 
+impl DecisionState {
+    /// How many nodes of a group budgets allow at the size with which their pods start.
+    pub(crate) fn affordable(&self, group: GroupIndex) -> u64 {
+        let allowance = self.allowance.as_ref();
+        allowance.map_or(u64::MAX, |allowance| {
+            allowance.nodes(&self.node_cost(group))
+        })
+    }
+
+    /// Takes what so many of them cost.
+    pub(crate) fn pay(&mut self, group: GroupIndex, count: u64) {
+        let cost = self.node_cost(group);
+        if let Some(allowance) = &mut self.allowance {
+            allowance.launch(&cost, count);
+        }
+    }
+
+    fn node_cost(&self, group: GroupIndex) -> NodeCost {
+        let config = &self.groups[group].config;
+        NodeCost {
+            group,
+            each: cost(config),
+            hosts: config.hosts.max(1),
+        }
+    }
+}
+
 impl Packing<'_> {
     /// Launches new nodes for the requests that are left, as many as the maxima and budgets allow,
     /// of the groups that `may` allows.

@@ -20,6 +20,7 @@
 //! - [`object_audit`]: stored objects, checked as if they were created now, and counted
 //! - [`manifests`]: the manifests that install Rayfit
 //! - [`vap`]: the rules that the API server can check by itself, as ValidatingAdmissionPolicies
+//! - [`budget`]: how much several clusters may use together
 //! - [`snapshot`], [`plan`]: the state of one RayCluster, and what to do about it
 //! - [`reconcile`]: from a plan to calls, and from their answers to the next round
 //! - [`fair_queue`], [`flow_control`]: items that wait by flow, with flows served in turn; which request
@@ -57,6 +58,7 @@
 pub mod admission;
 pub mod apiserver;
 pub mod audit;
+pub mod budget;
 pub mod certs;
 pub mod cli;
 pub mod controller;

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use crate::budget::limit::Budget;
+use crate::budget::record::Grants;
 use crate::controller::observe::Key;
 use crate::gcs::GcsFault;
 use crate::ray::ReconcileMode;
@@ -79,6 +81,22 @@ impl RoundMetrics {
         let unmet = round.report.demands.iter().map(|demand| demand.unmet).sum();
         self.metrics
             .demand(&key.to_string(), DemandCount { pending, unmet });
+    }
+
+    /// Records what a budget allows.
+    pub fn budget(&self, budget: &Budget) {
+        self.metrics.budgets.limit(&budget.policy, budget.total);
+    }
+
+    /// Records what clusters are granted of a budget, and want; nothing if there is no record of it.
+    pub fn grants(&self, policy: &str, grants: Option<&Grants>) {
+        match grants {
+            Some(grants) => {
+                let (granted, wanted) = (grants.sum(), grants.wanted());
+                self.metrics.budgets.record(policy, granted, wanted);
+            }
+            None => self.metrics.budgets.forget(policy),
+        }
     }
 
     /// Records the number of RayClusters of a mode.

@@ -10,13 +10,14 @@
 //!
 //! - [`observe`]: what is watched, and the objects as they were last observed
 //! - [`lease`]: which clusters this replica scales, and until when it may write for them
+//! - [`budget`]: what budgets over several clusters let a cluster use, and their records
 //! - [`head`]: the address of a cluster's GCS, and the credentials that it requires
 //! - [`act`]: effects, by requests to the API server through its [gate](crate::apiserver::gate) and by
 //!   calls of the GCS
 //! - [`events`]: publishing Events, within budgets and after everything else
 //!
 //! The files beside them, in the order of a round: [`worker_pool`] (a task for each cluster),
-//! [`reconciler`] (one look at one cluster: observe, decide, act, remember), [`eligibility`] (whether
+//! [`reconciler`] (one look at one cluster: observe, decide, act, remember) with `ask` (asking its GCS), [`eligibility`] (whether
 //! this process may scale it), [`tuning`] (by which settings), [`offload`] (slow work beside the async tasks),
 //! [`requeue`] and [`busy_count`] (when to look again), [`driver_log`] and [`metrics`] (what people
 //! see). [`mod@run`], [`stop`] and [`clock`] belong to the process.
@@ -29,6 +30,8 @@
 //! - A bug that one cluster triggers costs only that cluster a round.
 
 pub mod act;
+mod ask;
+pub mod budget;
 pub mod busy_count;
 pub mod clock;
 pub mod driver_log;

@@ -1,19 +1,23 @@
 //! The reconciler of one RayCluster: observe, decide, act, remember.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use tokio::sync::Mutex;
 
+use crate::budget::limit::BudgetLimit;
 use crate::controller::act::perform::Performer;
 use crate::controller::act::permission::{PermissionState, WritePermission};
 use crate::controller::act::writer::Writer;
+use crate::controller::budget::cluster::{ClusterBudgets, is_more, uses_nothing};
+use crate::controller::budget::read::read_anew;
 use crate::controller::busy_count::BusyPlace;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
 use crate::controller::eligibility::EligibilityCheck;
 use crate::controller::events::{About, Announcer};
 use crate::controller::head::address::{Head, NoHead};
-use crate::controller::head::credentials::{Credentials, CredentialsError};
+use crate::controller::head::credentials::Credentials;
 use crate::controller::head::{address, blind};
 use crate::controller::metrics::RoundMetrics;
 use crate::controller::observe::{ClusterTexts, ClusterView};
@@ -47,6 +51,8 @@ pub struct Reconciler {
     pub credentials: Credentials,
     /// The source of the cluster's settings.
     pub tuning: Tuning,
+    /// What budgets let the cluster use.
+    pub budgets: ClusterBudgets,
     /// The RayCluster that Events are on.
     pub about: About,
     /// Publishes Events.
@@ -69,9 +75,11 @@ pub struct ReconcilerState {
     permission: Mutex<PermissionState>,
     memory: RoundMemory,
     observation: Option<Observation>,
-    gcs: Option<(Head, gcs::Client)>,
+    pub(super) gcs: Option<(Head, gcs::Client)>,
     /// The settings by which the cluster is scaled, and what they were made from.
     settings: RoundSettings,
+    /// What budgets let it use.
+    limits: Arc<[BudgetLimit]>,
     basis: Basis,
     /// The last logged reason why the cluster is not scaled.
     logged_reason: String,
@@ -152,6 +160,9 @@ impl Reconciler {
             }
             HandoverStep::Rest => {
                 self.rest(&eligibility);
+                if uses_nothing(&scene) {
+                    self.budgets.leave(&self.writer).await;
+                }
                 Some(Requeue::UntilChanged)
             }
         }
@@ -211,7 +222,7 @@ impl Reconciler {
 
     async fn act(&mut self, mut observation: Observation) -> Requeue {
         let began = Instant::now();
-        let requeue = match self.ask(&observation).await {
+        let requeue = match self.ask(&observation.head, observation.ends_unused).await {
             Ok((client, gcs, place)) => {
                 self.log_reason(String::new());
                 let now = self.clock.wall();
@@ -219,7 +230,10 @@ impl Reconciler {
                     // For how long the cluster has been quiet is not known after a start.
                     self.state.memory.changed_at = now;
                 }
+                let limits = self.budgets.keep(&self.writer).await;
                 let unchanged = observation.unchanged;
+                let unchanged = unchanged.filter(|_| limits == self.state.limits);
+                self.state.limits = limits;
                 if let Some(check) = unchanged.filter(|check| check.holds(&gcs, now)) {
                     self.state.memory.is_the_same(check.is_busy(), now);
                     self.requeue(check.is_busy(), now)
@@ -247,53 +261,7 @@ impl Reconciler {
             tracing::info!(cluster, ?plan, ?backoff, "scaled by new settings");
             self.state.settings = settings;
         }
-    }
-
-    /// The state of the Ray cluster, or the reason why it cannot be obtained.
-    async fn ask(
-        &mut self,
-        observation: &Observation,
-    ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::ClientPlace>), Blind> {
-        let (head, pod) = observation.head.as_ref().map_err(|none| {
-            self.metrics.gcs_is_well(&self.judge.key);
-            blind::no_head(none)
-        })?;
-        let client =
-            (self.client(head).await).map_err(|error| blind::no_credentials(pod, &error))?;
-        match client.whole_state().await {
-            Ok((mut state, place)) => {
-                if observation.ends_unused {
-                    state.users = client.users().await.ok();
-                }
-                self.metrics.gcs_is_well(&self.judge.key);
-                Ok((client, state, place))
-            }
-            Err(error) => {
-                self.metrics.gcs_error(&self.judge.key, &error.fault);
-                if matches!(
-                    error.fault,
-                    gcs::GcsFault::Unauthenticated(_)
-                        | gcs::GcsFault::Credentials(_)
-                        | gcs::GcsFault::Tls(_)
-                ) {
-                    // The Secret may have been replaced.
-                    self.state.gcs = None;
-                }
-                Err(blind::no_answer(pod, &error))
-            }
-        }
-    }
-
-    async fn client(&mut self, head: &Head) -> Result<gcs::Client, CredentialsError> {
-        let key = &self.judge.key;
-        if let Some((known, client)) = &self.state.gcs
-            && known == head
-        {
-            return Ok(client.clone());
-        }
-        let client = self.credentials.client(key, head).await?;
-        self.state.gcs = Some((head.clone(), client.clone()));
-        Ok(client)
+        self.budgets.set(&self.state.settings);
     }
 
     /// Makes the round of a cluster that cannot be observed; nothing is done on missing data.
@@ -313,17 +281,14 @@ impl Reconciler {
         place: Option<gcs::ClientPlace>,
     ) -> Requeue {
         let is_slow = is_slow_to_plan(&observation.texts, &state);
-        let (snapshot, round) = offload_if(is_slow, || {
-            let snapshot = self.snapshot(observation.texts.read(), state);
-            let round = reconcile::round(&snapshot, &self.state.memory, &self.state.settings);
-            (snapshot, round)
-        })
-        .await;
+        let snapshot = || self.snapshot(observation.texts.read(), state);
+        let snapshot = offload_if(is_slow, snapshot).await;
+        let (round, settings) = self.decide(&snapshot, is_slow).await;
         if round.chains.is_empty() {
             let requeue = self.finish(&round, &[], self.clock.wall());
-            let (memory, settings) = (&self.state.memory, &self.state.settings);
+            let memory = &self.state.memory;
             observation.unchanged = offload_if(is_slow, || {
-                UnchangedCheck::of(&round, snapshot, memory, settings)
+                UnchangedCheck::of(&round, snapshot, memory, &settings)
             })
             .await;
             return requeue;
@@ -349,6 +314,31 @@ impl Reconciler {
             self.look_up().await;
         }
         self.finish(&round, &done, self.clock.wall())
+    }
+
+    /// Decides what to do within what budgets allow. Where they leave too little, more is asked for
+    /// first.
+    async fn decide(&mut self, snapshot: &Snapshot, is_slow: bool) -> (Round, RoundSettings) {
+        if !self.state.limits.is_empty() {
+            let (judge, memory) = (&self.judge, &mut self.state.memory);
+            read_anew(judge, &self.writer, memory, snapshot, self.clock).await;
+        }
+        let (round, settings) = self.within(snapshot, is_slow).await;
+        let limits = self.budgets.keep(&self.writer).await;
+        let before = std::mem::replace(&mut self.state.limits, limits);
+        if is_more(&self.state.limits, &before) {
+            return self.within(snapshot, is_slow).await;
+        }
+        (round, settings)
+    }
+
+    async fn within(&mut self, snapshot: &Snapshot, is_slow: bool) -> (Round, RoundSettings) {
+        let (state, limits) = (&self.state, self.state.limits.clone());
+        let settings = state.settings.within(limits);
+        let decide = || reconcile::round(snapshot, &state.memory, &settings);
+        let round = offload_if(is_slow, decide).await;
+        self.budgets.plans(round.budget);
+        (round, settings)
     }
 
     fn snapshot(&self, scene: ClusterView, gcs: ClusterResourceState) -> Snapshot {

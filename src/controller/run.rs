@@ -9,6 +9,7 @@ use super::observe::{Observed, Reach};
 use super::tuning::{InForce, Tuning};
 use crate::apiserver::{ApiServer, Gate, Informers};
 use crate::controller::act::writer::Requests;
+use crate::controller::budget::desk::BudgetDesk;
 use crate::controller::busy_count::BusyCount;
 use crate::controller::eligibility;
 use crate::controller::events::Announcer;
@@ -82,7 +83,13 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
         options.replica.clone(),
         measures.clone(),
     );
+    let desk = BudgetDesk::new(
+        options.lease_namespace.clone(),
+        observed.clone(),
+        measures.clone(),
+    );
     let pool = WorkerPool {
+        desk: desk.clone(),
         observed: observed.clone(),
         requests,
         fence: fence.clone(),
@@ -104,8 +111,10 @@ pub async fn run(options: ControllerOptions, around: Surroundings, stop: watch::
     let _publishing = supervisor.spawn("Events", publishing);
     let watching = observed.watch(informers.clone(), options.reach);
     let _watching = supervisor.spawn("watches of RayClusters, pods and nodes", watching);
+    // The records of budgets are among the Leases that are watched.
+    let others = Box::new(move |event: &_| desk.note(event));
     let (release, released) = watch::channel(false);
-    let keeping = keeper::keep(leases, informers, fence, measures, released);
+    let keeping = keeper::keep(leases, informers, fence, measures, others, released);
     let mut keeping = supervisor.spawn("Leases", keeping);
     pool.run(changes, stop).await;
     // The Leases are released only now, because the writes that have just ended relied on them.

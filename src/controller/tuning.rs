@@ -15,7 +15,7 @@ use crate::reconcile::RoundSettings;
 #[derive(Clone)]
 pub enum Tuning {
     /// The same settings for all clusters.
-    Fixed(RoundSettings),
+    Fixed(Box<RoundSettings>),
     /// The settings that the matching RayPolicies fold to, in the same way as admission folds them.
     Policies(InForce),
 }
@@ -48,7 +48,7 @@ impl Tuning {
     /// The settings of a RayCluster.
     pub fn of(&self, cluster: &Value) -> RoundSettings {
         match self {
-            Self::Fixed(settings) => settings.clone(),
+            Self::Fixed(settings) => RoundSettings::clone(settings),
             Self::Policies(in_force) => {
                 let policy = in_force.policy.load();
                 let base = &policy.settings.reconcile;

@@ -10,6 +10,8 @@ use tokio::task::JoinHandle;
 use tokio::time::{Instant, interval, sleep, sleep_until};
 
 use crate::controller::act::writer::{Requests, Writer};
+use crate::controller::budget::cluster::ClusterBudgets;
+use crate::controller::budget::desk::BudgetDesk;
 use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
@@ -50,6 +52,8 @@ pub struct WorkerPool {
     pub credentials: Credentials,
     /// Tells Rayfit's images from others.
     pub is_ours: IsOurs,
+    /// The records of budgets.
+    pub desk: BudgetDesk,
     /// The source of the clusters' settings.
     pub tuning: Tuning,
     /// Publishes Events.
@@ -186,6 +190,7 @@ impl WorkerPool {
             writer: Writer::new(self.requests.clone(), key.clone(), fence),
             credentials: self.credentials.clone(),
             tuning: self.tuning.clone(),
+            budgets: ClusterBudgets::new(&entry.uid, Some(self.desk.clone()), Clock::default()),
             about: About {
                 key: key.clone(),
                 uid: entry.uid.to_string(),

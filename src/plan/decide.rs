@@ -4,12 +4,14 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use super::decided::Decided;
+use super::serve::serve;
 use super::settings::PlanSettings;
+use crate::budget::limit::BudgetLimit;
+use crate::plan::charge;
 use crate::plan::conclude::{actions, explain};
-use crate::plan::demand::batch::RequestBatch;
 use crate::plan::demand::names::Names;
 use crate::plan::demand::requests;
-use crate::plan::demand::requests::{Demand, DemandOrigin};
+use crate::plan::demand::requests::Demand;
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, DemandIndex, KubeNodeIndex, List, StandbyIndex};
@@ -19,14 +21,16 @@ use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::departure::departures;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
-use crate::plan::nodes::node::{CountedAmounts, PlannedNode};
+use crate::plan::nodes::node::PlannedNode;
 use crate::plan::nodes::rows::{Leftovers, Row};
 use crate::plan::nodes::view::NodeReader;
 use crate::plan::nodes::{assemble, problems, rows, view};
+use crate::plan::outcome::budget_use::BudgetUse;
 use crate::plan::outcome::cause::Departure;
 use crate::plan::outcome::plan::Plan;
 use crate::plan::outcome::problem::Problem;
 use crate::plan::outcome::report::PlanReport;
+use crate::plan::packing::allowance::{Allowance, cost, cost_at_limits};
 use crate::plan::packing::budget::{BUDGET, WorkBudget};
 use crate::plan::packing::classes::NodeClasses;
 use crate::plan::packing::state::{DecisionState, PlannedGroup};
@@ -55,26 +59,35 @@ pub fn decide(snapshot: &Snapshot, settings: &PlanSettings) -> (Plan, PlanReport
         leaving = departures(snapshot, &own, &config, (settings.drain_timeout_s, now));
         wanted.replace(leaving.values(), &snapshot.gcs);
     }
-    let decision = Decision {
+    let mut decision = Decision {
         snapshot,
         settings,
         wanted,
         departures: leaving,
         own: &own,
+        allowance: None,
     };
-    let gangs = Some(Gangs::of(snapshot)).filter(|_| decision.is_rayfit());
-    let mut decided = decision.run(config, gangs.unwrap_or_default(), now);
-    if settings.strategy.is_rayfit() {
-        let (cluster, patience) = (snapshot.title(), settings.unschedulable_s);
-        let mut gangs = Gangs::from(decided.gangs.clone());
-        if gangs.give_up(&decided.state, &decided.demands, (&cluster, patience, now)) {
-            // What they would have taken goes to others, or makes room for them.
-            let config = ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
-            decided = decision.run(config, gangs, now);
-        }
+    let (plan, report) = decision.decide(config, now);
+    if settings.budgets.is_empty() || !settings.strategy.is_rayfit() {
+        return (plan, report);
     }
-    let plan = actions::plan(snapshot, settings, &decided);
-    let report = explain::report(&decided, &plan);
+    let config = || ClusterConfig::read(&snapshot.ray_cluster, settings.strategy);
+    let limits = config();
+    let charge = charge::charge(&limits, &own, &snapshot.history);
+    let wants = charge.plus(charge::added(&limits, &own, &plan, cost_at_limits));
+    let fits = |budget: &BudgetLimit| wants.is_within(budget.limit);
+    let (mut plan, report) = if settings.budgets.iter().all(fits) {
+        (plan, report)
+    } else {
+        decision.allowance = Some(Allowance::of(&settings.budgets, charge));
+        decision.decide(config(), now)
+    };
+    let planned = charge.plus(charge::added(&limits, &own, &plan, cost));
+    plan.budget = Some(BudgetUse {
+        charge,
+        planned,
+        wants,
+    });
     (plan, report)
 }
 
@@ -84,9 +97,29 @@ struct Decision<'a> {
     wanted: Wanted,
     departures: BTreeMap<String, Departure>,
     own: &'a [Pod<'a>],
+    /// What budgets leave, if the cluster would take more than that.
+    allowance: Option<Allowance>,
 }
 
 impl<'a> Decision<'a> {
+    fn decide(&self, config: ClusterConfig, now: f64) -> (Plan, PlanReport) {
+        let snapshot = self.snapshot;
+        let gangs = Some(Gangs::of(snapshot)).filter(|_| self.is_rayfit());
+        let mut decided = self.run(config, gangs.unwrap_or_default(), now);
+        if self.is_rayfit() {
+            let (cluster, patience) = (snapshot.title(), self.settings.unschedulable_s);
+            let mut gangs = Gangs::from(decided.gangs.clone());
+            if gangs.give_up(&decided.state, &decided.demands, (&cluster, patience, now)) {
+                // What they would have taken goes to others, or makes room for them.
+                let config = ClusterConfig::read(&snapshot.ray_cluster, self.settings.strategy);
+                decided = self.run(config, gangs, now);
+            }
+        }
+        let plan = actions::plan(snapshot, self.settings, &decided);
+        let report = explain::report(&decided, &plan);
+        (plan, report)
+    }
+
     fn is_rayfit(&self) -> bool {
         self.settings.strategy.is_rayfit()
     }
@@ -124,7 +157,9 @@ impl<'a> Decision<'a> {
         let (standby, only_ready) = self.standby(&mut state, &demands, &leftovers, now);
         problems.extend(standby.is_none().then(ready::given_up));
         let waits = |pod: &Pod<'_>| pod.is_unschedulable() && !only_ready.contains(pod.name);
-        let demand_waits = !left.is_empty() || self.own.iter().any(waits);
+        // Others may wait for what this cluster has beyond its share.
+        let demand_waits =
+            !left.is_empty() || self.own.iter().any(waits) || self.allowance.is_some();
         let at_work = at_work::most(history, &state);
         withdraw::launches(&mut state);
         if gangs.is_any() {
@@ -222,6 +257,11 @@ impl<'a> Decision<'a> {
             found.add(row, problems);
         }
         let mut list = found.list;
+        let mut allowance = self.allowance.clone();
+        if let Some(allowance) = &mut allowance {
+            let resizes = list.iter_mut().filter_map(|node| node.resize.as_mut());
+            resizes.for_each(|resize| allowance.bound(resize));
+        }
         let (cpu, memory, gpu) = (names.get("CPU"), names.get("memory"), names.get("GPU"));
         let bases = templates.clone();
         let unavailable = &self.snapshot.history.unavailable;
@@ -263,6 +303,7 @@ impl<'a> Decision<'a> {
             order: list.positions().collect(),
             nodes: list,
             headrooms,
+            allowance,
             max_nodes: config.max_nodes,
             max_workers: self.settings.max_workers,
             is_cut: false,
@@ -348,48 +389,5 @@ impl<'a> Decision<'a> {
         enforce::enforce_idle(state, timeouts);
         enforce::forget_removed(state, &mut notes);
         notes
-    }
-}
-
-/// Serves the demands in order. Returns the request batches that could not be placed.
-fn serve(state: &mut DecisionState, demands: &List<DemandIndex, Demand<'_>>) -> Vec<RequestBatch> {
-    let mut left = Vec::new();
-    let mut tasks = Vec::new();
-    for demand in demands.iter() {
-        if state.work.is_over() {
-            break;
-        }
-        match (&demand.kind, &demand.batches) {
-            (DemandOrigin::Tasks(..), Ok(batches)) => tasks.extend(batches.iter().copied()),
-            // One `request_resources()` holds at a time, so only the first one that Ray reports
-            // counts.
-            (DemandOrigin::Constraint(0), Ok(batches)) => {
-                all_or_nothing(state, batches, CountedAmounts::Total, &mut left);
-            }
-            (DemandOrigin::Gang(..), Ok(batches)) => {
-                all_or_nothing(state, batches, CountedAmounts::Free, &mut left);
-            }
-            (_, Ok(batches)) => left.extend(batches.iter().copied()),
-            (_, Err(_)) => {}
-        }
-    }
-    // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
-    let packed = state.pack(tasks, CountedAmounts::Free);
-    left.extend(packed.left.iter().copied());
-    state.commit(packed);
-    left
-}
-
-fn all_or_nothing(
-    state: &mut DecisionState,
-    batches: &[RequestBatch],
-    source: CountedAmounts,
-    left: &mut Vec<RequestBatch>,
-) {
-    let packed = state.pack(batches.to_vec(), source);
-    if packed.left.is_empty() {
-        state.commit(packed);
-    } else {
-        left.extend(batches.iter().copied());
     }
 }

@@ -20,9 +20,10 @@
 //! - `conclude`: from packed nodes to the plan and its reasons
 //! - `outcome`: plan and report as data, and how people read them
 //!
-//! The files beside them: `list` (lists with typed positions), `strategy` and `settings` (how to
-//! decide), [`check`] (what every plan must satisfy), [`apply`] (a snapshot after its plan, for
-//! replays), and [`schema`] (JSON schemas).
+//! The files beside them: `charge` (what budgets are charged for a cluster), `serve` (the order of
+//! demands), `list` (lists with typed positions), `strategy` and `settings` (how to decide),
+//! [`check`] (what every plan must satisfy), [`apply`] (a snapshot after its plan, for replays),
+//! and [`schema`] (JSON schemas).
 //!
 //! # Invariants
 //!
@@ -32,6 +33,7 @@
 //! - While the head does not run, no pod is created, resized or removed.
 
 pub mod apply;
+mod charge;
 pub mod check;
 mod conclude;
 mod decide;
@@ -45,14 +47,18 @@ mod outcome;
 mod packing;
 mod removal;
 pub mod schema;
+mod serve;
 mod settings;
 mod standby;
 pub(crate) mod strategy;
 
+pub use crate::plan::charge::charged;
+pub(crate) use crate::plan::charge::charged_size;
 pub use crate::plan::conclude::launch::RAY_CONCURRENT_LAUNCHES;
 pub(crate) use crate::plan::growth::pod_size::gap;
 pub(crate) use crate::plan::memory::availability::is_overdue;
 pub use crate::plan::outcome::block_reason::BlockReason;
+pub use crate::plan::outcome::budget_use::BudgetUse;
 pub use crate::plan::outcome::cause::{Departure, DepartureReason, RemovalCause};
 pub use crate::plan::outcome::plan::{
     ClusterEnd, ClusterEndPolicy, Deletion, GroupPlan, LeavingNode, NodeDrain, NodeHold, Plan,

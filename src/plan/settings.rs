@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::budget::limit::BudgetLimit;
 use crate::plan::standby::spec::{Headroom, ScheduledStandby};
 use crate::plan::strategy::Strategy;
 
@@ -40,6 +41,8 @@ pub struct PlanSettings {
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
     pub schedules: Arc<[ScheduledStandby]>,
+    /// What budgets let the cluster use (strategy rayfit).
+    pub budgets: Arc<[BudgetLimit]>,
 }
 
 /// How fast a cluster may grow.
@@ -84,6 +87,7 @@ impl Default for PlanSettings {
             deferred_s: 0.0,
             headroom: Arc::default(),
             schedules: Arc::default(),
+            budgets: Arc::default(),
         }
     }
 }

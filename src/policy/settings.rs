@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::{Limits, Modes};
+use crate::budget::limit::{Budget, BudgetShare};
 use crate::plan::{
     DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScaleUp,
     ScheduledStandby, Strategy, UNSCHEDULABLE_S,
@@ -56,6 +57,10 @@ pub struct ReconcileSettings {
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours.
     pub schedules: Arc<[ScheduledStandby]>,
+    /// The budgets of all policies that match.
+    pub budgets: Arc<[Budget]>,
+    /// Which part of them the cluster gets while others want more too.
+    pub budget_share: BudgetShare,
     /// How long to wait after a failed request.
     pub back_off: BackOffPolicy,
 }
@@ -167,6 +172,8 @@ impl Default for ReconcileSettings {
             in_place: InPlaceSettings::default(),
             headroom: Arc::default(),
             schedules: Arc::default(),
+            budgets: Arc::default(),
+            budget_share: BudgetShare::default(),
             back_off: BackOffPolicy::default(),
         }
     }

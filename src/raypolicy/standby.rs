@@ -64,7 +64,7 @@ pub(crate) fn schedules(
 }
 
 /// Points out what has no effect because the policy lets Ray's own rules decide.
-fn without_effect(written: &Reconcile, place: &str, faults: &mut Faults) {
+pub(crate) fn without_effect(written: &Reconcile, place: &str, faults: &mut Faults) {
     if written.strategy == Some(Strategy::Ray) {
         let problem = "has no effect, because this policy sets strategy: ray, which decides exactly \
                        as Ray does: remove one of the two";

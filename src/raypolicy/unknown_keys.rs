@@ -78,6 +78,12 @@ const KEYS: &[&str] = &[
     "durationSeconds",
     "timeZone",
     "minReplicas",
+    "budget",
+    "budgetShare",
+    "cpu",
+    "memory",
+    "gpus",
+    "weight",
 ];
 
 fn fault(place: &str, key: &str) -> PolicyFault {

@@ -1,12 +1,16 @@
 //! Decides one round: from a snapshot to the effects that are to be performed.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use super::memory::RoundMemory;
 use super::round::{Round, Skipped};
 use super::settings::RoundSettings;
+use crate::budget::amounts::BudgetAmounts;
+use crate::budget::book::PlannedUse;
+use crate::budget::limit::BudgetLimit;
 use crate::plan::check::{self, Violation};
-use crate::plan::{self, ClusterEndPolicy, Plan, PlanWait};
+use crate::plan::{self, ClusterEndPolicy, Plan, PlanSettings, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::ReplicaChange;
@@ -27,8 +31,19 @@ use crate::snapshot::pod::Pod;
 /// Makes a plan and turns it into effects. The snapshot holds the history from the memory and the
 /// time.
 pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings) -> Round {
-    let (plan, report) = plan::decide(snapshot, &settings.plan);
     let now = snapshot.seconds().unwrap_or_default();
+    let hidden = memory.unseen.hidden(&snapshot.pods);
+    let (plan, report) = match within(snapshot, memory, settings, hidden) {
+        Some(bounded) => plan::decide(snapshot, &bounded),
+        None => plan::decide(snapshot, &settings.plan),
+    };
+    let budget = plan.budget.map(|of| {
+        let planned = of.charge.max(of.planned).plus(hidden);
+        PlannedUse {
+            planned,
+            wants: of.wants.max(planned),
+        }
+    });
     let mut made = Making {
         snapshot,
         plan: &plan,
@@ -71,7 +86,35 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
         skipped,
         plan,
         report,
+        budget,
     }
+}
+
+/// The planner's settings with what budgets leave for the cluster, if any hold for it: growth that may
+/// be hidden counts, and where it is not known how much there is, nothing may grow.
+fn within(
+    snapshot: &Snapshot,
+    memory: &RoundMemory,
+    settings: &RoundSettings,
+    hidden: BudgetAmounts,
+) -> Option<PlanSettings> {
+    if settings.plan.budgets.is_empty() {
+        return None;
+    }
+    let now = snapshot.seconds().unwrap_or_default();
+    let is_lost = memory.needs_read(&snapshot.pods, now);
+    let left = |one: &BudgetLimit| BudgetLimit {
+        policy: Arc::clone(&one.policy),
+        limit: if is_lost {
+            BudgetAmounts::default()
+        } else {
+            one.limit.minus(hidden)
+        },
+    };
+    Some(PlanSettings {
+        budgets: settings.plan.budgets.iter().map(left).collect(),
+        ..settings.plan.clone()
+    })
 }
 
 /// The round of a cluster that cannot be observed: no effect is performed on missing data. Users

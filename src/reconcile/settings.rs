@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::budget::limit::{Budget, BudgetLimit, BudgetShare};
 use crate::plan;
 use crate::policy::settings::ReconcileSettings;
 
@@ -14,6 +15,10 @@ pub struct RoundSettings {
     pub pace: Pace,
     /// The back-off after failures.
     pub backoff: BackoffSettings,
+    /// The budgets that hold for the cluster.
+    pub budgets: Arc<[Budget]>,
+    /// Which part of them it gets while others want more too.
+    pub budget_share: BudgetShare,
 }
 
 /// Intervals between two looks at a cluster, in seconds.
@@ -50,7 +55,11 @@ impl RoundSettings {
         let longest_s = asked.max_seconds.map_or(usual.longest_s, f64::from);
         let unless_zero = |seconds: u32| (seconds > 0).then_some(f64::from(seconds));
         let in_place = policy.in_place;
+        // Strategy `ray` decides as Ray does, and Ray knows no budgets.
+        let budgets = Some(&policy.budgets).filter(|_| policy.strategy.is_rayfit());
         Self {
+            budgets: budgets.cloned().unwrap_or_default(),
+            budget_share: policy.budget_share,
             plan: plan::PlanSettings {
                 strategy: policy.strategy,
                 pending_idle_timeout_s: policy.pending_idle_timeout_seconds.map(f64::from),
@@ -65,6 +74,8 @@ impl RoundSettings {
                 deferred_s: in_place.deferred_seconds.into(),
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
+                // What budgets allow is known when the cluster is looked at.
+                budgets: Arc::default(),
             },
             pace: Pace::default(),
             backoff: match asked.max_seconds {
@@ -79,6 +90,16 @@ impl RoundSettings {
                 },
             },
         }
+    }
+}
+
+impl RoundSettings {
+    /// The settings with what budgets let the cluster use now.
+    #[must_use]
+    pub fn within(&self, limits: Arc<[BudgetLimit]>) -> Self {
+        let mut settings = self.clone();
+        settings.plan.budgets = limits;
+        settings
     }
 }
 
@@ -125,6 +146,8 @@ mod tests {
         });
         let settings = RoundSettings::of(&ReconcileSettings {
             mode: None,
+            budgets: Arc::default(),
+            budget_share: BudgetShare::default(),
             headroom: Arc::clone(&headroom),
             schedules: Arc::default(),
             strategy: Strategy::Ray,
@@ -165,6 +188,7 @@ mod tests {
             deferred_s: 4.0,
             headroom,
             schedules: Arc::default(),
+            budgets: Arc::default(),
         };
         assert_eq!(settings.plan, plan);
         let waits = |initial_seconds, max_seconds| {

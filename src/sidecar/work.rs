@@ -18,6 +18,7 @@ use tokio::time::sleep;
 
 use crate::apiserver::{ApiServer, Gate, Informers, Watches};
 use crate::controller::act::writer::{MANAGER, Requests, Writer};
+use crate::controller::budget::cluster::ClusterBudgets;
 use crate::controller::busy_count::BusyCount;
 use crate::controller::clock::Clock;
 use crate::controller::driver_log::DriverLog;
@@ -32,10 +33,10 @@ use crate::controller::stop::asked_to_stop;
 use crate::controller::tuning::Tuning;
 use crate::controller::worker_pool::reconcile_until_stopped;
 use crate::ray::reconcile::{ANNOTATION, ReconcileMode};
+use crate::reconcile::ScalerRole;
 use crate::reconcile::effects::failure::Failure;
 use crate::reconcile::ownership::eligibility::SIGN_ANNOTATION;
 use crate::reconcile::ownership::handover::RECORD;
-use crate::reconcile::{RoundSettings, ScalerRole};
 
 /// The interval at which the RayCluster is read: while something goes on in it, and otherwise, when
 /// five seconds are enough for Ray's autoscaler too.
@@ -180,7 +181,8 @@ impl Sidecar {
             },
             writer: self.writer.clone(),
             credentials: Credentials::Environment(self.options.variable),
-            tuning: Tuning::Fixed(RoundSettings::default()),
+            tuning: Tuning::Fixed(Box::default()),
+            budgets: ClusterBudgets::new("", None, Clock::default()),
             about: About {
                 key: self.key.clone(),
                 uid: cluster["metadata"]["uid"]

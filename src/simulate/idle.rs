@@ -1,8 +1,11 @@
 //! Rounds that need not be made: for how long a state in which nothing was to be done stays so, if only
 //! time passes.
 
+use crate::plan::Strategy;
+use crate::reconcile::observed::cadence;
 use crate::reconcile::unchanged::{self, Foreseen, REST_S, UnchangedCheck};
 use crate::reconcile::{Round, RoundMemory, RoundSettings};
+use crate::simulate::world::World;
 use crate::snapshot::Snapshot;
 use crate::snapshot::gcs::ClusterResourceState;
 
@@ -10,6 +13,10 @@ use crate::snapshot::gcs::ClusterResourceState;
 /// proof for longer than [`REST_S`], and makes a round then, which finds nothing to do. Here that round
 /// is left out, too.
 const LONGEST_REST_S: f64 = 640.0;
+
+/// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
+/// (`AUTOSCALER_UPDATE_INTERVAL_S`)
+const RAY_INTERVAL_S: f64 = 5.0;
 
 /// A round that found nothing to do.
 #[derive(Debug, Clone)]
@@ -28,6 +35,16 @@ pub(super) struct Seen {
     pub(super) view: u64,
     /// The number of what the GCS says.
     pub(super) gcs: Option<u64>,
+}
+
+impl Seen {
+    /// What there is to see now.
+    pub(super) fn of(world: &World) -> Self {
+        Self {
+            view: world.view.version,
+            gcs: world.gcs_version(),
+        }
+    }
 }
 
 /// Whether rounds of the same state can be spared.
@@ -141,5 +158,20 @@ impl IdleRound {
             }
             rest_s /= 4.0;
         }
+    }
+}
+
+/// The seconds until the next look, if nothing happens before; `busy` is how many clusters are, if this
+/// one is.
+pub(super) fn interval_s(
+    settings: &RoundSettings,
+    memory: &RoundMemory,
+    busy: Option<usize>,
+    now: f64,
+) -> f64 {
+    match (settings.plan.strategy, busy) {
+        (Strategy::Ray, _) => RAY_INTERVAL_S,
+        (Strategy::Rayfit, Some(clusters)) => cadence::busy_s(clusters, &settings.pace),
+        (Strategy::Rayfit, None) => cadence::quiet_s(memory.changed_at, now, &settings.pace),
     }
 }

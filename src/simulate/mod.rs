@@ -11,6 +11,7 @@
 //! - [`scaler`]: the reconciler in this world; `idle` has which rounds of it need not be made, [`sending`]
 //!   the calls of those that are
 //! - [`observed`]: what it observes
+//! - [`budget`]: a budget over the cluster and another one; `keeping` has how the reconciler keeps to it
 //! - [`replicas`]: several processes, and the Leases by which one of them scales the cluster
 //! - [`gate`]: the requests of several clusters on their way to one API server
 //! - [`run`]: one simulation from beginning to end
@@ -23,9 +24,11 @@
 //!
 //! Invariant: equal arguments give equal results, on every machine.
 
+pub mod budget;
 pub mod faults;
 pub mod gate;
 mod idle;
+mod keeping;
 pub mod moment;
 pub mod observed;
 pub mod pools;

@@ -1,6 +1,5 @@
 //! What a scaler observes of the world.
 
-use crate::simulate::idle::Seen;
 use crate::simulate::world::World;
 use crate::snapshot::gcs::ClusterResourceState;
 use crate::snapshot::{API_VERSION, ClusterId, History, KIND, NodeLoads, OwnPods, Snapshot};
@@ -25,13 +24,5 @@ pub fn snapshot(
         loads: NodeLoads::new(),
         gcs,
         history: history.clone(),
-    }
-}
-
-/// The numbers of what there is to see.
-pub(super) fn seen(world: &World) -> Seen {
-    Seen {
-        view: world.view.version,
-        gcs: world.gcs_version(),
     }
 }

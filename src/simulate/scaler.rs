@@ -9,19 +9,16 @@ use crate::reconcile::observed::cadence;
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
     Blind, Done, Effect, Eligibility, Failure, Handover, HandoverStep, HeadPod, Meaning, Round,
-    RoundMemory, RoundSettings, ScalerRole, blind, round,
+    RoundMemory, RoundSettings, ScalerRole, blind,
 };
-use crate::simulate::idle::{IdleRound, ProofContext};
+use crate::simulate::idle::{IdleRound, ProofContext, Seen, interval_s};
+use crate::simulate::keeping::{LimitChange, Reach, ScalerBudgets};
 use crate::simulate::moment::Moment;
-use crate::simulate::observed::{seen, snapshot};
+use crate::simulate::observed::snapshot;
 use crate::simulate::sending::{Cut, Performing, Trust};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::gcs::ClusterResourceState;
-
-/// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
-/// (`AUTOSCALER_UPDATE_INTERVAL_S`)
-const RAY_INTERVAL_S: f64 = 5.0;
 
 /// How long a look waits for a head, or for the hand-over.
 const RETRY_S: f64 = 1.0;
@@ -31,6 +28,7 @@ const RETRY_S: f64 = 1.0;
 pub struct Scaler {
     settings: RoundSettings,
     memory: RoundMemory,
+    budgets: ScalerBudgets,
     handover: Handover,
     /// What spares a round.
     idle: Option<IdleRound>,
@@ -50,10 +48,11 @@ pub struct Scaler {
     is_retired: bool,
     /// How many clusters its process scales that are busy.
     pub busy_clusters: usize,
-    is_busy: bool,
+    /// Whether the last look found the cluster busy.
+    pub is_busy: bool,
     /// By how many seconds its clock is ahead.
     pub clock_ahead_s: f64,
-    /// Whether rounds that could be spared are made all the same, for who compares.
+    /// Whether rounds that could be spared are made too, for who compares.
     pub spares_none: bool,
     /// The rules that plans broke, for who wants plans checked here too.
     pub broken: Option<Vec<Violation>>,
@@ -70,6 +69,7 @@ impl Scaler {
         Self {
             settings,
             memory: RoundMemory::default(),
+            budgets: ScalerBudgets::default(),
             handover: Handover::default(),
             idle: None,
             owned: None,
@@ -126,6 +126,10 @@ impl Scaler {
         if !self.may_act(world) {
             return self.look_after(RETRY_S, world);
         }
+        let reach = self.reach(world);
+        if self.budgets.keep(&self.settings, reach, world) != LimitChange::None {
+            self.idle = None;
+        }
         if self.cut.is_some() {
             return self.blind(world);
         }
@@ -134,7 +138,9 @@ impl Scaler {
             return self.rest(world);
         }
         let time = self.time(world);
-        let foreseen = self.idle.take_if(|idle| idle.foresees(seen(world), &time));
+        let foreseen = self
+            .idle
+            .take_if(|idle| idle.foresees(Seen::of(world), &time));
         let (snapshot, round, since) =
             if let Some((then, since)) = foreseen.and_then(IdleRound::foreseen) {
                 (then.snapshot, then.round, since)
@@ -153,7 +159,11 @@ impl Scaler {
                 }
                 self.idle = None;
                 let snapshot = snapshot(world, gcs, time, &self.memory.history);
-                let round = round(&snapshot, &self.memory, &self.settings);
+                let round = {
+                    let (memory, settings) = (&mut self.memory, &self.settings);
+                    self.budgets
+                        .decide(&snapshot, memory, settings, reach, world)
+                };
                 self.rounds += 1;
                 (snapshot, round, now)
             };
@@ -164,7 +174,7 @@ impl Scaler {
         }
         if round.chains.is_empty() {
             self.finish(&round, &[], world);
-            self.idle = Some(IdleRound::new(seen(world), since, round, snapshot));
+            self.idle = Some(IdleRound::new(Seen::of(world), since, round, snapshot));
             return;
         }
         let (scaler, look) = (self.number, token);
@@ -192,10 +202,16 @@ impl Scaler {
         let Some(mut idle) = self.idle.take().filter(|_| !self.spares_none) else {
             return false;
         };
-        let holds = idle.holds(seen(world), gcs, now, |busy| ProofContext {
+        let settings = self.budgets.bound(&self.settings);
+        let holds = idle.holds(Seen::of(world), gcs, now, |busy| ProofContext {
             memory: &self.memory,
-            settings: &self.settings,
-            interval_s: self.interval_s(busy, now),
+            settings: &settings,
+            interval_s: interval_s(
+                &self.settings,
+                &self.memory,
+                busy.then_some(self.busy_clusters),
+                now,
+            ),
         });
         self.idle = Some(idle);
         holds
@@ -216,8 +232,8 @@ impl Scaler {
                 self.owned = Some(world.view.version);
                 true
             }
+            // A record that cannot be written is tried again at the next look.
             HandoverStep::Claim(patch) | HandoverStep::Release(patch) => {
-                // A record that cannot be written is tried again at the next look.
                 let _ = world.claim(&patch);
                 world.learn_cluster();
                 false
@@ -292,11 +308,6 @@ impl Scaler {
         performing.is_some_and(|performing| performing.is_arriving(chain))
     }
 
-    /// Whether the last look found the cluster busy.
-    pub fn is_busy(&self) -> bool {
-        self.is_busy
-    }
-
     /// Whether a call is on its way.
     pub fn is_writing(&self) -> bool {
         self.performing.as_ref().is_some_and(Performing::is_writing)
@@ -352,6 +363,14 @@ impl Scaler {
         world.now.epoch_seconds() + self.clock_ahead_s
     }
 
+    fn reach(&self, world: &World) -> Reach {
+        Reach {
+            cut: self.cut,
+            trust: self.trust,
+            now: self.clock(world),
+        }
+    }
+
     /// The same, as snapshots have it.
     fn time(&self, world: &World) -> String {
         world.now.plus(self.clock_ahead_s).precise()
@@ -359,11 +378,9 @@ impl Scaler {
 
     fn finish(&mut self, round: &Round, done: &[Done], world: &mut World) {
         let now = self.clock(world);
-        let random = &mut world.random;
+        let (settings, random) = (&self.settings, &mut world.random);
         // What it would announce interests nobody here.
-        let _ = self
-            .memory
-            .fold(round, done, &self.settings, now, || random.f64());
+        let _ = (self.memory).fold(round, done, settings, now, || random.f64());
         self.requeue(round.busy, world);
     }
 
@@ -376,17 +393,7 @@ impl Scaler {
 
     fn requeue(&mut self, busy: bool, world: &mut World) {
         self.is_busy = busy;
-        let seconds = self.interval_s(busy, self.clock(world));
-        self.look_after(seconds, world);
-    }
-
-    /// The seconds until the next look, if nothing happens before.
-    fn interval_s(&self, busy: bool, now: f64) -> f64 {
-        let pace = &self.settings.pace;
-        match (self.is_rayfit(), busy) {
-            (false, _) => RAY_INTERVAL_S,
-            (true, true) => cadence::busy_s(self.busy_clusters, pace),
-            (true, false) => cadence::quiet_s(self.memory.changed_at, now, pace),
-        }
+        let (busy, now) = (busy.then_some(self.busy_clusters), self.clock(world));
+        self.look_after(interval_s(&self.settings, &self.memory, busy, now), world);
     }
 }

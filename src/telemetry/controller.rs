@@ -12,6 +12,7 @@ use prometheus_client::metrics::gauge::Gauge;
 use prometheus_client::metrics::histogram::Histogram;
 use prometheus_client::registry::{Registry, Unit};
 
+use super::budgets::BudgetMetrics;
 use super::saved::SavedInPlace;
 use crate::plan::BelowLimits;
 
@@ -44,6 +45,8 @@ pub struct ScalingMetrics {
     shards_held: Gauge,
     capacity: Histogram,
     saved: SavedInPlace,
+    /// Those of budgets.
+    pub budgets: BudgetMetrics,
     wants: Mutex<HashMap<String, Want>>,
     silent: Mutex<HashMap<String, Instant>>,
 }
@@ -114,6 +117,7 @@ impl Default for ScalingMetrics {
             shards_held: Gauge::default(),
             capacity: Histogram::new(CAPACITY),
             saved: SavedInPlace::default(),
+            budgets: BudgetMetrics::default(),
             wants: Mutex::default(),
             silent: Mutex::default(),
         };
@@ -195,6 +199,7 @@ impl ScalingMetrics {
             self.capacity.clone(),
         );
         self.saved.register(registry);
+        self.budgets.register(registry);
     }
 
     /// Records the duration of a round.

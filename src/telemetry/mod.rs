@@ -1,6 +1,7 @@
 //! Logs and metrics of the process.
 
 pub mod audit;
+pub mod budgets;
 pub mod controller;
 pub mod logs;
 pub mod metrics;

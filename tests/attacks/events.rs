@@ -132,18 +132,27 @@ pub(crate) struct Controller {
 
 impl Controller {
     pub(crate) fn start(api: &PlayedApi) -> Self {
+        Self::of_replica(api, "a", 1, InForce::default())
+    }
+
+    /// A replica that goes by policies.
+    pub(crate) fn of_replica(
+        api: &PlayedApi,
+        replica: &str,
+        shards: u32,
+        in_force: InForce,
+    ) -> Self {
         let (stop, stopped) = watch::channel(false);
         let options = ControllerOptions {
             reach: Reach::Everything,
             lease_namespace: "rayfit-system".to_owned(),
-            replica: "a".to_owned(),
-            shards: 1,
+            replica: replica.to_owned(),
+            shards,
             terms: Terms::default(),
             rate: 200,
             burst: 400,
             image: "rayfit:test".to_owned(),
         };
-        let in_force = InForce::default();
         in_force
             .known
             .store(true, std::sync::atomic::Ordering::Release);

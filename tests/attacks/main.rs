@@ -12,6 +12,7 @@
     unreachable_pub
 )]
 
+mod budget;
 mod callers;
 mod check;
 mod control;

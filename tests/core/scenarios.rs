@@ -7,11 +7,15 @@
 //! pods: {cpu-1: {group: cpu, free: {CPU: 0}}}     # Ray runs in it, `pending: true` if not
 //! tasks: [{CPU: 2, count: 3}]                     # also: gangs, ask (request_resources)
 //! reconcile: {headroom: {cpus: 4}}                # of a RayPolicy
+//! budget: {cpu: 8}                                # what a budget lets the cluster use
 //! ```
 
 use std::path::Path;
+use std::sync::Arc;
 
 use k8s_openapi::jiff::{SignedDuration, Timestamp};
+use rayfit::budget::amounts::BudgetAmounts;
+use rayfit::budget::limit::BudgetLimit;
 use rayfit::facts::Facts;
 use rayfit::plan::check::check;
 use rayfit::plan::{PlanSettings, Strategy, decide};
@@ -271,8 +275,35 @@ fn constraints(asked: &Value) -> Value {
     }
 }
 
+/// What a budget lets the cluster use: `{cpu: 8, memory: 64Gi, gpus: 2}`.
+fn budgets(limit: &Value) -> Arc<[BudgetLimit]> {
+    let amount = |key: &str, unit: i128| {
+        let written = limit.get(key).map(|one| Quantity::from_json(one).unwrap());
+        written.map_or(BudgetAmounts::UNBOUNDED, |one| {
+            u64::try_from(one.nanos() / unit).unwrap()
+        })
+    };
+    let limit = limit.as_object().map(|_| BudgetLimit {
+        policy: "team-a".into(),
+        limit: BudgetAmounts::of([
+            amount("cpu", 1_000_000),
+            amount("memory", 1_000_000_000),
+            amount("gpus", 1_000_000_000),
+        ]),
+    });
+    limit.into_iter().collect()
+}
+
+/// The settings of a story.
+fn settings(story: &Value, strategy: Strategy) -> PlanSettings {
+    PlanSettings {
+        budgets: budgets(&story["budget"]),
+        ..of_policy(&story["reconcile"], strategy)
+    }
+}
+
 /// The settings of a policy with that section `reconcile`.
-fn settings(reconcile: &Value, strategy: Strategy) -> PlanSettings {
+fn of_policy(reconcile: &Value, strategy: Strategy) -> PlanSettings {
     let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
         "metadata": {"name": "story"}, "spec": {"reconcile": reconcile}});
     let (policy, faults) = compile(&compile::read(&written).unwrap());
@@ -314,15 +345,15 @@ fn every_story_leads_to_the_recorded_plans() {
         kept.ray_cluster =
             rayfit::snapshot::allowed::ray_cluster(snapshot.ray_cluster.object()).into();
         for strategy in [Strategy::Rayfit, Strategy::Ray] {
-            let settings = settings(&story["reconcile"], strategy);
+            let settings = settings(&story, strategy);
             let (whole, kept) = (told(&snapshot, &settings), told(&kept, &settings));
             assert_eq!(whole, kept, "{}", path.display());
         }
         let text = format!(
             "{}\n\n{}\n{}",
             story["story"].as_str().unwrap(),
-            told(&snapshot, &settings(&story["reconcile"], Strategy::Rayfit)),
-            told(&snapshot, &settings(&story["reconcile"], Strategy::Ray))
+            told(&snapshot, &settings(&story, Strategy::Rayfit)),
+            told(&snapshot, &settings(&story, Strategy::Ray))
         );
         insta::with_settings!({omit_expression => true, prepend_module_to_snapshot => false, snapshot_path => &folder, snapshot_suffix => ""}, {
             insta::assert_snapshot!(path.file_stem().unwrap().to_str().unwrap(), text);

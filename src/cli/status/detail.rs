@@ -33,6 +33,7 @@ pub(super) fn text(key: &Key, look: &Look, settings: &PlanSettings) -> String {
         text += &unmet(&plan);
         text += &kept(&report);
     }
+    text += &budgets(&plan, settings);
     for node in &plan.leaving {
         let _ = writeln!(text, "\nleaving: {node}");
     }
@@ -258,6 +259,22 @@ fn kept(report: &PlanReport) -> String {
         return String::new();
     }
     format!("\n{}", lines.concat())
+}
+
+/// What budgets let the cluster use, and what it uses.
+fn budgets(plan: &Plan, settings: &PlanSettings) -> String {
+    let mut text = String::new();
+    for one in settings.budgets.iter() {
+        let (policy, limit) = (&one.policy, one.limit);
+        let _ = writeln!(
+            text,
+            "\nbudget of RayPolicy {policy}: the cluster may use {limit}"
+        );
+    }
+    if let Some(budget) = &plan.budget {
+        let _ = writeln!(text, "  it {budget}");
+    }
+    text
 }
 
 fn unmet(plan: &Plan) -> String {

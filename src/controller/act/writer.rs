@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use json_patch::Patch as Operations;
 use kube::Client;
-use kube::api::{Patch, PatchParams, Request};
+use kube::api::{ListParams, Patch, PatchParams, Request};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -15,6 +15,7 @@ use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
 use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
+use crate::facts::pods::CLUSTER;
 use crate::flow_control::queue::{Flow, LAST};
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
@@ -106,6 +107,9 @@ impl Requests {
         })
     }
 }
+
+/// A request, unless it could not be built.
+pub type Built = Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>;
 
 /// Sends the requests about one RayCluster.
 #[derive(Clone)]
@@ -223,9 +227,27 @@ impl WriteTurn<'_> {
         self.write::<IgnoredAny>(request, longest).await.map(drop)
     }
 
+    /// Reads other objects that the cluster's scaling depends on.
+    pub async fn read<T: DeserializeOwned>(&self, request: Built) -> Result<T, Failure> {
+        let request = request.map_err(|error| unsendable(&error))?;
+        let writer = self.writer;
+        writer.requests.send(&writer.flow, request, LONGEST).await
+    }
+
+    /// Lists the pods that carry the cluster's label.
+    pub async fn list_pods<T: DeserializeOwned>(&self) -> Result<T, Failure> {
+        let labelled = ListParams::default().labels(&format!("{CLUSTER}={}", self.writer.key.name));
+        self.read(self.writer.pods().list(&labelled)).await
+    }
+
+    /// Sends a write that tests a version.
+    pub async fn store<T: DeserializeOwned>(&self, request: Built) -> Result<T, Failure> {
+        self.write(request, LONGEST).await
+    }
+
     async fn write<T: DeserializeOwned>(
         &self,
-        request: Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>,
+        request: Built,
         longest: Duration,
     ) -> Result<T, Failure> {
         let request = request.map_err(|error| unsendable(&error))?;

@@ -21,6 +21,9 @@ use crate::controller::stop::asked_to_stop;
 use crate::reconcile::ownership::lease::ledger::LeaseLedger;
 use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep};
 
+/// Who else wants to know what the watch of Rayfit's Leases shows.
+pub type OtherLeases = Box<dyn Fn(&WatchEvent<Lease>) + Send>;
+
 /// Holds this replica's share of the shards and keeps `fence` up to date, until `stop` is true and
 /// everything has been released. Errors of the API server are logged, and the request is tried
 /// again.
@@ -29,6 +32,7 @@ pub async fn keep(
     informers: Informers,
     fence: Fence,
     measures: RoundMetrics,
+    others: OtherLeases,
     mut stop: watch::Receiver<bool>,
 ) {
     let api: Api<Lease> = Api::namespaced(informers.client(), &options.namespace);
@@ -50,6 +54,7 @@ pub async fn keep(
         start,
         fence,
         measures,
+        others,
         ledger,
         is_fault_logged: false,
         waits_for: None,
@@ -95,6 +100,7 @@ struct Keeper {
     start: Instant,
     fence: Fence,
     measures: RoundMetrics,
+    others: OtherLeases,
     ledger: LeaseLedger,
     is_fault_logged: bool,
     /// The replica with another number of shards that keeps this one from work, as last logged.
@@ -110,6 +116,7 @@ enum LeaseAnswer {
 impl Keeper {
     fn note(&mut self, event: WatchEvent<Lease>) {
         let now = self.start.elapsed();
+        (self.others)(&event);
         match event {
             WatchEvent::Applied(_, lease) | WatchEvent::Listed(_, lease) => self.saw(&lease, now),
             WatchEvent::Deleted(name, _) => {

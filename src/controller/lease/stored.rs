@@ -13,7 +13,7 @@ use crate::controller::clock::Clock;
 use crate::reconcile::ownership::lease::record::{LeaseName, LeaseRecord, LeaseStep, Terms};
 
 /// The label of Rayfit's Leases; its value says which kind of Lease it is.
-pub(super) const LABEL: &str = "rayfit.dev/lease";
+pub const LABEL: &str = "rayfit.dev/lease";
 /// The annotation with the number of shards into which the Lease's writer divides clusters.
 const SHARDS: &str = "rayfit.dev/shards";
 const SHARD: &str = "rayfit-shard-";

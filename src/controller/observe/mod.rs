@@ -1,6 +1,7 @@
 //! Observation: which objects are watched, what is kept of them, and where.
 
 pub mod kept;
+mod scaled;
 pub mod store;
 mod texts;
 mod tombstones;

@@ -64,11 +64,11 @@ pub struct ClusterEntry {
     json: Arc<[u8]>,
 }
 
-struct PodEntry {
+pub(super) struct PodEntry {
     /// The RayCluster that the pod's namespace and label name.
     cluster: Key,
     /// The UID of the RayCluster that controls the pod.
-    controller: Option<Arc<str>>,
+    pub(super) controller: Option<Arc<str>>,
     node: Option<Arc<str>>,
     /// The resources that the pod takes on that Kubernetes node.
     load: Amounts,
@@ -96,8 +96,8 @@ impl ClusterEntry {
 /// All objects that were seen.
 #[derive(Default)]
 pub struct Store {
-    clusters: HashMap<Key, ClusterEntry>,
-    pods: HashMap<Key, PodEntry>,
+    pub(super) clusters: HashMap<Key, ClusterEntry>,
+    pub(super) pods: HashMap<Key, PodEntry>,
     by_cluster: HashMap<Key, BTreeSet<Arc<str>>>,
     by_node: HashMap<Arc<str>, BTreeSet<Key>>,
     nodes: HashMap<Arc<str>, Arc<[u8]>>,

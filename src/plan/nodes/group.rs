@@ -12,6 +12,7 @@ use crate::plan::strategy::Strategy;
 use crate::ray::group::HEAD_NAME;
 use crate::ray::ippr::ResizeLimit;
 use crate::ray::{Ippr, Role};
+use crate::snapshot::amounts::Amounts;
 use crate::snapshot::cluster_object::{
     ClusterObject, ClusterSpec, DEFAULT_IDLE_TIMEOUT_S, GroupSpec,
 };
@@ -45,6 +46,8 @@ pub(crate) struct GroupConfig {
     pub(crate) resize_limits: Option<ResizeLimits>,
     /// The base size, with which its pods start; `None` without requests.
     pub(crate) base: Option<Size>,
+    /// What one of its pods asks for when it starts.
+    pub(crate) pod_requests: Amounts,
     /// The pods in `scaleStrategy.workersToDelete`.
     pub(crate) to_delete: HashSet<String>,
     /// Whether the group is suspended (`suspend`).
@@ -247,6 +250,7 @@ fn read_group(group: &GroupSpec) -> Result<GroupConfig, GroupError> {
             cpu: cores(cpu),
             memory: bytes(memory),
         }),
+        pod_requests: group.pod_requests,
         to_delete: group.listed().map(str::to_owned).collect(),
         suspended: group.suspended,
         scale_gates: group.scale_gates.clone(),

@@ -58,6 +58,9 @@ impl fmt::Display for Plan {
                 writeln!(f, "    {reason}")?;
             }
         }
+        if let Some(budget) = &self.budget {
+            writeln!(f, "  budgets: {budget}")?;
+        }
         for problem in &self.problems {
             writeln!(f, "  problem: {problem}")?;
         }

@@ -7,6 +7,7 @@
 //! out. Nothing is decided here.
 
 pub(crate) mod block_reason;
+pub(crate) mod budget_use;
 pub(crate) mod cause;
 pub(crate) mod display;
 pub(crate) mod json_text;

@@ -66,6 +66,8 @@ pub enum NodeRemark {
     },
     /// It has all that it may have.
     AtResizeLimit,
+    /// Budgets leave nothing for it to grow.
+    NoBudget,
     /// Its Kubernetes node has too little left for it to reach its resize limit.
     NodeFull {
         /// The name of the Kubernetes node.
@@ -124,6 +126,7 @@ impl fmt::Display for NodeRemark {
                 f,
                 "idle, and kept for {seconds} s because it is below its resize limits"
             ),
+            Self::NoBudget => f.write_str("budgets leave nothing for it to grow"),
             Self::AtResizeLimit => f.write_str("at its resize limit"),
             Self::NodeFull {
                 node,

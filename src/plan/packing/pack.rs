@@ -5,13 +5,14 @@ use std::collections::HashMap;
 
 use crate::plan::demand::batch::RequestBatch;
 use crate::plan::growth::headroom::NodeHeadroom;
-use crate::plan::list::{GroupIndex, KubeNodeIndex, List, ListPosition, NodeIndex};
+use crate::plan::list::{KubeNodeIndex, List, NodeIndex};
 use crate::plan::nodes::life::Stage;
-use crate::plan::nodes::node::{CountedAmounts, Fate, PlannedNode, SizeNames};
+use crate::plan::nodes::node::{CountedAmounts, PlannedNode, SizeNames};
 use crate::plan::outcome::step::PlacementStep;
+use crate::plan::packing::allowance::Allowance;
 use crate::plan::packing::candidates::{Candidates, Member, Pick};
 use crate::plan::packing::placing::{apply, show_resize, step_of};
-use crate::plan::packing::state::{DecisionState, PlannedGroup, with_parts};
+use crate::plan::packing::state::{DecisionState, with_parts};
 
 /// The result of packing. Nothing of it is in effect before [`DecisionState::commit`].
 pub(crate) struct Packed {
@@ -19,6 +20,7 @@ pub(crate) struct Packed {
     changed: HashMap<NodeIndex, PlannedNode>,
     fresh: Vec<PlannedNode>,
     headrooms: List<KubeNodeIndex, NodeHeadroom>,
+    allowance: Option<Allowance>,
     /// The request batches that could not be placed, in the order of packing.
     pub(crate) left: Vec<RequestBatch>,
 }
@@ -59,7 +61,7 @@ impl DecisionState {
         // Every packing goes over all nodes and groups a few times, whatever is asked for.
         let passes = 4 * (self.order.len() + self.groups.len()) + batches.len();
         self.work.spend(passes);
-        let headrooms = self.headrooms.clone();
+        let (headrooms, allowance) = (self.headrooms.clone(), self.allowance.clone());
         Packing {
             state: self,
             source,
@@ -68,6 +70,7 @@ impl DecisionState {
             fresh: Vec::new(),
             parts: HashMap::new(),
             headrooms,
+            allowance,
         }
     }
 
@@ -81,6 +84,7 @@ impl DecisionState {
         self.nodes.extend(packed.fresh);
         self.order = packed.order;
         self.headrooms = packed.headrooms;
+        self.allowance = packed.allowance;
     }
 
     fn class(&mut self, number: NodeIndex, source: CountedAmounts) -> u32 {
@@ -116,6 +120,7 @@ pub(crate) struct Packing<'a> {
     /// For each entry that stands for several nodes, the entries that were split off it.
     pub(crate) parts: HashMap<NodeIndex, Vec<NodeIndex>>,
     pub(crate) headrooms: List<KubeNodeIndex, NodeHeadroom>,
+    pub(crate) allowance: Option<Allowance>,
 }
 
 impl Packing<'_> {
@@ -127,6 +132,7 @@ impl Packing<'_> {
             changed: self.changed,
             fresh: self.fresh,
             headrooms: self.headrooms,
+            allowance: self.allowance,
             left: left.collect(),
         }
     }
@@ -300,63 +306,5 @@ impl Packing<'_> {
                 .or_insert_with(|| original.clone()),
             names,
         );
-    }
-
-    /// Launches new nodes for the requests that are left, as many as the maxima allow, of the groups
-    /// that `may` allows.
-    pub(crate) fn launch(
-        &mut self,
-        mut order: Vec<NodeIndex>,
-        may: impl Fn(&DecisionState, &PlannedGroup) -> bool,
-    ) -> Vec<NodeIndex> {
-        if self.batches.iter().all(|batch| batch.count == 0) {
-            return order;
-        }
-        let launchable = self.state.launchable();
-        let classes = (self.state.groups)
-            .map(|group| self.state.classes.number(&group.template, self.source));
-        let listed = order.iter().filter_map(|number| self.node(*number));
-        let listed = listed.fold(0, |sum: u64, node| sum.saturating_add(node.count));
-        let state = &*self.state;
-        let node = |group: GroupIndex| &state.groups[group].template;
-        let mut pool = Candidates::new(node, self.source, state.rules(), self.batches.len());
-        // In Ray's list a picked group moves to the end, so that equally good groups take turns.
-        if !state.strategy.is_rayfit() {
-            pool = pool.moving(launchable.len());
-        }
-        for (group, left) in launchable.enumerate() {
-            let is_allowed = state.may_launch(group) && may(state, &state.groups[group]);
-            if *left > 0 && is_allowed {
-                let member = Member {
-                    position: group.number(),
-                    number: group,
-                    count: *left,
-                };
-                let preference = state.groups[group].preference;
-                pool.add(member, classes[group], preference, &self.batches);
-            }
-        }
-        let within_maxima = state.max_nodes.saturating_add(state.outside_max());
-        let (mut left, mut places) = (within_maxima.saturating_sub(listed), state.places());
-        while let Some(pick) = pool.pick(&mut self.batches, left.min(places)) {
-            left -= pick.count;
-            places -= pick.count;
-            let mut fresh = state.groups[pick.number].template.clone();
-            fresh.fate = Fate::Launch;
-            fresh.count = pick.count;
-            fresh.born = state.nodes.upcoming(self.fresh.len());
-            apply(
-                &mut fresh,
-                &pick.trial,
-                self.source,
-                &self.batches,
-                PlacementStep::Launch,
-            );
-            order.push(fresh.born);
-            self.fresh.push(fresh);
-        }
-        let is_cut = places == 0 && left > 0 && pool.has_more();
-        self.state.is_cut |= is_cut;
-        order
     }
 }

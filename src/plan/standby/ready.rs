@@ -150,7 +150,9 @@ fn minima(
         let lacking = nodes - running - pending;
         let places = state.launchable().count(number);
         let places = places.min(state.places()).min(state.nodes_left());
+        let places = places.min(state.affordable(number));
         let launched = if launch { lacking.min(places) } else { 0 };
+        state.pay(number, launched);
         if let Some(entry) = (launched > 0)
             .then(|| state.launch(number, launched))
             .flatten()

@@ -29,7 +29,8 @@ pub use headroom::{Headroom, HeadroomRequest, Schedule};
 pub use scope::{LabelExpression, LabelOperator, LabelSelector, Match};
 pub use status::{Condition, Offender, RayPolicyStatus, RuleCount};
 pub use values::{
-    BackOff, ContainerSize, Defaults, LimitsSpec, RayfitContainer, Reconcile, ScaleUp,
+    BackOff, Budget, BudgetShare, ContainerSize, Defaults, LimitsSpec, RayfitContainer, Reconcile,
+    ScaleUp,
 };
 
 use super::Mode;

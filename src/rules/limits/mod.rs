@@ -1,5 +1,6 @@
 //! RF5xx: limits, checked only where a RayPolicy sets them.
 
+pub mod budget;
 pub mod cluster_size;
 mod extent;
 pub mod gpus_per_cluster;

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 
+use super::budget::BudgetSeen;
 use super::scene::Scene;
 use super::violation::WorldViolation;
 use crate::policy::settings::RAYFIT_ACCOUNTS;
@@ -30,6 +31,7 @@ pub struct Checker {
     writes: VecDeque<Moment>,
     gcs_calls: VecDeque<Moment>,
     log: VecDeque<(Moment, LogEntry)>,
+    budget: BudgetSeen,
 }
 
 impl Checker {
@@ -62,6 +64,7 @@ impl Checker {
             self.count(at, &entry)?;
             judge(scene, world, &entry)?;
         }
+        self.budget.check(world)?;
         let mut scalers = controllers.scalers();
         if let Some(broken) = scalers.find_map(|scaler| scaler.broken.as_mut()?.pop()) {
             return Err(WorldViolation::Plan(broken));

@@ -5,7 +5,7 @@
 //!
 //! - [`plan`]: faults, and when, as data; [`draw`] makes such a plan from a seed
 //! - [`scene`]: the cluster, the jobs and the world in which they happen; [`standby`] has what a policy
-//!   keeps ready there
+//!   keeps ready there, [`budget`] what it may use together with another cluster
 //! - [`violation`]: the rules; [`checker`] checks them after every event
 //! - [`neighbours`]: several clusters at the same time, whose requests pass one gate
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
@@ -13,6 +13,7 @@
 //!
 //! Invariant: equal plans give equal results.
 
+pub mod budget;
 pub mod checker;
 pub mod draw;
 mod inject;

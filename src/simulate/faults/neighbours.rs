@@ -119,13 +119,8 @@ impl Neighbours<'_> {
     /// The next thing happens to a cluster, and its requests go to the gate.
     fn step(&mut self, number: usize) -> Result<(), WorldViolation> {
         let busy = self.clusters.iter_mut();
-        let busy = busy.filter_map(|cluster| {
-            cluster
-                .controllers
-                .scalers()
-                .next()
-                .map(|one| one.is_busy())
-        });
+        let busy =
+            busy.filter_map(|cluster| cluster.controllers.scalers().next().map(|one| one.is_busy));
         let busy = busy.filter(|busy| *busy).count();
         let cluster = &mut self.clusters[number];
         for scaler in cluster.controllers.scalers() {

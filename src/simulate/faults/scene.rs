@@ -4,6 +4,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 
+use super::budget::{MEMORY_GI, SceneBudget};
 use super::standby::SceneStandby;
 use crate::plan;
 use crate::quantity::Quantity;
@@ -13,9 +14,6 @@ use crate::simulate::settings::{NodePool, WorldSettings};
 use crate::simulate::trace::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
 use crate::snapshot::amounts::Amounts;
 use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
-
-/// The memory that goes with a core, in GiB.
-const MEMORY_GI: i64 = 4;
 
 /// For how many seconds small pods are kept at the most.
 pub(super) const KEEP_SMALL_S: f64 = 120.0;
@@ -60,6 +58,9 @@ pub struct SceneSettings {
     /// What a policy keeps ready.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub standby: Option<SceneStandby>,
+    /// A budget over the cluster and another one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<SceneBudget>,
     /// How many replicas of the controller there are, if more than one: then they need Leases.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub replicas: Option<usize>,
@@ -134,6 +135,8 @@ impl Scene {
             ..RoundSettings::default()
         };
         settings.plan.strategy = self.settings.strategy;
+        let budget = self.settings.budget.iter();
+        settings.budgets = budget.map(SceneBudget::budget).collect();
         // What is kept for long makes a trial long.
         settings.plan.keep_small_s = Some(KEEP_SMALL_S);
         if let Some(max) = self.settings.max_workers {

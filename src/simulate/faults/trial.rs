@@ -4,6 +4,7 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
+use super::budget::SceneBudget;
 use super::checker::Checker;
 use super::plan::{Fault, FaultKind, FaultPlan};
 use super::scene::{KEEP_SMALL_S, Scene, stranger};
@@ -156,6 +157,7 @@ impl<'a> FaultTrial<'a> {
         let trace = scene.trace();
         let mut world = World::new(&scene.cluster(), &trace, staging.world.clone())?;
         world.log.is_kept = true;
+        world.budget = scene.settings.budget.as_ref().map(SceneBudget::simulated);
         if scene.settings.stranger {
             world.strangers.push(stranger());
         }
@@ -341,6 +343,13 @@ impl<'a> FaultTrial<'a> {
         } else if let Some(event) = self.world.advance() {
             self.happened = Some(event);
             self.happen(event);
+        }
+        let (first, since) = (
+            self.world.uid(),
+            self.began.map(|at| self.world.now.since(at)),
+        );
+        if let Some(budget) = &mut self.world.budget {
+            budget.pass(&first, since.unwrap_or(0.0), self.world.now);
         }
         (self.seen)(&self.world, self.began);
         (self.checker).check(&self.scene, &mut self.world, &mut self.controllers)

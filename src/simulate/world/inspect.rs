@@ -5,12 +5,26 @@ use serde_json::Value;
 use super::group::SimulatedGroup;
 use super::objects::SimulatedPod;
 use super::state::World;
-use crate::snapshot::cluster_object::GroupSpec;
+use crate::snapshot::cluster_object::{ClusterObject, GroupSpec};
+use crate::snapshot::{ClusterId, OwnPods};
 
 impl World {
     /// The RayCluster as it is stored.
     pub fn stored_cluster(&self) -> &Value {
         self.cluster.object()
+    }
+
+    /// The same, as it is read.
+    pub fn cluster_object(&self) -> &ClusterObject {
+        &self.cluster
+    }
+
+    /// The cluster's pods as they are stored.
+    pub fn own_pods(&self) -> OwnPods {
+        let pods = self.present.values();
+        let pods = pods.map(|pod| self.pods[*pod].object.clone());
+        let id = ClusterId::of(self.cluster.object());
+        OwnPods::divide(id, pods).0
     }
 
     /// A worker group as it is stored.

@@ -11,6 +11,7 @@ use super::objects::{SimulatedNode, SimulatedPod, WorldView};
 use super::queue::{EventQueue, WorldEvent};
 use super::trouble::Trouble;
 use crate::ray::ReconcileMode;
+use crate::simulate::budget::SimulatedBudget;
 use crate::simulate::moment::Moment;
 use crate::simulate::ray::Ray;
 use crate::simulate::ray::node::RayNodeStage;
@@ -33,6 +34,8 @@ pub struct World {
     pub ray: Ray,
     /// The objects as watchers have them.
     pub view: WorldView,
+    /// A budget over the cluster and another one, if one holds.
+    pub budget: Option<SimulatedBudget>,
     /// What is wrong with it.
     pub trouble: Trouble,
     /// What was done in it.
@@ -79,6 +82,7 @@ impl World {
             ledger: CostLedger::default(),
             ray: Ray::new(trace, settings.seed),
             view: WorldView::default(),
+            budget: None,
             trouble: Trouble::default(),
             log: EventLog::default(),
             strangers: Vec::new(),

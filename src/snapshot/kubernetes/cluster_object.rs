@@ -3,7 +3,7 @@
 //! Nothing of the object has to be of the type that it should be. A part that is not reads as
 //! absent, or as the error that says what is wrong with it, and concerns nothing beside it.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize as _, Serialize, Serializer};
 use serde_json::{Number, Value};
 
 use crate::path::FieldPath;
@@ -14,6 +14,7 @@ use crate::ray::pod_size::PodLevelBound;
 use crate::ray::{
     Cluster, Fields, Group, Ippr, Kind, Resource, Role, label, list_at, object_at, text_at,
 };
+use crate::snapshot::amounts::Amounts;
 
 /// A RayCluster.
 #[derive(Debug, Clone)]
@@ -93,6 +94,8 @@ pub struct GroupSpec {
     /// The most CPU and memory that its ray containers may have within their pods, where the pods
     /// have amounts of their own.
     pub within_pod: [Option<Quantity>; 2],
+    /// What all containers of one of its pods ask for: requests, or else limits.
+    pub pod_requests: Amounts,
     /// The first of the start parameters by which the size of its nodes is fixed.
     pub fixed_by: Option<&'static str>,
     /// Whether a resize of CPU or memory restarts its ray containers.
@@ -241,6 +244,7 @@ impl GroupSpec {
             size: size(group),
             within_pod: [Resource::Cpu, Resource::Memory]
                 .map(|resource| within_pod(resource).map(|bound| bound.highest)),
+            pod_requests: pod_requests(group),
             fixed_by: ["num-cpus", "memory"]
                 .into_iter()
                 .find(|param| group.start_param(param).is_some()),
@@ -314,6 +318,22 @@ fn size(group: &Group<'_>) -> Option<(Quantity, Quantity)> {
         container.size(resource)
     };
     Some((size("cpu")?, size("memory")?))
+}
+
+fn pod_requests(group: &Group<'_>) -> Amounts {
+    let template = object_at(group.spec, "template");
+    let spec = template.and_then(|template| object_at(template, "spec"));
+    let containers = spec.map_or(&[][..], |spec| list_at(spec, "containers"));
+    let asked = containers.iter().map(|container| {
+        let of = |key: &str| {
+            let amounts = container.pointer("/resources")?.get(key)?;
+            Amounts::deserialize(amounts).ok()
+        };
+        of("requests")
+            .unwrap_or_default()
+            .or(of("limits").unwrap_or_default())
+    });
+    asked.fold(Amounts::default(), Amounts::plus)
 }
 
 fn restarts(group: &Group<'_>) -> bool {

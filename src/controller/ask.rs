@@ -1,0 +1,60 @@
+//! Asking the GCS of a cluster for its state.
+
+use super::reconciler::Reconciler;
+use crate::controller::head::address::{Head, NoHead};
+use crate::controller::head::blind;
+use crate::controller::head::credentials::CredentialsError;
+use crate::gcs;
+use crate::reconcile::{Blind, HeadPod};
+use crate::snapshot::gcs::ClusterResourceState;
+
+impl Reconciler {
+    /// The state of the Ray cluster, with who uses it if an unused one ends, or the reason why it cannot
+    /// be obtained.
+    pub(super) async fn ask(
+        &mut self,
+        head: &Result<(Head, HeadPod), NoHead>,
+        ends_unused: bool,
+    ) -> Result<(gcs::Client, ClusterResourceState, Option<gcs::ClientPlace>), Blind> {
+        let (head, pod) = head.as_ref().map_err(|none| {
+            self.metrics.gcs_is_well(&self.judge.key);
+            blind::no_head(none)
+        })?;
+        let client = self.client(head).await;
+        let client = client.map_err(|error| blind::no_credentials(pod, &error))?;
+        match client.whole_state().await {
+            Ok((mut state, place)) => {
+                if ends_unused {
+                    state.users = client.users().await.ok();
+                }
+                self.metrics.gcs_is_well(&self.judge.key);
+                Ok((client, state, place))
+            }
+            Err(error) => {
+                self.metrics.gcs_error(&self.judge.key, &error.fault);
+                if matches!(
+                    error.fault,
+                    gcs::GcsFault::Unauthenticated(_)
+                        | gcs::GcsFault::Credentials(_)
+                        | gcs::GcsFault::Tls(_)
+                ) {
+                    // The Secret may have been replaced.
+                    self.state.gcs = None;
+                }
+                Err(blind::no_answer(pod, &error))
+            }
+        }
+    }
+
+    async fn client(&mut self, head: &Head) -> Result<gcs::Client, CredentialsError> {
+        let key = &self.judge.key;
+        if let Some((known, client)) = &self.state.gcs
+            && known == head
+        {
+            return Ok(client.clone());
+        }
+        let client = self.credentials.client(key, head).await?;
+        self.state.gcs = Some((head.clone(), client.clone()));
+        Ok(client)
+    }
+}

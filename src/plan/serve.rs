@@ -1,0 +1,53 @@
+//! Serving the demands in Ray's order.
+
+use crate::plan::demand::batch::RequestBatch;
+use crate::plan::demand::requests::{Demand, DemandOrigin};
+use crate::plan::list::{DemandIndex, List};
+use crate::plan::nodes::node::CountedAmounts;
+use crate::plan::packing::state::DecisionState;
+
+/// Serves the demands in order. Returns the request batches that could not be placed.
+pub(crate) fn serve(
+    state: &mut DecisionState,
+    demands: &List<DemandIndex, Demand<'_>>,
+) -> Vec<RequestBatch> {
+    let mut left = Vec::new();
+    let mut tasks = Vec::new();
+    for demand in demands.iter() {
+        if state.work.is_over() {
+            break;
+        }
+        match (&demand.kind, &demand.batches) {
+            (DemandOrigin::Tasks(..), Ok(batches)) => tasks.extend(batches.iter().copied()),
+            // One `request_resources()` holds at a time, so only the first one that Ray reports
+            // counts.
+            (DemandOrigin::Constraint(0), Ok(batches)) => {
+                all_or_nothing(state, batches, CountedAmounts::Total, &mut left);
+            }
+            (DemandOrigin::Gang(..), Ok(batches)) => {
+                all_or_nothing(state, batches, CountedAmounts::Free, &mut left);
+            }
+            (_, Ok(batches)) => left.extend(batches.iter().copied()),
+            (_, Err(_)) => {}
+        }
+    }
+    // Tasks and actors are packed together and last, as in Ray: whatever fits of them is placed.
+    let packed = state.pack(tasks, CountedAmounts::Free);
+    left.extend(packed.left.iter().copied());
+    state.commit(packed);
+    left
+}
+
+fn all_or_nothing(
+    state: &mut DecisionState,
+    batches: &[RequestBatch],
+    source: CountedAmounts,
+    left: &mut Vec<RequestBatch>,
+) {
+    let packed = state.pack(batches.to_vec(), source);
+    if packed.left.is_empty() {
+        state.commit(packed);
+    } else {
+        left.extend(batches.iter().copied());
+    }
+}

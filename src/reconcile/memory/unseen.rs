@@ -1,0 +1,103 @@
+//! Growth that was asked for and may not be observed yet, as budgets have to count it.
+//!
+//! What a budget leaves for a cluster follows from the pods as they were observed. A watch may lag, and the
+//! answer to a resize may be lost; then a pod is larger than it looks. So the size that a pod may have
+//! been given counts until the pod has been observed so for a while, or has been read anew.
+
+use std::collections::BTreeMap;
+
+use crate::budget::amounts::BudgetAmounts;
+use crate::plan;
+use crate::plan::Plan;
+use crate::reconcile::effects::done::Done;
+use crate::reconcile::effects::effect::Effect;
+use crate::reconcile::effects::failure::{Failure, Meaning};
+use crate::snapshot::OwnPods;
+
+/// For how many seconds a size is remembered: many times longer than a watch of a healthy API server
+/// lags. What is not observed by then is read anew.
+const LONGEST_S: f64 = 30.0;
+
+/// Growth that may not be observed yet.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct UnseenGrowth {
+    /// The sizes that pods may have been given, and when, in seconds since 1970.
+    given: BTreeMap<String, (BudgetAmounts, f64)>,
+    /// Whether the cluster's objects were read since this process scales it, and since a call after
+    /// which it is not known how they are.
+    is_known: bool,
+}
+
+impl UnseenGrowth {
+    /// Whether the cluster's objects have to be read anew before it may grow.
+    pub(crate) fn needs_read(&self, pods: &OwnPods, now: f64) -> bool {
+        let is_lost = |(pod, (given, at)): (&String, &(BudgetAmounts, f64))| {
+            now - at >= LONGEST_S
+                && pods
+                    .find(pod)
+                    .is_some_and(|pod| !given.is_within(plan::charged_size(&pod)))
+        };
+        !self.is_known || self.given.iter().any(is_lost)
+    }
+
+    /// Takes in the pods as they are stored.
+    pub(crate) fn read(&mut self, pods: &OwnPods, now: f64) {
+        self.is_known = true;
+        let sizes = pods
+            .iter()
+            .map(|pod| (pod.name.to_owned(), (plan::charged_size(&pod), now)));
+        self.given = sizes.collect();
+    }
+
+    /// By how much pods may be larger than they look.
+    pub(crate) fn hidden(&self, pods: &OwnPods) -> BudgetAmounts {
+        let hidden = pods.iter().filter_map(|pod| {
+            let (given, _) = self.given.get(pod.name)?;
+            Some(given.minus(plan::charged_size(&pod)))
+        });
+        hidden.fold(BudgetAmounts::default(), BudgetAmounts::plus)
+    }
+
+    /// Takes in what came of a round.
+    pub(crate) fn note(&mut self, plan: &Plan, done: &[Done], now: f64) {
+        // Old sizes have been observed, or `needs_read` has had all pods read.
+        self.given
+            .retain(|_, (_, at)| (now - *at).abs() < 2.0 * LONGEST_S);
+        for done in done {
+            let refused = done.result.as_ref().err().is_some_and(is_refused);
+            match &done.effect {
+                Effect::ResizePod(patch) if !refused => {
+                    let mut resizes = plan.resizes.iter();
+                    let Some(resize) = resizes.find(|resize| resize.pod == patch.pod) else {
+                        continue;
+                    };
+                    let mut size = BudgetAmounts {
+                        cpu_milli: u64::try_from(resize.cpu_milli).unwrap_or(0),
+                        memory_bytes: u64::try_from(resize.memory_bytes).unwrap_or(0),
+                        gpus: 0,
+                    };
+                    let before = self.given.get(&patch.pod).map(|(before, _)| *before);
+                    if let Some(before) = before.filter(|_| done.result.is_err()) {
+                        size = size.max(before);
+                    }
+                    self.given.insert(patch.pod.clone(), (size, now));
+                }
+                Effect::PatchCluster(_) if done.result.is_err() && !refused => {
+                    self.is_known = false;
+                }
+                _ => {}
+            }
+        }
+    }
+}
+
+/// Whether a call has certainly changed nothing.
+fn is_refused(failure: &Failure) -> bool {
+    match failure {
+        Failure::NotSent(_) | Failure::NotAdmitted(_) => true,
+        Failure::Api(status) => {
+            (400..500).contains(&status.code) && failure.meaning() != Meaning::Transient
+        }
+        Failure::Gcs { .. } | Failure::NoAnswer(_) => false,
+    }
+}

@@ -1,0 +1,127 @@
+//! RF507: a cluster that may grow beyond a budget.
+
+use super::extent::{Count, most_of_pod};
+use crate::budget::amounts::BudgetAmounts;
+use crate::budget::limit::Budget;
+use crate::policy::Mode;
+use crate::quantity::Quantity;
+use crate::ray::{Cluster, ReconcileMode, Resource};
+use crate::rule_id::RuleId;
+use crate::rules::cel::Cel;
+use crate::rules::{Findings, OwnMode, Rule, Subject};
+use crate::text::shown_text;
+
+/// RF507
+pub static RULE: Rule = Rule {
+    id: RuleId(507),
+    name: "beyond-budget",
+    mode: OwnMode::Always(Mode::Warn),
+    summary: "A cluster that could grow, with all its workers at their resize limits, beyond the \
+              budget of a RayPolicy",
+    what: "Adds up the head and the maximum number of workers of all groups, each at its resize \
+           limit in `ray.io/ippr` if it has one, and compares the sum with each \
+           `reconcile.budget` that holds for the cluster. Only for clusters in mode `central`, in \
+           which budgets hold. What containers without a limit may take is not counted.",
+    why: "The cluster will never have all the workers that it asks for: what is beyond the budget, \
+          which other clusters share, is not launched.",
+    bad: r#"
+# where a RayPolicy sets reconcile.budget: {cpu: 100}
+metadata:
+  annotations: {rayfit.dev/reconcile: central}
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: a
+    maxReplicas: 50
+    template: {spec: {containers: [{name: ray, resources: {limits: {cpu: 4}}}]}}
+"#,
+    good: r#"
+# where a RayPolicy sets reconcile.budget: {cpu: 100}
+metadata:
+  annotations: {rayfit.dev/reconcile: central}
+spec:
+  enableInTreeAutoscaling: true
+  workerGroupSpecs:
+  - groupName: a
+    maxReplicas: 20
+    template: {spec: {containers: [{name: ray, resources: {limits: {cpu: 4}}}]}}
+"#,
+    without: "KubeRay and Ray have no budget; with a ResourceQuota in its place, pods beyond it are \
+              refused when they are created (Kubernetes, ResourceQuota).",
+    since: "0.1.0",
+    cel: CEL,
+    check,
+};
+
+const CEL: Cel = Cel::NotCovered("Budgets are set by RayPolicies, which CEL does not see.");
+
+fn check(subject: &Subject<'_>, findings: &mut Findings) {
+    let budgets = &subject.settings.reconcile.budgets;
+    let is_central = subject.object.reconcile_mode() == ReconcileMode::Central;
+    if !is_central || budgets.is_empty() {
+        return;
+    }
+    if let Some(cluster) = subject.cluster() {
+        for budget in budgets.iter() {
+            check_one(subject, cluster, budget, findings);
+        }
+    }
+}
+
+fn check_one(
+    subject: &Subject<'_>,
+    cluster: &Cluster<'_>,
+    budget: &Budget,
+    findings: &mut Findings,
+) {
+    let total = budget.total;
+    for (resource, most) in [
+        (Resource::Cpu, amount(total.cpu_milli, Quantity::from_milli)),
+        (
+            Resource::Memory,
+            amount(total.memory_bytes, Quantity::from_units),
+        ),
+    ] {
+        let Some(most) = most else { continue };
+        let shown = match sum(subject, cluster, resource) {
+            Some(sum) if sum <= most => continue,
+            Some(sum) => format!("{} in all", resource.say(sum)),
+            None => format!(
+                "any amount of {}, because a group has no maxReplicas",
+                resource.title()
+            ),
+        };
+        let (policy, most) = (shown_text(&budget.policy), resource.say(most));
+        let problem = format!(
+            "the cluster may grow to {shown}, beyond the {most} that RayPolicy {policy} has for all \
+             its clusters together"
+        );
+        let fix = format!(
+            "Lower maxReplicas or the resize limits of the groups, so that they have {most} together \
+             or less."
+        );
+        let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
+        findings.add(finding.valued(shown));
+    }
+}
+
+/// What a budget bounds, as a quantity.
+fn amount(amount: u64, unit: impl Fn(i64) -> Quantity) -> Option<Quantity> {
+    let bounded = (amount != BudgetAmounts::UNBOUNDED).then_some(amount)?;
+    Some(unit(i64::try_from(bounded).ok()?))
+}
+
+/// The most that a cluster may use; `None` if it is unlimited.
+fn sum(subject: &Subject<'_>, cluster: &Cluster<'_>, resource: Resource) -> Option<Quantity> {
+    let mut sum = Quantity::ZERO;
+    for group in cluster.groups() {
+        let pod = most_of_pod(subject, (cluster, group), resource).written;
+        let all = match Count::of(cluster, group) {
+            _ if pod.is_zero() => continue,
+            Count::Unbounded => return None,
+            Count::AtMost(count) => pod.checked_mul(count)?,
+        };
+        sum = sum.checked_add(all)?;
+    }
+    Some(sum)
+}

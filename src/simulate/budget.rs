@@ -1,0 +1,95 @@
+//! A budget in a simulated world: its record, and another cluster that uses it too.
+
+use super::moment::Moment;
+use crate::budget::amounts::BudgetAmounts;
+use crate::budget::book::{BudgetBook, PlannedUse, RecordWrite};
+use crate::budget::keeper::WriteEnd;
+use crate::budget::limit::{Budget, BudgetShare};
+use crate::budget::record::Grants;
+
+/// A budget over the simulated cluster and another one, which is simulated as far as its use of the
+/// budget goes.
+#[derive(Debug, Clone)]
+pub struct SimulatedBudget {
+    /// The budget.
+    pub budget: Budget,
+    /// What the other cluster wants, and from when on, in seconds since the first job.
+    pub wants: Vec<(f64, BudgetAmounts)>,
+    /// What the other cluster uses.
+    pub used: BudgetAmounts,
+    record: Grants,
+    other: BudgetBook,
+}
+
+/// The UID of the other cluster.
+const OTHER: &str = "another";
+
+impl SimulatedBudget {
+    /// A budget of which nothing is granted yet.
+    pub fn new(budget: Budget, wants: Vec<(f64, BudgetAmounts)>) -> Self {
+        let mut other = BudgetBook::new(OTHER);
+        other.set(std::slice::from_ref(&budget), BudgetShare::default());
+        Self {
+            budget,
+            wants,
+            used: BudgetAmounts::default(),
+            record: Grants::default(),
+            other,
+        }
+    }
+
+    /// The version of the record; empty if there is none.
+    pub(super) fn version(&self) -> String {
+        match self.record.revision {
+            0 => String::new(),
+            revision => revision.to_string(),
+        }
+    }
+
+    /// Stores a record, if nobody else has written it.
+    pub(super) fn store(&mut self, write: &RecordWrite) -> bool {
+        let is_next = write.version == self.version();
+        if is_next {
+            self.record = write.grants.clone();
+        }
+        is_next
+    }
+
+    /// Shows a book the record.
+    pub(super) fn show(&self, book: &mut BudgetBook, now: f64) {
+        let (policy, version) = (&self.budget.policy, self.version());
+        if book.unread().is_empty() {
+            book.observe(policy, Some((&version, &self.record)));
+        } else {
+            book.read(policy, &version, self.record.clone(), now);
+        }
+    }
+
+    /// Lets the other cluster use what it wants and may. It begins once the simulated one, which it
+    /// names by its UID, is known. `since` is the number of seconds since the first job.
+    pub fn pass(&mut self, first: &str, since: f64, now: Moment) {
+        if !self.record.clusters.contains_key(first) {
+            return;
+        }
+        let now = now.epoch_seconds();
+        let wants = self.wants.iter().rev().find(|(from, _)| *from <= since);
+        let wants = wants.map_or_else(BudgetAmounts::default, |(_, wants)| *wants);
+        let mut book = std::mem::take(&mut self.other);
+        self.show(&mut book, now);
+        let limit = book.limits(now).first().map(|one| one.limit);
+        self.used = wants.min(limit.unwrap_or_default());
+        let planned = self.used;
+        book.plans(PlannedUse { planned, wants }, now);
+        for write in book.writes(now, |_| false) {
+            let is_stored = self.store(&write);
+            let version = self.version();
+            let end = if is_stored {
+                WriteEnd::Stored(&version)
+            } else {
+                WriteEnd::Refused
+            };
+            book.wrote(write, end, now, 0.0);
+        }
+        self.other = book;
+    }
+}

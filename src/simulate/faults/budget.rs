@@ -1,0 +1,93 @@
+//! A budget in a scene, and what of it is used.
+
+use std::sync::Arc;
+
+use serde::{Deserialize, Serialize};
+
+use super::violation::WorldViolation;
+use crate::budget::amounts::BudgetAmounts;
+use crate::budget::limit::Budget;
+use crate::plan;
+use crate::simulate::budget::SimulatedBudget;
+use crate::simulate::world::World;
+
+/// The memory that goes with a core, in GiB.
+pub(super) const MEMORY_GI: i64 = 4;
+
+/// A budget over the cluster and another one.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+pub struct SceneBudget {
+    /// Its cores; there are 4 GiB for each.
+    pub cores: u64,
+    /// The cores that the other cluster wants, and from when on, in seconds since the first job.
+    pub others: Vec<(f64, u64)>,
+}
+
+/// What was used when the budget was checked last.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct BudgetSeen {
+    own: BudgetAmounts,
+    other: BudgetAmounts,
+}
+
+impl SceneBudget {
+    /// The budget as a policy has it.
+    pub(super) fn budget(&self) -> Budget {
+        Budget {
+            policy: Arc::from("scene"),
+            total: amounts(self.cores),
+        }
+    }
+
+    /// The budget in its world.
+    pub(super) fn simulated(&self) -> SimulatedBudget {
+        let wants = self.others.iter().map(|(at, cores)| (*at, amounts(*cores)));
+        SimulatedBudget::new(self.budget(), wants.collect())
+    }
+}
+
+impl BudgetSeen {
+    /// Whether more is used than there is. What minima and the head take is not asked for; and what is
+    /// used already is never taken away because others begin.
+    pub(super) fn check(&mut self, world: &World) -> Result<(), WorldViolation> {
+        let Some(budget) = &world.budget else {
+            return Ok(());
+        };
+        let (own, least) = plan::charged(world.cluster_object(), &world.own_pods());
+        let before = std::mem::replace(
+            self,
+            Self {
+                own,
+                other: budget.used,
+            },
+        );
+        let sum = own.plus(budget.used);
+        let bounds = sum.list().into_iter().zip(budget.budget.total.list());
+        let is_above: Vec<bool> = bounds.map(|(sum, total)| sum > total).collect();
+        let own = before.own.list().into_iter().zip(own.list());
+        let has_grown = own.zip(least.list());
+        let has_grown = has_grown.map(|((before, now), least)| now > before && now > least);
+        let other = before.other.list().into_iter().zip(budget.used.list());
+        let has_grown = has_grown.zip(other.map(|(before, now)| now > before));
+        let broken = has_grown
+            .zip(is_above)
+            .any(|((own, other), above)| above && (own || other));
+        if broken {
+            return Err(WorldViolation::AboveBudget {
+                own: self.own,
+                other: self.other,
+                total: budget.budget.total,
+            });
+        }
+        Ok(())
+    }
+}
+
+fn amounts(cores: u64) -> BudgetAmounts {
+    BudgetAmounts {
+        cpu_milli: cores * 1000,
+        memory_bytes: (cores * MEMORY_GI.unsigned_abs()) << 30,
+        gpus: BudgetAmounts::UNBOUNDED,
+    }
+}

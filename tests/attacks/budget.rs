@@ -1,0 +1,112 @@
+//! A budget over several clusters that two replicas scale: together they never get more than it has,
+//! each gets its share, and neither demand nor others who write the record change that.
+
+use k8s_openapi::api::coordination::v1::Lease;
+use kube::api::{Api, PostParams};
+use rayfit::controller::tuning::InForce;
+use rayfit::policy::Policies;
+use rayfit::raypolicy::compile;
+use serde_json::json;
+
+use super::events::{Controller, gcs, put_cluster, replicas, state, until, with_reason};
+use crate::play_gcs::PlayedGcs;
+use crate::played_api::PlayedApi;
+
+const TEAMS: [&str; 4] = ["team-a", "team-b", "team-c", "team-d"];
+
+/// The policies in force: all clusters together may use so many CPUs.
+fn budget(cpu: u32) -> InForce {
+    let policy = |name: &str, spec: serde_json::Value| {
+        let written = json!({"apiVersion": "rayfit.dev/v1alpha1", "kind": "RayPolicy",
+            "metadata": {"name": name}, "spec": spec});
+        let (policy, faults) = compile(&compile::read(&written).unwrap());
+        assert_eq!(faults, []);
+        policy.unwrap()
+    };
+    let policies = vec![policy(
+        "all",
+        json!({"reconcile": {"allowedModes": ["central"], "budget": {"cpu": cpu}}}),
+    )];
+    let in_force = InForce::default();
+    in_force.policy.rcu(|policy| {
+        let mut policy = (**policy).clone();
+        policy.policies = Policies::new(policies.clone());
+        policy
+    });
+    in_force
+}
+
+fn sum(api: &PlayedApi) -> i64 {
+    TEAMS.iter().map(|team| replicas(api, team)).sum()
+}
+
+fn leases(api: &PlayedApi) -> Api<Lease> {
+    Api::namespaced(api.client(), "rayfit-system")
+}
+
+async fn clusters(api: &PlayedApi) -> Vec<PlayedGcs> {
+    let mut heads = Vec::new();
+    for team in TEAMS {
+        let head = gcs(&[]).await;
+        put_cluster(api, team, head.address().port());
+        heads.push(head);
+    }
+    heads
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_replicas_keep_a_budget_together() {
+    let api = PlayedApi::default();
+    let heads = clusters(&api).await;
+    let policies = budget(12);
+    let both = ["a", "b"].map(|name| Controller::of_replica(&api, name, 8, policies.clone()));
+    // The first takes what nobody else wants.
+    heads[0].played().state = state(&[(1.0, 7)]);
+    until("the first is served", || replicas(&api, TEAMS[0]) == 7).await;
+    // Somebody else writes the record all the time, so that most writes come too late.
+    let (leases, name) = (leases(&api), "rayfit-budget-all");
+    for head in &heads[1..3] {
+        head.played().state = state(&[(1.0, 100)]);
+    }
+    for number in 0..200 {
+        let mut record = leases.get(name).await.unwrap();
+        let touched = record.metadata.annotations.get_or_insert_default();
+        touched.insert("touched".to_owned(), number.to_string());
+        // It may come too late itself.
+        let _ = leases.replace(name, &PostParams::default(), &record).await;
+        assert!(sum(&api) <= 12, "{}", sum(&api));
+        tokio::task::yield_now().await;
+    }
+    until("all of the budget is used", || sum(&api) == 12).await;
+    for team in &TEAMS[1..3] {
+        until("each is told that there is no more", || {
+            with_reason(&api, team, "CannotFit") > 0
+        })
+        .await;
+    }
+    assert_eq!(sum(&api), 12);
+    for one in both {
+        one.end().await;
+    }
+}
+
+/// Without the record nobody knows what others use: nothing is launched, and nothing is taken away.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_readable_record_nothing_grows() {
+    let api = PlayedApi::default();
+    let heads = clusters(&api).await;
+    api.put(
+        "/apis/coordination.k8s.io/v1/namespaces/rayfit-system/leases/rayfit-budget-all",
+        json!({"apiVersion": "coordination.k8s.io/v1", "kind": "Lease", "metadata": {
+            "labels": {"rayfit.dev/lease": "budget"},
+            "annotations": {"rayfit.dev/budget": "{"}}}),
+    );
+    let controller = Controller::of_replica(&api, "a", 1, budget(12));
+    heads[0].played().state = state(&[(1.0, 3)]);
+    until("its users are told", || {
+        with_reason(&api, TEAMS[0], "CannotFit") > 0
+    })
+    .await;
+    assert_eq!(sum(&api), 0);
+    controller.end().await;
+}

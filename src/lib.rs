@@ -22,6 +22,8 @@
 //! - [`vap`]: the rules that the API server can check by itself, as ValidatingAdmissionPolicies
 //! - [`snapshot`], [`plan`]: the state of one RayCluster, and what to do about it
 //! - [`reconcile`]: from a plan to calls, and from their answers to the next round
+//! - [`fair_queue`], [`flow_control`]: items that wait by flow, with flows served in turn; which request
+//!   to the API server may be sent next, and when
 //! - [`simulate`]: a world in virtual time, in which all of this acts on a user's workload
 //!
 //! Around it lies the shell:
@@ -32,7 +34,6 @@
 //! - [`apiserver`]: all access to the API server: client, rate limit, the loop that lists and
 //!   watches
 //! - [`supervisor`]: background tasks that the process cannot do without
-//! - [`fair_queue`]: items that wait by flow, with flows served in turn
 //! - [`shares`]: how connections and memory are shared, so that no caller can lock out others
 //! - [`server`]: listening, time limits, stopping, health; the process of `rayfit serve`
 //! - [`audit`]: the background audit, the status of policies, failing closed
@@ -63,6 +64,7 @@ pub mod defaults;
 pub mod facts;
 pub mod fair_queue;
 pub mod finding;
+pub mod flow_control;
 pub mod gcs;
 pub mod judge;
 pub mod manifests;

@@ -4,62 +4,28 @@
 //!
 //! A waiting request reserves no capacity, so a request that gives up gives back none. A slow API
 //! server, or more work than the rate allows, therefore slows all clusters down and stops none of
-//! them.
+//! them. What may pass is decided by [`crate::flow_control`]; here are the tasks that wait.
 
-use std::num::NonZeroU32;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use governor::clock::Clock;
-use governor::middleware::NoOpMiddleware;
-use governor::state::{InMemoryState, NotKeyed};
-use governor::{Quota, RateLimiter};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot, watch};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::sync::{Notify, oneshot, watch};
+use tokio::time::timeout;
 
 use super::patience::Patience;
-use super::queue::{Flow, Queue, QueueLimits, Ticket};
-
-/// The longest time that a request waits. Waiting costs the API server nothing, but the decision
-/// behind the request grows stale.
-pub const QUEUE: Duration = Duration::from_secs(10);
-
-/// The most requests that are under way. A slow API server would not answer more of them sooner,
-/// and the renewal of Leases, which does not pass the gate, would wait behind them in its queue.
-pub const AT_ONCE: usize = 16;
-
-/// The part of that which one cluster may use, so that a cluster whose requests hang does not take
-/// all places.
-const OF_ONE: QueueLimits = QueueLimits {
-    waiting: 64,
-    under_way: AT_ONCE / 2,
-};
+use crate::flow_control::queue::{Flow, Ticket};
+use crate::flow_control::requests::{LONGEST_WAIT, NotAdmitted, RequestFlows, SendDecision};
 
 /// Lets requests through.
 #[derive(Clone)]
 pub struct Gate(Arc<Inner>);
 
 struct Inner {
-    queue: Mutex<Queue<oneshot::Sender<Front>>>,
-    rate: RateLimiter<NotKeyed, InMemoryState, Steady, NoOpMiddleware<Duration>>,
-    clock: Steady,
-    places: Arc<Semaphore>,
+    flows: Mutex<RequestFlows<oneshot::Sender<Front>>>,
+    /// Tells the request at the front that another one has ended.
+    ended: Notify,
     patience: Patience,
     closed: watch::Sender<bool>,
-}
-
-/// The reason why a request was not let through.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
-pub enum NotAdmitted {
-    /// The request has waited for the longest time.
-    #[error("it was not sent within {} seconds: too many requests wait for the API server, or the API server asked clients to wait", QUEUE.as_secs())]
-    TooLong,
-    /// Too many requests about the same cluster wait already.
-    #[error("{} requests about the same cluster wait already", OF_ONE.waiting)]
-    TooMany,
-    /// The process stops.
-    #[error("the process stops")]
-    Stopping,
 }
 
 /// A request that was let through; dropping this ends it.
@@ -67,7 +33,6 @@ pub enum NotAdmitted {
 pub struct Pass {
     gate: Gate,
     flow: Flow,
-    _place: OwnedSemaphorePermit,
 }
 
 /// The front of the queue: no other request passes while this exists.
@@ -84,14 +49,9 @@ impl Gate {
     /// A gate for at most `rate` requests a second, with `burst` of them at once after a quiet
     /// time.
     pub fn new(rate: u32, burst: u32, patience: Patience) -> Self {
-        let number = |number| NonZeroU32::new(number).unwrap_or(NonZeroU32::MIN);
-        let quota = Quota::per_second(number(rate)).allow_burst(number(burst));
-        let clock = Steady::default();
         Self(Arc::new(Inner {
-            queue: Mutex::new(Queue::new(OF_ONE)),
-            rate: RateLimiter::direct_with_clock(quota, clock),
-            clock,
-            places: Arc::new(Semaphore::new(AT_ONCE)),
+            flows: Mutex::new(RequestFlows::new(rate, burst)),
+            ended: Notify::new(),
             patience,
             closed: watch::Sender::new(false),
         }))
@@ -102,40 +62,50 @@ impl Gate {
         tokio::select! {
             biased;
             () = self.closed() => Err(NotAdmitted::Stopping),
-            passed = timeout(QUEUE, self.turn(flow)) => passed.unwrap_or(Err(NotAdmitted::TooLong)),
-        }
-    }
-
-    async fn turn(&self, flow: &Flow) -> Result<Pass, NotAdmitted> {
-        let _front = self.front(flow).await?;
-        // The semaphore is never closed.
-        let place = self.0.places.clone().acquire_owned().await;
-        let place = place.map_err(|_| NotAdmitted::Stopping)?;
-        // The rate comes last, so that a request that gives up before has used up none of it.
-        self.rate().await;
-        self.lock().begin(flow);
-        Ok(Pass {
-            gate: self.clone(),
-            flow: flow.clone(),
-            _place: place,
-        })
-    }
-
-    /// Waits until the rate allows one more request, and the API server asks for no patience.
-    pub async fn rate(&self) {
-        loop {
-            self.0.patience.over().await;
-            match self.0.rate.check() {
-                Ok(()) => return,
-                Err(later) => sleep(later.wait_time_from(self.0.clock.now())).await,
+            passed = timeout(LONGEST_WAIT, self.turn(flow)) => {
+                passed.unwrap_or(Err(NotAdmitted::TooLong))
             }
         }
     }
 
-    /// Takes in that the API server has answered one request with a call for patience: all requests
-    /// wait.
-    pub fn ask_patience(&self, time: Option<Duration>) {
-        self.0.patience.ask(time);
+    async fn turn(&self, flow: &Flow) -> Result<Pass, NotAdmitted> {
+        // A cluster that has to wait does not do so at the front.
+        self.0.patience.over_for(flow).await;
+        let _front = self.front(flow).await?;
+        loop {
+            match self.admit(flow) {
+                SendDecision::Sent => {
+                    return Ok(Pass {
+                        gate: self.clone(),
+                        flow: flow.clone(),
+                    });
+                }
+                SendDecision::NotBefore(later) => self.0.patience.pass_to(later).await,
+                SendDecision::WhenOneEnds => self.0.ended.notified().await,
+            }
+        }
+    }
+
+    fn admit(&self, flow: &Flow) -> SendDecision {
+        let now = self.0.patience.now();
+        self.lock().admit(flow, now, &self.0.patience.lock())
+    }
+
+    /// Waits until the rate allows one more request, and the API server asks for no patience.
+    pub async fn rate(&self) {
+        while let Err(later) = self.take_rate() {
+            self.0.patience.pass_to(later).await;
+        }
+    }
+
+    fn take_rate(&self) -> Result<(), Duration> {
+        let now = self.0.patience.now();
+        self.lock().take_rate(now, &self.0.patience.lock())
+    }
+
+    /// Takes in that the API server has answered a request of this flow with a call for patience.
+    pub fn ask_patience(&self, flow: &Flow, time: Option<Duration>) {
+        self.0.patience.ask(Some(flow), time);
     }
 
     /// Turns away all waiting requests, now and from now on.
@@ -172,8 +142,8 @@ impl Gate {
         }
     }
 
-    fn lock(&self) -> MutexGuard<'_, Queue<oneshot::Sender<Front>>> {
-        self.0.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, RequestFlows<oneshot::Sender<Front>>> {
+        self.0.flows.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -199,33 +169,18 @@ impl Drop for Waiting<'_> {
 impl Drop for Pass {
     fn drop(&mut self) {
         self.gate.lock().end(&self.flow);
+        self.gate.0.ended.notify_one();
         self.gate.call();
-    }
-}
-
-/// Tokio's clock, as the time since some moment.
-#[derive(Debug, Clone, Copy)]
-pub(crate) struct Steady(Instant);
-
-impl Default for Steady {
-    fn default() -> Self {
-        Self(Instant::now())
-    }
-}
-
-impl Clock for Steady {
-    type Instant = Duration;
-
-    fn now(&self) -> Duration {
-        self.0.elapsed()
     }
 }
 
 #[cfg(test)]
 mod tests {
     use futures_util::future::join_all;
+    use tokio::time::{Instant, sleep};
 
     use super::*;
+    use crate::flow_control::requests::OF_ONE;
 
     fn gate(rate: u32, burst: u32) -> Gate {
         Gate::new(rate, burst, Patience::default())
@@ -251,11 +206,14 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn patience_holds_for_everybody() {
+    async fn patience_holds_for_who_was_asked_and_for_all_if_several_were() {
         let gate = gate(10, 5);
-        gate.ask_patience(Some(Duration::from_secs(3)));
         let start = Instant::now();
-        drop(gate.pass(&flow("other")).await.unwrap());
+        gate.ask_patience(&flow("a/one"), Some(Duration::from_secs(3)));
+        drop(gate.pass(&flow("b/other")).await.unwrap());
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        gate.ask_patience(&flow("c/another"), Some(Duration::from_secs(3)));
+        drop(gate.pass(&flow("b/other")).await.unwrap());
         assert!(start.elapsed() >= Duration::from_secs(3));
     }
 
@@ -325,7 +283,7 @@ mod tests {
     async fn who_waits_is_turned_away_when_it_closes() {
         let gate = gate(1, 1);
         drop(gate.pass(&flow("a")).await.unwrap());
-        gate.ask_patience(Some(Duration::from_secs(8)));
+        gate.0.patience.ask(None, Some(Duration::from_secs(8)));
         let start = Instant::now();
         let flows = [flow("a"), flow("b")];
         let (a, b, ()) = tokio::join!(gate.pass(&flows[0]), gate.pass(&flows[1]), async {

@@ -4,7 +4,7 @@
 //!
 //! - [`client`]: a client that repeats no request by itself, and waits for no answer for ever
 //! - [`patience`]: `Retry-After` in one answer holds for every request of the client
-//! - [`gate`], [`queue`]: requests about clusters keep to one rate, and the clusters take turns
+//! - [`gate`]: requests about clusters keep to one rate, and the clusters take turns
 //! - [`informers`]: what the process watches, each collection of objects once for all who read it
 //! - `informer`, [`pages`]: the one loop that lists and watches; objects are read one by one
 //! - [`backoff`]: how long to wait after a failure
@@ -19,12 +19,11 @@ mod informer;
 pub mod informers;
 pub mod pages;
 pub mod patience;
-pub mod queue;
 mod readers;
 pub mod selection;
 
 pub use client::ApiServer;
-pub use gate::{Gate, NotAdmitted, Pass};
+pub use gate::{Gate, Pass};
 pub use health::{Beacon, Watches};
 pub use informers::{Informers, Reading};
 pub use patience::Patience;

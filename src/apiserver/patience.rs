@@ -1,7 +1,7 @@
-//! Patience: when the API server answers one request with `Retry-After`, all requests of the client
-//! wait, not only the one that was refused.
+//! Patience: when the API server answers a request with `Retry-After`, requests of the client wait, not
+//! only the one that was refused. [`crate::flow_control::patience`] says which.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll};
 use std::time::Duration;
 
@@ -13,8 +13,8 @@ use kube::client::Body;
 use tokio::time::{Instant, sleep_until, timeout};
 use tower::{BoxError, Layer, Service, ServiceExt as _};
 
-/// The shortest and the longest wait, whatever the API server asks for.
-const BOUNDS: (Duration, Duration) = (Duration::from_secs(1), Duration::from_mins(1));
+use crate::flow_control::patience::PatienceUntil;
+use crate::flow_control::queue::Flow;
 
 /// The longest time from sending a request to the first byte of its answer. Webhooks of others may
 /// take half a minute of it.
@@ -25,38 +25,72 @@ const ANSWER: Duration = Duration::from_secs(45);
 const LEASES: &str = "/apis/coordination.k8s.io/";
 
 /// Until when requests to the API server wait.
-#[derive(Debug, Clone, Default)]
-pub struct Patience(Arc<Mutex<Option<Instant>>>);
+#[derive(Debug, Clone)]
+pub struct Patience {
+    until: Arc<Mutex<PatienceUntil>>,
+    /// The moment from which all times are counted.
+    start: Instant,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self {
+            until: Arc::default(),
+            start: Instant::now(),
+        }
+    }
+}
 
 impl Patience {
-    /// Takes in that the API server asked for patience, for `time` if it said for how long.
-    pub fn ask(&self, time: Option<Duration>) {
-        let time = time.unwrap_or_default().clamp(BOUNDS.0, BOUNDS.1);
-        let end = Instant::now() + time;
-        let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *until = Some(until.map_or(end, |until| until.max(end)));
+    /// Takes in that the API server asked for patience, for `time` if it said for how long, in answer
+    /// to a request of a flow or of the process itself.
+    pub fn ask(&self, flow: Option<&Flow>, time: Option<Duration>) {
+        let now = self.now();
+        self.lock().ask(now, flow, time);
     }
 
     /// Waits until requests may be sent again.
     pub async fn over(&self) {
-        while let Some(until) = self.until() {
-            sleep_until(until).await;
+        while let Some(until) = self.until(None) {
+            self.pass_to(until).await;
         }
     }
 
-    fn until(&self) -> Option<Instant> {
-        let mut until = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *until = until.filter(|until| *until > Instant::now());
-        *until
+    /// Waits until requests of this flow may be sent again.
+    pub async fn over_for(&self, flow: &Flow) {
+        while let Some(until) = self.until(Some(flow)) {
+            self.pass_to(until).await;
+        }
+    }
+
+    /// The time, counted from when this was made.
+    pub fn now(&self) -> Duration {
+        self.start.elapsed()
+    }
+
+    /// Waits until then.
+    pub async fn pass_to(&self, time: Duration) {
+        sleep_until(self.start + time).await;
+    }
+
+    fn until(&self, flow: Option<&Flow>) -> Option<Duration> {
+        let now = self.now();
+        let until = self.lock();
+        flow.map_or_else(|| until.until(now), |flow| until.until_of(flow, now))
+    }
+
+    /// Until when requests wait.
+    pub(super) fn lock(&self) -> MutexGuard<'_, PatienceUntil> {
+        self.until.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// Takes in the status and the headers of an answer.
-    fn hear(&self, status: StatusCode, headers: &HeaderMap) {
+    fn hear(&self, flow: Option<&Flow>, status: StatusCode, headers: &HeaderMap) {
         let asked = retry_after(headers);
         if status == StatusCode::TOO_MANY_REQUESTS
             || status == StatusCode::SERVICE_UNAVAILABLE && asked.is_some()
         {
-            self.ask(asked);
+            self.ask(flow, asked);
         }
     }
 }
@@ -77,6 +111,11 @@ impl<S> Layer<S> for Patience {
         }
     }
 }
+
+/// Marks a request as one about a cluster: a call for patience in its answer is for that cluster's
+/// namespace first.
+#[derive(Debug, Clone)]
+pub struct RequestFlow(pub Flow);
 
 /// A client whose requests wait while the API server asks for patience.
 #[derive(Debug, Clone)]
@@ -102,13 +141,15 @@ where
     fn call(&mut self, request: Request<Body>) -> Self::Future {
         let (inner, patience) = (self.inner.clone(), self.patience.clone());
         let waits = !request.uri().path().contains(LEASES);
+        let flow = request.extensions().get::<RequestFlow>().cloned();
+        let flow = flow.map(|RequestFlow(flow)| flow);
         async move {
             if waits {
                 patience.over().await;
             }
             let answer = timeout(ANSWER, inner.oneshot(request)).await;
             let answer = answer.map_err(|_| NoAnswer)?.map_err(Into::into)?;
-            patience.hear(answer.status(), answer.headers());
+            patience.hear(flow.as_ref(), answer.status(), answer.headers());
             Ok(answer)
         }
         .boxed()
@@ -125,19 +166,16 @@ mod tests {
     use super::*;
 
     #[tokio::test(start_paused = true)]
-    async fn the_longest_time_that_was_asked_for_counts_within_bounds() {
+    async fn requests_wait_for_as_long_as_was_asked() {
         let patience = Patience::default();
         let start = Instant::now();
         patience.over().await;
         assert_eq!(start.elapsed(), Duration::ZERO);
-        patience.ask(Some(Duration::from_secs(7)));
-        patience.ask(None);
+        patience.ask(None, Some(Duration::from_secs(7)));
+        patience.ask(None, None);
         patience.over().await;
         let took = start.elapsed();
         assert!(took >= Duration::from_secs(7), "{took:?}");
         assert!(took < Duration::from_secs(8), "{took:?}");
-        patience.ask(Some(Duration::from_hours(1)));
-        patience.over().await;
-        assert!(start.elapsed() < took + BOUNDS.1 + Duration::from_secs(1));
     }
 }

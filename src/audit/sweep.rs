@@ -20,7 +20,7 @@ use crate::policy::EffectivePolicy;
 use crate::ray::{Kind, RayObject};
 use crate::telemetry::Metrics;
 use crate::watch::follow::{Known, follow};
-use crate::watch::kinds::{Nothing, Part, fields, ray_objects};
+use crate::watch::kinds::{ChangedPart, Nothing, fields, ray_objects};
 
 /// How long until everything is checked again, even if nothing has changed.
 const SLOW: Duration = Duration::from_mins(10);
@@ -64,7 +64,7 @@ async fn follow_kind(
     follow(
         informers,
         ray_objects(kind),
-        move |object: Part<Value, Nothing>| judge(kind, object, &current),
+        move |object: ChangedPart<Value, Nothing>| judge(kind, object, &current),
         |known| {
             // Objects that cannot be read still exist, so the last results stay, and nothing is
             // written before there are any.
@@ -78,7 +78,7 @@ async fn follow_kind(
 
 fn judge(
     kind: Kind,
-    mut object: Part<Value, Nothing>,
+    mut object: ChangedPart<Value, Nothing>,
     current: &EffectivePolicy,
 ) -> Option<Arc<Judged>> {
     // Items of a list may lack `kind` and `apiVersion`, because the list has them for all its

@@ -17,7 +17,7 @@ use crate::plan::Strategy;
 use crate::ray::RayObject;
 use crate::report::json::pretty;
 use crate::simulate::recommend::bounds::Bounds;
-use crate::simulate::recommend::recommendation::{Recommendation, Wanted};
+use crate::simulate::recommend::recommendation::{Recommendation, RecommendationGoal};
 use crate::simulate::recommend::search::{MOST_SIMULATIONS, Search};
 use crate::simulate::recommend::space::Space;
 use crate::simulate::report::recommendation::Report;
@@ -120,7 +120,7 @@ impl RecommendCommand {
         let searched = search.run(&mut |part| progress.share(part));
         drop(progress);
         let searched = searched.context("the RayCluster cannot be simulated")?;
-        let wanted = Wanted {
+        let wanted = RecommendationGoal {
             max_wait: self.max_wait,
             max_cost: self.max_cost,
         };

@@ -32,6 +32,10 @@ pub(super) struct WorldArgs {
     #[arg(long, value_name = "SECONDS", default_value_t = 7.0, value_parser = seconds)]
     pod_start: f64,
 
+    /// How long a worker process takes to start, where none of its node waits for work
+    #[arg(long, value_name = "SECONDS", default_value_t = 0.0, value_parser = seconds)]
+    worker_start: f64,
+
     /// The seed of everything random
     #[arg(long, default_value_t = 1)]
     seed: u64,
@@ -65,6 +69,7 @@ impl WorldArgs {
         let mut world = WorldSettings {
             seed: self.seed,
             pools: self.pools()?,
+            worker_start_s: self.worker_start,
             ..WorldSettings::default()
         };
         world.set_pod_start(self.pod_start);

@@ -1,6 +1,6 @@
 //! The clocks of the controller.
 
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use k8s_openapi::jiff::Timestamp;
 
@@ -41,5 +41,23 @@ impl Clock {
     pub fn timestamp() -> Timestamp {
         #[expect(clippy::disallowed_methods, reason = "the shell's clock")]
         Timestamp::now()
+    }
+}
+
+/// Tokio's clock for limiters, as the time since some moment.
+#[derive(Debug, Clone, Copy)]
+pub struct LimiterClock(tokio::time::Instant);
+
+impl Default for LimiterClock {
+    fn default() -> Self {
+        Self(tokio::time::Instant::now())
+    }
+}
+
+impl governor::clock::Clock for LimiterClock {
+    type Instant = Duration;
+
+    fn now(&self) -> Duration {
+        self.0.elapsed()
     }
 }

@@ -28,7 +28,7 @@ pub struct Draft<'a> {
 
 /// An entry of a list that is filled in.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct DraftEntry {
     /// By which the list tells it from others.
     pub name: &'static str,
     /// The description for people.
@@ -124,7 +124,7 @@ impl<'a> Draft<'a> {
         id: DefaultId,
         group: &Group<'_>,
         list: &'static str,
-        entries: Vec<Entry>,
+        entries: Vec<DraftEntry>,
     ) {
         let container = group.ray_container();
         let present = container.and_then(|container| container.spec.get(list));

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::draft::Before;
-use super::{DefaultId, DefaultRule, Draft, Entry};
+use super::{DefaultId, DefaultRule, Draft, DraftEntry};
 use crate::ray::drain::{self, DrainTime, DrainVariable};
 use crate::ray::{Cluster, Group, RayObject};
 
@@ -144,7 +144,7 @@ fn fill_in_drain(draft: &mut Draft<'_>, group: &Group<'_>, before: Option<&Group
     .settle(fresh.to_string().into());
     if let Some((value, origin)) = settled {
         let item = json!({"name": drain::VARIABLE, "value": value});
-        let entry = Entry {
+        let entry = DraftEntry {
             name: drain::VARIABLE,
             value,
             item,

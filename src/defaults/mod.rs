@@ -24,7 +24,7 @@ pub mod worker_start;
 use serde_json::Value;
 
 pub use applied::{Applied, DefaultId, Defaulted, Origin};
-pub use draft::{Draft, Entry};
+pub use draft::{Draft, DraftEntry};
 pub use rule::DefaultRule;
 
 use crate::policy::Settings;

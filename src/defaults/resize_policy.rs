@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{DefaultId, DefaultRule, Draft, Entry, Origin};
+use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
 use crate::ray::{Container, Group};
 
 /// DF02
@@ -66,12 +66,12 @@ fn apply(draft: &mut Draft<'_>) {
 
 /// An entry to write, or `None` where the stored group has none. It does not depend on the stored
 /// entry, because no other entry lets the group grow.
-fn entry(draft: &Draft<'_>, group: &Group<'_>, resource: &'static str) -> Option<Entry> {
+fn entry(draft: &Draft<'_>, group: &Group<'_>, resource: &'static str) -> Option<DraftEntry> {
     let origin = match draft.growing_before(group) {
         None => Origin::Fresh,
         Some(old) => has_entry(&old, resource).then_some(Origin::CarriedOver)?,
     };
-    Some(Entry {
+    Some(DraftEntry {
         name: resource,
         value: json!("NotRequired"),
         item: json!({"resourceName": resource, "restartPolicy": "NotRequired"}),

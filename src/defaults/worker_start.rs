@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{DefaultId, DefaultRule, Draft, Entry, Origin};
+use super::{DefaultId, DefaultRule, Draft, DraftEntry, Origin};
 use crate::quantity::Quantity;
 use crate::ray::{Container, Group, Resource};
 
@@ -108,7 +108,7 @@ fn variable(
     group: &Group<'_>,
     name: &'static str,
     fresh: String,
-) -> Option<Entry> {
+) -> Option<DraftEntry> {
     let (value, origin) = match draft.growing_before(group) {
         None => (fresh, Origin::Fresh),
         Some(old) => {
@@ -116,7 +116,7 @@ fn variable(
             (value.to_owned(), Origin::CarriedOver)
         }
     };
-    Some(Entry {
+    Some(DraftEntry {
         name,
         item: json!({"name": name, "value": value}),
         value: value.into(),

@@ -9,7 +9,7 @@ use tonic::Status;
 use tonic::codec::{BufferSettings, Codec, DecodeBuf, Decoder};
 use tonic_prost::{ProstCodec, ProstEncoder};
 
-use super::wire::bounds::{self, Answer};
+use super::wire::bounds::{self, GcsAnswer};
 
 /// From this size on, in bytes, decoding takes so long that other tasks must not wait for it.
 const LARGE: usize = 256 << 10;
@@ -29,7 +29,7 @@ impl<Q, A> Default for Bounded<Q, A> {
 impl<Q, A> Codec for Bounded<Q, A>
 where
     Q: Message + Send + 'static,
-    A: Message + Answer + Default + Send + 'static,
+    A: Message + GcsAnswer + Default + Send + 'static,
 {
     type Encode = Q;
     type Decode = A;
@@ -45,7 +45,7 @@ where
     }
 }
 
-impl<A: Message + Answer + Default> Decoder for BoundedDecoder<A> {
+impl<A: Message + GcsAnswer + Default> Decoder for BoundedDecoder<A> {
     type Item = A;
     type Error = Status;
 

@@ -11,7 +11,7 @@ use crate::yaml::{Document, Position, Span, YamlFault};
 #[derive(Debug, Default)]
 pub struct FindingsReport {
     /// The findings, in the order of the files, their objects and the places in these.
-    pub entries: Vec<Entry>,
+    pub entries: Vec<ReportEntry>,
     /// The input that could not be read, in the order of the files.
     pub unread: Vec<Unread>,
     /// The counts of checked objects.
@@ -31,7 +31,7 @@ pub struct Tally {
 
 /// A finding and its position in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Entry {
+pub struct ReportEntry {
     /// The file as it was named, or `<stdin>`.
     pub file: String,
     /// The object.
@@ -111,7 +111,7 @@ impl Level {
     }
 }
 
-impl Entry {
+impl ReportEntry {
     /// Its severity.
     pub const fn level(&self) -> Level {
         Level::of(self.mode)
@@ -135,7 +135,7 @@ impl FindingsReport {
             .extend(verdict.findings().map(|(mode, finding)| {
                 let place = document.place(&format!("{pointer}{}", finding.path.pointer()));
                 let span = inside::narrowed(source, place.span, &finding.path);
-                Entry {
+                ReportEntry {
                     file: file.to_owned(),
                     object: object.clone(),
                     mode,
@@ -152,7 +152,7 @@ impl FindingsReport {
 
     /// The number of findings of a level.
     pub fn count(&self, level: Level) -> usize {
-        let of_level = |entry: &&Entry| entry.level() == level;
+        let of_level = |entry: &&ReportEntry| entry.level() == level;
         self.entries.iter().filter(of_level).count()
     }
 }

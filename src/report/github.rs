@@ -1,6 +1,6 @@
 //! A report as GitHub Actions' workflow commands, which become annotations of a pull request.
 
-use super::{Entry, FindingsReport, Level, Unread, Unreadable};
+use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
 
 /// One line per finding and per input that could not be read.
 pub fn render(report: &FindingsReport) -> String {
@@ -8,8 +8,8 @@ pub fn render(report: &FindingsReport) -> String {
     report.entries.iter().map(finding).chain(unread).collect()
 }
 
-fn finding(entry: &Entry) -> String {
-    let Entry {
+fn finding(entry: &ReportEntry) -> String {
+    let ReportEntry {
         file,
         finding,
         span,
@@ -42,7 +42,7 @@ fn finding(entry: &Entry) -> String {
 }
 
 /// A line that names the policy that decided the mode of the finding, if one did.
-fn decided(entry: &Entry) -> String {
+fn decided(entry: &ReportEntry) -> String {
     let decided = entry.finding.decided.as_ref();
     decided.map_or_else(String::new, |decided| {
         format!("\n({} {decided})", entry.mode)

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 
-use super::{Entry, FindingsReport, Level, Unread, Unreadable};
+use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
 use crate::policy::DecidedBy;
 
 /// The report as indented JSON, ended by a line break.
@@ -28,8 +28,8 @@ pub fn pretty(value: &Value) -> String {
     format!("{value:#}\n")
 }
 
-fn finding(entry: &Entry) -> Value {
-    let Entry {
+fn finding(entry: &ReportEntry) -> Value {
+    let ReportEntry {
         object,
         finding,
         span,

@@ -16,7 +16,7 @@ pub mod text;
 mod wrap;
 
 pub(crate) use findings::counted;
-pub use findings::{Entry, FindingsReport, Level, ReportLine, Tally, Unread, Unreadable};
+pub use findings::{FindingsReport, Level, ReportEntry, ReportLine, Tally, Unread, Unreadable};
 
 #[cfg(test)]
 mod tests;

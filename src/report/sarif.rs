@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::json::pretty;
-use super::{Entry, FindingsReport, Level, Unread, Unreadable};
+use super::{FindingsReport, Level, ReportEntry, Unread, Unreadable};
 use crate::policy::Mode;
 use crate::rules::{OwnMode, RULES, Rule};
 
@@ -53,7 +53,7 @@ const fn level(level: Level) -> &'static str {
     level.name()
 }
 
-fn result(entry: &Entry) -> Value {
+fn result(entry: &ReportEntry) -> Value {
     let finding = &entry.finding;
     let index = RULES.iter().position(|rule| rule.id == finding.rule);
     let mut result = json!({

@@ -4,7 +4,7 @@
 use anstyle::{AnsiColor, Style};
 
 use super::wrap::wrapped;
-use super::{Entry, FindingsReport, Level, ReportLine, counted};
+use super::{FindingsReport, Level, ReportEntry, ReportLine, counted};
 
 const WIDTH: usize = 100;
 const BOLD: Style = Style::new().bold();
@@ -30,8 +30,8 @@ const fn style(level: Level) -> Style {
     }
 }
 
-fn finding(entry: &Entry) -> String {
-    let Entry {
+fn finding(entry: &ReportEntry) -> String {
+    let ReportEntry {
         file,
         finding,
         span,
@@ -69,12 +69,12 @@ fn harmless(text: &str) -> String {
 }
 
 /// Spaces as wide as the number of the line.
-fn margin(entry: &Entry) -> String {
+fn margin(entry: &ReportEntry) -> String {
     " ".repeat(entry.span.start.line.to_string().len())
 }
 
 /// The line with a part of it underlined, and a remark on values that are absent there.
-fn excerpt(entry: &Entry) -> String {
+fn excerpt(entry: &ReportEntry) -> String {
     let margin = margin(entry);
     let number = entry.span.start.line;
     let (shown, before, length) = clipped(entry);
@@ -95,7 +95,7 @@ fn excerpt(entry: &Entry) -> String {
 const SHOWN: usize = 160;
 
 /// The part of the line that is shown, the columns before the underlined part, and its length.
-fn clipped(entry: &Entry) -> (String, usize, usize) {
+fn clipped(entry: &ReportEntry) -> (String, usize, usize) {
     let ReportLine { text, left_out } = &entry.line;
     let chars: Vec<char> = text
         .chars()

@@ -15,7 +15,7 @@ use tokio_rustls::TlsAcceptor;
 use super::connection::{ConnectionTimeouts, Server};
 use super::shutdown::{Phase, Shutdown};
 use crate::shares::{ConnectionSource, Full, Share, ShareBounds, Shares};
-use crate::telemetry::metrics::Level;
+use crate::telemetry::metrics::GaugeLevel;
 
 /// A bound port.
 #[derive(Debug)]
@@ -24,7 +24,7 @@ pub struct Listener {
     tls: Option<Arc<ServerConfig>>,
     times: ConnectionTimeouts,
     places: Shares,
-    open: Level,
+    open: GaugeLevel,
     /// Each connection has a clone; once all are dropped, the receiver is notified.
     left: mpsc::Sender<Infallible>,
     all_left: mpsc::Receiver<Infallible>,
@@ -71,7 +71,7 @@ impl Listener {
                 each: most.div_ceil(2),
                 patience: Duration::ZERO,
             }),
-            open: Level::default(),
+            open: GaugeLevel::default(),
             left,
             all_left,
         })
@@ -93,7 +93,7 @@ impl Listener {
 
     /// With a gauge of its open connections.
     #[must_use]
-    pub fn counted_in(mut self, open: Level) -> Self {
+    pub fn counted_in(mut self, open: GaugeLevel) -> Self {
         self.open = open;
         self
     }

@@ -10,7 +10,9 @@
 //! - [`world`]: objects, operator, scheduler, node autoscaler, kubelets
 //! - [`scaler`]: the reconciler in this world; `idle` has which rounds of it need not be made, [`sending`]
 //!   the calls of those that are
+//! - [`observed`]: what it observes
 //! - [`replicas`]: several processes, and the Leases by which one of them scales the cluster
+//! - [`gate`]: the requests of several clusters on their way to one API server
 //! - [`run`]: one simulation from beginning to end
 //! - [`result`]: its result
 //! - [`faults`]: simulations in which things go wrong
@@ -22,8 +24,10 @@
 //! Invariant: equal arguments give equal results, on every machine.
 
 pub mod faults;
+pub mod gate;
 mod idle;
 pub mod moment;
+pub mod observed;
 pub mod pools;
 pub mod ray;
 pub mod recommend;

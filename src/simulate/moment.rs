@@ -1,5 +1,7 @@
 //! Virtual time.
 
+use std::time::Duration;
+
 use k8s_openapi::jiff::Timestamp;
 
 use crate::snapshot::moment;
@@ -42,6 +44,17 @@ impl Moment {
         #[expect(clippy::cast_precision_loss, reason = "milliseconds of some years")]
         let milliseconds = self.0 as f64;
         milliseconds / 1000.0
+    }
+
+    /// The time since the beginning.
+    pub fn as_duration(self) -> Duration {
+        Duration::from_millis(self.0)
+    }
+
+    /// The first moment that is no sooner than so long after the beginning.
+    pub fn after(time: Duration) -> Self {
+        let milliseconds = time.as_nanos().div_ceil(1_000_000);
+        Self(u64::try_from(milliseconds).unwrap_or(u64::MAX))
     }
 
     /// The seconds since an earlier moment; 0 if it is later.

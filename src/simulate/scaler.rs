@@ -1,22 +1,23 @@
 //! The reconciler in a simulated world: the same rounds, hand-over, memory and intervals as in the
 //! controller, with calls that the world answers.
 
+use crate::flow_control::requests::NotAdmitted;
 use crate::plan::Strategy;
 use crate::plan::check::{self, Violation};
 use crate::reconcile::effects::failure::GcsKind;
 use crate::reconcile::observed::cadence;
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 use crate::reconcile::{
-    Blind, Done, Effect, Eligibility, Handover, HandoverStep, HeadPod, Meaning, Round, RoundMemory,
-    RoundSettings, ScalerRole, blind, round,
+    Blind, Done, Effect, Eligibility, Failure, Handover, HandoverStep, HeadPod, Meaning, Round,
+    RoundMemory, RoundSettings, ScalerRole, blind, round,
 };
-use crate::simulate::idle::{IdleRound, ProofContext, Seen};
+use crate::simulate::idle::{IdleRound, ProofContext};
 use crate::simulate::moment::Moment;
+use crate::simulate::observed::{seen, snapshot};
 use crate::simulate::sending::{Cut, Performing, Trust};
 use crate::simulate::world::World;
 use crate::simulate::world::queue::WorldEvent;
 use crate::snapshot::gcs::ClusterResourceState;
-use crate::snapshot::{API_VERSION, ClusterId, KIND, NodeLoads, OwnPods, Snapshot};
 
 /// From the end of one round of Ray's autoscaler to the beginning of the next, in seconds.
 /// (`AUTOSCALER_UPDATE_INTERVAL_S`)
@@ -47,14 +48,15 @@ pub struct Scaler {
     /// What it is cut off from.
     pub cut: Option<Cut>,
     is_retired: bool,
+    /// How many clusters its process scales that are busy.
+    pub busy_clusters: usize,
+    is_busy: bool,
     /// By how many seconds its clock is ahead.
     pub clock_ahead_s: f64,
-    /// Whether plans are checked here too, for who wants to know; `broken` has what was found.
-    pub is_checked: bool,
     /// Whether rounds that could be spared are made all the same, for who compares.
     pub spares_none: bool,
-    /// The rules that plans broke.
-    pub broken: Vec<Violation>,
+    /// The rules that plans broke, for who wants plans checked here too.
+    pub broken: Option<Vec<Violation>>,
     last_look: Moment,
     /// Since when the process runs.
     started: Moment,
@@ -78,10 +80,11 @@ impl Scaler {
             trust: Trust::Always,
             cut: None,
             is_retired: false,
+            busy_clusters: 1,
+            is_busy: true,
             clock_ahead_s: 0.0,
-            is_checked: false,
             spares_none: false,
-            broken: Vec::new(),
+            broken: None,
             last_look: Moment::START,
             started: Moment::START,
             rounds: 0,
@@ -149,14 +152,15 @@ impl Scaler {
                     return self.rest(world);
                 }
                 self.idle = None;
-                let snapshot = self.snapshot(world, gcs, time);
+                let snapshot = snapshot(world, gcs, time, &self.memory.history);
                 let round = round(&snapshot, &self.memory, &self.settings);
                 self.rounds += 1;
                 (snapshot, round, now)
             };
         // What is barred shows as skipped for long.
-        if self.is_checked && round.skipped.iter().any(|skipped| skipped.lasting) {
-            self.broken.extend(check::check(&snapshot, &round.plan));
+        let has_lasting = round.skipped.iter().any(|skipped| skipped.lasting);
+        if let Some(broken) = self.broken.as_mut().filter(|_| has_lasting) {
+            broken.extend(check::check(&snapshot, &round.plan));
         }
         if round.chains.is_empty() {
             self.finish(&round, &[], world);
@@ -165,15 +169,16 @@ impl Scaler {
         }
         let (scaler, look) = (self.number, token);
         self.looked = look;
-        for chain in 0..round.chains.len() {
+        let performing = Performing::new(round, self.trust, world.now);
+        for chain in 0..performing.chains.len() {
             let event = WorldEvent::Answered {
                 scaler,
                 look,
                 chain,
             };
-            world.after(world.settings.call_s, event);
+            world.send(performing.is_kubernetes(chain), event);
         }
-        self.performing = Some(Performing::new(round, self.trust, world.now));
+        self.performing = Some(performing);
     }
 
     /// Whether the last round found nothing to do, and one of now would find nothing either, as far as
@@ -221,23 +226,6 @@ impl Scaler {
         }
     }
 
-    fn snapshot(&self, world: &World, gcs: ClusterResourceState, time: String) -> Snapshot {
-        let view = &world.view;
-        let id = ClusterId::of(view.cluster.object());
-        let (pods, _) = OwnPods::divide(id, view.pods.iter().cloned());
-        Snapshot {
-            api_version: API_VERSION.to_owned(),
-            kind: KIND.to_owned(),
-            time,
-            ray_cluster: (*view.cluster).clone(),
-            pods,
-            nodes: view.nodes.as_ref().map(|nodes| (**nodes).clone()),
-            loads: NodeLoads::new(),
-            gcs,
-            history: self.memory.history.clone(),
-        }
-    }
-
     /// The next call of a chain has arrived: the world does it, and answers. Nothing of the process runs
     /// for so many seconds, if any.
     pub fn answered(&mut self, look: u64, chain: usize, frozen_s: f64, world: &mut World) {
@@ -267,7 +255,7 @@ impl Scaler {
                 look,
                 chain,
             };
-            return world.after(world.settings.call_s, event);
+            return world.send(performing.is_kubernetes(chain), event);
         }
         if performing.left == 0
             && let Some(Performing { round, done, .. }) = self.performing.take()
@@ -284,6 +272,14 @@ impl Scaler {
         }
     }
 
+    /// A call of a chain was not let through to the API server. Its event tells the chain.
+    pub fn turned_away(&mut self, look: u64, chain: usize, why: NotAdmitted) {
+        let performing = self.performing.as_mut().filter(|_| look == self.looked);
+        if let Some(performing) = performing {
+            performing.turn_away(chain, Failure::NotAdmitted(why.to_string()));
+        }
+    }
+
     /// The calls that are on their way.
     pub fn calls(&self) -> Vec<Effect> {
         let performing = self.performing.iter();
@@ -294,6 +290,11 @@ impl Scaler {
     pub fn is_arriving(&self, look: u64, chain: usize) -> bool {
         let performing = self.performing.as_ref().filter(|_| look == self.looked);
         performing.is_some_and(|performing| performing.is_arriving(chain))
+    }
+
+    /// Whether the last look found the cluster busy.
+    pub fn is_busy(&self) -> bool {
+        self.is_busy
     }
 
     /// Whether a call is on its way.
@@ -315,7 +316,6 @@ impl Scaler {
             trust: self.trust,
             cut: self.cut,
             clock_ahead_s: self.clock_ahead_s,
-            is_checked: self.is_checked,
             spares_none: self.spares_none,
             broken: self.broken.clone(),
             rounds: self.rounds,
@@ -375,6 +375,7 @@ impl Scaler {
     }
 
     fn requeue(&mut self, busy: bool, world: &mut World) {
+        self.is_busy = busy;
         let seconds = self.interval_s(busy, self.clock(world));
         self.look_after(seconds, world);
     }
@@ -384,16 +385,8 @@ impl Scaler {
         let pace = &self.settings.pace;
         match (self.is_rayfit(), busy) {
             (false, _) => RAY_INTERVAL_S,
-            (true, true) => cadence::busy_s(1, pace),
+            (true, true) => cadence::busy_s(self.busy_clusters, pace),
             (true, false) => cadence::quiet_s(self.memory.changed_at, now, pace),
         }
-    }
-}
-
-/// The numbers of what there is to see.
-fn seen(world: &World) -> Seen {
-    Seen {
-        view: world.view.version,
-        gcs: world.gcs_version(),
     }
 }

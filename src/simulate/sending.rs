@@ -100,6 +100,20 @@ impl Performing {
         sent.filter_map(|(chain, _)| chain.next()).collect()
     }
 
+    /// The call of a chain was not let through.
+    pub(super) fn turn_away(&mut self, chain: usize, why: Failure) {
+        if let Some(call @ Call::Sent) = self.calls.get_mut(chain) {
+            *call = Call::Refused(why);
+        }
+    }
+
+    /// Whether the call of a chain goes to the API server.
+    pub(super) fn is_kubernetes(&self, chain: usize) -> bool {
+        let is_sent = self.is_arriving(chain);
+        let effect = self.chains.get(chain).and_then(Chain::next);
+        is_sent && effect.is_some_and(|effect| effect.is_kubernetes())
+    }
+
     /// The call of a chain arrives where it is sent. Returns whether that is new.
     pub(super) fn arrive(&mut self, chain: usize, cut: Option<Cut>, world: &mut World) -> bool {
         let Some(call @ Call::Sent) = self.calls.get_mut(chain) else {

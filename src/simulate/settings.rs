@@ -11,6 +11,9 @@ pub struct WorldSettings {
     pub pod_start_s: f64,
     /// From when a worker's containers run until its Ray node takes work.
     pub ray_start_s: f64,
+    /// From when a job is placed until it runs, if no worker process of its node waits for work. Ray keeps
+    /// the processes of tasks, as many as its node has CPUs.
+    pub worker_start_s: f64,
     /// From when a pod is deleted until it is gone.
     pub pod_stop_s: f64,
     /// From when a Ray node has been drained and has no work until its raylet has ended.
@@ -78,6 +81,7 @@ impl Default for WorldSettings {
             seed: 1,
             pod_start_s: 3.0,
             ray_start_s: 4.0,
+            worker_start_s: 0.0,
             pod_stop_s: 2.0,
             ray_stop_s: 1.0,
             pod_end_s: None,

@@ -36,9 +36,9 @@ pub struct Metrics {
     /// The metrics of the controller.
     pub scaling: Arc<ScalingMetrics>,
     /// Reviews in progress.
-    pub in_flight: Level,
+    pub in_flight: GaugeLevel,
     /// Connections to the webhook port.
-    pub connections: Level,
+    pub connections: GaugeLevel,
     /// The metrics of the background audit.
     pub audit: AuditMetrics,
     /// The watches of the process.
@@ -66,18 +66,18 @@ struct FindingLabels {
 
 /// A gauge of how many of something there are.
 #[derive(Debug, Clone, Default)]
-pub struct Level(Gauge);
+pub struct GaugeLevel(Gauge);
 
 /// Counts one of them until dropped.
 #[derive(Debug)]
-pub struct Counted(Gauge);
+pub struct CountedGauge(Gauge);
 
-impl Level {
+impl GaugeLevel {
     /// Adds one until the result is dropped.
     #[must_use]
-    pub fn start(&self) -> Counted {
+    pub fn start(&self) -> CountedGauge {
         self.0.inc();
-        Counted(self.0.clone())
+        CountedGauge(self.0.clone())
     }
 
     /// The current number.
@@ -86,7 +86,7 @@ impl Level {
     }
 }
 
-impl Drop for Counted {
+impl Drop for CountedGauge {
     fn drop(&mut self) {
         self.0.dec();
     }
@@ -109,8 +109,8 @@ impl Metrics {
             overload: Counter::default(),
             panics: Counter::default(),
             scaling: Arc::default(),
-            in_flight: Level::default(),
-            connections: Level::default(),
+            in_flight: GaugeLevel::default(),
+            connections: GaugeLevel::default(),
             audit: AuditMetrics::default(),
             watches: Watches::default(),
         };

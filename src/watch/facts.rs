@@ -9,8 +9,8 @@ use serde::Serialize;
 use super::change::change;
 use super::follow::{Known, follow};
 use super::kinds::{
-    self, Nothing, Part, WatchedNodeSpec, WatchedNodeStatus, WatchedPodSpec, WatchedPodStatus,
-    Whole, fields,
+    self, ChangedPart, Nothing, WatchedNodeSpec, WatchedNodeStatus, WatchedPodSpec,
+    WatchedPodStatus, Whole, fields,
 };
 use crate::apiserver::Informers;
 use crate::facts::{LimitRange, Node, Nodes, RayPod, ResourceQuota};
@@ -23,7 +23,9 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         follow(
             informers,
             kinds::nodes(),
-            |object: Part<WatchedNodeSpec, WatchedNodeStatus>| Some(Node::read(&fields(&object))),
+            |object: ChangedPart<WatchedNodeSpec, WatchedNodeStatus>| Some(Node::read(&fields(
+                &object
+            ))),
             |nodes| {
                 let nodes = Arc::new(Nodes::new(all(&nodes)));
                 change(policy, |next| next.facts.nodes = nodes.clone());
@@ -32,7 +34,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         follow(
             informers,
             kinds::limit_ranges(),
-            |object: Part<Whole, Nothing>| of_namespace(&object, LimitRange::read),
+            |object: ChangedPart<Whole, Nothing>| of_namespace(&object, LimitRange::read),
             |ranges| {
                 let ranges = Arc::new(grouped(all(&ranges)));
                 change(policy, |next| next.facts.limit_ranges = ranges.clone());
@@ -41,7 +43,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         follow(
             informers,
             kinds::resource_quotas(),
-            |object: Part<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
+            |object: ChangedPart<Whole, Nothing>| of_namespace(&object, ResourceQuota::read),
             |quotas| {
                 let quotas = Arc::new(grouped(all(&quotas)));
                 change(policy, |next| next.facts.resource_quotas = quotas.clone());
@@ -50,7 +52,7 @@ pub(super) async fn keep(informers: &Informers, policy: &ArcSwap<EffectivePolicy
         follow(
             informers,
             kinds::pods(),
-            |object: Part<WatchedPodSpec, WatchedPodStatus>| RayPod::read(&fields(&object)),
+            |object: ChangedPart<WatchedPodSpec, WatchedPodStatus>| RayPod::read(&fields(&object)),
             |pods| {
                 let pods = Arc::new(all(&pods).into_iter().collect());
                 change(policy, |next| next.facts.pods = Arc::clone(&pods));
@@ -65,7 +67,7 @@ fn all<T: Clone>(known: &Known<'_, T>) -> Vec<T> {
 }
 
 fn of_namespace<P: Serialize, U: Serialize, T>(
-    object: &Part<P, U>,
+    object: &ChangedPart<P, U>,
     read: impl Fn(&Fields) -> T,
 ) -> Option<(String, T)> {
     Some((object.metadata.namespace.clone()?, read(&fields(object))))

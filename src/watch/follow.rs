@@ -16,7 +16,7 @@ use crate::apiserver::{Beacon, Informers, ObjectName, Selection, WatchEvent};
 const STALE: Duration = Duration::from_mins(5);
 
 /// How the objects of one kind are followed.
-pub(crate) struct Kind {
+pub(crate) struct ListKind {
     /// The title in the log.
     pub(crate) title: &'static str,
     /// The resource.
@@ -54,7 +54,7 @@ impl<'a, T> Known<'a, T> {
 /// is kept, if any; `publish` gets what is known whenever that has changed.
 pub(crate) async fn follow<K: DeserializeOwned, T: PartialEq + Send + 'static>(
     informers: &Informers,
-    kind: Kind,
+    kind: ListKind,
     keep: impl Fn(K) -> Option<T> + Send + 'static,
     mut publish: impl FnMut(Known<'_, T>),
 ) {

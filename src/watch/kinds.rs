@@ -7,7 +7,7 @@ use kube::core::GroupVersionKind;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::follow::Kind;
+use super::follow::ListKind;
 use crate::facts::pods::CLUSTER;
 use crate::ray::Fields;
 
@@ -21,8 +21,8 @@ fn resource((group, version, kind): (&str, &str, &str), plural: &str) -> ApiReso
     ApiResource::from_gvk_with_plural(&GroupVersionKind::gvk(group, version, kind), plural)
 }
 
-pub(crate) fn policies() -> Kind {
-    Kind {
+pub(crate) fn policies() -> ListKind {
+    ListKind {
         title: "RayPolicies",
         resource: resource(("rayfit.dev", "v1alpha1", "RayPolicy"), "raypolicies"),
         labels: None,
@@ -31,8 +31,8 @@ pub(crate) fn policies() -> Kind {
     }
 }
 
-pub(crate) fn namespaces() -> Kind {
-    Kind {
+pub(crate) fn namespaces() -> ListKind {
+    ListKind {
         title: "namespaces",
         resource: resource(("", "v1", "Namespace"), "namespaces"),
         labels: None,
@@ -41,8 +41,8 @@ pub(crate) fn namespaces() -> Kind {
     }
 }
 
-pub(crate) fn nodes() -> Kind {
-    Kind {
+pub(crate) fn nodes() -> ListKind {
+    ListKind {
         title: "nodes",
         resource: resource(("", "v1", "Node"), "nodes"),
         labels: None,
@@ -51,8 +51,8 @@ pub(crate) fn nodes() -> Kind {
     }
 }
 
-pub(crate) fn limit_ranges() -> Kind {
-    Kind {
+pub(crate) fn limit_ranges() -> ListKind {
+    ListKind {
         title: "LimitRanges",
         resource: resource(("", "v1", "LimitRange"), "limitranges"),
         labels: None,
@@ -61,8 +61,8 @@ pub(crate) fn limit_ranges() -> Kind {
     }
 }
 
-pub(crate) fn resource_quotas() -> Kind {
-    Kind {
+pub(crate) fn resource_quotas() -> ListKind {
+    ListKind {
         title: "ResourceQuotas",
         resource: resource(("", "v1", "ResourceQuota"), "resourcequotas"),
         labels: None,
@@ -71,8 +71,8 @@ pub(crate) fn resource_quotas() -> Kind {
     }
 }
 
-pub(crate) fn pods() -> Kind {
-    Kind {
+pub(crate) fn pods() -> ListKind {
+    ListKind {
         title: "pods of Ray clusters",
         resource: resource(("", "v1", "Pod"), "pods"),
         labels: Some(CLUSTER),
@@ -81,8 +81,8 @@ pub(crate) fn pods() -> Kind {
     }
 }
 
-pub(crate) fn ray_objects(kind: crate::ray::Kind) -> Kind {
-    Kind {
+pub(crate) fn ray_objects(kind: crate::ray::Kind) -> ListKind {
+    ListKind {
         title: title(kind),
         resource: resource(("ray.io", "v1", kind.name()), kind.plural()),
         labels: None,
@@ -102,8 +102,8 @@ fn title(kind: crate::ray::Kind) -> &'static str {
 }
 
 /// Ray objects of which only the names and labels are read.
-pub(crate) fn ray_names(kind: crate::ray::Kind) -> Kind {
-    Kind {
+pub(crate) fn ray_names(kind: crate::ray::Kind) -> ListKind {
+    ListKind {
         pace: SOON,
         metadata_only: true,
         ..ray_objects(kind)
@@ -114,7 +114,7 @@ pub(crate) fn ray_names(kind: crate::ray::Kind) -> Kind {
 /// a `spec` can be read too.
 #[derive(Debug, Clone, Deserialize, Serialize)]
 #[serde(rename_all = "camelCase")]
-pub(crate) struct Part<P, U> {
+pub(crate) struct ChangedPart<P, U> {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) api_version: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]

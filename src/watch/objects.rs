@@ -7,7 +7,7 @@ use kube::api::ObjectMeta;
 
 use super::change::change;
 use super::follow::follow;
-use super::kinds::{self, Nothing, Part};
+use super::kinds::{self, ChangedPart, Nothing};
 use crate::apiserver::Informers;
 use crate::facts::StoredObject;
 use crate::policy::EffectivePolicy;
@@ -23,7 +23,7 @@ async fn keep_kind(informers: &Informers, policy: &ArcSwap<EffectivePolicy>, kin
     follow(
         informers,
         kinds::ray_names(kind),
-        |object: Part<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
+        |object: ChangedPart<Nothing, Nothing>| stored(object.metadata).map(Arc::new),
         |objects| {
             let objects: Vec<_> = objects.objects().cloned().collect();
             change(policy, |next| {

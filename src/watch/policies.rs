@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::change::change;
 use super::follow::{Known, follow};
-use super::kinds::{self, Nothing, Part, fields};
+use super::kinds::{self, ChangedPart, Nothing, fields};
 use crate::apiserver::Informers;
 use crate::policy;
 use crate::policy::{EffectivePolicy, Policies};
@@ -31,7 +31,7 @@ pub(super) async fn keep(
         follow(
             informers,
             kinds::policies(),
-            |object: Part<Value, Nothing>| Some(read(&object)),
+            |object: ChangedPart<Value, Nothing>| Some(read(&object)),
             |policies| {
                 match policies {
                     Known::All(policies) => {
@@ -48,7 +48,7 @@ pub(super) async fn keep(
         follow(
             informers,
             kinds::namespaces(),
-            |object: Part<Nothing, Nothing>| {
+            |object: ChangedPart<Nothing, Nothing>| {
                 Some((
                     object.metadata.name?,
                     object.metadata.labels.unwrap_or_default(),
@@ -84,7 +84,7 @@ fn publish(policy: &ArcSwap<EffectivePolicy>, policies: &Policies) {
 
 /// The parts of a policy that are in force. The API server validates policies, but an older or
 /// newer definition may have accepted what this version cannot read.
-fn read(object: &Part<Value, Nothing>) -> Option<policy::Policy> {
+fn read(object: &ChangedPart<Value, Nothing>) -> Option<policy::Policy> {
     let object = Value::Object(fields(object));
     let name = object.pointer("/metadata/name").and_then(Value::as_str);
     let say =

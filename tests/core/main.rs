@@ -24,5 +24,6 @@ mod schemas;
 mod simulate;
 mod simulate_agrees;
 mod simulate_faults;
+mod simulate_neighbours;
 mod simulation_page;
 mod traces;

@@ -60,6 +60,7 @@ fn job(at: f64, seconds: f64, demand: JobDemand) -> Job {
         seconds,
         demand,
         memory: Vec::new(),
+        output: 0,
         retries: 3,
     }
 }
@@ -212,6 +213,53 @@ fn children_wait_for_their_parents_and_that_is_no_waiting() {
         "only the first one waits: {:?}",
         result.wait
     );
+}
+
+/// The first task ends long before the second one, and the third one needs what both returned.
+fn joined(output: u64) -> Trace {
+    let mut jobs = tasks(3, 0.0, 10.0, 1.0);
+    jobs[0].output = output;
+    jobs[1].seconds = 300.0;
+    jobs[2].after = vec![0, 1];
+    trace(jobs)
+}
+
+#[test]
+fn a_node_whose_objects_are_needed_is_not_idle() {
+    let paid = |output: u64, strategy: Strategy| {
+        let cluster = cluster(&[("cpu", 1, 5, 1)]);
+        let world = WorldSettings::default();
+        let result = simulate(&cluster, &joined(output), &world, strategy);
+        assert_eq!((result.jobs.ended, result.pods), (3, 2));
+        result.cpu_hours.paid * 3600.0
+    };
+    for strategy in [Strategy::Rayfit, Strategy::Ray] {
+        // One pod works for 10 s and the other one for 310 s, and both are idle for 60 s at the end.
+        within(paid(0, strategy), 440.0, 480.0);
+        // What is small is kept by who submitted the task.
+        within(paid(1 << 10, strategy), 440.0, 480.0);
+        within(paid(1 << 20, strategy), 740.0, 780.0);
+    }
+}
+
+/// Each pod has one core, so that at first a process has to be started on each. The tasks that follow
+/// find one.
+#[test]
+fn the_first_task_of_a_node_waits_for_its_process() {
+    let world = WorldSettings {
+        worker_start_s: 3.0,
+        ..WorldSettings::default()
+    };
+    let mut jobs = tasks(2, 0.0, 30.0, 1.0);
+    jobs[1].after = vec![0];
+    let run = |world: &WorldSettings| {
+        let cluster = cluster(&[("cpu", 1, 1, 1)]);
+        simulate(&cluster, &trace(jobs.clone()), world, Strategy::Rayfit)
+    };
+    let (at_once, later) = (run(&WorldSettings::default()), run(&world));
+    within(later.makespan - at_once.makespan, 2.999, 3.001);
+    within(later.wait.max - at_once.wait.max, 2.999, 3.001);
+    within(later.wait.p50, 0.0, 0.001);
 }
 
 /// A pod that may grow does so instead of being joined by others, where that is the strategy of both.

@@ -173,6 +173,7 @@ fn traces() -> impl Strategy<Value = Trace> {
                     seconds,
                     demand,
                     memory,
+                    output: (index as u64 % 3) << 20,
                     retries,
                 }
             },

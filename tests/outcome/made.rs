@@ -32,6 +32,7 @@ impl Maker {
             retries: demand.usual_retries(),
             demand,
             memory: Vec::new(),
+            output: 0,
         });
     }
 

@@ -10,11 +10,12 @@ use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
 
-use crate::apiserver::queue::{Flow, LAST};
+use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, Pass, error_chain};
 use crate::controller::lease::Fence;
 use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
+use crate::flow_control::queue::{Flow, LAST};
 use crate::reconcile::effects::effect::PodPatch;
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
@@ -49,34 +50,37 @@ impl Requests {
         self.gate.close();
     }
 
-    /// Sends a request.
+    /// Sends a request of a flow.
     pub async fn send<T: DeserializeOwned>(
         &self,
-        request: hyper::http::Request<Vec<u8>>,
+        flow: &Flow,
+        mut request: hyper::http::Request<Vec<u8>>,
         longest: Duration,
     ) -> Result<T, Failure> {
+        request.extensions_mut().insert(RequestFlow(flow.clone()));
         let answer = timeout(longest, self.client.request::<T>(request)).await;
         match answer {
             Ok(Ok(answer)) => Ok(answer),
-            Ok(Err(error)) => Err(self.failure(&error)),
+            Ok(Err(error)) => Err(self.failure(flow, &error)),
             Err(_) => Err(Failure::NoAnswer(format!(
                 "the API server did not answer within {longest:?}"
             ))),
         }
     }
 
-    /// Sends a request that can wait, when no other request waits.
+    /// Sends a request of a flow that can wait, when no other request waits.
     pub async fn send_last<T: DeserializeOwned>(
         &self,
+        flow: &Flow,
         request: hyper::http::Request<Vec<u8>>,
         longest: Duration,
     ) -> Result<T, Failure> {
         let passed = self.gate.pass(&LAST.into()).await;
         let _pass = passed.map_err(|not| Failure::NotAdmitted(not.to_string()))?;
-        self.send(request, longest).await
+        self.send(flow, request, longest).await
     }
 
-    fn failure(&self, error: &kube::Error) -> Failure {
+    fn failure(&self, flow: &Flow, error: &kube::Error) -> Failure {
         let kube::Error::Api(status) = error else {
             return Failure::NoAnswer(error_chain::text(error));
         };
@@ -84,7 +88,7 @@ impl Requests {
         let seconds = details.map_or(0, |details| details.retry_after_seconds);
         if status.code == 429 {
             let asked = (seconds > 0).then(|| Duration::from_secs(u64::from(seconds)));
-            self.gate.ask_patience(asked);
+            self.gate.ask_patience(flow, asked);
         }
         let causes = details.map(|details| {
             details
@@ -193,7 +197,8 @@ impl WriteTurn<'_> {
         let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
         let request = clusters.get(name, &kube::api::GetParams::default());
         let request = request.map_err(|error| unsendable(&error))?;
-        self.writer.requests.send(request, LONGEST).await
+        let writer = self.writer;
+        writer.requests.send(&writer.flow, request, LONGEST).await
     }
 
     /// Patches the RayCluster, and returns the patched object.
@@ -231,7 +236,8 @@ impl WriteTurn<'_> {
         let mut tries = 1;
         loop {
             let left = deadline.saturating_duration_since(Instant::now());
-            match requests.send(request.clone(), left).await {
+            let flow = &self.writer.flow;
+            match requests.send(flow, request.clone(), left).await {
                 // All our writes can be repeated: they set absolute values, or test a version.
                 Err(Failure::Api(status))
                     if status.code >= 500 && tries < TRIES && left > AGAIN * 3 =>
@@ -279,8 +285,8 @@ mod tests {
     use serde_json::json;
 
     use crate::apiserver::Patience;
-    use crate::apiserver::gate::AT_ONCE;
     use crate::controller::act::writer::*;
+    use crate::flow_control::requests::AT_ONCE;
 
     fn requests_through(client: Client) -> Requests {
         Requests::new(client, Gate::new(1000, 1000, Patience::default()))
@@ -402,7 +408,7 @@ mod tests {
     }
 
     #[tokio::test(start_paused = true)]
-    async fn all_wait_when_the_api_server_asks_for_patience() {
+    async fn a_namespace_waits_when_the_api_server_asks_for_patience() {
         let status = json!({
             "kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure", "code": 429,
             "reason": "TooManyRequests", "message": "later", "details": { "retryAfterSeconds": 3 }
@@ -414,8 +420,11 @@ mod tests {
             matches!(&outcome, Err(Failure::Api(status)) if status.retry_after_s == Some(3.0)),
             "{outcome:?}"
         );
-        let other = Writer::new(requests, Key::new("ray", "other"), None);
         let start = tokio::time::Instant::now();
+        let foreign = Key::new("elsewhere", "demo").to_string().into();
+        drop(requests.gate.pass(&foreign).await);
+        assert_eq!(start.elapsed(), Duration::ZERO);
+        let other = Writer::new(requests, Key::new("ray", "other"), None);
         let _ = other.get_cluster().await;
         assert!(
             start.elapsed() >= Duration::from_secs(3),
@@ -438,7 +447,12 @@ mod tests {
         let nothing = Operations(Vec::new());
         let impatient = async {
             sleep(Duration::from_millis(100)).await;
-            requests.gate.ask_patience(Some(Duration::from_mins(1)));
+            for namespace in ["a", "b"] {
+                let flow = format!("{namespace}/demo").into();
+                requests
+                    .gate
+                    .ask_patience(&flow, Some(Duration::from_mins(1)));
+            }
         };
         let (outcome, ()) = tokio::join!(writer.patch_cluster(&nothing), impatient);
         assert!(

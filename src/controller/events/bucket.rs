@@ -2,7 +2,7 @@
 
 /// The rate that a bucket allows.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Rate {
+pub struct EventRate {
     /// The tokens that can be taken at once after a quiet time.
     pub burst: f64,
     /// The seconds until the next token after that.
@@ -18,7 +18,7 @@ pub struct Bucket {
 
 impl Bucket {
     /// Takes a token, if there is one. `now` is in seconds of any clock that only goes forward.
-    pub fn take(&mut self, rate: Rate, now: f64) -> bool {
+    pub fn take(&mut self, rate: EventRate, now: f64) -> bool {
         self.refill(rate, now);
         let has = self.wait_s(rate, now) <= 0.0;
         if has {
@@ -28,20 +28,20 @@ impl Bucket {
     }
 
     /// The seconds until there is a token.
-    pub fn wait_s(&self, rate: Rate, now: f64) -> f64 {
+    pub fn wait_s(&self, rate: EventRate, now: f64) -> f64 {
         let mut then = *self;
         then.refill(rate, now);
         ((then.used + 1.0 - rate.burst) * rate.every_s).max(0.0)
     }
 
     /// Whether the bucket is full again.
-    pub fn is_unused(&self, rate: Rate, now: f64) -> bool {
+    pub fn is_unused(&self, rate: EventRate, now: f64) -> bool {
         let mut then = *self;
         then.refill(rate, now);
         then.used <= 0.0
     }
 
-    fn refill(&mut self, rate: Rate, now: f64) {
+    fn refill(&mut self, rate: EventRate, now: f64) {
         let passed = (now - self.at).max(0.0);
         self.used = (self.used - passed / rate.every_s).max(0.0);
         self.at = self.at.max(now);
@@ -54,7 +54,7 @@ mod tests {
 
     use crate::controller::events::bucket::*;
 
-    const RATE: Rate = Rate {
+    const RATE: EventRate = EventRate {
         burst: 3.0,
         every_s: 10.0,
     };

@@ -10,7 +10,7 @@ use governor::middleware::NoOpMiddleware;
 use governor::state::keyed::HashMapStateStore;
 use governor::{Quota, RateLimiter};
 
-use crate::apiserver::gate::Steady;
+use crate::controller::clock::LimiterClock;
 use crate::controller::events::queued::{About, QueuedEvent};
 use crate::controller::observe::Key;
 use crate::fair_queue::FairQueue;
@@ -44,12 +44,12 @@ pub(crate) struct Outbox {
 
 /// The budgets of all clusters for one type of Events: by name, not by UID, so that a cluster that
 /// is created anew gets no new budget.
-type Budgets = RateLimiter<Key, HashMapStateStore<Key>, Steady, NoOpMiddleware<Duration>>;
+type Budgets = RateLimiter<Key, HashMapStateStore<Key>, LimiterClock, NoOpMiddleware<Duration>>;
 
 fn budgets((burst, every): (u32, Duration)) -> Budgets {
     let burst = NonZeroU32::new(burst).unwrap_or(NonZeroU32::MIN);
     let quota = Quota::with_period(every).unwrap_or(Quota::per_second(burst));
-    RateLimiter::hashmap_with_clock(quota.allow_burst(burst), Steady::default())
+    RateLimiter::hashmap_with_clock(quota.allow_burst(burst), LimiterClock::default())
 }
 
 /// The left-out Events of one type about one cluster.

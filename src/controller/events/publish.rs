@@ -15,9 +15,9 @@ use serde::de::IgnoredAny;
 use serde_json::json;
 use tokio::time::sleep;
 
-use crate::apiserver::gate::Steady;
 use crate::controller::act::writer::{LONGEST, Requests};
 use crate::controller::clock::Clock;
+use crate::controller::clock::LimiterClock;
 use crate::controller::events::desk::Desk;
 use crate::controller::events::queued::{About, QueuedEvent};
 use crate::reconcile::effects::failure::Failure;
@@ -64,7 +64,7 @@ impl Publisher {
     }
 
     pub(crate) async fn run(mut self) {
-        let clock = Steady::default();
+        let clock = LimiterClock::default();
         let rate = RateLimiter::direct_with_clock(Quota::per_second(self.share), clock);
         loop {
             let QueuedEvent { about, event } = self.next().await;
@@ -114,12 +114,12 @@ impl Publisher {
             };
             let patch = Patch::Merge(json!({ "series": series }));
             let patched = events.patch(&published.name, &PatchParams::default(), &patch);
-            return self.send(patched).await;
+            return self.send(about, patched).await;
         }
         let event = self.event(about, event);
         let name = event.metadata.name.clone().unwrap_or_default();
         let body = serde_json::to_vec(&event).unwrap_or_default();
-        self.send(events.create(&PostParams::default(), body))
+        self.send(about, events.create(&PostParams::default(), body))
             .await?;
         let published = Published {
             name,
@@ -133,10 +133,12 @@ impl Publisher {
     /// Sends a request after all requests that scale clusters.
     async fn send(
         &self,
+        about: &About,
         request: Result<hyper::http::Request<Vec<u8>>, kube::core::request::Error>,
     ) -> Result<(), Failure> {
         let request = request.map_err(|error| Failure::NotSent(error.to_string()))?;
-        let sent = self.requests.send_last::<IgnoredAny>(request, LONGEST);
+        let flow = about.key.to_string().into();
+        let sent = (self.requests).send_last::<IgnoredAny>(&flow, request, LONGEST);
         sent.await.map(drop)
     }
 

@@ -5,14 +5,16 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
 use k8s_openapi::api::core::v1::Secret;
-use kube::Client;
-use kube::api::{Api, ResourceExt as _};
+use kube::api::{GetParams, Request, ResourceExt as _};
+use kube::{Client, Resource as _};
 use tokio::time::{Instant, timeout};
 
 use crate::apiserver::backoff::Backoff;
+use crate::apiserver::patience::RequestFlow;
 use crate::apiserver::{Gate, error_chain};
 use crate::controller::head::address::Head;
 use crate::controller::observe::Key;
+use crate::flow_control::queue::Flow;
 use crate::gcs::{self, Endpoint, GcsLimits, Material, Tls, TokenSource};
 
 /// The longest time that reading a Secret may take.
@@ -151,11 +153,14 @@ impl SecretReader {
             name: name.to_owned(),
             reason,
         };
-        let flow = key.to_string().into();
+        let flow: Flow = key.to_string().into();
         let passed = self.gate.pass(&flow).await;
         let _pass = passed.map_err(|not| failed(not.to_string()))?;
-        let api: Api<Secret> = Api::namespaced(self.client.clone(), &key.namespace);
-        match timeout(LONGEST, api.get(name)).await {
+        let secrets = Secret::url_path(&(), Some(&key.namespace));
+        let request = Request::new(secrets).get(name, &GetParams::default());
+        let mut request = request.map_err(|error| failed(error_chain::text(&error)))?;
+        request.extensions_mut().insert(RequestFlow(flow));
+        match timeout(LONGEST, self.client.request::<Secret>(request)).await {
             Ok(Ok(secret)) => Ok(secret),
             Ok(Err(error)) => Err(failed(error_chain::text(&error))),
             Err(_) => Err(failed(format!("no answer within {LONGEST:?}"))),

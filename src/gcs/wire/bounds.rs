@@ -28,7 +28,7 @@ enum Field {
 }
 
 /// An answer whose shape is known.
-pub(in crate::gcs) trait Answer {
+pub(in crate::gcs) trait GcsAnswer {
     /// It.
     const SHAPE: &'static Shape;
     /// The memory that it may take.
@@ -136,7 +136,7 @@ const STATE: Shape = Shape {
     ],
 };
 
-impl Answer for wire::GetClusterResourceStateReply {
+impl GcsAnswer for wire::GetClusterResourceStateReply {
     const SHAPE: &'static Shape = &Shape {
         size: 0,
         counted: None,
@@ -192,7 +192,7 @@ const GROUP: Shape = listed(
     &[(1, Field::Text), (3, Field::Message(&GROUP_BUNDLE))],
 );
 
-impl Answer for rpc::GetTaskEventsReply {
+impl GcsAnswer for rpc::GetTaskEventsReply {
     const SHAPE: &'static Shape = &Shape {
         size: 0,
         counted: None,
@@ -201,7 +201,7 @@ impl Answer for rpc::GetTaskEventsReply {
     const MEMORY: usize = RECORDED_MEMORY;
 }
 
-impl Answer for rpc::GetAllActorInfoReply {
+impl GcsAnswer for rpc::GetAllActorInfoReply {
     const SHAPE: &'static Shape = &Shape {
         size: 0,
         counted: None,
@@ -209,7 +209,7 @@ impl Answer for rpc::GetAllActorInfoReply {
     };
 }
 
-impl Answer for rpc::GetAllJobInfoReply {
+impl GcsAnswer for rpc::GetAllJobInfoReply {
     const SHAPE: &'static Shape = &Shape {
         size: 0,
         counted: None,
@@ -217,7 +217,7 @@ impl Answer for rpc::GetAllJobInfoReply {
     };
 }
 
-impl Answer for rpc::GetAllPlacementGroupReply {
+impl GcsAnswer for rpc::GetAllPlacementGroupReply {
     const SHAPE: &'static Shape = &Shape {
         size: 0,
         counted: None,
@@ -225,7 +225,7 @@ impl Answer for rpc::GetAllPlacementGroupReply {
     };
 }
 
-impl Answer for wire::ResizeRayletResourceInstancesReply {
+impl GcsAnswer for wire::ResizeRayletResourceInstancesReply {
     const SHAPE: &'static Shape = &Shape {
         size: 0,
         counted: None,
@@ -236,7 +236,7 @@ impl Answer for wire::ResizeRayletResourceInstancesReply {
 /// Answers that take no more memory than their bytes.
 macro_rules! plain {
     ($($answer:ty),*) => {
-        $(impl Answer for $answer {
+        $(impl GcsAnswer for $answer {
             const SHAPE: &'static Shape = &PLAIN;
         })*
     };

@@ -20,7 +20,7 @@ use prost::Message as _;
 /// The state in an answer, checked and decoded like that of a GCS.
 pub fn read_state(bytes: &[u8]) -> Result<ClusterResourceState, Unusable> {
     use ray::rpc::autoscaler::GetClusterResourceStateReply as Reply;
-    bounds::check(bytes, <Reply as bounds::Answer>::SHAPE)?;
+    bounds::check(bytes, <Reply as bounds::GcsAnswer>::SHAPE)?;
     let reply = Reply::decode(bytes).map_err(|_| Excess::Malformed)?;
     let state = reply.cluster_resource_state.unwrap_or_default().into();
     validate::check(&state)?;

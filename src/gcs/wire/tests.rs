@@ -197,7 +197,7 @@ proptest! {
     fn what_is_decoded_was_looked_over_and_nothing_usual_is_refused(sent in state()) {
         let reply = wire::GetClusterResourceStateReply { cluster_resource_state: Some(sent) };
         let bytes = reply.encode_to_vec();
-        let shape = <wire::GetClusterResourceStateReply as super::bounds::Answer>::SHAPE;
+        let shape = <wire::GetClusterResourceStateReply as super::bounds::GcsAnswer>::SHAPE;
         prop_assert_eq!(super::bounds::check(&bytes, shape), Ok(()));
     }
 }

@@ -22,7 +22,7 @@ pub struct GroupResizeLimits {
 }
 
 /// What a key of a group's entry turned out to be.
-pub(super) enum Entry {
+pub(super) enum LimitsEntry {
     Fine,
     Unknown,
     /// The key, and what its value may be.
@@ -39,7 +39,7 @@ impl GroupResizeLimits {
         }
     }
 
-    pub(super) fn read(&mut self, key: &str, value: &Json) -> Entry {
+    pub(super) fn read(&mut self, key: &str, value: &Json) -> LimitsEntry {
         let (known, key, wanted) = match key {
             "max-cpu" => {
                 self.max_cpu = ResizeLimit::read(value);
@@ -55,12 +55,12 @@ impl GroupResizeLimits {
                 let known = self.resize_timeout.is_some();
                 (known, "resize-timeout", "an integer number of seconds")
             }
-            _ => return Entry::Unknown,
+            _ => return LimitsEntry::Unknown,
         };
         if known {
-            Entry::Fine
+            LimitsEntry::Fine
         } else {
-            Entry::WrongType(key, wanted)
+            LimitsEntry::WrongType(key, wanted)
         }
     }
 

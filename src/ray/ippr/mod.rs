@@ -15,7 +15,7 @@ pub use resize_limit::{ResizeLimit, ResizeLimitFault};
 
 use std::collections::HashMap;
 
-use group_limits::Entry;
+use group_limits::LimitsEntry;
 use json::{Json, Object};
 use key_place::place;
 
@@ -176,9 +176,9 @@ impl Ippr {
         let mut resize_limits = GroupResizeLimits::of(name);
         for (key, value) in &entry.entries {
             match resize_limits.read(key, value) {
-                Entry::Fine => {}
-                Entry::Unknown => self.unknown(place(&["groups", name], key)),
-                Entry::WrongType(key, wanted) => self.fault(IpprProblem::WrongType {
+                LimitsEntry::Fine => {}
+                LimitsEntry::Unknown => self.unknown(place(&["groups", name], key)),
+                LimitsEntry::WrongType(key, wanted) => self.fault(IpprProblem::WrongType {
                     group: name.to_owned(),
                     key,
                     found: value.to_string(),

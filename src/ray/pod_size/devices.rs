@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use super::most::{Part, together};
+use super::most::{SizePart, together};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Container, Group};
 
@@ -42,7 +42,7 @@ pub fn is_gpu(resource: &str) -> bool {
 /// The number of GPUs that Kubernetes reserves for a pod of a group, in all its containers
 /// together.
 pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
-    let parts: Vec<Part<'_>> = Part::of(cluster, group).collect();
+    let parts: Vec<SizePart<'_>> = SizePart::of(cluster, group).collect();
     let names: BTreeSet<&str> = parts
         .iter()
         .flat_map(|part| part.container.iter())
@@ -53,7 +53,8 @@ pub fn gpus(cluster: &Cluster<'_>, group: &Group<'_>) -> i128 {
         .filter(|name| is_gpu(name))
         .collect();
     let count = |name: &&str| {
-        let amount = |part: &Part<'_>| part.container.map_or(Quantity::ZERO, |c| pieces(&c, name));
+        let amount =
+            |part: &SizePart<'_>| part.container.map_or(Quantity::ZERO, |c| pieces(&c, name));
         together(&parts, amount).ceil_units()
     };
     names.iter().map(count).sum()

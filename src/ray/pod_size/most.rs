@@ -14,7 +14,7 @@ use crate::ray::{Cluster, Container, Group, Resource, list_at, object_at, text_a
 
 /// A container of a pod, with the role that Kubernetes gives it.
 #[derive(Debug)]
-pub struct Part<'a> {
+pub struct SizePart<'a> {
     /// The container; `None` for an autoscaler's container with the size that KubeRay gives it.
     pub container: Option<Container<'a>>,
     role: Role,
@@ -33,7 +33,7 @@ enum Role {
     Sidecar,
 }
 
-impl<'a> Part<'a> {
+impl<'a> SizePart<'a> {
     /// The containers of a pod of `group`. Init containers are in their order. An autoscaled head
     /// also has the autoscaler's container, which KubeRay adds.
     pub fn of(cluster: &Cluster<'a>, group: &Group<'a>) -> impl Iterator<Item = Self> {
@@ -85,7 +85,10 @@ impl<'a> Part<'a> {
 
 /// Adds up amounts of a pod's containers as Kubernetes does: containers that run at the same time
 /// are added up, and a container that ends before counts only where it takes more.
-pub fn together<'p>(parts: &'p [Part<'p>], amount: impl Fn(&Part<'p>) -> Quantity) -> Quantity {
+pub fn together<'p>(
+    parts: &'p [SizePart<'p>],
+    amount: impl Fn(&SizePart<'p>) -> Quantity,
+) -> Quantity {
     let (mut sidecars, mut running, mut peak) = (Quantity::ZERO, Quantity::ZERO, Quantity::ZERO);
     for part in parts {
         let amount = amount(part);
@@ -133,7 +136,7 @@ impl PodMost {
         limit: Option<Quantity>,
         bounds: ContainerBounds,
     ) -> Self {
-        let parts: Vec<Part<'_>> = Part::of(cluster, group).collect();
+        let parts: Vec<SizePart<'_>> = SizePart::of(cluster, group).collect();
         let sum = together(&parts, |part| {
             let most = match &part.container {
                 Some(container) => size(container, resource).or_default(bounds.default).most,

@@ -34,8 +34,8 @@ pub struct Checker {
 
 impl Checker {
     /// The last entries, for people.
-    pub fn log(self) -> Vec<String> {
-        let log = self.log.into_iter();
+    pub fn log(&self) -> Vec<String> {
+        let log = self.log.iter();
         log.map(|(at, entry)| format!("{:.3} {entry}", at.seconds()))
             .collect()
     }
@@ -63,7 +63,7 @@ impl Checker {
             judge(scene, world, &entry)?;
         }
         let mut scalers = controllers.scalers();
-        if let Some(broken) = scalers.find_map(|scaler| scaler.broken.pop()) {
+        if let Some(broken) = scalers.find_map(|scaler| scaler.broken.as_mut()?.pop()) {
             return Err(WorldViolation::Plan(broken));
         }
         drop(scalers);

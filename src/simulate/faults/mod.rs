@@ -7,6 +7,7 @@
 //! - [`scene`]: the cluster, the jobs and the world in which they happen; [`standby`] has what a policy
 //!   keeps ready there
 //! - [`violation`]: the rules; [`checker`] checks them after every event
+//! - [`neighbours`]: several clusters at the same time, whose requests pass one gate
 //! - [`trial`]: one simulation with faults, and what happens after the last of them; `inject` has what
 //!   each fault does, `servable` which jobs have to be served
 //!
@@ -15,6 +16,7 @@
 pub mod checker;
 pub mod draw;
 mod inject;
+pub mod neighbours;
 pub mod plan;
 pub mod scene;
 mod servable;

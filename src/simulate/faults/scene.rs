@@ -12,6 +12,7 @@ use crate::reconcile::settings::{BackoffSettings, Pace};
 use crate::simulate::settings::{NodePool, WorldSettings};
 use crate::simulate::trace::{Job, JobDemand, JobShape, PlacementStrategy, Trace};
 use crate::snapshot::amounts::Amounts;
+use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
 /// The memory that goes with a core, in GiB.
 const MEMORY_GI: i64 = 4;
@@ -251,6 +252,7 @@ impl SceneJob {
             seconds: self.seconds,
             demand,
             memory: Vec::new(),
+            output: 0,
             // Whoever loses a node tries again.
             retries: 1000,
         }
@@ -260,4 +262,34 @@ impl SceneJob {
 fn container(name: &str, cores: i64) -> Value {
     let size = json!({"cpu": cores.to_string(), "memory": format!("{}Gi", MEMORY_GI * cores)});
     json!({"name": name, "image": "ray:2.60.0", "resources": {"limits": size, "requests": size}})
+}
+
+/// A pod that says that it is of the cluster, and is somebody else's.
+pub(super) fn stranger() -> PodObject {
+    let text = str::to_owned;
+    PodObject {
+        metadata: PodMetadata {
+            name: text("stranger"),
+            namespace: Some(text("ray")),
+            uid: Some(text("stranger")),
+            labels: PodLabels {
+                cluster: Some(text("demo")),
+                node_type: Some(text("worker")),
+                group: Some(text("small")),
+                replica: None,
+            },
+            owner_references: vec![OwnerReference {
+                kind: text("RayCluster"),
+                name: text("demo"),
+                uid: text("another"),
+                controller: Some(true),
+            }],
+            ..PodMetadata::default()
+        },
+        status: PodStatus {
+            phase: Some(text("Running")),
+            ..PodStatus::default()
+        },
+        ..PodObject::default()
+    }
 }

@@ -5,8 +5,8 @@ use std::collections::VecDeque;
 use serde_json::Value;
 
 use super::checker::Checker;
-use super::plan::{FaultKind, FaultPlan};
-use super::scene::{KEEP_SMALL_S, Scene};
+use super::plan::{Fault, FaultKind, FaultPlan};
+use super::scene::{KEEP_SMALL_S, Scene, stranger};
 use super::violation::WorldViolation;
 use crate::reconcile::RoundSettings;
 use crate::simulate::moment::Moment;
@@ -16,7 +16,6 @@ use crate::simulate::trace::Trace;
 use crate::simulate::world::group::SimulatedGroupError;
 use crate::simulate::world::queue::WorldEvent;
 use crate::simulate::world::{World, WorldView};
-use crate::snapshot::pod_object::{OwnerReference, PodLabels, PodMetadata, PodObject, PodStatus};
 
 /// How long the cluster may take to come up, in seconds.
 const START_S: f64 = 600.0;
@@ -81,66 +80,8 @@ pub fn watched(
     staging: Staging,
     seen: &mut dyn FnMut(&World, Option<Moment>),
 ) -> Result<Option<Failed>, SimulatedGroupError> {
-    let scene = plan.scene.clone();
-    let trace = scene.trace();
-    let mut world = World::new(&scene.cluster(), &trace, staging.world.clone())?;
-    world.log.is_kept = true;
-    if scene.settings.stranger {
-        world.strangers.push(stranger());
-    }
-    let replicas = scene.settings.replicas.unwrap_or(1);
-    let mut controllers = Controllers::new(&staging.reconciler, replicas, &mut world);
-    for scaler in controllers.scalers() {
-        scaler.spares_none = staging.spares_none;
-    }
-    let mut trial = FaultTrial {
-        usual: staging.world,
-        manifest: world.stored_cluster().clone(),
-        trace,
-        scene,
-        world,
-        controllers,
-        views: VecDeque::new(),
-        checker: Checker::default(),
-        steps: Vec::new(),
-        dying: None,
-        began: None,
-        seen,
-    };
-    Ok(trial.run(plan).err().map(|violation| Failed {
-        violation,
-        log: trial.checker.log(),
-    }))
-}
-
-/// A pod that says that it is of the cluster, and is somebody else's.
-fn stranger() -> PodObject {
-    let text = str::to_owned;
-    PodObject {
-        metadata: PodMetadata {
-            name: text("stranger"),
-            namespace: Some(text("ray")),
-            uid: Some(text("stranger")),
-            labels: PodLabels {
-                cluster: Some(text("demo")),
-                node_type: Some(text("worker")),
-                group: Some(text("small")),
-                replica: None,
-            },
-            owner_references: vec![OwnerReference {
-                kind: text("RayCluster"),
-                name: text("demo"),
-                uid: text("another"),
-                controller: Some(true),
-            }],
-            ..PodMetadata::default()
-        },
-        status: PodStatus {
-            phase: Some(text("Running")),
-            ..PodStatus::default()
-        },
-        ..PodObject::default()
-    }
+    let mut trial = FaultTrial::new(plan, staging, seen)?;
+    Ok(trial.run().err().map(|violation| trial.failed(violation)))
 }
 
 /// A simulation with faults.
@@ -159,10 +100,36 @@ pub(super) struct FaultTrial<'a> {
     /// Faults that begin or end, the last one first.
     pub(super) steps: Vec<(Moment, Step, FaultKind)>,
     pub(super) dying: Option<Dying>,
+    /// The event that happened last, if it was not a fault.
+    pub(super) happened: Option<WorldEvent>,
+    /// What will go wrong, once jobs are submitted.
+    faults: Vec<Fault>,
+    phase: Phase,
     /// From when on jobs are submitted.
     began: Option<Moment>,
     /// Who is shown the world.
     seen: &'a mut dyn FnMut(&World, Option<Moment>),
+}
+
+/// How far a simulation is.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Phase {
+    /// The cluster comes up.
+    Starting,
+    /// Jobs are submitted, and faults happen.
+    Playing,
+    /// Since so long nothing is wrong any more: all jobs have to be served.
+    Serving { calm: Moment },
+    /// Since so long all jobs have ended: until then everything has to come to rest.
+    Settling { last: Moment, until: Moment },
+    /// From the second moment until the third nothing may be done.
+    Quiet {
+        last: Moment,
+        settled: Moment,
+        until: Moment,
+    },
+    /// All was well.
+    Over,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -179,46 +146,153 @@ pub(super) struct Dying {
     pub(super) seconds: f64,
 }
 
-impl FaultTrial<'_> {
-    fn run(&mut self, plan: &FaultPlan) -> Result<(), WorldViolation> {
-        let limit = Moment::at(START_S);
-        while self.world.now < limit && !self.world.is_up() {
-            self.step()?;
+impl<'a> FaultTrial<'a> {
+    pub(super) fn new(
+        plan: &FaultPlan,
+        staging: Staging,
+        seen: &'a mut dyn FnMut(&World, Option<Moment>),
+    ) -> Result<Self, SimulatedGroupError> {
+        let scene = plan.scene.clone();
+        let trace = scene.trace();
+        let mut world = World::new(&scene.cluster(), &trace, staging.world.clone())?;
+        world.log.is_kept = true;
+        if scene.settings.stranger {
+            world.strangers.push(stranger());
         }
+        let replicas = scene.settings.replicas.unwrap_or(1);
+        let mut controllers = Controllers::new(&staging.reconciler, replicas, &mut world);
+        for scaler in controllers.scalers() {
+            scaler.spares_none = staging.spares_none;
+        }
+        Ok(Self {
+            usual: staging.world,
+            manifest: world.stored_cluster().clone(),
+            trace,
+            scene,
+            world,
+            controllers,
+            views: VecDeque::new(),
+            checker: Checker::default(),
+            steps: Vec::new(),
+            dying: None,
+            happened: None,
+            faults: plan.faults.clone(),
+            phase: Phase::Starting,
+            began: None,
+            seen,
+        })
+    }
+
+    fn run(&mut self) -> Result<(), WorldViolation> {
+        while self.go_on()? {}
+        Ok(())
+    }
+
+    /// The violation, with what was done last.
+    pub(super) fn failed(&self, violation: WorldViolation) -> Failed {
+        Failed {
+            violation,
+            log: self.checker.log(),
+        }
+    }
+
+    /// When the next event or the next fault happens.
+    pub(super) fn next_at(&self) -> Option<Moment> {
+        let due = self.steps.last().map(|(at, ..)| *at);
+        self.world.next_at().into_iter().chain(due).min()
+    }
+
+    /// Whether the simulation is over.
+    pub(super) fn is_over(&self) -> bool {
+        self.phase == Phase::Over
+    }
+
+    /// Lets the next thing happen. Returns whether there may be more.
+    pub(super) fn go_on(&mut self) -> Result<bool, WorldViolation> {
+        loop {
+            self.phase = match self.phase {
+                Phase::Starting => {
+                    if self.world.now < Moment::at(START_S) && !self.world.is_up() {
+                        return self.step().map(|()| true);
+                    }
+                    self.play();
+                    Phase::Playing
+                }
+                Phase::Playing => {
+                    if !self.steps.is_empty() || self.world.has_submissions() {
+                        return self.step().map(|()| true);
+                    }
+                    let calm = self.world.now;
+                    Phase::Serving { calm }
+                }
+                Phase::Serving { calm } => {
+                    if self.waiting() > 0 || self.world.ray.is_running() {
+                        self.step()?;
+                        return self.is_served_in_time(calm).map(|()| true);
+                    }
+                    let standby = self.scene.settings.standby.clone().unwrap_or_default();
+                    let last = self.world.now.max(Moment::at(standby.ends()));
+                    // Pods below their resize limits are kept for longer than others.
+                    let idle_s = f64::from(self.scene.settings.idle_timeout_seconds);
+                    let until = last.plus(idle_s.max(KEEP_SMALL_S) + SETTLING_S);
+                    Phase::Settling { last, until }
+                }
+                Phase::Settling { last, until } => {
+                    if self.next_at().is_some_and(|next| next <= until) {
+                        return self.step().map(|()| true);
+                    }
+                    self.world.pass_to(until);
+                    let settled = self.world.now;
+                    let until = settled.plus(QUIET_S);
+                    Phase::Quiet {
+                        last,
+                        settled,
+                        until,
+                    }
+                }
+                Phase::Quiet {
+                    last,
+                    settled,
+                    until,
+                } => {
+                    if self.next_at().is_some_and(|next| next <= until) {
+                        return self.step().map(|()| true);
+                    }
+                    self.world.pass_to(until);
+                    self.is_at_rest(last, settled)?;
+                    Phase::Over
+                }
+                Phase::Over => return Ok(false),
+            };
+        }
+    }
+
+    /// Jobs are submitted from now on, and what will go wrong has its times.
+    fn play(&mut self) {
         self.world.begin(&self.trace);
         let began = self.world.now;
         self.began = Some(began);
-        for fault in &plan.faults {
+        for fault in &self.faults {
             let at = began.plus(fault.at);
             let end = at.plus(fault.kind.seconds());
             self.steps.push((at, Step::Begins, fault.kind));
             self.steps.push((end, Step::Ends, fault.kind));
         }
         self.steps.sort_by_key(|(at, ..)| std::cmp::Reverse(*at));
-        while !self.steps.is_empty() || self.world.has_submissions() {
-            self.step()?;
-        }
-        let calm = self.world.now;
-        while self.waiting() > 0 || self.world.ray.is_running() {
-            self.step()?;
-            let seconds = self.world.now.since(calm);
-            if seconds > SERVED_S {
-                let jobs = self.waiting();
-                return Err(WorldViolation::NotServed { jobs, seconds });
-            }
-        }
-        self.settle()
     }
 
-    /// After the last job everything comes to rest.
-    fn settle(&mut self) -> Result<(), WorldViolation> {
+    fn is_served_in_time(&self, calm: Moment) -> Result<(), WorldViolation> {
+        let seconds = self.world.now.since(calm);
+        if seconds > SERVED_S {
+            let jobs = self.waiting();
+            return Err(WorldViolation::NotServed { jobs, seconds });
+        }
+        Ok(())
+    }
+
+    /// After the last job everything has come to rest.
+    fn is_at_rest(&self, last: Moment, settled: Moment) -> Result<(), WorldViolation> {
         let standby = self.scene.settings.standby.clone().unwrap_or_default();
-        let last = self.world.now.max(Moment::at(standby.ends()));
-        // Pods below their resize limits are kept for longer than others.
-        let idle_s = f64::from(self.scene.settings.idle_timeout_seconds).max(KEEP_SMALL_S);
-        self.pass(last.plus(idle_s + SETTLING_S))?;
-        let settled = self.world.now;
-        self.pass(settled.plus(QUIET_S))?;
         let seconds = self.world.now.since(last);
         if let Some((at, entry)) = &self.checker.last_change
             && *at > settled
@@ -252,16 +326,9 @@ impl FaultTrial<'_> {
         Ok(())
     }
 
-    fn pass(&mut self, end: Moment) -> Result<(), WorldViolation> {
-        while self.world.next_at().is_some_and(|next| next <= end) {
-            self.step()?;
-        }
-        self.world.pass_to(end);
-        Ok(())
-    }
-
     /// Lets the next event or the next fault happen, and checks what came of it.
     fn step(&mut self) -> Result<(), WorldViolation> {
+        self.happened = None;
         let next = self.world.next_at();
         let due = self.steps.last().map(|(at, ..)| *at);
         if let Some(due) = due
@@ -272,6 +339,7 @@ impl FaultTrial<'_> {
                 self.carry_out(step, kind);
             }
         } else if let Some(event) = self.world.advance() {
+            self.happened = Some(event);
             self.happen(event);
         }
         (self.seen)(&self.world, self.began);

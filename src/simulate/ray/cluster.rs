@@ -99,7 +99,7 @@ impl Ray {
         }
     }
 
-    fn wait(&mut self, job: usize) {
+    pub(super) fn wait(&mut self, job: usize) {
         self.touch();
         match &self.jobs.all[job].need {
             Need::Shape(shape) => self.queues.entry(*shape).or_default().push_back(job),
@@ -179,6 +179,7 @@ impl Ray {
         self.touch();
         let job = &mut self.jobs.all[number];
         let is_gang = matches!(job.need, Need::Gang { .. });
+        job.is_new_process = is_gang;
         job.attempt += 1;
         job.started = Some(now);
         for share in &shares {
@@ -187,6 +188,10 @@ impl Ray {
             node.running += 1;
             if is_gang {
                 node.gangs.push(number);
+            } else if node.idle_processes > 0 {
+                node.idle_processes -= 1;
+            } else {
+                job.is_new_process = true;
             }
         }
         job.state = JobState::Running(shares);
@@ -198,24 +203,38 @@ impl Ray {
         if job.attempt != attempt || !matches!(job.state, JobState::Running(_)) {
             return;
         }
+        let ran_on = match &job.state {
+            JobState::Running(shares) => shares.first().map(|share| share.node),
+            _ => None,
+        };
         self.give_back(number, now);
         for ready in self.jobs.end(number, now) {
             self.wait(ready);
         }
+        self.keep_output(number, ran_on);
+        self.drop_inputs(number, now);
     }
 
     fn give_back(&mut self, number: usize, now: Moment) {
         self.touch();
         let job = &mut self.jobs.all[number];
+        let is_reused = !job.is_actor && matches!(job.need, Need::Shape(_));
         let JobState::Running(shares) = std::mem::replace(&mut job.state, JobState::Ready) else {
             return;
         };
+        let cpu = self.names.find("CPU");
         for share in shares {
             let node = &mut self.nodes[share.node];
             node.used.subtract(&share.bundle);
             node.running -= 1;
+            if is_reused {
+                // A raylet keeps as many as it has CPUs. (`worker_pool.cc`: `num_workers_soft_limit`.)
+                let cpus = cpu.map_or(0, |cpu| node.total.get(cpu)) / 10_000;
+                let most = usize::try_from(cpus).unwrap_or_default();
+                node.idle_processes = (node.idle_processes + 1).min(most);
+            }
             node.gangs.retain(|gang| *gang != number);
-            if node.running == 0 {
+            if node.is_idle() {
                 node.idle_since = now;
             }
         }
@@ -230,6 +249,7 @@ impl Ray {
         if self.dead.len() > DEAD_NODES {
             self.dead.pop_front();
         }
+        self.lose_objects(node);
         if self.nodes[node].running == 0 {
             return 0;
         }
@@ -252,6 +272,7 @@ impl Ray {
                 self.wait(*number);
             }
         }
+        self.drop_unneeded(now);
         here.len()
     }
 
@@ -291,7 +312,7 @@ impl Ray {
     pub fn drain(&mut self, number: usize, only_idle: bool) -> bool {
         self.touch();
         let node = &mut self.nodes[number];
-        if only_idle && node.running > 0 {
+        if only_idle && !node.is_idle() {
             return false;
         }
         if node.stage == RayNodeStage::Alive {
@@ -332,7 +353,7 @@ impl Ray {
             let least = node.used.get(resource);
             node.total.set(resource, (*amount).max(least));
         }
-        if node.total != before && node.running == 0 {
+        if node.total != before && node.is_idle() {
             node.idle_since = now;
         }
         node.total.clone()

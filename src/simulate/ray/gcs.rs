@@ -53,6 +53,7 @@ impl Ray {
             node.total = total.unwrap_or_else(|| node.total.clone());
             node.used = Bundle::default();
             node.running = 0;
+            node.objects = 0;
             node.gangs.clear();
             node.idle_since = now;
             if node.stage == RayNodeStage::Draining {
@@ -130,7 +131,7 @@ impl Ray {
 
     /// The node as it last reported itself.
     fn node_state(&self, node: &RayNode, now: Moment) -> NodeState {
-        let idle = node.running == 0;
+        let idle = node.is_idle();
         #[expect(clippy::cast_possible_truncation, reason = "milliseconds")]
         let idle_ms = (now.since(node.idle_since) * 1000.0) as i64;
         let labels = node.labels.iter().cloned();

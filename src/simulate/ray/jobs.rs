@@ -61,10 +61,34 @@ pub struct SimulatedJob {
     pub attempt: u32,
     /// How often it may be tried again.
     pub retries: u32,
+    /// Where what it returned is, and how many wait for it.
+    pub output: JobOutput,
     /// What has to happen until it is ready: its own submission, and the end of each parent.
     waits_for: usize,
+    /// Whether its process ends with it.
+    pub is_actor: bool,
+    /// Whether a worker process had to be started for it.
+    pub is_new_process: bool,
+    parents: Vec<usize>,
     children: Vec<usize>,
+    /// The children before this one have ended or were lost.
+    first_child_left: usize,
 }
+
+/// What a job returns to others.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JobOutput {
+    /// Nothing that a node has to keep: what is small is kept by who submitted it.
+    Small,
+    /// It is large, and is not there: the job has not ended, or nobody needs it any more.
+    Large,
+    /// It is in the object store of the Ray node with this number.
+    Kept(usize),
+}
+
+/// From how many bytes on an object is kept by a node, and not by who submitted the task
+/// (`max_direct_call_object_size`).
+const LARGE: u64 = 100 * 1024;
 
 /// All jobs of a trace.
 #[derive(Debug, Clone, Default)]
@@ -108,8 +132,17 @@ impl Jobs {
                 ended: None,
                 attempt: 0,
                 retries: job.retries,
+                output: if job.output >= LARGE {
+                    JobOutput::Large
+                } else {
+                    JobOutput::Small
+                },
                 waits_for: 1 + job.after.len(),
+                parents: job.after.clone(),
+                is_actor: matches!(job.demand, JobDemand::Actor(_)),
+                is_new_process: false,
                 children: Vec::new(),
+                first_child_left: 0,
             });
         }
         for (number, job) in trace.jobs.iter().enumerate() {
@@ -128,7 +161,7 @@ impl Jobs {
         let ready = job.waits_for == 0 && job.state == JobState::Blocked;
         if ready {
             job.state = JobState::Ready;
-            job.ready = Some(now);
+            job.ready = job.ready.or(Some(now));
         }
         ready
     }
@@ -138,7 +171,7 @@ impl Jobs {
         self.left -= 1;
         self.all[number].state = JobState::Ended;
         self.all[number].ended = Some(now);
-        let children = std::mem::take(&mut self.all[number].children);
+        let children = self.all[number].children.clone();
         let ready = children.into_iter();
         ready
             .filter(|child| self.may_be_ready(*child, now))
@@ -152,8 +185,64 @@ impl Jobs {
             if self.all[number].state != JobState::Lost {
                 self.all[number].state = JobState::Lost;
                 self.left -= 1;
-                lost.append(&mut self.all[number].children);
+                lost.extend(&self.all[number].children);
             }
         }
+    }
+
+    /// The jobs that a job needs.
+    pub fn parents(&self, number: usize) -> &[usize] {
+        &self.all[number].parents
+    }
+
+    /// Whether a job waits, or may have to be tried again, and needs what this one returned.
+    pub fn is_needed(&mut self, number: usize) -> bool {
+        let job = &self.all[number];
+        let mut children = job.children.iter().skip(job.first_child_left);
+        let is_over =
+            |child: &usize| matches!(self.all[*child].state, JobState::Ended | JobState::Lost);
+        // None of those that were passed over comes back, so that all of this takes a time in
+        // proportion to the children.
+        let over = children.by_ref().take_while(|child| is_over(child)).count();
+        let first = job.first_child_left + over;
+        self.all[number].first_child_left = first;
+        first < self.all[number].children.len()
+    }
+
+    /// What a job returned will never be there again: who waits for it is lost. Returns those that were
+    /// ready.
+    pub fn lose_children(&mut self, number: usize) -> Vec<usize> {
+        let children = self.all[number].children.clone();
+        let waiting = children
+            .into_iter()
+            .filter(|child| matches!(self.all[*child].state, JobState::Blocked | JobState::Ready));
+        let waiting: Vec<usize> = waiting.collect();
+        for child in &waiting {
+            self.lose(*child);
+        }
+        waiting
+    }
+
+    /// What an ended job returned is gone: it has to run again, and who waits for it has to wait for
+    /// longer. Returns those that were ready.
+    pub fn again(&mut self, number: usize) -> Vec<usize> {
+        self.left += 1;
+        let job = &mut self.all[number];
+        job.state = JobState::Ready;
+        job.ended = None;
+        let mut were_ready = Vec::new();
+        for child in job.children.clone() {
+            let child_job = &mut self.all[child];
+            match child_job.state {
+                JobState::Blocked => child_job.waits_for += 1,
+                JobState::Ready => {
+                    child_job.waits_for += 1;
+                    child_job.state = JobState::Blocked;
+                    were_ready.push(child);
+                }
+                JobState::Running(_) | JobState::Ended | JobState::Lost => {}
+            }
+        }
+        were_ready
     }
 }

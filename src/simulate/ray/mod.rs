@@ -9,6 +9,7 @@ mod cluster;
 mod gcs;
 pub mod jobs;
 pub mod node;
+mod objects;
 mod placing;
 pub mod resources;
 

@@ -24,6 +24,10 @@ pub struct RayNode {
     pub used: Bundle,
     /// How many jobs run on it.
     pub running: usize,
+    /// How many objects of its store others still need.
+    pub objects: usize,
+    /// How many worker processes wait for work.
+    pub idle_processes: usize,
     /// The placement groups that have bundles on it, by the number of the job.
     pub gangs: Vec<usize>,
     /// Since when nothing runs on it.
@@ -46,6 +50,12 @@ pub enum RayNodeStage {
 }
 
 impl RayNode {
+    /// Whether nothing runs on it, and nobody needs what it keeps. (`local_resource_manager.cc`: the memory
+    /// of the object store is a resource in use.)
+    pub fn is_idle(&self) -> bool {
+        self.running == 0 && self.objects == 0
+    }
+
     /// What is free.
     pub fn free(&self) -> Bundle {
         let mut free = self.total.clone();

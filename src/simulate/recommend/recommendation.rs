@@ -9,7 +9,7 @@ use super::trial::Trial;
 
 /// What users ask of a choice.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Wanted {
+pub struct RecommendationGoal {
     /// The longest mean wait, in seconds.
     pub max_wait: Option<f64>,
     /// The highest cost, in hours.
@@ -31,7 +31,7 @@ pub struct Recommendation {
 
 impl Recommendation {
     /// The front of a search.
-    pub fn of(searched: &Searched, wanted: Wanted) -> Self {
+    pub fn of(searched: &Searched, wanted: RecommendationGoal) -> Self {
         let scores = searched.scores();
         let trials = front(&scores);
         let chosen = trials.iter().map(|at| &searched.trials[*at]);

@@ -2,6 +2,7 @@
 
 use super::replica::{Replica, SHARDS};
 use super::store::LeaseStore;
+use crate::flow_control::requests::NotAdmitted;
 use crate::reconcile::ownership::lease::shards::shard_of;
 use crate::reconcile::{Effect, RoundSettings};
 use crate::simulate::moment::Moment;
@@ -28,7 +29,7 @@ impl Controllers {
         let replicas = (0..count.max(1)).map(|number| {
             let mut scaler = Scaler::new(settings.clone());
             scaler.number = number;
-            scaler.is_checked = true;
+            scaler.broken = Some(Vec::new());
             Replica::new(number, shard, scaler)
         });
         let mut controllers = Self {
@@ -72,6 +73,20 @@ impl Controllers {
                 replica.scaler.answered(look, chain, frozen_s, world);
             }
             _ => replica.lease(&mut self.store, world),
+        }
+    }
+
+    /// A call was not let through to the API server; the event is the one by which it would have
+    /// arrived.
+    pub fn turned_away(&mut self, event: WorldEvent, why: NotAdmitted) {
+        if let WorldEvent::Answered {
+            scaler,
+            look,
+            chain,
+        } = event
+            && let Some(replica) = self.replicas.get_mut(scaler)
+        {
+            replica.scaler.turned_away(look, chain, why);
         }
     }
 

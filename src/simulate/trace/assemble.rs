@@ -243,6 +243,7 @@ fn expand(
             seconds: draft.seconds,
             demand: draft.demand,
             memory: draft.memory,
+            output: draft.output,
             retries: draft.retries,
         };
         if draft.count == 1 {

@@ -48,6 +48,8 @@ pub(super) struct JobDraft {
     pub demand: JobDemand,
     /// The memory that it uses.
     pub memory: Vec<MemoryUse>,
+    /// The bytes of what it returns.
+    pub output: u64,
     /// How often it is tried again.
     pub retries: u32,
     /// How many of it there are.
@@ -68,6 +70,7 @@ impl JobDraft {
             retries: demand.usual_retries(),
             demand,
             memory: Vec::new(),
+            output: 0,
             count: 1,
         }
     }
@@ -119,11 +122,11 @@ impl JobDraft {
     }
 }
 
-/// Bytes of memory that are used, of an amount that a file has.
-pub(super) fn bytes(place: &Place, amount: f64) -> Result<u64, TraceError> {
+/// The bytes of a field, of an amount that a file has.
+pub(super) fn bytes(place: &Place, field: &'static str, amount: f64) -> Result<u64, TraceError> {
     if !(0.0..=MOST).contains(&amount) {
         let expected = "bytes are from 0 to 9e14";
-        return Err(value(place, "memory", &amount.to_string(), expected));
+        return Err(value(place, field, &amount.to_string(), expected));
     }
     #[expect(
         clippy::cast_possible_truncation,

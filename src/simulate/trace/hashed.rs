@@ -44,6 +44,7 @@ mod tests {
             seconds: 2.0,
             demand: JobDemand::Task(JobShape::new()),
             memory: Vec::new(),
+            output: 0,
             retries: 3,
         };
         let trace = Trace {

@@ -58,6 +58,8 @@ pub struct Job {
     pub demand: JobDemand,
     /// The memory that it really uses, in the order of time; empty where that is not known.
     pub memory: Vec<MemoryUse>,
+    /// The bytes of what it returns to those that wait for it; 0 where that is not known.
+    pub output: u64,
     /// How often it is tried again when its node is lost; [`u32::MAX`] is without end. Ray's default
     /// is 3 for tasks, 0 for actors; a placement group is placed again without end.
     pub retries: u32,

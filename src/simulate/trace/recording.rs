@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use super::assemble::{assemble, some};
 use super::draft::as_name;
 use super::error::TraceError;
-use super::forms::ray_runs::{ActorEnds, Group, Groups, Kind, Run, drafts};
+use super::forms::ray_runs::{ActorEnds, Groups, Run, RunGroup, RunKind, drafts};
 use super::job::Trace;
 use super::loss::Loss;
 
@@ -23,7 +23,7 @@ pub struct RayHistory {
     /// When actors ended, by their ids, in seconds since 1970.
     pub actor_ends: Vec<(String, f64)>,
     /// Placement groups by their ids.
-    pub groups: Vec<(String, Group)>,
+    pub groups: Vec<(String, RunGroup)>,
     /// How many attempts the GCS has forgotten since it started.
     pub forgotten: u64,
 }
@@ -61,7 +61,7 @@ impl Recording {
         let mut left_out = 0;
         for run in history.runs {
             let key = match (&run.actor, run.kind) {
-                (Some(actor), Kind::Call) => (actor.clone(), u64::MAX),
+                (Some(actor), RunKind::Call) => (actor.clone(), u64::MAX),
                 _ => (run.task.clone(), run.ready.to_bits()),
             };
             let end = |run: &Run| run.ran.map_or(f64::NEG_INFINITY, |(_, end)| end);
@@ -92,7 +92,7 @@ impl Recording {
     /// Nothing has ended, or the GCS told of amounts that Ray does not have.
     pub fn finish(mut self, name: &str, now: f64) -> Result<(Trace, Vec<Loss>), TraceError> {
         for run in self.runs.values() {
-            if let (Kind::Creation, Some(actor), Some(_)) = (run.kind, &run.actor, run.ran) {
+            if let (RunKind::Creation, Some(actor), Some(_)) = (run.kind, &run.actor, run.ran) {
                 self.actor_ends.entry(actor.clone()).or_insert(now);
             }
         }
@@ -115,7 +115,7 @@ mod tests {
     use super::*;
     use crate::simulate::trace::job::{JobDemand, JobShape, PlacementStrategy};
 
-    fn run(task: &str, kind: Kind, from: f64, to: Option<f64>) -> Run {
+    fn run(task: &str, kind: RunKind, from: f64, to: Option<f64>) -> Run {
         Run {
             task: task.to_owned(),
             name: "f".to_owned(),
@@ -139,12 +139,12 @@ mod tests {
     #[test]
     fn what_is_reported_twice_counts_once_and_ends_are_kept() {
         let mut recording = Recording::default();
-        recording.add(history(vec![run("t", Kind::Task, 100.0, None)]));
-        recording.add(history(vec![run("t", Kind::Task, 100.0, Some(103.0))]));
+        recording.add(history(vec![run("t", RunKind::Task, 100.0, None)]));
+        recording.add(history(vec![run("t", RunKind::Task, 100.0, Some(103.0))]));
         // The GCS has forgotten the first, and tells of another.
         let mut later = history(vec![
-            run("u", Kind::Task, 104.0, Some(105.0)),
-            run("v", Kind::Task, 104.0, None),
+            run("u", RunKind::Task, 104.0, Some(105.0)),
+            run("v", RunKind::Task, 104.0, None),
         ]);
         later.forgotten = 2;
         recording.add(later);
@@ -164,18 +164,18 @@ mod tests {
         };
         let child = |at: f64| Run {
             parent: Some("t".to_owned()),
-            ..run("late", Kind::Task, at, Some(at + 2.0))
+            ..run("late", RunKind::Task, at, Some(at + 2.0))
         };
         let mut told = history(vec![
-            run("t", Kind::Task, 100.0, Some(103.0)),
+            run("t", RunKind::Task, 100.0, Some(103.0)),
             child(104.0),
             Run {
                 task: "early".to_owned(),
                 ..child(101.0)
             },
-            actor("a", run("made-a", Kind::Creation, 100.0, Some(101.0))),
-            actor("b", run("made-b", Kind::Creation, 100.0, Some(101.0))),
-            actor("b", run("call", Kind::Call, 102.0, Some(103.0))),
+            actor("a", run("made-a", RunKind::Creation, 100.0, Some(101.0))),
+            actor("b", run("made-b", RunKind::Creation, 100.0, Some(101.0))),
+            actor("b", run("call", RunKind::Call, 102.0, Some(103.0))),
         ]);
         told.actor_ends = vec![("a".to_owned(), 150.5)];
         let mut recording = Recording::default();
@@ -196,9 +196,9 @@ mod tests {
     fn strategies_of_placement_groups_are_known() {
         let mut told = history(vec![Run {
             group: Some("g".to_owned()),
-            ..run("t", Kind::Task, 1.0, Some(4.0))
+            ..run("t", RunKind::Task, 1.0, Some(4.0))
         }]);
-        let group = Group {
+        let group = RunGroup {
             bundles: vec![JobShape::from([("CPU".to_owned(), 1.0)]); 2],
             strategy: Some(PlacementStrategy::StrictSpread),
         };

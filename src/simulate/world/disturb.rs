@@ -32,6 +32,11 @@ impl World {
         } else {
             self.answer(is_kubernetes, |world| world.perform(effect))
         };
+        if let Err(Failure::Api(status)) = &result
+            && status.code == 429
+        {
+            self.trouble.patience_asked = Some(status.retry_after_s.unwrap_or_default());
+        }
         self.log.add(self.now, || LogEntry::Called {
             effect: Box::new(effect.clone()),
             is_done,

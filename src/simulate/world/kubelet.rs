@@ -78,6 +78,8 @@ impl World {
             total,
             used: Bundle::default(),
             running: 0,
+            objects: 0,
+            idle_processes: 0,
             gangs: Vec::new(),
             idle_since: self.now,
             stage: RayNodeStage::Alive,

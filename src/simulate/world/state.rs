@@ -39,6 +39,9 @@ pub struct World {
     pub log: EventLog,
     /// Pods that carry the cluster's labels and are somebody else's.
     pub strangers: Vec<PodObject>,
+    /// The requests to the API server that have to pass a gate first, by the events by which they
+    /// arrive; none where there is no gate.
+    pub outgoing: Option<Vec<WorldEvent>>,
     /// Everything random.
     pub random: fastrand::Rng,
     pub(super) queue: EventQueue,
@@ -79,6 +82,7 @@ impl World {
             trouble: Trouble::default(),
             log: EventLog::default(),
             strangers: Vec::new(),
+            outgoing: None,
             random: fastrand::Rng::with_seed(settings.seed.wrapping_add(1)),
             queue: EventQueue::default(),
             cluster: ClusterObject::default(),
@@ -142,6 +146,19 @@ impl World {
     /// Sets an event so many seconds from now.
     pub fn after(&mut self, seconds: f64, event: WorldEvent) {
         self.queue.add(self.now.plus(seconds), event);
+    }
+
+    /// Sets an event at a moment.
+    pub fn at(&mut self, moment: Moment, event: WorldEvent) {
+        self.queue.add(moment.max(self.now), event);
+    }
+
+    /// A call is sent, and arrives with that event.
+    pub fn send(&mut self, is_kubernetes: bool, event: WorldEvent) {
+        match &mut self.outgoing {
+            Some(outgoing) if is_kubernetes => outgoing.push(event),
+            _ => self.after(self.settings.call_s, event),
+        }
     }
 
     /// Lets an event happen. Looks and answers are the scaler's, and change nothing here.
@@ -253,8 +270,14 @@ impl World {
     /// Something about Ray has changed: what fits is started, and drained nodes without work end.
     pub(super) fn ray_changed(&mut self) {
         for job in self.ray.schedule(self.now) {
-            let started = &self.ray.jobs.all[job];
-            let (seconds, attempt) = (started.seconds, started.attempt);
+            let started = &mut self.ray.jobs.all[job];
+            let begins = if started.is_new_process {
+                self.settings.worker_start_s
+            } else {
+                0.0
+            };
+            started.started = Some(self.now.plus(begins));
+            let (seconds, attempt) = (begins + started.seconds, started.attempt);
             self.after(seconds, WorldEvent::JobEnds { job, attempt });
         }
         for pod in self.ray.ending() {

@@ -13,6 +13,8 @@ use crate::reconcile::effects::failure::{ApiStatus, Failure, GcsKind};
 pub struct Trouble {
     /// How the next calls of the scaler are answered, if not as they should be.
     pub answers: VecDeque<BadAnswer>,
+    /// For how many seconds the API server has just asked for patience, if it has.
+    pub patience_asked: Option<f64>,
     /// Whether the GCS does not answer.
     pub is_gcs_away: bool,
     /// How all calls of a kind are answered.

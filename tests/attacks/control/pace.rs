@@ -26,20 +26,23 @@ async fn nobody_comes_again_before_the_api_server_asked_for() {
         hit.then_some(Fault::Status(429, Some(4)))
     });
     let controller = Controller::start(&api);
-    soon("one is refused", || {
-        !api.played.calls("patch", "rayclusters").is_empty()
-    })
-    .await;
-    // Each of these would ask for itself at once: they were not refused anything.
+    let sent = || api.played.calls("patch", "rayclusters").len();
+    soon("one is refused", || sent() == 1).await;
+    // Each of these asks for itself at once: the refusal may have been for the other namespace only. The
+    // first of them that is refused too stops all that are not on their way already.
     let mut neighbours = Vec::new();
     for team in ["team-b", "team-c", "team-d", "team-e", "team-f", "team-g"] {
         neighbours.push(Cluster::new(&api, team, "ray").await);
     }
-    tokio::time::sleep(Duration::from_millis(2_500)).await;
-    let sent = api.played.calls("patch", "rayclusters").len();
-    assert!(
-        sent <= 2,
-        "{sent} patches while the API server asked for patience"
+    soon("a second one is refused", || sent() > 1).await;
+    tokio::time::sleep(Duration::from_millis(500)).await;
+    let before = sent();
+    assert!(before <= 1 + neighbours.len(), "{before} patches");
+    tokio::time::sleep(Duration::from_secs(2)).await;
+    assert_eq!(
+        sent(),
+        before,
+        "patches while the API server asked for patience"
     );
     api.played.no_faults();
     busy.is_scaled().await;

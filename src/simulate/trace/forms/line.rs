@@ -28,7 +28,7 @@ pub(super) struct Header {
 }
 
 /// Amounts of logical resources by name.
-pub(super) type Amounts = BTreeMap<String, Number>;
+pub(super) type LineAmounts = BTreeMap<String, Number>;
 
 /// Every other line of a trace: a task, an actor or a placement group. It has exactly one of the
 /// fields `task`, `actor` and `placementGroup`, whose value is its id.
@@ -68,19 +68,23 @@ pub(super) struct JobLine {
     /// What a task or an actor asks of Ray, such as `{"CPU": 1, "memory": 1073741824}`; memory in
     /// bytes. Without it, it asks for nothing.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub resources: Option<Amounts>,
+    pub resources: Option<LineAmounts>,
     /// How the bundles of a placement group lie on nodes; without it, `PACK`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub strategy: Option<PlacementStrategy>,
     /// What each bundle of a placement group holds.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(length(min = 1, max = 1000))]
-    pub bundles: Option<Vec<Amounts>>,
+    pub bundles: Option<Vec<LineAmounts>>,
     /// The memory that it really uses: pairs of seconds since it started, and bytes from then on, in
     /// the order of time.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = 10000))]
     pub memory: Vec<(Number, Number)>,
+    /// The bytes of what it returns to those that wait for it.
+    #[serde(default = "zero", skip_serializing_if = "is_zero")]
+    #[schemars(range(min = 0))]
+    pub output: Number,
     /// How often it is tried again when its node is lost; -1 is without end. Without it: 3 for a
     /// task, 0 for an actor, -1 for a placement group.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -163,6 +167,7 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
         strategy: None,
         bundles: None,
         memory: memory.collect(),
+        output: job.output.into(),
         retries: (job.retries != job.demand.usual_retries()).then_some(retries),
         count: None,
     };
@@ -178,11 +183,11 @@ fn line(job: &Job, jobs: &[Job]) -> JobLine {
     line
 }
 
-fn some(shape: &JobShape) -> Option<Amounts> {
+fn some(shape: &JobShape) -> Option<LineAmounts> {
     (!shape.is_empty()).then(|| amounts(shape))
 }
 
-fn amounts(shape: &JobShape) -> Amounts {
+fn amounts(shape: &JobShape) -> LineAmounts {
     let amounts = shape.iter();
     amounts
         .map(|(name, amount)| (name.clone(), number(*amount)))

@@ -3,7 +3,7 @@
 use serde::de::DeserializeOwned;
 use serde_json::{Map, Number, Value};
 
-use super::line::{API_VERSION, Amounts, Header, JobLine, KIND, header_fields, job_fields};
+use super::line::{API_VERSION, Header, JobLine, KIND, LineAmounts, header_fields, job_fields};
 use crate::simulate::trace::draft::{JobDraft, bytes};
 use crate::simulate::trace::error::{Place, TraceError, TraceFault, reason};
 use crate::simulate::trace::job::{JobDemand, JobShape, MemoryUse, PlacementStrategy};
@@ -95,7 +95,7 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
     let used = line.memory.iter().map(|(at, amount)| {
         Ok(MemoryUse {
             at: float(at),
-            bytes: bytes(&place, float(amount))?,
+            bytes: bytes(&place, "memory", float(amount))?,
         })
     });
     Ok(JobDraft {
@@ -105,6 +105,7 @@ fn draft(mut line: JobLine, place: Place) -> Result<JobDraft, TraceError> {
         after: line.after,
         seconds: float(&line.seconds),
         memory: used.collect::<Result<Vec<MemoryUse>, TraceError>>()?,
+        output: bytes(&place, "output", float(&line.output))?,
         retries: retries(&place, line.retries, &demand)?,
         demand,
         count: line.count.unwrap_or(1),
@@ -168,7 +169,7 @@ fn retries(place: &Place, written: Option<i64>, demand: &JobDemand) -> Result<u3
     }
 }
 
-fn shape(amounts: Amounts) -> JobShape {
+fn shape(amounts: LineAmounts) -> JobShape {
     let amounts = amounts.into_iter();
     amounts
         .map(|(name, amount)| (name, float(&amount)))

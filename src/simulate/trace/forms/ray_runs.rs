@@ -13,7 +13,7 @@ use crate::simulate::trace::loss::Loss;
 
 /// What kind of task ran.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum RunKind {
     /// A task of its own.
     Task,
     /// The creation of an actor.
@@ -30,7 +30,7 @@ pub struct Run {
     /// The name of the function or class.
     pub name: String,
     /// What it is.
-    pub kind: Kind,
+    pub kind: RunKind,
     /// The actor that is made or called.
     pub actor: Option<String>,
     /// The placement group in which it runs.
@@ -50,7 +50,7 @@ const CREATION: &str = ".__init__";
 
 /// A placement group.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Group {
+pub struct RunGroup {
     /// What each of its bundles holds.
     pub bundles: Vec<JobShape>,
     /// How they lie on nodes, if that is recorded.
@@ -58,7 +58,7 @@ pub struct Group {
 }
 
 /// The placement groups by their ids.
-pub(in crate::simulate::trace) type Groups = HashMap<String, Group>;
+pub(in crate::simulate::trace) type Groups = HashMap<String, RunGroup>;
 
 /// When actors ended, by their ids, in seconds of the same clock as runs. Of others the last call is
 /// taken for the end.
@@ -79,7 +79,7 @@ pub(in crate::simulate::trace) fn drafts(
 ) -> Result<(Vec<JobDraft>, Vec<Loss>), TraceError> {
     let (runs, unfinished) = last_attempts(runs);
     let mut calls: HashMap<String, (f64, usize)> = HashMap::new();
-    for (run, _, end) in runs.iter().filter(|(run, ..)| run.kind == Kind::Call) {
+    for (run, _, end) in runs.iter().filter(|(run, ..)| run.kind == RunKind::Call) {
         let actor = run.actor.clone().unwrap_or_default();
         let (last, count) = calls.entry(actor).or_insert((*end, 0));
         *last = last.max(*end);
@@ -89,10 +89,10 @@ pub(in crate::simulate::trace) fn drafts(
     let mut used: BTreeMap<String, Life> = BTreeMap::new();
     let ends = task_ends(&runs);
     for (run, start, mut end) in runs {
-        if run.kind == Kind::Call {
+        if run.kind == RunKind::Call {
             continue;
         }
-        if run.kind == Kind::Creation {
+        if run.kind == RunKind::Creation {
             let called = run.actor.as_ref().and_then(|actor| calls.remove(actor));
             end = called.map_or(end, |(last, _)| end.max(last));
             let ended = run.actor.as_ref().and_then(|actor| actor_ends.get(actor));
@@ -138,7 +138,7 @@ pub(in crate::simulate::trace) fn drafts(
 /// actors are of them.
 fn task_ends(runs: &[(Run, f64, f64)]) -> HashMap<String, f64> {
     let tasks = runs.iter();
-    let tasks = tasks.filter(|(run, ..)| run.kind == Kind::Task && run.group.is_none());
+    let tasks = tasks.filter(|(run, ..)| run.kind == RunKind::Task && run.group.is_none());
     tasks
         .map(|(run, _, end)| (run.task.clone(), *end))
         .collect()
@@ -185,8 +185,8 @@ fn to_microseconds(seconds: f64) -> f64 {
 
 fn draft(run: Run, seconds: f64) -> JobDraft {
     let demand = match run.kind {
-        Kind::Creation => JobDemand::Actor(run.shape),
-        Kind::Task | Kind::Call => JobDemand::Task(run.shape),
+        RunKind::Creation => JobDemand::Actor(run.shape),
+        RunKind::Task | RunKind::Call => JobDemand::Task(run.shape),
     };
     let name = as_name(run.name.strip_suffix(CREATION).unwrap_or(&run.name));
     let draft = JobDraft::task(Place::Task(run.task.clone()), run.task, JobShape::new());

@@ -7,7 +7,7 @@ use k8s_openapi::jiff::tz::Offset;
 use serde::Deserialize;
 use serde_json::Deserializer;
 
-use super::ray_runs::{ActorEnds, Group, Groups, Kind, Run, drafts};
+use super::ray_runs::{ActorEnds, Groups, Run, RunGroup, RunKind, drafts};
 use crate::simulate::trace::draft::JobDraft;
 use crate::simulate::trace::error::{Place, TraceError, TraceFault, syntax};
 use crate::simulate::trace::job::JobShape;
@@ -100,7 +100,7 @@ pub(in crate::simulate::trace) fn read(
                 (false, Some(bundles)) => {
                     let bundles = bundles.iter().map(|bundle| bundle.unit_resources.clone());
                     let id = record.placement_group_id.unwrap_or_default();
-                    let group = Group {
+                    let group = RunGroup {
                         bundles: bundles.collect(),
                         strategy: None,
                     };
@@ -120,9 +120,9 @@ fn run(record: Record) -> Result<Option<Run>, TraceError> {
     let task = record.task_id.unwrap_or_default();
     let place = Place::Task(task.clone());
     let kind = match record.kind.as_deref() {
-        Some("NORMAL_TASK") => Kind::Task,
-        Some("ACTOR_CREATION_TASK") => Kind::Creation,
-        Some("ACTOR_TASK") => Kind::Call,
+        Some("NORMAL_TASK") => RunKind::Task,
+        Some("ACTOR_CREATION_TASK") => RunKind::Creation,
+        Some("ACTOR_TASK") => RunKind::Call,
         Some("DRIVER_TASK") => return Ok(None),
         other => {
             return Err(place.fault(TraceFault::Value {

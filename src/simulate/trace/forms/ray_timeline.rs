@@ -5,7 +5,7 @@
 
 use serde::Deserialize;
 
-use super::ray_runs::{ActorEnds, Groups, Kind, Run, drafts};
+use super::ray_runs::{ActorEnds, Groups, Run, RunKind, drafts};
 use crate::simulate::trace::draft::JobDraft;
 use crate::simulate::trace::error::{TraceError, syntax};
 use crate::simulate::trace::loss::Loss;
@@ -82,14 +82,14 @@ fn run(event: Event, index: usize) -> Option<Run> {
 }
 
 /// What an id says of its task: ids that are not given are all `f`.
-fn kind(id: &str) -> (Kind, Option<String>) {
+fn kind(id: &str) -> (RunKind, Option<String>) {
     let none = |digits: &str| digits.bytes().all(|digit| digit == b'f');
     let parts = id.split_at_checked(UNIQUE);
     match parts.filter(|(_, actor)| actor.len() == ACTOR + JOB && actor.is_ascii()) {
-        Some((_, actor)) if none(&actor[..ACTOR]) => (Kind::Task, None),
-        Some((unique, actor)) if none(unique) => (Kind::Creation, Some(actor.to_owned())),
-        Some((_, actor)) => (Kind::Call, Some(actor.to_owned())),
-        None => (Kind::Task, None),
+        Some((_, actor)) if none(&actor[..ACTOR]) => (RunKind::Task, None),
+        Some((unique, actor)) if none(unique) => (RunKind::Creation, Some(actor.to_owned())),
+        Some((_, actor)) => (RunKind::Call, Some(actor.to_owned())),
+        None => (RunKind::Task, None),
     }
 }
 
@@ -102,14 +102,14 @@ mod tests {
         let actor = "c7fc6e5f08d2d2585236521d01000000";
         assert_eq!(
             kind("f91b78d7db9a6593ffffffffffffffffffffffff01000000"),
-            (Kind::Task, None)
+            (RunKind::Task, None)
         );
-        let made = (Kind::Creation, Some(actor.to_owned()));
+        let made = (RunKind::Creation, Some(actor.to_owned()));
         assert_eq!(kind(&format!("ffffffffffffffff{actor}")), made);
-        let call = (Kind::Call, Some(actor.to_owned()));
+        let call = (RunKind::Call, Some(actor.to_owned()));
         assert_eq!(kind(&format!("e0dc174c83599034{actor}")), call);
         for odd in ["", "event-1", "ä", &"ä".repeat(24)] {
-            assert_eq!(kind(odd), (Kind::Task, None), "{odd}");
+            assert_eq!(kind(odd), (RunKind::Task, None), "{odd}");
         }
     }
 

@@ -33,13 +33,32 @@ struct Workflow {
     /// Up to version 1.4.
     #[serde(default, alias = "jobs")]
     tasks: Vec<Task>,
-    specification: Option<Tasks>,
+    specification: Option<Specified>,
     execution: Option<Tasks>,
 }
 
 #[derive(Deserialize)]
 struct Tasks {
     tasks: Vec<Task>,
+}
+
+#[derive(Deserialize)]
+struct Specified {
+    tasks: Vec<Task>,
+    #[serde(default)]
+    files: Vec<File>,
+}
+
+/// A file that tasks read and write.
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct File {
+    /// From version 1.5 on.
+    id: Option<String>,
+    /// Up to version 1.4: whether the task that has it writes it.
+    link: Option<String>,
+    #[serde(alias = "size")]
+    size_in_bytes: Option<f64>,
 }
 
 /// A task: its structure, what was measured of it, or both.
@@ -59,6 +78,15 @@ struct Task {
     memory_in_bytes: Option<f64>,
     /// In kilobytes, up to version 1.3.
     memory: Option<f64>,
+    /// Up to version 1.4.
+    #[serde(default)]
+    files: Vec<File>,
+    /// From version 1.5 on, by id.
+    #[serde(default)]
+    output_files: Vec<String>,
+    /// The bytes of what it writes, where that is known.
+    #[serde(skip)]
+    output: f64,
 }
 
 /// The name of the workflow, and a description of each task.
@@ -76,7 +104,7 @@ pub(in crate::simulate::trace) fn read(
     }
     let workflow = instance.workflow;
     let drafts = match (workflow.specification, workflow.execution) {
-        (Some(specification), Some(execution)) => measured(specification.tasks, execution.tasks)?,
+        (Some(specification), Some(execution)) => measured(specification, execution.tasks)?,
         (Some(_), None) => {
             return Err(Place::Whole.fault(TraceFault::Missing {
                 field: "workflow.execution",
@@ -90,12 +118,19 @@ pub(in crate::simulate::trace) fn read(
 }
 
 /// From version 1.5 on: two lists of the same tasks.
-fn measured(specified: Vec<Task>, measured: Vec<Task>) -> Result<Vec<JobDraft>, TraceError> {
+fn measured(specified: Specified, measured: Vec<Task>) -> Result<Vec<JobDraft>, TraceError> {
+    let files = specified.files.into_iter();
+    let sizes: HashMap<String, f64> = files
+        .filter_map(|file| Some((file.id?, file.size_in_bytes?)))
+        .collect();
     let by_id = measured
         .into_iter()
         .filter_map(|task| Some((task.id.clone()?, task)));
     let mut by_id: HashMap<String, Task> = by_id.collect();
-    let whole = specified.into_iter().map(|task| {
+    let whole = specified.tasks.into_iter().map(|task| {
+        let written = task.output_files.iter();
+        let output = written.filter_map(|file| sizes.get(file)).sum();
+        let task = Task { output, ..task };
         let run = task.id.as_ref().and_then(|id| by_id.remove(id));
         match run {
             Some(run) => Task {
@@ -175,7 +210,13 @@ fn draft(task: &Task, id: String) -> Result<JobDraft, TraceError> {
     let used = task
         .memory_in_bytes
         .or(task.memory.map(|amount| amount * KILOBYTE));
-    let used = used.map(|amount| bytes(&place, amount)).transpose()?;
+    let written = task.files.iter();
+    let written = written.filter(|file| file.link.as_deref() == Some("output"));
+    let written: f64 = written.filter_map(|file| file.size_in_bytes).sum();
+    let output = bytes(&place, "the size of its output", task.output.max(written))?;
+    let used = used
+        .map(|amount| bytes(&place, "memory", amount))
+        .transpose()?;
     let name = as_name(task.name.as_deref().unwrap_or_default());
     let shape = [("CPU".to_owned(), cores)].into();
     let draft = JobDraft::task(place, id, shape);
@@ -186,6 +227,7 @@ fn draft(task: &Task, id: String) -> Result<JobDraft, TraceError> {
             .map(|bytes| MemoryUse { at: 0.0, bytes })
             .into_iter()
             .collect(),
+        output,
         ..draft
     })
 }

@@ -1,4 +1,4 @@
-//! The queue of the requests that wait at the gate, by cluster. Pure.
+//! The queue of the requests that wait, by cluster.
 //!
 //! One request at a time is at the front, and may pass next; clusters take turns. A cluster with
 //! many requests under way is passed over until one of them has ended.
@@ -8,11 +8,17 @@ use std::sync::Arc;
 
 use crate::fair_queue::FairQueue;
 
-/// The name of a flow: the requests of one cluster belong together.
+/// The name of a flow, `NAMESPACE/NAME`: the requests of one cluster belong together.
 pub type Flow = Arc<str>;
 
 /// The flow of the requests that can wait until no other request does. No cluster has this name.
 pub const LAST: &str = "";
+
+/// The namespace of a flow's cluster.
+pub fn namespace(flow: &Flow) -> &str {
+    flow.split_once('/')
+        .map_or(flow, |(namespace, _)| namespace)
+}
 
 /// The waiting requests. A `W` is the means to tell a request that it is at the front.
 #[derive(Debug)]

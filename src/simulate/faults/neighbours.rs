@@ -1,0 +1,189 @@
+//! Several clusters that one process scales: each has its own world, jobs and faults, and their
+//! requests to the API server pass one gate.
+
+use super::plan::{FaultKind, FaultPlan};
+use super::trial::{Failed, FaultTrial, Staging};
+use super::violation::WorldViolation;
+use crate::flow_control::requests::{AT_ONCE, OF_ONE};
+use crate::simulate::gate::{Passed, SimulatedGate};
+use crate::simulate::moment::Moment;
+use crate::simulate::world::World;
+use crate::simulate::world::group::SimulatedGroupError;
+use crate::simulate::world::queue::WorldEvent;
+
+/// What the process may send to the API server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct GateRate {
+    /// Requests in a second.
+    pub rate: u32,
+    /// Requests at once after a quiet time.
+    pub burst: u32,
+}
+
+/// What became of several clusters.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Neighbourhood {
+    /// The first violation, and the number of the cluster.
+    pub failed: Option<(usize, Failed)>,
+    /// For each cluster, how long each job waited, in seconds; none if it never started.
+    pub waits_s: Vec<Vec<Option<f64>>>,
+    /// For each cluster, the longest time that a request waited at the gate, in seconds.
+    pub at_gate_s: Vec<f64>,
+}
+
+/// Tries several plans at the same time, in one process. What happens to a process (it is killed, loses
+/// a Lease, has a wrong clock) would happen to all of them, and is left out of the plans.
+///
+/// # Errors
+///
+/// A group of a scene cannot be read.
+pub fn trial(plans: &[FaultPlan], rate: GateRate) -> Result<Neighbourhood, SimulatedGroupError> {
+    let plans: Vec<FaultPlan> = plans.iter().map(without_process).collect();
+    let mut seen: Vec<_> = plans
+        .iter()
+        .map(|_| |_: &World, _: Option<Moment>| {})
+        .collect();
+    let mut clusters = Vec::with_capacity(plans.len());
+    for (plan, seen) in plans.iter().zip(&mut seen) {
+        let staging = Staging {
+            reconciler: plan.scene.reconciler(),
+            world: plan.scene.world(),
+            spares_none: false,
+        };
+        let mut trial = FaultTrial::new(plan, staging, seen)?;
+        trial.world.outgoing = Some(Vec::new());
+        clusters.push(trial);
+    }
+    let mut neighbours = Neighbours {
+        clusters,
+        gate: SimulatedGate::new(rate.rate, rate.burst),
+    };
+    let failed = neighbours.run().err();
+    let failed = failed.map(|(number, violation)| {
+        let failed = neighbours.clusters[number].failed(violation);
+        (number, failed)
+    });
+    Ok(Neighbourhood {
+        failed,
+        waits_s: neighbours.clusters.iter().map(waits).collect(),
+        at_gate_s: (0..plans.len())
+            .map(|number| {
+                let longest = neighbours.gate.longest_s.get(&number);
+                longest.copied().unwrap_or_default()
+            })
+            .collect(),
+    })
+}
+
+/// The plan without what happens to the process.
+fn without_process(plan: &FaultPlan) -> FaultPlan {
+    let mut plan = plan.clone();
+    plan.scene.settings.replicas = None;
+    plan.faults.retain(|fault| !fault.kind.is_of_the_process());
+    plan
+}
+
+fn waits(cluster: &FaultTrial<'_>) -> Vec<Option<f64>> {
+    let jobs = cluster.world.ray.jobs.all.iter();
+    jobs.map(|job| Some(job.started?.since(job.ready?)))
+        .collect()
+}
+
+struct Neighbours<'a> {
+    clusters: Vec<FaultTrial<'a>>,
+    gate: SimulatedGate,
+}
+
+impl Neighbours<'_> {
+    fn run(&mut self) -> Result<(), (usize, WorldViolation)> {
+        while self.clusters.iter().any(|cluster| !cluster.is_over()) {
+            let clusters = self.clusters.iter().enumerate();
+            let clusters = clusters.filter(|(_, cluster)| !cluster.is_over());
+            let clusters =
+                clusters.filter_map(|(number, cluster)| Some((cluster.next_at()?, number)));
+            let (gate, cluster) = (self.gate.next_at(), clusters.min());
+            match (gate, cluster) {
+                (Some(gate), cluster) if cluster.is_none_or(|(at, _)| gate < at) => {
+                    self.pass(gate);
+                }
+                (_, Some((at, number))) => {
+                    self.step(number).map_err(|violation| (number, violation))?;
+                    self.pass(at);
+                }
+                (_, None) => return Ok(()),
+            }
+        }
+        Ok(())
+    }
+
+    /// The next thing happens to a cluster, and its requests go to the gate.
+    fn step(&mut self, number: usize) -> Result<(), WorldViolation> {
+        let busy = self.clusters.iter_mut();
+        let busy = busy.filter_map(|cluster| {
+            cluster
+                .controllers
+                .scalers()
+                .next()
+                .map(|one| one.is_busy())
+        });
+        let busy = busy.filter(|busy| *busy).count();
+        let cluster = &mut self.clusters[number];
+        for scaler in cluster.controllers.scalers() {
+            scaler.busy_clusters = busy.max(1);
+        }
+        cluster.go_on()?;
+        let now = cluster.world.now;
+        if let Some(event @ WorldEvent::Answered { .. }) = cluster.happened {
+            self.gate.answered((number, event));
+        }
+        if let Some(seconds) = cluster.world.trouble.patience_asked.take() {
+            self.gate.ask_patience(number, now, seconds);
+        }
+        let outgoing = cluster.world.outgoing.as_mut();
+        for event in outgoing.map(std::mem::take).unwrap_or_default() {
+            if let Some(passed) = self.gate.join((number, event), now) {
+                self.take(passed, now);
+            }
+        }
+        Ok(())
+    }
+
+    /// Lets through what may pass now.
+    fn pass(&mut self, now: Moment) {
+        for passed in self.gate.proceed(now) {
+            self.take(passed, now);
+        }
+        let (all, of_one) = self.gate.under_way();
+        debug_assert!(all <= AT_ONCE && of_one <= OF_ONE.under_way);
+    }
+
+    fn take(&mut self, passed: Passed, now: Moment) {
+        match passed {
+            Passed::Sent((number, event)) => {
+                let world = &mut self.clusters[number].world;
+                world.at(now.plus(world.settings.call_s), event);
+            }
+            Passed::Refused((number, event), why) => {
+                let cluster = &mut self.clusters[number];
+                cluster.controllers.turned_away(event, why);
+                cluster.world.at(now, event);
+            }
+        }
+    }
+}
+
+impl FaultKind {
+    /// Whether it happens to the process that scales, and so to all clusters that it scales.
+    fn is_of_the_process(self) -> bool {
+        matches!(
+            self,
+            Self::ScalerDies { .. }
+                | Self::LeaseLost { .. }
+                | Self::ClockAhead { .. }
+                | Self::ReplicaCut { .. }
+                | Self::ReplicaFrozen { .. }
+                | Self::ReplicaDies { .. }
+                | Self::ReplicaStops { .. }
+        )
+    }
+}

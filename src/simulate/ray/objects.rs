@@ -1,0 +1,184 @@
+//! The object store: what large results of jobs keep on the nodes where they were made.
+//!
+//! It has no limit here and spills nothing, and reading takes no time. What counts for a scaler is that a
+//! node with objects that others need is not idle, and that with the node its objects are lost.
+
+use super::cluster::Ray;
+use super::jobs::JobOutput;
+use crate::simulate::moment::Moment;
+
+impl Ray {
+    /// What a job that has ended returned stays on the node where it ran, if it is large and others
+    /// wait for it.
+    pub(super) fn keep_output(&mut self, number: usize, node: Option<usize>) {
+        if self.jobs.all[number].output == JobOutput::Large
+            && let Some(node) = node
+            && self.jobs.is_needed(number)
+        {
+            self.jobs.all[number].output = JobOutput::Kept(node);
+            self.nodes[node].objects += 1;
+        }
+    }
+
+    /// A job has ended: what nobody but it needed is dropped.
+    pub(super) fn drop_inputs(&mut self, number: usize, now: Moment) {
+        for parent in self.jobs.parents(number).to_vec() {
+            self.drop_if_unneeded(parent, now);
+        }
+    }
+
+    /// Jobs were lost: what nobody needs any more is dropped.
+    pub(super) fn drop_unneeded(&mut self, now: Moment) {
+        for number in 0..self.jobs.all.len() {
+            self.drop_if_unneeded(number, now);
+        }
+    }
+
+    fn drop_if_unneeded(&mut self, number: usize, now: Moment) {
+        if let JobOutput::Kept(node) = self.jobs.all[number].output
+            && !self.jobs.is_needed(number)
+        {
+            self.jobs.all[number].output = JobOutput::Large;
+            let node = &mut self.nodes[node];
+            node.objects -= 1;
+            if node.is_idle() {
+                node.idle_since = now;
+            }
+        }
+    }
+
+    /// What was in the object store of a node is gone: the jobs that made it run again, as often as they
+    /// may be tried again. What they need themselves is taken to be there.
+    pub(super) fn lose_objects(&mut self, node: usize) {
+        self.nodes[node].objects = 0;
+        let kept = JobOutput::Kept(node);
+        let lost = (0..self.jobs.all.len()).filter(|job| self.jobs.all[*job].output == kept);
+        for number in lost.collect::<Vec<usize>>() {
+            let job = &mut self.jobs.all[number];
+            job.output = JobOutput::Large;
+            if job.retries == 0 {
+                for child in self.jobs.lose_children(number) {
+                    self.unqueue(child);
+                }
+                continue;
+            }
+            job.retries -= 1;
+            for ready in self.jobs.again(number) {
+                self.unqueue(ready);
+            }
+            self.wait(number);
+        }
+    }
+
+    /// A job that was ready is not any more.
+    fn unqueue(&mut self, job: usize) {
+        for queue in self.queues.values_mut() {
+            queue.retain(|waiting| *waiting != job);
+        }
+        self.gangs.retain(|waiting| *waiting != job);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::simulate::ray::jobs::JobState;
+    use crate::simulate::ray::node::{RayNode, RayNodeStage};
+    use crate::simulate::ray::resources::Bundle;
+    use crate::simulate::trace::{Job, JobDemand, JobShape, Trace};
+    use crate::snapshot::NodeId;
+
+    const NOW: Moment = Moment::START;
+
+    fn job(after: Vec<usize>, output: u64, retries: u32) -> Job {
+        Job {
+            id: String::new(),
+            name: String::new(),
+            at: 0.0,
+            after,
+            seconds: 1.0,
+            demand: JobDemand::Task(JobShape::from([("CPU".to_owned(), 1.0)])),
+            memory: Vec::new(),
+            output,
+            retries,
+        }
+    }
+
+    /// A node of one core, on which the first job has ended, and two jobs that need it wait.
+    fn with_an_object(retries: u32) -> Ray {
+        let parent = job(Vec::new(), 1 << 20, retries);
+        let child = job(vec![0], 0, 3);
+        let trace = Trace {
+            name: String::new(),
+            jobs: vec![parent, child.clone(), child],
+        };
+        let mut ray = Ray::new(&trace, 1);
+        let total = ray.names.bundle([("CPU", 1.0)]);
+        ray.join(RayNode {
+            id: NodeId::from([0; 28]),
+            pod: 0,
+            pod_name: "pod".to_owned(),
+            group: "cpu".to_owned(),
+            labels: Vec::new(),
+            total,
+            used: Bundle::default(),
+            running: 0,
+            objects: 0,
+            idle_processes: 0,
+            gangs: Vec::new(),
+            idle_since: NOW,
+            stage: RayNodeStage::Alive,
+            is_ending: false,
+        });
+        ray.submit(0, NOW);
+        assert_eq!(ray.schedule(NOW), [0]);
+        ray.end(0, 1, NOW);
+        ray.submit(1, NOW);
+        ray.submit(2, NOW);
+        assert_eq!((ray.nodes[0].running, ray.nodes[0].objects), (0, 1));
+        ray
+    }
+
+    #[test]
+    fn an_object_is_kept_until_all_who_need_it_have_ended() {
+        let mut ray = with_an_object(3);
+        assert!(!ray.drain(0, true), "it is not idle");
+        for child in [1, 2] {
+            assert!(!ray.nodes[0].is_idle());
+            assert_eq!(ray.schedule(NOW), [child]);
+            ray.end(child, 1, NOW);
+        }
+        assert!(ray.nodes[0].is_idle());
+        assert_eq!(ray.jobs.left, 0);
+    }
+
+    #[test]
+    fn what_is_lost_with_a_node_is_made_again() {
+        let mut ray = with_an_object(1);
+        ray.lose(0, NOW);
+        let state = |ray: &Ray, job: usize| ray.jobs.all[job].state.clone();
+        assert_eq!(state(&ray, 0), JobState::Ready);
+        assert_eq!(state(&ray, 1), JobState::Blocked);
+        assert_eq!(ray.jobs.left, 3);
+        ray.nodes[0].stage = RayNodeStage::Alive;
+        ray.alive.push(0);
+        assert_eq!(ray.schedule(NOW), [0]);
+        ray.end(0, 2, NOW);
+        assert_eq!(ray.schedule(NOW), [1]);
+    }
+
+    #[test]
+    fn what_may_not_be_made_again_is_lost_with_all_who_wait_for_it() {
+        let mut ray = with_an_object(0);
+        ray.lose(0, NOW);
+        assert_eq!(ray.jobs.left, 0);
+        for child in [1, 2] {
+            assert_eq!(ray.jobs.all[child].state, JobState::Lost);
+        }
+        assert!(
+            ray.queues
+                .values()
+                .all(std::collections::VecDeque::is_empty)
+        );
+    }
+}

@@ -1,0 +1,76 @@
+package scaling_test
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"rayfit.dev/rayfit/tests/lab"
+	"rayfit.dev/rayfit/tests/rig"
+	"rayfit.dev/rayfit/tests/scaling"
+)
+
+// TestIdleClustersEnd has clusters that are to be suspended when nobody has used
+// them for 15 seconds: not while a driver is there, and not while a detached actor
+// is. KubeRay's part is played: the released one knows neither field, so their
+// definition is added, and nothing follows from `idleSuspend`.
+func TestIdleClustersEnd(t *testing.T) {
+	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
+	const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
+	kubectl(t, w, "patch", "crd", "rayclusters.ray.io", "--type=json", `--patch=[
+		{"op":"add","path":"`+spec+`idleTerminationOptions","value":{"type":"object","x-kubernetes-preserve-unknown-fields":true}},
+		{"op":"add","path":"`+spec+`idleSuspend","value":{"type":"boolean"}}]`)
+	if _, err := scaling.StartController(t.Context(), w.Lab, ""); err != nil {
+		t.Fatal(err)
+	}
+	const timeout = 15 * time.Second
+	cluster := func(name string) (*scaling.Cluster, *scaling.Driver) {
+		c := &scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "small", CPU: 1, Max: 2}}}
+		d := drive(t, w, c)
+		options := rig.Object{}.Set("spec.idleTerminationOptions.timeoutSeconds", int(timeout.Seconds()))
+		if err := w.Patch(t.Context(), *c, options); err != nil {
+			t.Fatal(err)
+		}
+		return c, d
+	}
+	driven, driver := cluster("driven")
+	served, server := cluster("served")
+	do(t, server, `hold_actors("server", 1, num_cpus=0, name="server", namespace="mine", lifetime="detached")`)
+	until(t, w, "the actor works", func() error { return w.TaskGate.AtWork(batch(*served, "server"), 1) })
+	nap(t, w, driver, *driven, "work", 1, 20)
+	within(t, w, "the task ends", func() error { return attempted(w, *driven, "work-ended", 1) })
+	if suspended(w, *driven) == nil {
+		t.Error("the cluster was suspended under its driver")
+	}
+	server.Close()
+	driver.Close()
+	left := time.Now()
+	until(t, w, "the cluster without a driver is suspended", func() error { return suspended(w, *driven) })
+	took := time.Since(left).Round(100 * time.Millisecond)
+	t.Logf("suspended %s after its driver had gone", took)
+	if took < timeout {
+		t.Errorf("the cluster was suspended %s after its driver had gone", took)
+	}
+	until(t, w, "an Event says so", func() error {
+		return said(w, *driven, "IdleTermination", "neither a driver nor a detached actor")
+	})
+	if suspended(w, *served) == nil {
+		t.Error("the cluster was suspended under its detached actor")
+	}
+	last := connect(t, *served, w.Drive)
+	do(t, last, `ray.kill(ray.get_actor("server", namespace="mine"))`)
+	last.Close()
+	until(t, w, "the cluster without its actor is suspended", func() error { return suspended(w, *served) })
+}
+
+// suspended is nil if a cluster was asked to be suspended because nobody uses it.
+func suspended(w *scaling.World, c scaling.Cluster) error {
+	seen, err := w.RayCluster(c)
+	if err != nil {
+		return err
+	}
+	if is := seen.Get("spec.idleSuspend"); is != true {
+		return fmt.Errorf("spec.idleSuspend of %s is %v", c.Name, is)
+	}
+	return nil
+}

@@ -15,7 +15,7 @@ use crate::plan::demand::requests::Demand;
 use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, DemandIndex, KubeNodeIndex, List, StandbyIndex};
-use crate::plan::memory::{at_work, availability, blocked, growth_backoff};
+use crate::plan::memory::{at_work, availability, blocked, bursts, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::group::{ClusterConfig, GroupConfig};
@@ -142,6 +142,8 @@ impl<'a> Decision<'a> {
         let demand_waits =
             !left.is_empty() || self.own.iter().any(waits) || self.allowance.is_some();
         let at_work = at_work::most(history, &state);
+        let learns = self.is_rayfit() && self.settings.learn_gaps;
+        let bursts = learns.then(|| bursts::seen(history, &state, now));
         withdraw::launches(&mut state);
         let withdrawn = withdraw::pending_timeout(&state, history);
         let small = self.settings.keep_small_s;
@@ -152,6 +154,7 @@ impl<'a> Decision<'a> {
             small: small.map(|longest| Keep {
                 longest,
                 most: &at_work,
+                bursts: bursts.as_ref(),
             }),
             now,
         };
@@ -188,6 +191,7 @@ impl<'a> Decision<'a> {
             leftovers,
             unneeded_since,
             at_work,
+            bursts,
             evidence,
             leaving,
             problems,

@@ -31,6 +31,8 @@ pub struct PlanSettings {
     /// For how many seconds at the most an idle pod is kept that is below its resize limits: see
     /// `removal::keep`. `None` keeps it no longer than other pods.
     pub keep_small_s: Option<f64>,
+    /// Whether small pods are kept by the gaps between bursts of work (strategy rayfit).
+    pub learn_gaps: bool,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
@@ -62,6 +64,10 @@ pub const DRAIN_TIMEOUT_S: u32 = 600;
 /// After how many seconds spare CPU is given up where no RayPolicy says otherwise.
 pub const SHRINK_AFTER_S: u32 = 15;
 
+/// Whether small pods are kept by the gaps between bursts of work where no RayPolicy says
+/// otherwise.
+pub const LEARN_GAPS: bool = false;
+
 /// For how many seconds small pods are kept at the most where no RayPolicy says otherwise.
 pub const KEEP_SMALL_S: u32 = 900;
 
@@ -77,6 +83,7 @@ impl Default for PlanSettings {
             drain_timeout_s: DRAIN_TIMEOUT_S.into(),
             shrink_after_s: Some(SHRINK_AFTER_S.into()),
             keep_small_s: Some(KEEP_SMALL_S.into()),
+            learn_gaps: LEARN_GAPS,
             headroom: Arc::default(),
             schedules: Arc::default(),
             budgets: Arc::default(),

@@ -72,6 +72,7 @@ pub struct PartialReconcile {
     pub(crate) drain_timeout_seconds: Option<u32>,
     pub(crate) shrink_after_seconds: Option<u32>,
     pub(crate) keep_small_seconds: Option<u32>,
+    pub(crate) learn_gaps: Option<bool>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
     pub(crate) budget: Option<Budget>,
@@ -141,6 +142,7 @@ impl PartialReconcile {
             &mut settings.in_place.keep_small_seconds,
             self.keep_small_seconds.as_ref(),
         );
+        write(&mut settings.in_place.learn_gaps, self.learn_gaps.as_ref());
         write(&mut settings.headroom, self.headroom.as_ref());
         write(&mut settings.schedules, self.schedules.as_ref());
         // Each budget holds for all that its policy matches, whatever other policies say.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Limits, Modes};
 use crate::budget::limit::{Budget, BudgetShare};
 use crate::plan::{
-    DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScaleUp,
+    DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS, SHRINK_AFTER_S, ScaleUp,
     ScheduledStandby, Strategy, UNSCHEDULABLE_S,
 };
 use crate::ray::ReconcileMode;
@@ -71,6 +71,8 @@ pub struct InPlaceSettings {
     /// The longest time for which an idle pod below its resize limits is kept, in seconds; 0 keeps
     /// it no longer than other pods.
     pub keep_small_seconds: u32,
+    /// Whether that time is learnt from the gaps between bursts of work.
+    pub learn_gaps: bool,
 }
 
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
@@ -179,6 +181,7 @@ impl Default for InPlaceSettings {
         Self {
             shrink_after_seconds: SHRINK_AFTER_S,
             keep_small_seconds: KEEP_SMALL_S,
+            learn_gaps: LEARN_GAPS,
         }
     }
 }

@@ -70,6 +70,7 @@ impl RoundSettings {
                 drain_timeout_s: policy.drain_timeout_seconds.into(),
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
+                learn_gaps: in_place.learn_gaps,
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
                 // What budgets allow is known when the cluster is looked at.
@@ -161,6 +162,7 @@ mod tests {
             in_place: InPlaceSettings {
                 shrink_after_seconds: 90,
                 keep_small_seconds: 0,
+                learn_gaps: false,
             },
             back_off: BackOffPolicy {
                 initial_seconds: Some(3),
@@ -180,6 +182,7 @@ mod tests {
             drain_timeout_s: 30.0,
             shrink_after_s: Some(90.0),
             keep_small_s: None,
+            learn_gaps: false,
             headroom,
             schedules: Arc::default(),
             budgets: Arc::default(),

@@ -50,6 +50,7 @@ fn staging(plan: &FaultPlan, settings: &Settings) -> Staging {
         in_place: InPlaceSettings {
             keep_small_seconds: settings.keep_small_seconds,
             shrink_after_seconds: settings.shrink_after_seconds,
+            learn_gaps: true,
         },
         ..ReconcileSettings::default()
     });

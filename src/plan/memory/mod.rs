@@ -5,6 +5,7 @@
 pub(crate) mod at_work;
 pub(crate) mod availability;
 pub(crate) mod blocked;
+pub(crate) mod bursts;
 pub(crate) mod growth_backoff;
 pub(crate) mod leaving;
 pub(crate) mod remember;

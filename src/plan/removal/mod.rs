@@ -5,6 +5,7 @@
 
 pub(crate) mod deadline;
 pub(crate) mod enforce;
+pub(crate) mod gaps;
 pub(crate) mod give_way;
 pub(crate) mod keep;
 pub(crate) mod make_room;

@@ -272,6 +272,7 @@ impl FaultTrial<'_> {
             self.world.pass_to(due);
             if let Some((_, step, kind)) = self.steps.pop() {
                 self.carry_out(step, kind);
+                self.checker.budget.rebase(&self.world);
             }
         } else if let Some(event) = self.world.advance() {
             self.happen(event);

@@ -16,7 +16,7 @@ use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, DemandIndex, KubeNodeIndex, List, StandbyIndex};
 use crate::plan::memory::gangs::Gangs;
-use crate::plan::memory::{at_work, availability, blocked, growth_backoff};
+use crate::plan::memory::{at_work, availability, blocked, bursts, growth_backoff};
 use crate::plan::nodes::assemble::NodeAssembly;
 use crate::plan::nodes::blocked::Evidence;
 use crate::plan::nodes::departure::departures;
@@ -161,6 +161,8 @@ impl<'a> Decision<'a> {
         let demand_waits =
             !left.is_empty() || self.own.iter().any(waits) || self.allowance.is_some();
         let at_work = at_work::most(history, &state);
+        let learns = self.is_rayfit() && self.settings.learn_gaps;
+        let bursts = learns.then(|| bursts::seen(history, &state, now));
         withdraw::launches(&mut state);
         if gangs.is_any() {
             scattered::give_up(&mut state);
@@ -174,6 +176,7 @@ impl<'a> Decision<'a> {
             small: small.map(|longest| Keep {
                 longest,
                 most: &at_work,
+                bursts: bursts.as_ref(),
             }),
             now,
         };
@@ -210,6 +213,7 @@ impl<'a> Decision<'a> {
             leftovers,
             unneeded_since,
             at_work,
+            bursts,
             evidence,
             leaving,
             gangs: gangs.remembered(),

@@ -14,7 +14,7 @@ use crate::plan::outcome::problem::Problem;
 use crate::plan::packing::state::DecisionState;
 use crate::plan::removal::deadline::Leaving;
 use crate::plan::standby::ready::StandbyDemand;
-use crate::snapshot::history::GangMemory;
+use crate::snapshot::history::{BurstMemory, GangMemory};
 use crate::snapshot::pod::Pod;
 
 /// The results of all phases of one decision.
@@ -31,6 +31,8 @@ pub(crate) struct Decided<'a> {
     pub(crate) unneeded_since: BTreeMap<String, Vec<f64>>,
     /// How many pods each group had when it last had work for all of them.
     pub(crate) at_work: ByGroup<u64>,
+    /// When each group had work, if that is learnt from.
+    pub(crate) bursts: Option<ByGroup<Vec<BurstMemory>>>,
     /// What the objects say of groups that cannot be served.
     pub(crate) evidence: Evidence<'a>,
     /// The draining nodes above a maximum.

@@ -83,6 +83,6 @@ pub use crate::plan::strategy::Strategy;
 pub use decide::decide;
 pub use schema::PlanLine;
 pub use settings::{
-    DRAIN_TIMEOUT_S, KEEP_SMALL_S, MAX_WORKERS, PlanSettings, SHRINK_AFTER_S, ScaleUp,
+    DRAIN_TIMEOUT_S, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS, PlanSettings, SHRINK_AFTER_S, ScaleUp,
     UNSCHEDULABLE_S,
 };

@@ -37,6 +37,8 @@ pub struct PlanSettings {
     /// For how many seconds a resize that the kubelet has deferred is left as it is (strategy
     /// rayfit).
     pub deferred_s: f64,
+    /// Whether small pods are kept by the gaps between bursts of work (strategy rayfit).
+    pub learn_gaps: bool,
     /// Room to keep free for demand to come (strategy rayfit).
     pub headroom: Arc<Headroom>,
     /// What is kept ready at certain hours (strategy rayfit).
@@ -68,6 +70,10 @@ pub const DRAIN_TIMEOUT_S: u32 = 600;
 /// After how many seconds spare CPU is given up where no RayPolicy says otherwise.
 pub const SHRINK_AFTER_S: u32 = 15;
 
+/// Whether small pods are kept by the gaps between bursts of work where no RayPolicy says
+/// otherwise.
+pub const LEARN_GAPS: bool = false;
+
 /// For how many seconds small pods are kept at the most where no RayPolicy says otherwise.
 pub const KEEP_SMALL_S: u32 = 900;
 
@@ -85,6 +91,7 @@ impl Default for PlanSettings {
             shrink_after_s: Some(SHRINK_AFTER_S.into()),
             keep_small_s: Some(KEEP_SMALL_S.into()),
             deferred_s: 0.0,
+            learn_gaps: LEARN_GAPS,
             headroom: Arc::default(),
             schedules: Arc::default(),
             budgets: Arc::default(),

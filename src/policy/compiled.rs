@@ -74,6 +74,7 @@ pub struct PartialReconcile {
     pub(crate) shrink_after_seconds: Option<u32>,
     pub(crate) keep_small_seconds: Option<u32>,
     pub(crate) deferred_seconds: Option<u32>,
+    pub(crate) learn_gaps: Option<bool>,
     pub(crate) headroom: Option<Arc<Headroom>>,
     pub(crate) schedules: Option<Arc<[ScheduledStandby]>>,
     pub(crate) budget: Option<Budget>,
@@ -148,6 +149,7 @@ impl PartialReconcile {
             &mut settings.in_place.deferred_seconds,
             self.deferred_seconds.as_ref(),
         );
+        write(&mut settings.in_place.learn_gaps, self.learn_gaps.as_ref());
         write(&mut settings.headroom, self.headroom.as_ref());
         write(&mut settings.schedules, self.schedules.as_ref());
         // Each budget holds for all that its policy matches, whatever other policies say.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::{Limits, Modes};
 use crate::budget::limit::{Budget, BudgetShare};
 use crate::plan::{
-    DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, MAX_WORKERS, SHRINK_AFTER_S, ScaleUp,
+    DRAIN_TIMEOUT_S, Headroom, KEEP_SMALL_S, LEARN_GAPS, MAX_WORKERS, SHRINK_AFTER_S, ScaleUp,
     ScheduledStandby, Strategy, UNSCHEDULABLE_S,
 };
 use crate::ray::ReconcileMode;
@@ -75,6 +75,8 @@ pub struct InPlaceSettings {
     pub keep_small_seconds: u32,
     /// The seconds for which a resize that the kubelet has deferred is left as it is.
     pub deferred_seconds: u32,
+    /// Whether that time is learnt from the gaps between bursts of work.
+    pub learn_gaps: bool,
 }
 
 /// The delay after a failed request, which doubles each time. `None` stands for the value of
@@ -185,6 +187,7 @@ impl Default for InPlaceSettings {
             shrink_after_seconds: SHRINK_AFTER_S,
             keep_small_seconds: KEEP_SMALL_S,
             deferred_seconds: 0,
+            learn_gaps: LEARN_GAPS,
         }
     }
 }

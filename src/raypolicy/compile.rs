@@ -206,6 +206,7 @@ fn reconcile(
         shrink_after_seconds: number(in_place.shrink_after_seconds),
         keep_small_seconds: number(in_place.keep_small_seconds),
         deferred_seconds: number(in_place.deferred_seconds),
+        learn_gaps: in_place.learn_gaps,
         headroom: standby::headroom(written, faults),
         schedules: standby::schedules(written, faults),
         budget: budget::budget(written, policy, faults),

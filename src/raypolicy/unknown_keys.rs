@@ -78,6 +78,8 @@ const KEYS: &[&str] = &[
     "durationSeconds",
     "timeZone",
     "minReplicas",
+    "keepSmallSeconds",
+    "learnGaps",
     "budget",
     "budgetShare",
     "cpu",

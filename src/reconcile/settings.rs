@@ -72,6 +72,7 @@ impl RoundSettings {
                 shrink_after_s: unless_zero(in_place.shrink_after_seconds),
                 keep_small_s: unless_zero(in_place.keep_small_seconds),
                 deferred_s: in_place.deferred_seconds.into(),
+                learn_gaps: in_place.learn_gaps,
                 headroom: Arc::clone(&policy.headroom),
                 schedules: Arc::clone(&policy.schedules),
                 // What budgets allow is known when the cluster is looked at.
@@ -165,6 +166,7 @@ mod tests {
                 shrink_after_seconds: 90,
                 keep_small_seconds: 0,
                 deferred_seconds: 4,
+                learn_gaps: false,
             },
             back_off: BackOffPolicy {
                 initial_seconds: Some(3),
@@ -186,6 +188,7 @@ mod tests {
             shrink_after_s: Some(90.0),
             keep_small_s: None,
             deferred_s: 4.0,
+            learn_gaps: false,
             headroom,
             schedules: Arc::default(),
             budgets: Arc::default(),

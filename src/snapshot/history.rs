@@ -27,6 +27,9 @@ pub struct History {
     /// By group, how many of its pods ran when it last had work for all of them, or more since.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub at_work: BTreeMap<String, u64>,
+    /// By group whose pods can be resized, when it had work, the oldest first.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub bursts: BTreeMap<String, Vec<BurstMemory>>,
     /// By group, how many nodes are launched at once at the most, since more were refused.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub launch_caps: BTreeMap<String, u64>,
@@ -49,6 +52,19 @@ pub struct History {
     /// Idle pods that are, or were, needed for headroom, by the name of the pod.
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     pub standby: BTreeMap<String, StandbyMemory>,
+}
+
+/// A time in which a group had work.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "camelCase", default, deny_unknown_fields)]
+pub struct BurstMemory {
+    /// When it began, in seconds since 1970.
+    pub at: f64,
+    /// When it ended, in seconds since 1970; absent while it lasts.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub until: Option<f64>,
+    /// How many pods it needed at the most.
+    pub pods: u64,
 }
 
 /// What is remembered of a group that could not be served.

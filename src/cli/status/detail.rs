@@ -300,11 +300,12 @@ mod tests {
             count: 1,
             reason,
         };
+        let small = NodeRemark::KeptSmall {
+            seconds: 300,
+            of_gaps: None,
+        };
         let report = PlanReport {
-            nodes: vec![
-                node("cpu-1", NodeRemark::KeptSmall { seconds: 300 }),
-                node("cpu-2", NodeRemark::Stopping),
-            ],
+            nodes: vec![node("cpu-1", small), node("cpu-2", NodeRemark::Stopping)],
             ..PlanReport::default()
         };
         let text = kept(&report);

@@ -258,6 +258,7 @@ fn why_not_grown(decided: &Decided<'_>, resize: &Resize) -> Option<NodeRemark> {
     if let Some(kept) = resize.kept_for {
         return Some(NodeRemark::KeptSmall {
             seconds: whole(kept),
+            of_gaps: resize.of_gaps,
         });
     }
     if let Some(spare) = resize.spare {

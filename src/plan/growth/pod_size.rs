@@ -60,6 +60,7 @@ pub(crate) fn resize(
         spare: around.memory.spare,
         shrinks_for: None,
         kept_for: None,
+        of_gaps: None,
     };
     restore(&mut resize, pod)?;
     forget_old(&mut resize, around);

@@ -5,6 +5,7 @@ use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::growth::size::Size;
 use crate::plan::list::{KubeNodeIndex, List};
 use crate::plan::outcome::resize_note::ResizeNote;
+use crate::plan::outcome::standby_reason::GapsSeen;
 use crate::snapshot::history::{ShrinkFailures, SpareCpu};
 
 /// The limits up to which a group's pods may be resized in place.
@@ -86,6 +87,9 @@ pub(crate) struct Resize {
     /// For how many seconds the pod is kept while it is idle, if that is longer than others because
     /// it is small.
     pub(crate) kept_for: Option<f64>,
+    /// How many of the gaps between bursts of work that were seen ended in that time, if it was learnt
+    /// from them.
+    pub(crate) of_gaps: Option<GapsSeen>,
 }
 
 impl Resize {

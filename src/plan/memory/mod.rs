@@ -6,6 +6,7 @@
 pub(crate) mod at_work;
 pub(crate) mod availability;
 pub(crate) mod blocked;
+pub(crate) mod bursts;
 pub(crate) mod gangs;
 pub(crate) mod growth_backoff;
 pub(crate) mod leaving;

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use crate::plan::decided::Decided;
 use crate::plan::growth::resize::Resize;
 use crate::plan::growth::suggestion;
-use crate::plan::memory::{at_work, availability, blocked, growth_backoff, leaving};
+use crate::plan::memory::{at_work, availability, blocked, bursts, growth_backoff, leaving};
 use crate::plan::nodes::life::{NodeLife, RayInPod, Stage};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::outcome::plan::Plan;
@@ -33,6 +33,7 @@ pub(crate) fn history(snapshot: &Snapshot, decided: &Decided<'_>, plan: &Plan) -
         instances,
         growth_backoffs: growth_backoff::after(before, decided),
         at_work: at_work::after(decided),
+        bursts: bursts::after(decided),
         launch_caps: (before.launch_caps.iter())
             .filter(|(group, _)| decided.config.number(group).is_some())
             .map(|(group, cap)| (group.clone(), *cap))

@@ -4,7 +4,7 @@ use std::fmt;
 
 use crate::plan::outcome::cause::RemovalCause;
 use crate::plan::outcome::json_text::text_in_json;
-use crate::plan::outcome::standby_reason::StandbyReason;
+use crate::plan::outcome::standby_reason::{GapsSeen, StandbyReason};
 use crate::quantity::Quantity;
 
 /// A resource that can be resized in place.
@@ -63,6 +63,8 @@ pub enum NodeRemark {
     KeptSmall {
         /// For how many seconds it is kept while it is idle.
         seconds: i64,
+        /// How many of the gaps between bursts of work ended in that time, if it was learnt from them.
+        of_gaps: Option<GapsSeen>,
     },
     /// It has all that it may have.
     AtResizeLimit,
@@ -122,10 +124,21 @@ impl fmt::Display for NodeRemark {
                     cpu(*has_milli)
                 )
             }
-            Self::KeptSmall { seconds } => write!(
-                f,
-                "idle, and kept for {seconds} s because it is below its resize limits"
-            ),
+            Self::KeptSmall { seconds, of_gaps } => {
+                write!(
+                    f,
+                    "idle, and kept for {seconds} s because it is below its resize limits"
+                )?;
+                match of_gaps {
+                    Some(GapsSeen { seen, ended }) => {
+                        write!(
+                            f,
+                            ": of {seen} gaps between bursts {ended} ended in that time"
+                        )
+                    }
+                    None => Ok(()),
+                }
+            }
             Self::NoBudget => f.write_str("budgets leave nothing for it to grow"),
             Self::AtResizeLimit => f.write_str("at its resize limit"),
             Self::NodeFull {

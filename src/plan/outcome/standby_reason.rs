@@ -57,3 +57,12 @@ impl fmt::Display for StandbyLaunch {
 }
 
 text_in_json!(StandbyReason);
+
+/// Gaps between bursts of work that a group has had.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct GapsSeen {
+    /// How many were seen.
+    pub seen: u64,
+    /// How many of them ended in the time for which a pod is kept.
+    pub ended: u64,
+}

@@ -5,7 +5,8 @@
 //! would have cost within the idle timeout is spent otherwise: all small pods are kept for that
 //! timeout, and the rest of the money keeps ever fewer of them for ever longer. Of pods kept for
 //! times in proportion to 1, 1/2, 1/3 and so on, each doubling of the gap between two bursts leaves
-//! half as many, and no gap is favoured over another.
+//! half as many, and no gap is favoured over another. Where it is learnt from the gaps that a group has
+//! had, `gaps` says how the money is spent.
 
 use std::collections::HashMap;
 
@@ -14,11 +15,19 @@ use crate::plan::growth::size::Size;
 use crate::plan::list::{ByGroup, GroupIndex, NodeIndex};
 use crate::plan::nodes::node::{Fate, PlannedNode};
 use crate::plan::packing::state::DecisionState;
+use crate::plan::removal::gaps;
+use crate::plan::removal::gaps::LearntKeep;
+use crate::snapshot::history::BurstMemory;
 
 /// The part of what small pods cost less that is spent on keeping them. (Of the parts that were
 /// tried in `make outcome`, the largest one with which groups that grow cost three quarters of what
 /// they cost with Ray.)
 const SPENT: f64 = 0.5;
+
+/// The part that is spent where it is known when work comes again: all of it, so that small pods cost no
+/// more than idle ones did at their limits. (With it, groups that grow cost three quarters of what they
+/// cost with Ray, too.)
+const SPENT_BY_GAPS: f64 = 1.0;
 
 /// The memory that costs as much as a core, in bytes: 8 GiB, as clouds sell them. (The default
 /// prices of `OpenCost` give 7.5 GiB.)
@@ -31,6 +40,8 @@ pub(crate) struct Keep<'a> {
     pub(crate) longest: f64,
     /// How many pods each group had when it last had work for all of them.
     pub(crate) most: &'a ByGroup<u64>,
+    /// When each group had work, if that is to be learnt from.
+    pub(crate) bursts: Option<&'a ByGroup<Vec<BurstMemory>>>,
 }
 
 /// Says of each idle pod below its resize limits for how long it is kept, if that is longer than the
@@ -43,6 +54,7 @@ pub(crate) fn keep_small(
     timeout: f64,
 ) {
     let mut places: HashMap<Option<GroupIndex>, u64> = HashMap::new();
+    let mut learnt: HashMap<Option<GroupIndex>, Option<Vec<LearntKeep>>> = HashMap::new();
     for number in order.iter().rev() {
         let Some(node) = state.nodes.get_mut(*number).filter(|node| is_small(node)) else {
             continue;
@@ -53,11 +65,36 @@ pub(crate) fn keep_small(
         let place = places.entry(group).or_default();
         *place += 1;
         let most = group.map_or(0, |group| keep.most.count(group)).max(*place);
-        if let Some(resize) = &mut node.resize {
-            let kept = timeout * times(cost_ratio(resize), *place, most);
+        let Some(resize) = &mut node.resize else {
+            continue;
+        };
+        let ratio = cost_ratio(resize);
+        let by_gaps = learnt.entry(group).or_insert_with(|| {
+            let bursts = keep.bursts?.get(group?)?;
+            gaps::keep(
+                bursts,
+                (timeout, keep.longest),
+                most,
+                money(ratio, timeout, most),
+            )
+        });
+        if let Some(by_gaps) = by_gaps {
+            let place = usize::try_from(*place - 1).ok();
+            let kept = place.and_then(|place| by_gaps.get(place)).copied();
+            resize.kept_for = kept.map(|kept| kept.seconds);
+            resize.of_gaps = kept.map(|kept| kept.of_gaps);
+        } else {
+            let kept = timeout * times(ratio, *place, most);
             resize.kept_for = Some(kept.min(keep.longest)).filter(|kept| *kept > timeout);
         }
     }
+}
+
+/// How many seconds of small pods are spent on a gap beyond the idle timeout, for so many pods that
+/// would cost `ratio` times as much at their resize limits.
+#[expect(clippy::cast_precision_loss, reason = "numbers of pods")]
+fn money(ratio: f64, timeout: f64, most: u64) -> f64 {
+    most as f64 * timeout * SPENT_BY_GAPS * (ratio - 1.0)
 }
 
 /// How many times the idle timeout a pod is kept that would cost `ratio` times as much at its resize

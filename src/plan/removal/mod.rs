@@ -6,6 +6,7 @@
 
 pub(crate) mod deadline;
 pub(crate) mod enforce;
+pub(crate) mod gaps;
 pub(crate) mod give_way;
 pub(crate) mod idle_end;
 pub(crate) mod keep;

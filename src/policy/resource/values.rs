@@ -259,6 +259,10 @@ pub struct InPlace {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 0, max = 86_400))]
     pub deferred_seconds: Option<i64>,
+    /// Whether the time for which an idle pod is kept is learnt from the gaps between the bursts of work
+    /// that its group has had, once some have been seen.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub learn_gaps: Option<bool>,
 }
 
 /// The delay after a failed request, which doubles each time.

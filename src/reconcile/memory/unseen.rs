@@ -101,3 +101,120 @@ fn is_refused(failure: &Failure) -> bool {
         Failure::Gcs { .. } | Failure::NoAnswer(_) => false,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+    use crate::plan::PodResize;
+    use crate::reconcile::effects::effect::{ClusterPatch, PodPatch};
+    use crate::reconcile::{EffectTarget, Reply};
+    use crate::snapshot::ClusterId;
+
+    fn pods(cpu: u32) -> OwnPods {
+        let size = json!({"cpu": cpu.to_string(), "memory": "1Gi"});
+        let pod = json!({
+            "metadata": {"name": "w", "labels": {"ray.io/cluster": "demo", "ray.io/group": "cpu",
+                "ray.io/node-type": "worker"}},
+            "spec": {"containers": [{"name": "ray",
+                "resources": {"requests": size, "limits": size}}]},
+        });
+        let id = ClusterId::of(&json!({"metadata": {"name": "demo"}}));
+        OwnPods::divide(id, [serde_json::from_value(pod).unwrap()]).0
+    }
+
+    fn asked(cpu: i64, result: Result<Reply, Failure>) -> (Plan, Done) {
+        let resize = PodResize {
+            pod: "w".to_owned(),
+            cpu_milli: cpu * 1000,
+            memory_bytes: 1 << 30,
+            cpu_milli_now: 0,
+            memory_bytes_now: 0,
+            raylet_first: false,
+            spare_seconds: None,
+        };
+        let plan = Plan {
+            resizes: vec![resize],
+            ..Plan::default()
+        };
+        let patch = PodPatch {
+            pod: "w".to_owned(),
+            body: json!({}),
+        };
+        let done = Done {
+            about: EffectTarget::Pod("w".to_owned()),
+            effect: Effect::ResizePod(patch),
+            result,
+        };
+        (plan, done)
+    }
+
+    fn unanswered() -> Result<Reply, Failure> {
+        Err(Failure::NoAnswer(String::new()))
+    }
+
+    /// Two cores, and then what came of a resize at 100.
+    fn after(cpu: i64, result: Result<Reply, Failure>) -> UnseenGrowth {
+        let mut unseen = UnseenGrowth::default();
+        assert!(unseen.needs_read(&pods(2), 100.0));
+        unseen.read(&pods(2), 100.0);
+        assert!(!unseen.needs_read(&pods(2), 100.0));
+        let (plan, done) = asked(cpu, result);
+        unseen.note(&plan, &[done], 100.0);
+        unseen
+    }
+
+    #[test]
+    fn a_pod_counts_as_it_may_be_until_it_is_seen_so() {
+        for result in [Ok(Reply::Ok), unanswered()] {
+            let unseen = after(8, result);
+            assert_eq!(unseen.hidden(&pods(2)).cpu_milli, 6000);
+            assert_eq!(unseen.hidden(&pods(8)).cpu_milli, 0);
+            // What a watch shows may be older than what it showed before.
+            assert_eq!(unseen.hidden(&pods(2)).cpu_milli, 6000);
+        }
+        let refused = Err(Failure::NotSent(String::new()));
+        assert_eq!(after(8, refused).hidden(&pods(2)).cpu_milli, 0);
+    }
+
+    #[test]
+    fn a_pod_that_may_have_shrunk_counts_as_large() {
+        let mut unseen = after(8, Ok(Reply::Ok));
+        let (plan, done) = asked(2, unanswered());
+        unseen.note(&plan, &[done], 105.0);
+        assert_eq!(unseen.hidden(&pods(2)).cpu_milli, 6000);
+        let (plan, done) = asked(2, Ok(Reply::Ok));
+        unseen.note(&plan, &[done], 110.0);
+        assert_eq!(unseen.hidden(&pods(2)).cpu_milli, 0);
+    }
+
+    #[test]
+    fn what_is_not_seen_for_long_is_read() {
+        let mut unseen = after(8, Ok(Reply::Ok));
+        assert!(!unseen.needs_read(&pods(2), 129.0));
+        assert!(unseen.needs_read(&pods(2), 130.0));
+        assert!(!unseen.needs_read(&pods(8), 130.0));
+        unseen.read(&pods(2), 131.0);
+        assert!(!unseen.needs_read(&pods(2), 131.0));
+        assert_eq!(unseen.hidden(&pods(2)).cpu_milli, 0);
+    }
+
+    /// Then it is not known how many replicas there are.
+    #[test]
+    fn a_launch_without_an_answer_is_looked_up() {
+        let mut unseen = after(2, Ok(Reply::Ok));
+        let launch = |result| Done {
+            about: EffectTarget::Cluster,
+            effect: Effect::PatchCluster(ClusterPatch {
+                operations: json_patch::Patch(Vec::new()),
+                changes: Vec::new(),
+            }),
+            result,
+        };
+        unseen.note(&Plan::default(), &[launch(Ok(Reply::Ok))], 101.0);
+        assert!(!unseen.needs_read(&pods(2), 101.0));
+        unseen.note(&Plan::default(), &[launch(unanswered())], 102.0);
+        assert!(unseen.needs_read(&pods(2), 102.0));
+    }
+}

@@ -48,6 +48,18 @@ impl SceneBudget {
 }
 
 impl BudgetSeen {
+    /// Takes in what is used after somebody else has changed the cluster: replicas and minima that users
+    /// set are not asked for by the scaler.
+    pub(super) fn rebase(&mut self, world: &World) {
+        if let Some(budget) = &world.budget {
+            let (own, _) = plan::charged(world.cluster_object(), &world.own_pods());
+            *self = Self {
+                own,
+                other: budget.used,
+            };
+        }
+    }
+
     /// Whether more is used than there is. What minima and the head take is not asked for; and what is
     /// used already is never taken away because others begin.
     pub(super) fn check(&mut self, world: &World) -> Result<(), WorldViolation> {

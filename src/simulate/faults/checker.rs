@@ -31,7 +31,7 @@ pub struct Checker {
     writes: VecDeque<Moment>,
     gcs_calls: VecDeque<Moment>,
     log: VecDeque<(Moment, LogEntry)>,
-    budget: BudgetSeen,
+    pub(super) budget: BudgetSeen,
 }
 
 impl Checker {

@@ -339,6 +339,7 @@ impl<'a> FaultTrial<'a> {
             self.world.pass_to(due);
             if let Some((_, step, kind)) = self.steps.pop() {
                 self.carry_out(step, kind);
+                self.checker.budget.rebase(&self.world);
             }
         } else if let Some(event) = self.world.advance() {
             self.happened = Some(event);

@@ -1,0 +1,109 @@
+//! When groups had work, and how many pods they needed for it.
+
+use std::collections::BTreeMap;
+
+use crate::plan::decided::Decided;
+use crate::plan::list::ByGroup;
+use crate::plan::nodes::life::Stage;
+use crate::plan::nodes::node::PlannedNode;
+use crate::plan::packing::state::DecisionState;
+use crate::snapshot::History;
+use crate::snapshot::history::BurstMemory;
+
+/// How many bursts of a group are remembered.
+const MOST: usize = 32;
+
+/// After so many seconds without work a burst has ended: tasks that follow each other leave shorter
+/// gaps.
+const APART_S: f64 = 10.0;
+
+/// The bursts of each group whose pods can be resized, with the one of now.
+pub(crate) fn seen(
+    history: &History,
+    state: &DecisionState,
+    now: f64,
+) -> ByGroup<Vec<BurstMemory>> {
+    let needed = state.count(is_needed);
+    let groups = state.groups.iter().zip(needed);
+    groups
+        .map(|(group, needed)| {
+            if group.config.resize_limits.is_none() {
+                return Vec::new();
+            }
+            let before = history.bursts.get(&group.config.name);
+            with(before.cloned().unwrap_or_default(), needed, now)
+        })
+        .collect()
+}
+
+/// What is to be remembered after a decision.
+pub(crate) fn after(decided: &Decided<'_>) -> BTreeMap<String, Vec<BurstMemory>> {
+    let bursts = decided.bursts.iter().flat_map(ByGroup::iter);
+    let groups = decided.state.groups.iter().zip(bursts);
+    groups
+        .filter(|(_, bursts)| !bursts.is_empty())
+        .map(|(group, bursts)| (group.config.name.clone(), bursts.clone()))
+        .collect()
+}
+
+/// Whether a node has work, or is on its way for some.
+fn is_needed(node: &PlannedNode) -> bool {
+    let has_work = node.stage() == Stage::Running && node.idle_ms == 0;
+    !node.head && node.stays() && (has_work || !node.is_unneeded())
+}
+
+fn with(mut bursts: Vec<BurstMemory>, needed: u64, now: f64) -> Vec<BurstMemory> {
+    match bursts.last_mut() {
+        Some(last) if needed == 0 => {
+            last.until = last.until.or(Some(now));
+        }
+        Some(last) if last.until.is_none_or(|until| now - until < APART_S) => {
+            last.until = None;
+            last.pods = last.pods.max(needed);
+        }
+        _ if needed == 0 => {}
+        _ => {
+            bursts.push(BurstMemory {
+                at: now,
+                until: None,
+                pods: needed,
+            });
+            let above = bursts.len().saturating_sub(MOST);
+            bursts.drain(..above);
+        }
+    }
+    bursts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_burst_lasts_until_there_has_been_no_work_for_a_while() {
+        let mut bursts = Vec::new();
+        for (now, needed) in [
+            (0.0, 0),
+            (10.0, 3),
+            (20.0, 8),
+            (30.0, 0),
+            (31.0, 0),
+            (35.0, 2),
+            (50.0, 0),
+            (300.0, 1),
+        ] {
+            bursts = with(bursts, needed, now);
+        }
+        let burst = |at, until, pods| BurstMemory { at, until, pods };
+        assert_eq!(bursts, [burst(10.0, Some(50.0), 8), burst(300.0, None, 1)]);
+    }
+
+    #[test]
+    fn only_the_last_ones_are_remembered() {
+        let bursts = (0..100_u32).fold(Vec::new(), |bursts, number| {
+            let at = f64::from(number) * 100.0;
+            with(with(bursts, 1, at), 0, at + 1.0)
+        });
+        assert_eq!((bursts.len(), bursts[0].at), (MOST, 6800.0));
+    }
+}

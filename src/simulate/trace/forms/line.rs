@@ -103,7 +103,7 @@ pub(super) struct JobLine {
 #[expect(dead_code, reason = "only its schema is of use")]
 enum Line {
     Header(Header),
-    Job(JobLine),
+    Job(Box<JobLine>),
 }
 
 /// The JSON schema of a line of a trace.

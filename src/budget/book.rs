@@ -278,9 +278,10 @@ impl BudgetBook {
     }
 }
 
-/// What happens later than now was timed by a clock that has been set back since.
+/// Where the clock has been set back, what happened before counts for as much longer: to keep a grant for
+/// too long does no harm.
 fn is_young(at: f64, now: f64) -> bool {
-    at <= now + PEAK_S && now < at + PEAK_S
+    now < at + PEAK_S
 }
 
 /// Without what the budget does not bound.

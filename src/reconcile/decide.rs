@@ -37,7 +37,9 @@ pub fn round(snapshot: &Snapshot, memory: &RoundMemory, settings: &RoundSettings
         Some(bounded) => plan::decide(snapshot, &bounded),
         None => plan::decide(snapshot, &settings.plan),
     };
-    let budget = plan.budget.map(|of| {
+    // Where it is not known how large the cluster is, what was known before goes on to count.
+    let is_known = !memory.needs_read(&snapshot.pods, now);
+    let budget = plan.budget.filter(|_| is_known).map(|of| {
         let planned = of.charge.max(of.planned).plus(hidden);
         PlannedUse {
             planned,

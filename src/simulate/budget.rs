@@ -38,6 +38,12 @@ impl SimulatedBudget {
         }
     }
 
+    /// What a cluster is granted, given its UID.
+    pub fn granted(&self, uid: &str) -> BudgetAmounts {
+        let entry = self.record.clusters.get(uid);
+        entry.map(|entry| entry.granted).unwrap_or_default()
+    }
+
     /// The version of the record; empty if there is none.
     pub(super) fn version(&self) -> String {
         match self.record.revision {

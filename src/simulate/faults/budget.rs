@@ -29,6 +29,9 @@ pub struct SceneBudget {
 pub(super) struct BudgetSeen {
     own: BudgetAmounts,
     other: BudgetAmounts,
+    /// Whether users have set more replicas than the cluster is granted. What follows from that before the
+    /// scaler has written it down is not its doing.
+    is_overrun: bool,
 }
 
 impl SceneBudget {
@@ -56,6 +59,7 @@ impl BudgetSeen {
             *self = Self {
                 own,
                 other: budget.used,
+                is_overrun: self.is_overrun || !own.is_within(self.own),
             };
         }
     }
@@ -72,9 +76,14 @@ impl BudgetSeen {
             Self {
                 own,
                 other: budget.used,
+                ..*self
             },
         );
         let sum = own.plus(budget.used);
+        let known = own.min(budget.budget.total);
+        if known.is_within(budget.granted(&world.uid())) {
+            self.is_overrun = false;
+        }
         let bounds = sum.list().into_iter().zip(budget.budget.total.list());
         let is_above: Vec<bool> = bounds.map(|(sum, total)| sum > total).collect();
         let own = before.own.list().into_iter().zip(own.list());
@@ -85,7 +94,7 @@ impl BudgetSeen {
         let broken = has_grown
             .zip(is_above)
             .any(|((own, other), above)| above && (own || other));
-        if broken {
+        if broken && !self.is_overrun {
             return Err(WorldViolation::AboveBudget {
                 own: self.own,
                 other: self.other,

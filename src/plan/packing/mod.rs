@@ -3,8 +3,8 @@
 //! Packing takes nodes, groups and request batches. It gives back the same nodes with the requests
 //! that were placed on them, and the new nodes that are needed. [`state`] holds what packing works
 //! on, [`pack`] the order of its steps, [`candidates`] the search for the best node, and [`fit`]
-//! tries all requests on one node. The [`allowance`] is what budgets leave for the cluster. The [work budget](budget) bounds what packing may cost, whatever
-//! the demand is.
+//! tries all requests on one node. The [`allowance`] is what budgets leave for the cluster. The
+//! [work budget](budget) bounds what packing may cost, whatever the demand is.
 
 pub(crate) mod allowance;
 pub(crate) mod budget;

@@ -205,6 +205,9 @@ fn nodes(decided: &Decided<'_>) -> Vec<NodeReport> {
 fn remark(decided: &Decided<'_>, node: &PlannedNode) -> Option<NodeRemark> {
     match node.fate {
         Fate::Remove(cause) => return Some(NodeRemark::Removed(cause)),
+        Fate::Hold(cause) if decided.state.is_left_alone() => {
+            return Some(NodeRemark::WaitsForKubeRay(cause));
+        }
         Fate::Hold(cause) => return Some(NodeRemark::WaitsForHosts(cause)),
         Fate::Stay | Fate::Launch => {}
     }

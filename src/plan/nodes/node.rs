@@ -35,7 +35,8 @@ pub(crate) enum Fate {
     Launch,
     /// The node is to be removed.
     Remove(RemovalCause),
-    /// The node is to be removed, and waits for the other hosts of its replica.
+    /// The node is to be removed, and waits for the other hosts of its replica, or until KubeRay acts
+    /// on the cluster again.
     Hold(RemovalCause),
 }
 

@@ -23,6 +23,8 @@ pub enum NodeRemark {
     Removed(RemovalCause),
     /// It is to be removed, and waits for the other hosts of its replica.
     WaitsForHosts(RemovalCause),
+    /// It is to be removed once no group is suspended: until then KubeRay deletes nothing.
+    WaitsForKubeRay(RemovalCause),
     /// It has been idle for long enough to go, and is kept ready.
     Kept(StandbyReason),
     /// It has been idle for long enough to go, and was kept ready until a moment ago.
@@ -90,6 +92,11 @@ impl fmt::Display for NodeRemark {
             Self::WaitsForHosts(cause) => write!(
                 f,
                 "to be removed ({}) together with the other hosts of its replica, and waits for them",
+                cause.describe()
+            ),
+            Self::WaitsForKubeRay(cause) => write!(
+                f,
+                "to be removed ({}) once no group is suspended: until then KubeRay deletes nothing",
                 cause.describe()
             ),
             Self::Kept(StandbyReason::Headroom) => f.write_str("idle, and kept as headroom"),

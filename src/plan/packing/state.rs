@@ -8,6 +8,7 @@ use crate::plan::demand::shape::Shapes;
 use crate::plan::growth::headroom::NodeHeadroom;
 use crate::plan::list::{ByGroup, GroupIndex, KubeNodeIndex, List, NodeIndex, StandbyIndex};
 use crate::plan::nodes::group::GroupConfig;
+use crate::plan::nodes::life::Stage;
 use crate::plan::nodes::node::{Fate, NodeGroup, PlannedNode};
 use crate::plan::outcome::block_reason::BlockReason;
 use crate::plan::outcome::cause::RemovalCause;
@@ -198,11 +199,19 @@ impl DecisionState {
             .collect()
     }
 
+    /// Whether KubeRay leaves the cluster alone, because a group is suspended.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.groups.iter().any(|group| group.config.suspended)
+    }
+
     /// Holds back hosts of multi-host replicas that are to be removed and must not be yet. A host
     /// is removed only together with the other hosts of its replica, because KubeRay deletes the
     /// whole replica. Where pods do not say which replica they belong to (KubeRay before 1.6, or by
     /// choice), as many hosts are removed at a time as a replica has, so that `replicas` follows
     /// and KubeRay does not make new pods in their place.
+    ///
+    /// While a group is suspended, KubeRay leaves the whole cluster alone. A pod in which Ray does not
+    /// run yet could take work until KubeRay deletes it, so it is held back, too.
     pub(crate) fn hold_back(&mut self) {
         if !self.strategy.is_rayfit() {
             return;
@@ -226,11 +235,19 @@ impl DecisionState {
             // round.
             *count -= count.checked_rem(hosts).unwrap_or(0);
         }
+        let is_left_alone = self.is_left_alone();
         let mut held = Vec::new();
         for number in &self.order {
-            let Some(node) = self.nodes.get(*number).filter(|node| hosts(node) > 1) else {
+            let Some(node) = self.nodes.get(*number) else {
                 continue;
             };
+            if is_left_alone && node.stage() == Stage::Allocated {
+                held.push(*number);
+                continue;
+            }
+            if hosts(node) <= 1 {
+                continue;
+            }
             let is_held = match node.replica() {
                 Some(replica) => staying.get(&(node.group(), replica)) == Some(&true),
                 None if !goes_now(node) => false,

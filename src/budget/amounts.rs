@@ -76,6 +76,12 @@ impl BudgetAmounts {
         })
     }
 
+    /// As much so many times. A product that is too large is the largest number.
+    #[must_use]
+    pub fn times(self, count: u64) -> Self {
+        Self::of(self.list().map(|amount| amount.saturating_mul(count)))
+    }
+
     /// The smaller amount of each resource.
     #[must_use]
     pub fn min(self, other: Self) -> Self {
@@ -93,7 +99,9 @@ impl BudgetAmounts {
         self.max(other) == other
     }
 
-    fn each(self, other: Self, both: impl Fn(u64, u64) -> u64) -> Self {
+    /// What `both` makes of the two amounts of each resource.
+    #[must_use]
+    pub(super) fn each(self, other: Self, both: impl Fn(u64, u64) -> u64) -> Self {
         let (one, two) = (self.list(), other.list());
         Self::of([
             both(one[0], two[0]),

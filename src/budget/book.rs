@@ -52,6 +52,20 @@ struct Kept {
     holds: bool,
 }
 
+impl Kept {
+    /// Nothing is known of the record yet.
+    fn new(uid: &str, budget: Budget, holds: bool) -> Self {
+        Self {
+            budget,
+            keeper: BudgetKeeper::new(uid),
+            inherited: None,
+            next_write: 0.0,
+            failures: 0,
+            holds,
+        }
+    }
+}
+
 /// A record to be written.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RecordWrite {
@@ -88,14 +102,8 @@ impl BudgetBook {
                 .iter()
                 .any(|kept| kept.budget.policy == budget.policy)
             {
-                self.kept.push(Kept {
-                    budget: budget.clone(),
-                    keeper: BudgetKeeper::new(&self.uid),
-                    inherited: None,
-                    next_write: 0.0,
-                    failures: 0,
-                    holds: true,
-                });
+                let kept = Kept::new(&self.uid, budget.clone(), true);
+                self.kept.push(kept);
             }
         }
     }
@@ -104,17 +112,11 @@ impl BudgetBook {
     /// budget does not hold for it.
     pub fn leave(&mut self, policy: &Arc<str>) {
         if !self.kept.iter().any(|kept| kept.budget.policy == *policy) {
-            self.kept.push(Kept {
-                budget: Budget {
-                    policy: Arc::clone(policy),
-                    total: BudgetAmounts::default(),
-                },
-                keeper: BudgetKeeper::new(&self.uid),
-                inherited: None,
-                next_write: 0.0,
-                failures: 0,
-                holds: false,
-            });
+            let budget = Budget {
+                policy: Arc::clone(policy),
+                total: BudgetAmounts::default(),
+            };
+            self.kept.push(Kept::new(&self.uid, budget, false));
         }
     }
 
@@ -291,13 +293,10 @@ fn named(amounts: BudgetAmounts, total: BudgetAmounts) -> BudgetAmounts {
 
 /// The amounts of what the budget bounds, and something else for the rest.
 fn of_named(amounts: BudgetAmounts, total: BudgetAmounts, rest: u64) -> BudgetAmounts {
-    let kept = amounts.list().into_iter().zip(total.list());
-    let mut kept = kept.map(|(amount, total)| match total {
+    amounts.each(total, |amount, total| match total {
         BudgetAmounts::UNBOUNDED => rest,
         _ => amount,
-    });
-    let mut next = || kept.next().unwrap_or(0);
-    BudgetAmounts::of([next(), next(), next()])
+    })
 }
 
 #[cfg(test)]

@@ -17,9 +17,9 @@ use super::wire::ray::rpc::node_info_gcs_service_client::NodeInfoGcsServiceClien
 use super::wire::ray::rpc::placement_group_info_gcs_service_client::PlacementGroupInfoGcsServiceClient;
 use super::wire::ray::rpc::task_info_gcs_service_client::TaskInfoGcsServiceClient;
 use super::wire::ray::rpc::{
-    DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus, GetAllActorInfoRequest,
-    GetAllJobInfoRequest, GetAllPlacementGroupRequest, GetTaskEventsRequest, InternalKvDelRequest,
-    InternalKvGetRequest, InternalKvPutRequest,
+    ActorTableData, DrainNodeData, DrainNodeRequest as StopNodeRequest, GcsStatus,
+    GetAllActorInfoRequest, GetAllJobInfoRequest, GetAllPlacementGroupRequest,
+    GetTaskEventsRequest, InternalKvDelRequest, InternalKvGetRequest, InternalKvPutRequest,
 };
 use super::wire::users;
 use super::{Call, CallError, Client, ClientPlace, GcsFault, validate};
@@ -266,19 +266,7 @@ impl Client {
             )
             .await?;
         self.checked(call, tasks.status)?;
-        let call = Call::Actors;
-        let all = GetAllActorInfoRequest {
-            show_dead_jobs: true,
-        };
-        let actors = self
-            .call(call, all, |channel, request| async move {
-                ActorInfoGcsServiceClient::new(channel)
-                    .max_decoding_message_size(limit)
-                    .get_all_actor_info(request)
-                    .await
-            })
-            .await?;
-        self.checked(call, actors.status)?;
+        let actors = self.actors(true).await?;
         let call = Call::PlacementGroups;
         let groups = self
             .call(
@@ -297,9 +285,7 @@ impl Client {
         let groups = groups.placement_group_table_data.into_iter();
         Ok(RayHistory {
             runs: runs.filter_map(Option::<RayRun>::from).collect(),
-            actor_ends: (actors.actor_table_data.into_iter())
-                .filter_map(Into::into)
-                .collect(),
+            actor_ends: actors.into_iter().filter_map(Into::into).collect(),
             groups: groups.map(<(String, RayGroup)>::from).collect(),
             forgotten: u64::try_from(tasks.num_status_task_events_dropped).unwrap_or(0),
         })
@@ -322,12 +308,16 @@ impl Client {
             })
             .await?;
         self.checked(call, jobs.status)?;
-        let call = Call::Actors;
-        let alive = GetAllActorInfoRequest {
-            show_dead_jobs: false,
-        };
+        let actors = self.actors(false).await?;
+        Ok(users::of(&jobs.job_info_list, &actors))
+    }
+
+    /// The actors, with those of drivers that have ended or without.
+    async fn actors(&self, show_dead_jobs: bool) -> Result<Vec<ActorTableData>, CallError> {
+        let (call, limit) = (Call::Actors, self.largest_answer());
+        let which = GetAllActorInfoRequest { show_dead_jobs };
         let actors = self
-            .call(call, alive, |channel, request| async move {
+            .call(call, which, |channel, request| async move {
                 ActorInfoGcsServiceClient::new(channel)
                     .max_decoding_message_size(limit)
                     .get_all_actor_info(request)
@@ -335,7 +325,7 @@ impl Client {
             })
             .await?;
         self.checked(call, actors.status)?;
-        Ok(users::of(&jobs.job_info_list, &actors.actor_table_data))
+        Ok(actors.actor_table_data)
     }
 
     /// The status inside an answer: absent or 0 means success.

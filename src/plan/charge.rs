@@ -41,13 +41,13 @@ pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History)
     let awaited = workers.map(|(group, there)| {
         let replicas = group.replicas.unwrap_or(0).max(group.min_replicas);
         let replicas = replicas.clamp(0, group.max_replicas.max(0));
-        times(cost(group), group.nodes(replicas).saturating_sub(there))
+        cost(group).times(group.nodes(replicas).saturating_sub(there))
     });
     let queued = history.instances.iter();
     let queued = queued.filter(|launch| launch.status == InstanceStatus::Queued);
     let queued = queued.filter_map(|launch| {
         let group = config.groups.get(config.number(&launch.group)?)?;
-        Some(times(cost(group), launch.count))
+        Some(cost(group).times(launch.count))
     });
     held.chain(awaited)
         .chain(queued)
@@ -91,7 +91,7 @@ pub(crate) fn added(
         let config = config.groups.get(config.number(&group.name)?)?;
         // A launch is rounded up to whole replicas.
         let nodes = group.launch.next_multiple_of(config.hosts.max(1));
-        Some(times(cost(config), nodes))
+        Some(cost(config).times(nodes))
     });
     let pods: HashMap<&str, &Pod<'_>> = own.iter().map(|pod| (pod.name, pod)).collect();
     // What the pod was asked to become before is charged already.
@@ -106,8 +106,4 @@ pub(crate) fn added(
     launches
         .chain(plan.resizes.iter().filter_map(grown))
         .fold(BudgetAmounts::default(), BudgetAmounts::plus)
-}
-
-fn times(cost: BudgetAmounts, count: u64) -> BudgetAmounts {
-    BudgetAmounts::of(cost.list().map(|amount| amount.saturating_mul(count)))
 }

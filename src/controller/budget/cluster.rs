@@ -1,7 +1,7 @@
 //! The budgets of one cluster: their records are read, watched and written, and what the cluster may
 //! use follows.
 
-use std::collections::{BTreeSet, HashSet};
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use super::desk::BudgetDesk;
@@ -63,25 +63,23 @@ impl ClusterBudgets {
         if let Some(desk) = &self.desk {
             desk.holds(&settings.budgets);
         }
-        for policy in self.entered() {
-            self.book.leave(&policy);
-        }
+        self.leave_others();
     }
 
     /// Takes in that the cluster uses nothing of any budget any more.
     pub async fn leave(&mut self, writer: &Writer) {
         self.book.set(&[], self.book.share());
-        for policy in self.entered() {
-            self.book.leave(&policy);
-        }
+        self.leave_others();
         self.keep(writer).await;
     }
 
-    /// The budgets whose records have an entry of the cluster.
-    fn entered(&self) -> Vec<Arc<str>> {
-        let desk = self.desk.as_ref();
-        desk.map(|desk| desk.policies_of(&self.uid))
-            .unwrap_or_default()
+    /// Has the cluster's entries removed from the records of budgets that do not hold for it.
+    fn leave_others(&mut self) {
+        if let Some(desk) = &self.desk {
+            for policy in desk.policies_of(&self.uid) {
+                self.book.leave(&policy);
+            }
+        }
     }
 
     /// Takes in what the records say, and writes what is to be written. Returns what the cluster may
@@ -131,9 +129,8 @@ impl ClusterBudgets {
             let (version, grants) = (record.version.as_str(), record.grants.clone());
             self.book.read(&policy, version, grants, self.clock.wall());
         }
-        let entries: BTreeSet<String> = self.book.entries();
         let gone = if self.book.is_busy() {
-            desk.gone(entries.into_iter())
+            desk.gone(self.book.entries().into_iter())
         } else {
             HashSet::new()
         };

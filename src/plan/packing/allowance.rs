@@ -39,6 +39,17 @@ struct Remaining {
     left: BudgetAmounts,
 }
 
+impl NodeCost {
+    /// What each node of a group costs.
+    pub(crate) fn of(group: GroupIndex, config: &GroupConfig, each: BudgetAmounts) -> Self {
+        Self {
+            group,
+            each,
+            hosts: config.hosts.max(1),
+        }
+    }
+}
+
 impl Allowance {
     /// What is left of limits.
     pub(crate) fn of(limits: &[BudgetLimit], charge: BudgetAmounts) -> Self {
@@ -78,8 +89,7 @@ impl Allowance {
             .next_multiple_of(cost.hosts.max(1));
         let left = prepaid.saturating_add(paid).saturating_sub(count);
         self.prepaid.insert(cost.group, left);
-        let all = cost.each.list().map(|amount| amount.saturating_mul(paid));
-        self.take(BudgetAmounts::of(all));
+        self.take(cost.each.times(paid));
     }
 
     /// The headroom of a Kubernetes node, as far as the allowance lets a pod use it.

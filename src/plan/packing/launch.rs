@@ -48,11 +48,7 @@ impl DecisionState {
 
     fn node_cost(&self, group: GroupIndex) -> NodeCost {
         let config = &self.groups[group].config;
-        NodeCost {
-            group,
-            each: cost(config),
-            hosts: config.hosts.max(1),
-        }
+        NodeCost::of(group, config, cost(config))
     }
 }
 
@@ -155,11 +151,7 @@ impl Packing<'_> {
     /// A node of the group as large as budgets allow: as it counts otherwise, or at its base size.
     fn reach(&self, number: GroupIndex, group: &PlannedGroup) -> Launchable {
         let counted = |node: &PlannedNode, each| {
-            let cost = NodeCost {
-                group: number,
-                each,
-                hosts: group.config.hosts.max(1),
-            };
+            let cost = NodeCost::of(number, &group.config, each);
             Launchable {
                 node: node.clone(),
                 cost,

@@ -13,5 +13,6 @@ pub(crate) mod keep;
 pub(crate) mod make_room;
 pub(crate) mod scattered;
 pub(crate) mod shrink;
+mod spare;
 pub(crate) mod vain;
 pub(crate) mod withdraw;

@@ -1,6 +1,6 @@
 //! RF507: a cluster that may grow beyond a budget.
 
-use super::extent::{Count, most_of_pod};
+use super::extent::{Count, beyond, most_of_pod, plus};
 use crate::budget::amounts::BudgetAmounts;
 use crate::budget::limit::Budget;
 use crate::policy::Mode;
@@ -83,13 +83,8 @@ fn check_one(
         ),
     ] {
         let Some(most) = most else { continue };
-        let shown = match sum(subject, cluster, resource) {
-            Some(sum) if sum <= most => continue,
-            Some(sum) => format!("{} in all", resource.say(sum)),
-            None => format!(
-                "any amount of {}, because a group has no maxReplicas",
-                resource.title()
-            ),
+        let Some(shown) = beyond(sum(subject, cluster, resource), most, resource) else {
+            continue;
         };
         let (policy, most) = (shown_text(&budget.policy), resource.say(most));
         let problem = format!(
@@ -113,15 +108,9 @@ fn amount(amount: u64, unit: impl Fn(i64) -> Quantity) -> Option<Quantity> {
 
 /// The most that a cluster may use; `None` if it is unlimited.
 fn sum(subject: &Subject<'_>, cluster: &Cluster<'_>, resource: Resource) -> Option<Quantity> {
-    let mut sum = Quantity::ZERO;
-    for group in cluster.groups() {
+    let mut groups = cluster.groups();
+    groups.try_fold(Quantity::ZERO, |sum, group| {
         let pod = most_of_pod(subject, (cluster, group), resource).written;
-        let all = match Count::of(cluster, group) {
-            _ if pod.is_zero() => continue,
-            Count::Unbounded => return None,
-            Count::AtMost(count) => pod.checked_mul(count)?,
-        };
-        sum = sum.checked_add(all)?;
-    }
-    Some(sum)
+        plus(sum, pod, Count::of(cluster, group))
+    })
 }

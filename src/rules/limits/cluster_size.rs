@@ -1,6 +1,6 @@
 //! RF506: more CPU or memory in a cluster than a policy allows.
 
-use super::extent::{Count, allowance, most_of_pod, without_limit};
+use super::extent::{Count, allowance, beyond, most_of_pod, plus, without_limit};
 use crate::policy::{Limit, Mode};
 use crate::quantity::Quantity;
 use crate::ray::{Cluster, Resource};
@@ -78,13 +78,8 @@ fn check_total(
         }
         total = total.and_then(|sum| plus(sum, pod.written, count));
     }
-    let shown = match total {
-        Some(total) if total <= limit.most => return,
-        Some(total) => format!("{} in all", resource.say(total)),
-        None => format!(
-            "any amount of {}, because a group has no maxReplicas",
-            resource.title()
-        ),
+    let Some(shown) = beyond(total, limit.most, resource) else {
+        return;
     };
     let most = resource.say(limit.most);
     let problem = format!(
@@ -97,13 +92,4 @@ fn check_total(
     );
     let finding = RULE.finding(cluster.path().key("workerGroupSpecs"), problem, fix);
     findings.add(finding.valued(shown));
-}
-
-/// The sum over all pods of a group; `None` if it is unlimited.
-fn plus(sum: Quantity, pod: Quantity, count: Count) -> Option<Quantity> {
-    match count {
-        _ if pod.is_zero() => Some(sum),
-        Count::Unbounded => None,
-        Count::AtMost(count) => pod.checked_mul(count).and_then(|all| sum.checked_add(all)),
-    }
 }

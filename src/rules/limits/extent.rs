@@ -97,3 +97,29 @@ pub(super) fn without_limit(
 pub(super) fn allowance<T>(limit: &Limit<T>, most: &str) -> String {
     format!("RayPolicy {} allows {most}", shown_text(&limit.policy))
 }
+
+/// The sum with all pods of a group; `None` if it is unlimited.
+pub(super) fn plus(sum: Quantity, pod: Quantity, count: Count) -> Option<Quantity> {
+    match count {
+        _ if pod.is_zero() => Some(sum),
+        Count::Unbounded => None,
+        Count::AtMost(count) => pod.checked_mul(count).and_then(|all| sum.checked_add(all)),
+    }
+}
+
+/// How much a cluster may grow to, in words, if that is more than `most`; without a total it is
+/// unlimited.
+pub(super) fn beyond(
+    total: Option<Quantity>,
+    most: Quantity,
+    resource: Resource,
+) -> Option<String> {
+    match total {
+        Some(total) if total <= most => None,
+        Some(total) => Some(format!("{} in all", resource.say(total))),
+        None => Some(format!(
+            "any amount of {}, because a group has no maxReplicas",
+            resource.title()
+        )),
+    }
+}

@@ -50,7 +50,9 @@ impl Ray {
     /// What was in the object store of a node is gone: the jobs that made it run again, as often as they
     /// may be tried again. What they need themselves is taken to be there.
     pub(super) fn lose_objects(&mut self, node: usize) {
-        self.nodes[node].objects = 0;
+        if std::mem::take(&mut self.nodes[node].objects) == 0 {
+            return;
+        }
         let kept = JobOutput::Kept(node);
         let lost = (0..self.jobs.all.len()).filter(|job| self.jobs.all[*job].output == kept);
         for number in lost.collect::<Vec<usize>>() {

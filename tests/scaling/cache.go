@@ -17,15 +17,16 @@ type Seen struct {
 	rig.Object
 	First, Last time.Time
 	// Ready is when its condition Ready was first true, Gone when it was
-	// deleted, zero before.
-	Ready, Gone time.Time
+	// deleted, zero before. Failed is when a pod had failed by itself, and nobody
+	// had deleted it.
+	Ready, Gone, Failed time.Time
 }
 
 // objectCache keeps a copy of the objects at an API path, those that are gone included.
 type objectCache struct {
 	path    string
 	changed func()
-	note    func(rig.Object) // told of every state of every object, if set
+	note    func(o rig.Object, gone bool) // told of every state of every object, if set
 	synced  chan struct{}
 
 	mu    sync.Mutex
@@ -70,10 +71,13 @@ func (f *objectCache) record(event lab.WatchEvent[rig.Object]) (uid string) {
 	}
 	item.Object, item.Last = event.Object, now
 	if f.note != nil {
-		f.note(event.Object)
+		f.note(event.Object, event.Type == "DELETED")
 	}
 	if item.Ready.IsZero() && ready(*item) == nil {
 		item.Ready = now
+	}
+	if item.Failed.IsZero() && item.Get("status.phase") == "Failed" && item.Get("metadata.deletionTimestamp") == nil {
+		item.Failed = now
 	}
 	if last := f.names[item.Name()]; last == nil || !item.First.Before(last.First) {
 		f.names[item.Name()] = item

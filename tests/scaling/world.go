@@ -26,6 +26,7 @@ type World struct {
 
 	pods, clusters, events *objectCache
 	named                  named
+	history                history
 	cancel                 context.CancelFunc
 	running                sync.WaitGroup
 
@@ -49,8 +50,14 @@ func ObserveIn(ctx context.Context, l *lab.Lab, namespace string) (*World, error
 	}
 	w.pods = newObjectCache("/api/v1/namespaces/"+namespace+"/pods", w.Notify)
 	w.clusters = newObjectCache(clustersPath(namespace), w.Notify)
-	w.clusters.note = w.named.note
 	w.events = newObjectCache("/apis/events.k8s.io/v1/namespaces/"+namespace+"/events", w.Notify)
+	w.pods.note = w.history.note("Pod", describePod)
+	w.events.note = w.history.note("Event", describeEvent)
+	noteCluster := w.history.note("RayCluster", describeCluster)
+	w.clusters.note = func(cluster rig.Object, gone bool) {
+		w.named.note(cluster)
+		noteCluster(cluster, gone)
+	}
 	for _, f := range []*objectCache{w.pods, w.clusters, w.events} {
 		w.running.Go(func() { f.follow(ctx, l) })
 		select {

@@ -201,7 +201,12 @@ func observe(t *testing.T, l *lab.Lab) *scaling.World {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(w.Close)
+	t.Cleanup(func() {
+		w.Close()
+		if t.Failed() {
+			t.Logf("what was seen to happen:\n%s", w.History())
+		}
+	})
 	return w
 }
 

@@ -13,6 +13,7 @@ PROFILE  of cargo (default soak)
 SEEDS    how many (default 300)
 """
 
+import argparse
 import os
 import pathlib
 import re
@@ -90,8 +91,13 @@ def run(tests, number, seeds):
 
 
 def main():
-    wanted = sys.argv[1:]
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("titles", nargs="*", metavar="TITLE", help="a part of a fault's title")
+    wanted = parser.parse_args().titles
     listed = list(mutants())
+    for word in wanted:
+        if not any(word in title for title, *_ in listed):
+            parser.error(f"no fault's title contains {word!r}")
     copy()
     put_in(listed)
     tests = program(os.environ.get("PROFILE", "soak"))

@@ -12,7 +12,7 @@ pub const STYLE: &str = "\
     --cores:#cf9dff;--rayfit:#8ab8f5;--ray:#f5a35c}}\
     svg{width:100%;height:auto;display:block;print-color-adjust:exact;-webkit-print-color-adjust:exact}\
     svg text{font:12px system-ui,sans-serif;fill:var(--text)}svg .end{text-anchor:end}\
-    svg .middle{text-anchor:middle}svg .label{paint-order:stroke;stroke:var(--ground);stroke-width:3px}\
+    svg .middle{text-anchor:middle}.chart{overflow-x:auto}svg .label{paint-order:stroke;stroke:var(--ground);stroke-width:3px}\
     svg .grid{stroke:var(--line);stroke-width:1;fill:none}\
     .used{fill:var(--used)}.waiting{fill:var(--waiting)}\
     .total,.cores,.nodes{fill:none;stroke-width:2}.total{stroke:var(--total)}\
@@ -93,14 +93,20 @@ pub fn coordinate(value: f64) -> String {
     if text == "-0" { "0" } else { text }.to_owned()
 }
 
+/// How small a chart may be drawn, as a share of its size: its text stays legible. In a smaller window
+/// it scrolls in its place.
+const SMALLEST: f64 = 0.75;
+
 /// A chart with its text alternative. `title` and `description` are text, `body` is markup; `id` is
 /// unique on its page.
 pub fn svg(id: &str, size: (f64, f64), title: &str, description: &str, body: &str) -> String {
     let (width, height) = (coordinate(size.0), coordinate(size.1));
     let (title, description) = (escaped(title), escaped(description));
+    let least = (size.0 * SMALLEST).round();
     format!(
-        "<svg viewBox=\"0 0 {width} {height}\" role=\"img\" aria-labelledby=\"{id}-title {id}-text\">\
-         <title id=\"{id}-title\">{title}</title><desc id=\"{id}-text\">{description}</desc>{body}</svg>\n"
+        "<div class=\"chart\"><svg viewBox=\"0 0 {width} {height}\" style=\"min-width:{least}px\" role=\"img\" \
+         aria-labelledby=\"{id}-title {id}-text\"><title id=\"{id}-title\">{title}</title>\
+         <desc id=\"{id}-text\">{description}</desc>{body}</svg></div>\n"
     )
 }
 

@@ -25,7 +25,7 @@ const STYLE: &str = "h2{margin-top:2.5rem}h3{margin:0 0 .3rem;font-size:1rem}\
     section details table{font-size:12px}\
     @media print{body{max-width:none;margin:0;font-size:11px}.wide{overflow:visible}.wide table{font-size:8px}\
     .wide td,.wide th{padding:.1rem .2rem}h2,h3{break-after:avoid}.rows{display:block}\
-    .rows section{margin-bottom:1.5rem}section details{display:none}}";
+    .rows section{margin-bottom:1.5rem}section details{display:none}.chart svg{min-width:0!important}}";
 
 /// The page of a study: its table, cost against waiting, and the curves of each simulation.
 pub fn html(study: &Study, rows: &[StudyRow]) -> String {

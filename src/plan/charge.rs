@@ -29,7 +29,8 @@ pub(crate) fn charge(config: &ClusterConfig, own: &[Pod<'_>], history: &History)
         });
     let mut there = config.groups.map(|_| 0_u64);
     for pod in own {
-        let counts = pod.role == PodRole::Worker && !pod.deleting;
+        // KubeRay makes another pod for one that has ended.
+        let counts = pod.role == PodRole::Worker && !pod.deleting && !pod.ended;
         let counts = counts && !config.is_listed(pod.group, pod.name);
         let number = config.number(pod.group).filter(|_| counts);
         if let Some(there) = number.and_then(|number| there.get_mut(number)) {

@@ -44,6 +44,14 @@ impl SimulatedBudget {
         entry.map(|entry| entry.granted).unwrap_or_default()
     }
 
+    /// Whether more is granted than there is: a cluster used more than its grant, because its users asked
+    /// for that, and others have not come down yet.
+    pub fn is_overdrawn(&self) -> bool {
+        let grants = self.record.clusters.values().map(|entry| entry.granted);
+        let sum = grants.fold(BudgetAmounts::default(), BudgetAmounts::plus);
+        !sum.is_within(self.budget.total)
+    }
+
     /// The version of the record; empty if there is none.
     pub(super) fn version(&self) -> String {
         match self.record.revision {

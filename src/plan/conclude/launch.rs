@@ -140,9 +140,11 @@ fn all_needed(
         } else {
             allowance
         };
+        // A part of a replica would never be asked for, and so the cap never be lifted.
         let cap = bounds.caps.get(&group.config.name).copied();
+        let cap = cap.map_or(u64::MAX, |cap| cap.max(group.config.hosts));
         let count = needed.count(number).min(places).min(pace);
-        let count = count.min(cap.unwrap_or(u64::MAX)).min(left);
+        let count = count.min(cap).min(left);
         // KubeRay makes whole replicas, so a part of one is not asked for.
         let count = if count < needed.count(number) && group.config.hosts > 1 {
             count - count.checked_rem(group.config.hosts).unwrap_or(0)

@@ -65,7 +65,8 @@ impl BudgetSeen {
     }
 
     /// Whether more is used than there is. What minima and the head take is not asked for; and what is
-    /// used already is never taken away because others begin.
+    /// used already is never taken away because others begin. Where users of one cluster have taken what
+    /// was granted to the other one, that may still use its grant.
     pub(super) fn check(&mut self, world: &World) -> Result<(), WorldViolation> {
         let Some(budget) = &world.budget else {
             return Ok(());
@@ -91,10 +92,11 @@ impl BudgetSeen {
         let has_grown = has_grown.map(|((before, now), least)| now > before && now > least);
         let other = before.other.list().into_iter().zip(budget.used.list());
         let has_grown = has_grown.zip(other.map(|(before, now)| now > before));
+        let is_overdrawn = budget.is_overdrawn();
         let broken = has_grown
             .zip(is_above)
-            .any(|((own, other), above)| above && (own || other));
-        if broken && !self.is_overrun {
+            .any(|((own, other), above)| above && (own || other && !is_overdrawn));
+        if broken && !self.is_overrun && !has_faulty_group(world) {
             return Err(WorldViolation::AboveBudget {
                 own: self.own,
                 other: self.other,
@@ -103,6 +105,14 @@ impl BudgetSeen {
         }
         Ok(())
     }
+}
+
+/// Whether the minimum of a group is above its maximum. The planner leaves such a group as it is, while
+/// KubeRay makes its pods, which are charged once they are there.
+fn has_faulty_group(world: &World) -> bool {
+    let spec = world.cluster_object().spec.as_ref();
+    let mut groups = spec.into_iter().flat_map(|spec| &spec.groups);
+    groups.any(|group| group.min_replicas > group.max_replicas)
 }
 
 fn amounts(cores: u64) -> BudgetAmounts {

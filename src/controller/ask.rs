@@ -6,7 +6,7 @@ use crate::controller::head::blind;
 use crate::controller::head::credentials::CredentialsError;
 use crate::gcs;
 use crate::reconcile::{Blind, HeadPod};
-use crate::snapshot::gcs::ClusterResourceState;
+use crate::snapshot::gcs::{ClusterResourceState, RayUsers};
 
 impl Reconciler {
     /// The state of the Ray cluster, with who uses it if an unused one ends, or the reason why it cannot
@@ -25,7 +25,7 @@ impl Reconciler {
         match client.whole_state().await {
             Ok((mut state, place)) => {
                 if ends_unused {
-                    state.users = client.users().await.ok();
+                    state.users = self.users(&client).await;
                 }
                 self.metrics.gcs_is_well(&self.judge.key);
                 Ok((client, state, place))
@@ -44,6 +44,16 @@ impl Reconciler {
                 Err(blind::no_answer(pod, &error))
             }
         }
+    }
+
+    async fn users(&mut self, client: &gcs::Client) -> Option<RayUsers> {
+        let now = self.clock.steady();
+        if let Some(users) = self.state.users.serving(now) {
+            return Some(users);
+        }
+        let users = client.users().await.ok();
+        self.state.users.note(users, now);
+        users
     }
 
     async fn client(&mut self, head: &Head) -> Result<gcs::Client, CredentialsError> {

@@ -25,6 +25,7 @@ use crate::controller::offload::{is_slow_to_plan, is_slow_to_read, offload_if};
 use crate::controller::requeue::Requeue;
 use crate::controller::tuning::{Basis, Tuning};
 use crate::reconcile::observed::cadence;
+use crate::reconcile::observed::users::LastUsers;
 use crate::reconcile::ownership::handover::HandoverStep;
 use crate::reconcile::{
     Blind, Done, Eligibility, HeadPod, Meaning, Round, RoundMemory, RoundSettings, UnchangedCheck,
@@ -76,6 +77,7 @@ pub struct ReconcilerState {
     memory: RoundMemory,
     observation: Option<Observation>,
     pub(super) gcs: Option<(Head, gcs::Client)>,
+    pub(super) users: LastUsers,
     /// The settings by which the cluster is scaled, and what they were made from.
     settings: RoundSettings,
     /// What budgets let it use.

@@ -1,7 +1,8 @@
 //! The demand of a cluster.
 //!
 //! This module takes what the GCS reports as pending. It gives back [request batches](batch) of
-//! equal [shapes](shape), in the order in which Ray serves them. Texts become [numbers](names), so
+//! equal [shapes](shape), in the order in which Ray serves them; [`requests`] says what counts as demand,
+//! from where, and in which order. Texts become [numbers](names), so
 //! that comparing them is cheap, and each distinct request is kept once.
 
 pub(crate) mod batch;

@@ -1,8 +1,17 @@
-//! Which nodes are removed: nodes above a maximum, and nodes that have been idle for too long. The
-//! hosts of one replica are removed together or not at all. Idle nodes and pods without a Kubernetes
-//! node go sooner where demand needs their room. Pods that stay give up CPU that they have
-//! not needed for a while. Nodes above a maximum have a limited time to finish their work. What a
-//! placement group leaves behind that did not become whole makes room for others.
+//! Which nodes are removed, and what pods give up that stay.
+//!
+//! - [`enforce`]: nodes above a maximum go before packing, and idle ones after it; beside that, what
+//!   Ray enforces with it: nodes up to a minimum are launched
+//! - [`deadline`]: for how long nodes above a maximum may finish their work
+//! - [`keep`] and [`gaps`]: for how long small idle pods stay, and what the gaps between bursts teach
+//! - [`give_way`] and [`make_room`]: idle nodes that go sooner because demand needs their room
+//! - [`vain`], [`scattered`] and [`withdraw`], with [`spare`]: pods and launches that are given up, because
+//!   they do not come, or because a placement group did not become whole
+//! - [`shrink`]: pods that stay give up CPU that they have not needed for a while
+//! - [`idle_end`]: the whole cluster ends, because nobody uses it
+//!
+//! The hosts of one replica are removed together or not at all. Nodes that leave against the planner's
+//! will are marked where they are read, in `nodes`.
 
 pub(crate) mod deadline;
 pub(crate) mod enforce;

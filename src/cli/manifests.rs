@@ -129,6 +129,10 @@ pub(super) struct ManifestsCommand {
     #[arg(long, conflicts_with = "no_controller")]
     ray_auth: bool,
 
+    /// Permit deleting RayClusters that nobody uses and whose `idleTerminationOptions` say `Delete`
+    #[arg(long, conflicts_with = "no_controller")]
+    delete_idle_clusters: bool,
+
     /// Ports of Ray's GCS in head pods, which the NetworkPolicy lets Rayfit reach
     #[arg(
         long,
@@ -146,7 +150,7 @@ pub(super) struct ManifestsCommand {
     /// Write a folder for kustomize instead, with an overlay for each kind of installation
     ///
     /// Then: kubectl apply -k FOLDER/overlays/self-managed
-    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed", "ray_auth"])]
+    #[arg(long, value_name = "FOLDER", conflicts_with_all = ["cert_manager", "self_managed", "fail_closed", "ray_auth", "delete_idle_clusters"])]
     write_to: Option<PathBuf>,
 }
 
@@ -196,6 +200,7 @@ impl ManifestsCommand {
             controller: !self.no_controller,
             single_deployment: self.single_deployment,
             ray_auth: self.ray_auth,
+            delete_idle_clusters: self.delete_idle_clusters,
             gcs_ports: self.gcs_ports,
             definitions: !self.no_crds,
         }

@@ -28,7 +28,8 @@ pub fn files() -> FileTree {
 fn rights() -> Value {
     let everything = ManifestOptions::default()
         .with_certificates(Certificates::SelfManaged)
-        .with_ray_auth();
+        .with_ray_auth()
+        .with_delete_idle_clusters();
     let mut rights = Map::new();
     for object in objects(&everything) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();

@@ -22,6 +22,7 @@ pub fn tree(options: &ManifestOptions) -> FileTree {
         certificates: None,
         failure_policy: super::FailurePolicy::Open,
         ray_auth: false,
+        delete_idle_clusters: false,
         ..options.clone()
     };
     let plain = objects(&base);
@@ -43,6 +44,12 @@ pub fn tree(options: &ManifestOptions) -> FileTree {
         "ray-auth",
         &plain,
         &objects(&base.with_ray_auth()),
+    );
+    component(
+        &mut tree,
+        "delete-idle-clusters",
+        &plain,
+        &objects(&base.with_delete_idle_clusters()),
     );
     for certificates in ["cert-manager", "self-managed"] {
         overlay(&mut tree, certificates, &[certificates]);

@@ -55,6 +55,8 @@ pub struct ManifestOptions {
     pub single_deployment: bool,
     /// Grant permission to read the Secrets of Ray clusters with token authentication or TLS.
     pub ray_auth: bool,
+    /// Grant permission to delete RayClusters that nobody uses and whose spec asks for that.
+    pub delete_idle_clusters: bool,
     /// The ports of Ray's GCS in head pods, which the NetworkPolicy lets Rayfit reach.
     pub gcs_ports: Vec<u16>,
     /// Include the CustomResourceDefinition of RayPolicy.
@@ -163,6 +165,7 @@ impl Default for ManifestOptions {
             controller: true,
             single_deployment: false,
             ray_auth: false,
+            delete_idle_clusters: false,
             gcs_ports: vec![6379],
             definitions: true,
         }
@@ -193,6 +196,15 @@ impl ManifestOptions {
     pub fn with_ray_auth(&self) -> Self {
         Self {
             ray_auth: true,
+            ..self.clone()
+        }
+    }
+
+    /// The same installation, with permission to delete RayClusters that nobody uses.
+    #[must_use]
+    pub fn with_delete_idle_clusters(&self) -> Self {
+        Self {
+            delete_idle_clusters: true,
             ..self.clone()
         }
     }

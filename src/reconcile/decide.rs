@@ -10,13 +10,13 @@ use crate::budget::amounts::BudgetAmounts;
 use crate::budget::book::PlannedUse;
 use crate::budget::limit::BudgetLimit;
 use crate::plan::check::{self, Violation};
-use crate::plan::{self, ClusterEndPolicy, Plan, PlanSettings, PlanWait};
+use crate::plan::{self, Plan, PlanSettings, PlanWait};
 use crate::reconcile::effects::chain::Chain;
 use crate::reconcile::effects::effect::{DrainKind, Effect, EffectClass, EffectTarget};
 use crate::reconcile::effects::replicas::ReplicaChange;
 use crate::reconcile::effects::resize::{Planned, PodSteps};
 use crate::reconcile::effects::size::PodSize;
-use crate::reconcile::effects::{drain, hold, replicas};
+use crate::reconcile::effects::{drain, end, hold, replicas};
 use crate::reconcile::memory::backoff::Waits;
 use crate::reconcile::memory::unobserved::Unobserved;
 use crate::reconcile::observed::activity;
@@ -219,13 +219,9 @@ impl Making<'_> {
         let Some(end) = &self.plan.end else {
             return false;
         };
-        if end.policy != ClusterEndPolicy::Suspend {
-            return false;
-        }
         if !self.waits(&EffectTarget::Cluster, EffectClass::Replicas)
-            && let Some(patch) = replicas::suspend(self.snapshot)
+            && let Some(effect) = end::effect(self.snapshot, end.policy)
         {
-            let effect = Effect::PatchCluster(patch);
             let chain = Chain::one(EffectTarget::Cluster, end.to_string(), effect);
             self.chains.push(chain);
         }

@@ -44,6 +44,8 @@ const METADATA: Allowed = Keys(&[
     ("generation", Plain),
     ("creationTimestamp", Plain),
     ("deletionTimestamp", Plain),
+    // Whether KubeRay cleans up before a cluster that nobody uses goes.
+    ("finalizers", Each(&Plain)),
     // RayPolicies select clusters by labels, whatever the keys are.
     ("labels", AnyKey(&Plain)),
     (

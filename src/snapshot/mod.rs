@@ -6,7 +6,8 @@
 //! use it. Which RayCluster a pod belongs to is decided once, when a snapshot is made.
 //!
 //! Reading order: `whole`, [`allowed`] (what is kept of a RayCluster),
-//! [`cluster_object`] (a RayCluster as decisions see it), [`pod_object`] (what is
+//! [`cluster_object`] (a RayCluster as decisions see it), [`idle_end`] (what becomes of it when
+//! nobody uses it), [`pod_object`] (what is
 //! kept of a pod), [`ownership`] (which RayCluster a pod belongs to), [`pod`] (a pod as decisions
 //! see it), [`amounts`], [`requests`] and [`kube_node`] (what a pod takes of its Kubernetes node),
 //! [`gcs`] (what Ray reports), [`history`] (what is remembered), [`autoscaling_state`] (what Ray is
@@ -29,7 +30,7 @@ pub use history::History;
 pub use kubernetes::cluster_object::ClusterObject;
 pub use kubernetes::kube_node::{KubeNode, NodeLoads};
 pub use kubernetes::ownership::{ClusterId, OwnPods};
-pub use kubernetes::{cluster_object, kube_node, ownership, pod, pod_object, requests};
+pub use kubernetes::{cluster_object, idle_end, kube_node, ownership, pod, pod_object, requests};
 pub use moment::moment;
 pub use node_id::{NodeId, NotANodeId};
 pub use read::{SnapshotError, read_all};

@@ -261,6 +261,7 @@ const OF_CLUSTER: &[&str] = &[
     ".metadata.annotations.rayfit.dev/scaled-by",
     ".metadata.creationTimestamp",
     ".metadata.deletionTimestamp",
+    ".metadata.finalizers[]",
     ".metadata.labels.kueue.x-k8s.io/queue-name",
     ".metadata.labels.planted",
     ".metadata.labels.team",

@@ -91,7 +91,9 @@ fn of_rule(rule: &Value, namespace: Option<&str>) -> Vec<Right> {
 
 /// Every kind of install in which the two are apart, with the most rights that can be chosen.
 fn installs() -> Vec<Vec<Value>> {
-    let everywhere = ManifestOptions::default().with_ray_auth();
+    let everywhere = ManifestOptions::default()
+        .with_ray_auth()
+        .with_delete_idle_clusters();
     let in_namespaces = ManifestOptions {
         only_namespaces: vec!["team-a".to_owned()],
         ..everywhere.clone()
@@ -147,6 +149,24 @@ fn without_ray_auth_the_controller_reads_no_secret() {
             assert_ne!(right.resource, "secrets", "{right:?}");
         }
     }
+}
+
+/// Without `--delete-idle-clusters` nothing of a tenant can be deleted, and with it only RayClusters.
+#[test]
+fn only_ray_clusters_can_be_deleted_and_only_if_that_is_chosen() {
+    let deletes = |options: &ManifestOptions| -> Vec<String> {
+        let rights = rights(&objects(options), CONTROLLER);
+        let tenants = rights.into_iter().filter(|right| {
+            right.verb.starts_with("delete") && right.namespace.as_deref() != Some(SYSTEM)
+        });
+        tenants.map(|right| right.resource).collect()
+    };
+    let default = ManifestOptions::default().with_ray_auth();
+    assert!(deletes(&default).is_empty());
+    assert_eq!(
+        deletes(&default.with_delete_idle_clusters()),
+        ["rayclusters"]
+    );
 }
 
 /// With `--ray-auth` in chosen namespaces it still does not reach ours.

@@ -67,7 +67,7 @@ fn the_table_of_rights_is_what_the_manifests_grant() {
     let said: BTreeMap<(String, String), BTreeSet<String>> = rows.collect();
     let options = ManifestOptions::default().with_certificates(Certificates::SelfManaged);
     let mut granted: BTreeMap<(String, String), BTreeSet<String>> = BTreeMap::new();
-    for object in objects(&options.with_ray_auth()) {
+    for object in objects(&options.with_ray_auth().with_delete_idle_clusters()) {
         let name = object["metadata"]["name"].as_str().unwrap_or_default();
         for rule in object["rules"].as_array().into_iter().flatten() {
             for resource in texts(&rule["resources"]) {
@@ -90,7 +90,7 @@ fn what_a_compromised_pod_could_change_is_documented() {
     let written = |certificates| -> BTreeSet<String> {
         let options = ManifestOptions::default().with_certificates(certificates);
         let mut written = BTreeSet::new();
-        for object in objects(&options.with_ray_auth()) {
+        for object in objects(&options.with_ray_auth().with_delete_idle_clusters()) {
             for rule in object["rules"].as_array().into_iter().flatten() {
                 let reads = ["get", "list", "watch"];
                 if texts(&rule["verbs"])

@@ -303,7 +303,8 @@ fn rights_are_exactly_those_that_the_code_uses() {
     let own = objects(
         &ManifestOptions::default()
             .with_certificates(Certificates::SelfManaged)
-            .with_ray_auth(),
+            .with_ray_auth()
+            .with_delete_idle_clusters(),
     );
     let system = Some("rayfit-system");
     let of = |scope| NEEDED.iter().filter(move |need| need.scope == scope);
@@ -332,6 +333,10 @@ fn rights_are_exactly_those_that_the_code_uses() {
         as_rules(scaling::RAY_AUTH)
     );
     assert_eq!(
+        *rules(&own, "ClusterRole", None, "rayfit-idle-clusters"),
+        as_rules(scaling::IDLE_CLUSTERS)
+    );
+    assert_eq!(
         *rules(&own, "ClusterRole", None, "rayfit-watch"),
         as_rules(watch::NEEDED)
     );
@@ -351,7 +356,7 @@ fn rights_are_exactly_those_that_the_code_uses() {
         *rules(&own, "Role", system, "rayfit-audit-lease"),
         as_rules(audited(AccessScope::Namespace))
     );
-    assert_eq!(roles(&own).len(), 10);
+    assert_eq!(roles(&own).len(), 11);
 }
 
 #[test]

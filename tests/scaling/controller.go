@@ -47,6 +47,12 @@ func AllowSecrets(ctx context.Context, l *lab.Lab) error {
 	return grant(ctx, l, rights, "--ray-auth")
 }
 
+// AllowDeletion gives the replicas of a lab the rights of an install that deletes
+// clusters which nobody uses.
+func AllowDeletion(ctx context.Context, l *lab.Lab) error {
+	return grant(ctx, l, rights, "--delete-idle-clusters")
+}
+
 // StartRestricted starts a replica that may scale clusters in one namespace only:
 // beyond it and its own its account has no right but to read policies and the
 // namespaces that they match.

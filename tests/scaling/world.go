@@ -230,11 +230,18 @@ func (w *World) Create(ctx context.Context, c *Cluster) error {
 	})
 }
 
-// Delete deletes a cluster and waits until its pods are gone.
+// Delete deletes a cluster, unless it is gone, and waits until its pods are gone.
 func (w *World) Delete(ctx context.Context, c Cluster) error {
+	if seen, ok := w.clusters.named(c.Name); ok && !seen.Gone.IsZero() {
+		return w.podsGone(ctx, c)
+	}
 	if _, err := w.Lab.Request(ctx, http.MethodDelete, clustersPath(w.Namespace)+"/"+c.Name, nil); err != nil {
 		return fmt.Errorf("delete RayCluster %s: %w", c.Name, err)
 	}
+	return w.podsGone(ctx, c)
+}
+
+func (w *World) podsGone(ctx context.Context, c Cluster) error {
 	return w.Until(ctx, "wait until the pods of "+c.Name+" are gone", func() error {
 		left := w.pods.all(func(p *Seen) bool { return p.Gone.IsZero() && p.Get("metadata.labels[ray.io/cluster]") == c.Name })
 		if len(left) > 0 {

@@ -65,6 +65,12 @@ impl Performer<'_> {
                 self.permission.wrote(&cluster, asked).await;
                 Ok(Reply::Ok)
             }
+            Effect::DeleteCluster(deletion) => {
+                let turn = self.writer.turn().await?;
+                let longest = self.permission.ensure(&turn).await?;
+                let deleted = turn.delete_cluster(deletion, longest).await;
+                deleted.map(|()| Reply::Ok)
+            }
             Effect::NotePod(patch) => {
                 let turn = self.writer.turn().await?;
                 let longest = self.permission.ensure(&turn).await?;

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use json_patch::Patch as Operations;
 use kube::Client;
-use kube::api::{ListParams, Patch, PatchParams, Request};
+use kube::api::{DeleteParams, ListParams, Patch, PatchParams, Preconditions, Request};
 use serde::de::{DeserializeOwned, IgnoredAny};
 use serde_json::Value;
 use tokio::time::{Instant, sleep, timeout, timeout_at};
@@ -17,7 +17,7 @@ use crate::controller::lease::fence::Writing;
 use crate::controller::observe::Key;
 use crate::facts::pods::CLUSTER;
 use crate::flow_control::queue::{Flow, LAST};
-use crate::reconcile::effects::effect::PodPatch;
+use crate::reconcile::effects::effect::{ClusterDeletion, PodPatch};
 use crate::reconcile::effects::failure::{ApiStatus, Failure};
 use crate::reconcile::ownership::lease::trust::LONGEST_WRITE;
 
@@ -211,6 +211,22 @@ impl WriteTurn<'_> {
         let patch = Patch::<()>::Json(operations.clone());
         self.write(clusters.patch(name, &params(), &patch), LONGEST)
             .await
+    }
+
+    /// Deletes the RayCluster.
+    pub async fn delete_cluster(
+        &self,
+        deletion: &ClusterDeletion,
+        longest: Duration,
+    ) -> Result<(), Failure> {
+        let only_this = Preconditions {
+            uid: Some(deletion.uid.clone()),
+            resource_version: Some(deletion.resource_version.clone()),
+        };
+        let how = DeleteParams::default().preconditions(only_this);
+        let (clusters, name) = (self.writer.clusters(), &self.writer.key.name);
+        let request = clusters.delete(name, &how);
+        self.write::<IgnoredAny>(request, longest).await.map(drop)
     }
 
     /// Patches a pod.

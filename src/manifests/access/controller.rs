@@ -37,6 +37,15 @@ pub const CLUSTERS: &[Access] = &[
     },
 ];
 
+/// Deleting RayClusters that nobody uses and whose spec asks for that.
+pub const IDLE_CLUSTERS: &[Access] = &[Access {
+    scope: AccessScope::Scaled,
+    group: "ray.io",
+    resource: "rayclusters",
+    name: None,
+    verbs: &["delete"],
+}];
+
 /// Reading the headroom of Kubernetes nodes. Not granted with chosen namespaces only.
 pub const NODES: &[Access] = &[followed("", "nodes")];
 

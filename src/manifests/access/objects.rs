@@ -89,6 +89,13 @@ fn of_scaling(options: &ManifestOptions, component: Component) -> Vec<Value> {
         if options.ray_auth {
             roles.extend(granted("ray-auth", within, all(scaling::RAY_AUTH)));
         }
+        if options.delete_idle_clusters {
+            roles.extend(granted(
+                "idle-clusters",
+                within,
+                all(scaling::IDLE_CLUSTERS),
+            ));
+        }
     }
     roles
 }

@@ -73,9 +73,7 @@ impl fmt::Display for ClusterEnd {
         let since = moment(self.unused_since);
         let what = match self.policy {
             ClusterEndPolicy::Suspend => "suspend the cluster",
-            ClusterEndPolicy::Delete => {
-                "the cluster is to be deleted, which Rayfit leaves to people"
-            }
+            ClusterEndPolicy::Delete => "delete the cluster",
         };
         write!(
             f,

@@ -42,6 +42,8 @@ pub enum EffectClass {
 pub enum Effect {
     /// PATCH of the RayCluster, `application/json-patch+json`.
     PatchCluster(ClusterPatch),
+    /// DELETE of the RayCluster, because nobody uses it and its spec asks for that.
+    DeleteCluster(ClusterDeletion),
     /// PATCH of the pod, `application/strategic-merge-patch+json`: Ray's record of its resizes, or the
     /// marks for node autoscalers.
     NotePod(PodPatch),
@@ -73,6 +75,16 @@ pub struct ClusterPatch {
     pub operations: Patch,
     /// The changes that the patch makes, by worker group.
     pub changes: Vec<GroupChange>,
+}
+
+/// The deletion of a RayCluster. It fails with 409 if the object is another one by now, or has changed
+/// since it was read.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ClusterDeletion {
+    /// The object's `metadata.uid`.
+    pub uid: String,
+    /// The object's `metadata.resourceVersion`.
+    pub resource_version: String,
 }
 
 /// The changes to one worker group.
@@ -172,6 +184,7 @@ impl Effect {
     pub const fn kind(&self) -> &'static str {
         match self {
             Self::PatchCluster(_) => "patch-cluster",
+            Self::DeleteCluster(_) => "delete-cluster",
             Self::NotePod(_) => "note-pod",
             Self::ResizePod(_) => "resize-pod",
             Self::ResizeRaylet(_) => "resize-raylet",
@@ -184,7 +197,7 @@ impl Effect {
     /// The class of work that this effect belongs to, which is what a back-off holds up.
     pub const fn class(&self) -> EffectClass {
         match self {
-            Self::PatchCluster(_) => EffectClass::Replicas,
+            Self::PatchCluster(_) | Self::DeleteCluster(_) => EffectClass::Replicas,
             Self::NotePod(_) | Self::ResizePod(_) | Self::ResizeRaylet(_) => EffectClass::Resize,
             Self::Drain(_) => EffectClass::Drain,
             Self::Report(_) => EffectClass::Report,
@@ -196,7 +209,7 @@ impl Effect {
     pub const fn is_kubernetes(&self) -> bool {
         matches!(
             self,
-            Self::PatchCluster(_) | Self::NotePod(_) | Self::ResizePod(_)
+            Self::PatchCluster(_) | Self::DeleteCluster(_) | Self::NotePod(_) | Self::ResizePod(_)
         )
     }
 }
@@ -204,7 +217,11 @@ impl Effect {
 impl fmt::Display for Effect {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::PatchCluster(patch) if patch.changes.is_empty() => {
+                f.write_str("patching the RayCluster")
+            }
             Self::PatchCluster(_) => f.write_str("scaling worker groups"),
+            Self::DeleteCluster(_) => f.write_str("deleting the RayCluster"),
             Self::NotePod(patch) => write!(f, "writing annotations on pod {}", patch.pod),
             Self::ResizePod(patch) => write!(f, "resizing pod {}", patch.pod),
             Self::ResizeRaylet(resize) => write!(f, "resizing the raylet of pod {}", resize.pod),

@@ -130,6 +130,12 @@ impl Failure {
     pub fn explain(&self, effect: &Effect) -> String {
         let advice = match self {
             Self::NotSent(_) => "it is decided on again",
+            _ if self.meaning() == Meaning::Forbidden
+                && matches!(effect, Effect::DeleteCluster(_)) =>
+            {
+                "give Rayfit the permission that the message names (rayfit manifests \
+                 --delete-idle-clusters); it is tried again"
+            }
             _ => self.meaning().advice(),
         };
         format!("{effect} failed ({self}); {advice}")

@@ -72,17 +72,6 @@ fn listed<'a>(
     (!same).then_some(list)
 }
 
-/// The patch by which KubeRay suspends a cluster that nobody uses; `None` if the object has no
-/// `resourceVersion` to test. (Ray, `cloud_provider.py`, `_suspend_idle_ray_cluster`.)
-pub(crate) fn suspend(snapshot: &Snapshot) -> Option<ClusterPatch> {
-    let version = snapshot.ray_cluster.resource_version.as_deref()?;
-    let asked = json!({"op": "add", "path": "/spec/idleSuspend", "value": true});
-    Some(ClusterPatch {
-        operations: serde_json::from_value(Value::Array(vec![tested(version), asked])).ok()?,
-        changes: Vec::new(),
-    })
-}
-
 /// The patch; `None` if nothing changes, or if the object has no `resourceVersion` to test.
 pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Option<ClusterPatch> {
     if changes.is_empty() {
@@ -97,7 +86,7 @@ pub(crate) fn patch(snapshot: &Snapshot, changes: &[ReplicaChange<'_>]) -> Optio
 }
 
 /// The operation that makes a patch fail if the object has changed since it was read.
-fn tested(version: &str) -> Value {
+pub(super) fn tested(version: &str) -> Value {
     json!({"op": "test", "path": "/metadata/resourceVersion", "value": version})
 }
 

@@ -194,7 +194,8 @@ impl RoundMemory {
             Effect::NotePod(_)
             | Effect::ResizePod(_)
             | Effect::ResizeRaylet(_)
-            | Effect::Drain(_) => {}
+            | Effect::Drain(_)
+            | Effect::DeleteCluster(_) => {}
         }
         let key = (done.about.clone(), task);
         if reply == Reply::DrainRefused {

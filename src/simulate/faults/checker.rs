@@ -146,7 +146,10 @@ fn is_foreign(world: &World, effect: &Effect) -> bool {
         Effect::NotePod(patch) | Effect::ResizePod(patch) => &patch.pod,
         Effect::ResizeRaylet(resize) => &resize.pod,
         Effect::Drain(drain) => &drain.pod,
-        Effect::PatchCluster(_) | Effect::Report(_) | Effect::PutError(_) => return false,
+        Effect::PatchCluster(_)
+        | Effect::DeleteCluster(_)
+        | Effect::Report(_)
+        | Effect::PutError(_) => return false,
     };
     world.pod(pod).is_none()
 }

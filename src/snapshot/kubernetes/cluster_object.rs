@@ -15,6 +15,7 @@ use crate::ray::{
     Cluster, Fields, Group, Ippr, Kind, Resource, Role, label, list_at, object_at, text_at,
 };
 use crate::snapshot::amounts::Amounts;
+use crate::snapshot::idle_end::{CleanupFinalizer, IdleEnd};
 
 /// A RayCluster.
 #[derive(Debug, Clone)]
@@ -23,6 +24,8 @@ pub struct ClusterObject {
     object: Value,
     /// `metadata.resourceVersion`, if it is there.
     pub resource_version: Option<String>,
+    /// Whether KubeRay cleans up before the object goes, if it is deleted because nobody uses it.
+    pub cleanup: CleanupFinalizer,
     /// The annotation `ray.io/ippr`.
     pub ippr: Ippr,
     /// `spec`, if it is there.
@@ -46,17 +49,6 @@ pub struct ClusterSpec {
     pub idle_timeout: IdleTimeout,
     /// What becomes of the cluster when nobody uses it.
     pub idle_end: Option<IdleEnd>,
-}
-
-/// What becomes of a cluster when nobody uses it (`idleTerminationOptions`).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct IdleEnd {
-    /// `timeoutSeconds`
-    pub timeout: Number,
-    /// `policy`; `Suspend` if it is absent.
-    pub policy: String,
-    /// Whether it is suspended already (`idleSuspend`).
-    pub is_suspended: bool,
 }
 
 /// A group of a RayCluster.
@@ -143,6 +135,7 @@ impl From<Value> for ClusterObject {
         let version = metadata.and_then(|metadata| text_at(metadata, "resourceVersion"));
         Self {
             resource_version: version.map(str::to_owned),
+            cleanup: metadata.map(CleanupFinalizer::of).unwrap_or_default(),
             ippr: Ippr::parse(ippr.unwrap_or_default()),
             spec: part("spec").map(ClusterSpec::of),
             fails_to_create: part("status").is_some_and(fails_to_create),
@@ -183,7 +176,7 @@ impl ClusterSpec {
             has_null_options: spec.get("autoscalerOptions").is_some_and(Value::is_null),
             conservative: upscaling.and_then(Value::as_str) == Some("Conservative"),
             idle_timeout: IdleTimeout::of(cluster.autoscaler_options()),
-            idle_end: idle_end(spec),
+            idle_end: IdleEnd::of(spec),
         }
     }
 
@@ -291,17 +284,6 @@ fn scale_gates(strategy: &Fields) -> Vec<String> {
 
 /// The condition is removed as soon as KubeRay has made all pods. (KubeRay, `ReplicaFailure` in
 /// `raycluster_types.go`.)
-/// Without `timeoutSeconds` a cluster does not end. (Ray, `cloud_provider.py`,
-/// `_refresh_idle_termination_config`.)
-fn idle_end(spec: &Fields) -> Option<IdleEnd> {
-    let options = object_at(spec, "idleTerminationOptions")?;
-    Some(IdleEnd {
-        timeout: options.get("timeoutSeconds")?.as_number()?.clone(),
-        policy: text_at(options, "policy").unwrap_or("Suspend").to_owned(),
-        is_suspended: spec.get("idleSuspend").and_then(Value::as_bool) == Some(true),
-    })
-}
-
 fn fails_to_create(status: &Fields) -> bool {
     let conditions = list_at(status, "conditions").iter();
     conditions.filter_map(Value::as_object).any(|condition| {

@@ -1,6 +1,7 @@
 package scaling_test
 
 import (
+	"errors"
 	"fmt"
 	"testing"
 	"time"
@@ -10,10 +11,11 @@ import (
 	"rayfit.dev/rayfit/tests/scaling"
 )
 
-// TestIdleClustersEnd has clusters that are to be suspended when nobody has used
-// them for 15 seconds: not while a driver is there, and not while a detached actor
-// is. KubeRay's part is played: the released one knows neither field, so their
-// definition is added, and nothing follows from `idleSuspend`.
+// TestIdleClustersEnd has clusters that are to end when nobody has used them for 15
+// seconds: not while a driver is there, and not while a detached actor is. One is to
+// be deleted, for which an install needs a right of its own. KubeRay's part is
+// played: the released one knows none of the fields, so their definition is added,
+// nothing follows from `idleSuspend`, and nobody but the test removes finalizers.
 func TestIdleClustersEnd(t *testing.T) {
 	w := startWorld(t, lab.Options{Nodes: 1, Cores: 16, Memory: "32Gi", Ray: true})
 	const spec = "/spec/versions/0/schema/openAPIV3Schema/properties/spec/properties/"
@@ -24,17 +26,24 @@ func TestIdleClustersEnd(t *testing.T) {
 		t.Fatal(err)
 	}
 	const timeout = 15 * time.Second
-	cluster := func(name string) (*scaling.Cluster, *scaling.Driver) {
+	cluster := func(name, policy string) (*scaling.Cluster, *scaling.Driver) {
 		c := &scaling.Cluster{Name: name, Mode: scaling.Central, Idle: 3600, Groups: []scaling.Group{{Name: "small", CPU: 1, Max: 2}}}
 		d := drive(t, w, c)
-		options := rig.Object{}.Set("spec.idleTerminationOptions.timeoutSeconds", int(timeout.Seconds()))
+		options := rig.Object{}.Set("spec.idleTerminationOptions.timeoutSeconds", int(timeout.Seconds())).
+			Set("spec.idleTerminationOptions.policy", policy)
 		if err := w.Patch(t.Context(), *c, options); err != nil {
 			t.Fatal(err)
 		}
 		return c, d
 	}
-	driven, driver := cluster("driven")
-	served, server := cluster("served")
+	driven, driver := cluster("driven", "Suspend")
+	served, server := cluster("served", "Suspend")
+	deleted, user := cluster("deleted", "Delete")
+	mine := rig.Object{}.Set("metadata.finalizers", []string{somebodys})
+	if err := w.Patch(t.Context(), *deleted, mine); err != nil {
+		t.Fatal(err)
+	}
+	user.Close()
 	do(t, server, `hold_actors("server", 1, num_cpus=0, name="server", namespace="mine", lifetime="detached")`)
 	until(t, w, "the actor works", func() error { return w.TaskGate.AtWork(batch(*served, "server"), 1) })
 	nap(t, w, driver, *driven, "work", 1, 20)
@@ -61,6 +70,54 @@ func TestIdleClustersEnd(t *testing.T) {
 	do(t, last, `ray.kill(ray.get_actor("server", namespace="mine"))`)
 	last.Close()
 	until(t, w, "the cluster without its actor is suspended", func() error { return suspended(w, *served) })
+
+	until(t, w, "it is said what the deletion needs", func() error {
+		return said(w, *deleted, "RightMissing", "--delete-idle-clusters")
+	})
+	if err := scaling.AllowDeletion(t.Context(), w.Lab); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "the cluster that nobody uses is being deleted", func() error { return isDeleted(w, *deleted) })
+	seen, err := w.RayCluster(*deleted)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got := fmt.Sprint(seen.Get("metadata.finalizers")); got != fmt.Sprint([]string{somebodys, cleanup}) {
+		t.Errorf("its finalizers are %s", got)
+	}
+	for _, c := range []*scaling.Cluster{driven, served} {
+		if isDeleted(w, *c) == nil {
+			t.Errorf("cluster %s is deleted, which was only to be suspended", c.Name)
+		}
+	}
+	if err := w.Patch(t.Context(), *deleted, rig.Object{}.Set("metadata.finalizers", nil)); err != nil {
+		t.Fatal(err)
+	}
+	until(t, w, "it is gone", func() error {
+		if _, err := w.RayCluster(*deleted); err == nil {
+			return errors.New("it is still there")
+		}
+		return nil
+	})
+}
+
+const (
+	// somebodys is a finalizer that somebody else has put on a cluster.
+	somebodys = "example.org/mine"
+	// cleanup is that by which KubeRay cleans up after a cluster that nobody used.
+	cleanup = "ray.io/idle-termination-cleanup-finalizer"
+)
+
+// isDeleted is nil if a cluster is being deleted.
+func isDeleted(w *scaling.World, c scaling.Cluster) error {
+	seen, err := w.RayCluster(c)
+	if err != nil {
+		return err
+	}
+	if seen.Get("metadata.deletionTimestamp") == nil {
+		return fmt.Errorf("nobody has deleted %s", c.Name)
+	}
+	return nil
 }
 
 // suspended is nil if a cluster was asked to be suspended because nobody uses it.

@@ -15,6 +15,7 @@ impl World {
     pub fn perform(&mut self, effect: &Effect) -> Result<Reply, Failure> {
         match effect {
             Effect::PatchCluster(patch) => self.patch_cluster(patch),
+            Effect::DeleteCluster(_) => Err(api(405, "no cluster is deleted here", &[])),
             Effect::NotePod(patch) => self.note_pod(patch),
             Effect::ResizePod(patch) => self.resize_pod(patch),
             Effect::ResizeRaylet(resize) => self.resize_raylet(resize),

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"strconv"
+	"strings"
 )
 
 const (
@@ -44,6 +45,10 @@ func (l *Lab) startNode(n int) error {
 	if err != nil {
 		return err
 	}
+	network, link := fmt.Sprintf("127.%d.%d", l.state.Octet, n), ""
+	if l.options.PodNetwork {
+		network, link = fmt.Sprintf("198.18.%d", l.state.Octet), fmt.Sprintf("rayfit-pods%d", l.state.Octet)
+	}
 	return l.start(name, []string{
 		l.state.Kube, "node",
 		"--name=" + name,
@@ -53,13 +58,14 @@ func (l *Lab) startNode(n int) error {
 		"--memory=" + l.options.Memory,
 		"--cpu-manager=" + l.options.CPUManager,
 		"--port=" + strconv.Itoa(l.state.Ports.Kubelet+n-1),
-		"--pod-network=" + fmt.Sprintf("127.%d.%d", l.state.Octet, n),
+		"--pod-network=" + network,
+		"--pod-link=" + link,
 		"--hosts=" + l.hostsPath(),
 		"--api-server=" + loopback(l.state.Ports.APIServer),
 		"--client-ca=" + l.path("pki", "ca.crt"),
 		"--workloads=" + string(l.options.Workloads),
 		"--rayfit-binary=" + l.options.RayfitBinary,
-		"--ray-bin=" + l.state.RayBin,
+		"--path=" + strings.Trim(l.state.RayBin+":"+l.state.RedisBin, ":"),
 		"--container-env=" + markerVariable + "=" + l.Dir(),
 	}, nil)
 }

@@ -44,10 +44,11 @@ func parseNodeOptions(args []string) (nodeOptions, error) {
 	flags.IntVar(&o.port, "port", 10250, "the kubelet's port on 127.0.0.1")
 	flags.StringVar(&o.clientCA, "client-ca", "", "who may call the kubelet")
 	flags.StringVar(&o.containers.network, "pod-network", "127.0.1", "first three octets of the pods' addresses")
+	flags.StringVar(&o.containers.link, "pod-link", "", "name of the machine's interface into a network of the pods' own; pods share the machine's if empty")
 	flags.StringVar(&o.containers.hosts, "hosts", "", "folder of the files to show as /etc/hosts, by namespace")
 	flags.StringVar(&o.containers.apiServer, "api-server", "", "host:port of the API server, for pods")
 	flags.StringVar(&o.containers.rayfit, "rayfit-binary", "", "what runs for rayfit images")
-	flags.StringVar(&o.containers.rayBin, "ray-bin", "", "first on the PATH of containers")
+	flags.StringVar(&o.containers.path, "path", "", "bin folders of virtual environments, first on the PATH of containers")
 	flags.StringVar(&o.containers.extraEnv, "container-env", "", "NAME=value for each container")
 	flags.StringVar(&workloads, "workloads", "process", "process, or none for containers on the books only")
 	if err := flags.Parse(args); err != nil {

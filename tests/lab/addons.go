@@ -49,7 +49,11 @@ func (l *Lab) startNode(n int) error {
 	if l.options.PodNetwork {
 		network, link = fmt.Sprintf("198.18.%d", l.state.Octet), fmt.Sprintf("rayfit-pods%d", l.state.Octet)
 	}
-	return l.start(name, []string{
+	hosts, err := l.outsideArgs()
+	if err != nil {
+		return err
+	}
+	return l.start(name, append([]string{
 		l.state.Kube, "node",
 		"--name=" + name,
 		"--kubeconfig=" + credentials,
@@ -67,7 +71,7 @@ func (l *Lab) startNode(n int) error {
 		"--rayfit-binary=" + l.options.RayfitBinary,
 		"--path=" + strings.Trim(l.state.RayBin+":"+l.state.RedisBin, ":"),
 		"--container-env=" + markerVariable + "=" + l.Dir(),
-	}, nil)
+	}, hosts...), nil)
 }
 
 func (l *Lab) waitNode(ctx context.Context, name string) error {

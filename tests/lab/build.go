@@ -79,7 +79,11 @@ func (l *Lab) build(ctx context.Context) error {
 		}
 	}
 	if l.options.Ray {
-		if l.state.RayBin, err = rayPython.make(ctx, l.say); err != nil {
+		python := rayPython
+		if l.options.Serve {
+			python = rayServe
+		}
+		if l.state.RayBin, err = python.make(ctx, l.say); err != nil {
 			return err
 		}
 	}

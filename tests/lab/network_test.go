@@ -5,6 +5,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -47,11 +48,28 @@ trust = ssl.create_default_context(cafile="/var/run/secrets/kubernetes.io/servic
 print(urllib.request.urlopen(url, context=trust, timeout=20).status, url)
 `
 
+const askOutside = `
+import os, ssl, urllib.request, urllib.error
+trust = ssl.create_default_context(cafile=os.environ["REQUESTS_CA_BUNDLE"])
+there = urllib.request.urlopen("https://files.example.org/archive/one", context=trust, timeout=20).read().decode()
+try:
+    urllib.request.urlopen("https://files.example.org/../../etc/hostname", context=trust, timeout=20)
+except urllib.error.HTTPError as refused:
+    print(there, refused.code)
+`
+
 func TestPodsHaveNetworks(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("network namespaces need root")
 	}
-	l := start(t, lab.Options{Nodes: 1, Cores: 4, Memory: "8Gi", PodNetwork: true})
+	outside := t.TempDir()
+	if err := os.MkdirAll(filepath.Join(outside, "files.example.org", "archive"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(filepath.Join(outside, "files.example.org", "archive", "one"), []byte("first"), 0o644); err != nil {
+		t.Fatal(err)
+	}
+	l := start(t, lab.Options{Nodes: 1, Cores: 4, Memory: "8Gi", PodNetwork: true, Outside: outside})
 	must(t, l, "create", "namespace", "net")
 	must(t, l, "wait", "--for=create", "serviceaccount/default", "-n", "net", "--timeout=30s")
 	apply(t, l, twoServers)
@@ -73,6 +91,9 @@ func TestPodsHaveNetworks(t *testing.T) {
 	}
 	if said := must(t, l, "exec", "-n", "net", "one", "--", "python3", "-c", askAPIServer); said != "200 https://10.0.0.1:443/version" {
 		t.Errorf("the API server for pods: %q", said)
+	}
+	if said := must(t, l, "exec", "-n", "net", "one", "--", "python3", "-c", askOutside); said != "first 404" {
+		t.Errorf("a host of the internet: %q", said)
 	}
 	// The gateway's hardware address must not depend on which pods there are.
 	if said := must(t, l, "exec", "-n", "net", "one", "--", "cat", "/proc/net/arp"); !strings.Contains(said, "02:72:61:79:66:74") {

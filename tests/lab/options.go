@@ -66,6 +66,15 @@ type Options struct {
 	// on all addresses, and EndpointSlices are filled. It is for one node with processes.
 	PodNetwork bool `json:"podNetwork,omitempty"`
 
+	// Outside is a folder with a folder for each host of the internet that pods shall
+	// find, by its name, with the files that it serves: nothing else of the internet is
+	// there. Containers trust the lab's certificate for them where they use Python's
+	// package requests. It needs PodNetwork.
+	Outside string `json:"outside,omitempty"`
+
+	// Serve puts what Ray Serve needs beside Ray, and the load generator Locust.
+	Serve bool `json:"serve,omitempty"`
+
 	// Ray puts a virtual environment with the real Ray on the PATH of Ray
 	// containers. It is made on first use, which takes minutes.
 	Ray bool `json:"ray,omitempty"`
@@ -135,6 +144,9 @@ func (o Options) validated() (Options, error) {
 	}
 	if o.PodNetwork && (o.Nodes != 1 || o.Workloads != Processes) {
 		return o, fmt.Errorf("lab: PodNetwork is for one node whose containers are processes: ask for that, or leave it out")
+	}
+	if o.Outside != "" && !o.PodNetwork {
+		return o, fmt.Errorf("lab: Outside needs PodNetwork: add it, or leave Outside out")
 	}
 	if o.Nodes < 0 || o.Nodes > maxNodes {
 		return o, fmt.Errorf("lab: %d nodes: use 0 to %d", o.Nodes, maxNodes)

@@ -91,6 +91,7 @@ func (o containerOptions) environment(c *container) []string {
 	if o.extraEnv != "" {
 		env = append(env, o.extraEnv)
 	}
+	env = append(env, o.outside.environment()...)
 	host, port, _ := net.SplitHostPort(o.apiServer)
 	for _, e := range c.config.Envs {
 		value := string(e.Value)

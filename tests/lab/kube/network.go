@@ -46,19 +46,22 @@ type podNetwork struct {
 }
 
 // newPodNetwork makes the node's part; link is the name of the machine's interface.
-func newPodNetwork(prefix, link, apiServer string) (*podNetwork, error) {
+func newPodNetwork(prefix, link, apiServer string, hosts outsideOptions) (*podNetwork, error) {
 	n := &podNetwork{prefix: prefix, pods: map[string]netns.NsHandle{}}
 	var err error
 	if n.machine, err = netns.Get(); err != nil {
 		return nil, fmt.Errorf("find the machine's network: %w", err)
 	}
-	var listener net.Listener
+	var listener, outside net.Listener
 	n.node, err = newNamespace(func() (err error) {
 		// It takes connections once the bridge has its addresses.
 		if err := n.buildBridge(); err != nil {
 			return err
 		}
-		listener, err = net.Listen("tcp", net.JoinHostPort(kubernetesService, "443"))
+		if listener, err = net.Listen("tcp", net.JoinHostPort(kubernetesService, "443")); err != nil {
+			return err
+		}
+		outside, err = net.Listen("tcp", net.JoinHostPort(n.address(gatewayPart), "443"))
 		return err
 	})
 	if err != nil {
@@ -71,6 +74,10 @@ func newPodNetwork(prefix, link, apiServer string) (*podNetwork, error) {
 		return nil, fmt.Errorf("connect the machine to the pods' network: %w", err)
 	}
 	go forward(listener, apiServer)
+	if hosts.folder == "" {
+		return n, outside.Close()
+	}
+	go func() { _ = serveOutside(outside, hosts) }()
 	return n, nil
 }
 
@@ -116,6 +123,18 @@ func (n *podNetwork) buildBridge() error {
 
 // connectMachine adds an interface to the machine that leads to the bridge.
 func (n *podNetwork) connectMachine(link string) error {
+	machine, err := netlink.NewHandleAt(n.machine)
+	if err != nil {
+		return err
+	}
+	defer machine.Close()
+	// That of a node that has just crashed may still be there: the kernel takes its
+	// time.
+	if old, err := machine.LinkByName(link); err == nil {
+		if err := machine.LinkDel(old); err != nil {
+			return fmt.Errorf("remove an earlier %s: %w", link, err)
+		}
+	}
 	pair := n.pair("machine", link, n.machine)
 	if err := n.inNode.LinkAdd(pair); err != nil {
 		return err
@@ -123,11 +142,6 @@ func (n *podNetwork) connectMachine(link string) error {
 	if err := up(n.inNode, pair.Name); err != nil {
 		return err
 	}
-	machine, err := netlink.NewHandleAt(n.machine)
-	if err != nil {
-		return err
-	}
-	defer machine.Close()
 	return configure(machine, link, n.address(hostPart))
 }
 

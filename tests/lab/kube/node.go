@@ -50,6 +50,10 @@ func parseNodeOptions(args []string) (nodeOptions, error) {
 	flags.StringVar(&o.containers.rayfit, "rayfit-binary", "", "what runs for rayfit images")
 	flags.StringVar(&o.containers.path, "path", "", "bin folders of virtual environments, first on the PATH of containers")
 	flags.StringVar(&o.containers.extraEnv, "container-env", "", "NAME=value for each container")
+	flags.StringVar(&o.containers.outside.folder, "outside", "", "folder with a folder per host of the internet that pods find, with what it serves")
+	flags.StringVar(&o.containers.outside.certificate, "outside-cert", "", "those hosts' certificate")
+	flags.StringVar(&o.containers.outside.key, "outside-key", "", "its key")
+	flags.StringVar(&o.containers.outside.authority, "outside-ca", "", "who has signed it")
 	flags.StringVar(&workloads, "workloads", "process", "process, or none for containers on the books only")
 	if err := flags.Parse(args); err != nil {
 		return o, err

@@ -125,6 +125,7 @@ func (r *processRuntime) viewOf(c *container, command command) (containerSpec, e
 		home := filepath.Dir(bin)
 		spec.Mounts = append(spec.Mounts, bindMount{Source: home, Target: home, ReadOnly: true})
 	}
+	spec.Mounts = append(spec.Mounts, r.options.outside.mounts()...)
 	resolver := filepath.Join(c.dir, "resolv.conf")
 	// Names that the hosts file does not know must not be asked of anybody's
 	// DNS server: nothing answers on loopback, so looking them up fails at once.

@@ -25,6 +25,7 @@ type containerOptions struct {
 	rayfit    string
 	path      string // bin folders of virtual environments, separated by colons
 	extraEnv  string
+	outside   outsideOptions
 }
 
 // processRuntime is a container runtime whose containers are host processes in
@@ -71,7 +72,7 @@ func newRuntime(dir string, options containerOptions) (*processRuntime, error) {
 	}
 	if options.processes && options.link != "" {
 		var err error
-		if r.network, err = newPodNetwork(options.network, options.link, options.apiServer); err != nil {
+		if r.network, err = newPodNetwork(options.network, options.link, options.apiServer, options.outside); err != nil {
 			return nil, err
 		}
 	}

@@ -29,7 +29,8 @@ func longestFirst(tests []string) []string {
 	return sorted
 }
 
-// remark is why a test, or all of a suite if none is named, is not run or may fail.
+// remark is why a test or a case of it, or all of a suite if none is named, is not run
+// or may fail.
 type remark struct{ suite, test, why string }
 
 const (
@@ -50,8 +51,11 @@ var left = []remark{
 	{"e2eincrementalupgrade", "", noGateway},
 }
 
-// known are the tests that may fail, whoever scales.
-var known []remark
+// known are the cases that may fail, whoever scales.
+var known = []remark{{
+	"e2erayjob", "TestRayJobRetry/Failing_RayJob_with_SidecarMode_submission_mode",
+	"the job begins before the operator finds all pods ready; where it also ends before, which is a matter of the machine's speed, the head pod is not ready any more, and the operator waits for it without end",
+}}
 
 func leftOut(suite, test string) string { return why(left, suite, test) }
 

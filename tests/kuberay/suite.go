@@ -155,6 +155,10 @@ func readEvents(lines *bufio.Scanner, tell func(string, outcome)) map[string]out
 	add := func(test string, end outcome) {
 		if end.Word == "fail" {
 			end.Said = tail(said[test])
+			// Cases may write into the log of the test around them.
+			if around, _, isCase := strings.Cut(test, "/"); isCase {
+				end.Said = tail(said[around]) + end.Said
+			}
 		}
 		delete(said, test)
 		if !hasCases(cases, test) {
@@ -195,10 +199,13 @@ func hasCases(cases map[string]outcome, test string) bool {
 
 // tail is the end of what a test has printed, without the logs that it collects.
 func tail(output []string) string {
-	const most = 40
+	const most, longest = 40, 400
 	var kept []string
 	for _, line := range output {
 		if !strings.Contains(line, "Retrieving Pod Container") {
+			if len(line) > longest {
+				line = strings.ToValidUTF8(line[:longest], "") + " ...\n"
+			}
 			kept = append(kept, line)
 		}
 	}

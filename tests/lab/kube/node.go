@@ -22,6 +22,7 @@ import (
 	kubeletconfig "k8s.io/kubernetes/pkg/kubelet/apis/config"
 	cadvisortest "k8s.io/kubernetes/pkg/kubelet/cadvisor/testing"
 	"k8s.io/kubernetes/pkg/kubemark"
+	"k8s.io/kubernetes/pkg/volume/util/hostutil"
 )
 
 // nodeOptions are the flags of the node component.
@@ -138,6 +139,7 @@ func newKubelet(ctx context.Context, o nodeOptions, runtime *processRuntime) (*k
 func makeReal(ctx context.Context, hollow *kubemark.HollowKubelet, client *clientset.Clientset, o nodeOptions) error {
 	deps := hollow.KubeletDeps
 	deps.OSInterface = guardedOS{root: o.dir}
+	deps.HostUtil = hostFiles{hostutil.NewFakeHostUtil(nil)}
 	if o.containers.processes {
 		deps.ProbeManager = nil // the kubelet then makes its own
 	}
